@@ -1,0 +1,158 @@
+/** The only wiring: settings in, a service that can listen and stop out. */
+import { readFileSync } from 'node:fs'
+import fastifyCors from '@fastify/cors'
+import fastifyStatic from '@fastify/static'
+import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Config } from './config.ts'
+import { migrate } from './db/migrate.ts'
+import { openDb } from './db/open.ts'
+import { guardAccess } from './http/access.ts'
+import { healthRoutes } from './http/health.ts'
+import { MemoryBuckets } from './http/limits.ts'
+import { describeApi, openApiRoutes } from './http/openapi.ts'
+import { pageRoutes } from './http/pages.ts'
+import { Problem } from './http/schemas.ts'
+import { createServer, watchMethods } from './http/server.ts'
+import { type Clock, systemClock } from './lib/clock.ts'
+import { clientAddress, networkOf } from './lib/network.ts'
+import { fingerprint, secretsFrom } from './lib/secret.ts'
+import { Limits } from './limits/limits.ts'
+import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
+import { Outbox } from './mail/outbox.ts'
+import { smtpTransport } from './mail/smtp.ts'
+import { SigningKeys } from './session/keys.ts'
+import { sessionRoutes } from './session/routes.ts'
+import { accessTtlMs, Sessions } from './session/session.ts'
+import { wellKnownRoutes } from './session/well-known.ts'
+import { signInRoutes } from './sign-in/routes.ts'
+import { SignIn } from './sign-in/sign-in.ts'
+import { ClassEntry, StudentProfile, studentRoutes } from './student/routes.ts'
+import { Students } from './student/student.ts'
+import { Sweeper } from './sweeper.ts'
+import { OwnProfile, veterinarianRoutes } from './veterinarian/routes.ts'
+import { Veterinarians } from './veterinarian/veterinarian.ts'
+
+const clientId = 'chiron'
+const stopPatienceMs = 7_000
+
+export interface App {
+  /** Where it listens, once it does. */
+  listen(): Promise<{ address: string; port: number }>
+  stop(): Promise<void>
+  readonly parts: Awaited<ReturnType<typeof assemble>>
+}
+
+export async function createApp(
+  config: Config,
+  log: FastifyBaseLogger,
+  clock: Clock = systemClock,
+): Promise<App> {
+  const parts = await assemble(config, log, clock)
+  const { db, server, outbox, sweeper } = parts
+  return {
+    parts,
+    async listen() {
+      await server.app.listen({ host: config.host, port: config.port })
+      outbox.start()
+      sweeper.start()
+      const { address, port } = server.app.server.address() as { address: string; port: number }
+      return { address, port }
+    },
+    async stop() {
+      sweeper.stop()
+      await server.stop(stopPatienceMs)
+      await outbox.stop()
+      await db.close()
+    },
+  }
+}
+
+async function assemble(config: Config, log: FastifyBaseLogger, clock: Clock) {
+  const { publicUrl } = config
+  const db = openDb(config.databaseUrl)
+  await migrate(db, clock)
+  const secrets = secretsFrom(config.secret, config.secretPrevious)
+  const limits = new Limits(db, config.limits)
+  const keys = new SigningKeys({ db, clock, secrets }, accessTtlMs)
+  await keys.open()
+
+  const veterinarians = new Veterinarians({ db, clock, secrets, limits })
+  const roles = { veterinarian: veterinarians, student: new Students() }
+  const issuer = { issuer: publicUrl, audience: publicUrl, clientId }
+  const sessions = new Sessions({ db, clock, secrets, keys, issuer, roles })
+  const transport = config.smtpUrl === null ? mailboxTransport(log) : smtpTransport(config.smtpUrl)
+  const outbox = new Outbox({
+    db,
+    clock,
+    secrets,
+    roles,
+    transport,
+    publicUrl,
+    from: config.mailFrom,
+    timeZone: config.timeZone,
+    log,
+  })
+  const signIn = new SignIn({ db, clock, secrets, limits, sessions, outbox }, veterinarians)
+  const sweeper = new Sweeper({
+    db,
+    clock,
+    log,
+    keys,
+    veterinarians,
+    sweeps: [limits, signIn, sessions, outbox],
+  })
+
+  const networkHashOf = (request: FastifyRequest) => {
+    const peer = request.raw.socket.remoteAddress ?? ''
+    const forwarded = request.headers['x-forwarded-for']
+    const client = clientAddress(peer, [forwarded].flat().join(',') || undefined, config.trustedProxies)
+    return fingerprint(secrets.current, 'network', networkOf(client))
+  }
+
+  const server = createServer(publicUrl, log)
+  const { app } = server
+  const buckets = config.limits ? new MemoryBuckets(clock) : null
+  guardAccess(app, { sessions, buckets, networkOf: networkHashOf })
+  const others = watchMethods(app)
+  if (config.corsOrigins.length > 0) await app.register(fastifyCors, corsFor(config.corsOrigins))
+  await app.register(fastifyStatic, { serve: false })
+  await describeApi(app, publicUrl, packageVersion())
+  for (const schema of [Problem, OwnProfile, StudentProfile, ClassEntry]) app.addSchema(schema)
+
+  const Profile = Type.Ref('VeterinarianProfile')
+  veterinarianRoutes(app, { veterinarians, networkOf: networkHashOf })
+  signInRoutes(app, { role: 'veterinarian', signIn, Profile, networkOf: networkHashOf })
+  studentRoutes(app)
+  sessionRoutes(app, { sessions, Profile: Type.Union([Profile, Type.Ref('StudentProfile')]) })
+  wellKnownRoutes(app, { keys, issuer: publicUrl })
+  healthRoutes(app, { db })
+  openApiRoutes(app)
+  pageRoutes(app, { mailbox: config.smtpUrl === null })
+  if (config.smtpUrl === null && !config.production) mailboxRoutes(app, { outbox })
+  others.refuseOthers()
+  await app.ready()
+
+  return { db, server, outbox, sweeper, sessions, veterinarians, keys, limits }
+}
+
+function corsFor(origins: readonly string[]) {
+  return {
+    origin: [...origins],
+    methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
+    exposedHeaders: [
+      'Request-Id',
+      'API-Version',
+      'RateLimit',
+      'RateLimit-Policy',
+      'Retry-After',
+      'WWW-Authenticate',
+    ],
+    maxAge: 600,
+    strictPreflight: false,
+  }
+}
+
+export function packageVersion(): string {
+  return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
+}

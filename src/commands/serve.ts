@@ -1,0 +1,107 @@
+/** `chiron serve`: one process, or a primary that keeps CHIRON_WORKERS of them running. */
+import cluster, { type Worker } from 'node:cluster'
+import type { FastifyBaseLogger } from 'fastify'
+import { createApp } from '../app.ts'
+import { type Config, loadConfig, readEnv } from '../config.ts'
+import { migrate } from '../db/migrate.ts'
+import { openDb } from '../db/open.ts'
+import { systemClock } from '../lib/clock.ts'
+import { createLog } from '../log.ts'
+
+const stopWithinMs = 9_500
+const restartPauseMs = 1_000
+
+export async function serve(options: { json?: boolean }): Promise<void> {
+  const config = loadConfig(readEnv())
+  const pretty = process.stdout.isTTY === true && !options.json
+  const log = createLog(pretty)
+  if (config.workers > 1 && cluster.isPrimary) return supervise(config, log, pretty)
+
+  const app = await createApp(config, log)
+  const { port } = await app.listen()
+  const stop = onceOnly(async () => {
+    // Whatever hangs, the process ends in time.
+    setTimeout(() => process.exit(0), stopWithinMs).unref()
+    await app.stop()
+    process.exit(0)
+  })
+  if (cluster.isWorker) {
+    // The primary passes stop on; a signal to the whole group must not end a worker before it says so.
+    onSignals(() => {})
+    process.on('message', (message) => message === 'stop' && stop())
+    process.on('disconnect', stop)
+    process.send?.('ready')
+  } else {
+    onSignals(() => {
+      log.info('stopping')
+      stop()
+    })
+    announce(config, port, log, pretty)
+  }
+}
+
+/** Migrates once, then keeps the workers running until told to stop. */
+async function supervise(config: Config, log: FastifyBaseLogger, pretty: boolean): Promise<void> {
+  const db = openDb(config.databaseUrl)
+  await migrate(db, systemClock)
+  await db.close()
+
+  const workers = new Set<Worker>()
+  let stopping = false
+  let everReady = 0
+  const start = () => {
+    const worker = cluster.fork()
+    workers.add(worker)
+    worker.on('message', (message) => {
+      if (message === 'ready' && ++everReady === config.workers) announce(config, config.port, log, pretty)
+    })
+    worker.on('exit', (code) => {
+      workers.delete(worker)
+      if (stopping) {
+        if (workers.size === 0) process.exit(0)
+      } else if (everReady < config.workers) {
+        // It never came up, so another try would fail the same way.
+        process.exit(code || 1)
+      } else {
+        log.warn({ worker: worker.id, code }, 'a worker ended; starting another')
+        setTimeout(start, restartPauseMs)
+      }
+    })
+  }
+  onSignals(() => {
+    if (stopping) return
+    stopping = true
+    log.info('stopping')
+    for (const worker of workers) worker.send('stop')
+    setTimeout(() => process.exit(0), stopWithinMs + 250).unref()
+    if (workers.size === 0) process.exit(0)
+  })
+  for (let i = 0; i < config.workers; i++) start()
+}
+
+function announce(config: Config, port: number, log: FastifyBaseLogger, pretty: boolean): void {
+  const url = new URL(config.publicUrl)
+  // Without a port of its own choosing (CHIRON_PORT=0) the public address does not know where we are.
+  const base = config.port === 0 ? `http://localhost:${port}` : url.origin
+  log.info({ url: base, port, workers: config.workers }, `listening on ${config.host}:${port}`)
+  if (!pretty) return
+  const lines = [
+    ['Portal', `${base}/`],
+    ['API reference', `${base}/docs`],
+    ...(config.smtpUrl === null ? [['Mailbox', `${base}/mailbox`]] : []),
+  ]
+  process.stdout.write(`\n${lines.map(([name, at]) => `  ${name!.padEnd(14)} ${at}`).join('\n')}\n\n`)
+}
+
+function onSignals(handle: () => void): void {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, handle)
+}
+
+function onceOnly(work: () => Promise<void>): () => void {
+  let started = false
+  return () => {
+    if (started) return
+    started = true
+    work().catch(() => process.exit(1))
+  }
+}

@@ -1,0 +1,230 @@
+/**
+ * Settings: environment first, then a `.env` file. Every CHIRON_* name is checked; what is wrong is said in one
+ * line that names the setting. Only `main.ts`, `app.ts` and `commands/` read this; features receive values.
+ */
+
+import { randomBytes } from 'node:crypto'
+import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { dirname, join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { UsageError } from './errors.ts'
+import { isLoopbackHost, parseRange, type Range } from './lib/network.ts'
+
+export interface Config {
+  readonly production: boolean
+  readonly host: string
+  readonly port: number
+  readonly publicUrl: string
+  readonly databaseUrl: string
+  readonly smtpUrl: string | null
+  readonly mailFrom: string
+  readonly secret: string
+  readonly secretPrevious: string | null
+  readonly trustedProxies: readonly Range[]
+  readonly corsOrigins: readonly string[]
+  readonly timeZone: string
+  readonly limits: boolean
+  readonly workers: number
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+const names = [
+  'CHIRON_HOST',
+  'CHIRON_PORT',
+  'CHIRON_PUBLIC_URL',
+  'CHIRON_DATABASE_URL',
+  'CHIRON_SMTP_URL',
+  'CHIRON_MAIL_FROM',
+  'CHIRON_SECRET',
+  'CHIRON_SECRET_PREVIOUS',
+  'CHIRON_TRUSTED_PROXIES',
+  'CHIRON_CORS_ORIGINS',
+  'CHIRON_TIME_ZONE',
+  'CHIRON_LIMITS',
+  'CHIRON_WORKERS',
+] as const
+type Name = (typeof names)[number]
+
+const secretBytesMin = 32
+
+/** The environment over the `.env` file of the working directory. */
+export function readEnv(env: Env = process.env, file = '.env'): Env {
+  return existsSync(file) ? { ...parseEnv(readFileSync(file, 'utf8')), ...env } : env
+}
+
+export function loadConfig(env: Env): Config {
+  for (const name of Object.keys(env)) if (name.startsWith('CHIRON_')) checkName(name)
+  const get = (name: Name) => (env[name] === undefined || env[name] === '' ? null : env[name])
+
+  const production = env.NODE_ENV === 'production'
+  const host = get('CHIRON_HOST') ?? '127.0.0.1'
+  const port = integer('CHIRON_PORT', get('CHIRON_PORT') ?? '3000', 0, 65_535)
+  const publicUrl = parsePublicUrl(get('CHIRON_PUBLIC_URL') ?? `http://localhost:${port}`)
+  const databaseUrl = parseDatabaseUrl(get('CHIRON_DATABASE_URL') ?? 'sqlite:data/chiron.db')
+  const smtpUrl = parseSmtpUrl(get('CHIRON_SMTP_URL'))
+  const limits = oneOf('CHIRON_LIMITS', get('CHIRON_LIMITS') ?? 'on', ['on', 'off']) === 'on'
+  const config: Config = {
+    production,
+    host,
+    port,
+    publicUrl,
+    databaseUrl,
+    smtpUrl,
+    mailFrom: parseMailFrom(get('CHIRON_MAIL_FROM') ?? `Chiron <no-reply@${new URL(publicUrl).hostname}>`),
+    secret: get('CHIRON_SECRET') ?? (production ? '' : ownSecret(databaseUrl)),
+    secretPrevious: get('CHIRON_SECRET_PREVIOUS'),
+    trustedProxies: list(get('CHIRON_TRUSTED_PROXIES')).map(parseProxy),
+    corsOrigins: list(get('CHIRON_CORS_ORIGINS')).map(parseOrigin),
+    timeZone: parseTimeZone(get('CHIRON_TIME_ZONE') ?? 'UTC'),
+    limits,
+    workers: parseWorkers(get('CHIRON_WORKERS') ?? '1'),
+  }
+  checkTogether(config)
+  return config
+}
+
+function checkName(name: string): void {
+  if ((names as readonly string[]).includes(name)) return
+  const near = names.find((known) => distance(known, name) <= 2)
+  throw new UsageError(`${name} is not a setting${near ? `; did you mean ${near}?` : ' of this version'}`)
+}
+
+function checkTogether(config: Config): void {
+  const { production, secret, secretPrevious, smtpUrl, publicUrl, limits, host } = config
+  if (production && secret === '') throw wrong('CHIRON_SECRET', 'must be set in production')
+  if (Buffer.byteLength(secret) < secretBytesMin)
+    throw wrong('CHIRON_SECRET', `must have at least ${secretBytesMin} bytes`)
+  if (secretPrevious !== null && Buffer.byteLength(secretPrevious) < secretBytesMin)
+    throw wrong('CHIRON_SECRET_PREVIOUS', `must have at least ${secretBytesMin} bytes`)
+  if (production && smtpUrl === null) throw wrong('CHIRON_SMTP_URL', 'must be set in production')
+  if (production && !publicUrl.startsWith('https:'))
+    throw wrong('CHIRON_PUBLIC_URL', 'must be an https address in production')
+  if (production && !limits) throw wrong('CHIRON_LIMITS', 'cannot be off in production')
+  if (smtpUrl === null && !isLoopbackHost(host))
+    throw wrong(
+      'CHIRON_SMTP_URL',
+      `must be set when CHIRON_HOST is ${host}: the built-in mailbox is for this machine only`,
+    )
+}
+
+function wrong(name: Name, why: string): UsageError {
+  return new UsageError(`${name} ${why}`)
+}
+
+function integer(name: Name, text: string, min: number, max: number): number {
+  const value = Number(text)
+  if (!/^\d+$/.test(text) || value < min || value > max)
+    throw wrong(name, `must be a whole number from ${min} to ${max}, not "${text}"`)
+  return value
+}
+
+function oneOf<T extends string>(name: Name, text: string, choices: readonly T[]): T {
+  const found = choices.find((choice) => choice === text)
+  if (!found) throw wrong(name, `must be ${choices.join(' or ')}, not "${text}"`)
+  return found
+}
+
+function list(text: string | null): string[] {
+  return (text ?? '')
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+}
+
+function parsePublicUrl(text: string): string {
+  const url = URL.parse(text)
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw wrong('CHIRON_PUBLIC_URL', `must be an http or https address, not "${text}"`)
+  if (url.pathname !== '/' || url.search || url.hash || url.username)
+    throw wrong(
+      'CHIRON_PUBLIC_URL',
+      'must be an origin such as https://access.example.org, without path or query',
+    )
+  return url.origin
+}
+
+/** May hold a password, so it is never repeated. */
+function parseDatabaseUrl(text: string): string {
+  if (/^sqlite:[^?#]+$/.test(text) && text !== 'sqlite::memory:') return text
+  if (/^postgres(ql)?:\/\/[^/]+\/[^/]+$/.test(text)) return text
+  throw wrong(
+    'CHIRON_DATABASE_URL',
+    'must be sqlite:<file> or postgres://<user>:<password>@<host>/<database>',
+  )
+}
+
+function parseSmtpUrl(text: string | null): string | null {
+  if (text === null) return null
+  const url = URL.parse(text)
+  if (!url || !/^smtps?:$/.test(url.protocol) || url.hostname === '')
+    throw wrong('CHIRON_SMTP_URL', 'must be smtp://<host>:<port> or smtps://<host>:<port>')
+  return text
+}
+
+function parseMailFrom(text: string): string {
+  if (/[\r\n]/.test(text) || !/^(?:[^<>@]*<[^<>\s@]+@[^<>\s@]+>|[^<>\s@]+@[^<>\s@]+)$/.test(text))
+    throw wrong('CHIRON_MAIL_FROM', `must be an address or "Name <address>", not "${text}"`)
+  return text
+}
+
+function parseProxy(text: string): Range {
+  const range = parseRange(text)
+  if (!range) throw wrong('CHIRON_TRUSTED_PROXIES', `holds "${text}", which is neither an address nor a CIDR`)
+  return range
+}
+
+function parseOrigin(text: string): string {
+  const url = URL.parse(text)
+  if (!url || url.origin !== text)
+    throw wrong('CHIRON_CORS_ORIGINS', `holds "${text}", which is not an origin`)
+  return text
+}
+
+function parseTimeZone(text: string): string {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: text })
+    return text
+  } catch {
+    throw wrong('CHIRON_TIME_ZONE', `must be a time zone such as Europe/Lisbon, not "${text}"`)
+  }
+}
+
+function parseWorkers(text: string): number {
+  return text === 'auto' ? availableParallelism() : integer('CHIRON_WORKERS', text, 1, 256)
+}
+
+/**
+ * Outside production the first process makes a secret and keeps it beside the SQLite file. A link fails if the name
+ * exists, so of several processes that start at once one wins and the others read what it wrote.
+ */
+function ownSecret(databaseUrl: string): string {
+  const folder = databaseUrl.startsWith('sqlite:') ? dirname(databaseUrl.slice('sqlite:'.length)) : 'data'
+  const file = join(folder, 'chiron.secret')
+  if (!existsSync(file)) {
+    mkdirSync(folder, { recursive: true })
+    const draft = join(folder, `.chiron.secret.${process.pid}.${randomBytes(4).toString('hex')}`)
+    writeFileSync(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flush: true })
+    try {
+      linkSync(draft, file)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    } finally {
+      unlinkSync(draft)
+    }
+  }
+  return readFileSync(file, 'utf8').trim()
+}
+
+/** How many single edits apart two names are. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++)
+      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1))
+    row = next
+  }
+  return row[b.length]!
+}

@@ -1,0 +1,48 @@
+/**
+ * The narrow waist: everything the service keeps goes through these few calls, and every statement is
+ * written once for both engines. Placeholders are `$1`, columns are text, integer and bigint, times are
+ * epoch milliseconds passed in.
+ *
+ * There are no interactive transactions. `tx` takes its statements up front and runs them in order, all or
+ * none; what depends on an earlier statement says so in SQL (`where exists …`). So nothing ever waits for
+ * this process while holding a lock, SQLite can share one commit among many callers, and PostgreSQL needs
+ * one round trip. See docs/decisions/0002-transactions-are-lists.md.
+ */
+import { AppError } from '../errors.ts'
+
+export type Value = string | number | null
+export type Row = Record<string, Value>
+
+export interface Statement {
+  readonly sql: string
+  readonly params: readonly Value[]
+}
+
+export interface Db {
+  readonly engine: 'sqlite' | 'postgres'
+  /** Reads. */
+  all<R = Row>(sql: string, params?: readonly Value[]): Promise<R[]>
+  one<R = Row>(sql: string, params?: readonly Value[]): Promise<R | undefined>
+  /** One write, durable when it resolves. Gives the rows of its `returning`. */
+  run<R = Row>(sql: string, params?: readonly Value[]): Promise<R[]>
+  /** Several writes, all or none, durable when it resolves. Gives the rows of each. */
+  tx(statements: readonly Statement[]): Promise<Row[][]>
+  /** Runs `work` in a transaction that no other process's `exclusively` overlaps. For migrations. */
+  exclusively(work: (exec: (sql: string) => Promise<Row[]>) => Promise<void>): Promise<void>
+  close(): Promise<void>
+}
+
+export function statement(sql: string, ...params: Value[]): Statement {
+  return { sql, params }
+}
+
+/** How many callers may wait for the store before newcomers are turned away. */
+export const waitingMax = 20_000
+
+export function overloaded(): AppError {
+  return new AppError('unavailable', 'Too much is waiting for the store.', { retryAfterSeconds: 2 })
+}
+
+export function outOfReach(cause: unknown): AppError {
+  return new AppError('unavailable', 'The store is out of reach.', { retryAfterSeconds: 2, cause })
+}

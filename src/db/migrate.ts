@@ -1,0 +1,65 @@
+/**
+ * Migrations are numbered SQL files, additive, each in one transaction with the note that it ran: killed half-way,
+ * it did not happen. Processes that start together take turns (`exclusively`) and find the work done.
+ * `0007_x.postgres.sql` or `.sqlite.sql` stands where an engine must differ.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import type { Clock } from '../lib/clock.ts'
+import type { Db } from './db.ts'
+
+const folder = new URL('../../migrations/', import.meta.url)
+
+interface Migration {
+  readonly version: number
+  readonly name: string
+  readonly file: string
+}
+
+/** Brings the store up to date; gives the names of what ran. */
+export async function migrate(db: Db, clock: Clock): Promise<string[]> {
+  const ran: string[] = []
+  const known = migrationsFor(db.engine)
+  if (known.length === (await appliedCount(db))) return ran
+  await db.exclusively(async (exec) => {
+    await exec(
+      'create table if not exists migration (version integer primary key, name text not null, applied_at bigint not null)',
+    )
+  })
+  for (const migration of known) {
+    await db.exclusively(async (exec) => {
+      const done = await exec(`select version from migration where version = ${migration.version}`)
+      if (done.length > 0) return
+      await exec(readFileSync(new URL(migration.file, folder), 'utf8'))
+      await exec(
+        `insert into migration (version, name, applied_at) values (${migration.version}, '${migration.name}', ${clock.now()})`,
+      )
+      ran.push(migration.name)
+    })
+  }
+  return ran
+}
+
+async function appliedCount(db: Db): Promise<number> {
+  try {
+    const row = await db.one<{ count: number }>('select count(*) as count from migration')
+    return row?.count ?? 0
+  } catch (error) {
+    if (isMissingTable(error)) return 0
+    throw error
+  }
+}
+
+function isMissingTable(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string }
+  return code === '42P01' || /no such table/.test(message ?? '')
+}
+
+export function migrationsFor(engine: Db['engine']): Migration[] {
+  const pattern = new RegExp(`^(\\d{4})_([a-z0-9_]+)(?:\\.${engine})?\\.sql$`)
+  return readdirSync(folder)
+    .sort()
+    .flatMap((file) => {
+      const match = pattern.exec(file)
+      return match ? [{ version: Number(match[1]), name: `${match[1]}_${match[2]}`, file }] : []
+    })
+}

@@ -1,0 +1,189 @@
+/**
+ * PostgreSQL through `pg` in pipeline mode. A connection is never checked out: statements are written to the
+ * least busy one as they come and answered in order, a `tx` as begin … commit in one go, so it costs one round
+ * trip and the server holds its locks for no longer than its own work. Reads have connections of their own and
+ * do not queue behind commits.
+ *
+ * A connection that breaks fails what was on it; the next caller opens a new one. With several hosts in the URL
+ * each is tried in turn until one takes writes, which is how a failover is followed.
+ */
+import { createHash } from 'node:crypto'
+import pg from 'pg'
+import { AppError } from '../errors.ts'
+import { type Db, outOfReach, overloaded, type Row, type Statement, type Value, waitingMax } from './db.ts'
+
+const connectTimeoutMs = 3_000
+const statementTimeoutMs = 10_000
+// A peer that vanished without a word never answers; give up a little after the server would have.
+const replyTimeoutMs = statementTimeoutMs + 2_000
+const writeConnections = 6
+const readConnections = 2
+const migrationLock = 4_207_001
+
+pg.types.setTypeParser(pg.types.builtins.INT8, Number)
+
+export function openPostgres(url: string): Db {
+  const hosts = hostsOf(url)
+  const readers = Array.from({ length: readConnections }, () => new Line(hosts))
+  const writers = Array.from({ length: writeConnections }, () => new Line(hosts))
+
+  const all = async (sql: string, params: readonly Value[] = []) =>
+    (await leastBusy(readers).submit([{ sql, params }], false))[0]!
+
+  return {
+    engine: 'postgres',
+    all: all as Db['all'],
+    one: (async (sql, params) => (await all(sql, params))[0]) as Db['one'],
+    run: (async (sql, params = []) =>
+      (await leastBusy(writers).submit([{ sql, params }], false))[0]!) as Db['run'],
+    tx: (statements) => leastBusy(writers).submit(statements, true),
+    async exclusively(work) {
+      const client = await connect(hosts)
+      try {
+        // A migration of a large table may take as long as it takes.
+        await client.query(`set statement_timeout = 0; begin; select pg_advisory_xact_lock(${migrationLock})`)
+        await work(async (sql) => (await client.query(sql)).rows)
+        await client.query('commit')
+      } catch (error) {
+        throw translate(error)
+      } finally {
+        await client.end()
+      }
+    },
+    async close() {
+      await Promise.all([...readers, ...writers].map((line) => line.close()))
+    },
+  }
+}
+
+/** One connection, opened when first needed and again after it broke. */
+class Line {
+  waiting = 0
+  #client: Promise<pg.Client> | undefined
+  readonly #hosts: string[]
+
+  constructor(hosts: string[]) {
+    this.#hosts = hosts
+  }
+
+  async submit(statements: readonly Statement[], transaction: boolean): Promise<Row[][]> {
+    if (this.waiting >= waitingMax) throw overloaded()
+    this.waiting++
+    let client: pg.Client | undefined
+    try {
+      client = await this.#open()
+      return await send(client, statements, transaction)
+    } catch (error) {
+      // An error inside a pipelined transaction leaves statements that were never prepared; start afresh.
+      if (client && (transaction || !isPostgresError(error))) this.#retire(client)
+      throw translate(error)
+    } finally {
+      this.waiting--
+    }
+  }
+
+  async close(): Promise<void> {
+    const client = await this.#client?.catch(() => undefined)
+    this.#client = undefined
+    await client?.end()
+  }
+
+  #open(): Promise<pg.Client> {
+    if (!this.#client) {
+      const opening = connect(this.#hosts)
+      this.#client = opening
+      const forget = () => {
+        if (this.#client === opening) this.#client = undefined
+      }
+      opening.then((client) => client.once('end', forget), forget)
+    }
+    return this.#client
+  }
+
+  #retire(client: pg.Client): void {
+    this.#client?.then((current) => {
+      if (current === client) this.#client = undefined
+    })
+    client.end().catch(() => {})
+  }
+}
+
+function leastBusy(lines: Line[]): Line {
+  let best = lines[0]!
+  for (const line of lines) if (line.waiting < best.waiting) best = line
+  return best
+}
+
+async function send(
+  client: pg.Client,
+  statements: readonly Statement[],
+  transaction: boolean,
+): Promise<Row[][]> {
+  if (!transaction) return Promise.all(statements.map((s) => query(client, s)))
+  const begin = client.query('begin')
+  const results = statements.map((s) => query(client, s))
+  const commit = client.query('commit')
+  const [first] = (await Promise.allSettled([begin, ...results, commit])).filter(
+    (r) => r.status === 'rejected',
+  )
+  if (first) throw first.reason
+  return Promise.all(results)
+}
+
+const names = new Map<string, string>()
+
+/** Prepared once a connection under a name made from its text. */
+async function query(client: pg.Client, { sql, params }: Statement): Promise<Row[]> {
+  let name = names.get(sql)
+  if (!name) {
+    name = createHash('sha256').update(sql).digest('base64url').slice(0, 20)
+    names.set(sql, name)
+  }
+  return (await client.query({ name, text: sql, values: params as Value[] })).rows
+}
+
+async function connect(hosts: string[]): Promise<pg.Client> {
+  let failure: unknown
+  for (const connectionString of hosts) {
+    const client = new pg.Client({
+      connectionString,
+      pipeline: true,
+      keepAlive: true,
+      connectionTimeoutMillis: connectTimeoutMs,
+      statement_timeout: statementTimeoutMs,
+      query_timeout: replyTimeoutMs,
+      application_name: 'chiron',
+    } as pg.ClientConfig)
+    client.on('error', () => client.end().catch(() => {}))
+    try {
+      await client.connect()
+      const { rows } = await client.query('select pg_is_in_recovery() as standby')
+      if (!rows[0].standby) return client
+      failure = new Error('this server is a standby')
+    } catch (error) {
+      failure = error
+    }
+    client.end().catch(() => {})
+  }
+  throw outOfReach(failure)
+}
+
+/** `postgres://user@a:5432,b:5432/name` names the same database on several hosts. */
+export function hostsOf(url: string): string[] {
+  const match = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]+)(.*)$/.exec(url)
+  if (!match) return [url]
+  const [, before, hosts, after] = match
+  return hosts!.split(',').map((host) => `${before}${host}${after}`)
+}
+
+function isPostgresError(error: unknown): boolean {
+  return error instanceof pg.DatabaseError
+}
+
+/** Without an SQLSTATE it is the connection that failed; with one of these, the server or its limits. */
+function translate(error: unknown): unknown {
+  if (error instanceof AppError) return error
+  if (!isPostgresError(error)) return outOfReach(error)
+  const state = (error as pg.DatabaseError).code ?? ''
+  return /^(08|53|57|40|25006|55P03)/.test(state) ? outOfReach(error) : error
+}

@@ -1,0 +1,200 @@
+/**
+ * SQLite through node:sqlite: one connection writes, one reads beside it (WAL). Both are synchronous, so work
+ * is collected for one turn of the event loop and done together: the reads of a turn in one read transaction,
+ * the writes of a turn in one commit. A write that fails is rolled back to its savepoint and fails its own
+ * caller alone; nobody is answered before the commit.
+ */
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { type Db, outOfReach, overloaded, type Row, type Statement, type Value, waitingMax } from './db.ts'
+
+interface Job {
+  readonly statements: readonly Statement[]
+  readonly resolve: (rows: Row[][]) => void
+  readonly reject: (error: unknown) => void
+}
+
+type Outcome = { rows: Row[][] } | { error: unknown }
+
+// A commit that grows without bound would hold its first caller up for its last.
+const jobsPerCommitMax = 500
+const busyTimeoutMs = 5_000
+
+export function openSqlite(path: string): Db {
+  mkdirSync(dirname(path), { recursive: true })
+  const writer = connect(path)
+  const reader = connect(path)
+  reader.database.exec('pragma query_only = on')
+  const reads = new Turn((jobs) => settle(jobs, readTogether(reader, jobs)))
+  const writes = new Turn((jobs) => settle(jobs, writeTogether(writer, jobs)))
+
+  const submit = (turn: Turn, statements: readonly Statement[]) =>
+    new Promise<Row[][]>((resolve, reject) => turn.add({ statements, resolve, reject }))
+
+  const all = async (sql: string, params: readonly Value[] = []) =>
+    (await submit(reads, [{ sql, params }]))[0]!
+
+  return {
+    engine: 'sqlite',
+    all: all as Db['all'],
+    one: (async (sql, params) => (await all(sql, params))[0]) as Db['one'],
+    run: (async (sql, params = []) => (await submit(writes, [{ sql, params }]))[0]!) as Db['run'],
+    tx: (statements) => submit(writes, statements),
+    async exclusively(work) {
+      const own = connect(path)
+      try {
+        own.database.exec('begin immediate')
+        await work(async (sql) => {
+          if (/^\s*select\b/i.test(sql)) return own.rows({ sql, params: [] })
+          own.database.exec(sql)
+          return []
+        })
+        own.database.exec('commit')
+      } catch (error) {
+        throw translate(error)
+      } finally {
+        own.database.close()
+      }
+    },
+    async close() {
+      reads.flush()
+      writes.flush()
+      reader.database.close()
+      writer.database.close()
+    },
+  }
+}
+
+/** Collects what one turn of the event loop asks for, and hands it over at the end of that turn. */
+class Turn {
+  #jobs: Job[] = []
+  #scheduled = false
+  readonly #work: (jobs: Job[]) => void
+
+  constructor(work: (jobs: Job[]) => void) {
+    this.#work = work
+  }
+
+  add(job: Job): void {
+    if (this.#jobs.length >= waitingMax) job.reject(overloaded())
+    else this.#jobs.push(job)
+    this.#schedule()
+  }
+
+  flush(): void {
+    while (this.#jobs.length > 0) this.#work(this.#jobs.splice(0, jobsPerCommitMax))
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(() => {
+      this.#scheduled = false
+      this.#work(this.#jobs.splice(0, jobsPerCommitMax))
+      if (this.#jobs.length > 0) this.#schedule()
+    })
+  }
+}
+
+class Connection {
+  readonly database: DatabaseSync
+  readonly #prepared = new Map<string, StatementSync>()
+
+  constructor(database: DatabaseSync) {
+    this.database = database
+  }
+
+  rows({ sql, params }: Statement): Row[] {
+    return this.#prepare(sql).all(named(params)) as Row[]
+  }
+
+  command(sql: string): void {
+    this.#prepare(sql).run()
+  }
+
+  #prepare(sql: string): StatementSync {
+    let prepared = this.#prepared.get(sql)
+    if (!prepared) {
+      prepared = this.database.prepare(sql)
+      this.#prepared.set(sql, prepared)
+    }
+    return prepared
+  }
+}
+
+function connect(path: string): Connection {
+  const database = new DatabaseSync(path, { timeout: busyTimeoutMs })
+  // synchronous=FULL: a commit that was acknowledged survives a power cut, not only a crash.
+  database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on')
+  return new Connection(database)
+}
+
+function readTogether(connection: Connection, jobs: Job[]): Outcome[] {
+  if (jobs.length === 1) return [attempt(connection, jobs[0]!)]
+  return inTransaction(connection, 'begin', jobs, attempt)
+}
+
+function writeTogether(connection: Connection, jobs: Job[]): Outcome[] {
+  return inTransaction(connection, 'begin immediate', jobs, attemptAlone)
+}
+
+function inTransaction(
+  connection: Connection,
+  begin: string,
+  jobs: Job[],
+  doJob: (connection: Connection, job: Job) => Outcome,
+): Outcome[] {
+  try {
+    connection.command(begin)
+    const outcomes = jobs.map((job) => doJob(connection, job))
+    connection.command('commit')
+    return outcomes
+  } catch (error) {
+    if (connection.database.isTransaction) connection.database.exec('rollback')
+    return jobs.map(() => ({ error: translate(error) }))
+  }
+}
+
+/** A single statement undoes itself when it fails; several need a savepoint to go back to. */
+function attemptAlone(connection: Connection, job: Job): Outcome {
+  if (job.statements.length === 1) return attempt(connection, job)
+  connection.command('savepoint job')
+  const outcome = attempt(connection, job)
+  if ('error' in outcome) connection.command('rollback to job')
+  connection.command('release job')
+  return outcome
+}
+
+function attempt(connection: Connection, job: Job): Outcome {
+  try {
+    return { rows: job.statements.map((s) => connection.rows(s)) }
+  } catch (error) {
+    return { error: translate(error) }
+  }
+}
+
+function settle(jobs: Job[], outcomes: Outcome[]): void {
+  for (const [i, job] of jobs.entries()) {
+    const outcome = outcomes[i]!
+    if ('rows' in outcome) job.resolve(outcome.rows)
+    else job.reject(outcome.error)
+  }
+}
+
+// In SQLite `$1` is a parameter with a name, so parameters are bound by name.
+const names = Array.from({ length: 64 }, (_, i) => `$${i + 1}`)
+
+function named(params: readonly Value[]): Record<string, SQLInputValue> {
+  const bound: Record<string, SQLInputValue> = {}
+  for (let i = 0; i < params.length; i++) bound[names[i]!] = params[i]!
+  return bound
+}
+
+// Busy, read-only, I/O error, full, cannot open: the store, not the statement, is at fault.
+const storeFaults = new Set([5, 6, 8, 10, 13, 14])
+
+function translate(error: unknown): unknown {
+  const code = (error as { errcode?: number }).errcode
+  return code !== undefined && storeFaults.has(code & 0xff) ? outOfReach(error) : error
+}

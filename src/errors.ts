@@ -1,0 +1,149 @@
+/**
+ * Every way a request can fail, by a stable code. Inside, code throws `new AppError(code, …)`;
+ * `http/problem.ts` alone turns one into a reply, and `/problems` explains each from this table.
+ */
+
+interface ErrorKind {
+  readonly status: number
+  readonly title: string
+  /** What to do about it, for the developer who reads /problems/{code}. */
+  readonly explanation: string
+}
+
+export const errorKinds = {
+  'invalid-request': {
+    status: 400,
+    title: 'The request is not valid',
+    explanation:
+      'A member is missing or breaks a rule. `errors` lists each one: `pointer` says where in the body, `detail` what was expected.',
+  },
+  'malformed-json': {
+    status: 400,
+    title: 'The body is not well-formed JSON',
+    explanation:
+      'The body must be one JSON value in UTF-8, without duplicate member names, without a member named `__proto__`, and nested at most 32 deep.',
+  },
+  'unsupported-version': {
+    status: 400,
+    title: 'This API version is not served',
+    explanation: 'Send `API-Version: 1`, or leave the header out.',
+  },
+  unauthenticated: {
+    status: 401,
+    title: 'A token is needed',
+    explanation:
+      'Send `Authorization: Bearer <access token>`. A token comes from validate-otp or from /session/refresh.',
+  },
+  'invalid-token': {
+    status: 401,
+    title: 'The token is not valid',
+    explanation:
+      'It is malformed, forged, expired, or was issued by somebody else. Refresh it, or sign in again.',
+  },
+  'session-ended': {
+    status: 401,
+    title: 'The session has ended',
+    explanation:
+      'The token was real, but its session is over: signed out, expired, revoked, or its account was suspended or closed. Sign in again.',
+  },
+  'otp-incorrect': {
+    status: 401,
+    title: 'The code is not correct',
+    explanation: '`attemptsLeft` says how many more answers this session takes. At 0, ask for a new code.',
+  },
+  'otp-unusable': {
+    status: 401,
+    title: 'The code can no longer be used',
+    explanation:
+      'It has expired, was used, had too many wrong answers, or the session is unknown or belongs to another address. Ask for a new code.',
+  },
+  forbidden: {
+    status: 403,
+    title: 'This is not for you',
+    explanation: 'The token is good but belongs to the other role, or the request came from a foreign site.',
+  },
+  'recent-sign-in-required': {
+    status: 403,
+    title: 'Sign in again first',
+    explanation:
+      'This cannot be undone, so it needs a sign-in at most 10 minutes old. Sign in with a new code and repeat the call.',
+  },
+  'not-found': {
+    status: 404,
+    title: 'There is nothing here',
+    explanation: 'The path is unknown, or what it names does not exist or is not yours to see.',
+  },
+  'method-not-allowed': {
+    status: 405,
+    title: 'The method is not allowed here',
+    explanation: 'The `Allow` header lists the methods of this path.',
+  },
+  timeout: {
+    status: 408,
+    title: 'The request took too long to arrive',
+    explanation: 'Headers and body must arrive within 10 seconds. Send the request again.',
+  },
+  'body-too-large': {
+    status: 413,
+    title: 'The body is too large',
+    explanation: 'A body may have at most 16 KiB.',
+  },
+  'unsupported-media-type': {
+    status: 415,
+    title: 'The body must be JSON',
+    explanation: 'Send `Content-Type: application/json`.',
+  },
+  'too-many-requests': {
+    status: 429,
+    title: 'Too many requests',
+    explanation: 'Wait as many seconds as `Retry-After` says, then try again.',
+  },
+  'headers-too-large': {
+    status: 431,
+    title: 'The headers are too large',
+    explanation: 'Request line and headers together may have at most 16 KiB.',
+  },
+  'internal-error': {
+    status: 500,
+    title: 'Something went wrong here',
+    explanation: 'The fault is ours. Give the operator the `instance` of the reply: it finds the log line.',
+  },
+  unavailable: {
+    status: 503,
+    title: 'The service is not available right now',
+    explanation:
+      'The store is out of reach, the service is overloaded, or it is shutting down. Try again after `Retry-After` seconds.',
+  },
+} as const satisfies Record<string, ErrorKind>
+
+export type ErrorCode = keyof typeof errorKinds
+
+export interface FieldError {
+  readonly pointer: string
+  readonly detail: string
+}
+
+interface Extra {
+  readonly errors?: readonly FieldError[]
+  readonly attemptsLeft?: number
+  readonly retryAfterSeconds?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly cause?: unknown
+}
+
+export class AppError extends Error {
+  override readonly name = 'AppError'
+  readonly code: ErrorCode
+  readonly extra: Extra
+
+  constructor(code: ErrorCode, detail?: string, extra: Extra = {}) {
+    super(detail ?? errorKinds[code].title, { cause: extra.cause })
+    this.code = code
+    this.extra = extra
+  }
+}
+
+/** A wrong setting or command line: one line for the operator, no stack. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}

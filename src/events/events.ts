@@ -1,0 +1,51 @@
+/**
+ * The audit trail: every change of state of a person or of a signed-in session, written in the transaction of the
+ * change, with ids only. An event that can happen once has an id made from its subject, so that two processes
+ * that notice the same change write it once. Delivery to webhooks reads this table.
+ */
+import { type Statement, statement } from '../db/db.ts'
+
+export const eventTypes = [
+  'veterinarian.registered',
+  'veterinarian.activated',
+  'veterinarian.updated',
+  'veterinarian.suspended',
+  'veterinarian.reactivated',
+  'veterinarian.closed',
+  'veterinarian.lapsed',
+  'session.started',
+  'session.ended',
+  'otp.exhausted',
+  'mail.failed',
+] as const
+
+export type EventType = (typeof eventTypes)[number]
+
+export interface EventRow {
+  readonly id: string
+  readonly at: number
+  readonly type: EventType
+  readonly person_id: string | null
+  readonly session_id: string | null
+  readonly data: string
+}
+
+/** An event that happens if the statement runs at all. */
+export function eventHappened(
+  type: EventType,
+  event: { id: string; at: number; personId?: string; sessionId?: string; data?: Record<string, string> },
+): Statement {
+  return statement(
+    `insert into event (id, at, type, person_id, session_id, data) values ($1, $2, $3, $4, $5, $6)
+     on conflict (id) do nothing`,
+    event.id,
+    event.at,
+    type,
+    event.personId ?? null,
+    event.sessionId ?? null,
+    JSON.stringify(event.data ?? {}),
+  )
+}
+
+/** `insert` part for events taken from rows: the caller adds `select id, at, type, person_id, session_id, data …`. */
+export const insertEvents = 'insert into event (id, at, type, person_id, session_id, data)'

@@ -1,0 +1,54 @@
+/**
+ * The limits that live in memory, a process each, and the headers that show what is left. Headers show per-network
+ * policies only: anything per address or account would tell a stranger about it.
+ */
+import type { FastifyReply } from 'fastify'
+import type { Clock } from '../lib/clock.ts'
+import {
+  type BucketPolicy,
+  type BucketState,
+  bucketRefusal,
+  bucketState,
+  intervalMsOf,
+  rateLimitHeaders,
+} from '../limits/limits.ts'
+
+export const memoryPolicies = {
+  network: { name: 'network', burst: 2000, refillPerMinute: 1000 },
+  session: { name: 'session', burst: 300, refillPerMinute: 120 },
+} as const satisfies Record<string, BucketPolicy>
+
+const keysMax = 100_000
+
+/** Buckets as in the store: the time at which each is full again. */
+export class MemoryBuckets {
+  #fullAt = new Map<string, number>()
+  readonly #clock: Clock
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Takes one, or throws the refusal. */
+  take(policy: BucketPolicy, key: string): BucketState {
+    const now = this.#clock.now()
+    const name = `${policy.name}:${key}`
+    const fullAt = Math.max(this.#fullAt.get(name) ?? 0, now)
+    if (fullAt > now + (policy.burst - 1) * intervalMsOf(policy))
+      throw bucketRefusal(policy, fullAt, now, policy === memoryPolicies.network)
+    if (this.#fullAt.size >= keysMax) this.#forgetFull(now)
+    const next = fullAt + intervalMsOf(policy)
+    this.#fullAt.set(name, next)
+    return bucketState(policy, next, now)
+  }
+
+  #forgetFull(now: number): void {
+    for (const [name, fullAt] of this.#fullAt) if (fullAt <= now) this.#fullAt.delete(name)
+    // Still full of busy ones: forgetting the oldest errs towards letting people in.
+    if (this.#fullAt.size >= keysMax) this.#fullAt.delete(this.#fullAt.keys().next().value!)
+  }
+}
+
+export function showLimit(reply: FastifyReply, state: BucketState): void {
+  reply.headers(rateLimitHeaders(state))
+}

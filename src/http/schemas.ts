@@ -1,0 +1,89 @@
+/** Pieces of schema that several features share, and the problem replies that every route documents. */
+import { type TSchema, Type } from 'typebox'
+import { type ErrorCode, errorKinds } from '../errors.ts'
+import { problemMediaType } from './problem.ts'
+
+export const Id = (description: string) => Type.String({ description, examples: ['q2nXcUoYTkKsmcYbkzyHRA'] })
+export const Timestamp = (description?: string) =>
+  Type.String({
+    format: 'date-time',
+    ...(description && { description }),
+    examples: ['2026-11-15T09:00:00.000Z'],
+  })
+export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+
+export const Email = Type.String({
+  description: 'One plain e-mail address. Kept as typed, compared lower-cased.',
+  examples: ['ada@example.org'],
+})
+export const Name = (description: string, example: string) =>
+  Type.String({ description, examples: [example] })
+
+export const Problem = Type.Object(
+  {
+    type: Type.String({ description: 'The address of this error’s explanation.' }),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String(),
+    instance: Type.String({ description: 'The id of the request, as in the Request-Id header.' }),
+    code: Type.Enum(Object.keys(errorKinds)),
+    errors: Type.Optional(
+      Type.Array(Type.Object({ pointer: Type.String(), detail: Type.String() }), {
+        description: 'For invalid-request: what is wrong where.',
+      }),
+    ),
+    attemptsLeft: Type.Optional(Type.Integer({ description: 'For otp-incorrect.' })),
+  },
+  { $id: 'Problem', description: 'RFC 9457' },
+)
+
+/** Replies for these codes and for those that any call can get, grouped by status. */
+export function problems(...codes: ErrorCode[]): Record<number, object> {
+  const byStatus = new Map<number, ErrorCode[]>()
+  for (const code of [
+    ...codes,
+    'unsupported-version',
+    'too-many-requests',
+    'internal-error',
+    'unavailable',
+  ] as const) {
+    const { status } = errorKinds[code]
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, list]) => [
+      status,
+      {
+        description: list.map((code) => `\`${code}\`: ${errorKinds[code].title}`).join('; '),
+        content: { [problemMediaType]: { schema: Type.Ref('Problem') } },
+      },
+    ]),
+  )
+}
+
+/** What any call with a body can get besides. */
+export const bodyProblems = [
+  'invalid-request',
+  'malformed-json',
+  'timeout',
+  'body-too-large',
+  'unsupported-media-type',
+] as const satisfies ErrorCode[]
+
+/** What any call with a token can get besides. */
+export const tokenProblems = [
+  'unauthenticated',
+  'invalid-token',
+  'session-ended',
+] as const satisfies ErrorCode[]
+
+export const Empty = Type.Unsafe<void>({ type: 'null', description: 'No content.' })
+
+export const TokenReply = (User: TSchema) =>
+  Type.Object({
+    access_token: Type.String(),
+    token_type: Type.Literal('Bearer'),
+    expires_in: Type.Integer({ description: 'Seconds.' }),
+    refresh_token: Type.String(),
+    user: User,
+  })

@@ -1,0 +1,163 @@
+/**
+ * The HTTP server itself: strict bodies, common headers, 404 and 405, one log line a request, and an orderly stop.
+ * A request passes: version → access and limits (access.ts) → body → validation → the route → serialisation;
+ * whatever throws on the way becomes a problem (problem.ts).
+ */
+import { METHODS } from 'node:http'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify'
+import { AppError } from '../errors.ts'
+import { newId } from '../lib/random.ts'
+import { apiVersion, commonHeaders } from './headers.ts'
+import { parseJsonBody } from './json.ts'
+import { clientErrorHandler, errorHandler } from './problem.ts'
+
+const bodyBytesMax = 16 * 1024
+const requestTimeoutMs = 10_000
+const inFlightMax = 5_000
+
+export interface Server {
+  readonly app: FastifyInstance
+  /** Turns newcomers away, lets those under way finish, then closes. */
+  stop(patienceMs: number): Promise<void>
+}
+
+export function createServer(publicUrl: string, logger: FastifyBaseLogger): Server {
+  const headers = commonHeaders(publicUrl.startsWith('https:'))
+  const onError = errorHandler(publicUrl)
+  const app = Fastify({
+    loggerInstance: logger,
+    disableRequestLogging: true,
+    genReqId: newId,
+    requestIdHeader: false,
+    bodyLimit: bodyBytesMax,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: 60_000,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    clientErrorHandler: clientErrorHandler(publicUrl),
+    http: { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: 1_000 },
+    routerOptions: { maxParamLength: 256 },
+    ajv: {
+      customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: true },
+    },
+    // A path that cannot be decoded names nothing.
+    frameworkErrors: (_error, request, reply) => {
+      reply.headers({ ...headers, 'Request-Id': request.id })
+      onError(new AppError('not-found'), request, reply as FastifyReply)
+    },
+  })
+
+  const flow = { inFlight: 0, stopping: false, idle: () => {} }
+  app.addHook('onRequest', (request, reply, done) => {
+    flow.inFlight++
+    // Also when the client went away before the reply.
+    reply.raw.once('close', () => {
+      flow.inFlight--
+      if (flow.inFlight === 0) flow.idle()
+    })
+    reply.headers(headers)
+    reply.header('Request-Id', request.id)
+    if (flow.stopping) {
+      reply.header('Connection', 'close')
+      return done(new AppError('unavailable', 'The service is shutting down.', { retryAfterSeconds: 5 }))
+    }
+    if (flow.inFlight > inFlightMax) {
+      return done(new AppError('unavailable', 'The service is overloaded.', { retryAfterSeconds: 2 }))
+    }
+    const version = request.headers['api-version']
+    if (version !== undefined && version !== apiVersion) return done(new AppError('unsupported-version'))
+    if (request.is404) return done(new AppError('not-found'))
+    done()
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    logRequest(request, reply)
+    done()
+  })
+
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    try {
+      done(null, parseBody(request, body as Buffer))
+    } catch (error) {
+      done(error as Error)
+    }
+  })
+  app.setErrorHandler(onError)
+  app.setNotFoundHandler(() => {
+    throw new AppError('not-found')
+  })
+
+  return {
+    app,
+    async stop(patienceMs) {
+      flow.stopping = true
+      if (flow.inFlight > 0) {
+        const idle = new Promise<void>((resolve) => {
+          flow.idle = resolve
+        })
+        await Promise.race([idle, new Promise((resolve) => setTimeout(resolve, patienceMs).unref())])
+      }
+      app.server.closeAllConnections()
+      await app.close()
+    },
+  }
+}
+
+function parseBody(request: FastifyRequest, body: Buffer): unknown {
+  const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
+  if (charset !== undefined && !/^utf-?8$/i.test(charset)) throw new AppError('unsupported-media-type')
+  if (body.length === 0 && request.method === 'DELETE') return undefined
+  return parseJsonBody(body)
+}
+
+/** The route's pattern, never the path: a path may hold what only its owner should see. */
+function logRequest(request: FastifyRequest, reply: FastifyReply): void {
+  request.log.info(
+    {
+      requestId: request.id,
+      method: request.method,
+      route: request.is404 ? null : (request.routeOptions.url ?? null),
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 10) / 10,
+    },
+    'request',
+  )
+}
+
+/**
+ * Answers 405 for every other method of a known path. Registered as routes, so that GET /veterinarian/register is
+ * found before /veterinarian/{userId} is. Call it after all other routes were added; `watchMethods` before.
+ */
+export function watchMethods(app: FastifyInstance): { refuseOthers(): void } {
+  const methods = new Map<string, Set<string>>()
+  app.addHook('onRoute', ({ url, method }) => {
+    const known = methods.get(url) ?? new Set()
+    for (const name of [method].flat()) known.add(name)
+    methods.set(url, known)
+  })
+  return {
+    refuseOthers() {
+      const all = METHODS.filter((name) => name !== 'CONNECT')
+      for (const name of all) if (!app.supportedMethods.includes(name)) app.addHttpMethod(name)
+      for (const [url, known] of [...methods]) {
+        const allow = [...known].sort().join(', ')
+        app.route({
+          method: all.filter((name) => !known.has(name)),
+          url,
+          schema: { hide: true },
+          exposeHeadRoute: false,
+          config: { access: 'public', limit: 'network' },
+          onRequest: () => {
+            throw new AppError('method-not-allowed', undefined, { headers: { Allow: allow } })
+          },
+          handler: () => {},
+        } as Parameters<typeof app.route>[0])
+      }
+    },
+  }
+}

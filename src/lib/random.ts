@@ -1,0 +1,23 @@
+import { randomBytes, randomInt } from 'node:crypto'
+
+const idPattern = /^[A-Za-z0-9_-]{22}$/
+
+/** An opaque id: 128 random bits, URL-safe. */
+export function newId(): string {
+  return randomBytes(16).toString('base64url')
+}
+
+/** Anything else can name nothing, and need not be asked of the store. */
+export function isId(text: string): boolean {
+  return idPattern.test(text)
+}
+
+// No vowels, so that no reference spells a word; no letter that looks like another.
+const referenceLetters = 'BCDFGHJKMNPQRSTVWXZ'
+
+/** Three letters that tell people which mail belongs to which screen. Not a secret. */
+export function newReference(): string {
+  let reference = ''
+  for (let i = 0; i < 3; i++) reference += referenceLetters[randomInt(referenceLetters.length)]
+  return reference
+}

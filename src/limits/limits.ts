@@ -1,0 +1,216 @@
+/**
+ * The limits that hold across processes and restarts: on codes, validations and registrations. They are taken in
+ * the transaction of the thing they limit, in a chain: each statement says `when` the one before it was granted, so
+ * nothing is written and nobody else's share is used when an earlier limit refuses.
+ *
+ * Addresses and networks appear as fingerprints. The limits that live in memory are in http/limits.ts.
+ */
+import type { Db, Statement } from '../db/db.ts'
+import { AppError } from '../errors.ts'
+import { day, hour, minute } from '../lib/clock.ts'
+import {
+  always,
+  bucketFullAt,
+  type Condition,
+  countFailure,
+  failureCounts,
+  giveBackToBucket,
+  networkIsKnown,
+  pruneLimits,
+  quotaFreeAt,
+  rememberNetwork,
+  takeFromBucket,
+  takeFromQuota,
+  takenFrom,
+} from './store.ts'
+
+export type { Condition } from './store.ts'
+export { always, forgetNetworks } from './store.ts'
+
+export interface BucketPolicy {
+  readonly name: string
+  readonly burst: number
+  readonly refillPerMinute: number
+}
+
+export const bucketPolicies = {
+  send: { name: 'send-otp', burst: 600, refillPerMinute: 120 },
+  validate: { name: 'validate-otp', burst: 1200, refillPerMinute: 240 },
+  register: { name: 'register', burst: 100, refillPerMinute: 20 },
+} as const satisfies Record<string, BucketPolicy>
+
+const codesPerPair = [
+  { max: 5, windowMs: 15 * minute },
+  { max: 20, windowMs: day },
+] as const
+const codesPerAddress = [
+  { max: 20, windowMs: 15 * minute },
+  { max: 60, windowMs: day },
+] as const
+const networkKnownMs = 90 * day
+
+const attackThresholds = {
+  address: { shortMs: hour, short: 20, longMs: day, long: 50 },
+  network: { shortMs: 10 * minute, short: 100, longMs: day, long: 300 },
+  service: { shortMs: hour, short: 500, longMs: hour, long: 500 },
+} as const
+
+/** What is left of a per-network policy, for the RateLimit headers. */
+export interface BucketState {
+  readonly policy: BucketPolicy
+  readonly remaining: number
+  readonly fullInMs: number
+}
+
+/** Statements that take, and the condition under which what follows them may happen. */
+export interface Take {
+  readonly statements: readonly Statement[]
+  readonly granted: Condition
+}
+
+export const intervalMsOf = (policy: BucketPolicy) => 60_000 / policy.refillPerMinute
+
+export function bucketState(policy: BucketPolicy, fullAt: number, now: number): BucketState {
+  const intervalMs = intervalMsOf(policy)
+  const fullInMs = Math.max(0, fullAt - now)
+  return { policy, remaining: Math.max(0, Math.floor(policy.burst - fullInMs / intervalMs)), fullInMs }
+}
+
+export function tooManyRequests(
+  freeAt: number,
+  now: number,
+  detail: string,
+  headers: Record<string, string> = {},
+): AppError {
+  const retryAfterSeconds = Math.max(1, Math.ceil((freeAt - now) / 1000))
+  return new AppError('too-many-requests', detail, { retryAfterSeconds, headers })
+}
+
+/** draft-ietf-httpapi-ratelimit-headers: `w` is the time in which an empty bucket fills. */
+export function rateLimitHeaders({ policy, remaining, fullInMs }: BucketState): Record<string, string> {
+  const windowSeconds = (policy.burst * intervalMsOf(policy)) / 1000
+  return {
+    'RateLimit-Policy': `"${policy.name}";q=${policy.burst};w=${windowSeconds}`,
+    RateLimit: `"${policy.name}";r=${remaining};t=${Math.ceil(fullInMs / 1000)}`,
+  }
+}
+
+export class Limits {
+  readonly #db: Db
+  readonly #enabled: boolean
+
+  constructor(db: Db, enabled: boolean) {
+    this.#db = db
+    this.#enabled = enabled
+  }
+
+  /** One from a network's bucket. The first row of its first statement is the bucket's state. */
+  takeBucket(policy: BucketPolicy, networkHash: string, mark: string, now: number): Take {
+    if (!this.#enabled) return { statements: [], granted: always }
+    const key = bucketKey(policy, networkHash)
+    return {
+      statements: [takeFromBucket({ key, mark, now, intervalMs: intervalMsOf(policy), burst: policy.burst })],
+      granted: takenFrom('bucket', key, mark),
+    }
+  }
+
+  /** One code for an address: of its pair with the network, then of its own. Only if `after` was granted. */
+  takeCode(addressHash: string, networkHash: string, mark: string, now: number, after: Take): Take {
+    if (!this.#enabled) return { statements: [], granted: always }
+    const pair = pairKey(addressHash, networkHash)
+    const whole = wholeKey(addressHash)
+    return {
+      statements: [
+        takeFromQuota({ key: pair, mark, now, windows: codesPerPair, when: after.granted }),
+        takeFromQuota({
+          key: whole,
+          mark,
+          now,
+          windows: codesPerAddress,
+          when: takenFrom('quota', pair, mark),
+          anyway: networkIsKnown(addressHash, networkHash, now - networkKnownMs),
+        }),
+      ],
+      granted: takenFrom('quota', whole, mark),
+    }
+  }
+
+  /** The bucket's state after a take, or the refusal. */
+  async bucketOutcome(
+    policy: BucketPolicy,
+    networkHash: string,
+    rows: readonly { full_at?: unknown }[] | undefined,
+    now: number,
+  ): Promise<BucketState | null> {
+    if (!this.#enabled) return null
+    const fullAt = rows?.[0]?.full_at
+    if (typeof fullAt === 'number') return bucketState(policy, fullAt, now)
+    const known = await bucketFullAt(this.#db, bucketKey(policy, networkHash))
+    throw bucketRefusal(policy, known, now)
+  }
+
+  /** Why no code was granted. */
+  async codeRefusal(addressHash: string, networkHash: string, now: number): Promise<AppError> {
+    const freeAt = await quotaFreeAt(this.#db, [
+      { key: pairKey(addressHash, networkHash), windows: codesPerPair },
+      { key: wholeKey(addressHash), windows: codesPerAddress },
+    ])
+    return tooManyRequests(freeAt, now, 'Too many codes were asked for this address.')
+  }
+
+  countFailure(addressHash: string, networkHash: string, now: number): Statement[] {
+    if (!this.#enabled) return []
+    const at = Math.floor(now / minute)
+    return failureKeys(addressHash, networkHash).map((key) => countFailure(key, at))
+  }
+
+  /** True while guessing goes on against this address, from this network or at the whole service. */
+  async underAttack(addressHash: string, networkHash: string, now: number): Promise<boolean> {
+    if (!this.#enabled) return false
+    const since = (ms: number) => Math.floor((now - ms) / minute)
+    const { address, network, service } = attackThresholds
+    const [addressKey, networkKey, serviceKey] = failureKeys(addressHash, networkHash)
+    const counts = await failureCounts(this.#db, [
+      { key: addressKey, shortSince: since(address.shortMs), longSince: since(address.longMs) },
+      { key: networkKey, shortSince: since(network.shortMs), longSince: since(network.longMs) },
+      { key: serviceKey, shortSince: since(service.shortMs), longSince: since(service.longMs) },
+    ])
+    const over = (key: string, threshold: { short: number; long: number }) =>
+      counts.some((c) => c.key === key && (c.short >= threshold.short || c.long >= threshold.long))
+    return over(addressKey, address) || over(networkKey, network) || over(serviceKey, service)
+  }
+
+  /** What a successful sign-in gives back, and what it teaches about the network. */
+  signedIn(
+    addressHash: string,
+    sendNetwork: string,
+    validateNetwork: string,
+    now: number,
+    when: Condition,
+  ): Statement[] {
+    if (!this.#enabled) return []
+    const giveBack = (policy: BucketPolicy, networkHash: string) =>
+      giveBackToBucket(bucketKey(policy, networkHash), intervalMsOf(policy), now, when)
+    return [
+      giveBack(bucketPolicies.send, sendNetwork),
+      giveBack(bucketPolicies.validate, validateNetwork),
+      rememberNetwork(addressHash, validateNetwork, now, when),
+    ]
+  }
+
+  prune(now: number): Statement[] {
+    return pruneLimits(now, now - day, now - networkKnownMs)
+  }
+}
+
+export function bucketRefusal(policy: BucketPolicy, fullAt: number, now: number, shown = true): AppError {
+  const freeAt = fullAt - (policy.burst - 1) * intervalMsOf(policy)
+  const headers = shown ? rateLimitHeaders(bucketState(policy, fullAt, now)) : {}
+  return tooManyRequests(freeAt, now, 'Too many requests.', headers)
+}
+
+const bucketKey = (policy: BucketPolicy, networkHash: string) => `${policy.name}:${networkHash}`
+const pairKey = (addressHash: string, networkHash: string) => `pair:${addressHash}:${networkHash}`
+const wholeKey = (addressHash: string) => `address:${addressHash}`
+const failureKeys = (addressHash: string, networkHash: string) =>
+  [`address:${addressHash}`, `network:${networkHash}`, 'service'] as const

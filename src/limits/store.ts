@@ -1,0 +1,182 @@
+/** SQL of the limits. Each take is one conditional statement: two callers cannot both have the last one. */
+import { type Db, type Statement, statement, type Value } from '../db/db.ts'
+
+/** A piece of SQL that holds for this request only, with its parameters numbered from `first`. */
+export interface Condition {
+  sql(first: number): string
+  readonly params: readonly Value[]
+}
+
+export const always: Condition = { sql: () => 'true', params: [] }
+
+export function takenFrom(table: 'bucket' | 'quota', key: string, mark: string): Condition {
+  return {
+    sql: (first) => `exists (select 1 from ${table} where key = $${first} and mark = $${first + 1})`,
+    params: [key, mark],
+  }
+}
+
+/** Gives `full_at` if there was one to take, no row if the bucket is empty. */
+export function takeFromBucket(take: {
+  key: string
+  mark: string
+  now: number
+  intervalMs: number
+  burst: number
+}): Statement {
+  return statement(
+    `insert into bucket (key, full_at, mark) values ($1, $2, $3)
+     on conflict (key) do update
+       set full_at = case when bucket.full_at > $4 then bucket.full_at + $5 else excluded.full_at end, mark = excluded.mark
+       where bucket.full_at <= $6
+     returning full_at`,
+    take.key,
+    take.now + take.intervalMs,
+    take.mark,
+    take.now,
+    take.intervalMs,
+    take.now + (take.burst - 1) * take.intervalMs,
+  )
+}
+
+export function giveBackToBucket(key: string, intervalMs: number, now: number, when: Condition): Statement {
+  return statement(
+    `update bucket set full_at = full_at - $1 where key = $2 and full_at > $3 and ${when.sql(4)}`,
+    intervalMs,
+    key,
+    now,
+    ...when.params,
+  )
+}
+
+// 13 digits hold milliseconds until the year 2286, and compare as text as they do as numbers.
+const timeDigits = 13
+
+export interface Window {
+  readonly max: number
+  readonly windowMs: number
+}
+
+/** Gives a row if every window had room, or if `anyway` holds. Takes nothing unless `when` holds. */
+export function takeFromQuota(take: {
+  key: string
+  mark: string
+  now: number
+  windows: readonly [Window, Window]
+  when: Condition
+  anyway?: Condition
+}): Statement {
+  const [short, long] = take.windows
+  const anyway = take.anyway ?? { sql: () => 'false', params: [] }
+  const kept = Math.max(short.max, long.max) * timeDigits
+  const nth = (window: Window) => `substr(quota.times, ${(window.max - 1) * timeDigits + 1}, ${timeDigits})`
+  return statement(
+    `insert into quota (key, times, taken_at, mark)
+     select $1, $2, cast($3 as bigint), $4 where ${take.when.sql(7)}
+     on conflict (key) do update
+       set times = substr(excluded.times || quota.times, 1, ${kept}), taken_at = excluded.taken_at, mark = excluded.mark
+       where (${nth(short)} <= $5 and ${nth(long)} <= $6) or ${anyway.sql(7 + take.when.params.length)}
+     returning key`,
+    take.key,
+    String(take.now),
+    take.now,
+    take.mark,
+    String(take.now - short.windowMs),
+    String(take.now - long.windowMs),
+    ...take.when.params,
+    ...anyway.params,
+  )
+}
+
+/** When each key has room again, at the latest. */
+export async function quotaFreeAt(
+  db: Db,
+  quotas: readonly { key: string; windows: readonly [Window, Window] }[],
+): Promise<number> {
+  let freeAt = 0
+  for (const { key, windows } of quotas) {
+    const row = await db.one<{ times: string }>('select times from quota where key = $1', [key])
+    for (const { max, windowMs } of windows) {
+      const nth = row?.times.slice((max - 1) * timeDigits, max * timeDigits)
+      if (nth) freeAt = Math.max(freeAt, Number(nth) + windowMs)
+    }
+  }
+  return freeAt
+}
+
+export async function bucketFullAt(db: Db, key: string): Promise<number> {
+  return (await db.one<{ full_at: number }>('select full_at from bucket where key = $1', [key]))?.full_at ?? 0
+}
+
+export function countFailure(key: string, minute: number): Statement {
+  return statement(
+    `insert into failure (key, minute, count) values ($1, $2, 1)
+     on conflict (key, minute) do update set count = failure.count + 1`,
+    key,
+    minute,
+  )
+}
+
+export interface FailureCount {
+  readonly key: string
+  readonly short: number
+  readonly long: number
+}
+
+/** Failures of three keys since two minutes each. */
+export function failureCounts(
+  db: Db,
+  asks: readonly [FailureAsk, FailureAsk, FailureAsk],
+): Promise<FailureCount[]> {
+  const one = (k: number) =>
+    `select $${k} as key, cast(coalesce(sum(case when minute >= $${k + 1} then count else 0 end), 0) as bigint) as short,
+       cast(coalesce(sum(count), 0) as bigint) as long from failure where key = $${k} and minute >= $${k + 2}`
+  return db.all<FailureCount>(
+    `${one(1)} union all ${one(4)} union all ${one(7)}`,
+    asks.flatMap((ask) => [ask.key, ask.shortSince, ask.longSince]),
+  )
+}
+
+interface FailureAsk {
+  readonly key: string
+  readonly shortSince: number
+  readonly longSince: number
+}
+
+export function rememberNetwork(
+  addressHash: string,
+  networkHash: string,
+  now: number,
+  when: Condition,
+): Statement {
+  return statement(
+    `insert into known_network (address_hash, network_hash, seen_at)
+     select $1, $2, cast($3 as bigint) where ${when.sql(4)}
+     on conflict (address_hash, network_hash) do update set seen_at = excluded.seen_at`,
+    addressHash,
+    networkHash,
+    now,
+    ...when.params,
+  )
+}
+
+export function networkIsKnown(addressHash: string, networkHash: string, since: number): Condition {
+  return {
+    sql: (first) =>
+      `exists (select 1 from known_network where address_hash = $${first} and network_hash = $${first + 1} and seen_at > $${first + 2})`,
+    params: [addressHash, networkHash, since],
+  }
+}
+
+export function forgetNetworks(addressHash: string): Statement {
+  return statement('delete from known_network where address_hash = $1', addressHash)
+}
+
+export function pruneLimits(now: number, dayAgo: number, knownSince: number): Statement[] {
+  return [
+    statement('delete from bucket where full_at < $1', now),
+    statement('delete from quota where taken_at < $1', dayAgo),
+    statement('delete from failure where minute < $1', Math.floor(dayAgo / 60_000) - 1),
+    statement('delete from known_network where seen_at < $1', knownSince),
+  ]
+}

@@ -1,0 +1,98 @@
+/**
+ * The mailbox of development: it takes the place of a mail server where none is set, outside production and on this
+ * machine only. It keeps no mail: a caught one stays in the outbox, and is made again, code and all, when looked at.
+ */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { AppError } from '../errors.ts'
+import { pageContentPolicy } from '../http/headers.ts'
+import { html } from '../http/pages.ts'
+import { timestamp } from '../lib/clock.ts'
+import { escapeHtml } from '../lib/html.ts'
+import { isLoopbackHost } from '../lib/network.ts'
+import { isId } from '../lib/random.ts'
+import type { Message, Outbox, Transport } from './outbox.ts'
+
+const shownMax = 50
+
+/** Says on the log what would have been sent. The one place that may print a code. */
+export function mailboxTransport(log: { info(fields: object, message: string): void }): Transport {
+  return {
+    concurrency: 20,
+    keeps: true,
+    async send(message) {
+      const code = codeIn(message)
+      log.info(
+        { development: true },
+        `[development mailbox] ${code ? `code ${code}` : 'a mail without a code'} for ${message.to}: ${message.subject}`,
+      )
+    },
+    isFinal: () => false,
+    async close() {},
+  }
+}
+
+function codeIn(message: Message): string | undefined {
+  return /^\s+(\d{6}|\d{8})$/m.exec(message.text)?.[1]
+}
+
+export function mailboxRoutes(app: FastifyInstance, { outbox }: { outbox: Outbox }): void {
+  const options = {
+    config: { access: 'public', limit: 'none' } as object,
+    schema: { hide: true },
+    onRequest: async (request: FastifyRequest) => {
+      if (!isFromHere(request)) throw new AppError('not-found')
+    },
+  }
+
+  app.get('/mailbox', options, async (_request, reply) => {
+    const mails = (await outbox.caught(shownMax)).map(
+      ({ mail, message }) => `<article class="mail" id="mail-${mail.id}">
+<h2>${escapeHtml(message.subject)}</h2>
+<p>To ${escapeHtml(message.to)} · <time>${timestamp(mail.sent_at!)}</time></p>
+<iframe src="/mailbox/${mail.id}" title="${escapeHtml(message.subject)}" sandbox loading="lazy"></iframe>
+</article>`,
+    )
+    const none = '<p id="none">No mail yet. Ask for a code, and it appears here by itself.</p>'
+    return reply
+      .header('Content-Security-Policy', pageContentPolicy)
+      .type('text/html; charset=utf-8')
+      .send(
+        html({
+          title: 'Mailbox',
+          head: '<script defer src="/assets/mailbox.js"></script>',
+          body: `<h1>Mailbox</h1><p>Mail caught on this machine, for development. Newest first.</p>
+<div id="mails" aria-live="polite">${mails.join('\n') || none}</div>`,
+        }),
+      )
+  })
+
+  app.get('/mailbox/:id', options, async (request, reply) => {
+    const { id } = request.params as { id: string }
+    const message = isId(id) ? await outbox.caughtOne(id) : undefined
+    if (!message) throw new AppError('not-found')
+    return reply
+      .headers({
+        'Content-Security-Policy':
+          "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox",
+        'X-Frame-Options': 'SAMEORIGIN',
+      })
+      .type('text/html; charset=utf-8')
+      .send(message.html)
+  })
+}
+
+/** A program on this machine that asked for this machine: no proxy in between, no other name in front. */
+function isFromHere(request: FastifyRequest): boolean {
+  const { headers, socket } = request.raw
+  const forwarded = [
+    'forwarded',
+    'x-forwarded-for',
+    'x-forwarded-host',
+    'x-forwarded-proto',
+    'x-real-ip',
+    'via',
+  ]
+  if (forwarded.some((name) => headers[name] !== undefined)) return false
+  const host = URL.parse(`http://${headers.host ?? ''}`)?.hostname ?? ''
+  return isLoopbackHost(socket.remoteAddress ?? '') && isLoopbackHost(host)
+}

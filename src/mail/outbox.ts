@@ -1,0 +1,250 @@
+/**
+ * Mail leaves by a durable queue: sign-in writes a row in its own transaction and never waits for a mail server.
+ * Workers of all processes claim rows under a lease, decide who the address belongs to and so what the mail says,
+ * derive the code, and hand it over. What cannot be delivered is tried again with growing pauses while the code
+ * lives, then dropped and recorded.
+ *
+ * Work starts on a beat of its own, not on the heels of the request that queued it: what a mail costs depends on who
+ * owns the address, and must not show in the next request's time.
+ */
+import { createHash } from 'node:crypto'
+import type { Db } from '../db/db.ts'
+import { eventHappened } from '../events/events.ts'
+import { type Clock, day, minute, second } from '../lib/clock.ts'
+import { newId } from '../lib/random.ts'
+import type { Secrets } from '../lib/secret.ts'
+import { canSignIn, type Person, type Roles } from '../people/people.ts'
+import { deriveCode } from '../sign-in/code.ts'
+import {
+  caughtMail,
+  caughtMails,
+  chooseNotice,
+  claimMails,
+  dropMail,
+  holdUntil,
+  keepCaught,
+  type Mail,
+  pruneMail,
+} from './store.ts'
+import { type Rendered, render } from './templates/layout.ts'
+import type { MailKind } from './templates/texts.ts'
+
+export type { Mail } from './store.ts'
+export { forgetMail, queueMail } from './store.ts'
+export { chooseLanguage, type Language } from './templates/languages.ts'
+
+export interface Message extends Rendered {
+  readonly from: string
+  readonly to: string
+  readonly messageId: string
+  readonly language: string
+}
+
+export interface Transport {
+  readonly concurrency: number
+  /** Whether mails stay in the store after they were handed over, to be looked at. */
+  readonly keeps: boolean
+  send(message: Message): Promise<void>
+  /** Whether trying again is pointless. */
+  isFinal(error: unknown): boolean
+  close(): Promise<void>
+}
+
+interface Log {
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+}
+
+export interface OutboxDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly secrets: Secrets
+  readonly roles: Roles
+  readonly transport: Transport
+  readonly publicUrl: string
+  readonly from: string
+  readonly timeZone: string
+  readonly log: Log
+}
+
+const beatMs = 40
+const pollMs = 1_000
+const leaseMs = 90 * second
+const noticeEveryMs = day
+const caughtKeptMs = day
+const stopWaitMs = 5_000
+const pausesMs = [2, 5, 10, 20, 40, 60].map((s) => s * second)
+
+export class Outbox {
+  readonly #deps: OutboxDeps
+  readonly #worker = newId()
+  readonly #sending = new Set<Promise<void>>()
+  #beat: NodeJS.Timeout | undefined
+  #poll: NodeJS.Timeout | undefined
+  #stopped = false
+
+  constructor(deps: OutboxDeps) {
+    this.#deps = deps
+  }
+
+  start(): void {
+    this.#poll = setInterval(() => this.wake(), pollMs)
+    this.wake()
+  }
+
+  /** Something may be due. */
+  wake(): void {
+    if (this.#stopped || this.#beat) return
+    this.#beat = setTimeout(() => {
+      this.#beat = undefined
+      this.#take().catch((error) => this.#deps.log.warn({ err: error }, 'the outbox could not be read'))
+    }, beatMs)
+  }
+
+  /** Takes nothing more, and waits for what is under way. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    clearInterval(this.#poll)
+    clearTimeout(this.#beat)
+    const patience = new Promise((resolve) => setTimeout(resolve, stopWaitMs).unref())
+    await Promise.race([Promise.allSettled(this.#sending), patience])
+    await this.#deps.transport.close()
+  }
+
+  /** Mails caught by the mailbox, newest first. */
+  async caught(limit: number): Promise<{ mail: Mail; message: Message }[]> {
+    const mails = await caughtMails(this.#deps.db, limit)
+    return Promise.all(mails.map(async (mail) => ({ mail, message: await this.#caughtMessage(mail) })))
+  }
+
+  async caughtOne(id: string): Promise<Message | undefined> {
+    const mail = await caughtMail(this.#deps.db, id)
+    return mail && this.#caughtMessage(mail)
+  }
+
+  prune(now: number) {
+    return pruneMail(now - caughtKeptMs, now - noticeEveryMs)
+  }
+
+  async #take(): Promise<void> {
+    const free = this.#deps.transport.concurrency - this.#sending.size
+    if (free <= 0 || this.#stopped) return
+    const now = this.#deps.clock.now()
+    const mails = await claimMails(this.#deps.db, {
+      by: this.#worker,
+      now,
+      leaseUntil: now + leaseMs,
+      limit: free,
+    })
+    for (const mail of mails) {
+      const sending = this.#deliver(mail)
+        .catch((error) => this.#deps.log.warn({ err: error, mail: mail.id }, 'a mail could not be handled'))
+        .finally(() => {
+          this.#sending.delete(sending)
+          this.wake()
+        })
+      this.#sending.add(sending)
+    }
+  }
+
+  async #deliver(mail: Mail): Promise<void> {
+    const { db, clock, transport } = this.#deps
+    if (clock.now() >= mail.expires_at) return this.#giveUp(mail, 'expired')
+    const chosen = await this.#choose(mail)
+    if (!chosen) return void (await db.tx([dropMail(mail.id)]))
+    const lease = setInterval(
+      () => holdUntil(db, mail.id, this.#worker, clock.now() + leaseMs).catch(() => {}),
+      leaseMs / 3,
+    )
+    try {
+      await transport.send(this.#message(mail, chosen.kind, chosen.person))
+    } catch (error) {
+      return await this.#failed(mail, error)
+    } finally {
+      clearInterval(lease)
+    }
+    if (transport.keeps) await keepCaught(db, mail.id, chosen.kind, clock.now())
+    else await db.tx([dropMail(mail.id)])
+  }
+
+  /** What this mail says, or nothing when it need not be sent. */
+  async #choose(mail: Mail): Promise<{ kind: MailKind; person?: Person } | null> {
+    const { db, clock, roles } = this.#deps
+    const person = await roles[mail.role].findAccount(mail.email.toLowerCase())
+    const now = clock.now()
+    if (person && canSignIn(person, now)) return { kind: 'code', person }
+    if (mail.kind !== null && mail.kind !== 'code') return { kind: mail.kind }
+    const absent = mail.role === 'student' ? 'not-on-roster' : 'no-account'
+    const kind = person?.status === 'suspended' ? 'suspended' : absent
+    return (await chooseNotice(db, mail, kind, now, now - noticeEveryMs))
+      ? { kind, ...(person && { person }) }
+      : null
+  }
+
+  #message(mail: Mail, kind: MailKind, person: Person | undefined): Message {
+    const { secrets, publicUrl, from, timeZone } = this.#deps
+    const subject = { ...mail, sessionId: mail.session_id, addressKey: mail.email.toLowerCase() }
+    const rendered = render({
+      kind,
+      language: mail.language,
+      reference: mail.reference,
+      url: publicUrl,
+      ...(kind === 'code' && {
+        code: {
+          digits: String(deriveCode(secrets.current, subject)),
+          name: person?.status === 'active' ? person.firstname : null,
+          minutes: Math.max(1, Math.round((mail.expires_at - mail.created_at) / minute)),
+          until: timeOfDay(mail.expires_at, mail.language, timeZone),
+        },
+      }),
+    })
+    return {
+      ...rendered,
+      from,
+      to: person?.email ?? mail.email,
+      messageId: `<${letters(mail.id)}@${new URL(publicUrl).hostname}>`,
+      language: mail.language,
+    }
+  }
+
+  async #caughtMessage(mail: Mail): Promise<Message> {
+    const person = await this.#deps.roles[mail.role].findAccount(mail.email.toLowerCase())
+    return this.#message(mail, mail.kind ?? 'code', person)
+  }
+
+  async #failed(mail: Mail, error: unknown): Promise<void> {
+    const { db, clock, transport, log } = this.#deps
+    const { code, responseCode } = error as { code?: string; responseCode?: number }
+    const note = { mail: mail.id, attempt: mail.attempts, code, responseCode }
+    if (transport.isFinal(error)) {
+      log.warn(note, 'a mail was refused for good')
+      return this.#giveUp(mail, 'refused')
+    }
+    const nextAt = clock.now() + pausesMs[Math.min(mail.attempts, pausesMs.length) - 1]!
+    if (nextAt >= mail.expires_at) return this.#giveUp(mail, 'expired')
+    log.warn(note, 'a mail could not be handed over; it will be tried again')
+    await holdUntil(db, mail.id, this.#worker, nextAt)
+  }
+
+  async #giveUp(mail: Mail, reason: 'expired' | 'refused'): Promise<void> {
+    const at = this.#deps.clock.now()
+    const event = { id: `mail.${mail.id}`, at, sessionId: mail.session_id, data: { reason } }
+    await this.#deps.db.tx([dropMail(mail.id), eventHappened('mail.failed', event)])
+  }
+}
+
+function timeOfDay(at: number, language: string, timeZone: string): string {
+  return new Intl.DateTimeFormat(language, {
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+    timeZone,
+    timeZoneName: 'short',
+  }).format(at)
+}
+
+/** A stable id in letters alone, so that it can never be taken for a code. */
+function letters(id: string): string {
+  const hex = createHash('sha256').update(id).digest('hex').slice(0, 32)
+  return hex.replace(/\d/g, (digit) => 'ghijklmnop'[Number(digit)]!)
+}

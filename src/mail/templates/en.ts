@@ -1,0 +1,46 @@
+import type { MailTexts } from './texts.ts'
+
+const subject = (reference: string) => `About your sign-in (reference ${reference})`
+const unasked = 'If it was not you who tried to sign in, you need do nothing: nobody has been let in.'
+
+export const english: MailTexts = {
+  code: {
+    subject: (reference) => `Your sign-in code (reference ${reference})`,
+    greeting: (name) => (name === null ? 'Hello,' : `Hello ${name},`),
+    intro: 'Here is your code to sign in to Chiron:',
+    reference: (reference) => `The screen that asks for it shows the reference ${reference}.`,
+    lifetime: (minutes, until) => `The code works once, for ${minutes} minutes: until ${until}.`,
+    never: 'Nobody from the school will ever ask you for it. Do not pass it on.',
+    unasked:
+      'If you did not ask for a code, ignore this message: without the code nobody can sign in as you.',
+  },
+  notices: {
+    'no-account': {
+      subject,
+      paragraphs: (url) => [
+        'Somebody asked for a sign-in code for this address, but there is no veterinarian’s account here.',
+        `If it was you, register first, then ask for a code: ${url}`,
+        'You may have registered with another address, or more than seven days ago without signing in; then register again.',
+        unasked,
+      ],
+    },
+    'not-on-roster': {
+      subject,
+      paragraphs: () => [
+        'Somebody asked for a student’s sign-in code for this address, but the address is not on the school’s roster.',
+        'If it was you, use the address that the school has for you, or ask the registrar’s office to correct it.',
+        unasked,
+      ],
+    },
+    suspended: {
+      subject,
+      paragraphs: () => [
+        'Somebody asked for a sign-in code for this address, but its account is suspended, so no code was made.',
+        'If you think that this is a mistake, write to the school.',
+        unasked,
+      ],
+    },
+  },
+  footer:
+    'Sent by Chiron, the access service of the veterinary school. Replies to this message are not read.',
+}

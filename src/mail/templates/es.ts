@@ -1,0 +1,47 @@
+import type { MailTexts } from './texts.ts'
+
+const subject = (reference: string) => `Acerca de su acceso (referencia ${reference})`
+const unasked = 'Si no fue usted quien intentó entrar, no tiene que hacer nada: nadie ha entrado.'
+
+export const spanish: MailTexts = {
+  code: {
+    subject: (reference) => `Su código de acceso (referencia ${reference})`,
+    greeting: (name) => (name === null ? 'Hola:' : `Hola, ${name}:`),
+    intro: 'Este es su código para entrar en Chiron:',
+    reference: (reference) => `La pantalla que lo pide muestra la referencia ${reference}.`,
+    lifetime: (minutes, until) =>
+      `El código sirve una sola vez, durante ${minutes} minutos: hasta las ${until}.`,
+    never: 'Nadie de la escuela se lo pedirá nunca. No se lo dé a nadie.',
+    unasked:
+      'Si usted no ha pedido un código, ignore este mensaje: sin el código nadie puede entrar en su nombre.',
+  },
+  notices: {
+    'no-account': {
+      subject,
+      paragraphs: (url) => [
+        'Alguien ha pedido un código de acceso para esta dirección, pero aquí no hay ninguna cuenta de veterinario.',
+        `Si fue usted, regístrese primero y pida después un código: ${url}`,
+        'Quizá se registró con otra dirección, o hace más de siete días sin haber entrado; en ese caso, regístrese de nuevo.',
+        unasked,
+      ],
+    },
+    'not-on-roster': {
+      subject,
+      paragraphs: () => [
+        'Alguien ha pedido un código de estudiante para esta dirección, pero no figura en la lista de la escuela.',
+        'Si fue usted, use la dirección que la escuela tiene registrada, o pida a la secretaría que la corrija.',
+        unasked,
+      ],
+    },
+    suspended: {
+      subject,
+      paragraphs: () => [
+        'Alguien ha pedido un código de acceso para esta dirección, pero su cuenta está suspendida; no se ha creado ningún código.',
+        'Si cree que se trata de un error, escriba a la escuela.',
+        unasked,
+      ],
+    },
+  },
+  footer:
+    'Enviado por Chiron, el servicio de acceso de la escuela veterinaria. Las respuestas a este mensaje no se leen.',
+}

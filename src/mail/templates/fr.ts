@@ -1,0 +1,48 @@
+import type { MailTexts } from './texts.ts'
+
+const subject = (reference: string) => `À propos de votre connexion (référence ${reference})`
+const unasked =
+  'Si ce n’est pas vous qui avez tenté de vous connecter, vous n’avez rien à faire : personne n’est entré.'
+
+export const french: MailTexts = {
+  code: {
+    subject: (reference) => `Votre code de connexion (référence ${reference})`,
+    greeting: (name) => (name === null ? 'Bonjour,' : `Bonjour ${name},`),
+    intro: 'Voici votre code pour vous connecter à Chiron :',
+    reference: (reference) => `L’écran qui le demande affiche la référence ${reference}.`,
+    lifetime: (minutes, until) =>
+      `Ce code sert une seule fois, pendant ${minutes} minutes : jusqu’à ${until}.`,
+    never: 'Personne de l’école ne vous le demandera jamais. Ne le transmettez à personne.',
+    unasked:
+      'Si vous n’avez pas demandé de code, ignorez ce message : sans le code, personne ne peut se connecter à votre place.',
+  },
+  notices: {
+    'no-account': {
+      subject,
+      paragraphs: (url) => [
+        'Quelqu’un a demandé un code de connexion pour cette adresse, mais aucun compte de vétérinaire n’y correspond.',
+        `Si c’est vous, inscrivez-vous d’abord, puis demandez un code : ${url}`,
+        'Vous êtes peut-être inscrit avec une autre adresse, ou depuis plus de sept jours sans vous être connecté ; dans ce cas, inscrivez-vous de nouveau.',
+        unasked,
+      ],
+    },
+    'not-on-roster': {
+      subject,
+      paragraphs: () => [
+        'Quelqu’un a demandé un code d’étudiant pour cette adresse, mais elle ne figure pas sur la liste de l’école.',
+        'Si c’est vous, utilisez l’adresse que l’école connaît, ou demandez à la scolarité de la corriger.',
+        unasked,
+      ],
+    },
+    suspended: {
+      subject,
+      paragraphs: () => [
+        'Quelqu’un a demandé un code de connexion pour cette adresse, mais son compte est suspendu ; aucun code n’a été créé.',
+        'Si vous pensez qu’il s’agit d’une erreur, écrivez à l’école.',
+        unasked,
+      ],
+    },
+  },
+  footer:
+    'Envoyé par Chiron, le service d’accès de l’école vétérinaire. Les réponses à ce message ne sont pas lues.',
+}

@@ -1,0 +1,25 @@
+import { english } from './en.ts'
+import { spanish } from './es.ts'
+import { french } from './fr.ts'
+import type { MailTexts } from './texts.ts'
+
+export const languages = { en: english, fr: french, es: spanish } as const satisfies Record<string, MailTexts>
+export type Language = keyof typeof languages
+
+/** The best of ours for an Accept-Language header (RFC 9110 §12.5.4); English when none fits. */
+export function chooseLanguage(header: string | undefined): Language {
+  const wishes = (header ?? '')
+    .slice(0, 500)
+    .split(',')
+    .map((wish, order) => {
+      const [tag = '', ...parameters] = wish.trim().toLowerCase().split(';')
+      const q = parameters
+        .map((p) => /^\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*$/.exec(p)?.[1])
+        .find((v) => v !== undefined)
+      return { primary: tag.trim().split('-')[0]!, weight: q === undefined ? 1 : Number(q), order }
+    })
+    .filter((wish) => wish.weight > 0)
+    .sort((a, b) => b.weight - a.weight || a.order - b.order)
+  for (const { primary } of wishes) if (Object.hasOwn(languages, primary)) return primary as Language
+  return 'en'
+}

@@ -1,0 +1,86 @@
+/**
+ * The form of a mail: a subject, a plain part and an HTML part. Only inline styles and a single column, which is
+ * what mail clients on phones keep. No style or id holds six digits in a row, so that the code is the only one.
+ */
+import { escapeHtml } from '../../lib/html.ts'
+import { type Language, languages } from './languages.ts'
+import type { MailKind } from './texts.ts'
+
+export interface MailContent {
+  readonly kind: MailKind
+  readonly language: Language
+  readonly reference: string
+  readonly url: string
+  /** For a code only. */
+  readonly code?: { digits: string; name: string | null; minutes: number; until: string }
+}
+
+export interface Rendered {
+  readonly subject: string
+  readonly text: string
+  readonly html: string
+}
+
+export function render(mail: MailContent): Rendered {
+  return mail.kind === 'code' ? renderCode(mail) : renderNotice(mail, mail.kind)
+}
+
+function renderCode(mail: MailContent): Rendered {
+  const { code: texts, footer } = languages[mail.language]
+  const { digits, name, minutes, until } = mail.code!
+  const after = [texts.reference(mail.reference), texts.lifetime(minutes, until), texts.never, texts.unasked]
+  return {
+    subject: texts.subject(mail.reference),
+    text: plain([texts.greeting(name), texts.intro, `    ${digits}`, ...after], footer),
+    html: page(mail.language, texts.subject(mail.reference), footer, [
+      paragraph(texts.greeting(name)),
+      paragraph(texts.intro),
+      `<p style="margin:24px 0;padding:16px 8px;text-align:center;background:#e8f1ee;border-radius:12px;font:700 36px/1.2 ui-monospace,Menlo,Consolas,monospace;letter-spacing:6px;color:#123c33">${digits}</p>`,
+      ...after.map(paragraph),
+    ]),
+  }
+}
+
+function renderNotice(mail: MailContent, kind: Exclude<MailKind, 'code'>): Rendered {
+  const texts = languages[mail.language]
+  const notice = texts.notices[kind]
+  const subject = notice.subject(mail.reference)
+  const paragraphs = notice.paragraphs(mail.url)
+  return {
+    subject,
+    text: plain(paragraphs, texts.footer),
+    html: page(mail.language, subject, texts.footer, paragraphs.map(paragraph)),
+  }
+}
+
+function plain(paragraphs: readonly string[], footer: string): string {
+  return `${[...paragraphs, `-- \n${footer}`].join('\n\n')}\n`
+}
+
+function paragraph(text: string): string {
+  const linked = escapeHtml(text).replace(
+    /https?:\/\/[^\s<]+/g,
+    (url) => `<a href="${url}" style="color:#1d6b5a">${url}</a>`,
+  )
+  return `<p style="margin:0 0 14px">${linked}</p>`
+}
+
+function page(language: Language, title: string, footer: string, body: readonly string[]): string {
+  return `<!doctype html>
+<html lang="${language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light">
+<title>${escapeHtml(title)}</title>
+</head>
+<body style="margin:0;padding:16px;background:#f4f1ea">
+<div style="max-width:480px;margin:0 auto;padding:24px;background:#fff;border-radius:16px;font:16px/1.5 -apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:#22302c">
+<p style="margin:0 0 20px;font-weight:700;font-size:18px;color:#1d6b5a">Chiron</p>
+${body.join('\n')}
+<p style="margin:24px 0 0;padding-top:14px;border-top:1px solid #e3ded3;font-size:13px;color:#5b6762">${escapeHtml(footer)}</p>
+</div>
+</body>
+</html>
+`
+}

@@ -1,0 +1,28 @@
+/** Reads the fields of a body that is already of the right shape; reports everything wrong with them at once. */
+import { AppError, type FieldError } from '../errors.ts'
+import { type Address, parseAddress } from './address.ts'
+import { parseName } from './names.ts'
+
+export class Fields {
+  readonly #errors: FieldError[] = []
+
+  email(text: string): Address {
+    const parsed = parseAddress(text)
+    return typeof parsed === 'string' ? this.#wrong('email', parsed, { email: '', key: '' }) : parsed
+  }
+
+  name(field: 'firstname' | 'lastname', text: string): string {
+    const parsed = parseName(text)
+    return typeof parsed === 'string' ? this.#wrong(field, parsed, '') : parsed.name
+  }
+
+  /** Call when everything was read. */
+  check(): void {
+    if (this.#errors.length > 0) throw new AppError('invalid-request', undefined, { errors: this.#errors })
+  }
+
+  #wrong<T>(field: string, detail: string, instead: T): T {
+    this.#errors.push({ pointer: `#/${field}`, detail })
+    return instead
+  }
+}

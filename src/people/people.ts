@@ -1,0 +1,52 @@
+/**
+ * Accounts of either role: who has an address, and in which state the account is. What is particular to a role
+ * (how an account comes to be, what its profile shows) belongs to `veterinarian/` and `student/`, which describe
+ * themselves to sign-in, session and mail as a `RoleRules`.
+ */
+import type { Db } from '../db/db.ts'
+import type { EventType } from '../events/events.ts'
+import { newId } from '../lib/random.ts'
+import { changeStatus, type Person, type Role } from './store.ts'
+
+export type { Person, Role, Status } from './store.ts'
+export { personByAddress, personById, personColumns } from './store.ts'
+
+export interface RoleRules {
+  readonly role: Role
+  /** The account behind an address, whatever its status; nothing once it has lapsed or was closed. */
+  findAccount(addressKey: string): Promise<Person | undefined>
+  profileOf(person: Person): object
+}
+
+export type Roles = Readonly<Record<Role, RoleRules>>
+
+/** Whether a right code may sign this account in. */
+export function canSignIn(person: Person, now: number): boolean {
+  if (person.status === 'active') return true
+  return person.status === 'pending' && person.confirm_before !== null && person.confirm_before > now
+}
+
+/** An operator's lock. The caller ends the person's sessions in the same transaction. */
+export const suspension = (person: Person, now: number) =>
+  changeStatus({
+    personId: person.id,
+    from: 'active',
+    to: 'suspended',
+    event: `${person.role}.suspended` as EventType,
+    eventId: newId(),
+    now,
+  })
+
+export async function reactivate(db: Db, person: Person, now: number): Promise<boolean> {
+  const [changed] = await db.tx(
+    changeStatus({
+      personId: person.id,
+      from: 'suspended',
+      to: 'active',
+      event: `${person.role}.reactivated` as EventType,
+      eventId: newId(),
+      now,
+    }),
+  )
+  return changed!.length > 0
+}

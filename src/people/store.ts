@@ -1,0 +1,76 @@
+import { type Db, type Statement, statement } from '../db/db.ts'
+import { insertEvents } from '../events/events.ts'
+
+export type Role = 'veterinarian' | 'student'
+export type Status = 'pending' | 'active' | 'inactive' | 'suspended' | 'closed'
+
+export interface Person {
+  readonly id: string
+  readonly role: Role
+  readonly status: Status
+  readonly email: string
+  readonly email_key: string
+  readonly firstname: string
+  readonly lastname: string
+  readonly created_at: number
+  readonly updated_at: number
+  readonly confirm_before: number | null
+}
+
+export const personColumns = (alias: string) =>
+  [
+    'id',
+    'role',
+    'status',
+    'email',
+    'email_key',
+    'firstname',
+    'lastname',
+    'created_at',
+    'updated_at',
+    'confirm_before',
+  ]
+    .map((column) => `${alias}.${column}`)
+    .join(', ')
+
+export function personById(db: Db, id: string): Promise<Person | undefined> {
+  return db.one<Person>(`select ${personColumns('p')} from person p where p.id = $1`, [id])
+}
+
+export function personByAddress(db: Db, role: Role, key: string): Promise<Person | undefined> {
+  return db.one<Person>(`select ${personColumns('p')} from person p where p.role = $1 and p.email_key = $2`, [
+    role,
+    key,
+  ])
+}
+
+/** Moves a person from one status to another, and writes it down if it happened. */
+export function changeStatus(change: {
+  personId: string
+  from: Status
+  to: Status
+  event: string
+  eventId: string
+  now: number
+}): Statement[] {
+  return [
+    statement(
+      'update person set status = $1, updated_at = $2 where id = $3 and status = $4 returning id',
+      change.to,
+      change.now,
+      change.personId,
+      change.from,
+    ),
+    statement(
+      `${insertEvents}
+       select $1, p.updated_at, $2, p.id, null, '{}' from person p
+       where p.id = $3 and p.status = $4 and p.updated_at = $5
+       on conflict (id) do nothing`,
+      change.eventId,
+      change.event,
+      change.personId,
+      change.to,
+      change.now,
+    ),
+  ]
+}

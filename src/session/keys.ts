@@ -1,0 +1,166 @@
+/**
+ * Signing keys: kept in the store, the private half sealed under a key derived from the secret. A new one is
+ * published for a while before it signs, and an old one verifies until the last token it signed is gone, so
+ * rotation is never noticed. A key that the present secrets cannot open is of no use and is not trusted either.
+ */
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import type { Db } from '../db/db.ts'
+import { type Clock, day, minute } from '../lib/clock.ts'
+import type { Secrets } from '../lib/secret.ts'
+import { importKey, newKeyPair, type PublicJwk, type SigningKey } from './jwt.ts'
+import { addSigningKey, dropSigningKeys, type SigningKeyRow, signingKeys } from './store.ts'
+
+const rotateEveryMs = 90 * day
+const publishedBeforeMs = 10 * minute
+const reloadPauseMs = 5_000
+const reloadEveryMs = minute
+
+interface Key {
+  readonly kid: string
+  readonly publicJwk: PublicJwk
+  readonly verifies: SigningKey
+  readonly signs: SigningKey
+  readonly createdAt: number
+  readonly signsFrom: number
+}
+
+export class SigningKeys {
+  #keys: Key[] = []
+  #unreadable: string[] = []
+  #loadedAt = 0
+  readonly #db: Db
+  readonly #clock: Clock
+  readonly #secrets: Secrets
+  readonly #tokenTtlMs: number
+
+  constructor(deps: { db: Db; clock: Clock; secrets: Secrets }, tokenTtlMs: number) {
+    this.#db = deps.db
+    this.#clock = deps.clock
+    this.#secrets = deps.secrets
+    this.#tokenTtlMs = tokenTtlMs
+  }
+
+  /** Loads the keys; makes the first one where there is none that can be opened. */
+  async open(): Promise<void> {
+    await this.#load()
+    if (this.#keys.length === 0) await this.rotate({ signsIn: 0 })
+  }
+
+  /** A new key, which signs after it has been published for `signsIn`. */
+  async rotate({ signsIn }: { signsIn: number } = { signsIn: publishedBeforeMs }): Promise<void> {
+    const now = this.#clock.now()
+    const { kid, privateJwk, publicJwk } = await newKeyPair()
+    const newest = this.#keys.reduce((at, key) => Math.max(at, key.createdAt), 0)
+    const floor = this.#keys.length === 0 && this.#unreadable.length > 0 ? now : newest
+    await addSigningKey(
+      this.#db,
+      {
+        kid,
+        sealed: seal(this.#secrets.current.seal, kid, JSON.stringify(privateJwk)),
+        public_jwk: JSON.stringify(publicJwk),
+        created_at: now,
+        signs_from: now + signsIn,
+      },
+      floor,
+    )
+    await this.#load()
+  }
+
+  /** Rotates on schedule, and drops keys whose last token has expired. */
+  async tend(): Promise<void> {
+    const now = this.#clock.now()
+    await this.#load()
+    const newest = this.#keys.at(-1)
+    if (newest && now - newest.createdAt >= rotateEveryMs) await this.rotate()
+    const signer = this.#signer(now)
+    const gone = this.#keys.filter(
+      (key) => key.signsFrom < signer.signsFrom && now - signer.signsFrom > this.#tokenTtlMs + minute,
+    )
+    if (gone.length > 0) {
+      await dropSigningKeys(
+        this.#db,
+        gone.map((key) => key.kid),
+      )
+      await this.#load()
+    }
+  }
+
+  async signer(): Promise<{ kid: string; key: SigningKey }> {
+    const now = this.#clock.now()
+    if (now - this.#loadedAt >= reloadEveryMs) await this.#load()
+    const { kid, signs } = this.#signer(now)
+    return { kid, key: signs }
+  }
+
+  /** Another process may have made the key, so an unknown one is looked for, though not more than now and then. */
+  async verifier(kid: string): Promise<SigningKey | undefined> {
+    const found = this.#keys.find((key) => key.kid === kid)
+    if (found) return found.verifies
+    if (this.#clock.now() - this.#loadedAt < reloadPauseMs) return undefined
+    await this.#load()
+    return this.#keys.find((key) => key.kid === kid)?.verifies
+  }
+
+  async publicKeys(): Promise<PublicJwk[]> {
+    if (this.#clock.now() - this.#loadedAt >= reloadPauseMs) await this.#load()
+    return this.#keys.map((key) => key.publicJwk)
+  }
+
+  #signer(now: number): Key {
+    const key = this.#keys.findLast((k) => k.signsFrom <= now) ?? this.#keys[0]
+    if (!key) throw new Error('there is no signing key')
+    return key
+  }
+
+  async #load(): Promise<void> {
+    const rows = await signingKeys(this.#db)
+    const opened = await Promise.all(rows.map((row) => this.#open(row)))
+    this.#keys = opened.filter((key) => key !== null)
+    this.#unreadable = rows.filter((_, i) => opened[i] === null).map((row) => row.kid)
+    this.#loadedAt = this.#clock.now()
+  }
+
+  async #open(row: SigningKeyRow): Promise<Key | null> {
+    const known = this.#keys.find((key) => key.kid === row.kid)
+    if (known) return known
+    for (const { seal: sealKey } of this.#secrets.all) {
+      const opened = unseal(sealKey, row.kid, row.sealed)
+      if (opened === null) continue
+      const publicJwk = JSON.parse(row.public_jwk) as PublicJwk
+      return {
+        kid: row.kid,
+        publicJwk,
+        verifies: await importKey(publicJwk),
+        signs: await importKey(JSON.parse(opened)),
+        createdAt: row.created_at,
+        signsFrom: row.signs_from,
+      }
+    }
+    return null
+  }
+}
+
+const ivBytes = 12
+const tagBytes = 16
+
+/** AES-256-GCM, bound to the key's id so that sealed keys cannot be swapped. */
+function seal(key: Buffer, kid: string, text: string): string {
+  const iv = randomBytes(ivBytes)
+  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(kid))
+  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
+}
+
+function unseal(key: Buffer, kid: string, sealed: string): string | null {
+  const bytes = Buffer.from(sealed, 'base64url')
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes))
+    .setAAD(Buffer.from(kid))
+    .setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes))
+  try {
+    return Buffer.concat([decipher.update(bytes.subarray(ivBytes + tagBytes)), decipher.final()]).toString(
+      'utf8',
+    )
+  } catch {
+    return null
+  }
+}

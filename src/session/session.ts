@@ -1,0 +1,206 @@
+/**
+ * Signed-in sessions: their tokens, their renewal and their end. A session starts in sign-in's transaction (see
+ * `start`); from then on its access tokens say who calls, and the store says on every request whether session and
+ * account are still alive, so ending either takes effect at once.
+ */
+import type { Db, Statement } from '../db/db.ts'
+import { AppError } from '../errors.ts'
+import { type Clock, day, minute, second } from '../lib/clock.ts'
+import { isId, newId } from '../lib/random.ts'
+import type { Secrets } from '../lib/secret.ts'
+import type { Condition } from '../limits/limits.ts'
+import { type Person, personById, type Roles, suspension } from '../people/people.ts'
+import { type AccessClaims, type Issuer, signAccessToken, verifyAccessToken } from './jwt.ts'
+import type { SigningKeys } from './keys.ts'
+import { readRefreshToken, refreshToken } from './refresh.ts'
+import {
+  type EndReason,
+  endSessions,
+  type NewSession,
+  pruneSessions,
+  rotate,
+  type Session,
+  type SessionAndPerson,
+  seen,
+  sessionById,
+  sessionsOf,
+  startSession,
+} from './store.ts'
+
+export type { Session, SessionAndPerson } from './store.ts'
+export { endSessions, sessionsOf } from './store.ts'
+
+export const accessTtlMs = 15 * minute
+const idleMaxMs = 30 * day
+const sessionMaxMs = 90 * day
+const graceMs = 30 * second
+const seenEveryMs = minute
+const endedKeptMs = 90 * day
+const verifiedMax = 50_000
+
+export interface TokenReply {
+  readonly access_token: string
+  readonly token_type: 'Bearer'
+  readonly expires_in: number
+  readonly refresh_token: string
+  readonly user: object
+}
+
+export interface SessionsDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly secrets: Secrets
+  readonly keys: SigningKeys
+  readonly issuer: Issuer
+  readonly roles: Roles
+}
+
+export class Sessions {
+  readonly #deps: SessionsDeps
+  /** Tokens whose signature was checked, until they expire. A check costs more than everything else a request does. */
+  readonly #verified = new Map<string, AccessClaims>()
+
+  constructor(deps: SessionsDeps) {
+    this.#deps = deps
+  }
+
+  start(session: NewSession, when: Condition): Statement[] {
+    return startSession({ ...session, expiresAt: session.now + idleMaxMs }, when)
+  }
+
+  async firstTokens(sessionId: string): Promise<TokenReply> {
+    const session = await sessionById(this.#deps.db, sessionId)
+    if (!session) throw new AppError('session-ended')
+    return this.#tokens(session, 1)
+  }
+
+  /** The live session behind an access token. */
+  async authenticate(token: string): Promise<SessionAndPerson> {
+    const now = this.#deps.clock.now()
+    const claims = await this.#verify(token, now)
+    if (!claims) throw new AppError('invalid-token')
+    const session = await sessionById(this.#deps.db, claims.sid)
+    if (!session || !isAlive(session, now)) throw new AppError('session-ended')
+    if (session.id !== claims.sub || !claims.roles.includes(session.role)) throw new AppError('invalid-token')
+    return session
+  }
+
+  /** Notes that the session was used, at most once a minute. */
+  async touch(session: Session): Promise<void> {
+    const now = this.#deps.clock.now()
+    if (now - session.last_seen_at < seenEveryMs) return
+    await seen(this.#deps.db, session.session_id, now, now - seenEveryMs + 1)
+  }
+
+  /**
+   * The current token rotates. Its direct predecessor gives the same child again, so that a reply lost on the way or
+   * two tabs at once sign nobody out: until that child is used, and for 30 seconds in any case. Anything older has
+   * been copied, and ends the session.
+   */
+  async refresh(token: string): Promise<TokenReply> {
+    const { db, clock, secrets } = this.#deps
+    const ticket = readRefreshToken(secrets.all, token)
+    if (!ticket) throw new AppError('invalid-token')
+    const now = clock.now()
+    const session = await sessionById(db, ticket.sessionId)
+    if (!session || !isAlive(session, now)) throw new AppError('session-ended')
+
+    if (ticket.seq === session.refresh_seq) {
+      const [rotated] = await rotate(db, {
+        id: ticket.sessionId,
+        seq: ticket.seq,
+        now,
+        expiresAt: now + idleMaxMs,
+        expiresMaxMs: sessionMaxMs,
+      })
+      if (rotated) return this.#tokens(session, rotated.refresh_seq)
+      // Somebody else was quicker; what happened to the session decides.
+      return this.refresh(token)
+    }
+    const behind = session.refresh_seq - ticket.seq
+    const inGrace = behind === 1 || (behind === 2 && now - session.rotated_before_at <= graceMs)
+    if (inGrace) return this.#tokens(session, ticket.seq + 1)
+    await this.end(session, 'reuse')
+    throw new AppError('session-ended')
+  }
+
+  async list(personId: string): Promise<Session[]> {
+    const now = this.#deps.clock.now()
+    const sessions = await sessionsOf(this.#deps.db, personId)
+    return sessions.filter((session) => session.ended_at === null && session.expires_at > now)
+  }
+
+  async end(session: { session_id: string; id: string }, reason: EndReason): Promise<boolean> {
+    const scope = { id: session.session_id, personId: session.id }
+    const [ended] = await this.#deps.db.tx(endSessions(scope, reason, this.#deps.clock.now()))
+    return ended!.length > 0
+  }
+
+  /** Signs a person's other device out. */
+  async endOne(personId: string, sessionId: string): Promise<void> {
+    const ended = isId(sessionId) && (await this.end({ session_id: sessionId, id: personId }, 'revoked'))
+    if (!ended) throw new AppError('not-found')
+  }
+
+  async endAll(personId: string): Promise<void> {
+    await this.#deps.db.tx(endSessions({ personId }, 'signed-out', this.#deps.clock.now()))
+  }
+
+  /** Locks an account and signs it out everywhere. */
+  async suspend(personId: string): Promise<boolean> {
+    const { db, clock } = this.#deps
+    const person = await personById(db, personId)
+    if (!person) return false
+    const now = clock.now()
+    const [changed] = await db.tx([...suspension(person, now), ...endSessions({ personId }, 'account', now)])
+    return changed!.length > 0
+  }
+
+  sweep(now: number): Statement[] {
+    return [...endSessions({ expiredAt: now }, 'expired', now), pruneSessions(now - endedKeptMs)]
+  }
+
+  async #tokens(
+    person: SessionAndPerson | (Person & { session_id: string }),
+    seq: number,
+  ): Promise<TokenReply> {
+    const { keys, issuer, secrets, roles, clock } = this.#deps
+    const accessToken = await signAccessToken(await keys.signer(), issuer, {
+      sub: person.id,
+      sid: person.session_id,
+      roles: [person.role],
+      jti: newId(),
+      now: clock.now(),
+      ttlMs: accessTtlMs,
+    })
+    return {
+      access_token: accessToken,
+      token_type: 'Bearer',
+      expires_in: accessTtlMs / 1000,
+      refresh_token: refreshToken(secrets.current, { sessionId: person.session_id, seq }),
+      user: roles[person.role].profileOf(person as Person),
+    }
+  }
+
+  async #verify(token: string, now: number): Promise<AccessClaims | null> {
+    const known = this.#verified.get(token)
+    if (known) {
+      if (known.exp * 1000 > now) return known
+      this.#verified.delete(token)
+      return null
+    }
+    const { issuer, keys } = this.#deps
+    const claims = await verifyAccessToken(token, issuer, now, (kid) => keys.verifier(kid))
+    if (claims) {
+      // Maps keep the order of insertion, so the first key is the oldest.
+      if (this.#verified.size >= verifiedMax) this.#verified.delete(this.#verified.keys().next().value!)
+      this.#verified.set(token, claims)
+    }
+    return claims
+  }
+}
+
+/** Is the session running, and may its account be used? */
+function isAlive(session: SessionAndPerson, now: number): boolean {
+  return session.ended_at === null && session.expires_at > now && session.status === 'active'
+}

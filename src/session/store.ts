@@ -1,0 +1,162 @@
+import { type Db, type Statement, statement } from '../db/db.ts'
+import { insertEvents } from '../events/events.ts'
+import type { Condition } from '../limits/limits.ts'
+import { type Person, personColumns, type Role } from '../people/people.ts'
+
+export type EndReason = 'signed-out' | 'expired' | 'revoked' | 'reuse' | 'account'
+
+export interface Session {
+  readonly session_id: string
+  readonly device: string
+  readonly started_at: number
+  readonly last_seen_at: number
+  readonly expires_at: number
+  readonly refresh_seq: number
+  readonly rotated_at: number
+  readonly rotated_before_at: number
+  readonly ended_at: number | null
+  readonly end_reason: EndReason | null
+}
+
+/** A session with the account it belongs to: what every request with a token asks for, in one read. */
+export type SessionAndPerson = Session & Person
+
+const sessionColumns =
+  's.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, s.refresh_seq, s.rotated_at, s.rotated_before_at, s.ended_at, s.end_reason'
+
+const sessionAndPerson = `select ${sessionColumns}, ${personColumns('p')} from session s join person p on p.id = s.person_id`
+
+export function sessionById(db: Db, id: string): Promise<SessionAndPerson | undefined> {
+  return db.one<SessionAndPerson>(`${sessionAndPerson} where s.id = $1`, [id])
+}
+
+export function sessionsOf(db: Db, personId: string): Promise<Session[]> {
+  return db.all<Session>(
+    `select ${sessionColumns} from session s where s.person_id = $1 order by s.started_at desc, s.id`,
+    [personId],
+  )
+}
+
+export interface NewSession {
+  readonly id: string
+  readonly personId: string
+  readonly device: string
+  readonly now: number
+}
+
+/** Starts the session of a claimed challenge, if the account is alive at that moment. */
+export function startSession(s: NewSession & { expiresAt: number }, when: Condition): Statement[] {
+  return [
+    statement(
+      `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at)
+       select $1, p.role, p.id, $2, cast($3 as bigint), cast($3 as bigint), cast($4 as bigint), 1, 0, 0
+       from person p where p.id = $5 and p.status = 'active' and ${when.sql(6)}
+       on conflict (id) do nothing
+       returning id`,
+      s.id,
+      s.device,
+      s.now,
+      s.expiresAt,
+      s.personId,
+      ...when.params,
+    ),
+    statement(
+      `${insertEvents}
+       select 'started.' || id, started_at, 'session.started', person_id, id, '{}' from session
+       where id = $1 and person_id = $2
+       on conflict (id) do nothing`,
+      s.id,
+      s.personId,
+    ),
+  ]
+}
+
+/** The next refresh token's number, for whoever presents the current one first. */
+export function rotate(
+  db: Db,
+  r: { id: string; seq: number; now: number; expiresAt: number; expiresMaxMs: number },
+) {
+  return db.run<{ refresh_seq: number }>(
+    `update session
+     set refresh_seq = refresh_seq + 1, rotated_before_at = rotated_at, rotated_at = $1, last_seen_at = $1,
+         expires_at = case when started_at + $2 < $3 then started_at + $2 else $3 end
+     where id = $4 and refresh_seq = $5 and ended_at is null and expires_at > $1
+     returning refresh_seq`,
+    [r.now, r.expiresMaxMs, r.expiresAt, r.id, r.seq],
+  )
+}
+
+export function seen(db: Db, id: string, now: number, unlessSince: number) {
+  return db.run('update session set last_seen_at = $1 where id = $2 and last_seen_at < $3', [
+    now,
+    id,
+    unlessSince,
+  ])
+}
+
+/** Ends live sessions and writes down each: one, all of a person, or all that have expired. */
+export function endSessions(
+  scope: { id: string; personId: string } | { personId: string } | { expiredAt: number },
+  reason: EndReason,
+  now: number,
+): Statement[] {
+  const [where, ...params] = scopeOf(scope)
+  return [
+    statement(
+      `update session set ended_at = $1, end_reason = $2 where ended_at is null and ${where(3)} returning id`,
+      now,
+      reason,
+      ...params,
+    ),
+    statement(
+      `${insertEvents}
+       select 'ended.' || id, ended_at, 'session.ended', person_id, id, '{"reason":"' || end_reason || '"}' from session
+       where ended_at = $1 and ${where(2)}
+       on conflict (id) do nothing`,
+      now,
+      ...params,
+    ),
+  ]
+}
+
+type Scope = [where: (first: number) => string, ...params: (string | number)[]]
+
+function scopeOf(scope: Parameters<typeof endSessions>[0]): Scope {
+  if ('expiredAt' in scope) return [(n) => `expires_at <= $${n}`, scope.expiredAt]
+  if ('id' in scope) return [(n) => `id = $${n} and person_id = $${n + 1}`, scope.id, scope.personId]
+  return [(n) => `person_id = $${n}`, scope.personId]
+}
+
+export function pruneSessions(endedBefore: number): Statement {
+  return statement('delete from session where ended_at < $1', endedBefore)
+}
+
+export interface SigningKeyRow {
+  readonly kid: string
+  readonly sealed: string
+  readonly public_jwk: string
+  readonly created_at: number
+  readonly signs_from: number
+}
+
+export function signingKeys(db: Db): Promise<SigningKeyRow[]> {
+  return db.all<SigningKeyRow>(
+    'select kid, sealed, public_jwk, created_at, signs_from from signing_key order by signs_from, kid',
+  )
+}
+
+/** Adds a key unless another process has added one since `lastSeen`, the newest that the caller knows. */
+export function addSigningKey(db: Db, key: SigningKeyRow, lastSeen: number) {
+  return db.run(
+    `insert into signing_key (kid, sealed, public_jwk, created_at, signs_from)
+     select $1, $2, $3, cast($4 as bigint), cast($5 as bigint)
+     where not exists (select 1 from signing_key where created_at > $6)`,
+    [key.kid, key.sealed, key.public_jwk, key.created_at, key.signs_from, lastSeen],
+  )
+}
+
+export function dropSigningKeys(db: Db, kids: readonly string[]) {
+  return db.tx(kids.map((kid) => statement('delete from signing_key where kid = $1', kid)))
+}
+
+export type { Role }

@@ -1,0 +1,106 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type TSchema, Type } from 'typebox'
+import { requestCaller } from '../http/caller.ts'
+import { bodyProblems, Email, Id, Nullable, problems, Timestamp, TokenReply } from '../http/schemas.ts'
+import { timestamp, timestampOrNull } from '../lib/clock.ts'
+import { chooseLanguage } from '../mail/outbox.ts'
+import { Fields } from '../people/fields.ts'
+import type { Role } from '../people/people.ts'
+import { deviceOf } from './device.ts'
+import type { SignIn } from './sign-in.ts'
+
+const Sent = Type.Object({
+  sessionId: Id('Names this sign-in, from here to sign-out. Not a secret.'),
+  reference: Type.String({ description: 'Three letters, also in the mail’s subject.', examples: ['KTV'] }),
+  digits: Type.Enum([6, 8], { description: 'How long the code is.' }),
+  expiresAt: Timestamp('When the code stops working.'),
+  resendAt: Nullable(Timestamp('From when it can be sent again; null when no more.')),
+})
+
+export interface SignInRoutesDeps {
+  readonly role: Role
+  readonly signIn: SignIn
+  readonly Profile: TSchema
+  networkOf(request: FastifyRequest): string
+}
+
+export function signInRoutes(
+  root: FastifyInstance,
+  { role, signIn, Profile, networkOf }: SignInRoutesDeps,
+): void {
+  const app = root.withTypeProvider<TypeBoxTypeProvider>()
+  const config = { access: 'public', limit: 'own' } as object
+
+  app.post(
+    `/${role}/send-otp`,
+    {
+      config,
+      schema: {
+        tags: [role],
+        summary: 'Ask for a code by e-mail',
+        description:
+          'Opens a session and mails its code. With `sessionId`, sends the same code again. The reply tells nothing about whether the address has an account. The mail is in the best language of Accept-Language: English, French or Spanish.',
+        security: [],
+        body: Type.Object({
+          email: Email,
+          sessionId: Type.Optional(Type.String({ description: 'To send that session’s code once more.' })),
+        }),
+        response: { 202: Sent, ...problems(...bodyProblems, 'otp-unusable') },
+      },
+    },
+    async (request, reply) => {
+      const fields = new Fields()
+      const address = fields.email(request.body.email)
+      fields.check()
+      const language = chooseLanguage(request.headers['accept-language'])
+      const caller = requestCaller(networkOf(request), reply)
+      const { sessionId } = request.body
+      const sent =
+        sessionId === undefined
+          ? await signIn.send(address, language, caller)
+          : await signIn.resend(address, language, caller, sessionId)
+      return reply.code(202).send({
+        ...sent,
+        digits: sent.digits as 6 | 8,
+        expiresAt: timestamp(sent.expiresAt),
+        resendAt: timestampOrNull(sent.resendAt),
+      })
+    },
+  )
+
+  app.post(
+    `/${role}/validate-otp`,
+    {
+      config,
+      schema: {
+        tags: [role],
+        summary: 'Answer with the code',
+        description:
+          'Gives tokens for the right code. Five answers at most, within ten minutes, one success.',
+        security: [],
+        body: Type.Object({
+          email: Email,
+          otp_code: Type.Integer({ minimum: 100000, maximum: 99999999, examples: [483920] }),
+          sessionId: Type.String({ description: 'From send-otp.' }),
+        }),
+        response: { 200: TokenReply(Profile), ...problems(...bodyProblems, 'otp-incorrect', 'otp-unusable') },
+      },
+    },
+    async (request, reply) => {
+      const fields = new Fields()
+      const address = fields.email(request.body.email)
+      fields.check()
+      const { otp_code, sessionId } = request.body
+      const device = deviceOf(request.headers['user-agent'])
+      const tokens = await signIn.validate(
+        address,
+        otp_code,
+        sessionId,
+        device,
+        requestCaller(networkOf(request), reply),
+      )
+      return tokens as never
+    },
+  )
+}

@@ -1,0 +1,271 @@
+/**
+ * Signing in by a code, for either role: send, resend, validate.
+ *
+ * `send` never asks who owns the address. It writes a challenge and a mail to be sent, for anybody, and answers
+ * from what it wrote; the mail's text is decided later, off the request's clock. So a challenge without an
+ * account is no different from any other until a right code for it turns up, which was mailed to nobody.
+ *
+ * `validate` counts the attempt in one conditional statement, then compares, then looks the account up. Issuing
+ * tokens is `session/`'s affair; what a code looks like is `code.ts`'s.
+ */
+import type { Db, Row } from '../db/db.ts'
+import { AppError } from '../errors.ts'
+import { eventHappened } from '../events/events.ts'
+import { type Clock, minute, second } from '../lib/clock.ts'
+import { isId, newId, newReference } from '../lib/random.ts'
+import { fingerprint, type Secrets } from '../lib/secret.ts'
+import {
+  type BucketState,
+  bucketPolicies,
+  type Limits,
+  type Take,
+  tooManyRequests,
+} from '../limits/limits.ts'
+import { type Language, queueMail } from '../mail/outbox.ts'
+import type { Address } from '../people/address.ts'
+import { canSignIn, type Person, type RoleRules } from '../people/people.ts'
+import type { Sessions, TokenReply } from '../session/session.ts'
+import { type CodeSubject, codesEqual, type Digits, deriveCode } from './code.ts'
+import {
+  activate,
+  type Challenge,
+  claim,
+  claimed,
+  countAttempt,
+  openChallenge,
+  openChallengeById,
+  pruneChallenges,
+  resend,
+  sent,
+} from './store.ts'
+
+const codeTtlMs = 10 * minute
+const resendPauseMs = 30 * second
+const resendsMax = 3
+const attemptsMax = 5
+const challengeKeptMs = 60 * minute
+
+export interface SendReply {
+  readonly sessionId: string
+  readonly reference: string
+  readonly digits: number
+  readonly expiresAt: number
+  readonly resendAt: number | null
+}
+
+/** Who asks, as far as the limits care, and where to note what is left of them. */
+export interface Caller {
+  readonly networkHash: string
+  noteLimit(state: BucketState): void
+}
+
+export interface SignInDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly secrets: Secrets
+  readonly limits: Limits
+  readonly sessions: Sessions
+  readonly outbox: { wake(): void }
+}
+
+export class SignIn {
+  readonly #deps: SignInDeps
+  readonly #rules: RoleRules
+
+  constructor(deps: SignInDeps, rules: RoleRules) {
+    this.#deps = deps
+    this.#rules = rules
+  }
+
+  async send(address: Address, language: Language, caller: Caller): Promise<SendReply> {
+    const { clock, limits } = this.#deps
+    const now = clock.now()
+    const addressHash = this.#hashes(address)[0]
+    const digits: Digits = (await limits.underAttack(addressHash, caller.networkHash, now)) ? 8 : 6
+    const challenge: Challenge = {
+      id: newId(),
+      role: this.#rules.role,
+      address_hash: addressHash,
+      network_hash: caller.networkHash,
+      digits,
+      reference: newReference(),
+      created_at: now,
+      expires_at: now + codeTtlMs,
+      resend_at: now + resendPauseMs,
+      resends: 0,
+      attempts: 0,
+      send_id: newId(),
+    }
+    const { written } = await this.#mail(address, language, caller, challenge, (granted) =>
+      openChallenge(challenge, granted),
+    )
+    if (written.length === 0) throw await limits.codeRefusal(addressHash, caller.networkHash, now)
+    return sendReply(challenge, challenge.resend_at)
+  }
+
+  async resend(address: Address, language: Language, caller: Caller, sessionId: string): Promise<SendReply> {
+    const { db, clock, limits } = this.#deps
+    const now = clock.now()
+    const found = isId(sessionId)
+      ? await openChallengeById(db, {
+          id: sessionId,
+          role: this.#rules.role,
+          addressHashes: this.#hashes(address),
+          now,
+          attemptsMax,
+        })
+      : undefined
+    if (!found) throw unusable()
+    if (found.resend_at === null || found.resends >= resendsMax) throw noMoreResends(found, now)
+    if (found.resend_at > now) throw tooManyRequests(found.resend_at, now, 'The code was sent only just now.')
+
+    const challenge = { ...found, send_id: newId() }
+    const next = { id: found.id, sendId: challenge.send_id, now, nextAt: now + resendPauseMs, resendsMax }
+    const { granted, written } = await this.#mail(address, language, caller, challenge, (condition) =>
+      resend(next, condition),
+    )
+    if (!granted) throw await limits.codeRefusal(found.address_hash, caller.networkHash, now)
+    const [row] = written as { resend_at: number | null }[]
+    if (!row) throw tooManyRequests(now + resendPauseMs, now, 'The code was sent only just now.')
+    return sendReply(found, row.resend_at)
+  }
+
+  /** Takes the limits, writes the challenge and queues its mail: one transaction, each part on the one before. */
+  async #mail(
+    address: Address,
+    language: Language,
+    caller: Caller,
+    challenge: Challenge,
+    write: (granted: Take['granted']) => ReturnType<typeof openChallenge>,
+  ): Promise<{ granted: boolean; written: Row[] }> {
+    const { db, clock, limits } = this.#deps
+    const now = clock.now()
+    const policy = bucketPolicies.send
+    const mark = challenge.send_id
+    const bucket = limits.takeBucket(policy, caller.networkHash, mark, now)
+    const code = limits.takeCode(challenge.address_hash, caller.networkHash, mark, now, bucket)
+    const results = await db.tx([
+      ...bucket.statements,
+      ...code.statements,
+      write(code.granted),
+      queueMail(
+        { ...challenge, id: mark, session_id: challenge.id, email: address.email, language, now },
+        sent(challenge.id, mark),
+      ),
+    ])
+    this.#deps.outbox.wake()
+    const state = await limits.bucketOutcome(policy, caller.networkHash, results[0], now)
+    if (state) caller.noteLimit(state)
+    const takes = bucket.statements.length + code.statements.length
+    const granted = code.statements.length === 0 || results[takes - 1]!.length > 0
+    return { granted, written: results[takes]! }
+  }
+
+  async validate(
+    address: Address,
+    code: number,
+    sessionId: string,
+    device: string,
+    caller: Caller,
+  ): Promise<TokenReply> {
+    const { db, clock, limits } = this.#deps
+    const { role } = this.#rules
+    const now = clock.now()
+    const mark = newId()
+    const addressHashes = this.#hashes(address)
+    const policy = bucketPolicies.validate
+    const take = limits.takeBucket(policy, caller.networkHash, mark, now)
+    const results = await db.tx([
+      ...take.statements,
+      countAttempt(
+        { id: isId(sessionId) ? sessionId : '', role, addressHashes, now, attemptsMax },
+        take.granted,
+      ),
+    ])
+    const state = await limits.bucketOutcome(policy, caller.networkHash, results[0], now)
+    if (state) caller.noteLimit(state)
+    const [challenge] = results.at(-1) as unknown as Pick<Challenge, 'attempts' | 'digits' | 'network_hash'>[]
+    if (!challenge) throw unusable()
+
+    const subject: CodeSubject = { role, sessionId, addressKey: address.key, digits: challenge.digits }
+    const person = this.#fits(subject, code) ? await this.#rules.findAccount(address.key) : undefined
+    if (!person || !canSignIn(person, now)) {
+      await this.#failed(sessionId, addressHashes[0], caller.networkHash, challenge.attempts, now)
+      throw new AppError('otp-incorrect', undefined, { attemptsLeft: attemptsMax - challenge.attempts })
+    }
+    const networks = { sent: challenge.network_hash, validated: caller.networkHash }
+    return this.#succeeded(person, sessionId, device, addressHashes[0], networks, mark, now)
+  }
+
+  /** Forgets challenges that nobody can answer any more. */
+  prune(now: number) {
+    return pruneChallenges(now - challengeKeptMs)
+  }
+
+  #fits(subject: CodeSubject, code: number): boolean {
+    let fits = false
+    for (const keys of this.#deps.secrets.all) fits = codesEqual(deriveCode(keys, subject), code) || fits
+    return fits
+  }
+
+  async #failed(sessionId: string, addressHash: string, networkHash: string, attempts: number, now: number) {
+    const exhausted =
+      attempts < attemptsMax
+        ? []
+        : [eventHappened('otp.exhausted', { id: `exhausted.${sessionId}`, at: now, sessionId })]
+    await this.#deps.db.tx([...this.#deps.limits.countFailure(addressHash, networkHash, now), ...exhausted])
+  }
+
+  async #succeeded(
+    person: Person,
+    sessionId: string,
+    device: string,
+    addressHash: string,
+    networks: { sent: string; validated: string },
+    mark: string,
+    now: number,
+  ): Promise<TokenReply> {
+    const { db, limits, sessions } = this.#deps
+    const won = claimed(sessionId, mark)
+    const start = sessions.start({ id: sessionId, personId: person.id, device, now }, won)
+    const results = await db.tx([
+      claim(sessionId, mark, now),
+      ...activate(person.id, now, won),
+      ...start,
+      ...limits.signedIn(addressHash, networks.sent, networks.validated, now, won),
+    ])
+    const started = results[3]!.length > 0
+    if (!started) throw unusable()
+    return sessions.firstTokens(sessionId)
+  }
+
+  /** The address's fingerprint now, and as an earlier secret made it. */
+  #hashes(address: Address): [string, string] {
+    const [current, previous] = this.#deps.secrets.all.map((keys) =>
+      fingerprint(keys, 'address', address.key),
+    )
+    return [current!, previous ?? current!]
+  }
+}
+
+function sendReply(challenge: Challenge, resendAt: number | null): SendReply {
+  return {
+    sessionId: challenge.id,
+    reference: challenge.reference,
+    digits: challenge.digits,
+    expiresAt: challenge.expires_at,
+    resendAt,
+  }
+}
+
+function unusable(): AppError {
+  return new AppError('otp-unusable')
+}
+
+function noMoreResends(challenge: Challenge, now: number): AppError {
+  return tooManyRequests(
+    challenge.expires_at,
+    now,
+    'This code was sent as often as it can be; ask for a new one.',
+  )
+}

@@ -1,0 +1,71 @@
+/**
+ * Work that time brings: registrations to apply, pending accounts that lapse, sessions that expire, rows that nobody
+ * needs any more, keys that are due. Every process does it; each piece is safe to do twice.
+ */
+import type { Db, Statement } from './db/db.ts'
+import { type Clock, minute } from './lib/clock.ts'
+import type { SigningKeys } from './session/keys.ts'
+import type { Veterinarians } from './veterinarian/veterinarian.ts'
+
+interface Sweep {
+  sweep?(now: number): Statement[]
+  prune?(now: number): Statement | Statement[]
+}
+
+export interface SweeperDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly keys: SigningKeys
+  readonly veterinarians: Veterinarians
+  readonly sweeps: readonly Sweep[]
+  readonly log: { warn(fields: object, message: string): void }
+}
+
+const settleEveryMs = 250
+const sweepEveryMs = minute
+
+export class Sweeper {
+  readonly #deps: SweeperDeps
+  readonly #timers: NodeJS.Timeout[] = []
+
+  constructor(deps: SweeperDeps) {
+    this.#deps = deps
+  }
+
+  start(): void {
+    this.#repeat(settleEveryMs, () => this.#deps.veterinarians.settle())
+    this.#repeat(sweepEveryMs, () => this.sweep())
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) clearInterval(timer)
+  }
+
+  async sweep(): Promise<void> {
+    const { db, clock, keys, veterinarians, sweeps } = this.#deps
+    const now = clock.now()
+    await db.tx(veterinarians.sweep(now))
+    for (const part of sweeps) {
+      const statements = [part.sweep?.(now) ?? [], part.prune?.(now) ?? []].flat()
+      await db.tx(statements)
+    }
+    await keys.tend()
+  }
+
+  /** Never two rounds at once, however long one takes. */
+  #repeat(everyMs: number, work: () => Promise<void>): void {
+    let busy = false
+    const round = async () => {
+      if (busy) return
+      busy = true
+      try {
+        await work()
+      } catch (error) {
+        this.#deps.log.warn({ err: error }, 'background work failed; it will be tried again')
+      } finally {
+        busy = false
+      }
+    }
+    this.#timers.push(setInterval(round, everyMs))
+  }
+}

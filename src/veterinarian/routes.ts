@@ -1,0 +1,241 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { AppError } from '../errors.ts'
+import { callerOf } from '../http/access.ts'
+import { requestCaller } from '../http/caller.ts'
+import {
+  bodyProblems,
+  Email,
+  Empty,
+  Id,
+  Name,
+  Nullable,
+  problems,
+  Timestamp,
+  tokenProblems,
+} from '../http/schemas.ts'
+import { timestamp, timestampOrNull } from '../lib/clock.ts'
+import { Fields } from '../people/fields.ts'
+import type { Veterinarians } from './veterinarian.ts'
+
+export const OwnProfile = Type.Object(
+  {
+    userId: Id('The veterinarian’s id.'),
+    firstname: Type.String(),
+    lastname: Type.String(),
+    email: Type.String(),
+    status: Type.Enum(['pending', 'active', 'suspended', 'closed']),
+    createdAt: Timestamp(),
+    updatedAt: Timestamp(),
+  },
+  { $id: 'VeterinarianProfile' },
+)
+
+const firstname = Name('First name: 1–100 characters of any script.', 'Ada')
+const lastname = Name('Last name: 1–100 characters of any script.', 'Marsh')
+
+const Export = Type.Object({
+  exportedAt: Timestamp(),
+  profile: Type.Ref('VeterinarianProfile'),
+  sessions: Type.Array(
+    Type.Object({
+      sessionId: Type.String(),
+      device: Type.String(),
+      startedAt: Timestamp(),
+      lastSeenAt: Timestamp(),
+      expiresAt: Timestamp(),
+      endedAt: Nullable(Timestamp()),
+      endReason: Nullable(Type.String()),
+    }),
+  ),
+  events: Type.Array(
+    Type.Object({ at: Timestamp(), type: Type.String(), sessionId: Nullable(Type.String()) }),
+  ),
+})
+
+export interface VeterinarianRoutesDeps {
+  readonly veterinarians: Veterinarians
+  networkOf(request: FastifyRequest): string
+}
+
+export function veterinarianRoutes(
+  root: FastifyInstance,
+  { veterinarians, networkOf }: VeterinarianRoutesDeps,
+): void {
+  const app = root.withTypeProvider<TypeBoxTypeProvider>()
+  const tags = ['veterinarian']
+  const own = { access: 'veterinarian' } as object
+
+  app.post(
+    '/veterinarian/register',
+    {
+      config: { access: 'public', limit: 'own' } as object,
+      schema: {
+        tags,
+        summary: 'Register',
+        description:
+          'Creates a pending veterinarian, whom the first code makes active. The reply is the same whether or not the address is known. No mail is sent: ask for a code next.',
+        security: [],
+        body: Type.Object({ firstname, lastname, email: Email }),
+        response: {
+          202: Type.Object({
+            email: Type.String({ description: 'As sent.' }),
+            confirmBefore: Timestamp('Sign in before this, or the registration lapses.'),
+          }),
+          ...problems(...bodyProblems),
+        },
+      },
+    },
+    async (request, reply) => {
+      const fields = new Fields()
+      const names = {
+        firstname: fields.name('firstname', request.body.firstname),
+        lastname: fields.name('lastname', request.body.lastname),
+      }
+      const address = fields.email(request.body.email)
+      fields.check()
+      const { confirmBefore } = await veterinarians.register(
+        address,
+        names,
+        requestCaller(networkOf(request), reply),
+      )
+      return reply.code(202).send({ email: request.body.email, confirmBefore: timestamp(confirmBefore) })
+    },
+  )
+
+  app.get(
+    '/veterinarian/me',
+    {
+      config: own,
+      schema: {
+        tags,
+        summary: 'My profile',
+        response: { 200: Type.Ref('VeterinarianProfile'), ...problems(...tokenProblems, 'forbidden') },
+      },
+    },
+    async (request) => veterinarians.profileOf(callerOf(request)),
+  )
+
+  app.patch(
+    '/veterinarian/me',
+    {
+      config: own,
+      schema: {
+        tags,
+        summary: 'Change my name',
+        body: Type.Object({ firstname: Type.Optional(firstname), lastname: Type.Optional(lastname) }),
+        response: {
+          200: Type.Ref('VeterinarianProfile'),
+          ...problems(...bodyProblems, ...tokenProblems, 'forbidden'),
+        },
+      },
+    },
+    async (request) => {
+      const { firstname: first, lastname: last } = request.body
+      if (first === undefined && last === undefined) {
+        throw new AppError('invalid-request', undefined, {
+          errors: [{ pointer: '#', detail: 'must have firstname or lastname' }],
+        })
+      }
+      const fields = new Fields()
+      const names = {
+        ...(first !== undefined && { firstname: fields.name('firstname', first) }),
+        ...(last !== undefined && { lastname: fields.name('lastname', last) }),
+      }
+      fields.check()
+      return veterinarians.profileOf(await veterinarians.rename(callerOf(request), names))
+    },
+  )
+
+  app.delete(
+    '/veterinarian/me',
+    {
+      config: own,
+      schema: {
+        tags,
+        summary: 'Close my account',
+        description: 'Ends every session and erases personal data. Needs a sign-in at most 10 minutes old.',
+        response: {
+          204: Empty,
+          ...problems('unsupported-media-type', ...tokenProblems, 'forbidden', 'recent-sign-in-required'),
+        },
+      },
+    },
+    async (request, reply) => {
+      await veterinarians.close(callerOf(request))
+      return reply.code(204).send()
+    },
+  )
+
+  app.get(
+    '/veterinarian/me/export',
+    {
+      config: own,
+      schema: {
+        tags,
+        summary: 'Everything held about me',
+        response: { 200: Export, ...problems(...tokenProblems, 'forbidden') },
+      },
+    },
+    async (request, reply) => {
+      const held = await veterinarians.export(callerOf(request))
+      reply.header('Content-Disposition', 'attachment; filename="chiron-export.json"')
+      return {
+        ...held,
+        sessions: held.sessions.map((session) => ({
+          sessionId: session.session_id,
+          device: session.device,
+          startedAt: timestamp(session.started_at),
+          lastSeenAt: timestamp(session.last_seen_at),
+          expiresAt: timestamp(session.expires_at),
+          endedAt: timestampOrNull(session.ended_at),
+          endReason: session.end_reason,
+        })),
+        events: held.events.map((event) => ({
+          at: timestamp(event.at),
+          type: event.type,
+          sessionId: event.session_id,
+        })),
+      }
+    },
+  )
+
+  app.get(
+    '/veterinarian/:userId',
+    {
+      config: { access: 'public' } as object,
+      schema: {
+        tags,
+        summary: 'A veterinarian’s public profile',
+        description:
+          'Active veterinarians only. May be kept for a minute; answers 304 to a matching If-None-Match.',
+        security: [],
+        params: Type.Object({ userId: Id('The veterinarian’s id.') }),
+        response: {
+          200: Type.Object({ userId: Type.String(), firstname: Type.String(), lastname: Type.String() }),
+          304: Empty,
+          ...problems('not-found'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const {
+        id,
+        firstname: first,
+        lastname: last,
+        updated_at,
+      } = await veterinarians.publicProfile(request.params.userId)
+      const etag = `"${updated_at.toString(36)}"`
+      reply.headers({ 'Cache-Control': 'public, max-age=60', ETag: etag })
+      if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send()
+      return { userId: id, firstname: first, lastname: last }
+    },
+  )
+}
+
+/** RFC 9110 §13.1.2: a list, weakly compared, or a star. */
+function matches(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false
+  return header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
+}

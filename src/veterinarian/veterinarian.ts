@@ -1,0 +1,154 @@
+/**
+ * Veterinarians: they register, confirm by their first code, keep their profile and may close their account.
+ *
+ * A registration is only appended; the request does not look whether the address is known, so it does the same work
+ * and gives the same reply for every address. `settle` applies it a moment later: on a beat in the background, and
+ * in any case before anybody asks for the account behind that address.
+ */
+import type { Db, Statement } from '../db/db.ts'
+import { AppError } from '../errors.ts'
+import { type EventRow, eventHappened } from '../events/events.ts'
+import { type Clock, day, minute, timestamp } from '../lib/clock.ts'
+import { isId, newId } from '../lib/random.ts'
+import { fingerprint, type Secrets } from '../lib/secret.ts'
+import { bucketPolicies, forgetNetworks, type Limits } from '../limits/limits.ts'
+import { forgetMail } from '../mail/outbox.ts'
+import type { Address } from '../people/address.ts'
+import { type Person, personByAddress, type RoleRules } from '../people/people.ts'
+import { endSessions, type SessionAndPerson, sessionsOf } from '../session/session.ts'
+import type { Caller } from '../sign-in/sign-in.ts'
+import {
+  appendRegistration,
+  applyRegistration,
+  erase,
+  eventsOf,
+  lapse,
+  oldestRegistrations,
+  type PublicProfile,
+  publicProfile,
+  type Registration,
+  registrationsOf,
+  rename,
+} from './store.ts'
+
+const confirmWithinMs = 7 * day
+const recentSignInMs = 10 * minute
+const settleBatch = 200
+
+export interface VeterinarianDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly secrets: Secrets
+  readonly limits: Limits
+}
+
+export interface Names {
+  readonly firstname?: string
+  readonly lastname?: string
+}
+
+export class Veterinarians implements RoleRules {
+  readonly role = 'veterinarian'
+  readonly #deps: VeterinarianDeps
+
+  constructor(deps: VeterinarianDeps) {
+    this.#deps = deps
+  }
+
+  async register(
+    address: Address,
+    names: Required<Names>,
+    caller: Caller,
+  ): Promise<{ confirmBefore: number }> {
+    const { db, clock, limits } = this.#deps
+    const now = clock.now()
+    const policy = bucketPolicies.register
+    const registration: Registration = {
+      id: newId(),
+      email: address.email,
+      email_key: address.key,
+      ...names,
+      created_at: now,
+      confirm_before: now + confirmWithinMs,
+    }
+    const take = limits.takeBucket(policy, caller.networkHash, registration.id, now)
+    const results = await db.tx([...take.statements, appendRegistration(registration, take.granted)])
+    const state = await limits.bucketOutcome(policy, caller.networkHash, results[0], now)
+    if (state) caller.noteLimit(state)
+    return { confirmBefore: registration.confirm_before }
+  }
+
+  async findAccount(addressKey: string): Promise<Person | undefined> {
+    const { db, clock } = this.#deps
+    for (const registration of await registrationsOf(db, addressKey))
+      await db.tx(applyRegistration(registration))
+    const person = await personByAddress(db, 'veterinarian', addressKey)
+    const lapsed = person?.status === 'pending' && person.confirm_before! <= clock.now()
+    return lapsed ? undefined : person
+  }
+
+  /** Applies what was appended since. */
+  async settle(): Promise<void> {
+    const { db } = this.#deps
+    for (const registration of await oldestRegistrations(db, settleBatch))
+      await db.tx(applyRegistration(registration))
+  }
+
+  sweep(now: number): Statement[] {
+    return lapse(now, null)
+  }
+
+  profileOf(person: Person) {
+    return {
+      userId: person.id,
+      firstname: person.firstname,
+      lastname: person.lastname,
+      email: person.email,
+      status: person.status,
+      createdAt: timestamp(person.created_at),
+      updatedAt: timestamp(person.updated_at),
+    }
+  }
+
+  async rename(person: Person, names: Names): Promise<Person> {
+    const now = this.#deps.clock.now()
+    const event = { id: newId(), at: now, personId: person.id }
+    const [changed] = await this.#deps.db.tx([
+      rename(person.id, names, now),
+      eventHappened('veterinarian.updated', event),
+    ])
+    const row = changed![0] as Pick<Person, 'firstname' | 'lastname' | 'updated_at'> | undefined
+    if (!row) throw new AppError('session-ended')
+    return { ...person, ...row }
+  }
+
+  /** Cannot be undone, so it asks for a sign-in that is still warm. */
+  async close(caller: SessionAndPerson): Promise<void> {
+    const { db, clock, secrets } = this.#deps
+    const now = clock.now()
+    if (now - caller.started_at > recentSignInMs) throw new AppError('recent-sign-in-required')
+    const addressHash = fingerprint(secrets.current, 'address', caller.email_key)
+    await db.tx([
+      ...erase(caller.id, caller.email_key, now),
+      eventHappened('veterinarian.closed', { id: `closed.${caller.id}`, at: now, personId: caller.id }),
+      ...endSessions({ personId: caller.id }, 'account', now),
+      forgetNetworks(addressHash),
+      ...forgetMail(addressHash),
+    ])
+  }
+
+  async export(person: Person) {
+    const { db, clock } = this.#deps
+    const [sessions, events] = await Promise.all([sessionsOf(db, person.id), eventsOf(db, person.id)])
+    return { exportedAt: timestamp(clock.now()), profile: this.profileOf(person), sessions, events }
+  }
+
+  /** What anybody may see; nothing for anybody who is not an active veterinarian. */
+  async publicProfile(userId: string): Promise<PublicProfile> {
+    const profile = isId(userId) ? await publicProfile(this.#deps.db, userId) : undefined
+    if (!profile) throw new AppError('not-found')
+    return profile
+  }
+}
+
+export type { EventRow }
