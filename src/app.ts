@@ -53,14 +53,18 @@ export async function createApp(
   return {
     parts,
     async listen() {
-      await server.app.listen({ host: config.host, port: config.port })
+      await server.app.listen({
+        host: config.host,
+        port: config.port,
+        listenTextResolver: (address) => `listening at ${address}`,
+      })
       outbox.start()
       sweeper.start()
       const { address, port } = server.app.server.address() as { address: string; port: number }
       return { address, port }
     },
     async stop() {
-      sweeper.stop()
+      await sweeper.stop()
       await server.stop(stopPatienceMs)
       await outbox.stop()
       await db.close()

@@ -27,6 +27,7 @@ const sweepEveryMs = minute
 export class Sweeper {
   readonly #deps: SweeperDeps
   readonly #timers: NodeJS.Timeout[] = []
+  readonly #busy = new Map<() => Promise<void>, Promise<void>>()
 
   constructor(deps: SweeperDeps) {
     this.#deps = deps
@@ -37,8 +38,10 @@ export class Sweeper {
     this.#repeat(sweepEveryMs, () => this.sweep())
   }
 
-  stop(): void {
+  /** Begins nothing more, and waits for what is under way. */
+  async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer)
+    await Promise.all(this.#busy.values())
   }
 
   async sweep(): Promise<void> {
@@ -52,20 +55,17 @@ export class Sweeper {
     await keys.tend()
   }
 
-  /** Never two rounds at once, however long one takes. */
+  /** Never two rounds of one work at once, however long one takes. */
   #repeat(everyMs: number, work: () => Promise<void>): void {
-    let busy = false
-    const round = async () => {
-      if (busy) return
-      busy = true
-      try {
-        await work()
-      } catch (error) {
-        this.#deps.log.warn({ err: error }, 'background work failed; it will be tried again')
-      } finally {
-        busy = false
-      }
+    const begin = () => {
+      if (this.#busy.has(work)) return
+      const round = work()
+        .catch((error) =>
+          this.#deps.log.warn({ err: error }, 'background work failed; it will be tried again'),
+        )
+        .finally(() => this.#busy.delete(work))
+      this.#busy.set(work, round)
     }
-    this.#timers.push(setInterval(round, everyMs))
+    this.#timers.push(setInterval(begin, everyMs))
   }
 }

@@ -58,8 +58,8 @@ export function openSqlite(path: string): Db {
       }
     },
     async close() {
-      reads.flush()
-      writes.flush()
+      reads.close()
+      writes.close()
       reader.database.close()
       writer.database.close()
     },
@@ -70,6 +70,7 @@ export function openSqlite(path: string): Db {
 class Turn {
   #jobs: Job[] = []
   #scheduled = false
+  #closed = false
   readonly #work: (jobs: Job[]) => void
 
   constructor(work: (jobs: Job[]) => void) {
@@ -77,12 +78,15 @@ class Turn {
   }
 
   add(job: Job): void {
-    if (this.#jobs.length >= waitingMax) job.reject(overloaded())
-    else this.#jobs.push(job)
+    if (this.#closed) return void job.reject(outOfReach(new Error('the store was closed')))
+    if (this.#jobs.length >= waitingMax) return void job.reject(overloaded())
+    this.#jobs.push(job)
     this.#schedule()
   }
 
-  flush(): void {
+  /** Does what is waiting and takes nothing more. */
+  close(): void {
+    this.#closed = true
     while (this.#jobs.length > 0) this.#work(this.#jobs.splice(0, jobsPerCommitMax))
   }
 
@@ -91,6 +95,7 @@ class Turn {
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
+      if (this.#jobs.length === 0) return
       this.#work(this.#jobs.splice(0, jobsPerCommitMax))
       if (this.#jobs.length > 0) this.#schedule()
     })

@@ -60,9 +60,8 @@ export function errorHandler(publicUrl: string) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const error = asAppError(thrown)
     const { status } = errorKinds[error.code]
-    if (status === 500) request.log.error({ err: thrown, requestId: request.id }, 'a request failed')
-    else if (status === 503)
-      request.log.warn({ err: error.extra.cause, requestId: request.id }, error.message)
+    if (status === 500) request.log.error({ err: thrown }, 'a request failed')
+    else if (status === 503) request.log.warn({ err: error.extra.cause }, error.message)
     return reply
       .code(status)
       .headers({ 'Cache-Control': 'no-store', ...problemHeaders(error) })

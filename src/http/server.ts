@@ -4,11 +4,13 @@
  * whatever throws on the way becomes a problem (problem.ts).
  */
 import { METHODS } from 'node:http'
+import fastJson from 'fast-json-stringify'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
+  LogController,
 } from 'fastify'
 import { AppError } from '../errors.ts'
 import { newId } from '../lib/random.ts'
@@ -31,7 +33,7 @@ export function createServer(publicUrl: string, logger: FastifyBaseLogger): Serv
   const onError = errorHandler(publicUrl)
   const app = Fastify({
     loggerInstance: logger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: newId,
     requestIdHeader: false,
     bodyLimit: bodyBytesMax,
@@ -87,6 +89,12 @@ export function createServer(publicUrl: string, logger: FastifyBaseLogger): Serv
       done(error as Error)
     }
   })
+  // Problems are written by problem.ts; compiling their schemas for every route would cost memory for nothing.
+  app.setSerializerCompiler(({ schema, httpStatus }) =>
+    Number(httpStatus) >= 400
+      ? JSON.stringify
+      : fastJson(schema as never, { schema: app.getSchemas() as never }),
+  )
   app.setErrorHandler(onError)
   app.setNotFoundHandler(() => {
     throw new AppError('not-found')
@@ -119,7 +127,6 @@ function parseBody(request: FastifyRequest, body: Buffer): unknown {
 function logRequest(request: FastifyRequest, reply: FastifyReply): void {
   request.log.info(
     {
-      requestId: request.id,
       method: request.method,
       route: request.is404 ? null : (request.routeOptions.url ?? null),
       status: reply.statusCode,

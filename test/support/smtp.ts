@@ -1,0 +1,75 @@
+/** A real SMTP server on a socket that keeps what it receives. */
+import PostalMime, { type Email } from 'postal-mime'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+
+export interface Received {
+  readonly to: string
+  readonly raw: string
+  readonly mail: Email
+  /** The run of digits in the plain part, if there is one. */
+  readonly code: number | null
+}
+
+export interface MailServer {
+  readonly url: string
+  readonly received: Received[]
+  /** The nth mail (from 1) to this address, as soon as it is there. */
+  mailTo(address: string, nth?: number): Promise<Received>
+  close(): Promise<void>
+}
+
+const patienceMs = 20_000
+
+export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
+  const received: Received[] = []
+  const waiting = new Set<() => void>()
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    logger: false,
+    onData(stream, session, callback) {
+      const chunks: Buffer[] = []
+      stream.on('data', (chunk) => chunks.push(chunk))
+      stream.on('end', async () => {
+        const raw = Buffer.concat(chunks).toString('utf8')
+        const mail = await PostalMime.parse(raw)
+        const code = /(?<!\d)(\d{6}|\d{8})(?!\d)/.exec(mail.text ?? '')?.[1]
+        for (const { address } of session.envelope.rcptTo) {
+          received.push({ to: address, raw, mail, code: code === undefined ? null : Number(code) })
+        }
+        for (const wake of waiting) wake()
+        callback()
+      })
+    },
+    ...options,
+  })
+  server.on('error', () => {})
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.server.address() as { port: number }
+
+  const find = (address: string, nth: number) =>
+    received.filter((mail) => mail.to.toLowerCase() === address.toLowerCase())[nth - 1]
+
+  return {
+    url: `smtp://127.0.0.1:${port}`,
+    received,
+    mailTo(address, nth = 1) {
+      return new Promise((resolve, reject) => {
+        const look = () => {
+          const found = find(address, nth)
+          if (!found) return
+          clearTimeout(timer)
+          waiting.delete(look)
+          resolve(found)
+        }
+        const timer = setTimeout(() => {
+          waiting.delete(look)
+          reject(new Error(`no mail ${nth} to ${address} arrived`))
+        }, patienceMs)
+        waiting.add(look)
+        look()
+      })
+    },
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  }
+}
