@@ -15,6 +15,7 @@ create table person (
 );
 create unique index person_email on person (role, email_key);
 create index person_pending on person (confirm_before) where status = 'pending';
+create index person_lapsed on person (id) where status = 'lapsed';
 
 -- Registrations as they came in, not yet applied to the account they concern.
 create table registration (
@@ -64,6 +65,7 @@ create table session (
 );
 create index session_person on session (person_id, started_at);
 create index session_expiry on session (expires_at) where ended_at is null;
+create index session_ended on session (ended_at) where ended_at is not null;
 
 create table event (
   id text primary key,

@@ -1,6 +1,5 @@
 /** The only wiring: settings in, a service that can listen and stop out. */
 import { readFileSync } from 'node:fs'
-import fastifyCors from '@fastify/cors'
 import fastifyStatic from '@fastify/static'
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
@@ -8,6 +7,7 @@ import type { Config } from './config.ts'
 import { migrate } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
 import { guardAccess } from './http/access.ts'
+import { allowOrigins } from './http/cors.ts'
 import { healthRoutes } from './http/health.ts'
 import { MemoryBuckets } from './http/limits.ts'
 import { describeApi, openApiRoutes } from './http/openapi.ts'
@@ -117,9 +117,9 @@ async function assemble(config: Config, log: FastifyBaseLogger, clock: Clock) {
   const server = createServer(publicUrl, log)
   const { app } = server
   const buckets = config.limits ? new MemoryBuckets(clock) : null
+  allowOrigins(app, config.corsOrigins)
   guardAccess(app, { sessions, buckets, networkOf: networkHashOf })
   const others = watchMethods(app)
-  if (config.corsOrigins.length > 0) await app.register(fastifyCors, corsFor(config.corsOrigins))
   await app.register(fastifyStatic, { serve: false })
   await describeApi(app, publicUrl, packageVersion())
   for (const schema of [Problem, OwnProfile, StudentProfile, ClassEntry]) app.addSchema(schema)
@@ -138,23 +138,6 @@ async function assemble(config: Config, log: FastifyBaseLogger, clock: Clock) {
   await app.ready()
 
   return { db, server, outbox, sweeper, sessions, veterinarians, keys, limits }
-}
-
-function corsFor(origins: readonly string[]) {
-  return {
-    origin: [...origins],
-    methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
-    exposedHeaders: [
-      'Request-Id',
-      'API-Version',
-      'RateLimit',
-      'RateLimit-Policy',
-      'Retry-After',
-      'WWW-Authenticate',
-    ],
-    maxAge: 600,
-    strictPreflight: false,
-  }
 }
 
 export function packageVersion(): string {

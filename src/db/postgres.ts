@@ -101,9 +101,12 @@ class Line {
   }
 
   #retire(client: pg.Client): void {
-    this.#client?.then((current) => {
-      if (current === client) this.#client = undefined
-    })
+    this.#client?.then(
+      (current) => {
+        if (current === client) this.#client = undefined
+      },
+      () => {},
+    )
     client.end().catch(() => {})
   }
 }

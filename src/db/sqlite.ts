@@ -20,6 +20,8 @@ type Outcome = { rows: Row[][] } | { error: unknown }
 // A commit that grows without bound would hold its first caller up for its last.
 const jobsPerCommitMax = 500
 const busyTimeoutMs = 5_000
+// Another process may be migrating a large table.
+const exclusiveTimeoutMs = 120_000
 
 export function openSqlite(path: string): Db {
   mkdirSync(dirname(path), { recursive: true })
@@ -42,7 +44,7 @@ export function openSqlite(path: string): Db {
     run: (async (sql, params = []) => (await submit(writes, [{ sql, params }]))[0]!) as Db['run'],
     tx: (statements) => submit(writes, statements),
     async exclusively(work) {
-      const own = connect(path)
+      const own = connect(path, exclusiveTimeoutMs)
       try {
         own.database.exec('begin immediate')
         await work(async (sql) => {
@@ -128,8 +130,8 @@ class Connection {
   }
 }
 
-function connect(path: string): Connection {
-  const database = new DatabaseSync(path, { timeout: busyTimeoutMs })
+function connect(path: string, timeout = busyTimeoutMs): Connection {
+  const database = new DatabaseSync(path, { timeout })
   // synchronous=FULL: a commit that was acknowledged survives a power cut, not only a crash.
   database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on')
   return new Connection(database)

@@ -50,6 +50,7 @@ export function mailboxRoutes(app: FastifyInstance, { outbox }: { outbox: Outbox
 <h2>${escapeHtml(message.subject)}</h2>
 <p>To ${escapeHtml(message.to)} · <time>${timestamp(mail.sent_at!)}</time></p>
 <iframe src="/mailbox/${mail.id}" title="${escapeHtml(message.subject)}" sandbox loading="lazy"></iframe>
+<details><summary>Plain text</summary><pre>${escapeHtml(message.text)}</pre></details>
 </article>`,
     )
     const none = '<p id="none">No mail yet. Ask for a code, and it appears here by itself.</p>'

@@ -1,8 +1,8 @@
 /** The whole service in this process, on a real store, a real socket and a real mail server, with a clock to move. */
-import { pino } from 'pino'
 import { type App, createApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Clock } from '../../src/lib/clock.ts'
+import { createLog } from '../../src/log.ts'
 import { type Engine, newStore } from './engines.ts'
 import { freePort } from './postgres.ts'
 import { type MailServer, startMailServer } from './smtp.ts'
@@ -86,7 +86,7 @@ export async function startService(
     CHIRON_TRUSTED_PROXIES: '127.0.0.1',
     ...options.env,
   })
-  const app = await createApp(config, pino({ base: null }, { write: (line) => void log.push(line) }), clock)
+  const app = await createApp(config, createLog(false, { write: (line) => void log.push(line) }), clock)
   await app.listen()
   const url = `http://127.0.0.1:${port}`
 

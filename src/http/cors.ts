@@ -1,0 +1,28 @@
+/** Calls from pages of other origins: only from those listed, with tokens in headers and never with cookies. */
+import type { FastifyInstance } from 'fastify'
+
+const exposed = 'Request-Id, API-Version, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, ETag'
+const preflightHeaders = {
+  'Access-Control-Allow-Methods': 'GET, HEAD, POST, PATCH, DELETE',
+  'Access-Control-Allow-Headers': 'Authorization, Content-Type, API-Version, If-None-Match',
+  'Access-Control-Max-Age': '600',
+}
+
+export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
+  if (origins.length === 0) return
+  const allowed = new Set(origins)
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('Vary', 'Origin')
+    const { origin } = request.headers
+    if (origin === undefined || !allowed.has(origin)) return done()
+    reply.headers({
+      'Access-Control-Allow-Origin': origin,
+      'Access-Control-Expose-Headers': exposed,
+      'Cross-Origin-Resource-Policy': 'cross-origin',
+    })
+    const isPreflight =
+      request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined
+    if (isPreflight) reply.code(204).headers(preflightHeaders).send()
+    else done()
+  })
+}

@@ -1,0 +1,42 @@
+/** Addresses and networks that no other test uses, so that tests can share a service. */
+let count = 0
+
+export function freshAddress(name = 'vet'): string {
+  count++
+  return `${name}.${process.pid}.${count}@clinic.example`
+}
+
+export interface Network {
+  readonly 'x-forwarded-for': string
+}
+
+/** The header that puts a request into a network of its own. */
+export function freshNetwork(): Network {
+  count++
+  return { 'x-forwarded-for': `100.${(count >> 16) & 255}.${(count >> 8) & 255}.${count & 255}` }
+}
+
+/** Runs `work` for 0 … times − 1, a few at a time, and gives what each returned, in order. */
+export async function repeat<T>(times: number, work: (i: number) => Promise<T>, atOnce = 25): Promise<T[]> {
+  const results: T[] = new Array(times)
+  let next = 0
+  const runner = async () => {
+    while (next < times) {
+      const i = next++
+      results[i] = await work(i)
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(atOnce, times) }, runner))
+  return results
+}
+
+/** Waits for background work: asks until the answer satisfies. */
+export async function eventually<T>(ask: () => Promise<T>, satisfies: (answer: T) => boolean): Promise<T> {
+  const deadline = Date.now() + 20_000
+  for (;;) {
+    const answer = await ask()
+    if (satisfies(answer)) return answer
+    if (Date.now() > deadline) throw new Error(`still ${JSON.stringify(answer)}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}

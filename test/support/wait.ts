@@ -1,0 +1,26 @@
+/** Waiting for what happens in its own time, without a guess at how long it takes. */
+import type { Service } from './service.ts'
+
+const patienceMs = 30_000
+const pauseMs = 20
+
+export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+
+/** What `look` gives as soon as it is neither undefined nor false. */
+export async function eventually<T>(
+  what: string,
+  look: () => T | undefined | false | Promise<T | undefined | false>,
+): Promise<T> {
+  const deadline = Date.now() + patienceMs
+  for (;;) {
+    const found = await look()
+    if (found !== undefined && found !== false) return found
+    if (Date.now() > deadline) throw new Error(`waited in vain: ${what}`)
+    await pause(pauseMs)
+  }
+}
+
+/** Every mail was sent or dropped. */
+export async function outboxEmpty({ rows }: Pick<Service, 'rows'>): Promise<void> {
+  await eventually('an empty outbox', async () => (await rows('select id from outbox')).length === 0)
+}
