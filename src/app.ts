@@ -7,7 +7,6 @@ import type { Config } from './config.ts'
 import { migrate } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
 import { guardAccess } from './http/access.ts'
-import { allowOrigins } from './http/cors.ts'
 import { healthRoutes } from './http/health.ts'
 import { MemoryBuckets } from './http/limits.ts'
 import { describeApi, openApiRoutes } from './http/openapi.ts'
@@ -114,14 +113,13 @@ async function assemble(config: Config, log: FastifyBaseLogger, clock: Clock) {
     return fingerprint(secrets.current, 'network', networkOf(client))
   }
 
-  const server = createServer(publicUrl, log)
+  const server = createServer(publicUrl, config.corsOrigins, log)
   const { app } = server
   const buckets = config.limits ? new MemoryBuckets(clock) : null
-  allowOrigins(app, config.corsOrigins)
   guardAccess(app, { sessions, buckets, networkOf: networkHashOf })
   const others = watchMethods(app)
   await app.register(fastifyStatic, { serve: false })
-  await describeApi(app, publicUrl, packageVersion())
+  await describeApi(app, packageVersion())
   for (const schema of [Problem, OwnProfile, StudentProfile, ClassEntry]) app.addSchema(schema)
 
   const Profile = Type.Ref('VeterinarianProfile')

@@ -36,6 +36,15 @@ export function statement(sql: string, ...params: Value[]): Statement {
   return { sql, params }
 }
 
+/** A condition that belongs into a statement's `where`, its parameters numbered from `first`. */
+export interface Condition {
+  sql(first: number): string
+  readonly params: readonly Value[]
+}
+
+export const always: Condition = { sql: () => 'true', params: [] }
+export const never: Condition = { sql: () => 'false', params: [] }
+
 /** How many callers may wait for the store before newcomers are turned away. */
 export const waitingMax = 20_000
 

@@ -9,7 +9,7 @@ import { html, staticFile } from './pages.ts'
 const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 
 /** Must be ready before the first route is added. */
-export async function describeApi(app: FastifyInstance, publicUrl: string, version: string): Promise<void> {
+export async function describeApi(app: FastifyInstance, version: string): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -20,7 +20,8 @@ export async function describeApi(app: FastifyInstance, publicUrl: string, versi
           'The access service of a veterinary school. Sign in: `send-otp` mails a code, `validate-otp` takes it and gives tokens. Errors are `application/problem+json`; /problems explains each.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
-      servers: [{ url: publicUrl }],
+      // Wherever the document was read from, so that trying calls works under every name of the service.
+      servers: [{ url: '/' }],
       tags: [
         { name: 'veterinarian', description: 'Registration, sign-in and profiles of veterinarians' },
         { name: 'student', description: 'Profile and classes of students on the roster' },

@@ -14,6 +14,7 @@ import Fastify, {
 } from 'fastify'
 import { AppError } from '../errors.ts'
 import { newId } from '../lib/random.ts'
+import { allowOrigins } from './cors.ts'
 import { apiVersion, commonHeaders } from './headers.ts'
 import { parseJsonBody } from './json.ts'
 import { clientErrorHandler, errorHandler } from './problem.ts'
@@ -28,7 +29,11 @@ export interface Server {
   stop(patienceMs: number): Promise<void>
 }
 
-export function createServer(publicUrl: string, logger: FastifyBaseLogger): Server {
+export function createServer(
+  publicUrl: string,
+  corsOrigins: readonly string[],
+  logger: FastifyBaseLogger,
+): Server {
   const headers = commonHeaders(publicUrl.startsWith('https:'))
   const onError = errorHandler(publicUrl)
   const app = Fastify({
@@ -64,6 +69,11 @@ export function createServer(publicUrl: string, logger: FastifyBaseLogger): Serv
     })
     reply.headers(headers)
     reply.header('Request-Id', request.id)
+    done()
+  })
+  // Before anything can fail, so that pages of listed origins can read the problem.
+  allowOrigins(app, corsOrigins)
+  app.addHook('onRequest', (request, reply, done) => {
     if (flow.stopping) {
       reply.header('Connection', 'close')
       return done(new AppError('unavailable', 'The service is shutting down.', { retryAfterSeconds: 5 }))

@@ -5,13 +5,11 @@
  *
  * Addresses and networks appear as fingerprints. The limits that live in memory are in http/limits.ts.
  */
-import type { Db, Statement } from '../db/db.ts'
+import { always, type Condition, type Db, type Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { day, hour, minute } from '../lib/clock.ts'
 import {
-  always,
   bucketFullAt,
-  type Condition,
   countFailure,
   failureCounts,
   giveBackToBucket,
@@ -24,8 +22,7 @@ import {
   takenFrom,
 } from './store.ts'
 
-export type { Condition } from './store.ts'
-export { always, forgetNetworks } from './store.ts'
+export { forgetNetworks } from './store.ts'
 
 export interface BucketPolicy {
   readonly name: string

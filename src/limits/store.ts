@@ -1,13 +1,5 @@
 /** SQL of the limits. Each take is one conditional statement: two callers cannot both have the last one. */
-import { type Db, type Statement, statement, type Value } from '../db/db.ts'
-
-/** A piece of SQL that holds for this request only, with its parameters numbered from `first`. */
-export interface Condition {
-  sql(first: number): string
-  readonly params: readonly Value[]
-}
-
-export const always: Condition = { sql: () => 'true', params: [] }
+import { type Condition, type Db, never, type Statement, statement } from '../db/db.ts'
 
 export function takenFrom(table: 'bucket' | 'quota', key: string, mark: string): Condition {
   return {
@@ -67,7 +59,7 @@ export function takeFromQuota(take: {
   anyway?: Condition
 }): Statement {
   const [short, long] = take.windows
-  const anyway = take.anyway ?? { sql: () => 'false', params: [] }
+  const anyway = take.anyway ?? never
   const kept = Math.max(short.max, long.max) * timeDigits
   const nth = (window: Window) => `substr(quota.times, ${(window.max - 1) * timeDigits + 1}, ${timeDigits})`
   return statement(

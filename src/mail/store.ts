@@ -1,5 +1,4 @@
-import { type Db, type Statement, statement } from '../db/db.ts'
-import type { Condition } from '../limits/limits.ts'
+import { type Condition, type Db, type Statement, statement } from '../db/db.ts'
 import type { Role } from '../people/people.ts'
 import type { Digits } from '../sign-in/code.ts'
 import type { Language } from './templates/languages.ts'

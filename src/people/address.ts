@@ -43,9 +43,3 @@ function parseDomain(text: string): string | null {
   if (/^\d+$/.test(labels.at(-1)!)) return null
   return typedInAscii ? text : ascii
 }
-
-/** Enough to recognise an address in a log, not enough to write to it. */
-export function maskAddress(email: string): string {
-  const at = email.lastIndexOf('@')
-  return `${email.slice(0, 1)}…@${email.slice(at + 1).slice(0, 1)}…`
-}

@@ -8,7 +8,7 @@ import type { EventType } from '../events/events.ts'
 import { newId } from '../lib/random.ts'
 import { changeStatus, type Person, type Role } from './store.ts'
 
-export type { Person, Role, Status } from './store.ts'
+export type { Person, Role } from './store.ts'
 export { personByAddress, personById, personColumns } from './store.ts'
 
 export interface RoleRules {

@@ -3,12 +3,11 @@
  * `start`); from then on its access tokens say who calls, and the store says on every request whether session and
  * account are still alive, so ending either takes effect at once.
  */
-import type { Db, Statement } from '../db/db.ts'
+import type { Condition, Db, Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { type Clock, day, minute, second } from '../lib/clock.ts'
 import { isId, newId } from '../lib/random.ts'
 import type { Secrets } from '../lib/secret.ts'
-import type { Condition } from '../limits/limits.ts'
 import { type Person, personById, type Roles, suspension } from '../people/people.ts'
 import { type AccessClaims, type Issuer, signAccessToken, verifyAccessToken } from './jwt.ts'
 import type { SigningKeys } from './keys.ts'

@@ -1,7 +1,6 @@
-import { type Db, type Statement, statement } from '../db/db.ts'
+import { type Condition, type Db, type Statement, statement } from '../db/db.ts'
 import { insertEvents } from '../events/events.ts'
-import type { Condition } from '../limits/limits.ts'
-import { type Person, personColumns, type Role } from '../people/people.ts'
+import { type Person, personColumns } from '../people/people.ts'
 
 export type EndReason = 'signed-out' | 'expired' | 'revoked' | 'reuse' | 'account'
 
@@ -158,5 +157,3 @@ export function addSigningKey(db: Db, key: SigningKeyRow, lastSeen: number) {
 export function dropSigningKeys(db: Db, kids: readonly string[]) {
   return db.tx(kids.map((kid) => statement('delete from signing_key where kid = $1', kid)))
 }
-
-export type { Role }

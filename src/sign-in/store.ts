@@ -1,6 +1,5 @@
-import { type Db, type Statement, statement } from '../db/db.ts'
+import { type Condition, type Db, type Statement, statement } from '../db/db.ts'
 import { insertEvents } from '../events/events.ts'
-import type { Condition } from '../limits/limits.ts'
 import type { Role } from '../people/people.ts'
 import type { Digits } from './code.ts'
 

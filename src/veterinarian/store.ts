@@ -1,6 +1,5 @@
-import { type Db, type Statement, statement } from '../db/db.ts'
+import { type Condition, type Db, type Statement, statement } from '../db/db.ts'
 import { type EventRow, insertEvents } from '../events/events.ts'
-import type { Condition } from '../limits/limits.ts'
 
 export interface Registration {
   readonly id: string

@@ -7,7 +7,7 @@
  */
 import type { Db, Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
-import { type EventRow, eventHappened } from '../events/events.ts'
+import { eventHappened } from '../events/events.ts'
 import { type Clock, day, minute, timestamp } from '../lib/clock.ts'
 import { isId, newId } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
@@ -150,5 +150,3 @@ export class Veterinarians implements RoleRules {
     return profile
   }
 }
-
-export type { EventRow }
