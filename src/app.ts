@@ -6,7 +6,7 @@ import { Type } from 'typebox'
 import type { Config } from './config.ts'
 import { migrate } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
-import { guardAccess } from './http/access.ts'
+import { countUncounted, guardAccess } from './http/access.ts'
 import { healthRoutes } from './http/health.ts'
 import { MemoryBuckets } from './http/limits.ts'
 import { describeApi, openApiRoutes } from './http/openapi.ts'
@@ -33,11 +33,13 @@ import { OwnProfile, veterinarianRoutes } from './veterinarian/routes.ts'
 import { Veterinarians } from './veterinarian/veterinarian.ts'
 
 const clientId = 'chiron'
-const stopPatienceMs = 7_000
+const drainPatienceMs = 7_000
 
 export interface App {
   /** Where it listens, once it does. */
   listen(): Promise<{ address: string; port: number }>
+  /** Turns newcomers away with 503 and waits until those under way are done. */
+  drain(): Promise<void>
   stop(): Promise<void>
   readonly parts: Awaited<ReturnType<typeof assemble>>
 }
@@ -62,9 +64,11 @@ export async function createApp(
       const { address, port } = server.app.server.address() as { address: string; port: number }
       return { address, port }
     },
+    drain: () => server.drain(drainPatienceMs),
     async stop() {
+      await server.drain(drainPatienceMs)
       await sweeper.stop()
-      await server.stop(stopPatienceMs)
+      await server.close()
       await outbox.stop()
       await db.close()
     },
@@ -113,10 +117,12 @@ async function assemble(config: Config, log: FastifyBaseLogger, clock: Clock) {
     return fingerprint(secrets.current, 'network', networkOf(client))
   }
 
-  const server = createServer(publicUrl, config.corsOrigins, log)
-  const { app } = server
   const buckets = config.limits ? new MemoryBuckets(clock) : null
-  guardAccess(app, { sessions, buckets, networkOf: networkHashOf })
+  const access = { sessions, buckets, networkOf: networkHashOf }
+  const { corsOrigins } = config
+  const server = createServer({ publicUrl, corsOrigins, logger: log, countUncounted: countUncounted(access) })
+  const { app } = server
+  guardAccess(app, access)
   const others = watchMethods(app)
   await app.register(fastifyStatic, { serve: false })
   await describeApi(app, packageVersion())

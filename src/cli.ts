@@ -1,4 +1,5 @@
 /** argv → command. What goes wrong is said on one line; the exit code tells scripts. */
+import cluster from 'node:cluster'
 import { Command } from 'commander'
 import { packageVersion } from './app.ts'
 import { migrateCommand } from './commands/migrate.ts'
@@ -8,7 +9,11 @@ import { AppError, UsageError } from './errors.ts'
 const program = new Command('chiron')
   .description('The access service of a veterinary school')
   .version(packageVersion())
-  .showHelpAfterError('(chiron --help lists the commands)')
+  .showSuggestionAfterError(false)
+  .configureOutput({
+    outputError: (text, write) =>
+      write(`chiron: ${text.replace(/^error: /, '').trim()}; chiron --help lists the commands\n`),
+  })
 
 program
   .command('serve')
@@ -24,8 +29,9 @@ program
 try {
   await program.parseAsync()
 } catch (error) {
-  process.stderr.write(`chiron: ${explain(error)}\n`)
-  process.exitCode = 1
+  // Of several workers that fail alike, the first says so for all.
+  if (!cluster.isWorker || cluster.worker?.id === 1) process.stderr.write(`chiron: ${explain(error)}\n`)
+  process.exit(1)
 }
 
 function explain(error: unknown): string {

@@ -116,13 +116,13 @@ function wrong(name: Name, why: string): UsageError {
 function integer(name: Name, text: string, min: number, max: number): number {
   const value = Number(text)
   if (!/^\d+$/.test(text) || value < min || value > max)
-    throw wrong(name, `must be a whole number from ${min} to ${max}, not "${text}"`)
+    throw wrong(name, `must be a whole number from ${min} to ${max}, not ${JSON.stringify(text)}`)
   return value
 }
 
 function oneOf<T extends string>(name: Name, text: string, choices: readonly T[]): T {
   const found = choices.find((choice) => choice === text)
-  if (!found) throw wrong(name, `must be ${choices.join(' or ')}, not "${text}"`)
+  if (!found) throw wrong(name, `must be ${choices.join(' or ')}, not ${JSON.stringify(text)}`)
   return found
 }
 
@@ -136,7 +136,7 @@ function list(text: string | null): string[] {
 function parsePublicUrl(text: string): string {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol))
-    throw wrong('CHIRON_PUBLIC_URL', `must be an http or https address, not "${text}"`)
+    throw wrong('CHIRON_PUBLIC_URL', 'must be an http or https address')
   if (url.pathname !== '/' || url.search || url.hash || url.username)
     throw wrong(
       'CHIRON_PUBLIC_URL',
@@ -148,7 +148,7 @@ function parsePublicUrl(text: string): string {
 /** May hold a password, so it is never repeated. */
 function parseDatabaseUrl(text: string): string {
   if (/^sqlite:[^?#]+$/.test(text) && text !== 'sqlite::memory:') return text
-  if (/^postgres(ql)?:\/\/[^/]+\/[^/]+$/.test(text)) return text
+  if (/^postgres(ql)?:\/\/[^/]+\/[^/?]+(\?.*)?$/.test(text)) return text
   throw wrong(
     'CHIRON_DATABASE_URL',
     'must be sqlite:<file> or postgres://<user>:<password>@<host>/<database>',
@@ -158,27 +158,43 @@ function parseDatabaseUrl(text: string): string {
 function parseSmtpUrl(text: string | null): string | null {
   if (text === null) return null
   const url = URL.parse(text)
-  if (!url || !/^smtps?:$/.test(url.protocol) || url.hostname === '')
+  if (!url || !/^smtps?:$/.test(url.protocol) || url.hostname === '' || !decodes(url.username + url.password))
     throw wrong('CHIRON_SMTP_URL', 'must be smtp://<host>:<port> or smtps://<host>:<port>')
   return text
 }
 
+function decodes(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 function parseMailFrom(text: string): string {
   if (/[\r\n]/.test(text) || !/^(?:[^<>@]*<[^<>\s@]+@[^<>\s@]+>|[^<>\s@]+@[^<>\s@]+)$/.test(text))
-    throw wrong('CHIRON_MAIL_FROM', `must be an address or "Name <address>", not "${text}"`)
+    throw wrong('CHIRON_MAIL_FROM', `must be an address or "Name <address>", not ${JSON.stringify(text)}`)
   return text
 }
 
 function parseProxy(text: string): Range {
   const range = parseRange(text)
-  if (!range) throw wrong('CHIRON_TRUSTED_PROXIES', `holds "${text}", which is neither an address nor a CIDR`)
+  if (!range)
+    throw wrong(
+      'CHIRON_TRUSTED_PROXIES',
+      `holds ${JSON.stringify(text)}, which is neither an address nor a CIDR`,
+    )
   return range
 }
 
 function parseOrigin(text: string): string {
   const url = URL.parse(text)
   if (!url || url.origin !== text)
-    throw wrong('CHIRON_CORS_ORIGINS', `holds "${text}", which is not an origin`)
+    throw wrong(
+      'CHIRON_CORS_ORIGINS',
+      'holds something that is not an origin such as https://app.example.org',
+    )
   return text
 }
 
@@ -187,7 +203,7 @@ function parseTimeZone(text: string): string {
     new Intl.DateTimeFormat('en', { timeZone: text })
     return text
   } catch {
-    throw wrong('CHIRON_TIME_ZONE', `must be a time zone such as Europe/Lisbon, not "${text}"`)
+    throw wrong('CHIRON_TIME_ZONE', `must be a time zone such as Europe/Lisbon, not ${JSON.stringify(text)}`)
   }
 }
 

@@ -19,28 +19,39 @@ export async function serve(options: { json?: boolean }): Promise<void> {
   const log = createLog(pretty)
   if (config.workers > 1 && cluster.isPrimary) return supervise(config, log, pretty)
 
+  if (cluster.isWorker) return work(config, log)
+
   const app = await createApp(config, log)
+  onSignals(
+    onceOnly(async () => {
+      log.info('stopping')
+      await endInTime(app.stop())
+    }),
+  )
   returnMemory()
   const { port } = await app.listen()
-  const stop = onceOnly(async () => {
-    // Whatever hangs, the process ends in time.
-    setTimeout(() => process.exit(0), stopWithinMs).unref()
-    await app.stop()
-    process.exit(0)
+  announce(config, port, pretty)
+}
+
+/** One of several. The primary tells it to drain, and to close once all are drained: until then each answers 503. */
+async function work(config: Config, log: FastifyBaseLogger): Promise<void> {
+  // A signal to the whole group must not end a worker before the primary says so.
+  onSignals(() => {})
+  const starting = createApp(config, log)
+  const drain = onceOnly(async () => {
+    await (await starting).drain()
+    process.send?.('drained')
   })
-  if (cluster.isWorker) {
-    // The primary passes stop on; a signal to the whole group must not end a worker before it says so.
-    onSignals(() => {})
-    process.on('message', (message) => message === 'stop' && stop())
-    process.on('disconnect', stop)
-    process.send?.('ready')
-  } else {
-    onSignals(() => {
-      log.info('stopping')
-      stop()
-    })
-    announce(config, port, pretty)
-  }
+  const close = onceOnly(async () => endInTime((await starting).stop()))
+  process.on('message', (message) => {
+    if (message === 'drain') drain()
+    if (message === 'close') close()
+  })
+  process.on('disconnect', close)
+  const app = await starting
+  returnMemory()
+  await app.listen()
+  process.send?.('ready')
 }
 
 /** Migrates once, then keeps the workers running until told to stop. */
@@ -50,19 +61,30 @@ async function supervise(config: Config, log: FastifyBaseLogger, pretty: boolean
   await db.close()
 
   const workers = new Set<Worker>()
+  const drained = new Set<Worker>()
   let stopping = false
   let everReady = 0
+  const closeWhenDrained = () => {
+    if (!stopping) return
+    if (workers.size === 0) process.exit(0)
+    if (drained.size === workers.size) for (const worker of workers) worker.send('close')
+  }
   const start = () => {
+    if (stopping) return
     const worker = cluster.fork()
     workers.add(worker)
     worker.on('message', (message) => {
       if (message === 'ready' && ++everReady === config.workers) announce(config, config.port, pretty)
+      if (message === 'drained') {
+        drained.add(worker)
+        closeWhenDrained()
+      }
     })
     worker.on('exit', (code) => {
       workers.delete(worker)
-      if (stopping) {
-        if (workers.size === 0) process.exit(0)
-      } else if (everReady < config.workers) {
+      drained.delete(worker)
+      if (stopping) closeWhenDrained()
+      else if (everReady < config.workers) {
         // It never came up, so another try would fail the same way.
         process.exit(code || 1)
       } else {
@@ -71,14 +93,15 @@ async function supervise(config: Config, log: FastifyBaseLogger, pretty: boolean
       }
     })
   }
-  onSignals(() => {
-    if (stopping) return
-    stopping = true
-    log.info('stopping')
-    for (const worker of workers) worker.send('stop')
-    setTimeout(() => process.exit(0), stopWithinMs + 250).unref()
-    if (workers.size === 0) process.exit(0)
-  })
+  onSignals(
+    onceOnly(async () => {
+      stopping = true
+      log.info('stopping')
+      for (const worker of workers) worker.send('drain')
+      setTimeout(() => process.exit(0), stopWithinMs + 250).unref()
+      closeWhenDrained()
+    }),
+  )
   for (let i = 0; i < config.workers; i++) start()
 }
 
@@ -104,6 +127,13 @@ function returnMemory(): void {
 
 function onSignals(handle: () => void): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, handle)
+}
+
+/** Whatever hangs, the process ends in time. */
+async function endInTime(stopped: Promise<void>): Promise<never> {
+  setTimeout(() => process.exit(0), stopWithinMs).unref()
+  await stopped
+  process.exit(0)
 }
 
 function onceOnly(work: () => Promise<void>): () => void {

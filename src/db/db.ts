@@ -43,7 +43,15 @@ export interface Condition {
 }
 
 export const always: Condition = { sql: () => 'true', params: [] }
+export const both = (a: Condition, b: Condition): Condition => ({
+  sql: (first) => `${a.sql(first)} and ${b.sql(first + a.params.length)}`,
+  params: [...a.params, ...b.params],
+})
 export const never: Condition = { sql: () => 'false', params: [] }
+
+export async function holds(db: Db, condition: Condition): Promise<boolean> {
+  return (await db.one(`select 1 as holds where ${condition.sql(1)}`, condition.params)) !== undefined
+}
 
 /** How many callers may wait for the store before newcomers are turned away. */
 export const waitingMax = 20_000

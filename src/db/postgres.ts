@@ -18,6 +18,7 @@ const statementTimeoutMs = 10_000
 const replyTimeoutMs = statementTimeoutMs + 2_000
 const writeConnections = 6
 const readConnections = 2
+const triesMax = 4
 const migrationLock = 4_207_001
 
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
@@ -59,6 +60,7 @@ export function openPostgres(url: string): Db {
 /** One connection, opened when first needed and again after it broke. */
 class Line {
   waiting = 0
+  #closed = false
   #client: Promise<pg.Client> | undefined
   readonly #hosts: string[]
 
@@ -69,20 +71,33 @@ class Line {
   async submit(statements: readonly Statement[], transaction: boolean): Promise<Row[][]> {
     if (this.waiting >= waitingMax) throw overloaded()
     this.waiting++
-    let client: pg.Client | undefined
     try {
-      client = await this.#open()
-      return await send(client, statements, transaction)
-    } catch (error) {
-      // An error inside a pipelined transaction leaves statements that were never prepared; start afresh.
-      if (client && (transaction || !isPostgresError(error))) this.#retire(client)
-      throw translate(error)
+      for (let tries = 1; ; tries++) {
+        try {
+          return await this.#try(statements, transaction)
+        } catch (error) {
+          if (tries === triesMax || !isUndone(error)) throw translate(error)
+        }
+      }
     } finally {
       this.waiting--
     }
   }
 
+  async #try(statements: readonly Statement[], transaction: boolean): Promise<Row[][]> {
+    if (this.#closed) throw outOfReach(new Error('the store was closed'))
+    const client = await this.#open()
+    try {
+      return await send(client, statements, transaction)
+    } catch (error) {
+      // An error inside a pipelined transaction leaves statements that were never prepared; start afresh.
+      if (transaction || !isPostgresError(error) || isUndone(error)) this.#retire(client)
+      throw error
+    }
+  }
+
   async close(): Promise<void> {
+    this.#closed = true
     const client = await this.#client?.catch(() => undefined)
     this.#client = undefined
     await client?.end()
@@ -101,15 +116,14 @@ class Line {
   }
 
   #retire(client: pg.Client): void {
-    this.#client?.then(
-      (current) => {
-        if (current === client) this.#client = undefined
-      },
-      () => {},
-    )
+    if (retired.has(client)) return
+    retired.add(client)
+    this.#client = undefined
     client.end().catch(() => {})
   }
 }
+
+const retired = new WeakSet<pg.Client>()
 
 function leastBusy(lines: Line[]): Line {
   let best = lines[0]!
@@ -181,6 +195,14 @@ export function hostsOf(url: string): string[] {
 
 function isPostgresError(error: unknown): boolean {
   return error instanceof pg.DatabaseError
+}
+
+/**
+ * The server rolled everything back and it can be sent again: a deadlock, a conflict, or a statement that was not
+ * prepared because a transaction before it on the same connection had failed.
+ */
+function isUndone(error: unknown): boolean {
+  return isPostgresError(error) && /^(40P01|40001|26000)$/.test((error as pg.DatabaseError).code ?? '')
 }
 
 /** Without an SQLSTATE it is the connection that failed; with one of these, the server or its limits. */

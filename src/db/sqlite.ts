@@ -20,16 +20,20 @@ type Outcome = { rows: Row[][] } | { error: unknown }
 // A commit that grows without bound would hold its first caller up for its last.
 const jobsPerCommitMax = 500
 const busyTimeoutMs = 5_000
+const busyRetryMs = 1
 // Another process may be migrating a large table.
 const exclusiveTimeoutMs = 120_000
+const exclusiveRetryMs = 20
 
 export function openSqlite(path: string): Db {
   mkdirSync(dirname(path), { recursive: true })
   const writer = connect(path)
+  // Another process may be writing. Waiting for it in SQLite would stop this one; the turn comes back instead.
+  writer.database.exec('pragma busy_timeout = 0')
   const reader = connect(path)
   reader.database.exec('pragma query_only = on')
-  const reads = new Turn((jobs) => settle(jobs, readTogether(reader, jobs)))
-  const writes = new Turn((jobs) => settle(jobs, writeTogether(writer, jobs)))
+  const reads = new Turn((jobs) => readTogether(reader, jobs))
+  const writes = new Turn((jobs) => inTransaction(writer, 'begin immediate', jobs, attemptAlone))
 
   const submit = (turn: Turn, statements: readonly Statement[]) =>
     new Promise<Row[][]>((resolve, reject) => turn.add({ statements, resolve, reject }))
@@ -37,45 +41,68 @@ export function openSqlite(path: string): Db {
   const all = async (sql: string, params: readonly Value[] = []) =>
     (await submit(reads, [{ sql, params }]))[0]!
 
+  // Those of this process take turns; a second one would otherwise wait for a lock that only the first can release.
+  let exclusive: Promise<void> = Promise.resolve()
+
   return {
     engine: 'sqlite',
     all: all as Db['all'],
     one: (async (sql, params) => (await all(sql, params))[0]) as Db['one'],
     run: (async (sql, params = []) => (await submit(writes, [{ sql, params }]))[0]!) as Db['run'],
     tx: (statements) => submit(writes, statements),
-    async exclusively(work) {
-      const own = connect(path, exclusiveTimeoutMs)
-      try {
-        own.database.exec('begin immediate')
-        await work(async (sql) => {
-          if (/^\s*select\b/i.test(sql)) return own.rows({ sql, params: [] })
-          own.database.exec(sql)
-          return []
-        })
-        own.database.exec('commit')
-      } catch (error) {
-        throw translate(error)
-      } finally {
-        own.database.close()
-      }
+    exclusively(work) {
+      const turn = exclusive.then(() => runExclusively(path, work))
+      exclusive = turn.catch(() => {})
+      return turn
     },
     async close() {
-      reads.close()
-      writes.close()
+      await Promise.all([reads.close(), writes.close()])
       reader.database.close()
       writer.database.close()
     },
   }
 }
 
-/** Collects what one turn of the event loop asks for, and hands it over at the end of that turn. */
+async function runExclusively(path: string, work: Parameters<Db['exclusively']>[0]): Promise<void> {
+  const own = connect(path)
+  try {
+    own.database.exec('pragma busy_timeout = 0')
+    await beginExclusively(own)
+    await work(async (sql) => {
+      if (/^\s*select\b/i.test(sql)) return own.rows({ sql, params: [] })
+      own.database.exec(sql)
+      return []
+    })
+    own.database.exec('commit')
+  } catch (error) {
+    throw translate(error)
+  } finally {
+    own.database.close()
+  }
+}
+
+async function beginExclusively(own: Connection): Promise<void> {
+  const deadline = performance.now() + exclusiveTimeoutMs
+  for (;;) {
+    try {
+      return own.database.exec('begin immediate')
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > deadline) throw error
+      await new Promise((resolve) => setTimeout(resolve, exclusiveRetryMs))
+    }
+  }
+}
+
+/** Collects what one turn of the event loop asks for, and does it at the end of that turn. */
 class Turn {
   #jobs: Job[] = []
   #scheduled = false
   #closed = false
-  readonly #work: (jobs: Job[]) => void
+  #busySince: number | null = null
+  /** Null: another process is writing, try again. */
+  readonly #work: (jobs: Job[]) => Outcome[] | null
 
-  constructor(work: (jobs: Job[]) => void) {
+  constructor(work: (jobs: Job[]) => Outcome[] | null) {
     this.#work = work
   }
 
@@ -87,20 +114,37 @@ class Turn {
   }
 
   /** Does what is waiting and takes nothing more. */
-  close(): void {
+  async close(): Promise<void> {
     this.#closed = true
-    while (this.#jobs.length > 0) this.#work(this.#jobs.splice(0, jobsPerCommitMax))
+    while (this.#jobs.length > 0) {
+      this.#take()
+      if (this.#busySince !== null) await new Promise((resolve) => setTimeout(resolve, busyRetryMs))
+    }
   }
 
   #schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true
-    setImmediate(() => {
+    const take = () => {
       this.#scheduled = false
-      if (this.#jobs.length === 0) return
-      this.#work(this.#jobs.splice(0, jobsPerCommitMax))
+      if (this.#jobs.length > 0) this.#take()
       if (this.#jobs.length > 0) this.#schedule()
-    })
+    }
+    if (this.#busySince === null) setImmediate(take)
+    else setTimeout(take, busyRetryMs)
+  }
+
+  #take(): void {
+    const jobs = this.#jobs.splice(0, jobsPerCommitMax)
+    const outcomes = this.#work(jobs)
+    if (outcomes) {
+      this.#busySince = null
+      settle(jobs, outcomes)
+      return
+    }
+    this.#busySince ??= performance.now()
+    if (performance.now() - this.#busySince < busyTimeoutMs) this.#jobs.unshift(...jobs)
+    else for (const job of jobs) job.reject(outOfReach(new Error('another process kept the store locked')))
   }
 }
 
@@ -133,17 +177,15 @@ class Connection {
 function connect(path: string, timeout = busyTimeoutMs): Connection {
   const database = new DatabaseSync(path, { timeout })
   // synchronous=FULL: a commit that was acknowledged survives a power cut, not only a crash.
-  database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on')
+  database.exec('pragma journal_mode = wal; pragma synchronous = full')
+  // What was erased is not to be found in the file's free pages, nor in its backups.
+  database.exec('pragma secure_delete = on')
   return new Connection(database)
 }
 
-function readTogether(connection: Connection, jobs: Job[]): Outcome[] {
+function readTogether(connection: Connection, jobs: Job[]): Outcome[] | null {
   if (jobs.length === 1) return [attempt(connection, jobs[0]!)]
   return inTransaction(connection, 'begin', jobs, attempt)
-}
-
-function writeTogether(connection: Connection, jobs: Job[]): Outcome[] {
-  return inTransaction(connection, 'begin immediate', jobs, attemptAlone)
 }
 
 function inTransaction(
@@ -151,10 +193,19 @@ function inTransaction(
   begin: string,
   jobs: Job[],
   doJob: (connection: Connection, job: Job) => Outcome,
-): Outcome[] {
+): Outcome[] | null {
   try {
     connection.command(begin)
-    const outcomes = jobs.map((job) => doJob(connection, job))
+  } catch (error) {
+    return isBusy(error) ? null : jobs.map(() => ({ error: translate(error) }))
+  }
+  try {
+    const outcomes = jobs.map((job) => {
+      const outcome = doJob(connection, job)
+      // On a full disk SQLite rolls everything back by itself; then nobody's work was done.
+      if ('error' in outcome && !connection.database.isTransaction) throw outcome.error
+      return outcome
+    })
     connection.command('commit')
     return outcomes
   } catch (error) {
@@ -168,6 +219,7 @@ function attemptAlone(connection: Connection, job: Job): Outcome {
   if (job.statements.length === 1) return attempt(connection, job)
   connection.command('savepoint job')
   const outcome = attempt(connection, job)
+  if ('error' in outcome && !connection.database.isTransaction) return outcome
   if ('error' in outcome) connection.command('rollback to job')
   connection.command('release job')
   return outcome
@@ -200,6 +252,10 @@ function named(params: readonly Value[]): Record<string, SQLInputValue> {
 
 // Busy, read-only, I/O error, full, cannot open: the store, not the statement, is at fault.
 const storeFaults = new Set([5, 6, 8, 10, 13, 14])
+
+function isBusy(error: unknown): boolean {
+  return (error as { errcode?: number }).errcode === 5
+}
 
 function translate(error: unknown): unknown {
   const code = (error as { errcode?: number }).errcode

@@ -31,6 +31,18 @@ export function callerOf(request: FastifyRequest): SessionAndPerson {
   return session
 }
 
+/**
+ * Counts, against the network, a call that failed before anything counted it: an unknown path, or a body that never
+ * reached a route with a limit of its own. Throws the refusal.
+ */
+export function countUncounted(deps: Pick<AccessDeps, 'buckets' | 'networkOf'>) {
+  return (request: FastifyRequest, reply: FastifyReply): void => {
+    const { limit } = request.routeOptions.config as unknown as RouteConfig
+    if (!deps.buckets || reply.hasHeader('RateLimit') || !(request.is404 || limit === 'own')) return
+    showLimit(reply, deps.buckets.take(memoryPolicies.network, deps.networkOf(request)))
+  }
+}
+
 export function guardAccess(app: FastifyInstance, deps: AccessDeps): void {
   app.addHook('onRoute', (route) => {
     if (!(route.config as Partial<RouteConfig> | undefined)?.access) {

@@ -1,4 +1,5 @@
 /** OpenAPI 3.1, made from the route schemas, and the reference page that reads it and can try calls. */
+import { STATUS_CODES } from 'node:http'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import swagger from '@fastify/swagger'
@@ -17,7 +18,7 @@ export async function describeApi(app: FastifyInstance, version: string): Promis
         title: 'Chiron',
         version,
         description:
-          'The access service of a veterinary school. Sign in: `send-otp` mails a code, `validate-otp` takes it and gives tokens. Errors are `application/problem+json`; /problems explains each.',
+          'The access service of a veterinary school. Sign in: `send-otp` mails a code, `validate-otp` takes it and gives tokens. Errors are `application/problem+json`; [/problems](/problems) explains each.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       // Wherever the document was read from, so that trying calls works under every name of the service.
@@ -34,8 +35,24 @@ export async function describeApi(app: FastifyInstance, version: string): Promis
       },
       security: [{ bearer: [] }],
     },
+    transformObject: (document) =>
+      describeReplies((document as { openapiObject: OpenApi }).openapiObject) as never,
     refResolver: { buildLocalReference: (json, _base, _fragment, i) => (json.$id as string) ?? `def-${i}` },
   })
+}
+
+interface OpenApi {
+  readonly paths?: Record<string, Record<string, { responses?: Record<string, { description: string }> }>>
+}
+
+/** Where a schema has no description of its own, the status says what it is. */
+function describeReplies(document: OpenApi): OpenApi {
+  for (const operation of Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))) {
+    for (const [status, reply] of Object.entries(operation.responses ?? {})) {
+      if (reply.description === 'Default Response') reply.description = STATUS_CODES[status] ?? ''
+    }
+  }
+  return document
 }
 
 export function openApiRoutes(app: FastifyInstance): void {

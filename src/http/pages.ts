@@ -32,9 +32,13 @@ const publicPage = { config: { access: 'public', limit: 'none' } as object, sche
 
 /** One file under a path of its own; `sendFile` brings type, ETag and ranges. */
 export function staticFile(app: FastifyInstance, url: string, folder: string, name: string): void {
-  app.get(url, publicPage, (_request, reply) =>
-    reply.header('Cache-Control', 'public, max-age=3600').sendFile(name, folder, { cacheControl: false }),
-  )
+  app.get(url, publicPage, (request, reply) => {
+    // Whole files, as they are: no ranges, and no preconditions but If-None-Match.
+    for (const condition of ['if-match', 'if-unmodified-since']) delete request.raw.headers[condition]
+    return reply
+      .header('Cache-Control', 'public, max-age=3600')
+      .sendFile(name, folder, { cacheControl: false, acceptRanges: false })
+  })
 }
 
 export function pageRoutes(app: FastifyInstance, deps: { mailbox: boolean }): void {

@@ -2,7 +2,7 @@
  * The one place where an error becomes a reply: `application/problem+json` (RFC 9457). What is not an AppError is a
  * fault of ours: it is logged whole and answered with a bare 500.
  */
-import { STATUS_CODES } from 'node:http'
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type ErrorCode, errorKinds, type FieldError } from '../errors.ts'
@@ -56,9 +56,16 @@ export function problemHeaders(error: AppError): Record<string, string> {
   }
 }
 
-export function errorHandler(publicUrl: string) {
+type Count = (request: FastifyRequest, reply: FastifyReply) => void
+
+export function errorHandler(publicUrl: string, countUncounted: Count) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    const error = asAppError(thrown)
+    let error = asAppError(thrown)
+    try {
+      if (errorKinds[error.code].status < 429) countUncounted(request, reply)
+    } catch (refusal) {
+      error = asAppError(refusal)
+    }
     const { status } = errorKinds[error.code]
     if (status === 500) request.log.error({ err: thrown }, 'a request failed')
     else if (status === 503) request.log.warn({ err: error.extra.cause }, error.message)
@@ -109,24 +116,37 @@ const fieldError =
 export function clientErrorHandler(publicUrl: string) {
   return (error: Error & { code?: string }, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-    const appError = clientError(error.code)
-    const requestId = newId()
-    const body = JSON.stringify(problemOf(appError, publicUrl, requestId))
-    const { status } = errorKinds[appError.code]
-    socket.end(
-      [
-        `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-        `Content-Type: ${problemMediaType}`,
-        `Content-Length: ${Buffer.byteLength(body)}`,
-        `Request-Id: ${requestId}`,
-        `API-Version: ${apiVersion}`,
-        'Cache-Control: no-store',
-        'Connection: close',
-        '',
-        body,
-      ].join('\r\n'),
-    )
+    writeProblem(socket, clientError(error.code), publicUrl)
   }
+}
+
+/** An `Expect` that we do not know (RFC 9110 §10.1.1) gets the same problem as any request that we cannot read. */
+export function expectationHandler(publicUrl: string) {
+  return (request: IncomingMessage) =>
+    writeProblem(
+      request.socket,
+      new AppError('invalid-request', 'The Expect header is not understood.'),
+      publicUrl,
+    )
+}
+
+function writeProblem(socket: Socket, appError: AppError, publicUrl: string): void {
+  const requestId = newId()
+  const body = JSON.stringify(problemOf(appError, publicUrl, requestId))
+  const { status } = errorKinds[appError.code]
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      `Content-Type: ${problemMediaType}`,
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      `Request-Id: ${requestId}`,
+      `API-Version: ${apiVersion}`,
+      'Cache-Control: no-store',
+      'Connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  )
 }
 
 function clientError(code: string | undefined): AppError {

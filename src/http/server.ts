@@ -17,25 +17,31 @@ import { newId } from '../lib/random.ts'
 import { allowOrigins } from './cors.ts'
 import { apiVersion, commonHeaders } from './headers.ts'
 import { parseJsonBody } from './json.ts'
-import { clientErrorHandler, errorHandler } from './problem.ts'
+import { clientErrorHandler, errorHandler, expectationHandler } from './problem.ts'
 
 const bodyBytesMax = 16 * 1024
 const requestTimeoutMs = 10_000
 const inFlightMax = 5_000
+const closePatienceMs = 300
 
 export interface Server {
   readonly app: FastifyInstance
-  /** Turns newcomers away, lets those under way finish, then closes. */
-  stop(patienceMs: number): Promise<void>
+  /** Turns newcomers away and waits until those under way are done. */
+  drain(patienceMs: number): Promise<void>
+  close(): Promise<void>
 }
 
-export function createServer(
-  publicUrl: string,
-  corsOrigins: readonly string[],
-  logger: FastifyBaseLogger,
-): Server {
+export interface ServerOptions {
+  readonly publicUrl: string
+  readonly corsOrigins: readonly string[]
+  readonly logger: FastifyBaseLogger
+  /** Counts a call that fails before anything else counted it. */
+  countUncounted(request: FastifyRequest, reply: FastifyReply): void
+}
+
+export function createServer({ publicUrl, corsOrigins, logger, countUncounted }: ServerOptions): Server {
   const headers = commonHeaders(publicUrl.startsWith('https:'))
-  const onError = errorHandler(publicUrl)
+  const onError = errorHandler(publicUrl, countUncounted)
   const app = Fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -47,7 +53,12 @@ export function createServer(
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: clientErrorHandler(publicUrl),
-    http: { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: 1_000 },
+    http: {
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: 1_000,
+      // Node's own refusal would not be a problem document; ours follows below.
+      requireHostHeader: false,
+    },
     routerOptions: { maxParamLength: 256 },
     ajv: {
       customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: true },
@@ -81,6 +92,9 @@ export function createServer(
     if (flow.inFlight > inFlightMax) {
       return done(new AppError('unavailable', 'The service is overloaded.', { retryAfterSeconds: 2 }))
     }
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
+      return done(new AppError('invalid-request', 'The Host header is missing.'))
+    }
     const version = request.headers['api-version']
     if (version !== undefined && version !== apiVersion) return done(new AppError('unsupported-version'))
     if (request.is404) return done(new AppError('not-found'))
@@ -90,6 +104,8 @@ export function createServer(
     logRequest(request, reply)
     done()
   })
+
+  app.server.on('checkExpectation', expectationHandler(publicUrl))
 
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
@@ -112,16 +128,19 @@ export function createServer(
 
   return {
     app,
-    async stop(patienceMs) {
+    async drain(patienceMs) {
       flow.stopping = true
-      if (flow.inFlight > 0) {
-        const idle = new Promise<void>((resolve) => {
-          flow.idle = resolve
-        })
-        await Promise.race([idle, new Promise((resolve) => setTimeout(resolve, patienceMs).unref())])
-      }
-      app.server.closeAllConnections()
+      if (flow.inFlight === 0) return
+      const idle = new Promise<void>((resolve) => {
+        flow.idle = resolve
+      })
+      await Promise.race([idle, new Promise((resolve) => setTimeout(resolve, patienceMs).unref())])
+    },
+    async close() {
+      // Whoever has sent half a request by now gets a moment to hear that it is over.
+      const force = setTimeout(() => app.server.closeAllConnections(), closePatienceMs)
       await app.close()
+      clearTimeout(force)
     },
   }
 }

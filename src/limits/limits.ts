@@ -5,7 +5,7 @@
  *
  * Addresses and networks appear as fingerprints. The limits that live in memory are in http/limits.ts.
  */
-import { always, type Condition, type Db, type Statement } from '../db/db.ts'
+import { always, both, type Condition, type Db, holds, type Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { day, hour, minute } from '../lib/clock.ts'
 import {
@@ -16,6 +16,7 @@ import {
   networkIsKnown,
   pruneLimits,
   quotaFreeAt,
+  quotaHasRoom,
   rememberNetwork,
   takeFromBucket,
   takeFromQuota,
@@ -111,24 +112,32 @@ export class Limits {
     }
   }
 
-  /** One code for an address: of its pair with the network, then of its own. Only if `after` was granted. */
-  takeCode(addressHash: string, networkHash: string, mark: string, now: number, after: Take): Take {
+  /**
+   * One code for an address: of its own, then of its pair with the network. Only if `after` was granted. The address
+   * is asked only while the pair has room, so a network that has had its share uses up nobody else's.
+   */
+  takeCode(
+    addressHash: string,
+    networkHash: string,
+    mark: string,
+    now: number,
+    after: Pick<Take, 'granted'>,
+  ): Take {
     if (!this.#enabled) return { statements: [], granted: always }
-    const pair = pairKey(addressHash, networkHash)
-    const whole = wholeKey(addressHash)
+    const pair = { key: pairKey(addressHash, networkHash), windows: codesPerPair }
+    const whole = { key: wholeKey(addressHash), windows: codesPerAddress }
     return {
       statements: [
-        takeFromQuota({ key: pair, mark, now, windows: codesPerPair, when: after.granted }),
         takeFromQuota({
-          key: whole,
+          ...whole,
           mark,
           now,
-          windows: codesPerAddress,
-          when: takenFrom('quota', pair, mark),
-          anyway: networkIsKnown(addressHash, networkHash, now - networkKnownMs),
+          when: both(after.granted, quotaHasRoom(pair, now)),
+          anyway: this.#isKnown(addressHash, networkHash, now),
         }),
+        takeFromQuota({ ...pair, mark, now, when: takenFrom('quota', whole.key, mark) }),
       ],
-      granted: takenFrom('quota', whole, mark),
+      granted: takenFrom('quota', pair.key, mark),
     }
   }
 
@@ -148,11 +157,15 @@ export class Limits {
 
   /** Why no code was granted. */
   async codeRefusal(addressHash: string, networkHash: string, now: number): Promise<AppError> {
-    const freeAt = await quotaFreeAt(this.#db, [
-      { key: pairKey(addressHash, networkHash), windows: codesPerPair },
-      { key: wholeKey(addressHash), windows: codesPerAddress },
-    ])
+    const pair = { key: pairKey(addressHash, networkHash), windows: codesPerPair }
+    const whole = { key: wholeKey(addressHash), windows: codesPerAddress }
+    const known = await holds(this.#db, this.#isKnown(addressHash, networkHash, now))
+    const freeAt = await quotaFreeAt(this.#db, known ? [pair] : [pair, whole])
     return tooManyRequests(freeAt, now, 'Too many codes were asked for this address.')
+  }
+
+  #isKnown(addressHash: string, networkHash: string, now: number): Condition {
+    return networkIsKnown(addressHash, networkHash, now - networkKnownMs)
   }
 
   countFailure(addressHash: string, networkHash: string, now: number): Statement[] {
@@ -178,20 +191,14 @@ export class Limits {
   }
 
   /** What a successful sign-in gives back, and what it teaches about the network. */
-  signedIn(
-    addressHash: string,
-    sendNetwork: string,
-    validateNetwork: string,
-    now: number,
-    when: Condition,
-  ): Statement[] {
+  signedIn(addressHash: string, sendNetwork: string, validateNetwork: string, now: number): Statement[] {
     if (!this.#enabled) return []
     const giveBack = (policy: BucketPolicy, networkHash: string) =>
-      giveBackToBucket(bucketKey(policy, networkHash), intervalMsOf(policy), now, when)
+      giveBackToBucket(bucketKey(policy, networkHash), intervalMsOf(policy), now)
     return [
       giveBack(bucketPolicies.send, sendNetwork),
       giveBack(bucketPolicies.validate, validateNetwork),
-      rememberNetwork(addressHash, validateNetwork, now, when),
+      rememberNetwork(addressHash, validateNetwork, now),
     ]
   }
 

@@ -31,13 +31,12 @@ export function takeFromBucket(take: {
   )
 }
 
-export function giveBackToBucket(key: string, intervalMs: number, now: number, when: Condition): Statement {
+export function giveBackToBucket(key: string, intervalMs: number, now: number): Statement {
   return statement(
-    `update bucket set full_at = full_at - $1 where key = $2 and full_at > $3 and ${when.sql(4)}`,
+    'update bucket set full_at = full_at - $1 where key = $2 and full_at > $3',
     intervalMs,
     key,
     now,
-    ...when.params,
   )
 }
 
@@ -49,19 +48,30 @@ export interface Window {
   readonly windowMs: number
 }
 
+export interface Quota {
+  readonly key: string
+  readonly windows: readonly [Window, Window]
+}
+
+/** Where the time stands that must be older than a window for it to have room. */
+const nth = ({ max }: Window) => `substr(quota.times, ${(max - 1) * timeDigits + 1}, ${timeDigits})`
+
+/** Looks only: somebody else may take it before the statement after does. */
+export function quotaHasRoom({ key, windows: [short, long] }: Quota, now: number): Condition {
+  return {
+    sql: (n) =>
+      `not exists (select 1 from quota where key = $${n} and (${nth(short)} > $${n + 1} or ${nth(long)} > $${n + 2}))`,
+    params: [key, String(now - short.windowMs), String(now - long.windowMs)],
+  }
+}
+
 /** Gives a row if every window had room, or if `anyway` holds. Takes nothing unless `when` holds. */
-export function takeFromQuota(take: {
-  key: string
-  mark: string
-  now: number
-  windows: readonly [Window, Window]
-  when: Condition
-  anyway?: Condition
-}): Statement {
+export function takeFromQuota(
+  take: Quota & { mark: string; now: number; when: Condition; anyway?: Condition },
+): Statement {
   const [short, long] = take.windows
   const anyway = take.anyway ?? never
   const kept = Math.max(short.max, long.max) * timeDigits
-  const nth = (window: Window) => `substr(quota.times, ${(window.max - 1) * timeDigits + 1}, ${timeDigits})`
   return statement(
     `insert into quota (key, times, taken_at, mark)
      select $1, $2, cast($3 as bigint), $4 where ${take.when.sql(7)}
@@ -81,16 +91,13 @@ export function takeFromQuota(take: {
 }
 
 /** When each key has room again, at the latest. */
-export async function quotaFreeAt(
-  db: Db,
-  quotas: readonly { key: string; windows: readonly [Window, Window] }[],
-): Promise<number> {
+export async function quotaFreeAt(db: Db, quotas: readonly Quota[]): Promise<number> {
   let freeAt = 0
   for (const { key, windows } of quotas) {
     const row = await db.one<{ times: string }>('select times from quota where key = $1', [key])
     for (const { max, windowMs } of windows) {
-      const nth = row?.times.slice((max - 1) * timeDigits, max * timeDigits)
-      if (nth) freeAt = Math.max(freeAt, Number(nth) + windowMs)
+      const time = row?.times.slice((max - 1) * timeDigits, max * timeDigits)
+      if (time) freeAt = Math.max(freeAt, Number(time) + windowMs)
     }
   }
   return freeAt
@@ -135,20 +142,13 @@ interface FailureAsk {
   readonly longSince: number
 }
 
-export function rememberNetwork(
-  addressHash: string,
-  networkHash: string,
-  now: number,
-  when: Condition,
-): Statement {
+export function rememberNetwork(addressHash: string, networkHash: string, now: number): Statement {
   return statement(
-    `insert into known_network (address_hash, network_hash, seen_at)
-     select $1, $2, cast($3 as bigint) where ${when.sql(4)}
+    `insert into known_network (address_hash, network_hash, seen_at) values ($1, $2, $3)
      on conflict (address_hash, network_hash) do update set seen_at = excluded.seen_at`,
     addressHash,
     networkHash,
     now,
-    ...when.params,
   )
 }
 

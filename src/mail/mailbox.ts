@@ -48,7 +48,7 @@ export function mailboxRoutes(app: FastifyInstance, { outbox }: { outbox: Outbox
     const mails = (await outbox.caught(shownMax)).map(
       ({ mail, message }) => `<article class="mail" id="mail-${mail.id}">
 <h2>${escapeHtml(message.subject)}</h2>
-<p>To ${escapeHtml(message.to)} · <time>${timestamp(mail.sent_at!)}</time></p>
+<p>To ${escapeHtml(message.to)} · <time datetime="${timestamp(mail.sent_at!)}">${timestamp(mail.sent_at!).slice(11, 19)} UTC</time></p>
 <iframe src="/mailbox/${mail.id}" title="${escapeHtml(message.subject)}" sandbox loading="lazy"></iframe>
 <details><summary>Plain text</summary><pre>${escapeHtml(message.text)}</pre></details>
 </article>`,
@@ -82,18 +82,12 @@ export function mailboxRoutes(app: FastifyInstance, { outbox }: { outbox: Outbox
   })
 }
 
+const forwarding = /^(forwarded|via|x-forwarded-.*|x-real-ip|x-client-ip|cf-connecting-ip|true-client-ip)$/
+
 /** A program on this machine that asked for this machine: no proxy in between, no other name in front. */
 function isFromHere(request: FastifyRequest): boolean {
   const { headers, socket } = request.raw
-  const forwarded = [
-    'forwarded',
-    'x-forwarded-for',
-    'x-forwarded-host',
-    'x-forwarded-proto',
-    'x-real-ip',
-    'via',
-  ]
-  if (forwarded.some((name) => headers[name] !== undefined)) return false
+  if (Object.keys(headers).some((name) => forwarding.test(name))) return false
   const host = URL.parse(`http://${headers.host ?? ''}`)?.hostname ?? ''
   return isLoopbackHost(socket.remoteAddress ?? '') && isLoopbackHost(host)
 }

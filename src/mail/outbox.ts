@@ -12,7 +12,7 @@ import type { Db } from '../db/db.ts'
 import { eventHappened } from '../events/events.ts'
 import { type Clock, day, minute, second } from '../lib/clock.ts'
 import { newId } from '../lib/random.ts'
-import type { Secrets } from '../lib/secret.ts'
+import { fingerprint, type Keys, type Secrets } from '../lib/secret.ts'
 import { canSignIn, type Person, type Roles } from '../people/people.ts'
 import { deriveCode } from '../sign-in/code.ts'
 import {
@@ -29,7 +29,7 @@ import {
 import { type Rendered, render } from './templates/layout.ts'
 import type { MailKind } from './templates/texts.ts'
 
-export type { Mail } from './store.ts'
+export type { Mail, NewMail } from './store.ts'
 export { forgetMail, queueMail } from './store.ts'
 export { chooseLanguage, type Language } from './templates/languages.ts'
 
@@ -69,10 +69,10 @@ export interface OutboxDeps {
 
 const beatMs = 40
 const pollMs = 1_000
-const leaseMs = 90 * second
+const leaseMs = 20 * second
 const noticeEveryMs = day
 const caughtKeptMs = day
-const stopWaitMs = 5_000
+const stopWaitMs = 1_500
 const pausesMs = [2, 5, 10, 20, 40, 60].map((s) => s * second)
 
 export class Outbox {
@@ -80,6 +80,7 @@ export class Outbox {
   readonly #worker = newId()
   readonly #sending = new Set<Promise<void>>()
   #beat: NodeJS.Timeout | undefined
+  #taking: Promise<void> = Promise.resolve()
   #poll: NodeJS.Timeout | undefined
   #stopped = false
 
@@ -97,7 +98,9 @@ export class Outbox {
     if (this.#stopped || this.#beat) return
     this.#beat = setTimeout(() => {
       this.#beat = undefined
-      this.#take().catch((error) => this.#deps.log.warn({ err: error }, 'the outbox could not be read'))
+      this.#taking = this.#take().catch((error) =>
+        this.#deps.log.warn({ err: error }, 'the outbox could not be read'),
+      )
     }, beatMs)
   }
 
@@ -107,7 +110,8 @@ export class Outbox {
     clearInterval(this.#poll)
     clearTimeout(this.#beat)
     const patience = new Promise((resolve) => setTimeout(resolve, stopWaitMs).unref())
-    await Promise.race([Promise.allSettled(this.#sending), patience])
+    const underWay = this.#taking.then(() => Promise.allSettled(this.#sending))
+    await Promise.race([underWay, patience])
     await this.#deps.transport.close()
   }
 
@@ -173,17 +177,20 @@ export class Outbox {
     const person = await roles[mail.role].findAccount(mail.email.toLowerCase())
     const now = clock.now()
     if (person && canSignIn(person, now)) return { kind: 'code', person }
-    if (mail.kind !== null && mail.kind !== 'code') return { kind: mail.kind }
+    const about = { ...(person && { person }) }
+    if (mail.kind !== null && mail.kind !== 'code') return { kind: mail.kind, ...about }
     const absent = mail.role === 'student' ? 'not-on-roster' : 'no-account'
     const kind = person?.status === 'suspended' ? 'suspended' : absent
-    return (await chooseNotice(db, mail, kind, now, now - noticeEveryMs))
-      ? { kind, ...(person && { person }) }
-      : null
+    return (await chooseNotice(db, mail, kind, now, now - noticeEveryMs)) ? { kind, ...about } : null
   }
 
   #message(mail: Mail, kind: MailKind, person: Person | undefined): Message {
     const { secrets, publicUrl, from, timeZone } = this.#deps
-    const subject = { ...mail, sessionId: mail.session_id, addressKey: mail.email.toLowerCase() }
+    const addressKey = mail.email.toLowerCase()
+    const subject = { ...mail, sessionId: mail.session_id, addressKey }
+    // A session that began under an earlier secret keeps its code, also when it is sent again.
+    const ofSession = (k: Keys) => fingerprint(k, 'address', addressKey) === mail.address_hash
+    const keys = secrets.all.find(ofSession) ?? secrets.current
     const rendered = render({
       kind,
       language: mail.language,
@@ -191,8 +198,8 @@ export class Outbox {
       url: publicUrl,
       ...(kind === 'code' && {
         code: {
-          digits: String(deriveCode(secrets.current, subject)),
-          name: person?.status === 'active' ? person.firstname : null,
+          digits: String(deriveCode(keys, subject)),
+          name: person?.status === 'active' ? greetable(person.firstname) : null,
           minutes: Math.max(1, Math.round((mail.expires_at - mail.created_at) / minute)),
           until: timeOfDay(mail.expires_at, mail.language, timeZone),
         },
@@ -231,6 +238,11 @@ export class Outbox {
     const event = { id: `mail.${mail.id}`, at, sessionId: mail.session_id, data: { reason } }
     await this.#deps.db.tx([dropMail(mail.id), eventHappened('mail.failed', event)])
   }
+}
+
+/** A name that looks like a code is left out, so that the code stays the only one. */
+function greetable(name: string): string | null {
+  return /\d{4}/.test(name) ? null : name
 }
 
 function timeOfDay(at: number, language: string, timeZone: string): string {

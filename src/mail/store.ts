@@ -23,10 +23,9 @@ export interface Mail {
 const columns =
   'id, session_id, role, email, address_hash, language, digits, reference, kind, created_at, expires_at, attempts, sent_at'
 
-export function queueMail(
-  m: Omit<Mail, 'kind' | 'created_at' | 'attempts' | 'sent_at'> & { now: number },
-  when: Condition,
-): Statement {
+export type NewMail = Omit<Mail, 'kind' | 'created_at' | 'attempts' | 'sent_at'> & { readonly now: number }
+
+export function queueMail(m: NewMail, when: Condition): Statement {
   return statement(
     `insert into outbox (id, session_id, role, email, address_hash, language, digits, reference, created_at, expires_at, attempts, next_at)
      select $1, $2, $3, $4, $5, $6, cast($7 as integer), $8, cast($9 as bigint), cast($10 as bigint), 0, cast($9 as bigint)
@@ -84,7 +83,13 @@ export async function chooseNotice(
       now,
       unlessSince,
     ),
-    statement('update outbox set kind = $1 where id = $2', kind, mail.id),
+    statement(
+      'update outbox set kind = $1 where id = $2 and exists (select 1 from notice where address_hash = $3 and sent_at = $4)',
+      kind,
+      mail.id,
+      mail.address_hash,
+      now,
+    ),
   ])
   return granted!.length > 0
 }

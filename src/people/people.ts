@@ -5,7 +5,6 @@
  */
 import type { Db } from '../db/db.ts'
 import type { EventType } from '../events/events.ts'
-import { newId } from '../lib/random.ts'
 import { changeStatus, type Person, type Role } from './store.ts'
 
 export type { Person, Role } from './store.ts'
@@ -33,7 +32,7 @@ export const suspension = (person: Person, now: number) =>
     from: 'active',
     to: 'suspended',
     event: `${person.role}.suspended` as EventType,
-    eventId: newId(),
+    eventId: `suspended.${person.id}.${now}`,
     now,
   })
 
@@ -44,7 +43,7 @@ export async function reactivate(db: Db, person: Person, now: number): Promise<b
       from: 'suspended',
       to: 'active',
       event: `${person.role}.reactivated` as EventType,
-      eventId: newId(),
+      eventId: `reactivated.${person.id}.${now}`,
       now,
     }),
   )

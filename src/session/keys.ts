@@ -12,7 +12,7 @@ import { addSigningKey, dropSigningKeys, type SigningKeyRow, signingKeys } from 
 
 const rotateEveryMs = 90 * day
 const publishedBeforeMs = 10 * minute
-const reloadPauseMs = 5_000
+const reloadPauseMs = 250
 const reloadEveryMs = minute
 
 interface Key {

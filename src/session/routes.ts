@@ -74,7 +74,7 @@ export function sessionRoutes(root: FastifyInstance, { sessions, Profile }: Sess
   const ending = (summary: string, ...codes: 'not-found'[]) => ({
     tags,
     summary,
-    response: { 204: Empty, ...problems('unsupported-media-type', ...tokenProblems, ...codes) },
+    response: { 204: Empty, ...problems(...bodyProblems, ...tokenProblems, ...codes) },
   })
 
   app.delete('/session', { config: signedIn, schema: ending('Sign out here') }, async (request, reply) => {

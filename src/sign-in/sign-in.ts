@@ -8,20 +8,20 @@
  * `validate` counts the attempt in one conditional statement, then compares, then looks the account up. Issuing
  * tokens is `session/`'s affair; what a code looks like is `code.ts`'s.
  */
-import type { Db, Row } from '../db/db.ts'
+import { type Db, holds, type Row } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { eventHappened } from '../events/events.ts'
 import { type Clock, minute, second } from '../lib/clock.ts'
 import { isId, newId, newReference } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
 import {
+  type BucketPolicy,
   type BucketState,
   bucketPolicies,
   type Limits,
-  type Take,
   tooManyRequests,
 } from '../limits/limits.ts'
-import { type Language, queueMail } from '../mail/outbox.ts'
+import { type Language, type NewMail, queueMail } from '../mail/outbox.ts'
 import type { Address } from '../people/address.ts'
 import { canSignIn, type Person, type RoleRules } from '../people/people.ts'
 import type { Sessions, TokenReply } from '../session/session.ts'
@@ -36,6 +36,7 @@ import {
   openChallengeById,
   pruneChallenges,
   resend,
+  resendable,
   sent,
 } from './store.ts'
 
@@ -96,69 +97,82 @@ export class SignIn {
       attempts: 0,
       send_id: newId(),
     }
-    const { written } = await this.#mail(address, language, caller, challenge, (granted) =>
-      openChallenge(challenge, granted),
-    )
-    if (written.length === 0) throw await limits.codeRefusal(addressHash, caller.networkHash, now)
+    const policy = bucketPolicies.send
+    const bucket = limits.takeBucket(policy, caller.networkHash, challenge.send_id, now)
+    const code = limits.takeCode(addressHash, caller.networkHash, challenge.send_id, now, bucket)
+    const results = await this.#deps.db.tx([
+      ...bucket.statements,
+      ...code.statements,
+      openChallenge(challenge, code.granted),
+      queueMail(this.#mail(challenge, address, language, now), sent(challenge.id, challenge.send_id)),
+    ])
+    this.#deps.outbox.wake()
+    await this.#noteBucket(policy, caller, results[0], now)
+    const opened = results.at(-2)!.length > 0
+    if (!opened) throw await limits.codeRefusal(addressHash, caller.networkHash, now)
     return sendReply(challenge, challenge.resend_at)
   }
 
   async resend(address: Address, language: Language, caller: Caller, sessionId: string): Promise<SendReply> {
     const { db, clock, limits } = this.#deps
     const now = clock.now()
-    const found = isId(sessionId)
-      ? await openChallengeById(db, {
-          id: sessionId,
-          role: this.#rules.role,
-          addressHashes: this.#hashes(address),
-          now,
-          attemptsMax,
-        })
-      : undefined
+    const sendId = newId()
+    const bucket = limits.takeBucket(bucketPolicies.send, caller.networkHash, sendId, now)
+    const [bucketRows] = await db.tx(bucket.statements)
+    await this.#noteBucket(bucketPolicies.send, caller, bucketRows, now)
+
+    const found = await this.#openChallenge(address, sessionId, now)
     if (!found) throw unusable()
     if (found.resend_at === null || found.resends >= resendsMax) throw noMoreResends(found, now)
-    if (found.resend_at > now) throw tooManyRequests(found.resend_at, now, 'The code was sent only just now.')
+    if (found.resend_at > now) throw tooEarly(found.resend_at, now)
 
-    const challenge = { ...found, send_id: newId() }
-    const next = { id: found.id, sendId: challenge.send_id, now, nextAt: now + resendPauseMs, resendsMax }
-    const { granted, written } = await this.#mail(address, language, caller, challenge, (condition) =>
-      resend(next, condition),
-    )
-    if (!granted) throw await limits.codeRefusal(found.address_hash, caller.networkHash, now)
-    const [row] = written as { resend_at: number | null }[]
-    if (!row) throw tooManyRequests(now + resendPauseMs, now, 'The code was sent only just now.')
-    return sendReply(found, row.resend_at)
-  }
-
-  /** Takes the limits, writes the challenge and queues its mail: one transaction, each part on the one before. */
-  async #mail(
-    address: Address,
-    language: Language,
-    caller: Caller,
-    challenge: Challenge,
-    write: (granted: Take['granted']) => ReturnType<typeof openChallenge>,
-  ): Promise<{ granted: boolean; written: Row[] }> {
-    const { db, clock, limits } = this.#deps
-    const now = clock.now()
-    const policy = bucketPolicies.send
-    const mark = challenge.send_id
-    const bucket = limits.takeBucket(policy, caller.networkHash, mark, now)
-    const code = limits.takeCode(challenge.address_hash, caller.networkHash, mark, now, bucket)
+    const due = { granted: resendable(found.id, now, resendsMax) }
+    const code = limits.takeCode(found.address_hash, caller.networkHash, sendId, now, due)
+    const next = { id: found.id, sendId, now, nextAt: now + resendPauseMs, resendsMax }
     const results = await db.tx([
-      ...bucket.statements,
       ...code.statements,
-      write(code.granted),
-      queueMail(
-        { ...challenge, id: mark, session_id: challenge.id, email: address.email, language, now },
-        sent(challenge.id, mark),
-      ),
+      resend(next, code.granted),
+      queueMail(this.#mail({ ...found, send_id: sendId }, address, language, now), sent(found.id, sendId)),
     ])
     this.#deps.outbox.wake()
-    const state = await limits.bucketOutcome(policy, caller.networkHash, results[0], now)
+    const [row] = results.at(-2) as unknown as { resend_at: number | null }[]
+    if (row) return sendReply(found, row.resend_at)
+    // Another request was quicker, or the address has had its codes.
+    if (!(await holds(db, due.granted))) throw tooEarly(now + resendPauseMs, now)
+    throw await limits.codeRefusal(found.address_hash, caller.networkHash, now)
+  }
+
+  #mail(challenge: Challenge, address: Address, language: Language, now: number): NewMail {
+    const { id: session_id, send_id: id, role, address_hash, digits, reference, expires_at } = challenge
+    return {
+      id,
+      session_id,
+      role,
+      email: address.email,
+      address_hash,
+      language,
+      digits,
+      reference,
+      expires_at,
+      now,
+    }
+  }
+
+  async #noteBucket(
+    policy: BucketPolicy,
+    caller: Caller,
+    rows: Row[] | undefined,
+    now: number,
+  ): Promise<void> {
+    const state = await this.#deps.limits.bucketOutcome(policy, caller.networkHash, rows, now)
     if (state) caller.noteLimit(state)
-    const takes = bucket.statements.length + code.statements.length
-    const granted = code.statements.length === 0 || results[takes - 1]!.length > 0
-    return { granted, written: results[takes]! }
+  }
+
+  async #openChallenge(address: Address, sessionId: string, now: number): Promise<Challenge | undefined> {
+    if (!isId(sessionId)) return undefined
+    const { role } = this.#rules
+    const addressHashes = this.#hashes(address)
+    return openChallengeById(this.#deps.db, { id: sessionId, role, addressHashes, now, attemptsMax })
   }
 
   async validate(
@@ -182,8 +196,7 @@ export class SignIn {
         take.granted,
       ),
     ])
-    const state = await limits.bucketOutcome(policy, caller.networkHash, results[0], now)
-    if (state) caller.noteLimit(state)
+    await this.#noteBucket(policy, caller, results[0], now)
     const [challenge] = results.at(-1) as unknown as Pick<Challenge, 'attempts' | 'digits' | 'network_hash'>[]
     if (!challenge) throw unusable()
 
@@ -228,15 +241,13 @@ export class SignIn {
     const { db, limits, sessions } = this.#deps
     const won = claimed(sessionId, mark)
     const start = sessions.start({ id: sessionId, personId: person.id, device, now }, won)
-    const results = await db.tx([
-      claim(sessionId, mark, now),
-      ...activate(person.id, now, won),
-      ...start,
-      ...limits.signedIn(addressHash, networks.sent, networks.validated, now, won),
-    ])
+    const results = await db.tx([claim(sessionId, mark, now), ...activate(person.id, now, won), ...start])
     const started = results[3]!.length > 0
     if (!started) throw unusable()
-    return sessions.firstTokens(sessionId)
+    // In a transaction of its own: an attempt locks the bucket before the challenge, and must not meet this halfway.
+    const refund = db.tx(limits.signedIn(addressHash, networks.sent, networks.validated, now))
+    const [tokens] = await Promise.all([sessions.firstTokens(sessionId), refund])
+    return tokens
   }
 
   /** The address's fingerprint now, and as an earlier secret made it. */
@@ -260,6 +271,10 @@ function sendReply(challenge: Challenge, resendAt: number | null): SendReply {
 
 function unusable(): AppError {
   return new AppError('otp-unusable')
+}
+
+function tooEarly(resendAt: number, now: number): AppError {
+  return tooManyRequests(resendAt, now, 'The code was sent only just now.')
 }
 
 function noMoreResends(challenge: Challenge, now: number): AppError {

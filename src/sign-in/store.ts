@@ -73,6 +73,15 @@ export function resend(
   )
 }
 
+/** Looks only: holds while the code may be sent once more. */
+export function resendable(id: string, now: number, resendsMax: number): Condition {
+  return {
+    sql: (n) =>
+      `exists (select 1 from challenge where id = $${n} and resend_at <= $${n + 1} and resends < ${resendsMax})`,
+    params: [id, now],
+  }
+}
+
 /** Holds if this very send was written. */
 export function sent(challengeId: string, sendId: string): Condition {
   return {

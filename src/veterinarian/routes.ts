@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
@@ -158,7 +159,7 @@ export function veterinarianRoutes(
         description: 'Ends every session and erases personal data. Needs a sign-in at most 10 minutes old.',
         response: {
           204: Empty,
-          ...problems('unsupported-media-type', ...tokenProblems, 'forbidden', 'recent-sign-in-required'),
+          ...problems(...bodyProblems, ...tokenProblems, 'forbidden', 'recent-sign-in-required'),
         },
       },
     },
@@ -224,9 +225,8 @@ export function veterinarianRoutes(
         id,
         firstname: first,
         lastname: last,
-        updated_at,
       } = await veterinarians.publicProfile(request.params.userId)
-      const etag = `"${updated_at.toString(36)}"`
+      const etag = `"${hash('sha1', `${first}\0${last}`, 'base64url')}"`
       reply.headers({ 'Cache-Control': 'public, max-age=60', ETag: etag })
       if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send()
       return { userId: id, firstname: first, lastname: last }

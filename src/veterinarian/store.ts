@@ -117,7 +117,13 @@ export function erase(personId: string, addressKey: string, now: number): Statem
       now,
       personId,
     ),
-    statement('delete from registration where email_key = $1', addressKey),
+    statement(
+      'delete from registration where email_key = $1 and exists (select 1 from person where id = $2 and closed_at = $3)',
+      addressKey,
+      personId,
+      now,
+    ),
+    statement("update session set device = '' where person_id = $1", personId),
   ]
 }
 
@@ -125,12 +131,11 @@ export interface PublicProfile {
   readonly id: string
   readonly firstname: string
   readonly lastname: string
-  readonly updated_at: number
 }
 
 export function publicProfile(db: Db, userId: string): Promise<PublicProfile | undefined> {
   return db.one<PublicProfile>(
-    `select id, firstname, lastname, updated_at from person
+    `select id, firstname, lastname from person
      where id = $1 and role = 'veterinarian' and status = 'active'`,
     [userId],
   )

@@ -127,13 +127,12 @@ export class Veterinarians implements RoleRules {
     const { db, clock, secrets } = this.#deps
     const now = clock.now()
     if (now - caller.started_at > recentSignInMs) throw new AppError('recent-sign-in-required')
-    const addressHash = fingerprint(secrets.current, 'address', caller.email_key)
+    const addressHashes = secrets.all.map((keys) => fingerprint(keys, 'address', caller.email_key))
     await db.tx([
       ...erase(caller.id, caller.email_key, now),
       eventHappened('veterinarian.closed', { id: `closed.${caller.id}`, at: now, personId: caller.id }),
       ...endSessions({ personId: caller.id }, 'account', now),
-      forgetNetworks(addressHash),
-      ...forgetMail(addressHash),
+      ...addressHashes.flatMap((hash) => [forgetNetworks(hash), ...forgetMail(hash)]),
     ])
   }
 

@@ -9,6 +9,20 @@ import { eventually } from './wait.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
+const groups = new Set<number>()
+
+/** Ends whatever is left of the processes started here, and of those that they started. */
+export function endProcesses(): void {
+  for (const group of groups) {
+    try {
+      process.kill(-group, 'SIGKILL')
+    } catch {
+      // Nothing is left of it.
+    }
+  }
+  groups.clear()
+}
+
 export interface Child {
   readonly pid: number
   readonly output: { out: string; err: string }
@@ -38,7 +52,10 @@ export function startProcess(
     cwd: options.cwd,
     env: cleanEnv(options.env),
     stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own, so that whatever it started can be ended with it.
+    detached: true,
   })
+  groups.add(child.pid!)
   const output = { out: '', err: '' }
   child.stdout!.on('data', (chunk) => {
     output.out += chunk

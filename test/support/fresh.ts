@@ -6,9 +6,7 @@ export function freshAddress(name = 'vet'): string {
   return `${name}.${process.pid}.${count}@clinic.example`
 }
 
-export interface Network {
-  readonly 'x-forwarded-for': string
-}
+export type Network = { readonly 'x-forwarded-for': string }
 
 /** The header that puts a request into a network of its own. */
 export function freshNetwork(): Network {

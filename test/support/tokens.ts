@@ -1,9 +1,9 @@
 /** Access tokens read and made by node:crypto alone, as another service would. */
-import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject, sign, verify } from 'node:crypto'
+import { createPublicKey, verify, type webcrypto } from 'node:crypto'
 
 type Json = Record<string, unknown>
 
-export interface Decoded {
+interface Decoded {
   readonly header: Json
   readonly payload: Json
   readonly signature: Buffer
@@ -21,7 +21,7 @@ export function decode(token: string): Decoded {
   }
 }
 
-export function verifiesUnder(token: string, jwk: JsonWebKey): boolean {
+export function verifiesUnder(token: string, jwk: webcrypto.JsonWebKey): boolean {
   const { signed, signature } = decode(token)
   const key = createPublicKey({ key: jwk, format: 'jwk' })
   return verify('sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' }, signature)
@@ -29,14 +29,18 @@ export function verifiesUnder(token: string, jwk: JsonWebKey): boolean {
 
 export const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-export function signedBy(key: KeyObject, header: Json, payload: Json): string {
+/** Signs as the service does; its private key cannot be exported, only used. */
+export async function signedBy(key: unknown, header: Json, payload: Json): Promise<string> {
   const signed = `${part(header)}.${part(payload)}`
-  const signature = sign('sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' })
-  return `${signed}.${signature.toString('base64url')}`
+  const algorithm = { name: 'ECDSA', hash: 'SHA-256' }
+  const signature = await crypto.subtle.sign(algorithm, key as webcrypto.CryptoKey, Buffer.from(signed))
+  return `${signed}.${Buffer.from(signature).toString('base64url')}`
 }
 
-/** The private key behind a WebCrypto key that may be exported. */
-export async function privateKeyOf(key: unknown): Promise<KeyObject> {
-  const jwk = await crypto.subtle.exportKey('jwk', key as Parameters<typeof crypto.subtle.exportKey>[1])
-  return createPrivateKey({ key: jwk as JsonWebKey, format: 'jwk' })
+export async function newSigner(): Promise<{ key: unknown; publicJwk: unknown }> {
+  const pair = (await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, [
+    'sign',
+    'verify',
+  ])) as webcrypto.CryptoKeyPair
+  return { key: pair.privateKey, publicJwk: await crypto.subtle.exportKey('jwk', pair.publicKey) }
 }

@@ -46,7 +46,7 @@ export function rawWire(base: string, bytes: string | Uint8Array): Promise<Reply
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     const socket = connect({ host: hostname, port: Number(port) }, () => socket.write(bytes))
-    socket.on('data', (chunk) => chunks.push(chunk))
+    socket.on('data', (chunk) => chunks.push(Buffer.from(chunk)))
     socket.on('error', reject)
     socket.on('close', () => {
       const text = Buffer.concat(chunks).toString('utf8')

@@ -33,10 +33,10 @@ function renderCode(mail: MailContent): Rendered {
     subject: texts.subject(mail.reference),
     text: plain([texts.greeting(name), texts.intro, `    ${digits}`, ...after], footer),
     html: page(mail.language, texts.subject(mail.reference), footer, [
-      paragraph(texts.greeting(name)),
-      paragraph(texts.intro),
+      plainParagraph(texts.greeting(name)),
+      plainParagraph(texts.intro),
       `<p style="margin:24px 0;padding:16px 8px;text-align:center;background:#e8f1ee;border-radius:12px;font:700 36px/1.2 ui-monospace,Menlo,Consolas,monospace;letter-spacing:6px;color:#123c33">${digits}</p>`,
-      ...after.map(paragraph),
+      ...after.map(plainParagraph),
     ]),
   }
 }
@@ -49,7 +49,7 @@ function renderNotice(mail: MailContent, kind: Exclude<MailKind, 'code'>): Rende
   return {
     subject,
     text: plain(paragraphs, texts.footer),
-    html: page(mail.language, subject, texts.footer, paragraphs.map(paragraph)),
+    html: page(mail.language, subject, texts.footer, paragraphs.map(paragraph(mail.url))),
   }
 }
 
@@ -57,12 +57,15 @@ function plain(paragraphs: readonly string[], footer: string): string {
   return `${[...paragraphs, `-- \n${footer}`].join('\n\n')}\n`
 }
 
-function paragraph(text: string): string {
-  const linked = escapeHtml(text).replace(
-    /https?:\/\/[^\s<]+/g,
-    (url) => `<a href="${url}" style="color:#1d6b5a">${url}</a>`,
-  )
-  return `<p style="margin:0 0 14px">${linked}</p>`
+function plainParagraph(text: string): string {
+  return `<p style="margin:0 0 14px">${escapeHtml(text)}</p>`
+}
+
+/** Only our own address becomes a link: a name may look like one. */
+function paragraph(url: string) {
+  const href = escapeHtml(url)
+  const link = `<a href="${href}" style="color:#1d6b5a">${href}</a>`
+  return (text: string) => plainParagraph(text).replaceAll(href, link)
 }
 
 function page(language: Language, title: string, footer: string, body: readonly string[]): string {

@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { type Config, loadConfig, readEnv } from '../src/config.ts'
+import { UsageError } from '../src/errors.ts'
+import { newFolder, startProcess } from './support/child.ts'
+
+const secret = 'thirty-two bytes or more of secret'
+const plain = { CHIRON_SECRET: secret }
+const production = {
+  NODE_ENV: 'production',
+  CHIRON_SECRET: secret,
+  CHIRON_SMTP_URL: 'smtps://mail.vets.example',
+  CHIRON_PUBLIC_URL: 'https://access.vets.example',
+}
+
+/** What is said of wrong settings: one line that begins with the setting's name. */
+function complaint(env: Record<string, string>): string {
+  try {
+    loadConfig({ ...plain, ...env })
+  } catch (error) {
+    assert.ok(error instanceof UsageError, String(error))
+    assert.doesNotMatch(error.message, /[\r\n]/)
+    return error.message
+  }
+  throw new assert.AssertionError({ message: `${JSON.stringify(env)} was accepted` })
+}
+
+test('Without settings the service is on this machine alone, on port 3000, with everything on', () => {
+  const { secret: given, ...config } = loadConfig(plain)
+  assert.equal(given, secret)
+  assert.deepEqual(config, {
+    production: false,
+    host: '127.0.0.1',
+    port: 3000,
+    publicUrl: 'http://localhost:3000',
+    databaseUrl: 'sqlite:data/chiron.db',
+    smtpUrl: null,
+    mailFrom: 'Chiron <no-reply@localhost>',
+    secretPrevious: null,
+    trustedProxies: [],
+    corsOrigins: [],
+    timeZone: 'UTC',
+    limits: true,
+    workers: 1,
+  } satisfies Omit<Config, 'secret'>)
+})
+
+const smtp = 'smtp://mail.vets.example'
+const tlsDatabase = 'postgres://u:p@a/chiron?sslmode=verify-full&sslrootcert=/etc/ssl/ca.pem'
+const good: [name: string, value: string, field: keyof Config, expected: unknown][] = [
+  ['CHIRON_HOST', 'localhost', 'host', 'localhost'],
+  ['CHIRON_HOST', '::1', 'host', '::1'],
+  ['CHIRON_HOST', '', 'host', '127.0.0.1'],
+  ['CHIRON_PORT', '0', 'port', 0],
+  ['CHIRON_PORT', '65535', 'port', 65_535],
+  ['CHIRON_PORT', '8080', 'publicUrl', 'http://localhost:8080'],
+  ['CHIRON_PUBLIC_URL', 'https://access.vets.example', 'publicUrl', 'https://access.vets.example'],
+  ['CHIRON_PUBLIC_URL', 'https://access.vets.example/', 'publicUrl', 'https://access.vets.example'],
+  ['CHIRON_DATABASE_URL', 'sqlite:/var/lib/chiron.db', 'databaseUrl', 'sqlite:/var/lib/chiron.db'],
+  ['CHIRON_DATABASE_URL', 'postgres://u:p@a:1,b:2/chiron', 'databaseUrl', 'postgres://u:p@a:1,b:2/chiron'],
+  ['CHIRON_DATABASE_URL', 'postgresql://u@a/chiron', 'databaseUrl', 'postgresql://u@a/chiron'],
+  ['CHIRON_DATABASE_URL', tlsDatabase, 'databaseUrl', tlsDatabase],
+  ['CHIRON_SMTP_URL', 'smtp://u:p%40@mail.example:25', 'smtpUrl', 'smtp://u:p%40@mail.example:25'],
+  ['CHIRON_SMTP_URL', 'smtps://[2001:db8::1]', 'smtpUrl', 'smtps://[2001:db8::1]'],
+  ['CHIRON_MAIL_FROM', 'Vet School <a@b.example>', 'mailFrom', 'Vet School <a@b.example>'],
+  ['CHIRON_MAIL_FROM', 'a@b.example', 'mailFrom', 'a@b.example'],
+  ['CHIRON_SECRET', 'ü'.repeat(16), 'secret', 'ü'.repeat(16)],
+  ['CHIRON_SECRET_PREVIOUS', 's'.repeat(32), 'secretPrevious', 's'.repeat(32)],
+  [
+    'CHIRON_CORS_ORIGINS',
+    'https://a.example, http://b:1',
+    'corsOrigins',
+    ['https://a.example', 'http://b:1'],
+  ],
+  ['CHIRON_TIME_ZONE', 'Europe/Lisbon', 'timeZone', 'Europe/Lisbon'],
+  ['CHIRON_LIMITS', 'off', 'limits', false],
+  ['CHIRON_LIMITS', 'on', 'limits', true],
+  ['CHIRON_WORKERS', '256', 'workers', 256],
+  ['CHIRON_WORKERS', 'auto', 'workers', availableParallelism()],
+]
+for (const [name, value, field, expected] of good) {
+  test(`${name}=${value} is understood`, () => {
+    assert.deepEqual(loadConfig({ ...plain, [name]: value })[field], expected)
+  })
+}
+
+test('CHIRON_TRUSTED_PROXIES takes addresses and CIDRs', () => {
+  const { trustedProxies } = loadConfig({
+    ...plain,
+    CHIRON_TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.7,2001:db8::/32, ::1',
+  })
+  assert.deepEqual(
+    trustedProxies.map(([address, bits]) => `${address}/${bits}`),
+    ['10.0.0.0/8', '192.0.2.7/32', '2001:db8::/32', '::1/128'],
+  )
+})
+
+const bad: [name: string, ...values: string[]][] = [
+  ['CHIRON_PORT', '65536', '-1', '3000.5', '0x50', '1e3', ' 3000', 'http', '3000\n1'],
+  ['CHIRON_PUBLIC_URL', 'chiron', 'ftp://a', 'https://a/path', 'https://a?q=1', 'https://u@a', 'https://a#b'],
+  ['CHIRON_DATABASE_URL', 'sqlite:', 'sqlite::memory:', 'mysql://a/b', 'postgres://a', 'data/chiron.db'],
+  ['CHIRON_SMTP_URL', 'mail.example', 'http://mail.example', 'smtp://', 'smtp://u:%zz@mail.example'],
+  ['CHIRON_MAIL_FROM', 'nobody', 'a@b, c@d', '<a@b', 'a b@c', 'X <a@b>\nBcc: c@d', ''.padEnd(3)],
+  ['CHIRON_SECRET', 'short', 'x'.repeat(31)],
+  ['CHIRON_SECRET_PREVIOUS', 'short'],
+  ['CHIRON_TRUSTED_PROXIES', 'proxy', '10.0.0.0/33', '10.0.0', '::1/129', '10.0.0.1;10.0.0.2'],
+  ['CHIRON_CORS_ORIGINS', '*', 'https://a.example/', 'a.example', 'null', 'https://u:p@a.example'],
+  ['CHIRON_TIME_ZONE', 'Mars/Olympus', 'x\ny', '+25:00'],
+  ['CHIRON_LIMITS', 'maybe', 'ON', 'false'],
+  ['CHIRON_WORKERS', '0', '257', '-1', 'two', '1.5'],
+]
+for (const [name, ...values] of bad) {
+  test(`${name} that is wrong stops the start with one line that names it`, () => {
+    for (const value of values) assert.ok(complaint({ [name]: value }).startsWith(`${name} `), value)
+  })
+}
+
+test('What is not a setting is refused, with the one that may have been meant', () => {
+  const table: [name: string, message: RegExp][] = [
+    ['CHIRON_PROT', /^CHIRON_PROT is not a setting; did you mean CHIRON_PORT\?$/],
+    ['CHIRON_STMP_URL', /did you mean CHIRON_SMTP_URL\?$/],
+    ['CHIRON_SECRETS', /did you mean CHIRON_SECRET\?$/],
+    ['CHIRON_WORKER', /did you mean CHIRON_WORKERS\?$/],
+    ['CHIRON_', /^CHIRON_ is not a setting/],
+    ['CHIRON_NONSENSE', /^CHIRON_NONSENSE is not a setting/],
+  ]
+  for (const [name, message] of table) assert.match(complaint({ [name]: '1' }), message)
+  assert.doesNotMatch(complaint({ CHIRON_NONSENSE: '1' }), /did you mean/)
+  assert.doesNotThrow(() => loadConfig({ ...plain, CHIRONX: '1', PATH: '/' }))
+})
+
+test('A complaint never repeats a password', () => {
+  const table: Record<string, string>[] = [
+    { CHIRON_DATABASE_URL: 'postgres://chiron:hunter2@' },
+    { CHIRON_DATABASE_URL: 'mysql://chiron:hunter2@db/chiron' },
+    { CHIRON_SMTP_URL: 'http://chiron:hunter2@mail.example' },
+    { CHIRON_SMTP_URL: 'smtp:chiron:hunter2' },
+    { CHIRON_PUBLIC_URL: 'ftp://chiron:hunter2@vets.example' },
+    { CHIRON_PUBLIC_URL: 'https://chiron:hunter2@vets.example' },
+    { CHIRON_CORS_ORIGINS: 'https://chiron:hunter2@vets.example' },
+    { CHIRON_SECRET: 'hunter2' },
+    { CHIRON_SECRET_PREVIOUS: 'hunter2' },
+    { CHIRON_SMPT_URL: 'smtp://chiron:hunter2@mail.example' },
+  ]
+  for (const env of table) assert.doesNotMatch(complaint(env), /hunter2/)
+})
+
+describe('In production', () => {
+  test('the service starts with secret, SMTP and an https address', () => {
+    const config = loadConfig(production)
+    assert.ok(config.production && config.limits)
+    assert.equal(config.mailFrom, 'Chiron <no-reply@access.vets.example>')
+  })
+
+  const refusals: [name: string, env: Record<string, string>][] = [
+    ['CHIRON_SECRET', { CHIRON_SECRET: '' }],
+    ['CHIRON_SMTP_URL', { CHIRON_SMTP_URL: '' }],
+    ['CHIRON_PUBLIC_URL', { CHIRON_PUBLIC_URL: '' }],
+    ['CHIRON_PUBLIC_URL', { CHIRON_PUBLIC_URL: 'http://access.vets.example' }],
+    ['CHIRON_LIMITS', { CHIRON_LIMITS: 'off' }],
+  ]
+  for (const [name, env] of refusals) {
+    test(`it refuses to start with ${JSON.stringify(env)}`, () => {
+      assert.ok(complaint({ ...production, ...env }).startsWith(`${name} `))
+    })
+  }
+
+  test('it makes no secret of its own', () => {
+    const folder = newFolder()
+    try {
+      complaint({
+        ...production,
+        CHIRON_SECRET: '',
+        CHIRON_DATABASE_URL: `sqlite:${join(folder.path, 'chiron.db')}`,
+      })
+      assert.deepEqual(readdirSync(folder.path), [])
+    } finally {
+      folder.remove()
+    }
+  })
+})
+
+test('Without SMTP the service listens on loopback only', () => {
+  for (const host of ['127.0.0.1', '127.0.0.2', '::1', 'localhost'])
+    assert.doesNotThrow(() => loadConfig({ ...plain, CHIRON_HOST: host }))
+  for (const host of ['0.0.0.0', '::', '192.0.2.1', 'vets.example']) {
+    assert.match(complaint({ CHIRON_HOST: host }), /^CHIRON_SMTP_URL must be set when CHIRON_HOST is/)
+    assert.doesNotThrow(() => loadConfig({ ...plain, CHIRON_HOST: host, CHIRON_SMTP_URL: smtp }))
+  }
+})
+
+test('The environment wins over the .env file, whose names are checked too', () => {
+  const folder = newFolder()
+  const file = join(folder.path, '.env')
+  try {
+    writeFileSync(file, `CHIRON_PORT=4000\nCHIRON_TIME_ZONE="Europe/Lisbon" # the school's\n`)
+    const env = readEnv({ ...plain, CHIRON_PORT: '5000' }, file)
+    const { port, timeZone } = loadConfig(env)
+    assert.deepEqual({ port, timeZone }, { port: 5000, timeZone: 'Europe/Lisbon' })
+    assert.equal(loadConfig(readEnv(plain, file)).port, 4000)
+    writeFileSync(file, 'CHIRON_PROT=4000\n')
+    assert.throws(() => loadConfig(readEnv(plain, file)), /CHIRON_PROT is not a setting/)
+    assert.deepEqual(readEnv(plain, join(folder.path, 'none')), plain)
+  } finally {
+    folder.remove()
+  }
+})
+
+describe('A secret that the service makes', () => {
+  const config = fileURLToPath(new URL('../src/config.ts', import.meta.url))
+  const script = `const { loadConfig } = await import(${JSON.stringify(config)})
+    process.stdout.write(loadConfig(process.env).secret)`
+  const secretIn = async (cwd: string, env: Record<string, string>) => {
+    const child = startProcess(process.execPath, ['--input-type=module', '--eval', script], { cwd, env })
+    assert.deepEqual(await child.exited, { code: 0, signal: null }, child.output.err)
+    return child.output.out
+  }
+
+  test('is one and the same for ten processes that start at once, and for its owner only', async () => {
+    const folder = newFolder()
+    try {
+      const env = { CHIRON_DATABASE_URL: 'sqlite:store/chiron.db' }
+      const made = await Promise.all(Array.from({ length: 10 }, () => secretIn(folder.path, env)))
+      assert.equal(new Set(made).size, 1)
+      assert.ok(Buffer.byteLength(made[0]!) >= 32)
+      const store = join(folder.path, 'store')
+      assert.deepEqual(readdirSync(store), ['chiron.secret'])
+      assert.equal(statSync(join(store, 'chiron.secret')).mode & 0o777, 0o600)
+      assert.equal(readFileSync(join(store, 'chiron.secret'), 'utf8').trim(), made[0])
+      assert.equal(await secretIn(folder.path, env), made[0])
+    } finally {
+      folder.remove()
+    }
+  })
+
+  test('lies in ./data with PostgreSQL, and yields to CHIRON_SECRET', async () => {
+    const folder = newFolder()
+    try {
+      const env = { CHIRON_DATABASE_URL: 'postgres://u@localhost/chiron' }
+      assert.equal(await secretIn(folder.path, { ...env, CHIRON_SECRET: secret }), secret)
+      assert.deepEqual(readdirSync(folder.path), [])
+      mkdirSync(join(folder.path, 'data'))
+      const made = await secretIn(folder.path, env)
+      assert.equal(readFileSync(join(folder.path, 'data', 'chiron.secret'), 'utf8').trim(), made)
+    } finally {
+      folder.remove()
+    }
+  })
+})

@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { after, before, describe, test } from 'node:test'
+import { type Keys, secretsFrom } from '../src/lib/secret.ts'
+import { type Engine, engines } from './support/engines.ts'
+import { type Service, startService } from './support/service.ts'
+import { startMailServer } from './support/smtp.ts'
+import { type Cell, sqliteBytes, storeCells } from './support/store-text.ts'
+import { eventually, outboxEmpty } from './support/wait.ts'
+
+const secret = 'a secret for tests that is long enough'
+const signIns = 1_000
+const together = 40
+const windowLength = 16
+
+interface Taken {
+  readonly codes: Set<string>
+  readonly tokens: string[]
+}
+
+async function manySignIns(service: Service): Promise<Taken> {
+  const codes = new Set<string>()
+  const tokens: string[] = []
+  let next = 0
+  const one = async () => {
+    for (let i = next++; i < signIns; i = next++) {
+      const email = `person.${i}@leaks${i % 7}.example`
+      await service.register(email, { firstname: `First${i}` })
+      const { sessionId, code } = await service.code(email, {
+        'X-Forwarded-For': `10.0.${i >> 8}.${i & 255}`,
+      })
+      codes.add(String(code))
+      const body = { email, otp_code: code, sessionId }
+      const reply = await service.post('/veterinarian/validate-otp', body)
+      assert.equal(reply.status, 200)
+      tokens.push(reply.json.access_token, reply.json.refresh_token)
+      const renewed = await service.post('/session/refresh', { refresh_token: reply.json.refresh_token })
+      tokens.push(renewed.json.access_token, renewed.json.refresh_token)
+      await service.request('/veterinarian/me', { token: renewed.json.access_token })
+      if (i % 10 === 0)
+        await service.request('/session', { method: 'DELETE', token: reply.json.access_token })
+    }
+  }
+  await Promise.all(Array.from({ length: together }, one))
+  await outboxEmpty(service)
+  return { codes, tokens }
+}
+
+/** Codes that stand by themselves. */
+function codesIn(text: string, codes: ReadonlySet<string>): string[] {
+  return (text.match(/(?<![\w-])\d{6}(?![\w-])/g) ?? []).filter((run) => codes.has(run))
+}
+
+/** The end of each token is its proof, and long enough to be told from anything else. */
+function tokensIn(text: string, tokens: readonly string[]): string[] {
+  const ends = new Set(tokens.map((token) => token.slice(-windowLength)))
+  const found: string[] = []
+  for (let at = 0; at + windowLength <= text.length; at++) {
+    const window = text.slice(at, at + windowLength)
+    if (ends.has(window)) found.push(window)
+  }
+  return found
+}
+
+/** The secret and every key made from it, however they might be written. */
+function keyMaterial(): string[] {
+  const keys = secretsFrom(secret, null).current
+  return [Buffer.from(secret), ...(Object.keys(keys) as (keyof Keys)[]).map((name) => keys[name])].flatMap(
+    (bytes) => [
+      bytes.toString('latin1'),
+      bytes.toString('hex'),
+      bytes.toString('base64').replace(/=+$/, ''),
+      bytes.toString('base64url'),
+    ],
+  )
+}
+
+const digests = (codes: Iterable<string>) =>
+  new Set(
+    [...codes].flatMap((code) =>
+      (['hex', 'base64', 'base64url'] as const).map((encoding) =>
+        createHash('sha256').update(code).digest(encoding),
+      ),
+    ),
+  )
+
+for (const engine of engines) {
+  describe(`After a thousand sign-ins on ${engine}`, () => {
+    let service: Service
+    let taken: Taken
+    let cells: Cell[]
+    before(async () => {
+      service = await startService(engine, { env: { CHIRON_LIMITS: 'off' } })
+      taken = await manySignIns(service)
+      cells = await storeCells(service)
+    })
+    after(() => service.stop())
+
+    test('the scan sees what there is', () => {
+      assert.ok(taken.codes.size > 0.9 * signIns)
+      assert.equal(taken.tokens.length, 4 * signIns)
+      assert.ok(cells.filter(({ column }) => column === 'firstname').length >= signIns)
+      assert.ok(service.log.length > 4 * signIns)
+      const [code] = taken.codes
+      assert.deepEqual(codesIn(`{"otp_code":${code}}`, taken.codes), [code])
+      assert.equal(tokensIn(`x${taken.tokens[1]}x`, taken.tokens).length, 1)
+    })
+
+    test('the store holds no code, in any form', () => {
+      const hashes = digests(taken.codes)
+      const found = cells.filter(
+        ({ value }) => codesIn(value, taken.codes).length > 0 || hashes.has(value) || taken.codes.has(value),
+      )
+      assert.deepEqual(found, [])
+    })
+
+    test('the store holds no token, not the secret and no key', () => {
+      const text = cells.map(({ value }) => value).join('\n')
+      assert.deepEqual(tokensIn(text, taken.tokens), [])
+      for (const key of keyMaterial()) assert.ok(!text.includes(key))
+    })
+
+    test('the log holds no code, no token, no key and no address', () => {
+      const log = service.log.join('')
+      assert.deepEqual(codesIn(log, taken.codes), [])
+      assert.deepEqual(tokensIn(log, taken.tokens), [])
+      for (const text of keyMaterial()) assert.ok(!log.includes(text))
+      assert.doesNotMatch(log, /@leaks|@[\w-]+\.[\w-]/)
+      assert.doesNotMatch(log, /person\.\d/)
+    })
+
+    if (engine === 'sqlite') {
+      test('the bytes of the file and of its write-ahead log hold no code, token or key', () => {
+        const bytes = sqliteBytes(service.databaseUrl)
+        assert.ok(bytes.includes('person.999@leaks5.example'))
+        // Columns lie side by side in a file, so a code may touch letters. Six digits of a random id equal one
+        // of the codes now and then; codes that were written would turn up by the hundred.
+        const runs = (bytes.match(/(?<!\d)\d{6}(?!\d)/g) ?? []).filter((run) => taken.codes.has(run))
+        assert.ok(runs.length < 8, `${runs.length} codes`)
+        assert.deepEqual(tokensIn(bytes, taken.tokens), [])
+        for (const text of keyMaterial()) assert.ok(!bytes.includes(text))
+      })
+    }
+  })
+
+  describe(`When something goes wrong on ${engine}`, () => {
+    const email = 'secretive.person@private.example'
+    const code = '918273'
+    const token = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJ0aGllZiJ9.c3RvbGVu'
+    const clean = (service: Service) =>
+      assert.doesNotMatch(service.log.join(''), /secretive|private\.example|918273|eyJhbGciOi/i)
+
+    test('the log repeats nothing of bad requests', async () => {
+      const service = await startService(engine)
+      try {
+        const bodies = [
+          `{"email":"${email}","otp_code":${code},"sessionId":"x"`,
+          `{"email":"${email}","email":"${email}"}`,
+          `{"email":"${email} ","otp_code":"${code}","sessionId":7}`,
+          `{"email":"<${email}>","otp_code":${code}.5,"sessionId":"${token}"}`,
+          `{"refresh_token":"${token}"}`,
+          `["${email}","${token}",${code}]`,
+          `{"email":"${email}","pad":"${'x'.repeat(20_000)}"}`,
+        ]
+        const paths = ['register', 'send-otp', 'validate-otp'].map((name) => `/veterinarian/${name}`)
+        for (const body of bodies)
+          for (const path of [...paths, '/session/refresh']) await service.post(path, body)
+        for (const method of ['GET', 'POST', 'PUT'])
+          for (const path of [`/veterinarian/${email}`, `/${token}/${code}`, `/?email=${email}&code=${code}`])
+            await service.request(path, { method, token, headers: { 'User-Agent': email, Referer: email } })
+        await service.request(`/session/${token}`, { method: 'DELETE', token })
+        await service.request('/%E0%A4%A', { token })
+        clean(service)
+      } finally {
+        await service.stop()
+      }
+    })
+
+    test('the log repeats nothing of what a mail server says', async () => {
+      const mail = await startMailServer({
+        onRcptTo({ address }, _session, callback) {
+          const responseCode = address.startsWith('secretive') ? 550 : 450
+          callback(Object.assign(new Error(`<${address}> is private.example's affair`), { responseCode }))
+        },
+      })
+      const service = await startService(engine, { mail })
+      try {
+        for (const address of [email, 'later.secretive@private.example'])
+          await service.post('/veterinarian/send-otp', { email: address })
+        await eventually('both refusals', () => service.log.filter((l) => l.includes('"mail":')).length >= 2)
+        clean(service)
+      } finally {
+        await service.stop()
+        await mail.close()
+      }
+    })
+
+    test('the log repeats nothing of what the store could not take', async () => {
+      const service = await startService(engine)
+      try {
+        await refuseNewRows(service, engine)
+        const reply = await service.register(email, { firstname: 'Secretive' })
+        assert.equal(reply.status, 500)
+        assert.doesNotMatch(reply.text, /secretive|private|constraint|trigger/i)
+        await eventually('the fault in the log', () => service.log.some((line) => /"level":50/.test(line)))
+        clean(service)
+      } finally {
+        await service.stop()
+      }
+    })
+  })
+}
+
+/** From now on the store refuses registrations, and says why in its own words. */
+async function refuseNewRows(service: Service, engine: Engine): Promise<void> {
+  await service.app.parts.db.run(
+    engine === 'sqlite'
+      ? "create trigger refusing before insert on registration begin select raise(abort, 'refused'); end"
+      : "alter table registration add constraint refusing check (email = '')",
+  )
+}

@@ -1,0 +1,322 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { SMTPServerOptions } from 'smtp-server'
+import { day, hour, minute } from '../src/lib/clock.ts'
+import { smtpTransport } from '../src/mail/smtp.ts'
+import { chooseLanguage } from '../src/mail/templates/languages.ts'
+import { type Service, startService } from './support/service.ts'
+import { type MailServer, startMailServer } from './support/smtp.ts'
+import { eventually, outboxEmpty } from './support/wait.ts'
+
+const codeRuns = (text: string) => text.match(/(?<!\d)(?:\d{6}|\d{8})(?!\d)/g) ?? []
+const network = (n: number) => ({ 'X-Forwarded-For': `198.51.100.${n}` })
+
+describe('A mail', () => {
+  let service: Service
+  before(async () => {
+    service = await startService('sqlite')
+  })
+  after(() => service.stop())
+
+  const activate = async (email: string, names: { firstname?: string; lastname?: string } = {}) => {
+    await service.register(email, names)
+    const signedIn = await service.code(email)
+    const reply = await service.post('/veterinarian/validate-otp', {
+      email,
+      otp_code: signedIn.code,
+      sessionId: signedIn.sessionId,
+    })
+    assert.equal(reply.status, 200)
+    return reply.json.user.userId as string
+  }
+
+  const send = async (email: string, headers: Record<string, string> = {}) => {
+    const before = service.mail.received.filter((m) => m.to.toLowerCase() === email.toLowerCase()).length
+    const sent = await service.post('/veterinarian/send-otp', { email }, headers)
+    assert.equal(sent.status, 202)
+    return { sent: sent.json, mail: await service.mail.mailTo(email, before + 1) }
+  }
+
+  test('is multipart/alternative, from the sender set, marked as automatic, and about its reference', async () => {
+    await service.register('form@vets.example')
+    const { sent, mail } = await send('form@vets.example')
+    assert.match(mail.raw, /^Content-Type: multipart\/alternative;/m)
+    assert.match(mail.raw, /^Content-Type: text\/plain; charset=utf-8/m)
+    assert.match(mail.raw, /^Content-Type: text\/html; charset=utf-8/m)
+    assert.match(mail.raw, /^Auto-Submitted: auto-generated\r$/m)
+    assert.match(mail.raw, /^From: Chiron <no-reply@chiron\.example>\r$/m)
+    assert.match(mail.raw, /^Message-ID: <[^<>\s@]+@[^<>\s@]+>\r$/m)
+    assert.match(sent.reference, /^[A-Z]{3}$/)
+    assert.ok(mail.mail.subject?.includes(sent.reference))
+    assert.doesNotMatch(mail.mail.subject!, /\d/)
+    assert.ok(mail.mail.text?.includes(sent.reference))
+    assert.equal(codeRuns(mail.mail.html ?? '')[0], String(mail.code))
+  })
+
+  test('writes its code as the only run of 6 or 8 digits of the plain part, in every language and length', async () => {
+    const email = 'digits@vets.example'
+    await activate(email)
+    const languages = ['en', 'fr', 'es']
+    for (const [i, language] of languages.entries()) {
+      const { mail } = await send(email, { 'Accept-Language': language, ...network(i + 1) })
+      assert.deepEqual(codeRuns(mail.mail.text!), [String(mail.code)])
+      assert.match(String(mail.code), /^[1-9]\d{5}$/)
+      assert.ok(!mail.mail.subject!.includes(String(mail.code)))
+    }
+    for (let i = 0; i < 4; i++) {
+      const { sent, mail } = await send(email, network(10))
+      const wrong = mail.code === 999_999 ? 999_998 : mail.code! + 1
+      for (let attempt = 0; attempt < 5; attempt++)
+        await service.post('/veterinarian/validate-otp', {
+          email,
+          otp_code: wrong,
+          sessionId: sent.sessionId,
+        })
+    }
+    for (const [i, language] of languages.entries()) {
+      const { sent, mail } = await send(email, { 'Accept-Language': language, ...network(i + 20) })
+      assert.equal(sent.digits, 8)
+      assert.deepEqual(codeRuns(mail.mail.text!), [String(mail.code)])
+      assert.match(String(mail.code), /^[1-9]\d{7}$/)
+    }
+  })
+
+  test('keeps its code the only run of digits when a first name holds digits too', async () => {
+    const email = 'numbered@vets.example'
+    await activate(email, { firstname: 'Ada 654321' })
+    const { mail } = await send(email)
+    assert.equal(codeRuns(mail.mail.text!).length, 1)
+  })
+
+  const spoken: [language: string, code: RegExp, notice: RegExp][] = [
+    ['en', /^Your sign-in code \(reference [A-Z]{3}\)$/, /^About your sign-in/],
+    ['fr', /^Votre code de connexion \(référence [A-Z]{3}\)$/, /^À propos de votre connexion/],
+    ['es', /^Su código de acceso \(referencia [A-Z]{3}\)$/, /^Acerca de su acceso/],
+  ]
+  for (const [language, code, notice] of spoken) {
+    test(`is in ${language} when Accept-Language asks for it, with or without a code`, async () => {
+      const headers = { 'Accept-Language': `${language};q=0.8, de` }
+      await service.register(`${language}@vets.example`)
+      const known = await send(`${language}@vets.example`, headers)
+      assert.match(known.mail.mail.subject!, code)
+      assert.match(known.mail.mail.html!, new RegExp(`<html lang="${language}">`))
+      assert.match(known.mail.raw, new RegExp(`^Content-Language: ${language}\r$`, 'm'))
+      const unknown = await send(`nobody-${language}@vets.example`, headers)
+      assert.match(unknown.mail.mail.subject!, notice)
+      assert.deepEqual(codeRuns(unknown.mail.mail.text!), [])
+    })
+  }
+
+  test('greets an active veterinarian by first name', async () => {
+    await activate('active@vets.example', { firstname: 'Grace' })
+    const { mail } = await send('active@vets.example')
+    assert.match(mail.mail.text!, /^Hello Grace,\n/)
+  })
+
+  test('to a pending address holds a code and no text from any request', async () => {
+    await service.register('pending@vets.example', { firstname: 'Zebedee', lastname: 'Quagmire' })
+    const { mail } = await send('pending@vets.example', { 'User-Agent': 'Xylophone/1.0' })
+    assert.match(mail.mail.text!, /^Hello,\n/)
+    assert.notEqual(mail.code, null)
+    assert.doesNotMatch(mail.raw, /Zebedee|Quagmire|Xylophone/)
+  })
+
+  test('to an unknown address says how to register, with no code and no text from any request', async () => {
+    const { mail } = await send('unknown@vets.example', { 'User-Agent': 'Xylophone/1.0' })
+    assert.match(mail.mail.text!, /no veterinarian’s account here/)
+    assert.match(mail.mail.text!, /register first/)
+    assert.equal(mail.code, null)
+    for (const part of [mail.mail.text!, mail.mail.html!]) assert.doesNotMatch(part, /unknown@|Xylophone/)
+  })
+
+  test('to a suspended account says so, without a code', async () => {
+    const userId = await activate('suspended@vets.example', { firstname: 'Zebedee' })
+    assert.ok(await service.app.parts.sessions.suspend(userId))
+    const { mail } = await send('suspended@vets.example')
+    assert.match(mail.mail.text!, /account is suspended/)
+    assert.equal(mail.code, null)
+  })
+
+  test('to an account goes to the spelling on record, pending or active', async () => {
+    await service.register('Spelled.As@vets.example')
+    assert.equal((await send('spelled.as@vets.example')).mail.to, 'Spelled.As@vets.example')
+    await activate('Other.Case@vets.example')
+    assert.equal((await send('OTHER.CASE@VETS.EXAMPLE')).mail.to, 'Other.Case@vets.example')
+  })
+
+  test('without a code goes at most once a day to an address, and the replies do not show it', async () => {
+    const email = 'stranger@vets.example'
+    const shape = ({ sent }: { sent: object }) => Object.keys(sent).sort()
+    const first = await send(email)
+    for (const wait of [0, 20 * minute, 12 * hour]) {
+      service.clock.advance(wait)
+      const sent = await service.post('/veterinarian/send-otp', { email: email.toUpperCase() })
+      assert.equal(sent.status, 202)
+      assert.deepEqual(shape({ sent: sent.json }), shape(first))
+      await outboxEmpty(service)
+    }
+    assert.equal(service.mail.received.filter((m) => m.to.toLowerCase() === email).length, 1)
+    service.clock.advance(day)
+    await send(email)
+  })
+
+  test('escapes a name in its HTML part and makes no link of one', async () => {
+    await activate('escape@vets.example', { firstname: `<b>&"'` })
+    const escaped = await send('escape@vets.example')
+    assert.ok(escaped.mail.mail.text!.startsWith(`Hello <b>&"',`))
+    assert.ok(escaped.mail.mail.html!.includes('Hello &lt;b&gt;&amp;&quot;&#39;,'))
+    await activate('link@vets.example', { firstname: 'https://elsewhere.example/x' })
+    const linked = await send('link@vets.example')
+    assert.doesNotMatch(linked.mail.mail.html!, /href="https:\/\/elsewhere/)
+  })
+})
+
+test('The language of a mail is the best of Accept-Language that there is', () => {
+  const table: [header: string | undefined, language: string][] = [
+    [undefined, 'en'],
+    ['', 'en'],
+    ['fr', 'fr'],
+    ['FR-ca', 'fr'],
+    ['es-419, en;q=0.5', 'es'],
+    ['de, fr;q=0.4, es;q=0.6', 'es'],
+    ['en;q=0.1, fr;q=0.9', 'fr'],
+    ['fr;q=0, es;q=0.1', 'es'],
+    ['fr;q=0', 'en'],
+    ['fr;level=1;q=0.2, es;q=0.3', 'es'],
+    ['fr ; q = 0.2 , es ; q = 0.3', 'es'],
+    ['es, fr', 'es'],
+    ['*', 'en'],
+    ['de', 'en'],
+    [';;;,,,===', 'en'],
+    ['constructor, __proto__', 'en'],
+    ['\u0000\uffff, fr', 'fr'],
+  ]
+  for (const [header, language] of table) assert.equal(chooseLanguage(header), language, String(header))
+})
+
+test('A mail that failed after it was written goes out again under the same Message-ID', async () => {
+  const ids: string[] = []
+  const mail = await startMailServer({
+    onData(stream, _session, callback) {
+      const chunks: Buffer[] = []
+      stream.on('data', (chunk) => chunks.push(chunk))
+      stream.on('end', () => {
+        ids.push(/^Message-ID: (.*)\r$/m.exec(Buffer.concat(chunks).toString())![1]!)
+        callback(ids.length === 1 ? Object.assign(new Error('later'), { responseCode: 451 }) : null)
+      })
+    },
+  })
+  const service = await startService('sqlite', { mail })
+  try {
+    await service.register('again@vets.example')
+    await service.post('/veterinarian/send-otp', { email: 'again@vets.example' })
+    await eventually('the first try', () => ids.length === 1)
+    await eventually('the second try', () => {
+      service.clock.advance(1_000)
+      return ids.length === 2
+    })
+    assert.equal(ids[0], ids[1])
+    await outboxEmpty(service)
+  } finally {
+    await service.stop()
+    await mail.close()
+  }
+})
+
+test('A mail to a suspended account goes to the spelling on record also when it is tried again', async () => {
+  let refuse = false
+  const mail = await startMailServer({
+    onRcptTo(_address, _session, callback) {
+      const refused = refuse ? Object.assign(new Error('later'), { responseCode: 451 }) : null
+      refuse = false
+      callback(refused)
+    },
+  })
+  const service = await startService('sqlite', { mail })
+  try {
+    const { userId } = await service.signIn('On.Record@vets.example')
+    await service.app.parts.sessions.suspend(userId)
+    refuse = true
+    await service.post('/veterinarian/send-otp', { email: 'on.record@vets.example' })
+    await eventually('a refusal', () => !refuse)
+    const second = await eventually('the second try', () => {
+      service.clock.advance(1_000)
+      return mail.received[1]
+    })
+    assert.match(second.mail.text!, /suspended/)
+    assert.equal(second.to, 'On.Record@vets.example')
+  } finally {
+    await service.stop()
+    await mail.close()
+  }
+})
+
+describe('The way to the mail server', () => {
+  const message = {
+    from: 'Chiron <no-reply@chiron.example>',
+    to: 'ada@vets.example',
+    subject: 'Hello',
+    text: 'Hello\n',
+    html: '<p>Hello</p>',
+    messageId: '<abc@chiron.example>',
+    language: 'en',
+  }
+  const over = async (options: SMTPServerOptions, url: (mail: MailServer) => string) => {
+    const mail = await startMailServer(options)
+    const transport = smtpTransport(url(mail))
+    try {
+      await transport.send(message)
+      return mail.received.length
+    } finally {
+      await transport.close()
+      await mail.close()
+    }
+  }
+  // Leads to this machine, yet is no loopback name.
+  const elsewhere = (mail: MailServer) => mail.url.replace('127.0.0.1', '0.0.0.0')
+
+  test('is plain on loopback when the server offers nothing better', async () => {
+    assert.equal(await over({}, (mail) => mail.url), 1)
+  })
+
+  test('is encrypted on loopback when the server offers STARTTLS, whoever signed its certificate', async () => {
+    let encrypted = false
+    const onMailFrom: SMTPServerOptions['onMailFrom'] = (_address, session, callback) => {
+      encrypted = session.secure
+      callback()
+    }
+    assert.equal(await over({ disabledCommands: [], onMailFrom }, (mail) => mail.url), 1)
+    assert.ok(encrypted)
+  })
+
+  test('is refused elsewhere when the server offers no STARTTLS', async () => {
+    await assert.rejects(over({}, elsewhere), /STARTTLS/i)
+  })
+
+  test('is refused elsewhere when the certificate cannot be trusted', async () => {
+    await assert.rejects(over({ disabledCommands: [] }, elsewhere), /certificate/i)
+    await assert.rejects(
+      over({ secure: true }, (mail) => elsewhere(mail).replace('smtp:', 'smtps:')),
+      /certificate/i,
+    )
+  })
+
+  test('may be smtps with a self-signed certificate on loopback', async () => {
+    assert.equal(await over({ secure: true }, (mail) => mail.url.replace('smtp:', 'smtps:')), 1)
+  })
+
+  test('authenticates with the user and password of the URL', async () => {
+    const seen: unknown[] = []
+    const options: SMTPServerOptions = {
+      authOptional: false,
+      allowInsecureAuth: true,
+      onAuth({ username, password }, _session, callback) {
+        seen.push([username, password])
+        callback(null, { user: username })
+      },
+    }
+    const url = (mail: MailServer) => mail.url.replace('//', '//clinic%40school:p%3Ass%2Fw%20rd@')
+    assert.equal(await over(options, url), 1)
+    assert.deepEqual(seen, [['clinic@school', 'p:ss/w rd']])
+  })
+})

@@ -1,0 +1,262 @@
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { after, before, describe, test } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { openPage, overflow, picture, startBrowser } from './support/browser.ts'
+import { type Service, startService } from './support/service.ts'
+import { standsIn, storeCells } from './support/store-text.ts'
+import { eventually } from './support/wait.ts'
+
+const withoutSmtp = { CHIRON_SMTP_URL: '' }
+
+const statusOf = (url: string, path: string, headers: Record<string, string> = {}, method = 'GET') =>
+  new Promise<number>((resolve, reject) => {
+    const sent = request(new URL(path, url), { method, headers }, (reply) => {
+      reply.resume()
+      resolve(reply.statusCode!)
+    })
+    sent.on('error', reject)
+    sent.end()
+  })
+
+const caught = (service: Service, n: number) =>
+  eventually(`${n} caught mails`, async () => {
+    const mails = await service.rows<{ id: string }>(
+      'select id from outbox where sent_at is not null order by sent_at desc',
+    )
+    return mails.length === n ? mails.map(({ id }) => id) : undefined
+  })
+
+const markedLines = (service: Service) => service.log.filter((line) => line.includes('[development mailbox]'))
+
+const ask = async (service: Service, email: string) => {
+  await service.register(email)
+  const sent = await service.post('/veterinarian/send-otp', { email })
+  assert.equal(sent.status, 202)
+  return sent.json as { sessionId: string; reference: string }
+}
+
+describe('The mailbox', () => {
+  let service: Service
+  before(async () => {
+    service = await startService('sqlite', { env: withoutSmtp })
+  })
+  after(() => service.stop())
+
+  test('shows caught mail newest first, each in a frame of its own that shows its HTML', async () => {
+    const sent = []
+    for (const [i, name] of ['first', 'second', 'third'].entries()) {
+      sent.push(await ask(service, `${name}@vets.example`))
+      await caught(service, i + 1)
+      service.clock.advance(1_000)
+    }
+    const page = await service.request('/mailbox')
+    assert.equal(page.status, 200)
+    assert.match(page.headers.get('content-type')!, /^text\/html/)
+    assert.equal(page.headers.get('cache-control'), 'no-store')
+    const shown = [...page.text.matchAll(/reference ([A-Z]{3})\)<\/h2>/g)].map(([, reference]) => reference)
+    assert.deepEqual(shown, sent.map(({ reference }) => reference).reverse())
+    const frames = [...page.text.matchAll(/<iframe src="([^"]+)"[^>]* sandbox[ >]/g)].map(([, src]) => src!)
+    assert.equal(frames.length, 3)
+    const newest = await service.request(frames[0]!)
+    assert.equal(newest.status, 200)
+    assert.match(newest.text, new RegExp(sent[2]!.reference))
+    assert.match(newest.text, />\d{6}</)
+  })
+
+  test('prints the code on one marked line of the log, and the code works', async () => {
+    const before = markedLines(service).length
+    const email = 'marked@vets.example'
+    const { sessionId } = await ask(service, email)
+    const line = await eventually('the marked line', () => markedLines(service)[before])
+    const code = /code (\d{6}) for marked@vets\.example/.exec(line)![1]!
+    const reply = await service.post('/veterinarian/validate-otp', {
+      email,
+      otp_code: Number(code),
+      sessionId,
+    })
+    assert.equal(reply.status, 200)
+    assert.deepEqual(
+      service.log.filter((entry) => standsIn(entry, code)),
+      [line],
+    )
+  })
+
+  test('leaves no code in the store', async () => {
+    const codes = markedLines(service).map((line) => /code (\d{6})/.exec(line)![1]!)
+    assert.ok(codes.length >= 4)
+    const cells = await storeCells(service)
+    for (const code of codes)
+      assert.deepEqual(
+        cells.filter(({ value }) => standsIn(value, code)),
+        [],
+      )
+  })
+
+  test('says that there is no account, once a day, as mail would', async () => {
+    const before = markedLines(service).length
+    for (let i = 0; i < 2; i++) await service.post('/veterinarian/send-otp', { email: 'nobody@vets.example' })
+    await eventually(
+      'an outbox with caught mail only',
+      async () => (await service.rows('select id from outbox where sent_at is null')).length === 0,
+    )
+    const lines = markedLines(service).slice(before)
+    assert.equal(lines.length, 1)
+    assert.match(lines[0]!, /a mail without a code for nobody@vets\.example/)
+  })
+
+  const hosts: [host: string, status: number][] = [
+    ['localhost', 200],
+    ['localhost:3000', 200],
+    ['127.0.0.1', 200],
+    ['127.8.9.10:80', 200],
+    ['[::1]:3000', 200],
+    ['chiron.localhost', 200],
+    ['LOCALHOST', 200],
+    ['chiron.example', 404],
+    ['localhost.example', 404],
+    ['127.0.0.1.nip.example', 404],
+    ['192.0.2.1', 404],
+    ['0.0.0.0', 404],
+    ['localhost@chiron.example', 404],
+    ['chiron.example#localhost', 404],
+    ['chiron.example:80/localhost', 404],
+  ]
+  test('answers loopback names in Host only', async () => {
+    const [id] = await service.rows<{ id: string }>('select id from outbox where sent_at is not null')
+    for (const path of ['/mailbox', `/mailbox/${id!.id}`])
+      for (const [host, status] of hosts)
+        assert.equal(await statusOf(service.url, path, { Host: host }), status, `${path} for ${host}`)
+  })
+
+  const forwarding = [
+    'Forwarded',
+    'X-Forwarded-For',
+    'X-Forwarded-Host',
+    'X-Forwarded-Proto',
+    'X-Forwarded-Port',
+    'X-Forwarded-Server',
+    'X-Real-IP',
+    'X-Client-IP',
+    'CF-Connecting-IP',
+    'True-Client-IP',
+    'Via',
+  ]
+  for (const header of forwarding) {
+    test(`is not there for a request that came with ${header}`, async () => {
+      assert.equal(await statusOf(service.url, '/mailbox', { [header]: '127.0.0.1' }), 404)
+    })
+  }
+
+  test('knows nothing of mails that do not exist', async () => {
+    for (const id of ['x', 'A'.repeat(22), '%00', '..%2f..%2fetc'])
+      assert.equal(await statusOf(service.url, `/mailbox/${id}`), 404)
+  })
+})
+
+test('There is no mailbox when SMTP is set, nor in production, for any method', async () => {
+  const production = {
+    NODE_ENV: 'production',
+    CHIRON_PUBLIC_URL: 'https://access.vets.example',
+  }
+  for (const env of [{}, production]) {
+    const service = await startService('sqlite', { env })
+    try {
+      for (const method of ['GET', 'HEAD', 'POST', 'DELETE'])
+        for (const path of ['/mailbox', '/mailbox/AAAAAAAAAAAAAAAAAAAAAA'])
+          assert.equal(await statusOf(service.url, path, {}, method), 404)
+      assert.doesNotMatch((await service.request('/')).text, /mailbox/i)
+    } finally {
+      await service.stop()
+    }
+  }
+})
+
+describe('In a browser', () => {
+  let service: Service
+  let browser: Browser
+  let origin: string
+  before(async () => {
+    service = await startService('sqlite', { env: withoutSmtp })
+    origin = service.url.replace('127.0.0.1', 'localhost')
+    browser = await startBrowser()
+  })
+  after(async () => {
+    await browser.close()
+    await service.stop()
+  })
+
+  test('the mailbox shows a new mail by itself, on top, with its code', async () => {
+    const page = await openPage(browser, origin)
+    await page.goto(`${origin}/mailbox`)
+    await page.getByText('No mail yet').waitFor()
+    await picture(page, 'mailbox-empty')
+    for (const name of ['one', 'two']) {
+      const { reference } = await ask(service, `${name}@vets.example`)
+      await page.locator('.mail h2').filter({ hasText: reference }).waitFor()
+      assert.match((await page.locator('.mail h2').first().textContent())!, new RegExp(reference))
+      service.clock.advance(1_000)
+    }
+    assert.equal(await page.getByText('No mail yet').count(), 0)
+    const body = page.frameLocator('.mail iframe >> nth=0').locator('body')
+    assert.match((await body.textContent())!, /\d{6}/)
+    await picture(page, 'mailbox')
+    assert.equal(await overflow(page, 360), 0)
+    assert.deepEqual(page.faults, [])
+    await page.goto(`${origin}${await page.locator('.mail iframe').first().getAttribute('src')}`)
+    await picture(page, 'mail')
+    assert.equal(await overflow(page, 360), 0)
+  })
+
+  for (const [name, path] of [
+    ['start', '/'],
+    ['problems', '/problems'],
+    ['problem', '/problems/otp-incorrect'],
+  ] as const) {
+    test(`${path} shows without a fault and fits a phone`, async () => {
+      const page = await openPage(browser, origin)
+      await page.goto(`${origin}${path}`)
+      await page.locator('h1').waitFor()
+      await picture(page, name)
+      assert.equal(await overflow(page, 360), 0)
+      assert.deepEqual(page.faults, [])
+    })
+  }
+
+  test('/docs shows the reference without other hosts, and a call can be tried', async () => {
+    const page = await openPage(browser, origin)
+    await page.goto(`${origin}/docs`)
+    const operation = page.locator('.opblock', { hasText: '/veterinarian/register' }).first()
+    await operation.waitFor()
+    await picture(page, 'docs')
+    await page.setViewportSize({ width: 1280, height: 900 })
+    await operation.locator('.opblock-summary-control').click()
+    await operation
+      .locator('textarea')
+      .fill(JSON.stringify({ firstname: 'Ada', lastname: 'Marsh', email: 'tried@vets.example' }))
+    await operation.getByRole('button', { name: 'Execute' }).click()
+    const status = operation.locator('.live-responses-table .response-col_status').last()
+    await status.waitFor()
+    assert.match((await status.textContent())!, /^202/)
+    assert.match(
+      (await operation.locator('.live-responses-table').textContent())!,
+      /"email": "tried@vets\.example"/,
+    )
+    await status.scrollIntoViewIfNeeded()
+    await picture(page, 'docs-tried')
+    assert.equal(await overflow(page, 360), 0)
+    assert.deepEqual(page.faults, [])
+  })
+
+  test('/docs can try a call also when it was opened by the address instead of the name', async () => {
+    const page = await openPage(browser, service.url)
+    await page.goto(`${service.url}/docs`)
+    const operation = page.locator('.opblock', { hasText: '/health/live' }).first()
+    await operation.locator('.opblock-summary-control').click()
+    await operation.getByRole('button', { name: 'Execute' }).click()
+    const status = operation.locator('.live-responses-table .response-col_status').last()
+    await status.waitFor()
+    assert.match((await status.textContent())!, /^200/)
+    assert.deepEqual(page.faults, [])
+  })
+})

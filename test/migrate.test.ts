@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import type { Db } from '../src/db/db.ts'
+import { migrate, migrationsFor } from '../src/db/migrate.ts'
+import { openDb } from '../src/db/open.ts'
+import { engines, newStore, type Store } from './support/engines.ts'
+import { spawnChiron } from './support/own-process.ts'
+import { TestClock } from './support/service.ts'
+
+const clock = new TestClock()
+const folder = new URL('../migrations/', import.meta.url)
+const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
+
+async function exitOf(
+  child: ChildProcess,
+): Promise<{ code: number | null; signal: string | null; said: string }> {
+  let said = ''
+  for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (chunk) => (said += chunk))
+  const [code, signal] = await once(child, 'close')
+  return { code, signal, said }
+}
+
+for (const engine of engines) {
+  describe(`migrations on ${engine}`, () => {
+    const names = migrationsFor(engine).map((migration) => migration.name)
+    const [first, limits, ...rest] = names
+    let store: Store
+    let db: Db
+
+    beforeEach(async () => {
+      store = await newStore(engine)
+      db = openDb(store.url)
+    })
+    afterEach(async () => {
+      await db.close()
+      await store.remove()
+    })
+
+    const noted = async () =>
+      (await db.all<{ name: string }>('select name from migration order by version')).map((row) => row.name)
+
+    const assertComplete = async () => {
+      assert.deepEqual(await noted(), names)
+      for (const table of ['person', 'session', 'event', 'outbox', 'bucket', 'quota'])
+        assert.deepEqual(await db.all(`select * from ${table}`), [])
+    }
+
+    test('an empty store gets all of them, in order, each noted with its time', async () => {
+      assert.deepEqual(await migrate(db, clock), names)
+      await assertComplete()
+      const times = await db.all<{ applied_at: number }>('select applied_at from migration')
+      for (const row of times) assert.equal(row.applied_at, clock.now())
+    })
+
+    test('a second time changes nothing', async () => {
+      await migrate(db, clock)
+      await db.run("insert into notice (address_hash, sent_at) values ('a', 1)")
+      assert.deepEqual(await migrate(db, clock), [])
+      const other = openDb(store.url)
+      assert.deepEqual(await migrate(other, clock), [])
+      await other.close()
+      assert.equal((await db.all('select * from notice')).length, 1)
+      await assertComplete()
+    })
+
+    test('of ten handles at once each migration is run by one', async () => {
+      const handles = Array.from({ length: 10 }, () => openDb(store.url))
+      const ran = await Promise.all(handles.map((handle) => migrate(handle, clock)))
+      assert.deepEqual(ran.flat().sort(), names)
+      await Promise.all(handles.map((handle) => handle.close()))
+      await assertComplete()
+    })
+
+    test('ten processes at once all succeed, and each migration ran once', async () => {
+      const ends = await Promise.all(
+        Array.from({ length: 10 }, () =>
+          exitOf(spawnChiron(['migrate'], { CHIRON_DATABASE_URL: store.url })),
+        ),
+      )
+      for (const { code, said } of ends) assert.equal(code, 0, said)
+      await assertComplete()
+    })
+
+    test('one that fails half-way leaves nothing, and the next try completes it', async () => {
+      const failing: Db = {
+        ...db,
+        exclusively: (work) =>
+          db.exclusively((exec) =>
+            work(async (sql) => {
+              if (sql.includes(`'${limits}'`)) throw new TypeError('half-way')
+              return exec(sql)
+            }),
+          ),
+      }
+      await assert.rejects(migrate(failing, clock))
+      assert.deepEqual(await noted(), [first])
+      await assert.rejects(db.all('select * from bucket'))
+      assert.deepEqual(await migrate(db, clock), [limits, ...rest])
+      await assertComplete()
+    })
+
+    test('one killed half-way leaves nothing, and the next try completes it', async () => {
+      const script = `
+        import { openDb } from ${module('../src/db/open.ts')}
+        import { migrate } from ${module('../src/db/migrate.ts')}
+        const db = openDb(${JSON.stringify(store.url)})
+        const exclusively = (work) =>
+          db.exclusively((exec) =>
+            work(async (sql) => {
+              if (sql.includes("'${limits}'")) {
+                process.kill(process.pid, 'SIGKILL')
+                await new Promise(() => {})
+              }
+              return exec(sql)
+            }),
+          )
+        await migrate({ ...db, exclusively }, Date)`
+      const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'pipe' })
+      const { signal, said } = await exitOf(child)
+      assert.equal(signal, 'SIGKILL', said)
+      assert.deepEqual(await noted(), [first])
+      await assert.rejects(db.all('select * from bucket'))
+      assert.deepEqual(await migrate(db, clock), [limits, ...rest])
+      await assertComplete()
+    })
+
+    test('the files are numbered from 1 without a gap', () => {
+      const versions = migrationsFor(engine).map((migration) => migration.version)
+      assert.deepEqual(
+        versions,
+        versions.map((_, i) => i + 1),
+      )
+    })
+  })
+}
+
+test('every file in the folder is a migration of some engine', () => {
+  const known = new Set(engines.flatMap((engine) => migrationsFor(engine).map((migration) => migration.file)))
+  assert.deepEqual(readdirSync(folder).sort(), [...known].sort())
+})

@@ -1,0 +1,337 @@
+import assert from 'node:assert/strict'
+import { connect, createServer, type Server } from 'node:net'
+import { after, describe, test } from 'node:test'
+import type { SMTPServerOptions } from 'smtp-server'
+import type { Db } from '../src/db/db.ts'
+import { second } from '../src/lib/clock.ts'
+import { secretsFrom } from '../src/lib/secret.ts'
+import { Outbox } from '../src/mail/outbox.ts'
+import { smtpTransport } from '../src/mail/smtp.ts'
+import { endProcesses, newFolder, serveChild } from './support/child.ts'
+import { engines, newStore } from './support/engines.ts'
+import { freePort } from './support/postgres.ts'
+import { type Service, startService, TestClock } from './support/service.ts'
+import { type MailServer, startMailServer } from './support/smtp.ts'
+import { eventually, outboxEmpty } from './support/wait.ts'
+
+const secret = 'a secret for tests that is long enough'
+const leaseMs = 90 * second
+const refusal = (responseCode: number) => Object.assign(new Error('no'), { responseCode })
+
+/** A mail server behind a port where at first nobody listens. */
+async function shutDoor(mail: MailServer): Promise<{ url: string; open(): Promise<void>; close(): void }> {
+  const port = await freePort()
+  const door: Server = createServer((socket) => {
+    const inside = connect(Number(new URL(mail.url).port), '127.0.0.1')
+    socket.pipe(inside).pipe(socket)
+    for (const end of [socket, inside]) end.on('error', () => end.destroy())
+  })
+  return {
+    url: `smtp://127.0.0.1:${port}`,
+    open: () => new Promise((resolve) => door.listen(port, '127.0.0.1', resolve)),
+    close: () => void door.close(),
+  }
+}
+
+/** A mail server that keeps those waiting whom `stalls` names, until they are let go. */
+async function stallingServer(stalls: (address: string, from: string) => boolean) {
+  const held: { address: string; from: string; go: () => void }[] = []
+  let open = false
+  const onRcptTo: SMTPServerOptions['onRcptTo'] = ({ address }, session, callback) => {
+    const { mailFrom } = session.envelope
+    const from = mailFrom ? mailFrom.address : ''
+    if (open || !stalls(address, from)) return callback()
+    held.push({ address, from, go: callback })
+  }
+  const mail = await startMailServer({ onRcptTo })
+  return {
+    mail,
+    held,
+    release() {
+      open = true
+      for (const { go } of held.splice(0)) go()
+    },
+  }
+}
+
+const ask = async (service: Service, email: string) => {
+  await service.register(email)
+  const sent = await service.post('/veterinarian/send-otp', { email })
+  assert.equal(sent.status, 202)
+  return sent.json.sessionId as string
+}
+
+const failures = async (service: Service) =>
+  (
+    await service.rows<{ session_id: string; data: string }>(
+      "select session_id, data from event where type = 'mail.failed'",
+    )
+  ).map(({ session_id, data }) => ({ session_id, data }))
+
+interface Waiting {
+  attempts: number
+  next_at: number
+}
+
+/** How long the mail waits after its nth try failed. */
+const pauseAfter = (service: Service, attempts: number) =>
+  eventually(`try ${attempts}`, async () => {
+    service.app.parts.outbox.wake()
+    const [mail] = await service.rows<Waiting>('select attempts, next_at from outbox')
+    const pause = mail ? mail.next_at - service.clock.now() : 0
+    return mail?.attempts === attempts && pause < leaseMs && pause > 0 ? pause : undefined
+  })
+
+after(endProcesses)
+
+for (const engine of engines) {
+  describe(`The outbox on ${engine}`, () => {
+    test('delivers when a mail server that was down is up again', async () => {
+      const mail = await startMailServer()
+      const door = await shutDoor(mail)
+      const service = await startService(engine, { mail, env: { CHIRON_SMTP_URL: door.url } })
+      try {
+        await ask(service, 'late@vets.example')
+        const pause = await pauseAfter(service, 1)
+        await door.open()
+        service.clock.advance(pause)
+        const { code } = await mail.mailTo('late@vets.example')
+        assert.notEqual(code, null)
+        await outboxEmpty(service)
+        assert.deepEqual(await failures(service), [])
+      } finally {
+        await service.stop()
+        door.close()
+        await mail.close()
+      }
+    })
+
+    test('tries with growing pauses, and drops and records a mail whose code is dead', async () => {
+      const mail = await startMailServer()
+      const door = await shutDoor(mail)
+      const service = await startService(engine, { mail, env: { CHIRON_SMTP_URL: door.url } })
+      try {
+        const started = service.clock.now()
+        const sessionId = await ask(service, 'never@vets.example')
+        const pauses: number[] = []
+        while ((await failures(service)).length === 0 && pauses.length < 100) {
+          const pause = await Promise.race([
+            pauseAfter(service, pauses.length + 1),
+            outboxEmpty(service).then(() => 0),
+          ])
+          if (pause === 0) break
+          pauses.push(pause)
+          service.clock.advance(pause)
+        }
+        assert.ok(pauses.length > 5)
+        assert.ok(pauses[0]! <= 5 * second)
+        assert.ok(pauses.at(-1)! >= 10 * pauses[0]!)
+        assert.deepEqual(
+          pauses,
+          [...pauses].sort((a, b) => a - b),
+        )
+        assert.ok(service.clock.now() - started <= 10 * 60 * second)
+        assert.deepEqual(await failures(service), [
+          { session_id: sessionId, data: JSON.stringify({ reason: 'expired' }) },
+        ])
+        await door.open()
+        await service.signIn('other@vets.example')
+        assert.deepEqual(
+          mail.received.map(({ to }) => to),
+          ['other@vets.example'],
+        )
+      } finally {
+        await service.stop()
+        door.close()
+        await mail.close()
+      }
+    })
+
+    test('drops and records at once what is refused with 5xx, and tries again what is put off with 4xx', async () => {
+      const tries = { gone: 0, busy: 0 }
+      const mail = await startMailServer({
+        onRcptTo({ address }, _session, callback) {
+          const name = address.split('@')[0] as 'gone' | 'busy'
+          tries[name]++
+          callback(name === 'gone' ? refusal(550) : tries.busy < 3 ? refusal(450) : null)
+        },
+      })
+      const service = await startService(engine, { mail })
+      try {
+        const sessionId = await ask(service, 'gone@vets.example')
+        await outboxEmpty(service)
+        assert.equal(tries.gone, 1)
+        const recorded = [{ session_id: sessionId, data: JSON.stringify({ reason: 'refused' }) }]
+        assert.deepEqual(await failures(service), recorded)
+        await ask(service, 'busy@vets.example')
+        for (const attempt of [1, 2]) service.clock.advance(await pauseAfter(service, attempt))
+        service.app.parts.outbox.wake()
+        await mail.mailTo('busy@vets.example')
+        assert.equal(tries.busy, 3)
+        await outboxEmpty(service)
+        assert.deepEqual(await failures(service), recorded)
+      } finally {
+        await service.stop()
+        await mail.close()
+      }
+    })
+
+    test('is not held up by slow recipients', async () => {
+      const { mail, held, release } = await stallingServer((address) => address.startsWith('slow'))
+      const service = await startService(engine, { mail })
+      try {
+        for (let i = 0; i < 5; i++) await ask(service, `slow${i}@vets.example`)
+        await eventually('the slow ones stall', () => held.length === 5)
+        for (let i = 0; i < 10; i++) await service.signIn(`quick${i}@vets.example`)
+        assert.equal(mail.received.length, 10)
+        release()
+        for (let i = 0; i < 5; i++) await mail.mailTo(`slow${i}@vets.example`)
+        await outboxEmpty(service)
+        assert.equal(mail.received.length, 15)
+      } finally {
+        release()
+        await service.stop()
+        await mail.close()
+      }
+    })
+
+    test('of two services on one store share the work, and never send a mail twice', async () => {
+      const { mail, held, release } = await stallingServer(() => true)
+      const store = await newStore(engine)
+      const clock = new TestClock()
+      const names = ['one', 'two']
+      const services = await Promise.all(
+        names.map((name) =>
+          startService(engine, {
+            mail,
+            clock,
+            databaseUrl: store.url,
+            env: { CHIRON_MAIL_FROM: `${name}@chiron.example` },
+          }),
+        ),
+      )
+      try {
+        const addresses = Array.from({ length: 60 }, (_, i) => `shared${i}@vets.example`)
+        await Promise.all(addresses.map((email) => ask(services[0]!, email)))
+        await eventually('both are at work', () => new Set(held.map(({ from }) => from)).size === 2)
+        release()
+        await outboxEmpty(services[0]!)
+        assert.deepEqual(mail.received.map(({ to }) => to).sort(), addresses.sort())
+        assert.equal(new Set(mail.received.map((m) => m.mail.from?.address)).size, 2)
+      } finally {
+        release()
+        for (const service of services) await service.stop()
+        await mail.close()
+        await store.remove()
+      }
+    })
+
+    test('sends after the lease what a worker held that died', async () => {
+      const stalled = await stallingServer(() => true)
+      const store = await newStore(engine)
+      const folder = newFolder()
+      const child = await serveChild({
+        cwd: folder.path,
+        env: {
+          CHIRON_DATABASE_URL: store.url,
+          CHIRON_SECRET: secret,
+          CHIRON_SMTP_URL: stalled.mail.url,
+        },
+      })
+      await fetch(`${child.url}/veterinarian/send-otp`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ email: 'left@vets.example' }),
+      })
+      await eventually('the mail is under way', () => stalled.held.length === 1).finally(() =>
+        child.kill('SIGKILL'),
+      )
+      await child.exited
+      const clock = new TestClock()
+      clock.advance(Date.now() - clock.now())
+      const service = await startService(engine, { databaseUrl: store.url, clock })
+      try {
+        await service.signIn('other@vets.example')
+        assert.deepEqual(
+          service.mail.received.map(({ to }) => to),
+          ['other@vets.example'],
+        )
+        clock.advance(leaseMs)
+        service.app.parts.outbox.wake()
+        await service.mail.mailTo('left@vets.example')
+        await outboxEmpty(service)
+      } finally {
+        await service.stop()
+        stalled.release()
+        await stalled.mail.close()
+        await store.remove()
+        folder.remove()
+      }
+    })
+
+    test('lets a mail under way finish when the service stops', async () => {
+      const { mail, held, release } = await stallingServer(() => true)
+      const store = await newStore(engine)
+      const first = await startService(engine, { mail, databaseUrl: store.url })
+      await ask(first, 'under-way@vets.example')
+      await eventually('the mail is under way', () => held.length === 1)
+      const stopped = first.stop()
+      release()
+      await stopped
+      assert.equal(mail.received.length, 1)
+      const second = await startService(engine, { mail, databaseUrl: store.url })
+      try {
+        assert.deepEqual(await second.rows('select id from outbox'), [])
+      } finally {
+        await second.stop()
+        await mail.close()
+        await store.remove()
+      }
+    })
+
+    test('leaves no mail waiting for its lease that it took while it was being stopped', async () => {
+      const service = await startService(engine)
+      await service.app.parts.outbox.stop()
+      await ask(service, 'last@vets.example')
+      const { db, veterinarians } = service.app.parts
+      const gate = Promise.withResolvers<void>()
+      const taken = Promise.withResolvers<void>()
+      let taking = 0
+      const slow: Db = {
+        ...db,
+        run: (async (sql, params) => {
+          taking++
+          await gate.promise
+          return db.run(sql, params).finally(taken.resolve)
+        }) as Db['run'],
+      }
+      const outbox = new Outbox({
+        db: slow,
+        clock: service.clock,
+        secrets: secretsFrom(secret, null),
+        roles: { veterinarian: veterinarians, student: veterinarians },
+        transport: smtpTransport(service.mail.url),
+        publicUrl: service.url,
+        from: 'no-reply@chiron.example',
+        timeZone: 'UTC',
+        log: { info() {}, warn() {} },
+      })
+      try {
+        outbox.start()
+        await eventually('it takes a mail', () => taking > 0)
+        const stopped = outbox.stop()
+        setImmediate(gate.resolve)
+        await stopped
+        await taken.promise
+        const rows = await service.rows<Waiting>('select attempts, next_at from outbox')
+        const waits = rows.map(({ next_at }) => Math.max(0, next_at - service.clock.now()))
+        assert.deepEqual(
+          waits.filter((ms) => ms > 0),
+          [],
+        )
+      } finally {
+        await service.stop()
+      }
+    })
+  })
+}

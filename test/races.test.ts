@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import pg from 'pg'
+import { migrate } from '../src/db/migrate.ts'
+import { openDb } from '../src/db/open.ts'
+import { type Engine, engines, newStore } from './support/engines.ts'
+import { startProcess } from './support/own-process.ts'
+import { type Reply, type Service, startService, TestClock } from './support/service.ts'
+import { startMailServer } from './support/smtp.ts'
+import { eventually } from './support/wait.ts'
+
+type Target = Pick<Service, 'post' | 'request' | 'rows' | 'mail' | 'stop'>
+
+async function startWorkers(engine: Engine): Promise<Target> {
+  const store = await newStore(engine)
+  const mail = await startMailServer()
+  const child = await startProcess({ databaseUrl: store.url, mail, workers: 2 })
+  const db = openDb(store.url)
+  return {
+    ...child,
+    mail,
+    rows: (sql, params) => db.all(sql, params) as never,
+    async stop() {
+      await child.stop()
+      await Promise.all([mail.close(), db.close()])
+      await store.remove()
+    },
+  }
+}
+
+let count = 0
+const newAddress = () => `vet${count++}@clinic.example`
+
+const atOnce = <T>(times: number, work: (i: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: times }, (_, i) => work(i)))
+
+const networks: [where: string, headers: (i: number) => Record<string, string>][] = [
+  ['one network', () => ({})],
+  ['as many networks', (i) => ({ 'x-forwarded-for': `10.0.${count % 250}.${i}` })],
+]
+
+async function challenge(target: Target) {
+  const email = newAddress()
+  await target.post('/veterinarian/register', { firstname: 'Ada', lastname: 'Marsh', email })
+  const { json } = await target.post('/veterinarian/send-otp', { email })
+  const { code } = await target.mail.mailTo(email)
+  const answer = (otp_code: number, headers: Record<string, string> = {}) =>
+    target.post('/veterinarian/validate-otp', { email, otp_code, sessionId: json.sessionId }, headers)
+  const sessionId: string = json.sessionId
+  return { email, sessionId, right: code!, wrong: code === 100_000 ? 100_001 : 100_000, answer }
+}
+
+/** How often each outcome occurred: the status, or the code of the problem. */
+function tally(replies: readonly Reply[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { status, json } of replies) {
+    const outcome = status < 400 ? String(status) : `${status} ${json?.code}`
+    counts[outcome] = (counts[outcome] ?? 0) + 1
+  }
+  return counts
+}
+
+const eventsOf = async (target: Target, type: string, column: 'session_id' | 'person_id', id: string) =>
+  (await target.rows(`select id from event where type = $1 and ${column} = $2`, [type, id])).length
+
+const sessionsWith = (target: Target, id: string) =>
+  target.rows<{ person_id: string; refresh_seq: number }>(
+    'select person_id, refresh_seq from session where id = $1',
+    [id],
+  )
+
+for (const engine of engines) {
+  const ways: [how: string, start: () => Promise<Target>][] = [
+    [`one process on ${engine}`, () => startService(engine)],
+    [`two workers on ${engine}`, () => startWorkers(engine)],
+  ]
+  for (const [how, start] of ways) {
+    describe(`answers at once, ${how}`, () => {
+      let target: Target
+      before(async () => {
+        target = await start()
+      })
+      after(() => target.stop())
+
+      for (const [where, headers] of networks) {
+        test(`of 100 right answers from ${where} one gets a token`, async () => {
+          const { sessionId, right, answer } = await challenge(target)
+          const replies = await atOnce(100, (i) => answer(right, headers(i)))
+          assert.deepEqual(tally(replies), { 200: 1, '401 otp-unusable': 99 })
+          assert.equal((await sessionsWith(target, sessionId)).length, 1)
+          assert.equal(await eventsOf(target, 'session.started', 'session_id', sessionId), 1)
+          const token = replies.find((reply) => reply.status === 200)?.json.access_token
+          const reads = await atOnce(20, () => target.request('/veterinarian/me', { token }))
+          assert.deepEqual(tally(reads), { 200: 20 })
+        })
+
+        test(`of 100 wrong answers from ${where} five are compared`, async () => {
+          const { sessionId, wrong, right, answer } = await challenge(target)
+          const replies = await atOnce(100, (i) => answer(wrong, headers(i)))
+          assert.deepEqual(tally(replies), { '401 otp-incorrect': 5, '401 otp-unusable': 95 })
+          const left = replies.flatMap(({ json }) =>
+            json.code === 'otp-incorrect' ? [json.attemptsLeft] : [],
+          )
+          assert.deepEqual(left.sort(), [0, 1, 2, 3, 4])
+          assert.equal(await eventsOf(target, 'otp.exhausted', 'session_id', sessionId), 1)
+          assert.equal((await answer(right)).json.code, 'otp-unusable')
+        })
+
+        test(`right answers among 20 wrong ones from ${where} never give two tokens`, async () => {
+          const places = [0, 0, 1, 2, 3, 4, 5, 10]
+          const outcomes = await Promise.all(
+            places.map(async (place) => {
+              const { sessionId, right, wrong, answer } = await challenge(target)
+              const replies = await atOnce(22, (i) =>
+                answer(i === place || i === place + 1 ? right : wrong, headers(i)),
+              )
+              const { 200: signedIn = 0, ...others } = tally(replies)
+              const known = (others['401 otp-incorrect'] ?? 0) + (others['401 otp-unusable'] ?? 0)
+              return { signedIn, known, sessions: (await sessionsWith(target, sessionId)).length, others }
+            }),
+          )
+          for (const { signedIn, known, sessions, others } of outcomes) {
+            assert.ok(signedIn <= 1, `${signedIn} tokens`)
+            assert.equal(sessions, signedIn)
+            assert.equal(known, 22 - signedIn, JSON.stringify(others))
+          }
+        })
+      }
+
+      test('30 people of one network who answer again and again all sign in once', async () => {
+        const people = await atOnce(30, () => challenge(target))
+        const replies = await Promise.all(
+          people.map(async ({ right, answer }) => {
+            const answers: Promise<Reply>[] = []
+            for (let nth = 0; nth < 4; nth++) {
+              answers.push(answer(right))
+              await target.request('/health/ready')
+            }
+            return Promise.all(answers)
+          }),
+        )
+        assert.deepEqual(tally(replies.flat()), { 200: 30, '401 otp-unusable': 90 })
+      })
+    })
+  }
+
+  describe(`the same request many times at once on ${engine}`, () => {
+    let service: Service
+    before(async () => {
+      service = await startService(engine)
+    })
+    after(() => service.stop())
+
+    test('100 refreshes with one token all give the same child', async () => {
+      const { refresh, sessionId } = await service.signIn(newAddress())
+      const replies = await atOnce(100, () => service.post('/session/refresh', { refresh_token: refresh }))
+      assert.deepEqual(tally(replies), { 200: 100 })
+      const children = new Set(replies.map(({ json }) => json.refresh_token))
+      assert.equal(children.size, 1)
+      assert.notEqual([...children][0], refresh)
+      assert.equal((await sessionsWith(service, sessionId))[0]?.refresh_seq, 2)
+    })
+
+    test('of 50 codes asked for one address from one network 5 are granted, and mailed', async () => {
+      const email = newAddress()
+      const replies = await atOnce(50, () => service.post('/veterinarian/send-otp', { email }))
+      assert.deepEqual(tally(replies), { 202: 5, '429 too-many-requests': 45 })
+      for (const { status, headers } of replies)
+        if (status === 429) assert.ok(Number(headers.get('retry-after')) > 0)
+      const accepted = new Set(replies.flatMap(({ json }) => json.sessionId ?? []))
+      assert.equal(accepted.size, 5)
+    })
+
+    test('of 50 codes asked for one address from 50 networks 20 are granted', async () => {
+      const email = newAddress()
+      const replies = await atOnce(50, (i) =>
+        service.post('/veterinarian/send-otp', { email }, { 'x-forwarded-for': `10.1.0.${i}` }),
+      )
+      assert.deepEqual(tally(replies), { 202: 20, '429 too-many-requests': 30 })
+    })
+
+    test('of 20 resends one is granted, and the refused ones use up no code', async () => {
+      const { email, sessionId } = await challenge(service)
+      service.clock.advance(31_000)
+      const replies = await atOnce(20, () => service.post('/veterinarian/send-otp', { email, sessionId }))
+      assert.deepEqual(tally(replies), { 202: 1, '429 too-many-requests': 19 })
+      const [again] = await service.rows<{ resends: number }>('select resends from challenge where id = $1', [
+        sessionId,
+      ])
+      assert.equal(again?.resends, 1)
+      const more = await atOnce(10, () => service.post('/veterinarian/send-otp', { email }))
+      assert.deepEqual(tally(more), { 202: 3, '429 too-many-requests': 7 })
+    })
+
+    test('50 registrations of one address make one person', async () => {
+      const email = newAddress()
+      const replies = await atOnce(50, (i) => service.register(i % 2 ? email : email.toUpperCase()))
+      assert.deepEqual(tally(replies), { 202: 50 })
+      await Promise.all([service.code(email), service.code(email)])
+      await eventually('every registration is applied', async () => {
+        const left = await service.rows('select id from registration where email_key = $1', [email])
+        return left.length === 0
+      })
+      const people = await service.rows<{ id: string }>('select id from person where email_key = $1', [email])
+      assert.equal(people.length, 1)
+      assert.equal(await eventsOf(service, 'veterinarian.registered', 'person_id', people[0]!.id), 1)
+    })
+
+    test('20 closings of one account close it once', async () => {
+      const email = newAddress()
+      const { access, userId, sessionId } = await service.signIn(email)
+      const replies = await atOnce(20, () =>
+        service.request('/veterinarian/me', { method: 'DELETE', token: access }),
+      )
+      const { 204: closed = 0, '401 session-ended': late = 0 } = tally(replies)
+      assert.equal(closed + late, 20, JSON.stringify(tally(replies)))
+      assert.ok(closed >= 1)
+      assert.equal(await eventsOf(service, 'veterinarian.closed', 'person_id', userId), 1)
+      assert.equal(await eventsOf(service, 'session.ended', 'session_id', sessionId), 1)
+      assert.equal((await service.rows('select id from person where email_key = $1', [email])).length, 0)
+    })
+  })
+
+  test(`services that start at once on a new store of ${engine} accept each other's tokens`, async () => {
+    const store = await newStore(engine)
+    const mail = await startMailServer()
+    const clock = new TestClock()
+    const env = { CHIRON_PUBLIC_URL: 'http://chiron.localhost' }
+    const db = openDb(store.url)
+    await migrate(db, clock)
+    const services = await atOnce(4, () => startService(engine, { databaseUrl: store.url, mail, clock, env }))
+    const tokens = await Promise.all(services.map((service) => service.signIn(newAddress())))
+    const reads = await Promise.all(
+      services.flatMap((service) =>
+        tokens.map(({ access }) => service.request('/veterinarian/me', { token: access })),
+      ),
+    )
+    await Promise.all(services.map((service) => service.stop()))
+    await Promise.all([mail.close(), db.close()])
+    await store.remove()
+    assert.deepEqual(tally(reads), { 200: 16 })
+  })
+}
+
+test('an answer that meets the right one being accepted on PostgreSQL is refused, and fails nobody', async (t) => {
+  const service = await startService('postgres')
+  t.after(() => service.stop())
+  const { email, right, answer } = await challenge(service)
+  const owner = new pg.Client({ connectionString: service.databaseUrl })
+  await owner.connect()
+  t.after(() => owner.end())
+  await owner.query('begin')
+  await owner.query('select id from person where email_key = $1 for update', [email])
+  const waiting = (answers: number) =>
+    eventually(`${answers} answers wait`, async () => {
+      const waits =
+        "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+      return (await service.rows(waits)).length >= answers
+    })
+  const first = answer(right)
+  await waiting(1)
+  const second = answer(right)
+  await waiting(2)
+  await owner.query('commit')
+  assert.deepEqual(tally(await Promise.all([first, second])), { 200: 1, '401 otp-unusable': 1 })
+})

@@ -1,0 +1,296 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { get, type IncomingHttpHeaders } from 'node:http'
+import { connect, createServer, type Socket } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import {
+  type Child,
+  endProcesses,
+  newFolder,
+  serveChild,
+  startChiron,
+  startProcess,
+} from './support/child.ts'
+import { freePort } from './support/postgres.ts'
+import { eventually } from './support/wait.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const ended = { code: 0, signal: null }
+
+let folder: ReturnType<typeof newFolder>
+before(() => {
+  folder = newFolder()
+})
+after(() => {
+  endProcesses()
+  folder.remove()
+})
+
+let stores = 0
+const ownStore = () => ({ CHIRON_DATABASE_URL: `sqlite:store${stores++}/chiron.db` })
+const lines = (text: string) => text.split('\n').filter((line) => line !== '')
+
+/** A registration of which half has arrived, and the service knows it. */
+async function halfSent(port: number): Promise<{ finish(): Promise<string>; socket: Socket }> {
+  const body = JSON.stringify({ firstname: 'Ada', lastname: 'Marsh', email: 'ada@vets.example' })
+  const socket = connect(port, '127.0.0.1')
+  let received = ''
+  socket.on('data', (chunk) => {
+    received += chunk
+  })
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  socket.on('error', () => {})
+  socket.write(
+    [
+      'POST /veterinarian/register HTTP/1.1',
+      'Host: localhost',
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+      'Expect: 100-continue',
+      '',
+      body.slice(0, 20),
+    ].join('\r\n'),
+  )
+  await eventually('the service takes the request', () => received.includes('100 Continue'))
+  return {
+    socket,
+    async finish() {
+      socket.write(body.slice(20))
+      await closed
+      return received.slice(received.indexOf('\r\n\r\n') + 4)
+    },
+  }
+}
+
+/** A request on a connection of its own. */
+const newcomer = (url: string) =>
+  new Promise<{ status: number; headers: IncomingHttpHeaders; text: string }>((resolve, reject) => {
+    const sent = get(`${url}/health/live`, { agent: false }, async (reply) => {
+      const text = Buffer.concat(await reply.toArray()).toString()
+      resolve({ status: reply.statusCode!, headers: reply.headers, text })
+    })
+    sent.on('error', reject)
+  })
+
+const refused = (url: string) =>
+  eventually('a newcomer is turned away', async () => {
+    const reply = await newcomer(url)
+    return reply.status !== 200 && reply
+  })
+
+async function stopsInOrder(child: Child & { port: number; url: string }): Promise<void> {
+  const { finish } = await halfSent(child.port)
+  child.kill('SIGTERM')
+  const { status, headers, text } = await refused(child.url)
+  assert.equal(status, 503)
+  assert.match(headers['content-type']!, /^application\/problem\+json/)
+  assert.match(headers['retry-after']!, /^\d+$/)
+  assert.equal(JSON.parse(text).code, 'unavailable')
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM'] as const) child.kill(signal)
+  await refused(child.url)
+  const answer = await finish()
+  assert.match(answer, /^HTTP\/1\.1 202 /)
+  assert.match(answer, /"email":"ada@vets\.example"/)
+  assert.deepEqual(await child.exited, ended)
+  assert.equal(child.output.err, '')
+}
+
+const workersOf = (pid: number) =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+
+describe('chiron serve', () => {
+  test('answers, logs JSON when nobody watches, and ends with 0', async () => {
+    const child = await serveChild({ cwd: folder.path, env: ownStore() })
+    const reply = await fetch(`${child.url}/health/live`)
+    assert.deepEqual(await reply.json(), { status: 'ok' })
+    assert.equal((await fetch(`${child.url}/health/ready`)).status, 200)
+    child.kill('SIGINT')
+    assert.deepEqual(await child.exited, ended)
+    assert.equal(child.output.err, '')
+    const entries = lines(child.output.out).map((line) => JSON.parse(line))
+    assert.ok(entries.some(({ msg }) => /^listening at/.test(msg)))
+    for (const entry of entries) assert.ok(entry.level && entry.time && entry.msg)
+  })
+
+  test('finishes what is under way when told to stop, and turns newcomers away', async () => {
+    await stopsInOrder(await serveChild({ cwd: folder.path, env: ownStore() }))
+  })
+
+  test('does the same with two workers', async () => {
+    const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: '2' } })
+    await eventually('both listen', () => child.output.out.split('listening at').length > 2)
+    await stopsInOrder(child)
+  })
+
+  test('ends in time when a request never ends', async () => {
+    const child = await serveChild({ cwd: folder.path, env: ownStore() })
+    const { socket } = await halfSent(child.port)
+    const told = Date.now()
+    child.kill('SIGTERM')
+    assert.deepEqual(await child.exited, ended)
+    assert.ok(Date.now() - told < 10_500)
+    socket.destroy()
+  })
+
+  test('replaces a worker that was killed', async () => {
+    const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: '2' } })
+    await eventually('both listen', () => child.output.out.split('listening at').length > 2)
+    const [first] = workersOf(child.pid)
+    process.kill(first!, 'SIGKILL')
+    await eventually('another worker', () => {
+      const pids = workersOf(child.pid)
+      return pids.length === 2 && !pids.includes(first!)
+    })
+    assert.equal((await fetch(`${child.url}/health/ready`)).status, 200)
+    await eventually('it listens', () => child.output.out.split('listening at').length > 3)
+    child.kill('SIGTERM')
+    assert.deepEqual(await child.exited, ended)
+  })
+
+  test('ends at once also when a worker has only just been started', async () => {
+    const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: '2' } })
+    await eventually('both listen', () => child.output.out.split('listening at').length > 2)
+    const [first] = workersOf(child.pid)
+    process.kill(first!, 'SIGKILL')
+    await eventually('another worker', () => {
+      const pids = workersOf(child.pid)
+      return pids.length === 2 && !pids.includes(first!)
+    })
+    const told = Date.now()
+    child.kill('SIGTERM')
+    assert.deepEqual(await child.exited, ended)
+    assert.ok(Date.now() - told < 6_000, 'it took as long as a request that never ends')
+  })
+
+  test('starts no worker any more once it is told to stop', async () => {
+    const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: '2' } })
+    await eventually('both listen', () => child.output.out.split('listening at').length > 2)
+    const before = workersOf(child.pid)
+    process.kill(before[0]!, 'SIGKILL')
+    await eventually('it is gone', () => workersOf(child.pid).length === 1)
+    const { finish } = await halfSent(child.port)
+    child.kill('SIGTERM')
+    const told = Date.now()
+    await eventually('the time in which it would have been replaced', () => {
+      assert.deepEqual(workersOf(child.pid), [before[1]])
+      return Date.now() - told > 2_000
+    })
+    assert.match(await finish(), /^HTTP\/1\.1 202 /)
+    assert.deepEqual(await child.exited, ended)
+  })
+
+  test('shows people on a terminal where everything is, in plain words', async () => {
+    const port = await freePort()
+    const command = `echo "pid $$"; exec "${process.execPath}" "${main}" serve`
+    const child = startProcess('script', ['-qec', command, '/dev/null'], {
+      cwd: folder.path,
+      env: { ...ownStore(), CHIRON_PORT: String(port), TERM: 'xterm' },
+    })
+    await eventually('the addresses', () => child.output.out.includes('/mailbox'))
+    const base = `http://localhost:${port}`
+    for (const [name, url] of [
+      ['Portal', `${base}/`],
+      ['API reference', `${base}/docs`],
+      ['Mailbox', `${base}/mailbox`],
+    ])
+      assert.match(child.output.out, new RegExp(`^ +${name} +${url}\\r?$`, 'm'))
+    assert.match(child.output.out, /INFO.*listening at/)
+    assert.doesNotMatch(child.output.out, /"msg"/)
+    process.kill(Number(/pid (\d+)/.exec(child.output.out)![1]), 'SIGTERM')
+    assert.equal((await child.exited).code, 0)
+  })
+
+  test('logs JSON also on a terminal with --json', async () => {
+    const command = `echo "pid $$"; exec "${process.execPath}" "${main}" serve --json`
+    const child = startProcess('script', ['-qec', command, '/dev/null'], {
+      cwd: folder.path,
+      env: { ...ownStore(), CHIRON_PORT: String(await freePort()), TERM: 'xterm' },
+    })
+    await eventually('a log line', () => child.output.out.includes('listening at'))
+    process.kill(Number(/pid (\d+)/.exec(child.output.out)![1]), 'SIGTERM')
+    assert.equal((await child.exited).code, 0)
+    for (const line of lines(child.output.out.replaceAll('\r', '')).slice(1)) JSON.parse(line)
+  })
+
+  test('is what npm start runs, which passes the signal on and ends with 0', async () => {
+    const child = await serveChild(
+      { cwd: root, env: { CHIRON_DATABASE_URL: `sqlite:${folder.path}/npm/chiron.db` } },
+      (_args, options) => startProcess('npm', ['start', '--silent'], options),
+    )
+    await stopsInOrder(child)
+  })
+})
+
+describe('What goes wrong is said on one line, with an exit code', () => {
+  const failing = async (args: string[], env: Record<string, string>) => {
+    const child = startChiron(args, { cwd: folder.path, env: { ...ownStore(), ...env } })
+    const late = setTimeout(() => child.kill('SIGKILL'), 10_000)
+    const { code, signal } = await child.exited
+    clearTimeout(late)
+    assert.equal(signal, null, 'it did not end by itself')
+    assert.ok(code! > 0)
+    assert.deepEqual(lines(child.output.err).length, 1, child.output.err)
+    return child.output.err
+  }
+
+  test('for a wrong setting', async () => {
+    assert.match(await failing(['serve'], { CHIRON_PORT: 'x' }), /^chiron: CHIRON_PORT must be /)
+    assert.match(await failing(['serve'], { CHIRON_PROT: '1' }), /did you mean CHIRON_PORT\?/)
+    assert.match(await failing(['migrate'], { CHIRON_LIMITS: 'x' }), /CHIRON_LIMITS/)
+  })
+
+  for (const workers of ['1', '2']) {
+    test(`for a port in use, with ${workers} worker${workers === '1' ? '' : 's'}`, async () => {
+      const taken = createServer()
+      await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+      const { port } = taken.address() as { port: number }
+      try {
+        const env = { CHIRON_PORT: String(port), CHIRON_WORKERS: workers }
+        assert.match(await failing(['serve'], env), new RegExp(`${port}.*EADDRINUSE|EADDRINUSE.*${port}`))
+      } finally {
+        taken.close()
+      }
+    })
+  }
+
+  test('for a store out of reach', async () => {
+    const port = await freePort()
+    const env = { CHIRON_DATABASE_URL: `postgres://u:hunter2@127.0.0.1:${port}/none` }
+    for (const command of ['serve', 'migrate']) assert.doesNotMatch(await failing([command], env), /hunter2/)
+    const folderThatIsAFile = {
+      CHIRON_DATABASE_URL: 'sqlite:/dev/null/chiron.db',
+      CHIRON_SECRET: 's'.repeat(32),
+    }
+    await failing(['serve'], folderThatIsAFile)
+  })
+
+  test('for a command or an option that does not exist', async () => {
+    assert.match(await failing(['srve'], {}), /unknown command 'srve'/)
+    assert.match(await failing(['serve', '--prot=1'], {}), /unknown option '--prot=1'/)
+  })
+})
+
+describe('The other commands', () => {
+  const run = async (args: string[], env: Record<string, string>) => {
+    const child = startChiron(args, { cwd: folder.path, env })
+    assert.deepEqual(await child.exited, ended)
+    assert.equal(child.output.err, '')
+    return child.output.out
+  }
+
+  test('chiron migrate brings the store up to date, and says what it did', async () => {
+    const env = ownStore()
+    const { applied } = JSON.parse(await run(['migrate', '--json'], env))
+    assert.ok(applied.length > 0)
+    assert.deepEqual(JSON.parse(await run(['migrate', '--json'], env)), { applied: [] })
+    assert.match(await run(['migrate'], env), /^The store is up to date\.\n$/)
+  })
+
+  test('chiron --help lists the commands', async () => {
+    const help = await run(['--help'], {})
+    for (const command of ['serve', 'migrate']) assert.match(help, new RegExp(`^ +${command}\\b`, 'm'))
+    assert.match(await run(['--version'], {}), /^\d+\.\d+\.\d+\n$/)
+  })
+})

@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { engines, newStore, type Store } from './support/engines.ts'
+import { freshAddress, freshNetwork } from './support/fresh.ts'
+import { type Reply, type Service, startService, TestClock } from './support/service.ts'
+import { type MailServer, startMailServer } from './support/smtp.ts'
+import { decode, verifiesUnder } from './support/tokens.ts'
+
+const minute = 60_000
+const day = 24 * 60 * minute
+const outcome = (reply: Reply) => [reply.status, reply.json?.code]
+const publicUrl = 'https://access.school.example'
+const oldSecret = 'the secret of yesterday, long enough'
+const newSecret = 'the secret of tomorrow, long enough!'
+
+for (const engine of engines) {
+  suite(`Signing keys on ${engine}`, () => {
+    let service: Service
+    before(async () => {
+      service = await startService(engine)
+    })
+    after(() => service.stop())
+
+    const jwks = async () => (await service.request('/.well-known/jwks.json')).json.keys as { kid: string }[]
+    const me = (token: string) => service.request('/veterinarian/me', { token })
+    const kidOf = (token: string) => decode(token).header.kid
+
+    test('Rotating signs with the new key, keeps old tokens valid and publishes both', async () => {
+      const before = await service.signIn(freshAddress())
+      service.clock.advance(minute)
+      await service.app.parts.keys.rotate({ signsIn: 0 })
+      const after = await service.signIn(freshAddress())
+      assert.notEqual(kidOf(before.access), kidOf(after.access))
+      const keys = await jwks()
+      assert.deepEqual(keys.map((key) => key.kid).sort(), [kidOf(before.access), kidOf(after.access)].sort())
+      for (const { access } of [before, after]) {
+        assert.equal((await me(access)).status, 200)
+        assert.equal(verifiesUnder(access, keys.find((key) => key.kid === kidOf(access))! as object), true)
+      }
+      const refreshed = await service.post('/session/refresh', { refresh_token: before.refresh })
+      assert.equal(kidOf(refreshed.json.access_token), kidOf(after.access))
+    })
+
+    test('An old key is published until its last token has expired, then goes', async () => {
+      service.clock.advance(minute)
+      const before = await service.signIn(freshAddress())
+      await service.app.parts.keys.rotate({ signsIn: 0 })
+      service.clock.advance(14 * minute)
+      await service.app.parts.sweeper.sweep()
+      assert.ok((await jwks()).some((key) => key.kid === kidOf(before.access)))
+      assert.equal((await me(before.access)).status, 200)
+      service.clock.advance(3 * minute)
+      await service.app.parts.sweeper.sweep()
+      assert.equal((await jwks()).length, 1)
+      assert.deepEqual(outcome(await me(before.access)), [401, 'invalid-token'])
+    })
+
+    test('Keys rotate on schedule, and a new one is published before it signs', async () => {
+      const old = kidOf((await service.signIn(freshAddress())).access)
+      service.clock.advance(90 * day)
+      await service.app.parts.sweeper.sweep()
+      assert.equal((await jwks()).length, 2)
+      const email = freshAddress()
+      assert.equal(kidOf((await service.signIn(email, freshNetwork())).access), old)
+      service.clock.advance(10 * minute)
+      const { access } = await service.signIn(email, freshNetwork())
+      assert.notEqual(kidOf(access), old)
+      assert.ok((await jwks()).some((key) => key.kid === kidOf(access)))
+    })
+
+    test('The private halves stand in the store only sealed', async () => {
+      const rows = await service.rows<{ sealed: string; public_jwk: string }>('select * from signing_key')
+      for (const row of rows) {
+        assert.doesNotMatch(Buffer.from(row.sealed, 'base64url').toString('latin1'), /"kty"|"crv"/)
+        assert.equal('d' in JSON.parse(row.public_jwk), false)
+      }
+    })
+  })
+
+  suite(`A change of the secret on ${engine}`, () => {
+    let store: Store
+    let mail: MailServer
+    let clock: TestClock
+    before(async () => {
+      store = await newStore(engine)
+      mail = await startMailServer()
+      clock = new TestClock()
+    })
+    after(async () => {
+      await mail.close()
+      await store.remove()
+    })
+
+    /** The service on the shared store with these secrets, for as long as `work` lasts. */
+    const during = async <T>(secrets: Record<string, string>, work: (service: Service) => Promise<T>) => {
+      const env = { CHIRON_PUBLIC_URL: publicUrl, ...secrets }
+      const service = await startService(engine, { databaseUrl: store.url, mail, clock, env })
+      try {
+        return await work(service)
+      } finally {
+        await service.stop()
+        clock.advance(minute)
+      }
+    }
+    const validate = (service: Service, email: string, sessionId: string, otp_code: number) =>
+      service.post('/veterinarian/validate-otp', { email, otp_code, sessionId }, freshNetwork())
+    const refresh = (service: Service, refresh_token: string) =>
+      service.post('/session/refresh', { refresh_token }, freshNetwork())
+    const me = (service: Service, token: string) => service.request('/veterinarian/me', { token })
+    const keys = async (service: Service): Promise<{ kid: string }[]> =>
+      (await service.request('/.well-known/jwks.json')).json.keys
+    const signedInBefore = (email: string) =>
+      during({ CHIRON_SECRET: oldSecret }, async (service) => ({
+        who: await service.signIn(email, freshNetwork()),
+        challenge: await service.code(email, freshNetwork()),
+        keys: await keys(service),
+      }))
+    const both = { CHIRON_SECRET: newSecret, CHIRON_SECRET_PREVIOUS: oldSecret }
+
+    test('With CHIRON_SECRET_PREVIOUS tokens, codes under way and signing keys stay valid', async () => {
+      const email = freshAddress('kept')
+      const old = await signedInBefore(email)
+      await during(both, async (service) => {
+        assert.equal((await me(service, old.who.access)).status, 200)
+        assert.deepEqual(await keys(service), old.keys)
+        const refreshed = await refresh(service, old.who.refresh)
+        assert.equal(refreshed.status, 200)
+        assert.equal(
+          (await refresh(service, old.who.refresh)).json.refresh_token,
+          refreshed.json.refresh_token,
+        )
+        const answered = await validate(service, email, old.challenge.sessionId, old.challenge.code)
+        assert.equal(answered.status, 200)
+        assert.equal((await refresh(service, refreshed.json.refresh_token)).status, 200)
+      })
+    })
+
+    test('With CHIRON_SECRET_PREVIOUS a resend mails the same code as before', async () => {
+      const email = freshAddress('resent')
+      const old = await signedInBefore(email)
+      await during(both, async (service) => {
+        const body = { email, sessionId: old.challenge.sessionId }
+        assert.equal((await service.post('/veterinarian/send-otp', body, freshNetwork())).status, 202)
+        const { code } = await mail.mailTo(email, 3)
+        assert.equal(code, old.challenge.code)
+      })
+    })
+
+    test('With CHIRON_SECRET_PREVIOUS closing still erases mail that was queued before', async () => {
+      const email = freshAddress('closed')
+      const old = await signedInBefore(email)
+      await during(both, async (service) => {
+        const now = clock.now()
+        const [row] = await service.rows<{ address_hash: string }>(
+          'select address_hash from challenge where id = $1',
+          [old.challenge.sessionId],
+        )
+        await service.app.parts.db.run(
+          `insert into outbox (id, session_id, role, email, address_hash, language, digits, reference, created_at, expires_at, attempts, next_at)
+           values ($1, $2, 'veterinarian', $3, $4, 'en', 6, 'BCD', $5, $6, 0, $6)`,
+          ['queued-before', old.challenge.sessionId, email, row!.address_hash, now, now + 9 * minute],
+        )
+        const closed = await service.request('/veterinarian/me', { method: 'DELETE', token: old.who.access })
+        assert.equal(closed.status, 204)
+        assert.deepEqual(await service.rows('select id from outbox where email = $1', [email]), [])
+      })
+    })
+
+    test('What the new secret makes is unknown to a service that has only the old one', async () => {
+      const email = freshAddress('forward')
+      const who = await during(both, (service) => service.signIn(email, freshNetwork()))
+      await during({ CHIRON_SECRET: oldSecret }, async (service) =>
+        assert.deepEqual(outcome(await refresh(service, who.refresh)), [401, 'invalid-token']),
+      )
+    })
+
+    test('Without CHIRON_SECRET_PREVIOUS tokens, codes under way and signing keys end', async () => {
+      const email = freshAddress('ended')
+      const old = await signedInBefore(email)
+      await during({ CHIRON_SECRET: 'another secret, of nobody, long enough' }, async (service) => {
+        assert.deepEqual(outcome(await me(service, old.who.access)), [401, 'invalid-token'])
+        assert.deepEqual(outcome(await refresh(service, old.who.refresh)), [401, 'invalid-token'])
+        const answered = await validate(service, email, old.challenge.sessionId, old.challenge.code)
+        assert.equal(answered.status, 401)
+        const oldKids = old.keys.map((key) => key.kid)
+        const kids = (await keys(service)).map((key) => key.kid)
+        assert.ok(kids.length > 0 && kids.every((kid) => !oldKids.includes(kid)))
+        const anew = await service.signIn(email, freshNetwork())
+        assert.equal((await me(service, anew.access)).status, 200)
+        assert.equal(anew.userId, old.who.userId)
+      })
+    })
+  })
+}

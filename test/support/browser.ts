@@ -1,0 +1,97 @@
+/** A real Chromium: the one on this machine, or on Debian as root one that is installed and said so. */
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Browser, chromium, type Page } from 'playwright-core'
+
+const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
+const flags = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+const pictures = fileURLToPath(new URL('../output/', import.meta.url))
+
+export const viewports = [
+  { width: 360, height: 740 },
+  { width: 1280, height: 900 },
+] as const
+
+export async function startBrowser(): Promise<Browser> {
+  const executablePath = onPath() ?? install()
+  return chromium.launch({ executablePath, args: flags })
+}
+
+function onPath(): string | undefined {
+  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+    for (const name of names) {
+      const file = join(folder, name)
+      try {
+        accessSync(file, constants.X_OK)
+        return file
+      } catch {
+        // Not this one.
+      }
+    }
+  }
+  return undefined
+}
+
+function install(): string {
+  if (!existsSync('/etc/debian_version') || process.getuid?.() !== 0)
+    throw new Error('The tests need Chromium: install it and put it on the PATH.')
+  process.stderr.write('Chromium is missing; installing it: apt-get install -y chromium\n')
+  for (const args of [['update'], ['install', '-y', 'chromium']]) {
+    const { status } = spawnSync('/usr/bin/apt-get', args, {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    })
+    if (status !== 0) throw new Error(`apt-get ${args.join(' ')} failed`)
+  }
+  const found = onPath()
+  if (!found) throw new Error('Chromium was installed, yet is not on the PATH.')
+  return found
+}
+
+/** A page that notes whatever goes wrong on it, and whatever it asks of other hosts. */
+export async function openPage(browser: Browser, origin: string): Promise<Page & { faults: string[] }> {
+  const page = await browser.newPage({ viewport: viewports[1] })
+  const faults: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error') faults.push(`console: ${message.text()}`)
+  })
+  page.on('pageerror', (error) => faults.push(`error: ${error.message}`))
+  page.on('request', (request) => {
+    const url = request.url()
+    if (!url.startsWith(origin) && !url.startsWith('data:')) faults.push(`foreign: ${url}`)
+  })
+  page.on('response', (reply) => {
+    if (reply.status() >= 400) faults.push(`${reply.status()}: ${reply.url()}`)
+  })
+  await page.exposeFunction('noteFault', (text: string) => void faults.push(text))
+  await page.addInitScript(
+    "addEventListener('securitypolicyviolation', (e) => noteFault('policy: ' + e.violatedDirective + ' ' + e.blockedURI))",
+  )
+  return Object.assign(page, { faults })
+}
+
+/** Pictures for people, in every size. */
+export async function picture(page: Page, name: string): Promise<void> {
+  mkdirSync(pictures, { recursive: true })
+  for (const viewport of viewports) {
+    await page.setViewportSize(viewport)
+    await page.screenshot({ path: join(pictures, `${name}-${viewport.width}x${viewport.height}.png`) })
+  }
+}
+
+/** How much wider than the window the page is. */
+export async function overflow(page: Page, width: number): Promise<number> {
+  await page.setViewportSize({ width, height: 740 })
+  return page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+}
