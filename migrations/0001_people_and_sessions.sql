@@ -105,8 +105,10 @@ create table notice (
   sent_at bigint not null
 );
 
+-- Numbered, so that of several processes that make the next one, one does.
 create table signing_key (
   kid text primary key,
+  number integer not null unique,
   sealed text not null,
   public_jwk text not null,
   created_at bigint not null,

@@ -29,8 +29,14 @@ program
 try {
   await program.parseAsync()
 } catch (error) {
-  // Of several workers that fail alike, the first says so for all.
-  if (!cluster.isWorker || cluster.worker?.id === 1) process.stderr.write(`chiron: ${explain(error)}\n`)
+  const reason = explain(error)
+  // Workers fail alike; the primary says it once for all.
+  if (cluster.isWorker) process.send?.({ failed: reason }, () => process.exit(1))
+  else fail(reason)
+}
+
+function fail(reason: string): never {
+  process.stderr.write(`chiron: ${reason}\n`)
   process.exit(1)
 }
 

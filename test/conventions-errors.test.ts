@@ -205,7 +205,7 @@ suite('Errors', () => {
     [
       'an expectation that nobody can meet',
       'GET /health/live HTTP/1.1\r\nHost: x\r\nExpect: tea\r\nConnection: close\r\n\r\n',
-      417,
+      400,
     ],
     ['too long a path', `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431],
   ]

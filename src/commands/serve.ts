@@ -73,8 +73,15 @@ async function supervise(config: Config, log: FastifyBaseLogger, pretty: boolean
     if (stopping) return
     const worker = cluster.fork()
     workers.add(worker)
+    // It may be gone before it has heard us; its exit tells.
+    worker.on('error', () => {})
     worker.on('message', (message) => {
       if (message === 'ready' && ++everReady === config.workers) announce(config, config.port, pretty)
+      if (isFailure(message) && !stopping) {
+        stopping = true
+        process.stderr.write(`chiron: ${message.failed}\n`)
+        process.exit(1)
+      }
       if (message === 'drained') {
         drained.add(worker)
         closeWhenDrained()
@@ -103,6 +110,10 @@ async function supervise(config: Config, log: FastifyBaseLogger, pretty: boolean
     }),
   )
   for (let i = 0; i < config.workers; i++) start()
+}
+
+function isFailure(message: unknown): message is { failed: string } {
+  return typeof message === 'object' && message !== null && 'failed' in message
 }
 
 function announce(config: Config, port: number, pretty: boolean): void {

@@ -69,7 +69,7 @@ export interface OutboxDeps {
 
 const beatMs = 40
 const pollMs = 1_000
-const leaseMs = 20 * second
+const leaseMs = 25 * second
 const noticeEveryMs = day
 const caughtKeptMs = day
 const stopWaitMs = 1_500

@@ -26,7 +26,7 @@ interface Key {
 
 export class SigningKeys {
   #keys: Key[] = []
-  #unreadable: string[] = []
+  #lastNumber = 0
   #loadedAt = 0
   readonly #db: Db
   readonly #clock: Clock
@@ -50,19 +50,14 @@ export class SigningKeys {
   async rotate({ signsIn }: { signsIn: number } = { signsIn: publishedBeforeMs }): Promise<void> {
     const now = this.#clock.now()
     const { kid, privateJwk, publicJwk } = await newKeyPair()
-    const newest = this.#keys.reduce((at, key) => Math.max(at, key.createdAt), 0)
-    const floor = this.#keys.length === 0 && this.#unreadable.length > 0 ? now : newest
-    await addSigningKey(
-      this.#db,
-      {
-        kid,
-        sealed: seal(this.#secrets.current.seal, kid, JSON.stringify(privateJwk)),
-        public_jwk: JSON.stringify(publicJwk),
-        created_at: now,
-        signs_from: now + signsIn,
-      },
-      floor,
-    )
+    await addSigningKey(this.#db, {
+      kid,
+      number: this.#lastNumber + 1,
+      sealed: seal(this.#secrets.current.seal, kid, JSON.stringify(privateJwk)),
+      public_jwk: JSON.stringify(publicJwk),
+      created_at: now,
+      signs_from: now + signsIn,
+    })
     await this.#load()
   }
 
@@ -116,7 +111,7 @@ export class SigningKeys {
     const rows = await signingKeys(this.#db)
     const opened = await Promise.all(rows.map((row) => this.#open(row)))
     this.#keys = opened.filter((key) => key !== null)
-    this.#unreadable = rows.filter((_, i) => opened[i] === null).map((row) => row.kid)
+    this.#lastNumber = rows.at(-1)?.number ?? 0
     this.#loadedAt = this.#clock.now()
   }
 

@@ -132,6 +132,7 @@ export function pruneSessions(endedBefore: number): Statement {
 
 export interface SigningKeyRow {
   readonly kid: string
+  readonly number: number
   readonly sealed: string
   readonly public_jwk: string
   readonly created_at: number
@@ -140,17 +141,16 @@ export interface SigningKeyRow {
 
 export function signingKeys(db: Db): Promise<SigningKeyRow[]> {
   return db.all<SigningKeyRow>(
-    'select kid, sealed, public_jwk, created_at, signs_from from signing_key order by signs_from, kid',
+    'select kid, number, sealed, public_jwk, created_at, signs_from from signing_key order by number',
   )
 }
 
-/** Adds a key unless another process has added one since `lastSeen`, the newest that the caller knows. */
-export function addSigningKey(db: Db, key: SigningKeyRow, lastSeen: number) {
+/** Adds a key unless another process has added that number. */
+export function addSigningKey(db: Db, key: SigningKeyRow) {
   return db.run(
-    `insert into signing_key (kid, sealed, public_jwk, created_at, signs_from)
-     select $1, $2, $3, cast($4 as bigint), cast($5 as bigint)
-     where not exists (select 1 from signing_key where created_at > $6)`,
-    [key.kid, key.sealed, key.public_jwk, key.created_at, key.signs_from, lastSeen],
+    `insert into signing_key (kid, number, sealed, public_jwk, created_at, signs_from)
+     values ($1, $2, $3, $4, $5, $6) on conflict (number) do nothing`,
+    [key.kid, key.number, key.sealed, key.public_jwk, key.created_at, key.signs_from],
   )
 }
 

@@ -32,6 +32,7 @@ import {
   claim,
   claimed,
   countAttempt,
+  lockChallenge,
   openChallenge,
   openChallengeById,
   pruneChallenges,
@@ -130,6 +131,7 @@ export class SignIn {
     const code = limits.takeCode(found.address_hash, caller.networkHash, sendId, now, due)
     const next = { id: found.id, sendId, now, nextAt: now + resendPauseMs, resendsMax }
     const results = await db.tx([
+      lockChallenge(found.id),
       ...code.statements,
       resend(next, code.granted),
       queueMail(this.#mail({ ...found, send_id: sendId }, address, language, now), sent(found.id, sendId)),

@@ -73,6 +73,11 @@ export function resend(
   )
 }
 
+/** Makes the resends of one challenge wait for each other, so that what follows sees what the one before did. */
+export function lockChallenge(id: string): Statement {
+  return statement('update challenge set resends = resends where id = $1', id)
+}
+
 /** Looks only: holds while the code may be sent once more. */
 export function resendable(id: string, now: number, resendsMax: number): Condition {
   return {
