@@ -1,5 +1,4 @@
 /** The only wiring: settings in, a service that can listen and stop out. */
-import { readFileSync } from 'node:fs'
 import fastifyStatic from '@fastify/static'
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
@@ -29,6 +28,7 @@ import { SignIn } from './sign-in/sign-in.ts'
 import { ClassEntry, StudentProfile, studentRoutes } from './student/routes.ts'
 import { Students } from './student/student.ts'
 import { Sweeper } from './sweeper.ts'
+import { packageVersion } from './version.ts'
 import { OwnProfile, veterinarianRoutes } from './veterinarian/routes.ts'
 import { Veterinarians } from './veterinarian/veterinarian.ts'
 
@@ -142,8 +142,4 @@ async function assemble(config: Config, log: FastifyBaseLogger, clock: Clock) {
   await app.ready()
 
   return { db, server, outbox, sweeper, sessions, veterinarians, keys, limits }
-}
-
-export function packageVersion(): string {
-  return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
 }

@@ -1,10 +1,10 @@
 /** argv → command. What goes wrong is said on one line; the exit code tells scripts. */
 import cluster from 'node:cluster'
 import { Command } from 'commander'
-import { packageVersion } from './app.ts'
 import { migrateCommand } from './commands/migrate.ts'
 import { serve } from './commands/serve.ts'
 import { AppError, UsageError } from './errors.ts'
+import { packageVersion } from './version.ts'
 
 const program = new Command('chiron')
   .description('The access service of a veterinary school')
@@ -36,14 +36,16 @@ try {
 }
 
 function fail(reason: string): never {
-  process.stderr.write(`chiron: ${reason}\n`)
+  const asJson = process.argv.includes('--json')
+  process.stderr.write(asJson ? `${JSON.stringify({ error: reason })}\n` : `chiron: ${reason}\n`)
   process.exit(1)
 }
 
 function explain(error: unknown): string {
   if (error instanceof UsageError) return error.message
   if (error instanceof AppError) return `${error.message} ${causeOf(error)}`.trim()
-  const { code, message } = error as NodeJS.ErrnoException
+  const { code, message, ...rest } = error as NodeJS.ErrnoException & { port?: number }
+  if (code === 'EADDRINUSE') return `port ${rest.port} is taken: stop the other program, or set CHIRON_PORT`
   return code ? `${message} (${code})` : String(message ?? error)
 }
 

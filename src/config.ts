@@ -45,7 +45,8 @@ const names = [
   'CHIRON_LIMITS',
   'CHIRON_WORKERS',
 ] as const
-type Name = (typeof names)[number]
+type Name = (typeof names)[number] | 'NODE_ENV'
+const environments = ['production', 'development', 'test'] as const
 
 const secretBytesMin = 32
 
@@ -58,7 +59,7 @@ export function loadConfig(env: Env): Config {
   for (const name of Object.keys(env)) if (name.startsWith('CHIRON_')) checkName(name)
   const get = (name: Name) => (env[name] === undefined || env[name] === '' ? null : env[name])
 
-  const production = env.NODE_ENV === 'production'
+  const production = oneOf('NODE_ENV', env.NODE_ENV || 'development', environments) === 'production'
   const host = get('CHIRON_HOST') ?? '127.0.0.1'
   const port = integer('CHIRON_PORT', get('CHIRON_PORT') ?? '3000', 0, 65_535)
   const publicUrl = parsePublicUrl(get('CHIRON_PUBLIC_URL') ?? `http://localhost:${port}`)
@@ -93,20 +94,26 @@ function checkName(name: string): void {
 
 function checkTogether(config: Config): void {
   const { production, secret, secretPrevious, smtpUrl, publicUrl, limits, host } = config
-  if (production && secret === '') throw wrong('CHIRON_SECRET', 'must be set in production')
-  if (Buffer.byteLength(secret) < secretBytesMin)
-    throw wrong('CHIRON_SECRET', `must have at least ${secretBytesMin} bytes`)
-  if (secretPrevious !== null && Buffer.byteLength(secretPrevious) < secretBytesMin)
-    throw wrong('CHIRON_SECRET_PREVIOUS', `must have at least ${secretBytesMin} bytes`)
-  if (production && smtpUrl === null) throw wrong('CHIRON_SMTP_URL', 'must be set in production')
-  if (production && !publicUrl.startsWith('https:'))
-    throw wrong('CHIRON_PUBLIC_URL', 'must be an https address in production')
-  if (production && !limits) throw wrong('CHIRON_LIMITS', 'cannot be off in production')
-  if (smtpUrl === null && !isLoopbackHost(host))
-    throw wrong(
-      'CHIRON_SMTP_URL',
-      `must be set when CHIRON_HOST is ${host}: the built-in mailbox is for this machine only`,
-    )
+  const tooShort = (text: string | null) => text !== null && Buffer.byteLength(text) < secretBytesMin
+  const bytes = `must have at least ${secretBytesMin} bytes`
+  const complaints = [
+    production && secret === '' && wrong('CHIRON_SECRET', 'must be set in production'),
+    secret !== '' && tooShort(secret) && wrong('CHIRON_SECRET', bytes),
+    tooShort(secretPrevious) && wrong('CHIRON_SECRET_PREVIOUS', bytes),
+    production && smtpUrl === null && wrong('CHIRON_SMTP_URL', 'must be set in production'),
+    production &&
+      !publicUrl.startsWith('https:') &&
+      wrong('CHIRON_PUBLIC_URL', 'must be an https address in production'),
+    production && !limits && wrong('CHIRON_LIMITS', 'cannot be off in production'),
+    !production &&
+      smtpUrl === null &&
+      !isLoopbackHost(host) &&
+      wrong(
+        'CHIRON_SMTP_URL',
+        `must be set when CHIRON_HOST is ${host}: the built-in mailbox is for this machine only`,
+      ),
+  ].filter((complaint) => complaint !== false)
+  if (complaints.length > 0) throw new UsageError(complaints.map(({ message }) => message).join('; '))
 }
 
 function wrong(name: Name, why: string): UsageError {

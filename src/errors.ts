@@ -49,7 +49,8 @@ export const errorKinds = {
   'otp-incorrect': {
     status: 401,
     title: 'The code is not correct',
-    explanation: '`attemptsLeft` says how many more answers this session takes. At 0, ask for a new code.',
+    explanation:
+      '`attemptsLeft` says how many more answers this session takes. When none is left, ask for a new code.',
   },
   'otp-unusable': {
     status: 401,
@@ -137,11 +138,13 @@ export class AppError extends Error {
   readonly extra: Extra
 
   constructor(code: ErrorCode, detail?: string, extra: Extra = {}) {
-    super(detail ?? errorKinds[code].title, { cause: extra.cause })
+    super(detail ?? plain(errorKinds[code].explanation), { cause: extra.cause })
     this.code = code
     this.extra = extra
   }
 }
+
+const plain = (text: string) => text.replaceAll('`', '')
 
 /** A wrong setting or command line: one line for the operator, no stack. */
 export class UsageError extends Error {

@@ -4,6 +4,7 @@
  */
 import type { Db, Statement } from './db/db.ts'
 import { type Clock, minute } from './lib/clock.ts'
+import { Failure, type FailureLog } from './lib/failure.ts'
 import type { SigningKeys } from './session/keys.ts'
 import type { Veterinarians } from './veterinarian/veterinarian.ts'
 
@@ -18,7 +19,7 @@ export interface SweeperDeps {
   readonly keys: SigningKeys
   readonly veterinarians: Veterinarians
   readonly sweeps: readonly Sweep[]
-  readonly log: { warn(fields: object, message: string): void }
+  readonly log: FailureLog
 }
 
 const settleEveryMs = 250
@@ -57,11 +58,13 @@ export class Sweeper {
 
   /** Never two rounds of one work at once, however long one takes. */
   #repeat(everyMs: number, work: () => Promise<void>): void {
+    const failure = new Failure(this.#deps.log, 'background work')
     const begin = () => {
       if (this.#busy.has(work)) return
       const round = work()
-        .catch((error) =>
-          this.#deps.log.warn({ err: error }, 'background work failed; it will be tried again'),
+        .then(
+          () => failure.over(),
+          (error) => failure.began(error),
         )
         .finally(() => this.#busy.delete(work))
       this.#busy.set(work, round)

@@ -3,7 +3,6 @@ import cluster, { type Worker } from 'node:cluster'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { FastifyBaseLogger } from 'fastify'
-import { createApp } from '../app.ts'
 import { type Config, loadConfig, readEnv } from '../config.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
@@ -17,10 +16,12 @@ export async function serve(options: { json?: boolean }): Promise<void> {
   const config = loadConfig(readEnv())
   const pretty = process.stdout.isTTY === true && !options.json
   const log = createLog(pretty)
+  // The supervisor needs none of the service's own code, which would cost it memory.
   if (config.workers > 1 && cluster.isPrimary) return supervise(config, log, pretty)
 
   if (cluster.isWorker) return work(config, log)
 
+  const { createApp } = await import('../app.ts')
   const app = await createApp(config, log)
   onSignals(
     onceOnly(async () => {
@@ -30,14 +31,16 @@ export async function serve(options: { json?: boolean }): Promise<void> {
   )
   returnMemory()
   const { port } = await app.listen()
-  announce(config, port, pretty)
+  announce(config, port, log, pretty)
 }
 
 /** One of several. The primary tells it to drain, and to close once all are drained: until then each answers 503. */
 async function work(config: Config, log: FastifyBaseLogger): Promise<void> {
+  // The primary may be gone before it has heard us; then `disconnect` ends this one.
+  cluster.worker?.on('error', () => {})
   // A signal to the whole group must not end a worker before the primary says so.
   onSignals(() => {})
-  const starting = createApp(config, log)
+  const starting = import('../app.ts').then(({ createApp }) => createApp(config, log))
   const drain = onceOnly(async () => {
     await (await starting).drain()
     process.send?.('drained')
@@ -76,7 +79,7 @@ async function supervise(config: Config, log: FastifyBaseLogger, pretty: boolean
     // It may be gone before it has heard us; its exit tells.
     worker.on('error', () => {})
     worker.on('message', (message) => {
-      if (message === 'ready' && ++everReady === config.workers) announce(config, config.port, pretty)
+      if (message === 'ready' && ++everReady === config.workers) announce(config, config.port, log, pretty)
       if (isFailure(message) && !stopping) {
         stopping = true
         process.stderr.write(`chiron: ${message.failed}\n`)
@@ -116,7 +119,9 @@ function isFailure(message: unknown): message is { failed: string } {
   return typeof message === 'object' && message !== null && 'failed' in message
 }
 
-function announce(config: Config, port: number, pretty: boolean): void {
+function announce(config: Config, port: number, log: FastifyBaseLogger, pretty: boolean): void {
+  if (config.smtpUrl === null)
+    log.info('development: mail is not sent but caught, at /mailbox; codes appear in this log')
   const url = new URL(config.publicUrl)
   // Without a port of its own choosing (CHIRON_PORT=0) the public address does not know where we are.
   const base = config.port === 0 ? `http://localhost:${port}` : url.origin

@@ -4,7 +4,7 @@
  * the writes of a turn in one commit. A write that fails is rolled back to its savepoint and fails its own
  * caller alone; nobody is answered before the commit.
  */
-import { mkdirSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { type Db, outOfReach, overloaded, type Row, type Statement, type Value, waitingMax } from './db.ts'
@@ -26,7 +26,9 @@ const exclusiveTimeoutMs = 120_000
 const exclusiveRetryMs = 20
 
 export function openSqlite(path: string): Db {
-  mkdirSync(dirname(path), { recursive: true })
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  // It holds people's addresses. SQLite gives its other files the same mode.
+  closeSync(openSync(path, 'a', 0o600))
   const writer = connect(path)
   // Another process may be writing. Waiting for it in SQLite would stop this one; the turn comes back instead.
   writer.database.exec('pragma busy_timeout = 0')

@@ -68,7 +68,8 @@ export function errorHandler(publicUrl: string, countUncounted: Count) {
     }
     const { status } = errorKinds[error.code]
     if (status === 500) request.log.error({ err: thrown }, 'a request failed')
-    else if (status === 503) request.log.warn({ err: error.extra.cause }, error.message)
+    else if (status === 503)
+      request.log.warn({ reason: (error.extra.cause as Error | undefined)?.message }, error.message)
     return reply
       .code(status)
       .headers({ 'Cache-Control': 'no-store', ...problemHeaders(error) })
@@ -108,9 +109,15 @@ const fieldError =
     const missing = keyword === 'required' ? `/${params.missingProperty}` : ''
     return {
       pointer: `${base}${instancePath}${missing}`,
-      detail: missing ? 'is missing' : (message ?? 'is not valid'),
+      detail: missing ? 'is missing' : wording(keyword, params, message),
     }
   }
+
+function wording(keyword: string, params: Record<string, unknown>, message: string | undefined): string {
+  if (keyword === 'type') return `must be a JSON ${params.type}`
+  if (keyword === 'enum') return `must be one of ${(params.allowedValues as string[]).join(', ')}`
+  return message ?? 'is not valid'
+}
 
 /** Answers what never became a request: broken or oversized heads, and those that took too long. */
 export function clientErrorHandler(publicUrl: string) {

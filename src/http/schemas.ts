@@ -55,10 +55,17 @@ export function problems(...codes: ErrorCode[]): Record<number, object> {
       status,
       {
         description: list.map((code) => `\`${code}\`: ${errorKinds[code].title}`).join('; '),
-        content: { [problemMediaType]: { schema: Type.Ref('Problem') } },
+        content: { [problemMediaType]: { schema: Type.Ref('Problem'), example: exampleOf(list[0]!) } },
       },
     ]),
   )
+}
+
+function exampleOf(code: ErrorCode): object {
+  const { status, title, explanation } = errorKinds[code]
+  const detail = explanation.replaceAll('`', '')
+  const instance = 'q2nXcUoYTkKsmcYbkzyHRA'
+  return { type: `https://access.example.org/problems/${code}`, title, status, detail, instance, code }
 }
 
 /** What any call with a body can get besides. */

@@ -11,6 +11,7 @@ import { createHash } from 'node:crypto'
 import type { Db } from '../db/db.ts'
 import { eventHappened } from '../events/events.ts'
 import { type Clock, day, minute, second } from '../lib/clock.ts'
+import { Failure, type FailureLog } from '../lib/failure.ts'
 import { newId } from '../lib/random.ts'
 import { fingerprint, type Keys, type Secrets } from '../lib/secret.ts'
 import { canSignIn, type Person, type Roles } from '../people/people.ts'
@@ -50,11 +51,6 @@ export interface Transport {
   close(): Promise<void>
 }
 
-interface Log {
-  info(fields: object, message: string): void
-  warn(fields: object, message: string): void
-}
-
 export interface OutboxDeps {
   readonly db: Db
   readonly clock: Clock
@@ -64,7 +60,7 @@ export interface OutboxDeps {
   readonly publicUrl: string
   readonly from: string
   readonly timeZone: string
-  readonly log: Log
+  readonly log: FailureLog
 }
 
 const beatMs = 40
@@ -78,6 +74,7 @@ const pausesMs = [2, 5, 10, 20, 40, 60].map((s) => s * second)
 export class Outbox {
   readonly #deps: OutboxDeps
   readonly #worker = newId()
+  readonly #failure: Failure
   readonly #sending = new Set<Promise<void>>()
   #beat: NodeJS.Timeout | undefined
   #taking: Promise<void> = Promise.resolve()
@@ -86,6 +83,7 @@ export class Outbox {
 
   constructor(deps: OutboxDeps) {
     this.#deps = deps
+    this.#failure = new Failure(deps.log, 'reading the outbox')
   }
 
   start(): void {
@@ -98,8 +96,9 @@ export class Outbox {
     if (this.#stopped || this.#beat) return
     this.#beat = setTimeout(() => {
       this.#beat = undefined
-      this.#taking = this.#take().catch((error) =>
-        this.#deps.log.warn({ err: error }, 'the outbox could not be read'),
+      this.#taking = this.#take().then(
+        () => this.#failure.over(),
+        (error) => this.#failure.began(error),
       )
     }, beatMs)
   }

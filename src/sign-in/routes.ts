@@ -42,10 +42,13 @@ export function signInRoutes(
         description:
           'Opens a session and mails its code. With `sessionId`, sends the same code again. The reply tells nothing about whether the address has an account. The mail is in the best language of Accept-Language: English, French or Spanish.',
         security: [],
-        body: Type.Object({
-          email: Email,
-          sessionId: Type.Optional(Type.String({ description: 'To send that session’s code once more.' })),
-        }),
+        body: Type.Object(
+          {
+            email: Email,
+            sessionId: Type.Optional(Type.String({ description: 'To send that session’s code once more.' })),
+          },
+          { examples: [{ email: 'ada@example.org' }] },
+        ),
         response: { 202: Sent, ...problems(...bodyProblems, 'otp-unusable') },
       },
     },
