@@ -44,12 +44,16 @@ export interface App {
   readonly parts: Awaited<ReturnType<typeof assemble>>
 }
 
-export async function createApp(
-  config: Config,
-  log: FastifyBaseLogger,
-  clock: Clock = systemClock,
-): Promise<App> {
-  const parts = await assemble(config, log, clock)
+/** What tests set otherwise. */
+export interface Pace {
+  readonly clock: Clock
+  readonly mailDelayMs: readonly [number, number]
+}
+
+const realPace: Pace = { clock: systemClock, mailDelayMs: [100, 500] }
+
+export async function createApp(config: Config, log: FastifyBaseLogger, pace: Pace = realPace): Promise<App> {
+  const parts = await assemble(config, log, pace)
   const { db, server, outbox, sweeper } = parts
   return {
     parts,
@@ -75,7 +79,7 @@ export async function createApp(
   }
 }
 
-async function assemble(config: Config, log: FastifyBaseLogger, clock: Clock) {
+async function assemble(config: Config, log: FastifyBaseLogger, { clock, mailDelayMs }: Pace) {
   const { publicUrl } = config
   const db = openDb(config.databaseUrl)
   await migrate(db, clock)
@@ -98,6 +102,7 @@ async function assemble(config: Config, log: FastifyBaseLogger, clock: Clock) {
     publicUrl,
     from: config.mailFrom,
     timeZone: config.timeZone,
+    delayMs: mailDelayMs,
     log,
   })
   const signIn = new SignIn({ db, clock, secrets, limits, sessions, outbox }, veterinarians)

@@ -93,6 +93,7 @@ function asAppError(thrown: unknown): AppError {
       return new AppError('body-too-large')
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new AppError('unsupported-media-type')
+    case 'ECONNRESET': // the sender went away
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new AppError('invalid-request', 'The body is not as long as Content-Length says.')
     default:

@@ -21,7 +21,7 @@ import { clientErrorHandler, errorHandler, expectationHandler } from './problem.
 
 const bodyBytesMax = 16 * 1024
 const requestTimeoutMs = 10_000
-const inFlightMax = 5_000
+const workingMax = 5_000
 const closePatienceMs = 300
 
 export interface Server {
@@ -70,7 +70,7 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     },
   })
 
-  const flow = { inFlight: 0, stopping: false, idle: () => {} }
+  const flow = { inFlight: 0, working: 0, stopping: false, idle: () => {} }
   app.addHook('onRequest', (request, reply, done) => {
     flow.inFlight++
     // Also when the client went away before the reply.
@@ -89,9 +89,6 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
       reply.header('Connection', 'close')
       return done(new AppError('unavailable', 'The service is shutting down.', { retryAfterSeconds: 5 }))
     }
-    if (flow.inFlight > inFlightMax) {
-      return done(new AppError('unavailable', 'The service is overloaded.', { retryAfterSeconds: 2 }))
-    }
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       return done(new AppError('invalid-request', 'The Host header is missing.'))
     }
@@ -99,6 +96,16 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     if (version !== undefined && version !== apiVersion) return done(new AppError('unsupported-version'))
     if (request.is404) return done(new AppError('not-found'))
     done()
+  })
+  // Counted once the body is there: whoever sends slowly waits for himself, not in the way of others.
+  app.addHook('preValidation', (request, reply, done) => {
+    if ((request.routeOptions.config as { limit?: string }).limit === 'none') return done()
+    flow.working++
+    reply.raw.once('close', () => {
+      flow.working--
+    })
+    if (flow.working <= workingMax) return done()
+    done(new AppError('unavailable', 'The service is overloaded.', { retryAfterSeconds: 2 }))
   })
   app.addHook('onResponse', (request, reply, done) => {
     logRequest(request, reply)

@@ -88,6 +88,8 @@ const forwarding = /^(forwarded|via|x-forwarded-.*|x-real-ip|x-client-ip|cf-conn
 function isFromHere(request: FastifyRequest): boolean {
   const { headers, socket } = request.raw
   if (Object.keys(headers).some((name) => forwarding.test(name))) return false
+  // A proxy that hides itself still speaks HTTP/1.0 unless told otherwise; browsers and curl do not.
+  if (request.raw.httpVersion === '1.0' || /[@/]/.test(headers.host ?? '')) return false
   const host = URL.parse(`http://${headers.host ?? ''}`)?.hostname ?? ''
   return isLoopbackHost(socket.remoteAddress ?? '') && isLoopbackHost(host)
 }

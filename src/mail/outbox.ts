@@ -4,10 +4,10 @@
  * derive the code, and hand it over. What cannot be delivered is tried again with growing pauses while the code
  * lives, then dropped and recorded.
  *
- * Work starts on a beat of its own, not on the heels of the request that queued it: what a mail costs depends on who
- * owns the address, and must not show in the next request's time.
+ * Work starts at a time of its own choosing, not on the heels of the request that queued it: what a mail costs depends
+ * on who owns the address, and must not show in the time of the requests that follow.
  */
-import { createHash } from 'node:crypto'
+import { createHash, randomInt } from 'node:crypto'
 import type { Db } from '../db/db.ts'
 import { eventHappened } from '../events/events.ts'
 import { type Clock, day, minute, second } from '../lib/clock.ts'
@@ -60,10 +60,11 @@ export interface OutboxDeps {
   readonly publicUrl: string
   readonly from: string
   readonly timeZone: string
+  /** A mail waits for a random time between these two. */
+  readonly delayMs: readonly [number, number]
   readonly log: FailureLog
 }
 
-const beatMs = 40
 const pollMs = 1_000
 const leaseMs = 25 * second
 const noticeEveryMs = day
@@ -94,13 +95,16 @@ export class Outbox {
   /** Something may be due. */
   wake(): void {
     if (this.#stopped || this.#beat) return
-    this.#beat = setTimeout(() => {
-      this.#beat = undefined
-      this.#taking = this.#take().then(
-        () => this.#failure.over(),
-        (error) => this.#failure.began(error),
-      )
-    }, beatMs)
+    this.#beat = setTimeout(
+      () => {
+        this.#beat = undefined
+        this.#taking = this.#take().then(
+          () => this.#failure.over(),
+          (error) => this.#failure.began(error),
+        )
+      },
+      randomInt(...this.#deps.delayMs),
+    )
   }
 
   /** Takes nothing more, and waits for what is under way. */
@@ -239,9 +243,9 @@ export class Outbox {
   }
 }
 
-/** A name that looks like a code is left out, so that the code stays the only one. */
+/** A name that looks like a code or an address is left out: the code stays the only one, and nobody is lured away. */
 function greetable(name: string): string | null {
-  return /\d{4}/.test(name) ? null : name
+  return /\d{4}|[:/@]|\.\S/.test(name) ? null : name
 }
 
 function timeOfDay(at: number, language: string, timeZone: string): string {

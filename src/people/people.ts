@@ -8,7 +8,7 @@ import type { EventType } from '../events/events.ts'
 import { changeStatus, type Person, type Role } from './store.ts'
 
 export type { Person, Role } from './store.ts'
-export { personByAddress, personById, personColumns } from './store.ts'
+export { lockPerson, personByAddress, personById, personColumns } from './store.ts'
 
 export interface RoleRules {
   readonly role: Role

@@ -74,3 +74,8 @@ export function changeStatus(change: {
     ),
   ]
 }
+
+/** Makes whoever changes this account at the same time wait, so that what follows sees what was decided. */
+export function lockPerson(personId: string): Statement {
+  return statement('update person set updated_at = updated_at where id = $1', personId)
+}

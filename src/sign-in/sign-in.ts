@@ -23,7 +23,7 @@ import {
 } from '../limits/limits.ts'
 import { type Language, type NewMail, queueMail } from '../mail/outbox.ts'
 import type { Address } from '../people/address.ts'
-import { canSignIn, type Person, type RoleRules } from '../people/people.ts'
+import { canSignIn, lockPerson, type Person, type RoleRules } from '../people/people.ts'
 import type { Sessions, TokenReply } from '../session/session.ts'
 import { type CodeSubject, codesEqual, type Digits, deriveCode } from './code.ts'
 import {
@@ -243,8 +243,13 @@ export class SignIn {
     const { db, limits, sessions } = this.#deps
     const won = claimed(sessionId, mark)
     const start = sessions.start({ id: sessionId, personId: person.id, device, now }, won)
-    const results = await db.tx([claim(sessionId, mark, now), ...activate(person.id, now, won), ...start])
-    const started = results[3]!.length > 0
+    const results = await db.tx([
+      lockPerson(person.id),
+      claim(sessionId, mark, now),
+      ...activate(person.id, now, won),
+      ...start,
+    ])
+    const started = results[4]!.length > 0
     if (!started) throw unusable()
     // In a transaction of its own: an attempt locks the bucket before the challenge, and must not meet this halfway.
     const refund = db.tx(limits.signedIn(addressHash, networks.sent, networks.validated, now))

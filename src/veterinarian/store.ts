@@ -49,6 +49,8 @@ export function oldestRegistrations(db: Db, limit: number): Promise<Registration
  */
 export function applyRegistration(r: Registration): Statement[] {
   return [
+    // Of several processes that apply it at once, the others wait here and then find it gone.
+    statement('update registration set id = id where id = $1', r.id),
     ...lapse(r.created_at, r.email_key),
     statement(
       `insert into person (id, role, status, email, email_key, firstname, lastname, created_at, updated_at, confirm_before)

@@ -111,6 +111,8 @@ export class Veterinarians implements RoleRules {
   }
 
   async rename(person: Person, names: Names): Promise<Person> {
+    const { firstname = person.firstname, lastname = person.lastname } = names
+    if (firstname === person.firstname && lastname === person.lastname) return person
     const now = this.#deps.clock.now()
     const event = { id: newId(), at: now, personId: person.id }
     const [changed] = await this.#deps.db.tx([

@@ -86,7 +86,10 @@ export async function startService(
     CHIRON_TRUSTED_PROXIES: '127.0.0.1',
     ...options.env,
   })
-  const app = await createApp(config, createLog(false, { write: (line) => void log.push(line) }), clock)
+  const app = await createApp(config, createLog(false, { write: (line) => void log.push(line) }), {
+    clock,
+    mailDelayMs: [20, 40],
+  })
   await app.listen()
   const url = `http://127.0.0.1:${port}`
 

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { parseAddress } from '../src/people/address.ts'
+import { parseName } from '../src/people/names.ts'
+import { engines } from './support/engines.ts'
+import { type Service, startService } from './support/service.ts'
+
+test('An address or a name that is much too long is refused before it is looked at', () => {
+  const domain = Array.from({ length: 5_000 }, (_, i) => String.fromCodePoint(0x4e00 + i)).join('')
+  assert.equal(parseAddress(`ada@${domain}.example`), 'must have at most 254 octets')
+  assert.equal(parseName('a\u0301\u0327'.repeat(3_000)), 'must have at most 100 characters')
+  assert.deepEqual(parseName('e\u0301'.repeat(100)), { name: '\u00e9'.repeat(100) })
+})
+
+for (const engine of engines) {
+  describe(`Things that meet on ${engine}`, () => {
+    let service: Service
+    before(async () => {
+      service = await startService(engine, { env: { CHIRON_LIMITS: 'off' } })
+    })
+    after(() => service.stop())
+
+    test('Whoever applies one registration at the same time makes one account and no error', async () => {
+      for (let round = 0; round < 10; round++) {
+        const email = `met${round}@vets.example`
+        await service.register(email)
+        const { veterinarians } = service.app.parts
+        const found = await Promise.all(Array.from({ length: 8 }, () => veterinarians.findAccount(email)))
+        assert.equal(new Set(found.map((person) => person?.id)).size, 1)
+        assert.ok(found[0])
+      }
+    })
+
+    test('A sign-in that meets a suspension leaves no session behind', async () => {
+      for (let round = 0; round < 20; round++) {
+        const email = `suspended${round}@vets.example`
+        const { userId } = await service.signIn(email)
+        const { sessionId, code } = await service.code(email)
+        await Promise.all([
+          service.post('/veterinarian/validate-otp', { email, otp_code: code, sessionId }),
+          service.app.parts.sessions.suspend(userId),
+        ])
+        const live = await service.rows('select id from session where person_id = $1 and ended_at is null', [
+          userId,
+        ])
+        assert.deepEqual(live, [])
+      }
+    })
+
+    test('A change of name to the same name changes nothing and is no event', async () => {
+      const { access, userId } = await service.signIn('same@vets.example')
+      const reply = await service.request('/veterinarian/me', {
+        method: 'PATCH',
+        token: access,
+        body: { firstname: 'Ada', lastname: 'Marsh' },
+      })
+      assert.equal(reply.status, 200)
+      const events = await service.rows(
+        "select id from event where person_id = $1 and type = 'veterinarian.updated'",
+        [userId],
+      )
+      assert.deepEqual(events, [])
+    })
+  })
+}
