@@ -20,6 +20,8 @@ export interface Statement {
 
 export interface Db {
   readonly engine: 'sqlite' | 'postgres'
+  /** How many rows an insert of many should have: a round trip is dear to one engine, binding to the other. */
+  readonly rowsPerInsert: number
   /** Reads. */
   all<R = Row>(sql: string, params?: readonly Value[]): Promise<R[]>
   one<R = Row>(sql: string, params?: readonly Value[]): Promise<R | undefined>
@@ -27,6 +29,8 @@ export interface Db {
   run<R = Row>(sql: string, params?: readonly Value[]): Promise<R[]>
   /** Several writes, all or none, durable when it resolves. Gives the rows of each. */
   tx(statements: readonly Statement[]): Promise<Row[][]>
+  /** Tells the planner that these tables have changed much. Only one engine needs it; to the other it is nothing. */
+  analyze(tables: readonly string[]): Promise<void>
   /** Runs `work` in a transaction that no other process's `exclusively` overlaps. For migrations. */
   exclusively(work: (exec: (sql: string) => Promise<Row[]>) => Promise<void>): Promise<void>
   close(): Promise<void>

@@ -33,11 +33,16 @@ export function openPostgres(url: string): Db {
 
   return {
     engine: 'postgres',
+    rowsPerInsert: 100,
     all: all as Db['all'],
     one: (async (sql, params) => (await all(sql, params))[0]) as Db['one'],
     run: (async (sql, params = []) =>
       (await leastBusy(writers).submit([{ sql, params }], false))[0]!) as Db['run'],
     tx: (statements) => leastBusy(writers).submit(statements, true),
+    async analyze(tables) {
+      for (const table of tables)
+        await leastBusy(writers).submit([{ sql: `analyze ${table}`, params: [] }], false)
+    },
     async exclusively(work) {
       const client = await connect(hosts)
       try {

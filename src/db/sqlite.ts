@@ -31,9 +31,12 @@ export function openSqlite(path: string): Db {
   closeSync(openSync(path, 'a', 0o600))
   const writer = connect(path)
   // Another process may be writing. Waiting for it in SQLite would stop this one; the turn comes back instead.
-  writer.database.exec('pragma busy_timeout = 0')
+  // Room for what a roster import touches, and fewer, larger checkpoints.
+  writer.database.exec(
+    'pragma busy_timeout = 0; pragma cache_size = -16000; pragma wal_autocheckpoint = 4000',
+  )
   const reader = connect(path)
-  reader.database.exec('pragma query_only = on')
+  reader.database.exec('pragma query_only = on; pragma cache_size = -16000')
   const reads = new Turn((jobs) => readTogether(reader, jobs))
   const writes = new Turn((jobs) => inTransaction(writer, 'begin immediate', jobs, attemptAlone))
 
@@ -48,10 +51,12 @@ export function openSqlite(path: string): Db {
 
   return {
     engine: 'sqlite',
+    rowsPerInsert: 1,
     all: all as Db['all'],
     one: (async (sql, params) => (await all(sql, params))[0]) as Db['one'],
     run: (async (sql, params = []) => (await submit(writes, [{ sql, params }]))[0]!) as Db['run'],
     tx: (statements) => submit(writes, statements),
+    async analyze() {},
     exclusively(work) {
       const turn = exclusive.then(() => runExclusively(path, work))
       exclusive = turn.catch(() => {})
@@ -244,11 +249,14 @@ function settle(jobs: Job[], outcomes: Outcome[]): void {
 }
 
 // In SQLite `$1` is a parameter with a name, so parameters are bound by name.
-const names = Array.from({ length: 64 }, (_, i) => `$${i + 1}`)
+const names: string[] = []
 
 function named(params: readonly Value[]): Record<string, SQLInputValue> {
   const bound: Record<string, SQLInputValue> = {}
-  for (let i = 0; i < params.length; i++) bound[names[i]!] = params[i]!
+  for (let i = 0; i < params.length; i++) {
+    names[i] ??= `$${i + 1}`
+    bound[names[i]!] = params[i]!
+  }
   return bound
 }
 
