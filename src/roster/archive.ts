@@ -1,0 +1,283 @@
+/**
+ * Opens a roster, be it a zip or a folder, and gives its files as streams. Nothing is unpacked to disk. A zip may be
+ * made to hurt: what its headers say is refused early when it is too much, and what really comes out is counted while
+ * it streams, whatever the headers said.
+ */
+import { createHash, type Hash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { Readable } from 'node:stream'
+import { type Entry, getFileNameLowLevel, openPromise, validateFileName, type ZipFile } from 'yauzl'
+import { UsageError } from '../errors.ts'
+import { aboutFile, type ReaderFinding } from './findings.ts'
+
+const entriesMax = 64
+const unpackedOctetsMax = 200 * 1024 * 1024
+const ratioMax = 100
+
+export interface Archive {
+  readonly name: string
+  /** Of the zip, or of the names and contents of the folder's CSV files in order of name. */
+  readonly sha256: string
+  /** About the archive itself. After an error here there are no files. */
+  readonly findings: readonly ReaderFinding[]
+  /** The names of its files; those in deeper folders with their path. */
+  readonly names: readonly string[]
+  /** Throws, or the stream fails with, an ArchiveError when the file breaks a bound or is damaged. */
+  open(name: string): Promise<Readable>
+  close(): void
+}
+
+/** Something wrong with the archive that showed only while a file was read. */
+export class ArchiveError extends Error {
+  override readonly name = 'ArchiveError'
+  readonly finding: ReaderFinding
+
+  constructor(finding: ReaderFinding, cause?: unknown) {
+    super(finding.message, { cause })
+    this.finding = finding
+  }
+}
+
+export async function openArchive(path: string): Promise<Archive> {
+  try {
+    const entry = await stat(path)
+    if (entry.isDirectory()) return await openFolder(path)
+    if (entry.isFile()) return await openZip(path)
+  } catch (error) {
+    throw usageError(path, error)
+  }
+  throw new UsageError(`${path} is neither a zip file nor a folder.`)
+}
+
+function usageError(path: string, error: unknown): unknown {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return new UsageError(`${path}: there is no such file or folder.`)
+    case 'EACCES':
+    case 'EPERM':
+      return new UsageError(`${path} cannot be read: permission denied.`)
+    default:
+      return error
+  }
+}
+
+function isJunk(path: string): boolean {
+  const name = basename(path)
+  const folders = path.split('/')
+  return (
+    folders.includes('__MACOSX') || name.startsWith('.') || name === 'Thumbs.db' || name === 'desktop.ini'
+  )
+}
+
+const isCsv = (path: string) => path.toLowerCase().endsWith('.csv')
+
+// Folders
+
+async function openFolder(path: string): Promise<Archive> {
+  const entries = await readdir(path, { withFileTypes: true })
+  const names: string[] = []
+  for (const entry of entries) {
+    if (isJunk(entry.name)) continue
+    // A symbolic link to a file is as good as the file.
+    if (entry.isFile() || (entry.isSymbolicLink() && (await stat(join(path, entry.name))).isFile()))
+      names.push(entry.name)
+  }
+  names.sort()
+  const name = basename(resolve(path))
+  const findings = names.length > entriesMax ? [tooMany(name, names.length)] : []
+  const files = findings.length > 0 ? [] : names
+  return {
+    name,
+    sha256: await hashFolder(path, files.filter(isCsv)),
+    findings,
+    names: files,
+    open: async (file) => createReadStream(join(path, file)),
+    close() {},
+  }
+}
+
+async function hashFolder(path: string, names: readonly string[]): Promise<string> {
+  const hash = createHash('sha256')
+  for (const name of names) {
+    const { size } = await stat(join(path, name))
+    // With its length, so that what ends one file cannot begin the next.
+    hash.update(`${name}\0${size}\0`)
+    await hashFile(join(path, name), hash)
+  }
+  return hash.digest('hex')
+}
+
+async function hashFile(path: string, hash: Hash): Promise<void> {
+  for await (const chunk of createReadStream(path)) hash.update(chunk)
+}
+
+// Zips
+
+interface Packed {
+  readonly zip: ZipFile
+  /** By name, without the folder that wraps them all. */
+  readonly entries: ReadonlyMap<string, Entry>
+  readonly findings: readonly ReaderFinding[]
+}
+
+async function openZip(path: string): Promise<Archive> {
+  const hash = createHash('sha256')
+  await hashFile(path, hash)
+  const name = basename(path)
+  const { zip, entries, findings } = await list(path, name)
+  const refused = findings.some((finding) => finding.severity === 'error')
+  const budget = { left: unpackedOctetsMax }
+  return {
+    name,
+    sha256: hash.digest('hex'),
+    findings,
+    names: refused ? [] : [...entries.keys()],
+    open: (file) => unpack(zip, entries.get(file)!, file, budget),
+    close: () => zip.close(),
+  }
+}
+
+async function list(path: string, name: string): Promise<Packed> {
+  // Names are decoded here, one by one: the library would refuse the whole zip for one that leads out of it.
+  const options = { autoClose: false, decodeStrings: false }
+  const zip = await openPromise(path, options).catch((error) => {
+    if (error.code) throw error
+    throw new UsageError(
+      `${path} is not a zip file, or only a part of one. Give the zip as it was exported, or the folder with the CSV files.`,
+    )
+  })
+  const findings: ReaderFinding[] = []
+  const found = new Map<string, Entry>()
+  if (zip.entryCount > entriesMax) findings.push(tooMany(name, zip.entryCount))
+  else await listEntries(zip, name, found, findings)
+  const entries = unwrap(found, name, findings)
+  findings.push(...early(entries, name))
+  return { zip, entries, findings }
+}
+
+async function listEntries(zip: ZipFile, name: string, found: Map<string, Entry>, findings: ReaderFinding[]) {
+  try {
+    for await (const entry of zip.eachEntry()) {
+      const path = getFileNameLowLevel(
+        entry.generalPurposeBitFlag,
+        entry.fileNameRaw,
+        entry.extraFields,
+        false,
+      )
+      if (path.endsWith('/') || isJunk(path)) continue
+      if (validateFileName(path) !== null) {
+        const message = 'The name leads out of the folder, so the file was ignored. Make the zip anew.'
+        findings.push(aboutFile('warning', 'unsafe-name', path, message))
+      } else if (found.has(path)) findings.push(duplicate(path))
+      else found.set(path, entry)
+    }
+  } catch (error) {
+    findings.push(unlistable(name, error as Error))
+  }
+}
+
+function unlistable(name: string, error: Error): ReaderFinding {
+  // The one kind of encryption that the library notices before the entry has a name.
+  if (error.message.includes('encryption')) return encrypted(name)
+  return aboutFile(
+    'error',
+    'damaged-file',
+    name,
+    'The zip is damaged. Export it, or copy it here, once more.',
+  )
+}
+
+/** Whoever zips a folder gets the folder too: the names below it are what counts. */
+function unwrap(
+  found: ReadonlyMap<string, Entry>,
+  name: string,
+  findings: ReaderFinding[],
+): Map<string, Entry> {
+  const folder = commonFolder([...found.keys()].filter(isCsv))
+  if (folder === '') return new Map(found)
+  const message = `The files lie in the folder ${folder} of the zip and were read from there. The standard wants them at its top.`
+  findings.push(aboutFile('warning', 'wrapped-in-folder', name, message))
+  const inside = (path: string) => (path.startsWith(folder) ? path.slice(folder.length) : path)
+  return new Map([...found].map(([path, entry]) => [inside(path), entry]))
+}
+
+function commonFolder(paths: readonly string[]): string {
+  let folder = paths[0]?.slice(0, paths[0].lastIndexOf('/') + 1) ?? ''
+  while (folder !== '' && !paths.every((path) => path.startsWith(folder)))
+    folder = folder.slice(0, folder.lastIndexOf('/', folder.length - 2) + 1)
+  return folder
+}
+
+/** What the headers alone tell. */
+function early(entries: ReadonlyMap<string, Entry>, name: string): ReaderFinding[] {
+  const findings: ReaderFinding[] = []
+  let unpacked = 0
+  for (const [file, entry] of entries) {
+    unpacked += entry.uncompressedSize
+    if (entry.isEncrypted()) findings.push(encrypted(file))
+    else if (!entry.canDecodeFileData()) findings.push(damaged(file))
+    else if (entry.uncompressedSize > ratioMax * entry.compressedSize) findings.push(tooTight(file))
+  }
+  if (unpacked > unpackedOctetsMax) findings.push(tooLarge(name))
+  return findings
+}
+
+async function unpack(zip: ZipFile, entry: Entry, file: string, budget: { left: number }): Promise<Readable> {
+  const packed = await zip.openReadStreamPromise(entry).catch((error) => {
+    throw new ArchiveError(damaged(file), error)
+  })
+  return Readable.from(count(packed, entry, file, budget), { objectMode: false })
+}
+
+async function* count(packed: Readable, entry: Entry, file: string, budget: { left: number }) {
+  let octets = 0
+  try {
+    for await (const chunk of packed as AsyncIterable<Buffer>) {
+      octets += chunk.length
+      budget.left -= chunk.length
+      if (budget.left < 0) throw new ArchiveError(tooLarge(file))
+      if (octets > ratioMax * entry.compressedSize) throw new ArchiveError(tooTight(file))
+      yield chunk
+    }
+  } catch (error) {
+    throw error instanceof ArchiveError ? error : new ArchiveError(damaged(file), error)
+  }
+}
+
+// What there is to say
+
+function tooMany(name: string, count: number): ReaderFinding {
+  const message = `There are ${count} files; a roster has at most ${entriesMax}. Leave only the CSV files of the roster in it.`
+  return aboutFile('error', 'too-many-files', name, message)
+}
+
+function tooLarge(name: string): ReaderFinding {
+  const message = `The files come to more than ${unpackedOctetsMax / 1024 / 1024} MiB unpacked. Leave out the files that are not needed, such as results.csv.`
+  return aboutFile('error', 'unpacks-too-large', name, message)
+}
+
+function tooTight(file: string): ReaderFinding {
+  const message = `It unpacks to more than ${ratioMax} times its packed size, as no real roster does. Export it once more, or give the folder with the CSV files.`
+  return aboutFile('error', 'packed-too-tightly', file, message)
+}
+
+function encrypted(file: string): ReaderFinding {
+  return aboutFile(
+    'error',
+    'encrypted-file',
+    file,
+    'It is protected by a password. Make the zip without one.',
+  )
+}
+
+function damaged(file: string): ReaderFinding {
+  const message = 'It cannot be unpacked. Export the zip, or copy it here, once more.'
+  return aboutFile('error', 'damaged-file', file, message)
+}
+
+function duplicate(file: string): ReaderFinding {
+  return aboutFile('error', 'duplicate-file', file, 'It is in the zip twice. Leave only the right one in it.')
+}

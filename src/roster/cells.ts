@@ -1,0 +1,145 @@
+/** The cells of the row at hand, read by column and type. Remembers whether any of them was refused. */
+import type { FileColumns, Version } from './columns.ts'
+import { type FindingCode, type ReaderFinding, shown } from './findings.ts'
+import type { Columns } from './header.ts'
+import type { Finding } from './records.ts'
+import * as values from './values.ts'
+
+export interface CellsOptions {
+  readonly file: string
+  readonly version: Version
+  readonly expected: FileColumns
+  readonly columns: Columns
+  finding(finding: ReaderFinding): void
+}
+
+/** Columns of which an extension may take the place. */
+const standIns: ReadonlyMap<string, string> = new Map([['classType', 'metadata.kind']])
+
+/** One for a file, moved from row to row: a roster has hundreds of thousands of rows. */
+export class Cells {
+  readonly version: Version
+  readonly file: string
+  readonly #options: CellsOptions
+  #cells: readonly string[] = []
+  #column = ''
+  #failed = false
+  line = 0
+
+  constructor(options: CellsOptions) {
+    this.#options = options
+    this.version = options.version
+    this.file = options.file
+  }
+
+  moveTo(cells: readonly string[], line: number): void {
+    this.#cells = cells
+    this.line = line
+    this.#failed = false
+  }
+
+  /** Whether an error was told about this row. */
+  get failed(): boolean {
+    return this.#failed
+  }
+
+  /** Trimmed; empty when the cell is, or the column is not there. */
+  raw(column: string): string {
+    const at = this.#options.columns.get(column)
+    return at === undefined ? '' : this.#cells[at]!.trim()
+  }
+
+  checkNeeded(): void {
+    for (const column of this.#options.expected.needed) {
+      if (this.raw(column) !== '') continue
+      const standIn = standIns.get(column)
+      if (standIn !== undefined && this.raw(standIn) !== '') continue
+      this.tell('error', 'missing-value', column, `The standard wants a value for ${column} in every row.`)
+    }
+  }
+
+  text(column: string): string | null {
+    const text = this.#look(column)
+    return text === '' ? null : values.parseText(text, this.#tell)
+  }
+
+  personName(column: string): string | null {
+    const text = this.#look(column)
+    return text === '' ? null : values.parsePersonName(text, this.#tell)
+  }
+
+  id(column: string): string | null {
+    const text = this.#look(column)
+    if (text === '') return null
+    const id = values.parseId(text, this.#tell)
+    if (id !== null && id.length !== this.#written(column).length)
+      this.#tell('warning', 'surrounding-space', 'The spaces around it were taken away.')
+    return id
+  }
+
+  ids(column: string): string[] {
+    const text = this.#look(column)
+    if (text === '') return []
+    return values.splitList(text).map((item) => values.parseId(item, this.#tell) ?? '')
+  }
+
+  texts(column: string): string[] {
+    const text = this.text(column)
+    return text === null ? [] : values.splitList(text)
+  }
+
+  date(column: string): string | null {
+    const text = this.#look(column)
+    return text === '' ? null : values.parseDate(text, this.#tell)
+  }
+
+  /** Both days, warned about when they are the wrong way round. */
+  days(first: string, last: string): [string | null, string | null] {
+    const start = this.date(first)
+    const end = this.date(last)
+    if (start !== null && end !== null && start > end)
+      this.tell('warning', 'date-order', last, `It lies before ${first}, which is ${start}.`)
+    return [start, end]
+  }
+
+  dateTime(column: string): void {
+    const text = this.#look(column)
+    if (text !== '') values.checkDateTime(text, this.#tell)
+  }
+
+  boolean(column: string, whenEmpty: boolean): boolean {
+    const text = this.#look(column)
+    return text === '' ? whenEmpty : (values.parseBoolean(text, this.#tell) ?? whenEmpty)
+  }
+
+  enumeration(column: string, name: values.Enumeration): string | null {
+    const text = this.#look(column)
+    return text === '' ? null : values.parseEnumeration(text, name, this.version, this.#tell)
+  }
+
+  tell(severity: Finding['severity'], code: FindingCode, column: string, message: string): void {
+    if (severity === 'error') this.#failed = true
+    const { file, finding } = this.#options
+    finding({
+      severity,
+      code,
+      file,
+      line: this.line,
+      column,
+      value: shown(column, this.#written(column)),
+      message,
+    })
+  }
+
+  #written(column: string): string {
+    return this.#cells[this.#options.columns.get(column) ?? -1] ?? ''
+  }
+
+  #look(column: string): string {
+    this.#column = column
+    return this.raw(column)
+  }
+
+  readonly #tell = (severity: Finding['severity'], code: FindingCode, message: string): void =>
+    this.tell(severity, code, this.#column, message)
+}

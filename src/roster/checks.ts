@@ -1,0 +1,172 @@
+/** Whether a planned roster holds together, and whether it changes so much that somebody should look first. Pure. */
+import { parseAddress } from '../people/address.ts'
+import type { CurrentRoster } from './current.ts'
+import { isIncoming } from './incoming.ts'
+import type { Counts, Next, NextRoster, NextStudent, PlanKind } from './plan.ts'
+import { type Finding, type Kind, kinds, type RosterFile } from './records.ts'
+
+export const classesPerStudentMax = 500
+const leavingShareMax = 0.1
+const changingShareMax = 0.75
+const smallKind = 20
+
+export interface Checks {
+  readonly findings: Finding[]
+  readonly held: string[]
+}
+
+export interface CheckInput {
+  readonly current: CurrentRoster
+  readonly next: NextRoster
+  readonly students: ReadonlyMap<string, NextStudent>
+  readonly counts: Readonly<Record<PlanKind, Counts>>
+  readonly file: RosterFile
+  /** Lines of enrolments that are as they were. */
+  readonly unchangedEnrolments: ReadonlyMap<string, number>
+}
+
+interface Place {
+  readonly file: string
+  readonly line: number
+}
+
+export function checkRoster(input: CheckInput): Checks {
+  return {
+    findings: [...references(input), ...addresses(input), ...classCounts(input)],
+    held: [...shares(input), ...emptyFiles(input), ...idChanges(input)],
+  }
+}
+
+/** In a bulk file what is named must be there; in a delta it may still come. */
+function* references({ next, file, unchangedEnrolments }: CheckInput): Generator<Finding> {
+  const check = function* (
+    kind: Kind,
+    from: Place | null,
+    column: string,
+    target: ReadonlyMap<string, unknown>,
+    id: string | null,
+  ) {
+    if (from === null || id === null || target.has(id)) return
+    yield {
+      severity: file.modes[kind] === 'delta' ? 'warning' : 'error',
+      code: 'dangling-reference',
+      file: from.file,
+      line: from.line,
+      column,
+      value: id,
+      message: `nothing in the roster has this sourcedId; ${column} must name one that is there`,
+    } as const
+  }
+  for (const { data, from } of next.course.values())
+    yield* check('course', from, 'orgSourcedId', next.org, data.orgId)
+  for (const { data, from } of next.class.values()) {
+    yield* check('class', from, 'courseSourcedId', next.course, data.courseId)
+    yield* check('class', from, 'schoolSourcedId', next.org, data.schoolId)
+    for (const termId of data.termIds) yield* check('class', from, 'termSourcedIds', next.term, termId)
+  }
+  for (const { data, from } of next.user.values()) {
+    for (const orgId of data.orgIds) yield* check('user', from, 'orgSourcedIds', next.org, orgId)
+  }
+  for (const { data, from } of next.role.values()) {
+    yield* check('role', from, 'userSourcedId', next.user, data.userId)
+    yield* check('role', from, 'orgSourcedId', next.org, data.orgId)
+  }
+  for (const [id, enrolment] of next.enrolment) {
+    const { data } = enrolment
+    const line = unchangedEnrolments.get(id)
+    const unchanged = line === undefined ? null : { file: 'enrollments.csv', line }
+    const from = isIncoming(enrolment) ? enrolment : unchanged
+    yield* check('enrolment', from, 'classSourcedId', next.class, data.classId)
+    yield* check('enrolment', from, 'userSourcedId', next.user, data.userId)
+    yield* check('enrolment', from, 'schoolSourcedId', next.org, data.schoolId)
+  }
+}
+
+function* addresses({ next, students }: CheckInput): Generator<Finding> {
+  const owners = new Map<string, string>()
+  for (const [id, user] of next.user) {
+    const { email, enabled } = user.data
+    const isStudent = students.has(id)
+    if (!enabled) continue
+    const about = { ...placeOf(user), column: 'email', value: email }
+    const address = email === null ? null : parseAddress(email)
+    if (address === null) {
+      const message = 'this student has no address and cannot sign in'
+      if (isStudent) yield { ...about, severity: 'warning', code: 'no-address', message }
+    } else if (typeof address === 'string') {
+      if (isStudent) yield { ...about, severity: 'error', code: 'bad-address', message: address }
+    } else {
+      const owner = owners.get(address.key)
+      const message = `the user with sourcedId ${owner} has the same address; each needs one of their own`
+      if (owner !== undefined) yield { ...about, severity: 'error', code: 'duplicate-address', message }
+      owners.set(address.key, id)
+    }
+  }
+}
+
+function placeOf(record: Next<unknown>): { file: string; line: number | null } {
+  return record.from ? { file: record.from.file, line: record.from.line } : { file: 'users.csv', line: null }
+}
+
+function* classCounts({ next, students }: CheckInput): Generator<Finding> {
+  const counts = new Map<string, number>()
+  for (const enrolment of next.enrolment.values()) {
+    const { data } = enrolment
+    if (data.role !== 'student' || !students.has(data.userId)) continue
+    const count = (counts.get(data.userId) ?? 0) + 1
+    counts.set(data.userId, count)
+    if (count !== classesPerStudentMax + 1) continue
+    const from = isIncoming(enrolment) ? enrolment : null
+    yield {
+      severity: 'error',
+      code: 'too-many-classes',
+      file: from?.file ?? 'enrollments.csv',
+      line: from?.line ?? null,
+      column: 'userSourcedId',
+      value: data.userId,
+      message: `a student may be in at most ${classesPerStudentMax} classes`,
+    }
+  }
+}
+
+const words: Record<PlanKind, string> = {
+  student: 'students',
+  class: 'classes',
+  enrolment: 'enrolments',
+  user: 'people',
+  role: 'roles',
+  course: 'courses',
+  term: 'terms',
+  org: 'organisations',
+}
+
+function* shares({ counts }: CheckInput): Generator<string> {
+  for (const kind of ['student', 'class', 'enrolment'] as const) {
+    const { before, leaving, changed } = counts[kind]
+    if (before < smallKind) continue
+    if (leaving / before > leavingShareMax)
+      yield `${leaving} of ${before} ${words[kind]} would leave (more than 10 %)`
+    if (changed / before >= changingShareMax)
+      yield `${changed} of ${before} ${words[kind]} would change (75 % or more)`
+  }
+}
+
+function* emptyFiles({ counts, file }: CheckInput): Generator<string> {
+  if (file.rows === 0) yield 'the roster has no rows at all'
+  for (const kind of kinds) {
+    const { before, after } = counts[kind]
+    if (file.modes[kind] === 'bulk' && before > 0 && after === 0) yield `the file of ${words[kind]} is empty`
+  }
+}
+
+/** Somebody new with the address of somebody else, now or before, is probably the same person under another id. */
+function* idChanges({ current, students }: CheckInput): Generator<string> {
+  const owners = new Map(current.formerAddresses)
+  for (const [id, { email_key }] of current.students) if (email_key !== null) owners.set(email_key, id)
+  for (const [id, { fields }] of students) {
+    if (current.identities.has(id) || fields.email_key === null) continue
+    const owner = owners.get(fields.email_key)
+    if (owner === undefined || students.get(owner)?.fields.email_key === fields.email_key) continue
+    yield `sourcedId ${id} is new and has the address of ${owner}: a changed id? With --force they are two accounts`
+  }
+}

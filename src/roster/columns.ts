@@ -1,0 +1,192 @@
+/**
+ * The CSV files of OneRoster 1.1 and 1.2, as tables: the columns of each, which of them must be there and filled, which
+ * of them Chiron reads, and the values that enumerations allow. No logic. (1.1: "CSV Tables"; 1.2: "CSV Binding".)
+ */
+import type { ClassKind, Kind } from './records.ts'
+
+export type Version = '1.1' | '1.2'
+
+export interface FileColumns {
+  /** Every column of the standard, in its order. */
+  readonly all: readonly string[]
+  /** Without these a row means nothing: the column must be there, and filled (but for rows of status tobedeleted). */
+  readonly needed: readonly string[]
+  /** The others that are read: when one is missing and another looks like it, that is an error and not an extra. */
+  readonly read: readonly string[]
+}
+
+const every = ['sourcedId', 'status', 'dateLastModified'] as const
+
+function columns(all: string, needed: string, read: string): FileColumns {
+  return {
+    all: [...every, ...all.split(' ')],
+    needed: ['sourcedId', ...needed.split(' ')],
+    read: ['status', 'dateLastModified', ...read.split(' ')],
+  }
+}
+
+const orgs = columns('name type identifier parentSourcedId', 'name type', 'parentSourcedId')
+
+const academicSessions = columns(
+  'title type startDate endDate parentSourcedId schoolYear',
+  'title type startDate endDate',
+  'parentSourcedId',
+)
+
+const courses = columns(
+  'schoolYearSourcedId title courseCode grades orgSourcedId subjects subjectCodes',
+  'title',
+  'courseCode orgSourcedId',
+)
+
+const classes = columns(
+  'title grades courseSourcedId classCode classType location schoolSourcedId termSourcedIds subjects subjectCodes periods',
+  'title courseSourcedId classType schoolSourcedId termSourcedIds',
+  'classCode location subjects periods',
+)
+
+const users11 = columns(
+  'enabledUser orgSourcedIds role username userIds givenName familyName middleName identifier email sms phone agentSourcedIds grades password',
+  'enabledUser orgSourcedIds role givenName familyName',
+  'identifier email grades',
+)
+
+// preferred names and pronouns came with 1.2 and 1.2.1; a 1.2 file may lack them.
+const users12 = columns(
+  'enabledUser username userIds givenName familyName middleName identifier email sms phone agentSourcedIds grades password userMasterIdentifier resourceSourcedIds preferredGivenName preferredMiddleName preferredFamilyName primaryOrgSourcedId pronouns',
+  'givenName familyName',
+  'enabledUser identifier email grades preferredGivenName preferredFamilyName pronouns',
+)
+
+const roles = columns(
+  'userSourcedId roleType role beginDate endDate orgSourcedId userProfileSourcedId',
+  'userSourcedId roleType role',
+  'beginDate endDate orgSourcedId',
+)
+
+const userProfiles = columns(
+  'userSourcedId profileType vendorId applicationId description credentialType username password',
+  'userSourcedId',
+  'profileType',
+)
+
+const enrollments = columns(
+  'classSourcedId schoolSourcedId userSourcedId role primary beginDate endDate',
+  'classSourcedId userSourcedId role',
+  'schoolSourcedId primary beginDate endDate',
+)
+
+export const manifestColumns: FileColumns = {
+  all: ['propertyName', 'value'],
+  needed: ['propertyName', 'value'],
+  read: [],
+}
+
+export interface DataFile {
+  /** As the standard spells it, without `.csv`. */
+  readonly name: string
+  /** null: checked for form only. */
+  readonly kind: Kind | null
+  /** undefined: no file of that version. */
+  readonly columns: Readonly<Record<Version, FileColumns | undefined>>
+}
+
+const inBoth = (file: FileColumns) => ({ '1.1': file, '1.2': file })
+const inNewer = (file: FileColumns) => ({ '1.1': undefined, '1.2': file })
+
+/** In the order in which they are read. */
+export const dataFiles: readonly DataFile[] = [
+  { name: 'orgs', kind: 'org', columns: inBoth(orgs) },
+  { name: 'academicSessions', kind: 'term', columns: inBoth(academicSessions) },
+  { name: 'courses', kind: 'course', columns: inBoth(courses) },
+  { name: 'classes', kind: 'class', columns: inBoth(classes) },
+  { name: 'users', kind: 'user', columns: { '1.1': users11, '1.2': users12 } },
+  { name: 'userProfiles', kind: null, columns: inNewer(userProfiles) },
+  { name: 'roles', kind: 'role', columns: inNewer(roles) },
+  { name: 'enrollments', kind: 'enrolment', columns: inBoth(enrollments) },
+]
+
+/** Files of the standard, of either version, that hold nothing for Chiron. */
+export const ignoredFiles: readonly string[] = [
+  'categories',
+  'classResources',
+  'courseResources',
+  'demographics',
+  'lineItemLearningObjectiveIds',
+  'lineItems',
+  'lineItemScoreScales',
+  'resources',
+  'resultLearningObjectiveIds',
+  'results',
+  'resultScoreScales',
+  'scoreScales',
+  'userResources',
+]
+
+/** Names that people use for columns of the standard (letters and digits only, in lower case). */
+export const columnAliases: Readonly<Record<string, readonly string[]>> = {
+  id: ['sourcedId'],
+  guid: ['sourcedId'],
+  firstname: ['givenName'],
+  forename: ['givenName'],
+  lastname: ['familyName'],
+  surname: ['familyName'],
+  emailaddress: ['email'],
+  mail: ['email'],
+  studentid: ['identifier'],
+  studentnumber: ['identifier'],
+  enabled: ['enabledUser'],
+  startdate: ['beginDate'],
+  begindate: ['startDate'],
+  userid: ['userSourcedId'],
+  classid: ['classSourcedId'],
+  courseid: ['courseSourcedId'],
+  schoolid: ['schoolSourcedId'],
+  orgid: ['orgSourcedId'],
+  parentid: ['parentSourcedId'],
+  preferredfirstname: ['preferredGivenName'],
+  preferredlastname: ['preferredFamilyName'],
+  termsourcedid: ['termSourcedIds'],
+  orgsourcedid: ['orgSourcedId', 'orgSourcedIds'],
+}
+
+/** Of either version: the standard took values away and added some, and each still has one meaning. */
+export const enumerations = {
+  status: ['active', 'tobedeleted', 'inactive'],
+  orgType: ['department', 'school', 'district', 'local', 'state', 'national'],
+  sessionType: ['gradingPeriod', 'semester', 'schoolYear', 'term'],
+  classType: ['homeroom', 'scheduled'],
+  role: [
+    'administrator',
+    'aide',
+    'counselor',
+    'districtAdministrator',
+    'guardian',
+    'parent',
+    'principal',
+    'proctor',
+    'relative',
+    'siteAdministrator',
+    'student',
+    'systemAdministrator',
+    'teacher',
+  ],
+  roleType: ['primary', 'secondary'],
+  mode: ['absent', 'bulk', 'delta'],
+} as const
+
+/** Those of the standard that take `ext:` values. */
+export const extensible: ReadonlySet<keyof typeof enumerations> = new Set([
+  'orgType',
+  'sessionType',
+  'classType',
+  'role',
+])
+
+export const classKinds: Readonly<Record<string, ClassKind>> = {
+  scheduled: 'course',
+  homeroom: 'homeroom',
+  'ext:rotation': 'rotation',
+  'ext:practical': 'practical',
+  'ext:tutorial': 'tutorial',
+}

@@ -1,0 +1,252 @@
+/**
+ * Streams one CSV file: bytes in, rows out, with everything about its form that its sender should know. What the cells
+ * mean is not its business; which columns there should be, it is told. Rows come with the line on which they start, as
+ * an editor counts. A file is read in one pass and a chunk at a time, whatever its size.
+ */
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { CsvError, parse } from 'csv-parse'
+import type { FileColumns } from './columns.ts'
+import type { FindingCode, ReaderFinding } from './findings.ts'
+import { shown } from './findings.ts'
+import { type Columns, resolveHeader } from './header.ts'
+import type { Finding } from './records.ts'
+
+const rowOctetsMax = 1024 * 1024
+
+export interface CsvFile {
+  readonly name: string
+  readonly source: Readable
+  readonly columns: FileColumns
+  /** Columns of the other version: known, though not used. */
+  readonly foreign: readonly string[]
+}
+
+export interface CsvTaker {
+  finding(finding: ReaderFinding): void
+  /** Once, before the rows; not at all when the header has errors, and then no rows come either. */
+  header(columns: Columns): void
+  row(cells: readonly string[], line: number): void
+}
+
+export async function readCsv(file: CsvFile, taker: CsvTaker): Promise<void> {
+  await new CsvReader(file, taker).read()
+}
+
+class CsvReader {
+  readonly #file: CsvFile
+  readonly #taker: CsvTaker
+  readonly #said = new Set<FindingCode>()
+  #header: 'awaited' | 'refused' | readonly string[] = 'awaited'
+  #line = 1
+  #linesParsed = 0
+  #isUtf8 = true
+  #failed = false
+
+  constructor(file: CsvFile, taker: CsvTaker) {
+    this.#file = file
+    this.#taker = taker
+  }
+
+  async read(): Promise<void> {
+    const parser = parse({
+      record_delimiter: ['\r\n', '\n', '\r'],
+      relax_column_count: true,
+      max_record_size: rowOctetsMax,
+      // Not as a stream of rows: that loses the rows before an error, and with them the line of the error.
+      on_record: (cells: string[], { lines }) => {
+        this.#take(cells, lines)
+        return null
+      },
+    })
+    try {
+      await pipeline(this.#file.source, (source) => this.#check(source), parser)
+    } catch (error) {
+      if (error instanceof CsvError) this.#badQuotes(error)
+      else if (!(error instanceof NotText)) throw error
+    }
+    if (this.#header === 'awaited' && !this.#failed)
+      this.#tell('error', 'empty-file', 1, null, null, `The file is empty. ${headerExpected(this.#file)}`)
+  }
+
+  // Bytes
+
+  async *#check(source: AsyncIterable<Buffer>) {
+    const decoder = new TextDecoder('utf-8', { fatal: true })
+    let start: Buffer | null = Buffer.alloc(0)
+    let endsInReturn = false
+    for await (const piece of source) {
+      let chunk = piece
+      if (start) {
+        start = Buffer.concat([start, piece])
+        if (start.length < 4) continue
+        chunk = this.#checkStart(start)
+        start = null
+      }
+      this.#checkUtf8(() => decoder.decode(chunk, { stream: true }))
+      endsInReturn = this.#checkReturns(chunk, endsInReturn)
+      yield chunk
+    }
+    if (start) yield this.#checkStart(start)
+    this.#checkUtf8(() => decoder.decode(start ?? undefined))
+  }
+
+  #checkStart(start: Buffer): Buffer {
+    const [first, second, third] = start
+    const marked = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)
+    // Every second byte of Latin letters is zero in UTF-16, and a CSV file starts with Latin letters.
+    if (marked || first === 0 || second === 0) {
+      const message = `The file is in UTF-16 ("Unicode text"). ${howToSave}`
+      this.#tell('error', 'not-utf-8', 1, null, null, message)
+      throw new NotText()
+    }
+    if (first !== 0xef || second !== 0xbb || third !== 0xbf) return start
+    const message = 'The file starts with a byte order mark, which was skipped. Nothing needs to be done.'
+    this.#tell('warning', 'byte-order-mark', 1, null, null, message)
+    return start.subarray(3)
+  }
+
+  /** Which cells are concerned shows when they are decoded: as replacement characters. */
+  #checkUtf8(decode: () => string): void {
+    if (!this.#isUtf8) return
+    try {
+      decode()
+    } catch {
+      this.#isUtf8 = false
+    }
+  }
+
+  #checkReturns(chunk: Buffer, endedInReturn: boolean): boolean {
+    let lone = endedInReturn && chunk[0] !== 0x0a
+    if (!this.#said.has('lone-carriage-return'))
+      for (let at = chunk.indexOf(0x0d); at >= 0 && !lone; at = chunk.indexOf(0x0d, at + 1))
+        lone = at + 1 < chunk.length && chunk[at + 1] !== 0x0a
+    if (lone)
+      this.#tellOnce(
+        'lone-carriage-return',
+        null,
+        'Lines end with a lone carriage return; CR LF or LF is usual.',
+      )
+    return chunk.at(-1) === 0x0d
+  }
+
+  // Rows
+
+  #take(cells: readonly string[], linesParsed: number): void {
+    const line = this.#line
+    this.#line += 1
+    // The parser counts a CR LF inside quotes twice, but that there are line breaks inside, it knows.
+    if (linesParsed !== this.#linesParsed + 1) this.#line += breaksInside(cells)
+    this.#linesParsed = linesParsed
+    if (cells.every(isBlank)) {
+      const message = 'There are blank lines, which were skipped.'
+      this.#tellOnce('blank-lines', line, message)
+    } else if (this.#header === 'awaited') this.#takeHeader(cells, line)
+    else this.#takeRow(cells, line)
+  }
+
+  #takeHeader(cells: readonly string[], line: number): void {
+    this.#header = 'refused'
+    if (!this.#isUtf8 && this.#hasBadBytes(cells, line)) return
+    let length = cells.length
+    while (cells[length - 1]!.trim() === '') length--
+    if (length < cells.length) this.#trailingCells(line)
+    const names = cells.slice(0, length)
+    const columns = resolveHeader(names, this.#file, (severity, code, column, value, message) =>
+      this.#tell(severity, code, line, column, value, message),
+    )
+    if (!columns) return
+    this.#header = names
+    this.#taker.header(columns)
+  }
+
+  #takeRow(cells: readonly string[], line: number): void {
+    if (this.#header === 'refused' || this.#header === 'awaited') return
+    if (!this.#isUtf8 && this.#hasBadBytes(cells, line)) return
+    const wanted = this.#header.length
+    if (cells.length !== wanted && !this.#isPadded(cells, wanted, line)) {
+      const message = `The row has ${cells.length} cells and the header ${wanted}. A cell with a comma in it must stand in double quotes.`
+      this.#tell('error', 'cell-count', line, null, null, message)
+      return
+    }
+    this.#taker.row(cells, line)
+  }
+
+  #isPadded(cells: readonly string[], wanted: number, line: number): boolean {
+    if (cells.length < wanted) return false
+    for (let i = wanted; i < cells.length; i++) if (!isBlank(cells[i]!)) return false
+    this.#trailingCells(line)
+    return true
+  }
+
+  #trailingCells(line: number): void {
+    this.#tellOnce('trailing-cells', line, 'There are empty cells after the last column, which were ignored.')
+  }
+
+  #hasBadBytes(cells: readonly string[], line: number): boolean {
+    const at = cells.findIndex((cell) => cell.includes('\ufffd'))
+    if (at < 0) return false
+    const column = Array.isArray(this.#header) ? (this.#header[at] ?? null) : null
+    const message = `This is not UTF-8; most likely the file was saved as Windows-1252 ("ANSI"). ${howToSave}`
+    this.#tell(
+      'error',
+      'not-utf-8',
+      line,
+      column,
+      column === null ? null : shown(column, cells[at]!),
+      message,
+    )
+    return true
+  }
+
+  /** Without the parser's own words: they quote the cell, which may be a password. */
+  #badQuotes(error: CsvError): void {
+    const reasons: Record<string, string> = {
+      CSV_QUOTE_NOT_CLOSED: 'A double quote opens a cell here and is never closed.',
+      CSV_MAX_RECORD_SIZE: 'A row is longer than 1 MiB: a double quote opens a cell here and is not closed.',
+    }
+    const reason = reasons[error.code] ?? 'A double quote stands inside a cell.'
+    const advice =
+      'A cell with a double quote in it must stand in double quotes, and the one inside be written twice, as in "5"" needle". The rest of the file was not read.'
+    this.#tell('error', 'bad-quotes', this.#line, null, null, `${reason} ${advice}`)
+  }
+
+  #tellOnce(code: FindingCode, line: number | null, message: string): void {
+    if (!this.#said.has(code)) this.#tell('warning', code, line, null, null, message)
+  }
+
+  #tell(
+    severity: Finding['severity'],
+    code: FindingCode,
+    line: number | null,
+    column: string | null,
+    value: string | null,
+    message: string,
+  ): void {
+    this.#said.add(code)
+    if (severity === 'error') this.#failed = true
+    this.#taker.finding({ severity, code, file: this.#file.name, line, column, value, message })
+  }
+}
+
+/** Ends the reading of a file about which all has been said. */
+class NotText extends Error {
+  override readonly name = 'NotText'
+}
+
+const howToSave =
+  'Save it as UTF-8: in Excel by File, Save As, "CSV UTF-8 (Comma delimited)"; in LibreOffice by Save As, Edit filter settings, Unicode (UTF-8).'
+
+function headerExpected({ columns }: CsvFile): string {
+  return `Expected was a first line with the names of the columns: ${columns.all.join(',')}`
+}
+
+function breaksInside(cells: readonly string[]): number {
+  let breaks = 0
+  for (const cell of cells) breaks += cell.match(/\r\n|\n|\r/g)?.length ?? 0
+  return breaks
+}
+
+function isBlank(cell: string): boolean {
+  return cell === '' || cell.trim() === ''
+}

@@ -1,0 +1,120 @@
+/** Reads manifest.csv: which version the roster is in, and what each file is said to be. */
+import type { Archive } from './archive.ts'
+import { manifestColumns, type Version } from './columns.ts'
+import { readCsv } from './csv.ts'
+import type { FindingCode, ReaderFinding } from './findings.ts'
+import { shown } from './findings.ts'
+import type { Columns } from './header.ts'
+import type { Finding } from './records.ts'
+import { parseEnumeration } from './values.ts'
+
+export interface Said {
+  readonly mode: string
+  readonly line: number
+}
+
+export interface Manifest {
+  /** null: not said, or refused. */
+  readonly version: Version | null
+  /** By the name of the file in lower case, without `.csv`. */
+  readonly modes: ReadonlyMap<string, Said>
+}
+
+const versions: ReadonlyMap<string, Version> = new Map([
+  ['1.1', '1.1'],
+  ['1.2', '1.2'],
+  ['1.2.1', '1.2'],
+])
+
+export async function readManifest(
+  archive: Archive,
+  name: string,
+  finding: (finding: ReaderFinding) => void,
+): Promise<Manifest> {
+  const reader = new ManifestReader(name, finding)
+  let columns: Columns = new Map()
+  const file = { name, source: await archive.open(name), columns: manifestColumns, foreign: [] }
+  await readCsv(file, {
+    finding,
+    header(found) {
+      columns = found
+    },
+    row(cells, line) {
+      const cell = (column: string) => cells[columns.get(column)!]!.trim()
+      reader.property(cell('propertyName'), cell('value'), line)
+    },
+  })
+  // A manifest whose header is refused has said nothing, and an error about it stands already.
+  if (columns.size > 0) reader.checkVersions()
+  return reader.manifest
+}
+
+class ManifestReader {
+  readonly #name: string
+  readonly #finding: (finding: ReaderFinding) => void
+  readonly #modes = new Map<string, Said>()
+  readonly #seen = new Set<string>()
+  #version: Version | null = null
+
+  constructor(name: string, finding: (finding: ReaderFinding) => void) {
+    this.#name = name
+    this.#finding = finding
+  }
+
+  get manifest(): Manifest {
+    return { version: this.#version, modes: this.#modes }
+  }
+
+  property(written: string, value: string, line: number): void {
+    const property = written.toLowerCase()
+    this.#seen.add(property)
+    if (property === 'manifest.version') this.#manifestVersion(value, line)
+    else if (property === 'oneroster.version') this.#oneRosterVersion(value, line)
+    else if (property.startsWith('file.')) this.#mode(property.slice('file.'.length), value, line)
+  }
+
+  checkVersions(): void {
+    if (this.#seen.has('oneroster.version')) return
+    const message =
+      'The manifest has no oneroster.version, so it was inferred from the files. Expected was 1.1 or 1.2.'
+    this.#tell('warning', 'missing-version', null, null, message)
+  }
+
+  #manifestVersion(value: string, line: number): void {
+    if (value === '1.0') return
+    this.#tell('warning', 'manifest-version', line, value, 'Expected was 1.0; it was read as that.')
+  }
+
+  #oneRosterVersion(value: string, line: number): void {
+    this.#version = versions.get(value) ?? null
+    if (this.#version !== null) return
+    const message = 'Chiron reads OneRoster 1.1, 1.2 and 1.2.1. Choose one of them for the export.'
+    this.#tell('error', 'unsupported-version', line, value, message)
+  }
+
+  #mode(file: string, value: string, line: number): void {
+    const mode = parseEnumeration(value, 'mode', '1.1', (severity, code, message) =>
+      this.#tell(severity, code === 'bad-enumeration' ? 'bad-manifest-mode' : code, line, value, message),
+    )
+    if (mode !== null) this.#modes.set(file, { mode, line })
+  }
+
+  #tell(
+    severity: Finding['severity'],
+    code: FindingCode,
+    line: number | null,
+    value: string | null,
+    message: string,
+  ): void {
+    const file = this.#name
+    this.#finding({
+      severity,
+      code,
+      file,
+      line,
+      column: 'value',
+      value: value === null ? null : shown(null, value),
+      message,
+    })
+  }
+}

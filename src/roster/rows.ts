@@ -1,0 +1,109 @@
+/** Turns the rows of each OneRoster file into our records. Says nothing about other rows, nor about other files. */
+import type { Cells } from './cells.ts'
+import { classKinds } from './columns.ts'
+import type { ClassKind, DataOf, Kind, UserData } from './records.ts'
+import { parseYear } from './values.ts'
+
+/** What the data of a row is, by kind. Cells that were refused leave a gap: such a row yields no record. */
+export const readData: { readonly [K in Kind]: (cells: Cells) => DataOf[K] } = {
+  org: (cells) => ({
+    name: cells.text('name') ?? '',
+    type: cells.enumeration('type', 'orgType') ?? '',
+    parentId: cells.id('parentSourcedId'),
+  }),
+
+  term(cells) {
+    const [startDate, endDate] = cells.days('startDate', 'endDate')
+    return {
+      title: cells.text('title') ?? '',
+      type: cells.enumeration('type', 'sessionType') ?? '',
+      startDate: startDate ?? '',
+      endDate: endDate ?? '',
+      parentId: cells.id('parentSourcedId'),
+    }
+  },
+
+  course: (cells) => ({
+    title: cells.text('title') ?? '',
+    code: cells.id('courseCode'),
+    orgId: cells.id('orgSourcedId'),
+  }),
+
+  class: (cells) => ({
+    title: cells.text('title') ?? '',
+    code: cells.id('classCode'),
+    kind: classKind(cells),
+    courseId: cells.id('courseSourcedId') ?? '',
+    schoolId: cells.id('schoolSourcedId') ?? '',
+    termIds: cells.ids('termSourcedIds'),
+    location: cells.text('location'),
+    periods: cells.texts('periods'),
+    subjects: cells.texts('subjects'),
+  }),
+
+  user: (cells) => ({
+    enabled: cells.boolean('enabledUser', true),
+    ...names(cells),
+    pronouns: cells.text('pronouns'),
+    number: cells.id('identifier'),
+    email: cells.text('email'),
+    year: parseYear(cells.raw('grades')),
+    role: cells.version === '1.1' ? cells.enumeration('role', 'role') : null,
+    orgIds: cells.version === '1.1' ? cells.ids('orgSourcedIds') : [],
+  }),
+
+  role(cells) {
+    // Of no use, but a date that is written wrongly is refused wherever it stands.
+    cells.days('beginDate', 'endDate')
+    return {
+      userId: cells.id('userSourcedId') ?? '',
+      role: cells.enumeration('role', 'role') ?? '',
+      orgId: cells.id('orgSourcedId'),
+      primary: cells.enumeration('roleType', 'roleType') === 'primary',
+    }
+  },
+
+  enrolment(cells) {
+    const [startDate, endDate] = cells.days('beginDate', 'endDate')
+    return {
+      userId: cells.id('userSourcedId') ?? '',
+      classId: cells.id('classSourcedId') ?? '',
+      schoolId: cells.id('schoolSourcedId'),
+      role: cells.enumeration('role', 'role') ?? '',
+      primary: cells.boolean('primary', false),
+      startDate,
+      endDate,
+    }
+  },
+}
+
+function names(cells: Cells): Pick<UserData, 'firstname' | 'lastname' | 'preferredName'> {
+  const firstname = cells.personName('givenName') ?? ''
+  const lastname = cells.personName('familyName') ?? ''
+  const given = cells.personName('preferredGivenName')
+  const family = cells.personName('preferredFamilyName')
+  if (given === null && family === null) return { firstname, lastname, preferredName: null }
+  const preferredName = family === null ? given : `${given ?? firstname} ${family}`
+  return { firstname, lastname, preferredName }
+}
+
+const kindNames = new Set<string>(Object.values(classKinds))
+
+/** `metadata.kind` wins: it is what 1.1 has in place of ext: values. */
+function classKind(cells: Cells): ClassKind {
+  const type = cells.enumeration('classType', 'classType')
+  const named = cells.raw('metadata.kind').toLowerCase().replace(/^ext:/, '')
+  if (kindNames.has(named)) return named as ClassKind
+  if (named === 'scheduled') return 'course'
+  if (named !== '') {
+    const message = `Expected was one of ${[...kindNames].join(', ')}, or nothing.`
+    cells.tell('error', 'bad-class-kind', 'metadata.kind', message)
+    return 'course'
+  }
+  if (type === null) return 'course'
+  const kind = Object.hasOwn(classKinds, type.toLowerCase()) ? classKinds[type.toLowerCase()] : undefined
+  if (kind !== undefined) return kind
+  const message = `Chiron knows ${Object.keys(classKinds).join(', ')}. The class counts as a course.`
+  cells.tell('warning', 'unknown-class-kind', 'classType', message)
+  return 'course'
+}

@@ -1,0 +1,310 @@
+/** Rosters as they come, clean and dirty: what is read of them, and what is said about them and where. */
+import assert from 'node:assert/strict'
+import { createWriteStream } from 'node:fs'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { after, test } from 'node:test'
+import { ZipFile } from 'yazl'
+import { findingKinds } from '../src/roster/findings.ts'
+import { readRoster } from '../src/roster/oneroster.ts'
+import { delta, in12, rowOf } from './support/roster-edits.ts'
+import {
+  clean11,
+  clean12,
+  freshPath,
+  packZip,
+  readAll as readEverything,
+  writeFolder,
+  writeZip,
+} from './support/roster-files.ts'
+import { lenientCases } from './support/roster-lenient.ts'
+import { strictCases } from './support/roster-strict.ts'
+
+/** Those that only a zip can have. */
+const inArchiveTests = [
+  'unpacks-too-large',
+  'packed-too-tightly',
+  'encrypted-file',
+  'damaged-file',
+  'unsafe-name',
+  'wrapped-in-folder',
+]
+
+const seen = new Set<string>()
+
+async function readAll(path: string) {
+  const read = await readEverything(path)
+  for (const { code, message } of read.findings) {
+    seen.add(code)
+    assert.ok(Object.hasOwn(findingKinds, code), code)
+    assert.ok(message.length > 10, code)
+  }
+  return read
+}
+
+const usersHeader = 'sourcedId,status,dateLastModified,enabledUser,username'
+
+test('a clean roster of version 1.2 is read without a word, in the order of kinds', async () => {
+  const { file, records, findings } = await readAll(writeFolder(clean12))
+  assert.deepEqual(findings, [])
+  assert.equal(file.version, '1.2')
+  assert.equal(file.rows, 12)
+  const modes = { org: 'bulk', term: 'bulk', course: 'bulk', class: 'bulk', user: 'bulk', role: 'bulk' }
+  assert.deepEqual(file.modes, { ...modes, enrolment: 'bulk' })
+  const kinds = ['org', 'term', 'term', 'course', 'class', 'class', 'user', 'user', 'role', 'role']
+  assert.deepEqual(
+    records.map((record) => record.kind),
+    [...kinds, 'enrolment', 'enrolment'],
+  )
+  const dataOf = (id: string) => records.find(({ sourcedId }) => sourcedId === id)?.data
+  assert.deepEqual(dataOf('user-1'), {
+    enabled: true,
+    firstname: 'Ada',
+    lastname: 'Byron',
+    preferredName: 'Addie Lovelace',
+    pronouns: 'she/her',
+    number: 'S100',
+    email: 'ada@school.example',
+    year: 9,
+    role: null,
+    orgIds: [],
+  })
+  assert.deepEqual(dataOf('class-1'), {
+    title: 'Anatomy A',
+    code: 'VET101-A',
+    kind: 'course',
+    courseId: 'course-1',
+    schoolId: 'org-1',
+    termIds: ['term-1', 'term-2'],
+    location: 'Hall 1',
+    periods: ['1', '2'],
+    subjects: ['Anatomy', 'Surgery'],
+  })
+  assert.deepEqual(dataOf('role-2'), { userId: 'user-2', role: 'teacher', orgId: 'org-1', primary: false })
+  assert.deepEqual(dataOf('enr-1'), {
+    userId: 'user-1',
+    classId: 'class-1',
+    schoolId: 'org-1',
+    role: 'student',
+    primary: false,
+    startDate: '2026-08-17',
+    endDate: '2026-12-18',
+  })
+  assert.deepEqual(
+    records.filter(({ kind }) => kind === 'enrolment').map(({ file, line }) => [file, line]),
+    [
+      ['enrollments.csv', 2],
+      ['enrollments.csv', 3],
+    ],
+  )
+})
+
+test('a clean roster of version 1.1 has role and orgs in its users', async () => {
+  const { file, records, findings } = await readAll(writeFolder(clean11))
+  assert.deepEqual(findings, [])
+  assert.equal(file.version, '1.1')
+  const user = records.find((record) => record.kind === 'user')?.data
+  assert.deepEqual(user, {
+    enabled: true,
+    firstname: 'Ada',
+    lastname: 'Byron',
+    preferredName: null,
+    pronouns: null,
+    number: 'S100',
+    email: 'ada@school.example',
+    year: 9,
+    role: 'student',
+    orgIds: ['org-1', 'org-2'],
+  })
+})
+
+test('a zip and a folder of the same files give the same records, and the same hash each time', async () => {
+  const zipPath = writeZip(await packZip(clean12))
+  const folder = await readAll(writeFolder(clean12))
+  const zip = await readAll(zipPath)
+  assert.deepEqual(zip.records, folder.records)
+  assert.deepEqual(zip.findings, [])
+  assert.equal(zip.file.name, 'roster.zip')
+  assert.equal((await readAll(zipPath)).file.sha256, zip.file.sha256)
+  assert.equal((await readAll(writeFolder(clean12))).file.sha256, folder.file.sha256)
+  const other = await readAll(writeFolder(in12('users.csv', 'Ada', 'Ida')))
+  assert.notEqual(other.file.sha256, folder.file.sha256)
+})
+
+test('a delta is recognised by its rows, and tobedeleted rows need only their sourcedId', async () => {
+  const users = delta('users.csv').replace(
+    /^user-2,active(,[^,]+),.*$/m,
+    (_row, date) => `user-2,tobedeleted${date}${','.repeat(20)}`,
+  )
+  const { file, records, findings } = await readAll(writeFolder({ 'users.csv': users, 'roles.csv': '' }))
+  assert.deepEqual(findings.map(rowOf), [
+    ['warning', 'missing-manifest', file.name, null, null, null],
+    ['error', 'empty-file', 'roles.csv', 1, null, null],
+  ])
+  assert.equal(file.modes.user, 'delta')
+  assert.deepEqual(
+    records.map(({ sourcedId, deleted }) => [sourcedId, deleted]),
+    [
+      ['user-1', false],
+      ['user-2', true],
+    ],
+  )
+})
+
+test('the kind of a class comes from classType, unless metadata.kind says otherwise', async () => {
+  const header = `${clean12['classes.csv'].split('\n')[0]},metadata.kind`
+  const kinds: [type: string, kind: string, expected: string][] = [
+    ['scheduled', '', 'course'],
+    ['homeroom', '', 'homeroom'],
+    ['ext:rotation', '', 'rotation'],
+    ['ext:practical', '', 'practical'],
+    ['ext:tutorial', '', 'tutorial'],
+    ['scheduled', 'rotation', 'rotation'],
+    ['ext:rotation', 'Tutorial', 'tutorial'],
+    ['', 'practical', 'practical'],
+  ]
+  const rows = kinds.map(
+    ([type, kind], i) => `class-${i},,,Class,,course-1,,${type},,org-1,term-1,,,,${kind}\n`,
+  )
+  const { records, findings } = await readAll(
+    writeFolder({ ...clean12, 'classes.csv': `${header}\n${rows.join('')}` }),
+  )
+  assert.deepEqual(findings, [])
+  assert.deepEqual(
+    records.filter(({ kind }) => kind === 'class').map(({ data }) => 'kind' in data && data.kind),
+    kinds.map(([, , expected]) => expected),
+  )
+})
+
+test('names are trimmed and composed, and identifiers are left as they are', async () => {
+  const { records } = await readAll(
+    writeFolder(in12('users.csv', 'Tom,Gray,,,', '  Rene\u0301 ,Gray,,e\u0301,')),
+  )
+  const user = records.find(({ sourcedId }) => sourcedId === 'user-2')!.data
+  assert.ok('firstname' in user)
+  assert.equal(user.firstname, 'Ren\u00e9')
+  assert.equal(user.number, 'e\u0301')
+})
+
+test('lines are counted as an editor does, with blank lines and breaks inside quotes', async () => {
+  const orgs = `\r\nsourcedId,name,type\r\norg-1,School,school\r\n\r\n"org-2","A\r\nB\nC",school\r\n,,\r\norg-3,Third,scool\r\n`
+  const { records, findings } = await readAll(writeFolder({ ...clean12, 'orgs.csv': orgs }))
+  assert.deepEqual(findings.map(rowOf), [
+    ['warning', 'blank-lines', 'orgs.csv', 1, null, null],
+    ['error', 'control-character', 'orgs.csv', 5, 'name', 'A\r\nB\nC'],
+    ['error', 'bad-enumeration', 'orgs.csv', 9, 'type', 'scool'],
+  ])
+  assert.match(findings[2]!.message, /did you mean school/i)
+  assert.equal(records[0]!.line, 3)
+})
+
+for (const [sentence, files, expected] of lenientCases) {
+  test(`lenient in form: ${sentence}`, async () => {
+    const { findings, records } = await readAll(writeFolder(files))
+    assert.deepEqual(findings.map(rowOf), expected)
+    const rows = Object.keys(files).includes('roles.csv') ? 12 : 9
+    assert.equal(records.length, rows)
+  })
+}
+
+for (const [sentence, files, expected] of strictCases) {
+  test(`strict in meaning: ${sentence}`, async () => {
+    const { findings, records } = await readAll(writeFolder(files))
+    assert.deepEqual(findings.map(rowOf), expected)
+    const refused = new Set(
+      expected
+        .filter(([severity, code]) => severity === 'error' && code !== 'missing-file')
+        .map(([, , file, line]) => `${file}:${line}`),
+    )
+    assert.deepEqual(
+      records.filter(({ file, line }) => refused.has(`${file}:${line}`)),
+      [],
+    )
+  })
+}
+
+test('a misspelt column is met with the right one, and a duplicate with both lines', async () => {
+  const misspelt = await readAll(writeFolder(in12('users.csv', usersHeader, usersHeader.replace('dI', 'I'))))
+  assert.match(misspelt.findings[0]!.message, /Did you mean sourcedId\?/)
+  const twice = await readAll(writeFolder(in12('enrollments.csv', 'enr-2', 'enr-1')))
+  assert.match(twice.findings[0]!.message, /Line 2 and line 3/)
+})
+
+test('a password is in no record and no finding', async () => {
+  const dirty = in12('users.csv', 'user-2,,,,tom', 'user-1,,,yes,tom')
+  for (const files of [clean12, clean11, dirty]) {
+    const read = await readAll(writeFolder(files))
+    assert.ok(!JSON.stringify(read).includes('hunter2'))
+  }
+})
+
+test('a file with nothing but a header is what the manifest says, or else bulk', async () => {
+  const header = `${clean12['users.csv'].split('\n')[0]}\n`
+  const said = await readAll(
+    writeFolder({ ...in12('manifest.csv', 'file.users,bulk', 'file.users,delta'), 'users.csv': header }),
+  )
+  assert.equal(said.file.modes.user, 'delta')
+  assert.deepEqual(said.findings, [])
+  const unsaid = await readAll(writeFolder({ 'users.csv': header }))
+  assert.equal(unsaid.file.modes.user, 'bulk')
+})
+
+test('a warning down a whole column is counted after a hundred', async () => {
+  const header = clean12['enrollments.csv'].split('\n')[0]
+  const rows = Array.from({ length: 150 }, (_, i) => `e${i},,,class-1,org-1,user-1,Student,,,\n`)
+  const { findings, records } = await readAll(
+    writeFolder({ ...clean12, 'enrollments.csv': `${header}\n${rows.join('')}` }),
+  )
+  assert.equal(records.filter(({ kind }) => kind === 'enrolment').length, 150)
+  assert.equal(findings.length, 101)
+  assert.equal(findings[100]!.line, null)
+  assert.match(findings[100]!.message, /50 more rows/)
+})
+
+test('after ten thousand findings the rest is a number, and an error if one of them was', async () => {
+  const rows = Array.from({ length: 10_500 }, (_, i) => `org-${i},School,scool\n`)
+  const { findings } = await readAll(
+    writeFolder({ ...clean12, 'orgs.csv': `sourcedId,name,type\n${rows.join('')}` }),
+  )
+  assert.equal(findings.length, 10_001)
+  assert.deepEqual(rowOf(findings[10_000]!), ['error', 'more-findings', 'roster', null, null, null])
+  assert.match(findings[10_000]!.message, /^500 more/)
+})
+
+test('two hundred thousand rows pass through in little memory', async () => {
+  const path = freshPath('roster.zip')
+  const zip = new ZipFile()
+  zip.addReadStream(Readable.from(enrolments(200_000)), 'enrollments.csv')
+  zip.end()
+  await pipeline(zip.outputStream, createWriteStream(path))
+  const before = process.memoryUsage.rss()
+  let peak = before
+  let records = 0
+  const file = await readRoster(path, {
+    record: () => records++,
+    finding: ({ severity }) => assert.equal(severity, 'warning'),
+    progress() {
+      peak = Math.max(peak, process.memoryUsage.rss())
+    },
+  })
+  assert.equal(records, 200_000)
+  assert.equal(file.rows, 200_000)
+  // The ids, to find duplicates, and what the collector has not yet taken; the file alone has 30 MB.
+  assert.ok(peak - before < 150e6, `${Math.round((peak - before) / 1e6)} MB`)
+})
+
+function* enrolments(count: number) {
+  yield `${clean12['enrollments.csv'].split('\n')[0]}\n`
+  for (let i = 0; i < count; i++) {
+    const id = (i * 2_654_435_761) % 4_294_967_296
+    yield `enrolment-${id.toString(36)}-${i},,,class-${id % 1500},school-1,student-${id % 20_000},student,false,2026-08-17,2026-12-18\n`
+  }
+}
+
+after(() => {
+  assert.deepEqual(
+    Object.keys(findingKinds).filter((code) => !seen.has(code) && !inArchiveTests.includes(code)),
+    [],
+    'every code has a test',
+  )
+})

@@ -1,0 +1,129 @@
+/** Rosters whose form is not what the standard wants, and whose meaning is clear: read, with a warning. */
+import { type Case, delta, in11, in12 } from './roster-edits.ts'
+import { clean11, clean12, without } from './roster-files.ts'
+
+export const lenientCases: readonly Case[] = [
+  [
+    'a byte order mark is skipped',
+    { ...clean12, 'users.csv': `\ufeff${clean12['users.csv']}` },
+    [['warning', 'byte-order-mark', 'users.csv', 1, null, null]],
+  ],
+  ['CR LF is as good as LF', { ...clean12, 'users.csv': clean12['users.csv'].replaceAll('\n', '\r\n') }, []],
+  [
+    'a lone CR ends a line too',
+    { ...clean12, 'users.csv': clean12['users.csv'].replaceAll('\n', '\r') },
+    [['warning', 'lone-carriage-return', 'users.csv', null, null, null]],
+  ],
+  [
+    'trailing empty cells are ignored',
+    in12('orgs.csv', 'org-1,,,School of Veterinary Medicine,school,,', 'org-1,,,School,school,,,,'),
+    [['warning', 'trailing-cells', 'orgs.csv', 2, null, null]],
+  ],
+  [
+    'capitals in enumerations are forgiven',
+    in12('roles.csv', 'primary,student', 'Primary,STUDENT'),
+    [
+      ['warning', 'enumeration-case', 'roles.csv', 2, 'role', 'STUDENT'],
+      ['warning', 'enumeration-case', 'roles.csv', 2, 'roleType', 'Primary'],
+    ],
+  ],
+  [
+    'capitals in booleans are forgiven',
+    in12('users.csv', 'true,ada', 'TRUE,ada'),
+    [['warning', 'boolean-case', 'users.csv', 2, 'enabledUser', 'TRUE']],
+  ],
+  [
+    'capitals in headers are forgiven',
+    in12('users.csv', 'sourcedId,status', 'SourcedID,status'),
+    [['warning', 'header-case', 'users.csv', 1, 'sourcedId', 'SourcedID']],
+  ],
+  [
+    'extra columns are ignored, and metadata columns are no news',
+    { ...clean12, 'orgs.csv': 'sourcedId,name,type,metadata.city,mascot\norg-1,School,school,Davis,mule\n' },
+    [['warning', 'unknown-header', 'orgs.csv', 1, 'mascot', 'mascot']],
+  ],
+  [
+    'a column of the other version is ignored',
+    in12('users.csv', 'primaryOrgSourcedId', 'orgSourcedIds'),
+    [['warning', 'unknown-header', 'users.csv', 1, 'orgSourcedIds', 'orgSourcedIds']],
+  ],
+  [
+    'manifest.version 1 is read as 1.0',
+    in12('manifest.csv', 'manifest.version,1.0', 'manifest.version,1'),
+    [['warning', 'manifest-version', 'manifest.csv', 2, 'value', '1']],
+  ],
+  ['version 1.2.1 is a 1.2', in12('manifest.csv', 'version,1.2', 'version,1.2.1'), []],
+  [
+    'a manifest may leave out the version',
+    in12('manifest.csv', 'oneroster.version,1.2\n', ''),
+    [['warning', 'missing-version', 'manifest.csv', null, 'value', null]],
+  ],
+  [
+    'without a manifest roles.csv tells the version',
+    without(clean12, 'manifest.csv'),
+    [['warning', 'missing-manifest', 'roster', null, null, null]],
+  ],
+  [
+    'userprofiles.csv is checked for form',
+    {
+      ...clean12,
+      'userprofiles.csv':
+        'sourcedId,status,dateLastModified,userSourcedId,profileType,vendorId,applicationId,description,credentialType,username,password\nup-1,,,user-1,p,v,,,c,ada,secret\n',
+    },
+    [
+      ['warning', 'file-name-case', 'userprofiles.csv', null, null, null],
+      ['warning', 'unexpected-file', 'manifest.csv', 12, 'value', 'absent'],
+    ],
+  ],
+  [
+    'other files of the standard are no news, others are',
+    { ...clean12, 'demographics.csv': 'anything', 'notes.txt': 'x' },
+    [['warning', 'unknown-file', 'notes.txt', null, null, null]],
+  ],
+  [
+    'the rows decide between bulk and delta',
+    { ...clean12, 'users.csv': delta('users.csv') },
+    [['warning', 'mode-differs', 'manifest.csv', 11, 'value', 'bulk']],
+  ],
+  [
+    'spaces around identifiers go away',
+    in12('enrollments.csv', 'enr-1', ' enr-1 '),
+    [['warning', 'surrounding-space', 'enrollments.csv', 2, 'sourcedId', ' enr-1 ']],
+  ],
+  [
+    'a time without a zone is taken',
+    {
+      ...without(clean12, 'manifest.csv'),
+      'users.csv': delta('users.csv').replaceAll('T08:00:00Z', ''),
+    },
+    [
+      ['warning', 'missing-manifest', 'roster', null, null, null],
+      ['warning', 'datetime-form', 'users.csv', 2, 'dateLastModified', '2026-09-01'],
+      ['warning', 'datetime-form', 'users.csv', 3, 'dateLastModified', '2026-09-01'],
+    ],
+  ],
+  [
+    'ext: values in 1.1 are taken',
+    in11('classes.csv', 'homeroom', 'ext:rotation'),
+    [['warning', 'extension-in-1.1', 'classes.csv', 3, 'classType', 'ext:rotation']],
+  ],
+  [
+    'an unknown ext: class type is a course',
+    in12('classes.csv', 'ext:rotation', 'ext:seminar'),
+    [['warning', 'unknown-class-kind', 'classes.csv', 3, 'classType', 'ext:seminar']],
+  ],
+  [
+    'inactive of 1.1 is tobedeleted',
+    {
+      ...clean11,
+      'orgs.csv':
+        'sourcedId,status,dateLastModified,name,type\norg-1,inactive,2026-09-01T08:00:00Z,S,school\n',
+    },
+    [['warning', 'inactive-status', 'orgs.csv', 2, 'status', 'inactive']],
+  ],
+  [
+    'days the wrong way round are pointed out',
+    in12('enrollments.csv', '2026-12-18', '2026-01-18'),
+    [['warning', 'date-order', 'enrollments.csv', 2, 'endDate', '2026-01-18']],
+  ],
+]

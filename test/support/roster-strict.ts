@@ -1,0 +1,223 @@
+/** Rosters that cannot be read as they are: every error with its place, and no record of the row. */
+import { bytes, type Case, delta, in12 } from './roster-edits.ts'
+import { clean12, without } from './roster-files.ts'
+
+export const strictCases: readonly Case[] = [
+  [
+    'a misspelt needed column',
+    in12('users.csv', 'sourcedId', 'sourceId'),
+    [['error', 'unknown-header', 'users.csv', 1, 'sourceId', 'sourceId']],
+  ],
+  [
+    'a misspelt column that is read',
+    in12('users.csv', ',email,', ',emial,'),
+    [['error', 'unknown-header', 'users.csv', 1, 'emial', 'emial']],
+  ],
+  [
+    'a column under a common other name',
+    in12('users.csv', ',givenName,', ',First Name,'),
+    [['error', 'unknown-header', 'users.csv', 1, 'First Name', 'First Name']],
+  ],
+  [
+    'a missing column',
+    { ...clean12, 'orgs.csv': 'sourcedId,name\norg-1,School\n' },
+    [['error', 'missing-column', 'orgs.csv', 1, 'type', null]],
+  ],
+  [
+    'a column twice',
+    { ...clean12, 'orgs.csv': 'sourcedId,name,type,name\norg-1,School,school,x\n' },
+    [['error', 'duplicate-header', 'orgs.csv', 1, 'name', 'name']],
+  ],
+  [
+    'semicolons',
+    { ...clean12, 'orgs.csv': 'sourcedId;name;type\norg-1;School;school\n' },
+    [['error', 'wrong-separator', 'orgs.csv', 1, null, 'sourcedId;name;type']],
+  ],
+  [
+    'a file of blank lines',
+    { ...clean12, 'orgs.csv': '\n\n' },
+    [
+      ['warning', 'blank-lines', 'orgs.csv', 1, null, null],
+      ['error', 'empty-file', 'orgs.csv', 1, null, null],
+    ],
+  ],
+  [
+    'a row with too few cells and one with too many',
+    { ...clean12, 'orgs.csv': 'sourcedId,name,type\norg-1,School\norg-2,A,school,x\n' },
+    [
+      ['error', 'cell-count', 'orgs.csv', 2, null, null],
+      ['error', 'cell-count', 'orgs.csv', 3, null, null],
+    ],
+  ],
+  [
+    'a quote inside a cell',
+    { ...clean12, 'orgs.csv': 'sourcedId,name,type\norg-1,School,school\norg-2,A 5" needle,school\n' },
+    [['error', 'bad-quotes', 'orgs.csv', 3, null, null]],
+  ],
+  [
+    'a quote that is never closed',
+    { ...clean12, 'orgs.csv': 'sourcedId,name,type\norg-1,"School,school\norg-2,A,school\n' },
+    [['error', 'bad-quotes', 'orgs.csv', 2, null, null]],
+  ],
+  [
+    'Windows-1252 in every row that has it, without the password',
+    {
+      ...clean12,
+      'users.csv': Buffer.concat([
+        bytes(clean12['users.csv'], 'Gray', [0x47, 0xe9]),
+        bytes('user-3,,,true,x,,A,B,,,,,,,,pass?,,,,,,,\n', '?', [0xe9]),
+      ]),
+    },
+    [
+      ['error', 'not-utf-8', 'users.csv', 3, 'familyName', 'G\ufffd'],
+      ['error', 'not-utf-8', 'users.csv', 4, 'password', null],
+    ],
+  ],
+  [
+    'UTF-16 with its mark',
+    { ...clean12, 'users.csv': Buffer.from(`\ufeff${clean12['users.csv']}`, 'utf16le') },
+    [['error', 'not-utf-8', 'users.csv', 1, null, null]],
+  ],
+  [
+    'UTF-16 without its mark',
+    { ...clean12, 'users.csv': Buffer.from(clean12['users.csv'], 'utf16le') },
+    [['error', 'not-utf-8', 'users.csv', 1, null, null]],
+  ],
+  [
+    'dates as a spreadsheet writes them, and days that are none',
+    {
+      ...clean12,
+      'enrollments.csv': `${clean12['enrollments.csv'].split('\n')[0]}
+enr-1,,,class-1,org-1,user-1,student,,8/27/2018,2026-02-29
+enr-2,,,class-1,org-1,user-2,student,,2024-02-29,20261218
+`,
+    },
+    [
+      ['error', 'bad-date', 'enrollments.csv', 2, 'beginDate', '8/27/2018'],
+      ['error', 'bad-date', 'enrollments.csv', 2, 'endDate', '2026-02-29'],
+      ['error', 'bad-date', 'enrollments.csv', 3, 'endDate', '20261218'],
+    ],
+  ],
+  [
+    'identifiers, references and codes that a spreadsheet has eaten',
+    {
+      ...clean12,
+      'courses.csv': 'sourcedId,title,courseCode,orgSourcedId\n1.23E+11,Anatomy,4E+05,"2,5E+12"\n12E4,Ok,,\n',
+      'classes.csv': `${clean12['classes.csv'].split('\n')[0]}
+class-1,,,A,,course-1,,scheduled,,org-1,"term-1,1.5E+10",,,
+`,
+      'users.csv': clean12['users.csv'].replace('S100', '1.00E+05'),
+    },
+    [
+      ['error', 'spreadsheet-number', 'courses.csv', 2, 'sourcedId', '1.23E+11'],
+      ['error', 'spreadsheet-number', 'courses.csv', 2, 'courseCode', '4E+05'],
+      ['error', 'spreadsheet-number', 'courses.csv', 2, 'orgSourcedId', '2,5E+12'],
+      ['error', 'spreadsheet-number', 'classes.csv', 2, 'termSourcedIds', 'term-1,1.5E+10'],
+      ['error', 'spreadsheet-number', 'users.csv', 2, 'identifier', '1.00E+05'],
+    ],
+  ],
+  [
+    'an empty cell that must be filled',
+    in12('users.csv', 'Tom,Gray', 'Tom,'),
+    [['error', 'missing-value', 'users.csv', 3, 'familyName', '']],
+  ],
+  [
+    'a control character in a name and in a title',
+    { ...in12('users.csv', 'Tom', 'T\u0007om'), 'orgs.csv': 'sourcedId,name,type\no,A\u0000B,school\n' },
+    [
+      ['error', 'control-character', 'orgs.csv', 2, 'name', 'A\u0000B'],
+      ['error', 'bad-name', 'users.csv', 3, 'givenName', 'T\u0007om'],
+    ],
+  ],
+  [
+    'an endless identifier, shown short',
+    in12('orgs.csv', 'org-1', 'x'.repeat(256)),
+    [['error', 'too-long', 'orgs.csv', 2, 'sourcedId', `${'x'.repeat(80)}…`]],
+  ],
+  [
+    'a boolean that is none',
+    in12('users.csv', 'true,ada', 'yes,ada'),
+    [['error', 'bad-boolean', 'users.csv', 2, 'enabledUser', 'yes']],
+  ],
+  [
+    'a value that the standard does not have',
+    in12('roles.csv', 'secondary,teacher', 'secondary,professor'),
+    [['error', 'bad-enumeration', 'roles.csv', 3, 'role', 'professor']],
+  ],
+  [
+    'inactive in 1.2',
+    { ...clean12, 'users.csv': delta('users.csv').replace('user-2,active', 'user-2,inactive') },
+    [
+      ['error', 'bad-enumeration', 'users.csv', 3, 'status', 'inactive'],
+      ['warning', 'mode-differs', 'manifest.csv', 11, 'value', 'bulk'],
+    ],
+  ],
+  [
+    'a kind that Chiron does not know',
+    { ...clean12, 'classes.csv': clean12['classes.csv'].replace('periods', 'metadata.kind') },
+    [['error', 'bad-class-kind', 'classes.csv', 2, 'metadata.kind', '1,2']],
+  ],
+  [
+    'a time that is none',
+    { 'orgs.csv': 'sourcedId,status,dateLastModified,name,type\no,active,9/1/2026 8:00,S,school\n' },
+    [
+      ['warning', 'missing-manifest', 'roster', null, null, null],
+      ['error', 'bad-datetime', 'orgs.csv', 2, 'dateLastModified', '9/1/2026 8:00'],
+    ],
+  ],
+  [
+    'a file that mixes bulk and delta, said once',
+    {
+      ...clean12,
+      'users.csv': `${clean12['users.csv']}${'user-3,active,2026-09-01T08:00:00Z,,tom,,Tom,Gray,,,,,,,,,,,,,,,\n'}user-4,active,,,tom,,Tom,Gray,,,,,,,,,,,,,,,\n`,
+    },
+    [['error', 'mixed-mode', 'users.csv', 4, 'status', 'active']],
+  ],
+  [
+    'a status without its date',
+    in12('orgs.csv', 'org-1,,', 'org-1,active,'),
+    [['error', 'mixed-mode', 'orgs.csv', 2, 'dateLastModified', '']],
+  ],
+  [
+    'a sourcedId twice',
+    in12('enrollments.csv', 'enr-2', 'enr-1'),
+    [['error', 'duplicate-id', 'enrollments.csv', 3, 'sourcedId', 'enr-1']],
+  ],
+  [
+    'a version that is not read',
+    in12('manifest.csv', 'oneroster.version,1.2', 'oneroster.version,2.0'),
+    [['error', 'unsupported-version', 'manifest.csv', 3, 'value', '2.0']],
+  ],
+  [
+    'a manifest that announces a file that is not there',
+    without(clean12, 'classes.csv'),
+    [['error', 'missing-file', 'manifest.csv', 5, 'value', 'bulk']],
+  ],
+  [
+    'a manifest with a mode of its own',
+    in12('manifest.csv', 'file.users,bulk', 'file.users,full'),
+    [['error', 'bad-manifest-mode', 'manifest.csv', 11, 'value', 'full']],
+  ],
+  [
+    'a file in two spellings',
+    { ...clean12, 'Users.csv': clean12['users.csv'] },
+    [
+      ['warning', 'file-name-case', 'Users.csv', null, null, null],
+      ['error', 'duplicate-file', 'users.csv', null, null, null],
+    ],
+  ],
+  [
+    'a folder without a roster',
+    { 'letter.txt': 'Dear registrar' },
+    [
+      ['warning', 'unknown-file', 'letter.txt', null, null, null],
+      ['error', 'no-files', 'roster', null, null, null],
+      ['warning', 'missing-manifest', 'roster', null, null, null],
+    ],
+  ],
+  [
+    'a folder of many files',
+    Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`${i}.csv`, ''])),
+    [['error', 'too-many-files', 'roster', null, null, null]],
+  ],
+]
