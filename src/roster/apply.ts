@@ -1,0 +1,174 @@
+/**
+ * Writes a plan as a new generation, unseen, in short batches with pauses between them, so that sign-ins never wait
+ * long; then publishes it in one short transaction. Killed at any point before that, nothing has happened, and the
+ * next import clears what was left.
+ */
+import type { Db, Statement, Value } from '../db/db.ts'
+import type { EventType } from '../events/events.ts'
+import { newId } from '../lib/random.ts'
+import { endSessions } from '../session/session.ts'
+import type { RecordKind } from './current.ts'
+import { isIncoming } from './incoming.ts'
+import type { Plan } from './plan.ts'
+import { closeEnrolment, closeRecord, closeStudent, insertRows, publish, type Table } from './store.ts'
+
+const writesPerBatch = 2_000
+const pauseMsMin = 3
+const pauseShare = 0.2
+
+export interface ApplyDeps {
+  readonly db: Db
+  readonly holder: string
+  /** Part of every batch: the right to write at all. */
+  hold(): Statement[]
+  onBatch(written: number, total: number): void
+}
+
+/** True once published; false if the roster changed meanwhile. */
+export async function applyPlan(
+  plan: Plan,
+  generation: number,
+  now: number,
+  deps: ApplyDeps,
+): Promise<boolean> {
+  await writeInBatches(() => writesOf(plan, generation, now), deps)
+  // Before anybody reads them: with the statistics of an empty table a class list takes a hundred times as long.
+  await deps.db.analyze(['person', 'student', 'roster_record', 'roster_enrolment'])
+  return publishGeneration(deps.db, generation, plan.content, deps.holder, now)
+}
+
+export async function publishGeneration(
+  db: Db,
+  generation: number,
+  parent: number,
+  holder: string,
+  now: number,
+): Promise<boolean> {
+  const [published] = await db.tx([
+    ...publish(generation, parent, holder, now),
+    ...endSessions({ departedIn: generation }, 'account', now),
+  ])
+  return published!.length > 0
+}
+
+/** A row to insert, or a statement that closes one. */
+type Write = { readonly table: Table; readonly row: readonly Value[] } | Statement
+
+async function writeInBatches(
+  writes: () => Iterable<Write>,
+  { db, hold, onBatch }: ApplyDeps,
+): Promise<void> {
+  let total = 0
+  for (const _ of writes()) total++
+  let written = 0
+  let batch: Write[] = []
+  const flush = async () => {
+    const started = performance.now()
+    await db.tx([...hold(), ...statementsOf(db, batch)])
+    written += batch.length
+    batch = []
+    onBatch(written, total)
+    // Whoever waits for the store gets it now.
+    await pause(Math.max(pauseMsMin, (performance.now() - started) * pauseShare))
+  }
+  for (const write of writes()) {
+    batch.push(write)
+    if (batch.length === writesPerBatch) await flush()
+  }
+  if (batch.length > 0) await flush()
+}
+
+function statementsOf(db: Db, batch: readonly Write[]): Statement[] {
+  const rows = new Map<Table, (readonly Value[])[]>()
+  const statements: Statement[] = []
+  for (const write of batch) {
+    if ('sql' in write) statements.push(write)
+    else if (!rows.get(write.table)?.push(write.row)) rows.set(write.table, [write.row])
+  }
+  return [...[...rows].flatMap(([table, some]) => insertRows(db, table, some)), ...statements]
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+function* writesOf(plan: Plan, generation: number, now: number): Generator<Write> {
+  const data = JSON.stringify({ generation })
+  yield { table: 'event', row: [newId(), now, 'roster.imported', null, data, generation] }
+  yield* studentWrites(plan, generation, now)
+  yield* recordWrites(plan, generation, now)
+  yield* enrolmentWrites(plan, generation)
+}
+
+function* recordWrites(
+  { current, next, documents }: Plan,
+  generation: number,
+  now: number,
+): Generator<Write> {
+  for (const kind of ['org', 'term', 'course', 'class', 'user', 'role'] as RecordKind[]) {
+    const standing = current.records[kind]
+    for (const [id, { digest, data }] of next[kind]) {
+      const before = standing.get(id)
+      const document = kind === 'class' ? documents.get(id)! : null
+      if (before && before.digest === digest && before.document === document) continue
+      if (before) yield closeRecord(kind, id, before.fromGen, generation)
+      const row = [kind, id, generation, digest, JSON.stringify(data), document, now]
+      yield { table: 'roster_record', row }
+    }
+    for (const [id, before] of standing) {
+      if (!next[kind].has(id)) yield closeRecord(kind, id, before.fromGen, generation)
+    }
+  }
+}
+
+function* enrolmentWrites({ current, next }: Plan, generation: number): Generator<Write> {
+  // In the order of the key: a tree that grows at its end is written many times faster.
+  const fresh = [...next.enrolment.keys()].filter((id) => isIncoming(next.enrolment.get(id)!)).sort()
+  for (const id of fresh) {
+    const before = current.enrolments.get(id)
+    if (before) yield closeEnrolment(id, before.fromGen, generation)
+    const { userId, classId, schoolId, role, primary, startDate, endDate } = next.enrolment.get(id)!.data
+    const row = [id, generation, userId, classId, schoolId, role, Number(primary), startDate, endDate]
+    yield { table: 'roster_enrolment', row }
+  }
+  for (const [id, before] of current.enrolments) {
+    if (!next.enrolment.has(id)) yield closeEnrolment(id, before.fromGen, generation)
+  }
+}
+
+function* studentWrites({ current, students }: Plan, generation: number, now: number): Generator<Write> {
+  const event = (type: EventType, personId: string): Write => {
+    // The same when it is counted and when it is written, and when a killed import is done again.
+    return {
+      table: 'event',
+      row: [`${type}.${personId}.${generation}`, now, type, personId, '{}', generation],
+    }
+  }
+  for (const [id, { fields, digest, personId }] of students) {
+    const before = current.students.get(id)
+    if (before?.digest === digest) continue
+    const known = current.identities.has(id)
+    if (!known) {
+      yield { table: 'person', row: [personId, 'student', 'active', now, now] }
+      yield { table: 'student_identity', row: [id, personId, generation] }
+    }
+    if (before) yield closeStudent(personId, before.from_gen, generation)
+    if (before && before.email_key !== fields.email_key) {
+      yield { table: 'roster_departure', row: [generation, personId] }
+    }
+    yield event(before ? 'student.updated' : known ? 'student.reactivated' : 'student.added', personId)
+    const { sourced_id, email, email_key, firstname, lastname, preferred_name, pronouns } = fields
+    const { student_number, year, school_id, school_name } = fields
+    const names = [email, email_key, firstname, lastname, preferred_name, pronouns, student_number, year]
+    yield {
+      table: 'student',
+      row: [personId, generation, sourced_id, digest, ...names, school_id, school_name, now],
+    }
+  }
+  for (const [id, { person_id, from_gen }] of current.students) {
+    if (students.has(id)) continue
+    yield closeStudent(person_id, from_gen, generation)
+    yield { table: 'roster_departure', row: [generation, person_id] }
+    yield event('student.deactivated', person_id)
+  }
+}

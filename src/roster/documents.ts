@@ -1,0 +1,147 @@
+/**
+ * What readers get, made from records: classes with course, school, terms and teachers in place, and students with
+ * their school. Made once, when the roster is imported, so that a request reads rows and resolves nothing. Pure.
+ */
+import { createHash } from 'node:crypto'
+import { parseAddress } from '../people/address.ts'
+import type {
+  ClassData,
+  CourseData,
+  EnrolmentData,
+  OrgData,
+  RoleData,
+  TermData,
+  UserData,
+} from './records.ts'
+
+/** Ids of the interface say nothing of the file's, and fit into a URL. */
+export function publicId(kind: string, sourcedId: string): string {
+  return createHash('sha256').update(`${kind}\0${sourcedId}`).digest('base64url').slice(0, 22)
+}
+
+/** Fixed order of members, so that equal data has equal text. */
+export function digestOf(data: object): string {
+  return createHash('sha1').update(JSON.stringify(data)).digest('base64url')
+}
+
+export interface Lookup {
+  org(id: string): OrgData | undefined
+  term(id: string): TermData | undefined
+  course(id: string): CourseData | undefined
+  user(id: string): UserData | undefined
+}
+
+export interface Teaching {
+  readonly userId: string
+  readonly primary: boolean
+}
+
+export function classDocument(
+  id: string,
+  data: ClassData,
+  teachers: readonly Teaching[],
+  lookup: Lookup,
+): string {
+  const course = lookup.course(data.courseId)
+  return JSON.stringify({
+    classId: publicId('class', id),
+    code: data.code,
+    title: data.title,
+    kind: data.kind,
+    course: {
+      courseId: publicId('course', data.courseId),
+      code: course?.code ?? null,
+      title: course?.title ?? data.title,
+    },
+    school: { schoolId: publicId('org', data.schoolId), name: lookup.org(data.schoolId)?.name ?? '' },
+    terms: data.termIds
+      .flatMap((termId) => {
+        const term = lookup.term(termId)
+        const { title, startDate, endDate } = term ?? {}
+        return term ? [{ termId: publicId('term', termId), title, startDate, endDate }] : []
+      })
+      .sort((a, b) => (a.startDate! < b.startDate! ? -1 : 1)),
+    teachers: teachers.flatMap(({ userId, primary }) => teacherOf(lookup.user(userId), primary)).sort(byName),
+    location: data.location,
+    periods: data.periods,
+    subjects: data.subjects,
+  })
+}
+
+interface Teacher {
+  readonly firstname: string
+  readonly lastname: string
+  readonly email: string | null
+  readonly primary: boolean
+}
+
+function teacherOf(user: UserData | undefined, primary: boolean): Teacher[] {
+  if (!user) return []
+  return [{ firstname: user.firstname, lastname: user.lastname, email: user.email, primary }]
+}
+
+function byName(a: Teacher, b: Teacher): number {
+  return (
+    Number(b.primary) - Number(a.primary) ||
+    a.lastname.localeCompare(b.lastname) ||
+    a.firstname.localeCompare(b.firstname)
+  )
+}
+
+/** A student as the store keeps one for a generation. */
+export interface StudentFields {
+  readonly sourced_id: string
+  readonly email: string | null
+  readonly email_key: string | null
+  readonly firstname: string
+  readonly lastname: string
+  readonly preferred_name: string | null
+  readonly pronouns: string | null
+  readonly student_number: string | null
+  readonly year: number | null
+  readonly school_id: string | null
+  readonly school_name: string | null
+}
+
+export function isStudent(user: UserData, roles: readonly RoleData[]): boolean {
+  return user.role === 'student' || roles.some((role) => role.role === 'student')
+}
+
+export function studentFields(
+  id: string,
+  user: UserData,
+  roles: readonly RoleData[],
+  lookup: Lookup,
+): StudentFields {
+  const address = user.email === null ? null : parseAddress(user.email)
+  const usable = address !== null && typeof address !== 'string' ? address : null
+  const schoolId = schoolOf(user, roles, lookup)
+  return {
+    sourced_id: id,
+    email: usable?.email ?? null,
+    email_key: usable?.key ?? null,
+    firstname: user.firstname,
+    lastname: user.lastname,
+    preferred_name: user.preferredName,
+    pronouns: user.pronouns,
+    student_number: user.number,
+    year: user.year,
+    school_id: schoolId === null ? null : publicId('org', schoolId),
+    school_name: schoolId === null ? null : (lookup.org(schoolId)?.name ?? null),
+  }
+}
+
+/** The org of the student's primary role; of several, a school before a district. */
+function schoolOf(user: UserData, roles: readonly RoleData[], lookup: Lookup): string | null {
+  const asStudent = roles.filter((role) => role.role === 'student')
+  const ids = [
+    ...asStudent.filter((role) => role.primary).map((role) => role.orgId),
+    ...asStudent.map((role) => role.orgId),
+    ...user.orgIds,
+  ].filter((id) => id !== null)
+  return ids.find((id) => lookup.org(id)?.type === 'school') ?? ids[0] ?? null
+}
+
+export function enrolmentKey(data: EnrolmentData): string {
+  return `${data.userId}\0${data.classId}\0${data.schoolId}\0${data.role}\0${data.primary}\0${data.startDate}\0${data.endDate}`
+}
