@@ -89,7 +89,8 @@ async function assemble(config: Config, log: FastifyBaseLogger, { clock, mailDel
   await keys.open()
 
   const veterinarians = new Veterinarians({ db, clock, secrets, limits })
-  const roles = { veterinarian: veterinarians, student: new Students() }
+  const students = new Students({ db, clock, timeZone: config.timeZone })
+  const roles = { veterinarian: veterinarians, student: students }
   const issuer = { issuer: publicUrl, audience: publicUrl, clientId }
   const sessions = new Sessions({ db, clock, secrets, keys, issuer, roles })
   const transport = config.smtpUrl === null ? mailboxTransport(log) : smtpTransport(config.smtpUrl)
@@ -105,14 +106,18 @@ async function assemble(config: Config, log: FastifyBaseLogger, { clock, mailDel
     delayMs: mailDelayMs,
     log,
   })
-  const signIn = new SignIn({ db, clock, secrets, limits, sessions, outbox }, veterinarians)
+  const signInDeps = { db, clock, secrets, limits, sessions, outbox }
+  const signIn = {
+    veterinarian: new SignIn(signInDeps, veterinarians),
+    student: new SignIn(signInDeps, students),
+  }
   const sweeper = new Sweeper({
     db,
     clock,
     log,
     keys,
     veterinarians,
-    sweeps: [limits, signIn, sessions, outbox],
+    sweeps: [limits, signIn.veterinarian, sessions, outbox],
   })
 
   const networkHashOf = (request: FastifyRequest) => {
@@ -135,8 +140,14 @@ async function assemble(config: Config, log: FastifyBaseLogger, { clock, mailDel
 
   const Profile = Type.Ref('VeterinarianProfile')
   veterinarianRoutes(app, { veterinarians, networkOf: networkHashOf })
-  signInRoutes(app, { role: 'veterinarian', signIn, Profile, networkOf: networkHashOf })
-  studentRoutes(app)
+  signInRoutes(app, { role: 'veterinarian', signIn: signIn.veterinarian, Profile, networkOf: networkHashOf })
+  signInRoutes(app, {
+    role: 'student',
+    signIn: signIn.student,
+    Profile: Type.Ref('StudentProfile'),
+    networkOf: networkHashOf,
+  })
+  studentRoutes(app, { students })
   sessionRoutes(app, { sessions, Profile: Type.Union([Profile, Type.Ref('StudentProfile')]) })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })

@@ -3,7 +3,7 @@
  * change, with ids only. An event that can happen once has an id made from its subject, so that two processes
  * that notice the same change write it once. Delivery to webhooks reads this table.
  */
-import { type Statement, statement } from '../db/db.ts'
+import { type Db, type Statement, statement } from '../db/db.ts'
 
 export const eventTypes = [
   'veterinarian.registered',
@@ -13,10 +13,16 @@ export const eventTypes = [
   'veterinarian.reactivated',
   'veterinarian.closed',
   'veterinarian.lapsed',
+  'student.added',
+  'student.updated',
+  'student.deactivated',
+  'student.suspended',
+  'student.reactivated',
   'session.started',
   'session.ended',
   'otp.exhausted',
   'mail.failed',
+  'roster.imported',
 ] as const
 
 export type EventType = (typeof eventTypes)[number]
@@ -49,3 +55,14 @@ export function eventHappened(
 
 /** `insert` part for events taken from rows: the caller adds `select id, at, type, person_id, session_id, data …`. */
 export const insertEvents = 'insert into event (id, at, type, person_id, session_id, data)'
+
+/** Everything written down about a person. What an import wrote counts from its publication on. */
+export function eventsOf(db: Db, personId: string): Promise<EventRow[]> {
+  return db.all<EventRow>(
+    `select e.id, e.at, e.type, e.person_id, e.session_id, e.data from event e
+     left join roster_generation g on g.id = e.generation
+     where e.person_id = $1 and (e.generation is null or g.published_at is not null)
+     order by e.at, e.id`,
+    [personId],
+  )
+}

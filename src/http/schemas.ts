@@ -94,3 +94,21 @@ export const TokenReply = (User: TSchema) =>
     refresh_token: Type.String(),
     user: User,
   })
+
+/** What both exports hold besides profile and classes. */
+export const HistoryFields = {
+  sessions: Type.Array(
+    Type.Object({
+      sessionId: Type.String(),
+      device: Type.String(),
+      startedAt: Timestamp(),
+      lastSeenAt: Timestamp(),
+      expiresAt: Timestamp(),
+      endedAt: Nullable(Timestamp()),
+      endReason: Nullable(Type.String()),
+    }),
+  ),
+  events: Type.Array(
+    Type.Object({ at: Timestamp(), type: Type.String(), sessionId: Nullable(Type.String()) }),
+  ),
+}

@@ -14,7 +14,7 @@ export interface RoleRules {
   readonly role: Role
   /** The account behind an address, whatever its status; nothing once it has lapsed or was closed. */
   findAccount(addressKey: string): Promise<Person | undefined>
-  profileOf(person: Person): object
+  profileOf(person: Person): Promise<object>
 }
 
 export type Roles = Readonly<Record<Role, RoleRules>>

@@ -34,7 +34,7 @@ export const personColumns = (alias: string) =>
     .join(', ')
 
 export function personById(db: Db, id: string): Promise<Person | undefined> {
-  return db.one<Person>(`select ${personColumns('p')} from person p where p.id = $1`, [id])
+  return db.one<Person>(`select ${personColumns('p')} from account p where p.id = $1`, [id])
 }
 
 export function personByAddress(db: Db, role: Role, key: string): Promise<Person | undefined> {

@@ -26,8 +26,9 @@ import {
   startSession,
 } from './store.ts'
 
+export { historyOf } from './history.ts'
 export type { Session, SessionAndPerson } from './store.ts'
-export { endSessions, sessionsOf } from './store.ts'
+export { endSessions } from './store.ts'
 
 export const accessTtlMs = 15 * minute
 const idleMaxMs = 30 * day
@@ -177,7 +178,7 @@ export class Sessions {
       token_type: 'Bearer',
       expires_in: accessTtlMs / 1000,
       refresh_token: refreshToken(secrets.current, { sessionId: person.session_id, seq }),
-      user: roles[person.role].profileOf(person as Person),
+      user: await roles[person.role].profileOf(person as Person),
     }
   }
 

@@ -23,7 +23,7 @@ export type SessionAndPerson = Session & Person
 const sessionColumns =
   's.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, s.refresh_seq, s.rotated_at, s.rotated_before_at, s.ended_at, s.end_reason'
 
-const sessionAndPerson = `select ${sessionColumns}, ${personColumns('p')} from session s join person p on p.id = s.person_id`
+const sessionAndPerson = `select ${sessionColumns}, ${personColumns('p')} from session s join account p on p.id = s.person_id`
 
 export function sessionById(db: Db, id: string): Promise<SessionAndPerson | undefined> {
   return db.one<SessionAndPerson>(`${sessionAndPerson} where s.id = $1`, [id])
@@ -39,6 +39,8 @@ export function sessionsOf(db: Db, personId: string): Promise<Session[]> {
 export interface NewSession {
   readonly id: string
   readonly personId: string
+  /** Still the account's: a code for an address that the account has lost signs nobody in. */
+  readonly addressKey: string
   readonly device: string
   readonly now: number
 }
@@ -49,7 +51,7 @@ export function startSession(s: NewSession & { expiresAt: number }, when: Condit
     statement(
       `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at)
        select $1, p.role, p.id, $2, cast($3 as bigint), cast($3 as bigint), cast($4 as bigint), 1, 0, 0
-       from person p where p.id = $5 and p.status = 'active' and ${when.sql(6)}
+       from account p where p.id = $5 and p.status = 'active' and p.email_key = $6 and ${when.sql(7)}
        on conflict (id) do nothing
        returning id`,
       s.id,
@@ -57,6 +59,7 @@ export function startSession(s: NewSession & { expiresAt: number }, when: Condit
       s.now,
       s.expiresAt,
       s.personId,
+      s.addressKey,
       ...when.params,
     ),
     statement(
@@ -93,9 +96,13 @@ export function seen(db: Db, id: string, now: number, unlessSince: number) {
   ])
 }
 
-/** Ends live sessions and writes down each: one, all of a person, or all that have expired. */
+/** Ends live sessions and writes down each: one, all of a person, all that have expired, or of all who left the roster. */
 export function endSessions(
-  scope: { id: string; personId: string } | { personId: string } | { expiredAt: number },
+  scope:
+    | { id: string; personId: string }
+    | { personId: string }
+    | { expiredAt: number }
+    | { departedIn: number },
   reason: EndReason,
   now: number,
 ): Statement[] {
@@ -118,9 +125,14 @@ export function endSessions(
   ]
 }
 
+/** Of a generation that has been published. */
+const departed = (n: number) =>
+  `person_id in (select d.person_id from roster_departure d join roster_state r on r.generation = d.generation where d.generation = $${n})`
+
 type Scope = [where: (first: number) => string, ...params: (string | number)[]]
 
 function scopeOf(scope: Parameters<typeof endSessions>[0]): Scope {
+  if ('departedIn' in scope) return [departed, scope.departedIn]
   if ('expiredAt' in scope) return [(n) => `expires_at <= $${n}`, scope.expiredAt]
   if ('id' in scope) return [(n) => `id = $${n} and person_id = $${n + 1}`, scope.id, scope.personId]
   return [(n) => `person_id = $${n}`, scope.personId]

@@ -242,7 +242,8 @@ export class SignIn {
   ): Promise<TokenReply> {
     const { db, limits, sessions } = this.#deps
     const won = claimed(sessionId, mark)
-    const start = sessions.start({ id: sessionId, personId: person.id, device, now }, won)
+    const addressKey = person.email_key
+    const start = sessions.start({ id: sessionId, personId: person.id, addressKey, device, now }, won)
     const results = await db.tx([
       lockPerson(person.id),
       claim(sessionId, mark, now),

@@ -1,9 +1,10 @@
-/** What a student reads. Students come by the roster; until one is imported nobody holds a student's token. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import { AppError } from '../errors.ts'
-import { Empty, Id, Nullable, problems, Timestamp, tokenProblems } from '../http/schemas.ts'
+import { callerOf } from '../http/access.ts'
+import { Empty, HistoryFields, Id, Nullable, problems, Timestamp, tokenProblems } from '../http/schemas.ts'
+import type { When } from './classes.ts'
+import type { Students } from './student.ts'
 
 const School = Type.Object({ schoolId: Type.String(), name: Type.String() })
 const CalendarDate = Type.String({ format: 'date', examples: ['2026-09-01'] })
@@ -20,7 +21,7 @@ export const StudentProfile = Type.Object(
     email: Type.String(),
     status: Type.Enum(['active', 'inactive', 'suspended']),
     year: Nullable(Type.Integer()),
-    school: School,
+    school: Nullable(School),
     groups: Type.Array(Type.Object({ classId: Type.String(), title: Type.String(), kind: Kind })),
     updatedAt: Timestamp(),
   },
@@ -60,13 +61,17 @@ export const ClassEntry = Type.Object(
   { $id: 'Class' },
 )
 
-export function studentRoutes(root: FastifyInstance): void {
+const Export = Type.Object({
+  exportedAt: Timestamp(),
+  profile: Type.Ref('StudentProfile'),
+  classes: Type.Array(Type.Ref('Class')),
+  ...HistoryFields,
+})
+
+export function studentRoutes(root: FastifyInstance, { students }: { students: Students }): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['student']
   const config = { access: 'student' } as object
-  const nobody = async () => {
-    throw new AppError('session-ended')
-  }
 
   app.get(
     '/student/me',
@@ -78,7 +83,7 @@ export function studentRoutes(root: FastifyInstance): void {
         response: { 200: Type.Ref('StudentProfile'), ...problems(...tokenProblems, 'forbidden') },
       },
     },
-    nobody,
+    async (request) => students.profileOf(callerOf(request)),
   )
 
   app.get(
@@ -88,6 +93,8 @@ export function studentRoutes(root: FastifyInstance): void {
       schema: {
         tags,
         summary: 'My classes',
+        description:
+          'Current ones unless asked otherwise, by whole days in the school’s time zone, first and last included. Sorted by start date, then title.',
         querystring: Type.Object({ when: Type.Optional(Type.Enum(['current', 'upcoming', 'past', 'all'])) }),
         response: {
           200: Type.Object({ classes: Type.Array(Type.Ref('Class')) }),
@@ -96,6 +103,25 @@ export function studentRoutes(root: FastifyInstance): void {
         },
       },
     },
-    nobody,
+    async (request, reply) => {
+      const classes = await students.classes(callerOf(request), (request.query.when ?? 'current') as When)
+      return classes.length === 0 ? reply.code(204).send() : ({ classes } as never)
+    },
+  )
+
+  app.get(
+    '/student/me/export',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Everything held about me',
+        response: { 200: Export, ...problems(...tokenProblems, 'forbidden') },
+      },
+    },
+    async (request, reply) => {
+      reply.header('Content-Disposition', 'attachment; filename="chiron-export.json"')
+      return (await students.export(callerOf(request))) as never
+    },
   )
 }

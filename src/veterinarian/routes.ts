@@ -9,14 +9,14 @@ import {
   bodyProblems,
   Email,
   Empty,
+  HistoryFields,
   Id,
   Name,
-  Nullable,
   problems,
   Timestamp,
   tokenProblems,
 } from '../http/schemas.ts'
-import { timestamp, timestampOrNull } from '../lib/clock.ts'
+import { timestamp } from '../lib/clock.ts'
 import { Fields } from '../people/fields.ts'
 import type { Veterinarians } from './veterinarian.ts'
 
@@ -39,20 +39,7 @@ const lastname = Name('Last name: 1–100 characters of any script.', 'Marsh')
 const Export = Type.Object({
   exportedAt: Timestamp(),
   profile: Type.Ref('VeterinarianProfile'),
-  sessions: Type.Array(
-    Type.Object({
-      sessionId: Type.String(),
-      device: Type.String(),
-      startedAt: Timestamp(),
-      lastSeenAt: Timestamp(),
-      expiresAt: Timestamp(),
-      endedAt: Nullable(Timestamp()),
-      endReason: Nullable(Type.String()),
-    }),
-  ),
-  events: Type.Array(
-    Type.Object({ at: Timestamp(), type: Type.String(), sessionId: Nullable(Type.String()) }),
-  ),
+  ...HistoryFields,
 })
 
 export interface VeterinarianRoutesDeps {
@@ -180,25 +167,8 @@ export function veterinarianRoutes(
       },
     },
     async (request, reply) => {
-      const held = await veterinarians.export(callerOf(request))
       reply.header('Content-Disposition', 'attachment; filename="chiron-export.json"')
-      return {
-        ...held,
-        sessions: held.sessions.map((session) => ({
-          sessionId: session.session_id,
-          device: session.device,
-          startedAt: timestamp(session.started_at),
-          lastSeenAt: timestamp(session.last_seen_at),
-          expiresAt: timestamp(session.expires_at),
-          endedAt: timestampOrNull(session.ended_at),
-          endReason: session.end_reason,
-        })),
-        events: held.events.map((event) => ({
-          at: timestamp(event.at),
-          type: event.type,
-          sessionId: event.session_id,
-        })),
-      }
+      return veterinarians.export(callerOf(request))
     },
   )
 

@@ -1,5 +1,5 @@
 import { type Condition, type Db, type Statement, statement } from '../db/db.ts'
-import { type EventRow, insertEvents } from '../events/events.ts'
+import { insertEvents } from '../events/events.ts'
 
 export interface Registration {
   readonly id: string
@@ -140,12 +140,5 @@ export function publicProfile(db: Db, userId: string): Promise<PublicProfile | u
     `select id, firstname, lastname from person
      where id = $1 and role = 'veterinarian' and status = 'active'`,
     [userId],
-  )
-}
-
-export function eventsOf(db: Db, personId: string): Promise<EventRow[]> {
-  return db.all<EventRow>(
-    'select id, at, type, person_id, session_id, data from event where person_id = $1 order by at, id',
-    [personId],
   )
 }

@@ -15,13 +15,12 @@ import { bucketPolicies, forgetNetworks, type Limits } from '../limits/limits.ts
 import { forgetMail } from '../mail/outbox.ts'
 import type { Address } from '../people/address.ts'
 import { type Person, personByAddress, type RoleRules } from '../people/people.ts'
-import { endSessions, type SessionAndPerson, sessionsOf } from '../session/session.ts'
+import { endSessions, historyOf, type SessionAndPerson } from '../session/session.ts'
 import type { Caller } from '../sign-in/sign-in.ts'
 import {
   appendRegistration,
   applyRegistration,
   erase,
-  eventsOf,
   lapse,
   oldestRegistrations,
   type PublicProfile,
@@ -98,7 +97,7 @@ export class Veterinarians implements RoleRules {
     return lapse(now, null)
   }
 
-  profileOf(person: Person) {
+  async profileOf(person: Person) {
     return {
       userId: person.id,
       firstname: person.firstname,
@@ -140,8 +139,8 @@ export class Veterinarians implements RoleRules {
 
   async export(person: Person) {
     const { db, clock } = this.#deps
-    const [sessions, events] = await Promise.all([sessionsOf(db, person.id), eventsOf(db, person.id)])
-    return { exportedAt: timestamp(clock.now()), profile: this.profileOf(person), sessions, events }
+    const history = await historyOf(db, person.id)
+    return { exportedAt: timestamp(clock.now()), profile: await this.profileOf(person), ...history }
   }
 
   /** What anybody may see; nothing for anybody who is not an active veterinarian. */

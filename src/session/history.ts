@@ -1,0 +1,25 @@
+/** What is held about a person besides the profile, as both exports show it. */
+import type { Db } from '../db/db.ts'
+import { eventsOf } from '../events/events.ts'
+import { timestamp, timestampOrNull } from '../lib/clock.ts'
+import { sessionsOf } from './store.ts'
+
+export async function historyOf(db: Db, personId: string) {
+  const [sessions, events] = await Promise.all([sessionsOf(db, personId), eventsOf(db, personId)])
+  return {
+    sessions: sessions.map((session) => ({
+      sessionId: session.session_id,
+      device: session.device,
+      startedAt: timestamp(session.started_at),
+      lastSeenAt: timestamp(session.last_seen_at),
+      expiresAt: timestamp(session.expires_at),
+      endedAt: timestampOrNull(session.ended_at),
+      endReason: session.end_reason,
+    })),
+    events: events.map((event) => ({
+      at: timestamp(event.at),
+      type: event.type,
+      sessionId: event.session_id,
+    })),
+  }
+}
