@@ -2,6 +2,7 @@
 import cluster from 'node:cluster'
 import { Command } from 'commander'
 import { migrateCommand } from './commands/migrate.ts'
+import { rosterCheck, rosterHistory, rosterImport, rosterUndo } from './commands/roster.ts'
 import { serve } from './commands/serve.ts'
 import { AppError, UsageError } from './errors.ts'
 import { packageVersion } from './version.ts'
@@ -25,6 +26,31 @@ program
   .description('bring the store up to date')
   .option('--json', 'answer as JSON')
   .action(migrateCommand)
+
+const roster = program.command('roster').description('the school’s roster, as OneRoster CSV')
+const withReport = (command: Command) =>
+  command
+    .option('--json', 'answer as JSON lines')
+    .option('--verbose', 'every change field by field, and every finding')
+    .option('--report <file>', 'write a report that can be sent to the registrar')
+withReport(roster.command('check <file>').description('show what importing a zip or folder would do')).action(
+  rosterCheck,
+)
+withReport(roster.command('import <file>').description('show the plan, ask, and import'))
+  .option('--yes', 'do not ask')
+  .option('--force', 'import although the plan is held')
+  .action(rosterImport)
+roster
+  .command('undo')
+  .description('go back to the roster before the last import')
+  .option('--json', 'answer as JSON lines')
+  .option('--yes', 'do not ask')
+  .action(rosterUndo)
+roster
+  .command('history')
+  .description('what was imported when, newest first')
+  .option('--json', 'answer as JSON lines')
+  .action(rosterHistory)
 
 try {
   await program.parseAsync()

@@ -8,6 +8,9 @@ import { migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLog } from '../log.ts'
+import { loadDemo } from './demo.ts'
+
+type Demo = Awaited<ReturnType<typeof loadDemo>>
 
 const stopWithinMs = 9_500
 const restartPauseMs = 1_000
@@ -29,9 +32,10 @@ export async function serve(options: { json?: boolean }): Promise<void> {
       await endInTime(app.stop())
     }),
   )
+  const demo = await loadDemo(config, app.parts.db, systemClock)
   returnMemory()
   const { port } = await app.listen()
-  announce(config, port, log, pretty)
+  announce({ config, port, log, pretty, demo })
 }
 
 /** One of several. The primary tells it to drain, and to close once all are drained: until then each answers 503. */
@@ -61,6 +65,7 @@ async function work(config: Config, log: FastifyBaseLogger): Promise<void> {
 async function supervise(config: Config, log: FastifyBaseLogger, pretty: boolean): Promise<void> {
   const db = openDb(config.databaseUrl)
   await migrate(db, systemClock)
+  const demo = await loadDemo(config, db, systemClock)
   await db.close()
 
   const workers = new Set<Worker>()
@@ -79,7 +84,8 @@ async function supervise(config: Config, log: FastifyBaseLogger, pretty: boolean
     // It may be gone before it has heard us; its exit tells.
     worker.on('error', () => {})
     worker.on('message', (message) => {
-      if (message === 'ready' && ++everReady === config.workers) announce(config, config.port, log, pretty)
+      if (message === 'ready' && ++everReady === config.workers)
+        announce({ config, port: config.port, log, pretty, demo })
       if (isFailure(message) && !stopping) {
         stopping = true
         process.stderr.write(`chiron: ${message.failed}\n`)
@@ -119,7 +125,15 @@ function isFailure(message: unknown): message is { failed: string } {
   return typeof message === 'object' && message !== null && 'failed' in message
 }
 
-function announce(config: Config, port: number, log: FastifyBaseLogger, pretty: boolean): void {
+interface Announcement {
+  readonly config: Config
+  readonly port: number
+  readonly log: FastifyBaseLogger
+  readonly pretty: boolean
+  readonly demo: Demo
+}
+
+function announce({ config, port, log, pretty, demo }: Announcement): void {
   if (config.smtpUrl === null)
     log.info('development: mail is not sent but caught, at /mailbox; codes appear in this log')
   const url = new URL(config.publicUrl)
@@ -131,7 +145,12 @@ function announce(config: Config, port: number, log: FastifyBaseLogger, pretty: 
     ['API reference', `${base}/docs`],
     ...(config.smtpUrl === null ? [['Mailbox', `${base}/mailbox`]] : []),
   ]
-  process.stdout.write(`\n${lines.map(([name, at]) => `  ${name!.padEnd(14)} ${at}`).join('\n')}\n\n`)
+  const people = demo.map(({ email, who }) => `  ${email.padEnd(40)} ${who}`)
+  const school =
+    demo.length > 0 ? `\n  A demo school is there; students to sign in as:\n${people.join('\n')}\n` : ''
+  process.stdout.write(
+    `\n${lines.map(([name, at]) => `  ${name!.padEnd(14)} ${at}`).join('\n')}\n${school}\n`,
+  )
 }
 
 /** Starting leaves much garbage behind (schemas, stripped types); give it back before the first request. */
