@@ -41,7 +41,7 @@ function onlyTypes(names: string): boolean {
   return each.filter(Boolean).every((name) => name.startsWith('type '))
 }
 
-const isOurs = ({ to }: Import) => to.endsWith('.ts')
+const isOurs = ({ to }: Import) => to.endsWith('.ts') && !to.startsWith('../')
 const top = (path: string) => (path.includes('/') ? path.split('/')[0]! : '')
 const isFeatureFile = (path: string) =>
   top(path) !== '' && !['lib', 'db', 'http', 'commands'].includes(top(path))
@@ -111,6 +111,10 @@ test('Features do not import http, but for what serves HTTP', () => {
     ({ from, to }) =>
       isFeatureFile(from) && top(to) === 'http' && !/\/(routes|well-known|mailbox)\.ts$/.test(from),
   )
+})
+
+test('Only the command that loads it knows the demo school', () => {
+  noneOf(({ from, to }) => to.startsWith('../') && from !== 'commands/demo.ts')
 })
 
 test('Only app.ts and commands open engines, and only db knows their drivers', () => {

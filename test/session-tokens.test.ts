@@ -284,6 +284,11 @@ suite('Access tokens', () => {
       [student, freshAddress('student'), at],
     )
     await db.run(
+      `insert into student (person_id, from_gen, sourced_id, digest, firstname, lastname, updated_at)
+       values ($1, 0, 'reed', '', 'Sam', 'Reed', $2)`,
+      [student, at],
+    )
+    await db.run(
       `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at)
        values ($1, 'student', $2, 'Unknown device', $3, $3, $4, 1, 0, 0)`,
       [sessionId, student, at, at + 86_400_000],

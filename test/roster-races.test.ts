@@ -1,0 +1,345 @@
+/** Rosters under fire: imports at once, killed half-way, stalled, under load, and in any order. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { after, before, suite, test } from 'node:test'
+import fc from 'fast-check'
+import type { Db } from '../src/db/db.ts'
+import { eventsOf } from '../src/events/events.ts'
+import { Roster } from '../src/roster/roster.ts'
+import { studentWithClasses } from '../src/student/store.ts'
+import { type Engine, engines } from './support/engines.ts'
+import { repeat } from './support/fresh.ts'
+import { spawnChiron } from './support/own-process.ts'
+import { afterDelta, deltaOf, schoolOf, seenIn, steps } from './support/roster-model.ts'
+import {
+  addUser,
+  bulk,
+  change,
+  delta,
+  drop,
+  edited,
+  emptySchool,
+  newSchool,
+  numbers,
+  type School,
+} from './support/roster-school.ts'
+import {
+  inWorld,
+  openWorld,
+  publishes,
+  rosterOf,
+  signInStudent,
+  studentsNow,
+  visibleRows,
+  type World,
+  watched,
+  writesStudents,
+} from './support/roster-world.ts'
+import { startService } from './support/service.ts'
+import { eventually } from './support/wait.ts'
+
+const small = newSchool(5)
+const settle = <T>(work: Promise<T>) =>
+  work.then(
+    (value) => ({ value, error: null }),
+    (error: Error) => ({ value: null, error: error.message }),
+  )
+const renamed = (school: School, givenName: string) =>
+  edited(school, (s) => {
+    for (const [id, user] of s.users) s.users.set(id, { ...user, givenName })
+  })
+/** One student row for each sourcedId, and the one that its identity says. */
+async function assertSound(db: Db): Promise<void> {
+  const rows = await db.all(
+    `select s.sourced_id, s.person_id, i.person_id as identity, p.role from student s
+     left join student_identity i on i.sourced_id = s.sourced_id left join person p on p.id = s.person_id
+     where s.from_gen <= (select content from roster_state)
+       and (s.to_gen is null or s.to_gen > (select content from roster_state))`,
+  )
+  assert.equal(new Set(rows.map((row) => row.sourced_id)).size, rows.length, 'one row a student')
+  for (const row of rows) assert.deepEqual([row.person_id, row.role], [row.identity, 'student'])
+}
+
+/** Everything but when: the same roster imported into a store of its own gives the same rows. */
+async function contentOf(db: Db): Promise<object> {
+  const { roster_record, roster_enrolment, student } = await visibleRows(db)
+  const plain = (rows: object[] = []) =>
+    rows.map((row) => ({ ...row, from_gen: 0, updated_at: 0, person_id: '' }))
+  return { records: plain(roster_record), enrolments: plain(roster_enrolment), students: plain(student) }
+}
+
+suite('Imports at once', { concurrency: true }, () => {
+  for (const engine of engines) meetAndDie(engine)
+})
+
+function meetAndDie(engine: Engine): void {
+  suite(`Imports that meet on ${engine}`, { concurrency: true }, () => {
+    test('Of two imports at once one wins and the other is told', () =>
+      inWorld(engine, async (world) => {
+        await world.import(bulk(small))
+        const files = ['One', 'Two'].map((name) => bulk(renamed(small, name)))
+        const rosters = files.map(() => new Roster(world.db, { now: Date.now }))
+        const plans = await Promise.all(files.map((path, i) => rosters[i]!.plan(path)))
+        const results = await Promise.all(
+          plans.map((plan, i) => settle(rosters[i]!.import(plan, { force: true }))),
+        )
+        const [winner, loser] = results[0]!.error === null ? [0, 1] : [1, 0]
+        assert.equal(results[winner]!.error, null)
+        assert.match(results[loser]!.error ?? '', /another import is under way|changed since the plan/)
+        await inWorld(engine, async (other) => {
+          await other.import(files[winner]!)
+          assert.deepEqual(await contentOf(world.db), await contentOf(other.db))
+        })
+      }))
+
+    test('An import that stalls and is overtaken writes nothing into the other’s roster', () =>
+      inWorld(engine, async (world) => {
+        await world.import(bulk(small))
+        let stall: (() => void) | undefined
+        const stalled = new Promise<void>((resolve) => {
+          stall = resolve
+        })
+        const reached = Promise.withResolvers<void>()
+        const slow = new Roster(
+          watched(world.db, async (statements) => {
+            if (!writesStudents(statements)) return
+            reached.resolve()
+            await stalled
+          }),
+          world.clock,
+        )
+        const slowFile = bulk(
+          edited(renamed(small, 'Slow'), (s) => {
+            drop(s, 'stu-1')
+            addUser(s, 'slow-1', 'student')
+          }),
+        )
+        const slowImport = settle(slow.import(await slow.plan(slowFile), { force: true }))
+        await reached.promise
+        world.clock.advance(60_000)
+        await world.import(bulk(renamed(small, 'Quick')))
+        const rows = await visibleRows(world.db)
+        stall!()
+        assert.match((await slowImport).error ?? '', /took over|changed since|under way/)
+        assert.deepEqual(await visibleRows(world.db), rows)
+        await world.import(bulk(renamed(small, 'Later')))
+        assert.equal(Object.keys(await studentsNow(world.db)).join(), 'stu-1,stu-2,stu-3,stu-4,stu-5')
+        await assertSound(world.db)
+      }))
+
+    for (const [what, fails] of [
+      ['fails before it publishes', true],
+      ['is undone', false],
+    ] as const) {
+      test(`Two plans for the same newcomer, of which the first ${what}, make one account`, () =>
+        inWorld(engine, async (world) => {
+          await world.import(bulk(small))
+          const grown = edited(small, (s) => addUser(s, 'new-1', 'student'))
+          const file = bulk(grown)
+          const second = await world.plan(file)
+          const first = new Roster(
+            watched(world.db, (statements) => {
+              if (fails && publishes(statements)) throw new Error('the power went')
+            }),
+            world.clock,
+          )
+          const result = await settle(first.import(await first.plan(file), { force: true }))
+          assert.equal(result.error, fails ? 'the power went' : null)
+          if (!fails) await world.undo()
+          // Refused or done; never half.
+          const { error } = await settle(world.roster.import(second, { force: true }))
+          if (error !== null) await world.import(file)
+          await assertSound(world.db)
+          await world.import(bulk(renamed(grown, 'Renamed')))
+          await assertSound(world.db)
+        }))
+    }
+
+    test('Somebody whose first import failed is added by the next, not brought back', () =>
+      inWorld(engine, async (world) => {
+        const failing = new Roster(
+          watched(world.db, (statements) => {
+            if (publishes(statements)) throw new Error('the power went')
+          }),
+          world.clock,
+        )
+        await settle(failing.import(await failing.plan(bulk(small)), { force: true }))
+        const plan = await world.plan(bulk(small))
+        assert.deepEqual([plan.counts.student.added, plan.counts.student.returning], [5, 0])
+        await world.roster.import(plan, { force: true })
+        const ids = await studentsNow(world.db)
+        const types = (await eventsOf(world.db, ids['stu-1']!)).map(({ type }) => type)
+        assert.deepEqual(types, ['student.added'])
+      }))
+  })
+
+  suite(`Imports that are killed on ${engine}`, { concurrency: 1 }, () => {
+    const big = newSchool(3_000, 30)
+    const bigger = edited(renamed(big, 'Renamed'), (s) => {
+      for (const n of numbers(100)) drop(s, `stu-${n}`)
+      for (const n of numbers(100)) addUser(s, `new-${n}`, 'student')
+    })
+    const [bigPath, biggerPath] = [bulk(big), bulk(bigger)]
+    let world: World
+    let expected: object
+    before(async () => {
+      world = await openWorld(engine)
+      await world.import(biggerPath)
+      expected = await contentOf(world.db)
+      await world.undo()
+      await world.import(bigPath)
+    })
+    after(() => world.close())
+
+    const started = () =>
+      spawnChiron(['roster', 'import', biggerPath, '--yes', '--force', '--json'], {
+        CHIRON_DATABASE_URL: world.url,
+      })
+    /** Rows that an import has written and not yet published. */
+    const unseen = async (table: string) => {
+      const sql = `select count(*) as rows from ${table} t join roster_generation g on g.id = t.from_gen where g.published_at is null`
+      return Number((await world.db.one<{ rows: number }>(sql))!.rows)
+    }
+    const killedWhen = async (reached: () => Promise<boolean>) => {
+      const child = started()
+      child.stdout!.resume()
+      const gone = once(child, 'exit')
+      await eventually('the moment to kill', async () => child.exitCode !== null || (await reached()))
+      child.kill('SIGKILL')
+      assert.equal((await gone)[1], 'SIGKILL')
+    }
+
+    for (const [when, reached] of [
+      [
+        'as soon as it holds the roster',
+        async () =>
+          (await world.db.one('select held_by from roster_state where held_by is not null')) !== undefined,
+      ],
+      ['with its first students written', async () => (await unseen('student')) > 0],
+      ['with its first records written', async () => (await unseen('roster_record')) > 0],
+    ] as const) {
+      test(`Killed ${when}, an import has not happened, and the next is whole`, async () => {
+        const before = await visibleRows(world.db)
+        await killedWhen(reached)
+        assert.deepEqual(await visibleRows(world.db), before)
+        // The dead one's lease; the last test waits for it.
+        await world.db.run('update roster_state set held_until = 0')
+        await world.import(biggerPath)
+        assert.deepEqual(await contentOf(world.db), expected)
+        await assertSound(world.db)
+        await world.undo()
+        assert.deepEqual(await visibleRows(world.db), before)
+        const leftovers = await world.db.all('select id from roster_generation where published_at is null')
+        assert.deepEqual(leftovers, [])
+      })
+    }
+
+    test('The next import waits for the lease of a dead one', async () => {
+      await killedWhen(async () => (await unseen('student')) > 0)
+      const next = started()
+      let said = ''
+      next.stdout!.on('data', (chunk) => {
+        said += chunk
+      })
+      const [code] = await once(next, 'exit')
+      assert.equal(code, 0, said)
+      assert.match(said, /"type":"done"/)
+      assert.deepEqual(await contentOf(world.db), expected)
+    })
+  })
+}
+
+for (const engine of engines) {
+  test(`Students read and sign in while rosters are imported, on ${engine}`, async (t) => {
+    const service = await startService(engine, { env: { CHIRON_LIMITS: 'off' } })
+    try {
+      const roster = rosterOf(service)
+      const versions = ['One', 'Two'].map((name) => {
+        const school = renamed(newSchool(1_000, 20), name)
+        for (const id of school.classes.keys()) change(school.classes, id, { title: name })
+        return bulk(school)
+      })
+      await roster.import(versions[0]!)
+      const signed = await repeat(4, (i) => signInStudent(service, `stu-${i + 1}@school.example`))
+      let busy = true
+      const waits: number[] = []
+      const readers = signed.map(async ({ access }) => {
+        while (busy) {
+          const reply = await service.request('/student/me/classes', { token: access })
+          assert.equal(reply.status, 200, reply.text)
+          const { title, teachers } = reply.json.classes[0]
+          assert.deepEqual([reply.json.classes.length, teachers[0].firstname], [1, title])
+        }
+      })
+      const signing = (async () => {
+        for (let n = 5; busy; n++) {
+          const started = performance.now()
+          await signInStudent(service, `stu-${n}@school.example`)
+          waits.push(performance.now() - started)
+        }
+      })()
+      for (const turn of [1, 0, 1]) await roster.import(versions[turn]!)
+      await roster.undo()
+      busy = false
+      await Promise.all([...readers, signing])
+      waits.sort((a, b) => a - b)
+      t.diagnostic(`${waits.length} sign-ins, the slowest ${Math.round(waits.at(-1) ?? 0)} ms with its mail`)
+      assert.ok(!service.log.some((line) => /"level":50/.test(line)))
+    } finally {
+      await service.stop()
+    }
+  })
+
+  test(`Any sequence of bulk, delta, undo and failure leaves what a model says, on ${engine}`, async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (sequence) => {
+        await inWorld(engine, async (world) => {
+          const past: School[] = [emptySchool()]
+          const known = new Map<string, string>()
+          for (const step of sequence) {
+            world.clock.advance(1_000)
+            const now = past.at(-1)!
+            if (step.kind === 'undo') {
+              if (past.length === 1) continue
+              await world.undo()
+              past.pop()
+            } else if (step.kind === 'crash') {
+              const db = watched(world.db, (statements) => {
+                if (publishes(statements)) throw new Error('the power went')
+              })
+              const roster = new Roster(db, world.clock)
+              await settle(roster.import(await roster.plan(bulk(schoolOf(step.wish))), { force: true }))
+            } else {
+              const rows = step.kind === 'delta' ? deltaOf(step.students) : {}
+              const next = step.kind === 'delta' ? afterDelta(now, rows) : schoolOf(step.wish)
+              if ((await world.import(step.kind === 'delta' ? delta(rows) : bulk(next))) !== null)
+                past.push(next)
+            }
+            assert.deepEqual(await seen(world.db, known), seenIn(past.at(-1)!))
+            await assertSound(world.db)
+          }
+        })
+      }),
+      { numRuns: engine === 'sqlite' ? 25 : 6 },
+    )
+  })
+}
+
+async function seen(db: Db, known: Map<string, string>): Promise<ReturnType<typeof seenIn>> {
+  const result: ReturnType<typeof seenIn> = {}
+  for (const [id, personId] of Object.entries(await studentsNow(db))) {
+    assert.equal(known.get(id) ?? personId, personId, 'the same account for good')
+    known.set(id, personId)
+    const [account] = await db.all<{ firstname: string; email: string }>(
+      'select * from account where id = $1',
+      [personId],
+    )
+    const rows = await studentWithClasses(db, personId)
+    result[id] = [
+      account!.firstname,
+      account!.email,
+      rows.flatMap(({ document }) => (document === null ? [] : [JSON.parse(document).title])).sort(),
+    ]
+  }
+  return result
+}

@@ -1,0 +1,39 @@
+/** `chiron …` to its end, in a folder of its own, with or without a terminal. */
+import { fileURLToPath } from 'node:url'
+import { startChiron, startProcess } from './child.ts'
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+export interface Ran {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests read lines freely
+  readonly json: any[]
+}
+
+export async function run(cwd: string, args: string[], env: Record<string, string> = {}): Promise<Ran> {
+  const child = startChiron(args, { cwd, env })
+  const { code } = await child.exited
+  const { out, err } = child.output
+  const lines = args.includes('--json') ? out.split('\n').filter((line) => line !== '') : []
+  return { code, out, err, json: lines.map((line) => JSON.parse(line)) }
+}
+
+const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
+
+/** On a terminal of its own; what is typed ahead answers its questions. */
+export function onTerminal(cwd: string, args: string[], env: Record<string, string> = {}, typed = '') {
+  const command = [process.execPath, main, ...args].map(quoted).join(' ')
+  const script = `printf ${quoted(typed)} | script -qec ${quoted(command)} /dev/null`
+  return startProcess('sh', ['-c', typed === '' ? `script -qec ${quoted(command)} /dev/null` : script], {
+    cwd,
+    env: { TERM: 'xterm', ...env },
+  })
+}
+
+/** Without the colours and movements of a terminal. */
+export function plain(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with one
+  return text.replaceAll(/\u001b\[[\d;?]*[A-Za-z]/g, '').replaceAll('\r', '')
+}
