@@ -21,6 +21,8 @@ export interface CheckInput {
   readonly students: ReadonlyMap<string, NextStudent>
   readonly counts: Readonly<Record<PlanKind, Counts>>
   readonly file: RosterFile
+  /** What the reader found. */
+  readonly readerFindings: readonly Finding[]
   /** Lines of enrolments that are as they were. */
   readonly unchangedEnrolments: ReadonlyMap<string, number>
 }
@@ -38,12 +40,17 @@ export function checkRoster(input: CheckInput): Checks {
 }
 
 /** In a bulk file what is named must be there; in a delta it may still come. */
-function* references({ next, file, unchangedEnrolments }: CheckInput): Generator<Finding> {
+function* references({ next, file, readerFindings, unchangedEnrolments }: CheckInput): Generator<Finding> {
+  // Of a file that could not be read at all nothing is there; one message about its header is enough.
+  const unread = new Set(readerFindings.filter(isAboutWholeFile).map((finding) => finding.file))
+  const readable = (kind: keyof typeof fileOf) => (unread.has(fileOf[kind]) ? everything : next[kind])
+  const [orgs, terms, courses] = [readable('org'), readable('term'), readable('course')]
+  const [classes, users] = [readable('class'), readable('user')]
   const check = function* (
     kind: Kind,
     from: Place | null,
     column: string,
-    target: ReadonlyMap<string, unknown>,
+    target: { has(id: string): boolean },
     id: string | null,
   ) {
     if (from === null || id === null || target.has(id)) return
@@ -58,28 +65,42 @@ function* references({ next, file, unchangedEnrolments }: CheckInput): Generator
     } as const
   }
   for (const { data, from } of next.course.values())
-    yield* check('course', from, 'orgSourcedId', next.org, data.orgId)
+    yield* check('course', from, 'orgSourcedId', orgs, data.orgId)
   for (const { data, from } of next.class.values()) {
-    yield* check('class', from, 'courseSourcedId', next.course, data.courseId)
-    yield* check('class', from, 'schoolSourcedId', next.org, data.schoolId)
-    for (const termId of data.termIds) yield* check('class', from, 'termSourcedIds', next.term, termId)
+    yield* check('class', from, 'courseSourcedId', courses, data.courseId)
+    yield* check('class', from, 'schoolSourcedId', orgs, data.schoolId)
+    for (const termId of data.termIds) yield* check('class', from, 'termSourcedIds', terms, termId)
   }
   for (const { data, from } of next.user.values()) {
-    for (const orgId of data.orgIds) yield* check('user', from, 'orgSourcedIds', next.org, orgId)
+    for (const orgId of data.orgIds) yield* check('user', from, 'orgSourcedIds', orgs, orgId)
   }
   for (const { data, from } of next.role.values()) {
-    yield* check('role', from, 'userSourcedId', next.user, data.userId)
-    yield* check('role', from, 'orgSourcedId', next.org, data.orgId)
+    yield* check('role', from, 'userSourcedId', users, data.userId)
+    yield* check('role', from, 'orgSourcedId', orgs, data.orgId)
   }
   for (const [id, enrolment] of next.enrolment) {
     const { data } = enrolment
     const line = unchangedEnrolments.get(id)
     const unchanged = line === undefined ? null : { file: 'enrollments.csv', line }
     const from = isIncoming(enrolment) ? enrolment : unchanged
-    yield* check('enrolment', from, 'classSourcedId', next.class, data.classId)
-    yield* check('enrolment', from, 'userSourcedId', next.user, data.userId)
-    yield* check('enrolment', from, 'schoolSourcedId', next.org, data.schoolId)
+    yield* check('enrolment', from, 'classSourcedId', classes, data.classId)
+    yield* check('enrolment', from, 'userSourcedId', users, data.userId)
+    yield* check('enrolment', from, 'schoolSourcedId', orgs, data.schoolId)
   }
+}
+
+const fileOf = {
+  org: 'orgs.csv',
+  term: 'academicSessions.csv',
+  course: 'courses.csv',
+  class: 'classes.csv',
+  user: 'users.csv',
+} as const
+
+const everything = { has: () => true }
+
+function isAboutWholeFile({ severity, line }: Finding): boolean {
+  return severity === 'error' && (line === null || line === 1)
 }
 
 function* addresses({ next, students }: CheckInput): Generator<Finding> {

@@ -107,6 +107,7 @@ export function makePlan(current: CurrentRoster, incoming: Incomings, file: Rost
     students,
     counts,
     file,
+    readerFindings: incoming.findings,
     unchangedEnrolments: incoming.unchangedEnrolments,
   })
   return {
