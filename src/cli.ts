@@ -1,11 +1,11 @@
 /** argv → command. What goes wrong is said on one line; the exit code tells scripts. */
 import cluster from 'node:cluster'
 import { Command } from 'commander'
-import { migrateCommand } from './commands/migrate.ts'
-import { rosterCheck, rosterHistory, rosterImport, rosterUndo } from './commands/roster.ts'
-import { serve } from './commands/serve.ts'
 import { AppError, UsageError } from './errors.ts'
 import { packageVersion } from './version.ts'
+
+// Each command brings its own code, so that the service starts without the reader of rosters.
+const roster = () => import('./commands/roster.ts')
 
 const program = new Command('chiron')
   .description('The access service of a veterinary school')
@@ -20,37 +20,37 @@ program
   .command('serve')
   .description('run the service')
   .option('--json', 'log as JSON, also on a terminal')
-  .action(serve)
+  .action(async (options) => (await import('./commands/serve.ts')).serve(options))
 program
   .command('migrate')
   .description('bring the store up to date')
   .option('--json', 'answer as JSON')
-  .action(migrateCommand)
+  .action(async (options) => (await import('./commands/migrate.ts')).migrateCommand(options))
 
-const roster = program.command('roster').description('the school’s roster, as OneRoster CSV')
+const rosterCommand = program.command('roster').description('the school’s roster, as OneRoster CSV')
 const withReport = (command: Command) =>
   command
     .option('--json', 'answer as JSON lines')
     .option('--verbose', 'every change field by field, and every finding')
     .option('--report <file>', 'write a report that can be sent to the registrar')
-withReport(roster.command('check <file>').description('show what importing a zip or folder would do')).action(
-  rosterCheck,
-)
-withReport(roster.command('import <file>').description('show the plan, ask, and import'))
+withReport(
+  rosterCommand.command('check <file>').description('show what importing a zip or folder would do'),
+).action(async (file, options) => (await roster()).rosterCheck(file, options))
+withReport(rosterCommand.command('import <file>').description('show the plan, ask, and import'))
   .option('--yes', 'do not ask')
   .option('--force', 'import although the plan is held')
-  .action(rosterImport)
-roster
+  .action(async (file, options) => (await roster()).rosterImport(file, options))
+rosterCommand
   .command('undo')
   .description('go back to the roster before the last import')
   .option('--json', 'answer as JSON lines')
   .option('--yes', 'do not ask')
-  .action(rosterUndo)
-roster
+  .action(async (options) => (await roster()).rosterUndo(options))
+rosterCommand
   .command('history')
   .description('what was imported when, newest first')
   .option('--json', 'answer as JSON lines')
-  .action(rosterHistory)
+  .action(async (options) => (await roster()).rosterHistory(options))
 
 try {
   await program.parseAsync()
