@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm'
 import type { FastifyBaseLogger } from 'fastify'
 import { type Config, loadConfig, readEnv } from '../config.ts'
 import type { Db } from '../db/db.ts'
-import { migrate } from '../db/migrate.ts'
+import { isUntouched, migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLog } from '../log.ts'
@@ -32,7 +32,8 @@ export async function serve(options: { json?: boolean }): Promise<void> {
       await endInTime(app.stop())
     }),
   )
-  const first = await isFirstStart(config, app.parts.db)
+  // Never in production, never into a store that holds anything.
+  const first = !config.production && (await isUntouched(app.parts.db))
   returnMemory()
   const { port } = await app.listen()
   announce({ config, port, log, pretty, demo: first ? await demoInto(app.parts.db, config, log) : [] })
@@ -65,7 +66,7 @@ async function work(config: Config, log: FastifyBaseLogger): Promise<void> {
 async function supervise(config: Config, log: FastifyBaseLogger, pretty: boolean): Promise<void> {
   const db = openDb(config.databaseUrl)
   await migrate(db, systemClock)
-  const demo = (await isFirstStart(config, db)) ? await demoInto(db, config, log) : []
+  const demo = !config.production && (await isUntouched(db)) ? await demoInto(db, config, log) : []
   await db.close()
 
   const workers = new Set<Worker>()
@@ -125,21 +126,13 @@ function isFailure(message: unknown): message is { failed: string } {
   return typeof message === 'object' && message !== null && 'failed' in message
 }
 
-/** Never in production, never into a store that holds anything. */
-async function isFirstStart(config: Config, db: Db): Promise<boolean> {
-  if (config.production) return false
-  const something = await db.one(
-    `select 1 as something where exists (select 1 from person) or exists (select 1 from registration)
-       or exists (select 1 from roster_generation) or exists (select 1 from challenge) or exists (select 1 from event)`,
-  )
-  return something === undefined
-}
-
 /** The demo school. Its code is loaded here, once, and not at every start. */
 async function demoInto(db: Db, config: Config, log: FastifyBaseLogger): Promise<Demo> {
   const { loadDemo } = await import('./demo.ts')
   try {
-    return await loadDemo(db, config.timeZone, systemClock)
+    const addresses = await loadDemo(db, config.timeZone, systemClock)
+    returnMemory()
+    return addresses
   } catch (error) {
     log.warn({ err: error }, 'the demo school could not be loaded')
     return []

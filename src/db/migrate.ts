@@ -39,6 +39,15 @@ export async function migrate(db: Db, clock: Clock): Promise<string[]> {
   return ran
 }
 
+/** Whether nothing has happened in this store yet but migrations. */
+export async function isUntouched(db: Db): Promise<boolean> {
+  const something = await db.one(
+    `select 1 as something where exists (select 1 from person) or exists (select 1 from registration)
+       or exists (select 1 from roster_generation) or exists (select 1 from challenge) or exists (select 1 from event)`,
+  )
+  return something === undefined
+}
+
 async function appliedCount(db: Db): Promise<number> {
   try {
     const row = await db.one<{ count: number }>('select count(*) as count from migration')
