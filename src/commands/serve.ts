@@ -97,11 +97,11 @@ async function supervise(config: Config, log: FastifyBaseLogger, pretty: boolean
         closeWhenDrained()
       }
     })
-    worker.on('exit', (code) => {
+    worker.on('exit', (code, signal) => {
       workers.delete(worker)
       drained.delete(worker)
       if (stopping) closeWhenDrained()
-      else if (everReady < config.workers) {
+      else if (everReady < config.workers && !signal) {
         // It never came up, so another try would fail the same way.
         process.exit(code || 1)
       } else {
