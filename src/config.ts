@@ -9,6 +9,7 @@ import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { UsageError } from './errors.ts'
+import { nearest } from './lib/nearest.ts'
 import { isLoopbackHost, parseRange, type Range } from './lib/network.ts'
 
 export interface Config {
@@ -88,7 +89,7 @@ export function loadConfig(env: Env): Config {
 
 function checkName(name: string): void {
   if ((names as readonly string[]).includes(name)) return
-  const near = names.find((known) => distance(known, name) <= 2)
+  const near = nearest(name, names)
   throw new UsageError(`${name} is not a setting${near ? `; did you mean ${near}?` : ' of this version'}`)
 }
 
@@ -238,16 +239,4 @@ function ownSecret(databaseUrl: string): string {
     }
   }
   return readFileSync(file, 'utf8').trim()
-}
-
-/** How many single edits apart two names are. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++)
-      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1))
-    row = next
-  }
-  return row[b.length]!
 }

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { personById, reactivate } from '../src/people/people.ts'
 import { engines } from './support/engines.ts'
-import { eventually, freshAddress, freshNetwork } from './support/fresh.ts'
+import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Service, startService } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
+import { until } from './support/wait.ts'
 
 const second = 1_000
 const minute = 60 * second
@@ -243,7 +244,7 @@ for (const engine of engines) {
         const email = freshAddress('undeliverable')
         await service.register(email)
         const { sessionId } = (await service.post('/veterinarian/send-otp', { email })).json
-        await eventually(
+        await until(
           async () => tries,
           (count) => count > 0,
         )
@@ -252,7 +253,7 @@ for (const engine of engines) {
           service.rows<Event>("select * from event where type = 'mail.failed' and session_id = $1", [
             sessionId,
           ])
-        const events = await eventually(ask, (rows) => rows.length > 0)
+        const events = await until(ask, (rows) => rows.length > 0)
         assert.deepEqual(
           events.map((event) => JSON.parse(event.data)),
           [{ reason }],

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { engines } from './support/engines.ts'
-import { eventually, freshAddress, freshNetwork } from './support/fresh.ts'
+import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
+import { until } from './support/wait.ts'
 
 const second = 1_000
 const minute = 60 * second
@@ -276,7 +277,7 @@ for (const engine of engines) {
     test('lastSeenAt follows use and refreshes', async () => {
       const who = await signIn()
       const becomesNow = (token: string) =>
-        eventually(
+        until(
           async () => (await service.request('/session', { token })).json.sessions[0].lastSeenAt,
           (lastSeenAt) => Date.parse(lastSeenAt) === service.clock.now(),
         )

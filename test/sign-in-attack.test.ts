@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { engines } from './support/engines.ts'
-import { eventually, freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
+import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
 import { type Service, startService } from './support/service.ts'
+import { until } from './support/wait.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -27,7 +28,7 @@ for (const engine of engines) {
     const codeOf = async (email: string, reference: string) => {
       const find = async () =>
         service.mail.received.find((one) => one.to === email && one.mail.subject?.includes(reference))
-      return (await eventually(find, (mail) => mail !== undefined))?.code ?? 0
+      return (await until(find, (mail) => mail !== undefined))?.code ?? 0
     }
 
     /** So many wrong answers, five to a session; `where` says for whom and from where each session is. */

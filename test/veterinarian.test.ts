@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { engines } from './support/engines.ts'
-import { eventually, freshAddress, freshNetwork } from './support/fresh.ts'
+import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
 import { rowsHolding } from './support/tables.ts'
+import { until } from './support/wait.ts'
 
 const day = 24 * 3_600_000
 const minute = 60_000
@@ -113,7 +114,7 @@ for (const engine of engines) {
         Array.from({ length: 20 }, (_, i) => register(email, `Ada${i}`, 'Marsh')),
       )
       assert.ok(replies.every((reply) => reply.status === 202))
-      await eventually(
+      await until(
         () => service.rows('select id from registration where email_key = $1', [email]),
         (rows) => rows.length === 0,
       )
@@ -296,7 +297,7 @@ for (const engine of engines) {
         assert.deepEqual([reply.status, reply.json.code], [401, 'session-ended'])
       }
       assert.equal((await service.request(`/veterinarian/${first.userId}`)).status, 404)
-      const traces = await eventually(
+      const traces = await until(
         () => rowsHolding(service, email, 'Evangelina', 'Wilhelmina', 'Quartermaine'),
         (rows) => rows.length === 0,
       )

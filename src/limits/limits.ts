@@ -60,6 +60,12 @@ export interface BucketState {
   readonly fullInMs: number
 }
 
+/** Who asks, as far as the limits care, and where to note what is left of them. */
+export interface Caller {
+  readonly networkHash: string
+  noteLimit(state: BucketState): void
+}
+
 /** Statements that take, and the condition under which what follows them may happen. */
 export interface Take {
   readonly statements: readonly Statement[]
@@ -141,17 +147,17 @@ export class Limits {
     }
   }
 
-  /** The bucket's state after a take, or the refusal. */
-  async bucketOutcome(
+  /** Shows the caller what a take left in the bucket, or throws the refusal. */
+  async noteBucket(
     policy: BucketPolicy,
-    networkHash: string,
+    caller: Caller,
     rows: readonly { full_at?: unknown }[] | undefined,
     now: number,
-  ): Promise<BucketState | null> {
-    if (!this.#enabled) return null
+  ): Promise<void> {
+    if (!this.#enabled) return
     const fullAt = rows?.[0]?.full_at
-    if (typeof fullAt === 'number') return bucketState(policy, fullAt, now)
-    const known = await bucketFullAt(this.#db, bucketKey(policy, networkHash))
+    if (typeof fullAt === 'number') return caller.noteLimit(bucketState(policy, fullAt, now))
+    const known = await bucketFullAt(this.#db, bucketKey(policy, caller.networkHash))
     throw bucketRefusal(policy, known, now)
   }
 

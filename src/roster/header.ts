@@ -2,9 +2,10 @@
  * Finds the columns of a CSV file by their names, whatever their order: forgiving about capitals and extra columns, but
  * not about a misspelt column that is read, for its values would be lost without a word. Pure.
  */
+
+import { bare, nearest } from '../lib/nearest.ts'
 import { columnAliases, type FileColumns } from './columns.ts'
 import { type FindingCode, shown } from './findings.ts'
-import { bare, nearest } from './nearest.ts'
 
 /** Where each column stands, by its name in the standard. */
 export type Columns = ReadonlyMap<string, number>

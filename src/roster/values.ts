@@ -2,10 +2,11 @@
  * What one cell may hold: each function takes a filled cell, trimmed, and gives its value, or null when it has told an
  * error. Forgiving about form with a warning; a value that could mean two things is refused. Pure.
  */
+
+import { nearest } from '../lib/nearest.ts'
 import { parseName } from '../people/names.ts'
 import { enumerations, extensible, type Version } from './columns.ts'
 import type { Tell } from './findings.ts'
-import { nearest } from './nearest.ts'
 
 const idCharactersMax = 255
 const textCharactersMax = 1000

@@ -8,19 +8,13 @@
  * `validate` counts the attempt in one conditional statement, then compares, then looks the account up. Issuing
  * tokens is `session/`'s affair; what a code looks like is `code.ts`'s.
  */
-import { type Db, holds, type Row } from '../db/db.ts'
+import { type Db, holds } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { eventHappened } from '../events/events.ts'
 import { type Clock, minute, second } from '../lib/clock.ts'
 import { isId, newId, newReference } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
-import {
-  type BucketPolicy,
-  type BucketState,
-  bucketPolicies,
-  type Limits,
-  tooManyRequests,
-} from '../limits/limits.ts'
+import { bucketPolicies, type Caller, type Limits, tooManyRequests } from '../limits/limits.ts'
 import { type Language, type NewMail, queueMail } from '../mail/outbox.ts'
 import type { Address } from '../people/address.ts'
 import { canSignIn, lockPerson, type Person, type RoleRules } from '../people/people.ts'
@@ -53,12 +47,6 @@ export interface SendReply {
   readonly digits: number
   readonly expiresAt: number
   readonly resendAt: number | null
-}
-
-/** Who asks, as far as the limits care, and where to note what is left of them. */
-export interface Caller {
-  readonly networkHash: string
-  noteLimit(state: BucketState): void
 }
 
 export interface SignInDeps {
@@ -108,7 +96,7 @@ export class SignIn {
       queueMail(this.#mail(challenge, address, language, now), sent(challenge.id, challenge.send_id)),
     ])
     this.#deps.outbox.wake()
-    await this.#noteBucket(policy, caller, results[0], now)
+    await limits.noteBucket(policy, caller, results[0], now)
     const opened = results.at(-2)!.length > 0
     if (!opened) throw await limits.codeRefusal(addressHash, caller.networkHash, now)
     return sendReply(challenge, challenge.resend_at)
@@ -120,7 +108,7 @@ export class SignIn {
     const sendId = newId()
     const bucket = limits.takeBucket(bucketPolicies.send, caller.networkHash, sendId, now)
     const [bucketRows] = await db.tx(bucket.statements)
-    await this.#noteBucket(bucketPolicies.send, caller, bucketRows, now)
+    await limits.noteBucket(bucketPolicies.send, caller, bucketRows, now)
 
     const found = await this.#openChallenge(address, sessionId, now)
     if (!found) throw unusable()
@@ -160,16 +148,6 @@ export class SignIn {
     }
   }
 
-  async #noteBucket(
-    policy: BucketPolicy,
-    caller: Caller,
-    rows: Row[] | undefined,
-    now: number,
-  ): Promise<void> {
-    const state = await this.#deps.limits.bucketOutcome(policy, caller.networkHash, rows, now)
-    if (state) caller.noteLimit(state)
-  }
-
   async #openChallenge(address: Address, sessionId: string, now: number): Promise<Challenge | undefined> {
     if (!isId(sessionId)) return undefined
     const { role } = this.#rules
@@ -198,7 +176,7 @@ export class SignIn {
         take.granted,
       ),
     ])
-    await this.#noteBucket(policy, caller, results[0], now)
+    await limits.noteBucket(policy, caller, results[0], now)
     const [challenge] = results.at(-1) as unknown as Pick<Challenge, 'attempts' | 'digits' | 'network_hash'>[]
     if (!challenge) throw unusable()
 

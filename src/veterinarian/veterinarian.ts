@@ -11,12 +11,11 @@ import { eventHappened } from '../events/events.ts'
 import { type Clock, day, minute, timestamp } from '../lib/clock.ts'
 import { isId, newId } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
-import { bucketPolicies, forgetNetworks, type Limits } from '../limits/limits.ts'
+import { bucketPolicies, type Caller, forgetNetworks, type Limits } from '../limits/limits.ts'
 import { forgetMail } from '../mail/outbox.ts'
 import type { Address } from '../people/address.ts'
 import { type Person, personByAddress, type RoleRules } from '../people/people.ts'
 import { endSessions, historyOf, type SessionAndPerson } from '../session/session.ts'
-import type { Caller } from '../sign-in/sign-in.ts'
 import {
   appendRegistration,
   applyRegistration,
@@ -72,8 +71,7 @@ export class Veterinarians implements RoleRules {
     }
     const take = limits.takeBucket(policy, caller.networkHash, registration.id, now)
     const results = await db.tx([...take.statements, appendRegistration(registration, take.granted)])
-    const state = await limits.bucketOutcome(policy, caller.networkHash, results[0], now)
-    if (state) caller.noteLimit(state)
+    await limits.noteBucket(policy, caller, results[0], now)
     return { confirmBefore: registration.confirm_before }
   }
 

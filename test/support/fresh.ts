@@ -27,14 +27,3 @@ export async function repeat<T>(times: number, work: (i: number) => Promise<T>, 
   await Promise.all(Array.from({ length: Math.min(atOnce, times) }, runner))
   return results
 }
-
-/** Waits for background work: asks until the answer satisfies. */
-export async function eventually<T>(ask: () => Promise<T>, satisfies: (answer: T) => boolean): Promise<T> {
-  const deadline = Date.now() + 20_000
-  for (;;) {
-    const answer = await ask()
-    if (satisfies(answer)) return answer
-    if (Date.now() > deadline) throw new Error(`still ${JSON.stringify(answer)}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}

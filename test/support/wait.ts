@@ -20,6 +20,15 @@ export async function eventually<T>(
   }
 }
 
+/** What `ask` answers, as soon as the answer satisfies. */
+export async function until<T>(ask: () => Promise<T>, satisfies: (answer: T) => boolean): Promise<T> {
+  const { answer } = await eventually('an answer that satisfies', async () => {
+    const answer = await ask()
+    return satisfies(answer) && { answer }
+  })
+  return answer
+}
+
 /** Every mail was sent or dropped. */
 export async function outboxEmpty({ rows }: Pick<Service, 'rows'>): Promise<void> {
   await eventually('an empty outbox', async () => (await rows('select id from outbox')).length === 0)
