@@ -188,7 +188,7 @@ describe('chiron serve', () => {
       cwd: folder.path,
       env: { ...ownStore(), CHIRON_PORT: String(port), TERM: 'xterm' },
     })
-    await eventually('the addresses', () => child.output.out.includes('/mailbox'))
+    await eventually('the addresses', () => /^ +Mailbox +http/m.test(child.output.out))
     const base = `http://localhost:${port}`
     for (const [name, url] of [
       ['Portal', `${base}/`],
