@@ -58,11 +58,8 @@ export async function createApp(config: Config, log: FastifyBaseLogger, pace: Pa
   return {
     parts,
     async listen() {
-      await server.app.listen({
-        host: config.host,
-        port: config.port,
-        listenTextResolver: (address) => `listening at ${address}`,
-      })
+      const url = await server.app.listen({ host: config.host, port: config.port })
+      log.info(`listening at ${url}`)
       outbox.start()
       sweeper.start()
       const { address, port } = server.app.server.address() as { address: string; port: number }
@@ -128,7 +125,7 @@ async function assemble(config: Config, log: FastifyBaseLogger, { clock, mailDel
   }
 
   const buckets = config.limits ? new MemoryBuckets(clock) : null
-  const access = { sessions, buckets, networkOf: networkHashOf }
+  const access = { sessions, buckets, log, networkOf: networkHashOf }
   const { corsOrigins } = config
   const server = createServer({ publicUrl, corsOrigins, logger: log, countUncounted: countUncounted(access) })
   const { app } = server
