@@ -10,6 +10,7 @@ import { healthRoutes } from './http/health.ts'
 import { MemoryBuckets } from './http/limits.ts'
 import { describeApi, openApiRoutes } from './http/openapi.ts'
 import { pageRoutes } from './http/pages.ts'
+import { portalCookie } from './http/portal.ts'
 import { Problem } from './http/schemas.ts'
 import { createServer, watchMethods } from './http/server.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
@@ -20,12 +21,13 @@ import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
 import { Outbox } from './mail/outbox.ts'
 import { smtpTransport } from './mail/smtp.ts'
 import { SigningKeys } from './session/keys.ts'
-import { sessionRoutes } from './session/routes.ts'
+import { portalSessionRoutes, sessionRoutes } from './session/routes.ts'
 import { accessTtlMs, Sessions } from './session/session.ts'
 import { wellKnownRoutes } from './session/well-known.ts'
 import { signInRoutes } from './sign-in/routes.ts'
 import { SignIn } from './sign-in/sign-in.ts'
-import { ClassEntry, StudentProfile, studentRoutes } from './student/routes.ts'
+import { CalendarFeeds } from './student/feed.ts'
+import { ClassEntry, calendarRoutes, StudentProfile, studentRoutes } from './student/routes.ts'
 import { Students } from './student/student.ts'
 import { Sweeper } from './sweeper.ts'
 import { packageVersion } from './version.ts'
@@ -132,20 +134,21 @@ async function assemble(config: Config, log: FastifyBaseLogger, { clock, mailDel
   guardAccess(app, access)
   const others = watchMethods(app)
   await app.register(fastifyStatic, { serve: false })
-  await describeApi(app, packageVersion())
+  const portal = portalCookie(publicUrl)
+  await describeApi(app, packageVersion(), portal.name)
   for (const schema of [Problem, OwnProfile, StudentProfile, ClassEntry]) app.addSchema(schema)
 
-  const Profile = Type.Ref('VeterinarianProfile')
   veterinarianRoutes(app, { veterinarians, networkOf: networkHashOf })
-  signInRoutes(app, { role: 'veterinarian', signIn: signIn.veterinarian, Profile, networkOf: networkHashOf })
-  signInRoutes(app, {
-    role: 'student',
-    signIn: signIn.student,
-    Profile: Type.Ref('StudentProfile'),
-    networkOf: networkHashOf,
-  })
+  const Profiles = { veterinarian: Type.Ref('VeterinarianProfile'), student: Type.Ref('StudentProfile') }
+  for (const role of ['veterinarian', 'student'] as const) {
+    const Profile = Profiles[role]
+    signInRoutes(app, { role, signIn: signIn[role], Profile, portal, networkOf: networkHashOf })
+  }
   studentRoutes(app, { students })
-  sessionRoutes(app, { sessions, Profile: Type.Union([Profile, Type.Ref('StudentProfile')]) })
+  calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), publicUrl })
+  const Profile = Type.Union([Profiles.veterinarian, Profiles.student])
+  sessionRoutes(app, { sessions, Profile })
+  portalSessionRoutes(app, { sessions, Profile, portal })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })
   openApiRoutes(app)

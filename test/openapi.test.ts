@@ -3,6 +3,9 @@ import { after, before, suite, test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
+import { cookieOf } from './support/portal.ts'
+import { bulk, newSchool } from './support/roster-school.ts'
+import { rosterOf, signInStudent } from './support/roster-world.ts'
 import { type Reply, type RequestOptions, type Service, startService } from './support/service.ts'
 
 const operations = [
@@ -16,6 +19,7 @@ const operations = [
   'GET /veterinarian/{userId}',
   'GET /student/me',
   'GET /student/me/classes',
+  'GET /student/me/calendar',
   'POST /session/refresh',
   'GET /session',
   'DELETE /session',
@@ -153,7 +157,7 @@ suite('/openapi.json', () => {
     const $ref = `openapi#/${pointer.map(escaped).map(encodeURIComponent).join('/')}/schema`
     const validate = ajv.getSchema($ref) ?? ajv.compile({ $ref })
     assert.ok(
-      validate(reply.json),
+      validate(reply.json ?? reply.text),
       `${name} ${reply.status}: ${ajv.errorsText(validate.errors)} ${reply.text}`,
     )
   }
@@ -212,6 +216,76 @@ suite('/openapi.json', () => {
       replies.map((reply) => reply.status),
       [200, 200, 200, 200, 304, 200, 204, 200, 204, 204, 204, 200, 200, 200, 200],
     )
+  })
+
+  test('The portal’s calls are as described, with the cookie that they name', async () => {
+    const email = freshAddress('portal')
+    await service.register(email)
+    const { sessionId, code } = await service.code(email, freshNetwork())
+    const validate = 'POST /portal/veterinarian/validate-otp'
+    const body = { email, sessionId, otp_code: code }
+    const wrong = { ...body, otp_code: 99_999_999 }
+    const foreign = { headers: { origin: 'https://elsewhere.example' } }
+    const portal = (name: string, options: RequestOptions = {}) => ask(name, name.split(' ')[1]!, options)
+    const refused = [
+      await portal(validate, { body, ...foreign }),
+      await portal(validate, { body: wrong }),
+      await portal(validate, { body: {} }),
+      await portal('POST /portal/refresh', foreign),
+      await portal('POST /portal/refresh'),
+      await portal('POST /portal/sign-out', foreign),
+      await portal('POST /portal/sign-out', { body: '{' }),
+    ]
+    assert.deepEqual(
+      refused.map((reply) => reply.status),
+      [403, 401, 400, 403, 401, 403, 400],
+    )
+    const signedIn = await portal(validate, { body })
+    const cookie = cookieOf(signedIn)
+    assert.deepEqual(document.components.securitySchemes.portal, {
+      type: 'apiKey',
+      in: 'cookie',
+      name: cookie.split('=')[0],
+    })
+    const served = [
+      signedIn,
+      await portal('POST /portal/refresh', { headers: { cookie } }),
+      await portal('POST /portal/sign-out', { headers: { cookie } }),
+      await portal('POST /portal/refresh', { headers: { cookie } }),
+    ]
+    assert.deepEqual(
+      served.map((reply) => reply.status),
+      [200, 200, 204, 401],
+    )
+    for (const path of ['refresh', 'sign-out'])
+      assert.deepEqual(document.paths[`/portal/${path}`].post.security, [{ portal: [] }])
+  })
+
+  test('The calendar feed is as described', async () => {
+    await rosterOf(service).import(bulk(newSchool(1)))
+    const { access: token } = await signInStudent(service, 'stu-1@school.example')
+    const mine = '/student/me/calendar'
+    const none = await ask(`GET ${mine}`, mine, { token })
+    const made = await ask(`POST ${mine}`, mine, { token })
+    const feed = new URL(made.json.url).pathname
+    const replies = [
+      none,
+      made,
+      await ask(`GET ${mine}`, mine, { token }),
+      await ask('GET /calendar/{feedToken}.ics', feed),
+      await ask('GET /student/me/export', '/student/me/export', { token }),
+      await ask(`DELETE ${mine}`, mine, { token }),
+      await ask('GET /calendar/{feedToken}.ics', feed),
+      await ask(`POST ${mine}`, mine),
+      await ask(`POST ${mine}`, mine, { token, body: '{' }),
+      await ask(`DELETE ${mine}`, mine, { token, body: '{' }),
+      await ask(`DELETE ${mine}`, mine),
+    ]
+    assert.deepEqual(
+      replies.map((reply) => reply.status),
+      [204, 201, 200, 200, 200, 204, 404, 401, 400, 400, 401],
+    )
+    assert.deepEqual(document.paths['/calendar/{feedToken}.ics'].get.security, [])
   })
 
   const path = (name: string) => name.split(' ')[1]!.replace(/\{\w+\}/, 'A'.repeat(22))
