@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 const node = process.execPath
 const steps: [name: string, command: string, ...args: string[]][] = [
   ['types', 'tsc', '-p', '.'],
+  ['types of the portal', 'tsc', '-p', 'web'],
   ['format and lint', 'biome', 'check', '--error-on-warnings', '.'],
   ['dead code', 'knip'],
   ['tests', node, '--test', '--test-global-setup=test/support/setup.ts', ...testFiles()],

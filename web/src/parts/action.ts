@@ -1,0 +1,23 @@
+import { useCallback, useState } from 'react'
+import { asProblem, type Problem } from '../http.ts'
+
+/** Something one asks of the service by pressing a button: whether it is under way, and what went wrong. */
+export function useAction<A extends unknown[]>(work: (...args: A) => Promise<void>) {
+  const [busy, setBusy] = useState(false)
+  const [problem, setProblem] = useState<Problem | null>(null)
+  const run = useCallback(
+    async (...args: A) => {
+      setBusy(true)
+      setProblem(null)
+      try {
+        await work(...args)
+      } catch (error) {
+        setProblem(asProblem(error))
+      } finally {
+        setBusy(false)
+      }
+    },
+    [work],
+  )
+  return { busy, problem, run, forget: () => setProblem(null) }
+}

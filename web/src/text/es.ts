@@ -1,0 +1,2 @@
+import { english, type Text } from './en.ts'
+export const spanish: Text = english
