@@ -10,6 +10,7 @@ import { healthRoutes } from './http/health.ts'
 import { MemoryBuckets } from './http/limits.ts'
 import { describeApi, openApiRoutes } from './http/openapi.ts'
 import { pageRoutes } from './http/pages.ts'
+import { portalCookie } from './http/portal.ts'
 import { Problem } from './http/schemas.ts'
 import { createServer, watchMethods } from './http/server.ts'
 import { webRoutes } from './http/web.ts'
@@ -21,7 +22,7 @@ import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
 import { Outbox } from './mail/outbox.ts'
 import { smtpTransport } from './mail/smtp.ts'
 import { SigningKeys } from './session/keys.ts'
-import { sessionRoutes } from './session/routes.ts'
+import { portalSessionRoutes, sessionRoutes } from './session/routes.ts'
 import { accessTtlMs, Sessions } from './session/session.ts'
 import { wellKnownRoutes } from './session/well-known.ts'
 import { signInRoutes } from './sign-in/routes.ts'
@@ -136,20 +137,20 @@ async function assemble(config: Config, log: FastifyBaseLogger, { clock, mailDel
   guardAccess(app, access)
   const others = watchMethods(app)
   await app.register(fastifyStatic, { serve: false, preCompressed: true })
-  await describeApi(app, packageVersion())
+  const portal = portalCookie(publicUrl)
+  await describeApi(app, packageVersion(), portal.name)
   for (const schema of [Problem, OwnProfile, StudentProfile, ClassEntry]) app.addSchema(schema)
 
-  const Profile = Type.Ref('VeterinarianProfile')
   veterinarianRoutes(app, { veterinarians, networkOf: networkHashOf })
-  signInRoutes(app, { role: 'veterinarian', signIn: signIn.veterinarian, Profile, networkOf: networkHashOf })
-  signInRoutes(app, {
-    role: 'student',
-    signIn: signIn.student,
-    Profile: Type.Ref('StudentProfile'),
-    networkOf: networkHashOf,
-  })
+  const Profiles = { veterinarian: Type.Ref('VeterinarianProfile'), student: Type.Ref('StudentProfile') }
+  for (const role of ['veterinarian', 'student'] as const) {
+    const Profile = Profiles[role]
+    signInRoutes(app, { role, signIn: signIn[role], Profile, portal, networkOf: networkHashOf })
+  }
   studentRoutes(app, { students })
-  sessionRoutes(app, { sessions, Profile: Type.Union([Profile, Type.Ref('StudentProfile')]) })
+  const Profile = Type.Union([Profiles.veterinarian, Profiles.student])
+  sessionRoutes(app, { sessions, Profile })
+  portalSessionRoutes(app, { sessions, Profile, portal })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })
   openApiRoutes(app)

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { type Keys, secretsFrom } from '../src/lib/secret.ts'
 import { type Engine, engines } from './support/engines.ts'
+import { cookieOf, setCookie } from './support/portal.ts'
 import { type Service, startService } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
 import { type Cell, sqliteBytes, storeCells } from './support/store-text.ts'
@@ -31,11 +32,17 @@ async function manySignIns(service: Service): Promise<Taken> {
       })
       codes.add(String(code))
       const body = { email, otp_code: code, sessionId }
-      const reply = await service.post('/veterinarian/validate-otp', body)
+      // Every other one by the portal, with the refresh token in a cookie.
+      const portal = i % 2 === 1 ? '/portal' : ''
+      const reply = await service.post(`${portal}/veterinarian/validate-otp`, body)
       assert.equal(reply.status, 200)
-      tokens.push(reply.json.access_token, reply.json.refresh_token)
-      const renewed = await service.post('/session/refresh', { refresh_token: reply.json.refresh_token })
-      tokens.push(renewed.json.access_token, renewed.json.refresh_token)
+      const refresh_token = reply.json.refresh_token ?? setCookie(reply)!.value
+      tokens.push(reply.json.access_token, refresh_token)
+      const renewed = portal
+        ? await service.request('/portal/refresh', { method: 'POST', headers: { cookie: cookieOf(reply) } })
+        : await service.post('/session/refresh', { refresh_token })
+      assert.equal(renewed.status, 200)
+      tokens.push(renewed.json.access_token, renewed.json.refresh_token ?? setCookie(renewed)!.value)
       await service.request('/veterinarian/me', { token: renewed.json.access_token })
       if (i % 10 === 0)
         await service.request('/session', { method: 'DELETE', token: reply.json.access_token })
@@ -169,6 +176,12 @@ for (const engine of engines) {
           for (const path of [`/veterinarian/${email}`, `/${token}/${code}`, `/?email=${email}&code=${code}`])
             await service.request(path, { method, token, headers: { 'User-Agent': email, Referer: email } })
         await service.request(`/session/${token}`, { method: 'DELETE', token })
+        for (const path of ['refresh', 'sign-out', 'student/validate-otp']) {
+          const headers = { cookie: `chiron_refresh=${token}` }
+          await service.request(`/portal/${path}`, { method: 'POST', headers })
+          const foreign = { ...headers, origin: `https://${email}` }
+          await service.request(`/portal/${path}`, { method: 'POST', headers: foreign })
+        }
         await service.request('/%E0%A4%A', { token })
         clean(service)
       } finally {

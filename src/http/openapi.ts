@@ -10,7 +10,7 @@ import { html, staticFile } from './pages.ts'
 const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 
 /** Must be ready before the first route is added. */
-export async function describeApi(app: FastifyInstance, version: string): Promise<void> {
+export async function describeApi(app: FastifyInstance, version: string, cookieName: string): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -27,11 +27,15 @@ export async function describeApi(app: FastifyInstance, version: string): Promis
         { name: 'veterinarian', description: 'Registration, sign-in and profiles of veterinarians' },
         { name: 'student', description: 'Profile and classes of students on the roster' },
         { name: 'session', description: 'Refreshing, listing and ending sessions' },
+        { name: 'portal', description: 'For the portal’s own pages: the refresh token in a cookie' },
         { name: 'tokens', description: 'For services that check our tokens themselves' },
         { name: 'operation', description: 'For those who run the service' },
       ],
       components: {
-        securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+        securitySchemes: {
+          bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+          portal: { type: 'apiKey', in: 'cookie', name: cookieName },
+        },
       },
       security: [{ bearer: [] }],
     },

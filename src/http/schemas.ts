@@ -95,6 +95,9 @@ export const TokenReply = (User: TSchema) =>
     user: User,
   })
 
+/** The portal's: its refresh token is in the cookie. */
+export const PortalTokenReply = (User: TSchema) => Type.Omit(TokenReply(User), ['refresh_token'])
+
 /** What both exports hold besides profile and classes. */
 export const HistoryFields = {
   sessions: Type.Array(

@@ -1,8 +1,18 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type TSchema, Type } from 'typebox'
+import { AppError } from '../errors.ts'
 import { callerOf } from '../http/access.ts'
-import { bodyProblems, Empty, problems, Timestamp, TokenReply, tokenProblems } from '../http/schemas.ts'
+import type { PortalCookie } from '../http/portal.ts'
+import {
+  bodyProblems,
+  Empty,
+  PortalTokenReply,
+  problems,
+  Timestamp,
+  TokenReply,
+  tokenProblems,
+} from '../http/schemas.ts'
 import { timestamp } from '../lib/clock.ts'
 import type { Sessions } from './session.ts'
 
@@ -22,9 +32,13 @@ const SessionList = Type.Object({
 export interface SessionRoutesDeps {
   readonly sessions: Sessions
   readonly Profile: TSchema
+  readonly portal: PortalCookie
 }
 
-export function sessionRoutes(root: FastifyInstance, { sessions, Profile }: SessionRoutesDeps): void {
+export function sessionRoutes(
+  root: FastifyInstance,
+  { sessions, Profile }: Omit<SessionRoutesDeps, 'portal'>,
+): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['session']
   const signedIn = { access: 'signed-in' } as object
@@ -46,7 +60,7 @@ export function sessionRoutes(root: FastifyInstance, { sessions, Profile }: Sess
         },
       },
     },
-    async (request) => (await sessions.refresh(request.body.refresh_token)) as never,
+    async (request) => (await sessions.refresh(request.body.refresh_token)).reply as never,
   )
 
   app.get(
@@ -106,3 +120,69 @@ export function sessionRoutes(root: FastifyInstance, { sessions, Profile }: Sess
     },
   )
 }
+
+/** Refreshing and signing out for the portal's own pages, by cookie. */
+export function portalSessionRoutes(
+  root: FastifyInstance,
+  { sessions, Profile, portal }: SessionRoutesDeps,
+): void {
+  const app = root.withTypeProvider<TypeBoxTypeProvider>()
+  const tags = ['portal']
+  const security = [{ portal: [] }]
+  const config = { access: 'public' } as object
+  const onRequest = portal.refuseForeign
+
+  app.post(
+    '/portal/refresh',
+    {
+      config,
+      onRequest,
+      schema: {
+        tags,
+        summary: 'A new access token for the cookie',
+        description:
+          'As POST /session/refresh, with the refresh token in the cookie, which is replaced; one that is of no more use is cleared.',
+        security,
+        response: {
+          200: PortalTokenReply(Profile),
+          ...problems(...bodyProblems, ...tokenProblems, 'forbidden'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const [token, another] = portal.tokensIn(request)
+      // Of two, one was planted, and nobody can tell which: a guess could sign people in as somebody else.
+      if (token === undefined || another !== undefined)
+        throw new AppError('unauthenticated', 'There is no cookie of a session, or more than one.')
+      try {
+        return portal.keep(reply, await sessions.refresh(token)) as never
+      } catch (error) {
+        if (error instanceof AppError && isDead(error)) portal.clear(reply)
+        throw error
+      }
+    },
+  )
+
+  app.post(
+    '/portal/sign-out',
+    {
+      config,
+      onRequest,
+      schema: {
+        tags,
+        summary: 'Sign out here',
+        description: 'Ends the session of the cookie, if it is alive, and clears it. May be repeated.',
+        security,
+        response: { 204: Empty, ...problems(...bodyProblems, 'forbidden') },
+      },
+    },
+    async (request, reply) => {
+      await Promise.all(portal.tokensIn(request).map((token) => sessions.signOut(token)))
+      portal.clear(reply)
+      return reply.code(204).send()
+    },
+  )
+}
+
+/** Whether the cookie will never be good again. A store out of reach says nothing about it. */
+const isDead = ({ code }: AppError) => code === 'invalid-token' || code === 'session-ended'

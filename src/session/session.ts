@@ -8,7 +8,7 @@ import { AppError } from '../errors.ts'
 import { type Clock, day, minute, second } from '../lib/clock.ts'
 import { isId, newId } from '../lib/random.ts'
 import type { Secrets } from '../lib/secret.ts'
-import { type Person, personById, type Roles, suspension } from '../people/people.ts'
+import { personById, type Roles, suspension } from '../people/people.ts'
 import { type AccessClaims, type Issuer, signAccessToken, verifyAccessToken } from './jwt.ts'
 import type { SigningKeys } from './keys.ts'
 import { readRefreshToken, refreshToken } from './refresh.ts'
@@ -46,6 +46,12 @@ export interface TokenReply {
   readonly user: object
 }
 
+export interface IssuedTokens {
+  readonly reply: TokenReply
+  /** How long the refresh token lives if nobody uses it. */
+  readonly refreshTtlMs: number
+}
+
 export interface SessionsDeps {
   readonly db: Db
   readonly clock: Clock
@@ -68,7 +74,7 @@ export class Sessions {
     return startSession({ ...session, expiresAt: session.now + idleMaxMs }, when)
   }
 
-  async firstTokens(sessionId: string): Promise<TokenReply> {
+  async firstTokens(sessionId: string): Promise<IssuedTokens> {
     const session = await sessionById(this.#deps.db, sessionId)
     if (!session) throw new AppError('session-ended')
     return this.#tokens(session, 1)
@@ -97,7 +103,7 @@ export class Sessions {
    * two tabs at once sign nobody out: until that child is used, and for 30 seconds in any case. Anything older has
    * been copied, and ends the session.
    */
-  async refresh(token: string): Promise<TokenReply> {
+  async refresh(token: string): Promise<IssuedTokens> {
     const { db, clock, secrets } = this.#deps
     const ticket = readRefreshToken(secrets.all, token)
     if (!ticket) throw new AppError('invalid-token')
@@ -113,7 +119,7 @@ export class Sessions {
         expiresAt: now + idleMaxMs,
         expiresMaxMs: sessionMaxMs,
       })
-      if (rotated) return this.#tokens(session, rotated.refresh_seq)
+      if (rotated) return this.#tokens({ ...session, ...rotated }, rotated.refresh_seq)
       // Somebody else was quicker; what happened to the session decides.
       return this.refresh(token)
     }
@@ -122,6 +128,14 @@ export class Sessions {
     if (inGrace) return this.#tokens(session, ticket.seq + 1)
     await this.end(session, 'reuse')
     throw new AppError('session-ended')
+  }
+
+  /** Signs out by refresh token, however old. One that we did not make, or whose session is over, ends nothing. */
+  async signOut(token: string): Promise<void> {
+    const { db, secrets } = this.#deps
+    const ticket = readRefreshToken(secrets.all, token)
+    const session = ticket && (await sessionById(db, ticket.sessionId))
+    if (session) await this.end(session, 'signed-out')
   }
 
   async list(personId: string): Promise<Session[]> {
@@ -160,26 +174,25 @@ export class Sessions {
     return [...endSessions({ expiredAt: now }, 'expired', now), pruneSessions(now - endedKeptMs)]
   }
 
-  async #tokens(
-    person: SessionAndPerson | (Person & { session_id: string }),
-    seq: number,
-  ): Promise<TokenReply> {
+  async #tokens(session: SessionAndPerson, seq: number): Promise<IssuedTokens> {
     const { keys, issuer, secrets, roles, clock } = this.#deps
+    const now = clock.now()
     const accessToken = await signAccessToken(await keys.signer(), issuer, {
-      sub: person.id,
-      sid: person.session_id,
-      roles: [person.role],
+      sub: session.id,
+      sid: session.session_id,
+      roles: [session.role],
       jti: newId(),
-      now: clock.now(),
+      now,
       ttlMs: accessTtlMs,
     })
-    return {
+    const reply: TokenReply = {
       access_token: accessToken,
       token_type: 'Bearer',
       expires_in: accessTtlMs / 1000,
-      refresh_token: refreshToken(secrets.current, { sessionId: person.session_id, seq }),
-      user: await roles[person.role].profileOf(person as Person),
+      refresh_token: refreshToken(secrets.current, { sessionId: session.session_id, seq }),
+      user: await roles[session.role].profileOf(session),
     }
+    return { reply, refreshTtlMs: session.expires_at - now }
   }
 
   async #verify(token: string, now: number): Promise<AccessClaims | null> {

@@ -78,12 +78,12 @@ export function rotate(
   db: Db,
   r: { id: string; seq: number; now: number; expiresAt: number; expiresMaxMs: number },
 ) {
-  return db.run<{ refresh_seq: number }>(
+  return db.run<{ refresh_seq: number; expires_at: number }>(
     `update session
      set refresh_seq = refresh_seq + 1, rotated_before_at = rotated_at, rotated_at = $1, last_seen_at = $1,
          expires_at = case when started_at + $2 < $3 then started_at + $2 else $3 end
      where id = $4 and refresh_seq = $5 and ended_at is null and expires_at > $1
-     returning refresh_seq`,
+     returning refresh_seq, expires_at`,
     [r.now, r.expiresMaxMs, r.expiresAt, r.id, r.seq],
   )
 }

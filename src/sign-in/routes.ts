@@ -1,8 +1,18 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { type TSchema, Type } from 'typebox'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type Static, type TSchema, Type } from 'typebox'
 import { requestCaller } from '../http/caller.ts'
-import { bodyProblems, Email, Id, Nullable, problems, Timestamp, TokenReply } from '../http/schemas.ts'
+import type { PortalCookie } from '../http/portal.ts'
+import {
+  bodyProblems,
+  Email,
+  Id,
+  Nullable,
+  PortalTokenReply,
+  problems,
+  Timestamp,
+  TokenReply,
+} from '../http/schemas.ts'
 import { timestamp, timestampOrNull } from '../lib/clock.ts'
 import { chooseLanguage } from '../mail/outbox.ts'
 import { Fields } from '../people/fields.ts'
@@ -18,16 +28,23 @@ const Sent = Type.Object({
   resendAt: Nullable(Timestamp('From when it can be sent again; null when no more.')),
 })
 
+const Answer = Type.Object({
+  email: Email,
+  otp_code: Type.Integer({ minimum: 100000, maximum: 99999999, examples: [483920] }),
+  sessionId: Type.String({ description: 'From send-otp.' }),
+})
+
 export interface SignInRoutesDeps {
   readonly role: Role
   readonly signIn: SignIn
   readonly Profile: TSchema
+  readonly portal: PortalCookie
   networkOf(request: FastifyRequest): string
 }
 
 export function signInRoutes(
   root: FastifyInstance,
-  { role, signIn, Profile, networkOf }: SignInRoutesDeps,
+  { role, signIn, Profile, portal, networkOf }: SignInRoutesDeps,
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const config = { access: 'public', limit: 'own' } as object
@@ -72,6 +89,16 @@ export function signInRoutes(
     },
   )
 
+  const validate = (request: FastifyRequest, reply: FastifyReply, answer: Static<typeof Answer>) => {
+    const fields = new Fields()
+    const address = fields.email(answer.email)
+    fields.check()
+    const device = deviceOf(request.headers['user-agent'])
+    const caller = requestCaller(networkOf(request), reply)
+    return signIn.validate(address, answer.otp_code, answer.sessionId, device, caller)
+  }
+  const refusals = [...bodyProblems, 'otp-incorrect', 'otp-unusable'] as const
+
   app.post(
     `/${role}/validate-otp`,
     {
@@ -82,28 +109,27 @@ export function signInRoutes(
         description:
           'Gives tokens for the right code. Five answers at most, within ten minutes, one success.',
         security: [],
-        body: Type.Object({
-          email: Email,
-          otp_code: Type.Integer({ minimum: 100000, maximum: 99999999, examples: [483920] }),
-          sessionId: Type.String({ description: 'From send-otp.' }),
-        }),
-        response: { 200: TokenReply(Profile), ...problems(...bodyProblems, 'otp-incorrect', 'otp-unusable') },
+        body: Answer,
+        response: { 200: TokenReply(Profile), ...problems(...refusals) },
       },
     },
-    async (request, reply) => {
-      const fields = new Fields()
-      const address = fields.email(request.body.email)
-      fields.check()
-      const { otp_code, sessionId } = request.body
-      const device = deviceOf(request.headers['user-agent'])
-      const tokens = await signIn.validate(
-        address,
-        otp_code,
-        sessionId,
-        device,
-        requestCaller(networkOf(request), reply),
-      )
-      return tokens as never
+    async (request, reply) => (await validate(request, reply, request.body)).reply as never,
+  )
+
+  app.post(
+    `/portal/${role}/validate-otp`,
+    {
+      config,
+      onRequest: portal.refuseForeign,
+      schema: {
+        tags: ['portal'],
+        summary: `Answer with the code, as a ${role}`,
+        description: `As POST /${role}/validate-otp, with the refresh token in a cookie instead of the body.`,
+        security: [],
+        body: Answer,
+        response: { 200: PortalTokenReply(Profile), ...problems(...refusals, 'forbidden') },
+      },
     },
+    async (request, reply) => portal.keep(reply, await validate(request, reply, request.body)) as never,
   )
 }

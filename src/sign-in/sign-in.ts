@@ -18,7 +18,7 @@ import { bucketPolicies, type Caller, type Limits, tooManyRequests } from '../li
 import { type Language, type NewMail, queueMail } from '../mail/outbox.ts'
 import type { Address } from '../people/address.ts'
 import { canSignIn, lockPerson, type Person, type RoleRules } from '../people/people.ts'
-import type { Sessions, TokenReply } from '../session/session.ts'
+import type { IssuedTokens, Sessions } from '../session/session.ts'
 import { type CodeSubject, codesEqual, type Digits, deriveCode } from './code.ts'
 import {
   activate,
@@ -161,7 +161,7 @@ export class SignIn {
     sessionId: string,
     device: string,
     caller: Caller,
-  ): Promise<TokenReply> {
+  ): Promise<IssuedTokens> {
     const { db, clock, limits } = this.#deps
     const { role } = this.#rules
     const now = clock.now()
@@ -217,7 +217,7 @@ export class SignIn {
     networks: { sent: string; validated: string },
     mark: string,
     now: number,
-  ): Promise<TokenReply> {
+  ): Promise<IssuedTokens> {
     const { db, limits, sessions } = this.#deps
     const won = claimed(sessionId, mark)
     const addressKey = person.email_key

@@ -1,0 +1,72 @@
+/** What the portal's pages do, with their cookie in hand. */
+import { freshNetwork } from './fresh.ts'
+import type { Reply, Service } from './service.ts'
+import { wire } from './wire.ts'
+
+export interface SetCookie {
+  readonly name: string
+  readonly value: string
+  /** Lower-cased; true for one without a value. */
+  readonly attributes: Readonly<Record<string, string | true>>
+}
+
+/** The one cookie that a reply sets; undefined if it sets none. */
+export function setCookie(reply: Reply): SetCookie | undefined {
+  const [line, another] = reply.headers.getSetCookie()
+  if (another !== undefined) throw new Error('more than one cookie is set')
+  if (line === undefined) return undefined
+  const [pair = '', ...rest] = line.split('; ')
+  const [name = '', value = ''] = pair.split('=')
+  const attributes = rest.map((attribute): [string, string | true] => {
+    const [key = '', text] = attribute.split('=')
+    return [key.toLowerCase(), text ?? true]
+  })
+  return { name, value, attributes: Object.fromEntries(attributes) }
+}
+
+/** As a Cookie header has it. */
+export function cookieOf(reply: Reply): string {
+  const cookie = setCookie(reply)
+  if (!cookie) throw new Error(`no cookie, but ${reply.status}: ${reply.text}`)
+  return `${cookie.name}=${cookie.value}`
+}
+
+export interface PortalCall {
+  readonly cookie?: string
+  readonly body?: unknown
+  readonly headers?: Record<string, string>
+}
+
+export function portalCall(service: Service, path: string, call: PortalCall = {}): Promise<Reply> {
+  const { cookie, body, headers } = call
+  return wire(service.url, `/portal${path}`, {
+    method: 'POST',
+    headers: {
+      ...freshNetwork(),
+      ...(cookie !== undefined && { cookie }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+}
+
+export interface PortalSession {
+  readonly reply: Reply
+  readonly cookie: string
+  readonly access: string
+  readonly sessionId: string
+}
+
+/** Registers if need be, and signs a veterinarian in by the portal. */
+export async function signInByPortal(
+  service: Service,
+  email: string,
+  headers: Record<string, string> = {},
+): Promise<PortalSession> {
+  await service.register(email)
+  const { sessionId, code } = await service.code(email, freshNetwork())
+  const body = { email, otp_code: code, sessionId }
+  const reply = await portalCall(service, '/veterinarian/validate-otp', { body, headers })
+  return { reply, cookie: cookieOf(reply), access: reply.json.access_token, sessionId }
+}
