@@ -9,6 +9,7 @@ import { useRoute } from './route.ts'
 import { PublicProfile, StudentScreens, VeterinarianScreens } from './screens.ts'
 import { resume, useSession } from './session.ts'
 import { Code } from './sign-in/code.tsx'
+import { Entry } from './sign-in/entry.tsx'
 import { Register } from './sign-in/register.tsx'
 import { SignIn } from './sign-in/sign-in.tsx'
 import { type Language, loadWords, rememberLanguage, type Words, WordsContext } from './text/text.ts'
@@ -53,9 +54,14 @@ function Screen() {
       </Page>
     )
   if (session.state === 'out') {
-    if (route[0] === 'register') return <Register />
-    if (route[0] === 'code') return <Code />
-    return <SignIn key="sign-in" farewell={session.reason} />
+    const step = route[0] === 'register' || route[0] === 'code' ? route[0] : 'sign-in'
+    return (
+      <Entry first={step === 'sign-in'}>
+        {step === 'register' && <Register />}
+        {step === 'code' && <Code />}
+        {step === 'sign-in' && <SignIn farewell={session.reason} />}
+      </Entry>
+    )
   }
   const { user } = session
   const inside = route[0] === 'register' || route[0] === 'code' ? [] : route

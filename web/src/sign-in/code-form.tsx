@@ -154,15 +154,15 @@ export function CodeForm({
         {!over && (
           <div>
             <dt>{text.code.timeLeft}</dt>
-            <dd className={lastMinute ? 'time short' : 'time'} role="timer">
-              {minutesAndSeconds(secondsLeft)}
+            <dd className={lastMinute ? 'short' : undefined}>
+              <span role="timer">{minutesAndSeconds(secondsLeft)}</span>
             </dd>
           </div>
         )}
         {!over && attemptsLeft !== null && (
           <div>
-            <dt className="visually-hidden">{text.code.check}</dt>
-            <dd>{text.code.attempts(attemptsLeft)}</dd>
+            <dt>{text.code.attempts}</dt>
+            <dd>{attemptsLeft}</dd>
           </div>
         )}
       </dl>

@@ -1,9 +1,10 @@
 import type { ReactNode } from 'react'
+import { Facts } from '../parts/facts.tsx'
 import { Reading } from '../parts/loading.tsx'
 import { Page } from '../parts/page.tsx'
 import type { Class } from '../people.ts'
 import { useWords } from '../text/text.ts'
-import { type Placed, spanText, useClasses } from './classes.ts'
+import { type Placed, spanText, stateWord, useClasses } from './classes.ts'
 
 export function ClassDetail({ classId }: { classId: string }) {
   const { text } = useWords()
@@ -33,7 +34,6 @@ export function ClassDetail({ classId }: { classId: string }) {
 function Detail({ placed, children }: { placed: Placed; children: ReactNode }) {
   const { text, dates } = useWords()
   const { entry, state } = placed
-  const states = { past: text.student.over, now: text.student.now, ahead: text.student.ahead }
   const course = [entry.course.title, entry.course.code].filter(Boolean).join(' · ')
   const facts: [name: string, value: ReactNode][] = [
     [text.student.dates, spanText(placed, text, dates)],
@@ -60,21 +60,12 @@ function Detail({ placed, children }: { placed: Placed; children: ReactNode }) {
     <Page title={entry.title}>
       <p className={`tags ${entry.kind}`}>
         <span className="kind">{text.student.kinds[entry.kind]}</span>
-        <span className={`badge ${state}`}>{states[state]}</span>
+        <span className={`badge ${state}`}>{stateWord(placed, text)}</span>
       </p>
       {children}
       <div className="columns">
         <section className="card">
-          <dl className="list">
-            {facts
-              .filter(([, value]) => value)
-              .map(([name, value]) => (
-                <div key={name}>
-                  <dt>{name}</dt>
-                  <dd>{value}</dd>
-                </div>
-              ))}
-          </dl>
+          <Facts of={facts} />
         </section>
         <section className="card" aria-labelledby="teachers">
           <h2 id="teachers">{text.student.teachers}</h2>

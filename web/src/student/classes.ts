@@ -42,6 +42,9 @@ export function periodsToday({ periods }: Class, now: Date): readonly string[] {
   return periods.filter((period) => period.startsWith(weekdays[now.getDay()]!))
 }
 
+export const stateWord = ({ state }: Placed, { student }: Text): string =>
+  ({ past: student.over, now: student.now, ahead: student.ahead })[state]
+
 export function spanText({ start, end }: Pick<Placed, 'start' | 'end'>, text: Text, dates: Dates): string {
   if (start !== null && end !== null) return dates.span(start, end)
   if (start !== null) return text.student.from(dates.day(start))

@@ -68,6 +68,7 @@ function datesIn(language: Language) {
     return { format: (date: string) => format.format(at(date)), range: format }
   }
   const day = calendar({ day: 'numeric', month: 'short', year: 'numeric' })
+  const short = calendar({ day: 'numeric', month: 'short' })
   const month = calendar({ month: 'short' })
   const initial = calendar({ month: 'narrow' })
   const today = new Intl.DateTimeFormat(region, { weekday: 'long', day: 'numeric', month: 'long' })
@@ -77,6 +78,7 @@ function datesIn(language: Language) {
   return {
     day: day.format,
     span: (start: string, end: string) => day.range.formatRange(at(start), at(end)),
+    shortSpan: (start: string, end: string) => short.range.formatRange(at(start), at(end)),
     month: month.format,
     monthInitial: initial.format,
     today: (now: Date) => today.format(now),

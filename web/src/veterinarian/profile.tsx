@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'react'
 import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/button.tsx'
 import { Copy } from '../parts/copy.tsx'
+import { Facts } from '../parts/facts.tsx'
 import { Field } from '../parts/field.tsx'
 import { ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
@@ -31,14 +32,13 @@ export function Profile({ user }: { user: Veterinarian }) {
             <Edit user={user} onDone={close} />
           ) : (
             <>
-              <dl className="list">
-                <dt>{text.profile.name}</dt>
-                <dd>{name}</dd>
-                <dt>{text.fields.email}</dt>
-                <dd>{user.email}</dd>
-                <dt>{text.profile.since}</dt>
-                <dd>{dates.dayOf(user.createdAt)}</dd>
-              </dl>
+              <Facts
+                of={[
+                  [text.profile.name, name],
+                  [text.fields.email, user.email],
+                  [text.profile.since, dates.dayOf(user.createdAt)],
+                ]}
+              />
               <Button
                 ref={edit}
                 onPress={() => {
