@@ -21,9 +21,9 @@ export function Frame({
   const leaving = useAction(() => signOut())
   return (
     <>
-      <a className="skip" href="#content" onClick={skip}>
+      <button type="button" className="skip" onClick={skip}>
         {text.skip}
-      </a>
+      </button>
       <header className="bar">
         <a className="brand" href="/#/" aria-label={text.nav.home}>
           <img src="/assets/mark.svg" alt="" width="36" height="36" />
@@ -50,9 +50,8 @@ export function Frame({
   )
 }
 
-/** The address after `#` is ours, so the jump is made by hand. */
-function skip(event: { preventDefault(): void }): void {
-  event.preventDefault()
+/** No link: what comes after `#` is the place within the portal. */
+function skip(): void {
   document.querySelector<HTMLElement>('h1')?.focus()
 }
 

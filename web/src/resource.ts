@@ -26,7 +26,6 @@ export function useResource<T>(key: string, read: (key: string) => Promise<T>): 
   })
   const [round, setRound] = useState(0)
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another round reads the same again
   useEffect(() => {
     let wanted = true
     read(key).then(

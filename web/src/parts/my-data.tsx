@@ -8,12 +8,12 @@ import { ProblemNotice } from './notice.tsx'
 import { Page } from './page.tsx'
 
 /** Everything held about oneself as a file; for veterinarians also the way out. */
-export function MyData({ role }: { role: Role }) {
+export function MyData({ owner }: { owner: Role }) {
   const { text } = useWords()
   const [done, setDone] = useState(false)
   const downloading = useAction(async () => {
     setDone(false)
-    save(await ask<object>(`/${role}/me/export`))
+    save(await ask<object>(`/${owner}/me/export`))
     setDone(true)
   })
   return (
@@ -30,7 +30,7 @@ export function MyData({ role }: { role: Role }) {
             {done && text.data.downloaded}
           </p>
         </section>
-        {role === 'veterinarian' ? (
+        {owner === 'veterinarian' ? (
           <section className="card" aria-labelledby="close">
             <h2 id="close">{text.data.close}</h2>
             <p>{text.data.closeLead}</p>

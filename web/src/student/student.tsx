@@ -14,6 +14,6 @@ export function StudentScreens({ user, route }: { user: Student; route: readonly
   if (place === '') return <Home user={user} />
   if (place === 'calendar') return <Calendar />
   if (place === 'sessions') return <Sessions />
-  if (place === 'data') return <MyData role="student" />
+  if (place === 'data') return <MyData owner="student" />
   return <Nowhere />
 }

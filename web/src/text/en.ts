@@ -27,7 +27,6 @@ export const english = {
   offline: 'You are offline. What you see may be out of date.',
   retry: 'Try again',
   retryIn: (time: string) => `You can go on in ${time}.`,
-  back: 'Back',
   cancel: 'Cancel',
   copy: 'Copy',
   copied: 'Copied',

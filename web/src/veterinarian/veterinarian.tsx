@@ -10,7 +10,7 @@ export function VeterinarianScreens({ user, route }: { user: Veterinarian; route
   if (rest.length > 0) return <Nowhere />
   if (place === '') return <Profile user={user} />
   if (place === 'sessions') return <Sessions />
-  if (place === 'data') return <MyData role="veterinarian" />
+  if (place === 'data') return <MyData owner="veterinarian" />
   if (place === 'close') return <Close user={user} />
   return <Nowhere />
 }
