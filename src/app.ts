@@ -27,7 +27,8 @@ import { accessTtlMs, Sessions } from './session/session.ts'
 import { wellKnownRoutes } from './session/well-known.ts'
 import { signInRoutes } from './sign-in/routes.ts'
 import { SignIn } from './sign-in/sign-in.ts'
-import { ClassEntry, StudentProfile, studentRoutes } from './student/routes.ts'
+import { CalendarFeeds } from './student/feed.ts'
+import { ClassEntry, calendarRoutes, StudentProfile, studentRoutes } from './student/routes.ts'
 import { Students } from './student/student.ts'
 import { Sweeper } from './sweeper.ts'
 import { packageVersion } from './version.ts'
@@ -148,6 +149,7 @@ async function assemble(config: Config, log: FastifyBaseLogger, { clock, mailDel
     signInRoutes(app, { role, signIn: signIn[role], Profile, portal, networkOf: networkHashOf })
   }
   studentRoutes(app, { students })
+  calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), publicUrl })
   const Profile = Type.Union([Profiles.veterinarian, Profiles.student])
   sessionRoutes(app, { sessions, Profile })
   portalSessionRoutes(app, { sessions, Profile, portal })

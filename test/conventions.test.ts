@@ -14,6 +14,8 @@ const paths: [path: string, allow: string][] = [
   ['/veterinarian/AAAAAAAAAAAAAAAAAAAAAA', get],
   ['/student/me', get],
   ['/student/me/classes', get],
+  ['/student/me/calendar', 'DELETE, GET, HEAD, POST'],
+  [`/calendar/${'A'.repeat(43)}.ics`, get],
   ['/session', 'DELETE, GET, HEAD'],
   ['/session/refresh', 'POST'],
   ['/session/all', 'DELETE'],

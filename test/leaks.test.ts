@@ -183,6 +183,8 @@ for (const engine of engines) {
           await service.request(`/portal/${path}`, { method: 'POST', headers: foreign })
         }
         await service.request('/%E0%A4%A', { token })
+        for (const path of [`/calendar/${token}.ics`, `/calendar/${token}%E0%A4.ics`])
+          await service.request(path, { token })
         clean(service)
       } finally {
         await service.stop()

@@ -4,6 +4,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { cookieOf } from './support/portal.ts'
+import { bulk, newSchool } from './support/roster-school.ts'
+import { rosterOf, signInStudent } from './support/roster-world.ts'
 import { type Reply, type RequestOptions, type Service, startService } from './support/service.ts'
 
 const operations = [
@@ -17,6 +19,7 @@ const operations = [
   'GET /veterinarian/{userId}',
   'GET /student/me',
   'GET /student/me/classes',
+  'GET /student/me/calendar',
   'POST /session/refresh',
   'GET /session',
   'DELETE /session',
@@ -256,6 +259,33 @@ suite('/openapi.json', () => {
     )
     for (const path of ['refresh', 'sign-out'])
       assert.deepEqual(document.paths[`/portal/${path}`].post.security, [{ portal: [] }])
+  })
+
+  test('The calendar feed is as described', async () => {
+    await rosterOf(service).import(bulk(newSchool(1)))
+    const { access: token } = await signInStudent(service, 'stu-1@school.example')
+    const mine = '/student/me/calendar'
+    const none = await ask(`GET ${mine}`, mine, { token })
+    const made = await ask(`POST ${mine}`, mine, { token })
+    const feed = new URL(made.json.url).pathname
+    const replies = [
+      none,
+      made,
+      await ask(`GET ${mine}`, mine, { token }),
+      await ask('GET /calendar/{feedToken}.ics', feed),
+      await ask('GET /student/me/export', '/student/me/export', { token }),
+      await ask(`DELETE ${mine}`, mine, { token }),
+      await ask('GET /calendar/{feedToken}.ics', feed),
+      await ask(`POST ${mine}`, mine),
+      await ask(`POST ${mine}`, mine, { token, body: '{' }),
+      await ask(`DELETE ${mine}`, mine, { token, body: '{' }),
+      await ask(`DELETE ${mine}`, mine),
+    ]
+    assert.deepEqual(
+      replies.map((reply) => reply.status),
+      [204, 201, 200, 200, 200, 204, 404, 401, 400, 400, 401],
+    )
+    assert.deepEqual(document.paths['/calendar/{feedToken}.ics'].get.security, [])
   })
 
   const path = (name: string) => name.split(' ')[1]!.replace(/\{\w+\}/, 'A'.repeat(22))

@@ -1,12 +1,18 @@
 /** The portal's own calls: the refresh token in a cookie, and only for the portal's own pages. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, suite, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { startBrowser } from './support/browser.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { cookieOf, type PortalCall, portalCall, setCookie, signInByPortal } from './support/portal.ts'
 import { bulk, newSchool } from './support/roster-school.ts'
 import { rosterOf, studentCode } from './support/roster-world.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
+import { eventually } from './support/wait.ts'
 import { wire } from './support/wire.ts'
 
 const second = 1_000
@@ -357,5 +363,81 @@ suite('The portal’s pages', () => {
     const answered = rate(await call('/veterinarian/validate-otp', { body }))
     assert.match(answered!, /^"validate-otp";r=1199;/)
     assert.equal(rate(await service.post('/student/validate-otp', body, headers))?.split(';')[1], 'r=1198')
+  })
+})
+
+suite('The portal in a browser', () => {
+  let service: Service
+  let browser: Browser
+  let port: string
+  before(async () => {
+    service = await startService('sqlite')
+    browser = await startBrowser()
+    port = new URL(service.url).port
+  })
+  after(async () => {
+    await browser?.close()
+    await service.stop()
+  })
+
+  const post = (page: Page, url: string, init: object = {}) =>
+    page.evaluate<[status: number, body: Record<string, unknown> | null]>(
+      `fetch(${JSON.stringify(url)}, ${JSON.stringify({ method: 'POST', ...init })})
+        .then(async (reply) => [reply.status, reply.ok && reply.status !== 204 ? await reply.json() : null])`,
+    )
+  const statusOf = async (page: Page, url: string) => (await post(page, url))[0]
+
+  async function signedIn(page: Page, host: string): Promise<string> {
+    await page.goto(`http://${host}:${port}/problems`)
+    const email = freshAddress('browser')
+    await service.register(email)
+    const { sessionId, code } = await service.code(email, freshNetwork())
+    const [status, body] = await post(page, '/portal/veterinarian/validate-otp', {
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email, otp_code: code, sessionId }),
+    })
+    assert.equal(status, 200)
+    return body!.access_token as string
+  }
+
+  for (const host of ['localhost', '127.0.0.1']) {
+    test(`At ${host} a session outlives the page, no script sees its cookie, and signing out ends it`, async () => {
+      const context = await browser.newContext()
+      const [page, second] = [await context.newPage(), await context.newPage()]
+      await signedIn(page, host)
+      assert.equal(await page.evaluate('document.cookie'), '')
+      await page.reload()
+      await second.goto(page.url())
+      const both = await Promise.all([page, second].map((tab) => statusOf(tab, '/portal/refresh')))
+      assert.deepEqual(both, [200, 200])
+      assert.equal(await statusOf(second, '/portal/sign-out'), 204)
+      assert.equal(await statusOf(page, '/portal/refresh'), 401)
+      assert.deepEqual(await context.cookies(), [])
+      await context.close()
+    })
+  }
+
+  test('A page of the same site but another origin has the cookie sent and is refused', async () => {
+    const page = await browser.newPage()
+    const access = await signedIn(page, 'localhost')
+    const neighbour = createServer((_request, reply) =>
+      reply.setHeader('content-type', 'text/html').end('hello'),
+    )
+    await new Promise<void>((resolve) => neighbour.listen(0, '127.0.0.1', resolve))
+    try {
+      await page.goto(`http://localhost:${(neighbour.address() as AddressInfo).port}/`)
+      const asked = once(service.app.parts.server.app.server, 'request')
+      const init = { method: 'POST', mode: 'no-cors', credentials: 'include' }
+      await page.evaluate(`void fetch('http://localhost:${port}/portal/sign-out', ${JSON.stringify(init)})`)
+      const [request] = (await asked) as [IncomingMessage]
+      assert.match(request.headers.cookie ?? '', /^chiron_refresh=/)
+      await eventually('the refusal in the log', () =>
+        service.log.some((line) => line.includes('"route":"/portal/sign-out","status":403')),
+      )
+      assert.equal((await service.request('/veterinarian/me', { token: access })).status, 200)
+    } finally {
+      neighbour.close()
+      await page.context().close()
+    }
   })
 })

@@ -12,6 +12,17 @@ export function isId(text: string): boolean {
   return idPattern.test(text)
 }
 
+const tokenPattern = /^[A-Za-z0-9_-]{43}$/
+
+/** A secret that whoever has it may use: 256 random bits, URL-safe. */
+export function newToken(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+export function isToken(text: string): boolean {
+  return tokenPattern.test(text)
+}
+
 // No vowels, so that no reference spells a word; no letter that looks like another.
 const referenceLetters = 'BCDFGHJKMNPQRSTVWXZ'
 

@@ -2,8 +2,19 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../http/access.ts'
-import { Empty, HistoryFields, Id, Nullable, problems, Timestamp, tokenProblems } from '../http/schemas.ts'
+import {
+  bodyProblems,
+  Empty,
+  HistoryFields,
+  Id,
+  Nullable,
+  problems,
+  Timestamp,
+  tokenProblems,
+} from '../http/schemas.ts'
+import { timestamp } from '../lib/clock.ts'
 import type { When } from './classes.ts'
+import type { CalendarFeeds } from './feed.ts'
 import type { Students } from './student.ts'
 
 const School = Type.Object({ schoolId: Type.String(), name: Type.String() })
@@ -65,6 +76,7 @@ const Export = Type.Object({
   exportedAt: Timestamp(),
   profile: Type.Ref('StudentProfile'),
   classes: Type.Array(Type.Ref('Class')),
+  calendar: Nullable(Type.Object({ createdAt: Timestamp('When the calendar feed was made.') })),
   ...HistoryFields,
 })
 
@@ -122,6 +134,107 @@ export function studentRoutes(root: FastifyInstance, { students }: { students: S
     async (request, reply) => {
       reply.header('Content-Disposition', 'attachment; filename="chiron-export.json"')
       return (await students.export(callerOf(request))) as never
+    },
+  )
+}
+
+export interface CalendarRoutesDeps {
+  readonly feeds: CalendarFeeds
+  readonly publicUrl: string
+}
+
+/** The student's own calendar feed, and the address at which calendar programs read it. */
+export function calendarRoutes(root: FastifyInstance, { feeds, publicUrl }: CalendarRoutesDeps): void {
+  const app = root.withTypeProvider<TypeBoxTypeProvider>()
+  const tags = ['student']
+  const config = { access: 'student' } as object
+  const refusals = problems(...bodyProblems, ...tokenProblems, 'forbidden')
+
+  app.post(
+    '/student/me/calendar',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Make a calendar feed',
+        description:
+          'An address that calendar programs can subscribe to. It is shown this once: whoever has it can read my classes. An earlier one stops working.',
+        response: {
+          201: Type.Object({
+            url: Type.String({ examples: ['https://access.example.org/calendar/….ics'] }),
+            createdAt: Timestamp(),
+          }),
+          ...refusals,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { token, createdAt } = await feeds.make(callerOf(request).id)
+      return reply
+        .code(201)
+        .send({ url: `${publicUrl}/calendar/${token}.ics`, createdAt: timestamp(createdAt) })
+    },
+  )
+
+  app.get(
+    '/student/me/calendar',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Whether I have a calendar feed',
+        response: {
+          200: Type.Object({ createdAt: Timestamp() }),
+          204: Empty,
+          ...problems(...tokenProblems, 'forbidden'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const madeAt = await feeds.madeAt(callerOf(request).id)
+      return madeAt === undefined ? reply.code(204).send() : ({ createdAt: timestamp(madeAt) } as never)
+    },
+  )
+
+  app.delete(
+    '/student/me/calendar',
+    {
+      config,
+      schema: { tags, summary: 'Revoke my calendar feed', response: { 204: Empty, ...refusals } },
+    },
+    async (request, reply) => {
+      await feeds.revoke(callerOf(request).id)
+      return reply.code(204).send()
+    },
+  )
+
+  app.get(
+    '/calendar/:feedToken.ics',
+    {
+      config: { access: 'public' } as object,
+      schema: {
+        tags,
+        summary: 'A student’s classes as a calendar (RFC 5545)',
+        security: [],
+        params: Type.Object({ feedToken: Type.String({ description: 'From POST /student/me/calendar.' }) }),
+        response: {
+          200: {
+            description: 'Classes and rotations as all-day events.',
+            content: { 'text/calendar': { schema: Type.String() } },
+          },
+          ...problems('not-found'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const calendar = await feeds.read(request.params.feedToken)
+      return (
+        reply
+          .type('text/calendar; charset=utf-8')
+          // Or a browser would name the file after the token.
+          .header('Content-Disposition', 'attachment; filename="classes.ics"')
+          .send(calendar as never)
+      )
     },
   )
 }

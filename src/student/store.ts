@@ -23,6 +23,8 @@ export interface ClassRow {
   readonly start_date: string | null
   readonly end_date: string | null
   readonly class_updated_at: number | null
+  /** The roster's own id of the enrolment. */
+  readonly enrolment_id: string | null
 }
 
 /**
@@ -33,7 +35,7 @@ export function studentWithClasses(db: Db, personId: string): Promise<(StudentRo
   return db.all<StudentRow & ClassRow>(
     `select s.person_id, s.email, s.firstname, s.lastname, s.preferred_name, s.pronouns, s.student_number, s.year,
        s.school_id, s.school_name, s.updated_at as student_updated_at,
-       c.document, e.start_date, e.end_date, c.updated_at as class_updated_at
+       c.document, e.start_date, e.end_date, c.updated_at as class_updated_at, e.sourced_id as enrolment_id
      from student s
      left join roster_enrolment e on e.user_id = s.sourced_id and e.role = 'student' and ${visible('e')}
      left join roster_record c on c.kind = 'class' and c.sourced_id = e.class_id and ${visible('c')}
@@ -49,4 +51,30 @@ export async function personIdByAddress(db: Db, addressKey: string): Promise<str
     [addressKey],
   )
   return row?.person_id
+}
+
+/** The student's calendar feed, in the place of an earlier one. */
+export function putFeed(db: Db, feed: { personId: string; tokenHash: string; createdAt: number }) {
+  return db.run(
+    `insert into calendar_feed (person_id, token_hash, created_at) values ($1, $2, $3)
+     on conflict (person_id) do update set token_hash = excluded.token_hash, created_at = excluded.created_at`,
+    [feed.personId, feed.tokenHash, feed.createdAt],
+  )
+}
+
+export function feedOf(db: Db, personId: string): Promise<{ created_at: number } | undefined> {
+  return db.one('select created_at from calendar_feed where person_id = $1', [personId])
+}
+
+export function dropFeed(db: Db, personId: string) {
+  return db.run('delete from calendar_feed where person_id = $1', [personId])
+}
+
+/** Whose feed it is, as long as the account may be used. */
+export function ownerOfFeed(db: Db, tokenHash: string): Promise<{ person_id: string } | undefined> {
+  return db.one(
+    `select f.person_id from calendar_feed f join account p on p.id = f.person_id
+     where f.token_hash = $1 and p.status = 'active'`,
+    [tokenHash],
+  )
 }

@@ -1,14 +1,15 @@
 /**
  * Students: on the roster, active; off it, inactive; the roster alone makes and changes them. Here they sign in by
- * the address that it has for them and read their profile and classes.
+ * the address that it has for them and read their profile and classes, also as a calendar (`feed.ts`).
  */
 import type { Db } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { type Clock, timestamp } from '../lib/clock.ts'
 import { type Person, personById, type RoleRules } from '../people/people.ts'
 import { historyOf } from '../session/session.ts'
-import { byStart, type Dated, dayIn, isWhen, type When } from './classes.ts'
-import { type ClassRow, personIdByAddress, type StudentRow, studentWithClasses } from './store.ts'
+import { type CalendarEntry, writeCalendar } from './calendar.ts'
+import { byStart, dayIn, isWhen, type When } from './classes.ts'
+import { type ClassRow, feedOf, personIdByAddress, type StudentRow, studentWithClasses } from './store.ts'
 
 export interface StudentDeps {
   readonly db: Db
@@ -16,10 +17,9 @@ export interface StudentDeps {
   readonly timeZone: string
 }
 
-interface ClassReply extends Dated {
+interface ClassReply extends Omit<CalendarEntry, 'key'> {
   readonly classId: string
   readonly kind: string
-  readonly updatedAt: string
 }
 
 export class Students implements RoleRules {
@@ -48,16 +48,30 @@ export class Students implements RoleRules {
   }
 
   async export(person: Person) {
-    const [{ profile, classes }, history] = await Promise.all([
+    const [{ profile, classes }, feed, history] = await Promise.all([
       this.#read(person),
+      feedOf(this.#db, person.id),
       historyOf(this.#db, person.id),
     ])
     return {
       exportedAt: timestamp(this.#clock.now()),
       profile,
       classes: this.#select(classes, 'all'),
+      calendar: feed ? { createdAt: timestamp(feed.created_at) } : null,
       ...history,
     }
+  }
+
+  /** All classes as iCalendar; nothing for who is not on the roster. */
+  async calendar(personId: string): Promise<string | undefined> {
+    const rows = await studentWithClasses(this.#db, personId)
+    const [student] = rows
+    if (!student) return undefined
+    const entries = rows.flatMap((row) =>
+      classReply(row).map((entry) => ({ ...entry, key: `${personId} ${row.enrolment_id} ${entry.classId}` })),
+    )
+    const name = student.school_name ?? 'Chiron'
+    return writeCalendar({ name, entries: entries.sort(byStart), now: this.#clock.now() })
   }
 
   async #read(person: Person) {

@@ -1,0 +1,147 @@
+/** Reads iCalendar as RFC 5545 writes it, and forgives nothing. */
+import assert from 'node:assert/strict'
+
+export interface Property {
+  readonly name: string
+  readonly params: Readonly<Record<string, string>>
+  readonly value: string
+}
+
+export interface Component {
+  readonly name: string
+  readonly properties: Property[]
+  readonly components: Component[]
+}
+
+/** The lines on the wire. Each must be UTF-8 by itself, at most 75 octets, and end in CRLF. */
+function wireLines(bytes: Uint8Array): string[] {
+  const octets = Buffer.from(bytes).toString('latin1')
+  assert.ok(octets.endsWith('\r\n'), 'the last line ends in CRLF')
+  return octets
+    .slice(0, -2)
+    .split('\r\n')
+    .map((line) => {
+      assert.ok(line.length <= 75, `${line.length} octets: ${line}`)
+      assert.ok(line.trim() !== '', 'an empty line')
+      const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+      const text = utf8.decode(Buffer.from(line, 'latin1'))
+      assert.doesNotMatch(text, /(?!\t)\p{Cc}/u, 'a control character')
+      return text
+    })
+}
+
+function unfold(lines: readonly string[]): string[] {
+  const whole: string[] = []
+  for (const line of lines) {
+    if (!/^[ \t]/.test(line)) whole.push(line)
+    else {
+      assert.ok(whole.length > 0, 'the first line is folded')
+      whole.push(whole.pop()! + line.slice(1))
+    }
+  }
+  return whole
+}
+
+function property(line: string): Property {
+  const match = /^([A-Z0-9-]+)((?:;[A-Z0-9-]+=[^\p{Cc}";:,]*)*):(.*)$/su.exec(line)
+  assert.ok(match, `not a content line: ${line}`)
+  const params = match[2]!
+    .split(';')
+    .slice(1)
+    .map((param) => param.split('=') as [string, string])
+  return { name: match[1]!, params: Object.fromEntries(params), value: match[3]! }
+}
+
+/** A TEXT value: every backslash is one of four escapes, and commas and semicolons are escaped. */
+export function unescapeText(value: string): string {
+  assert.match(value, /^(?:[^\\;,]|\\[\\;,nN])*$/su, `not a text: ${value}`)
+  return value.replace(/\\(.)/gsu, (_, one: string) => (/n/i.test(one) ? '\n' : one))
+}
+
+const once: Record<string, string[]> = {
+  VCALENDAR: ['PRODID', 'VERSION', 'METHOD', 'CALSCALE', 'X-WR-CALNAME', 'REFRESH-INTERVAL'],
+  VEVENT: ['UID', 'DTSTAMP', 'DTSTART', 'DTEND', 'SUMMARY'],
+  VTIMEZONE: ['TZID'],
+  STANDARD: ['DTSTART', 'TZOFFSETFROM', 'TZOFFSETTO'],
+}
+const atMostOnce = ['LOCATION', 'DESCRIPTION', 'LAST-MODIFIED', 'TRANSP', 'X-PUBLISHED-TTL']
+
+function check({ name, properties, components }: Component): void {
+  const counts = new Map<string, number>()
+  for (const one of properties) counts.set(one.name, (counts.get(one.name) ?? 0) + 1)
+  assert.ok(once[name], `an unexpected ${name}`)
+  for (const needed of once[name]!) assert.equal(counts.get(needed), 1, `${needed} in ${name}`)
+  for (const [other, count] of counts) {
+    assert.ok(once[name]!.includes(other) || atMostOnce.includes(other), `an unexpected ${other}`)
+    assert.equal(count, 1, other)
+  }
+  for (const one of components) check(one)
+}
+
+export function parseCalendar(bytes: Uint8Array): Component {
+  const root: Component = { name: '', properties: [], components: [] }
+  const open = [root]
+  for (const line of unfold(wireLines(bytes))) {
+    const { name, params, value } = property(line)
+    const current = open.at(-1)!
+    if (name === 'BEGIN') {
+      const component: Component = { name: value, properties: [], components: [] }
+      current.components.push(component)
+      open.push(component)
+    } else if (name === 'END') {
+      assert.equal(value, current.name)
+      open.pop()
+    } else {
+      assert.notEqual(current, root, 'a property outside')
+      current.properties.push({ name, params, value })
+    }
+  }
+  assert.equal(open.length, 1, 'something is not ended')
+  assert.deepEqual([root.components.length, root.components[0]?.name], [1, 'VCALENDAR'])
+  const [calendar] = root.components
+  check(calendar!)
+  assert.ok(calendar!.components.length > 0, 'a calendar has at least one component')
+  const uids = eventsIn(calendar!).map((event) => event.uid)
+  assert.equal(new Set(uids).size, uids.length, 'UIDs are unique')
+  return calendar!
+}
+
+export function valueIn(component: Component, name: string): string | undefined {
+  return component.properties.find((one) => one.name === name)?.value
+}
+
+export interface CalendarEvent {
+  readonly uid: string
+  readonly summary: string
+  readonly location: string | null
+  readonly description: string | null
+  /** First day, and the first day after. */
+  readonly days: readonly [from: string, to: string]
+}
+
+export function eventsIn(calendar: Component): CalendarEvent[] {
+  return calendar.components
+    .filter(({ name }) => name === 'VEVENT')
+    .map((event) => {
+      const textOf = (name: string) => {
+        const value = valueIn(event, name)
+        return value === undefined ? null : unescapeText(value)
+      }
+      const date = (name: string) => {
+        const { params, value } = event.properties.find((one) => one.name === name)!
+        assert.deepEqual(params, { VALUE: 'DATE' })
+        assert.match(value, /^\d{8}$/)
+        return value
+      }
+      assert.match(valueIn(event, 'DTSTAMP')!, /^\d{8}T\d{6}Z$/)
+      const days = [date('DTSTART'), date('DTEND')] as const
+      assert.ok(days[0] < days[1], `${days} ends before it begins`)
+      return {
+        uid: valueIn(event, 'UID')!,
+        summary: textOf('SUMMARY')!,
+        location: textOf('LOCATION'),
+        description: textOf('DESCRIPTION'),
+        days,
+      }
+    })
+}
