@@ -43,6 +43,15 @@ export function useResource<T>(key: string, read: (key: string) => Promise<T>): 
     }
   }, [key, read, round])
 
+  useEffect(() => {
+    // Left open overnight, the page shows the new day when it is looked at again.
+    const look = () => {
+      if (document.visibilityState === 'visible') setRound((before) => before + 1)
+    }
+    document.addEventListener('visibilitychange', look)
+    return () => document.removeEventListener('visibilitychange', look)
+  }, [])
+
   const reload = useCallback(() => setRound((before) => before + 1), [])
   const replace = useCallback(
     (data: T) => {

@@ -1,7 +1,8 @@
 import { useCallback, useState } from 'react'
+import { useSecondsUntil } from '../clock.ts'
 import { asProblem, type Problem } from '../http.ts'
 
-/** Something one asks of the service by pressing a button: whether it is under way, and what went wrong. */
+/** Something one asks of the service by pressing a button: whether it is under way, what went wrong, and whether it has to wait. */
 export function useAction<A extends unknown[]>(work: (...args: A) => Promise<void>) {
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState<Problem | null>(null)
@@ -19,5 +20,6 @@ export function useAction<A extends unknown[]>(work: (...args: A) => Promise<voi
     },
     [work],
   )
-  return { busy, problem, run, forget: () => setProblem(null) }
+  const waits = useSecondsUntil(problem?.retryAt ?? null) > 0
+  return { busy, waits, problem, run, forget: () => setProblem(null) }
 }

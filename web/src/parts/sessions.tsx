@@ -40,7 +40,7 @@ export function Sessions() {
       <p role="status" className="soft">
         {said}
       </p>
-      <ul className="cards">
+      <ul className="cards devices">
         {list.data?.map((session) => (
           <Device key={session.sessionId} session={session} busy={ending.busy} onEnd={ending.run} />
         ))}
@@ -81,15 +81,17 @@ function Device({
   const { device, current, lastSeenAt, startedAt } = session
   return (
     <li className={current ? 'card here' : 'card'}>
-      <h2>
-        {device}
-        {current && <em>, {text.sessions.here}</em>}
-        <span className="soft">
-          {' · '}
-          <time dateTime={lastSeenAt}>{text.sessions.lastSeen(zoneCity(), dates.recent(lastSeenAt))}</time>
-        </span>
-      </h2>
-      <p className="soft">{text.sessions.since(dates.moment(startedAt))}</p>
+      <div>
+        <h2>
+          {device}
+          {current && <em>, {text.sessions.here}</em>}
+          <span className="soft">
+            {' · '}
+            <time dateTime={lastSeenAt}>{text.sessions.lastSeen(zoneCity(), dates.recent(lastSeenAt))}</time>
+          </span>
+        </h2>
+        <p className="soft">{text.sessions.since(dates.moment(startedAt))}</p>
+      </div>
       {!current && (
         <Button busy={busy} label={`${text.sessions.signOutThere}: ${device}`} onPress={() => onEnd(session)}>
           {text.sessions.signOutThere}

@@ -27,7 +27,7 @@ export function CodeForm({
   const { text } = useWords()
   const [code, setCode] = useState('')
   const [busy, setBusy] = useState(false)
-  const [problem, setProblem] = useState<Problem | null>(null)
+  const [failure, setFailure] = useState<{ problem: Problem; retry: () => void } | null>(null)
   const [said, setSaid] = useState<{ tone: 'good' | 'bad'; text: string } | null>(null)
   const field = useRef<HTMLInputElement>(null)
   const renewal = useRef<HTMLButtonElement>(null)
@@ -48,20 +48,20 @@ export function CodeForm({
     if (busy || over) return
     if (digitsTyped.length !== digits) return field.current?.focus()
     setBusy(true)
-    setProblem(null)
+    setFailure(null)
     setSaid(null)
     try {
       const { role, email, sessionId } = challenge
       await signIn(role, { email, otp_code: Number(digitsTyped), sessionId })
       onSignedIn()
     } catch (error) {
-      refused(asProblem(error))
+      refused(asProblem(error), () => answer(digitsTyped))
     } finally {
       setBusy(false)
     }
   }
 
-  function refused(problem: Problem) {
+  function refused(problem: Problem, retry: () => void) {
     const { code } = problem
     // A code that begins with 0 is none of ours, and not counted as an attempt.
     if (code === 'invalid-request') setSaid({ tone: 'bad', text: text.problems['otp-incorrect'] })
@@ -72,23 +72,20 @@ export function CodeForm({
     } else if (code === 'otp-unusable') {
       onChallenge({ ...challenge, attemptsLeft: 0 })
       setSaid({ tone: 'bad', text: text.problems[code] })
-    } else return setProblem(problem)
+    } else return setFailure({ problem, retry })
     requestAnimationFrame(() => field.current?.select())
   }
 
   async function ask(work: () => Promise<Challenge>, done: string) {
     setBusy(true)
-    setProblem(null)
+    setFailure(null)
     setSaid(null)
     try {
       onChallenge(await work())
       setSaid({ tone: 'good', text: done })
       field.current?.focus()
     } catch (error) {
-      const problem = asProblem(error)
-      // The session is unknown by now: its code is as good as expired.
-      if (problem.code === 'otp-unusable') refused(problem)
-      else setProblem(problem)
+      refused(asProblem(error), () => ask(work, done))
     } finally {
       setBusy(false)
     }
@@ -167,7 +164,7 @@ export function CodeForm({
         )}
       </dl>
       {!over && <p className="small soft">{text.code.referenceHint}</p>}
-      {problem && <ProblemNotice problem={problem} onRetry={over ? renew : () => answer(code)} />}
+      {failure && <ProblemNotice problem={failure.problem} onRetry={failure.retry} />}
       <div className="actions">
         {over ? (
           <Button ref={renewal} look="main" busy={busy} onPress={renew}>

@@ -16,7 +16,7 @@ export function Entry({ first, children }: { first: boolean; children: ReactNode
 }
 
 const stars: Record<string, readonly [x: number, y: number, size?: number]> = {
-  beacon: [64, 52, 7],
+  beacon: [64, 52, 2],
   hand: [92, 92],
   elbow: [132, 134],
   head: [186, 58, 6],
@@ -77,8 +77,9 @@ function Constellation() {
         />
       ))}
       {Object.entries(stars).map(([name, [x, y, size = 3.5]]) => (
-        <circle key={name} className={name === 'beacon' ? 'beacon' : 'star'} cx={x} cy={y} r={size} />
+        <circle key={name} className="star" cx={x} cy={y} r={size} />
       ))}
+      <path className="beacon" d="M64 32l5 15 15 5-15 5-5 15-5-15-15-5 15-5z" />
       {faint.map(([x, y]) => (
         <circle key={`${x},${y}`} className="faint" cx={x} cy={y} r="1.5" />
       ))}

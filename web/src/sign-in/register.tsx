@@ -79,7 +79,7 @@ export function Register() {
           <ProblemNotice problem={registering.problem} onRetry={registering.run} />
         )}
         <div className="actions">
-          <Button look="main" submits busy={registering.busy}>
+          <Button look="main" submits busy={registering.busy} waits={registering.waits}>
             {text.register.submit}
           </Button>
         </div>

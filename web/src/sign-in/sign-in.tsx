@@ -82,7 +82,7 @@ export function SignIn({ farewell }: { farewell: Farewell | null }) {
           <ProblemNotice problem={sending.problem} onRetry={sending.run} />
         )}
         <div className="actions">
-          <Button look="main" submits busy={sending.busy}>
+          <Button look="main" submits busy={sending.busy} waits={sending.waits}>
             {text.signIn.send}
           </Button>
         </div>

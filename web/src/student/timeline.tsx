@@ -43,6 +43,8 @@ export function Timeline({ classes }: { classes: readonly Placed[] }) {
     insetInlineStart: percent(at(startDate) - first),
     inlineSize: percent(at(endDate) + dayMs - at(startDate)),
   })
+  const isOn = today >= from && today <= to
+  const noon = percent(at(today) + dayMs / 2 - first)
 
   return (
     <section className="timeline" aria-labelledby="timeline">
@@ -60,9 +62,7 @@ export function Timeline({ classes }: { classes: readonly Placed[] }) {
               <span className="short">{dates.monthInitial(month)}</span>
             </div>
           ))}
-          {today >= from && today <= to && (
-            <div className="today" style={{ insetInlineStart: percent(at(today) + dayMs / 2 - first) }} />
-          )}
+          {isOn && <div className="today" style={{ insetInlineStart: noon }} />}
         </div>
         <ol aria-label={text.student.timelineLabel(dates.day(from), dates.day(to))}>
           {bars.map((bar) => (
@@ -75,6 +75,7 @@ export function Timeline({ classes }: { classes: readonly Placed[] }) {
                 </span>
                 <span className="track">
                   <span className="bar" style={along(bar)} />
+                  {isOn && <span className="today" style={{ insetInlineStart: noon }} />}
                 </span>
               </a>
             </li>
