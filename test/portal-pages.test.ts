@@ -149,7 +149,12 @@ suite('The portal', () => {
     }
     await one.getByRole('button', { name: 'Sign out', exact: true }).click()
     await two.getByText('You signed out in another window.').waitFor()
-    for (const tab of [one, two]) assert.deepEqual(tab.faults, [])
+    // The service's clock is moved before the tabs', so a tab may find its token refused first, and renew it.
+    for (const tab of [one, two])
+      assert.deepEqual(
+        tab.faults.filter((fault) => !/401/.test(fault)),
+        [],
+      )
   })
 
   test('A service that is away is said in plain words; what was typed stays, and trying again works', async () => {
@@ -222,6 +227,42 @@ suite('The portal', () => {
     assert.deepEqual(page.faults, [])
   })
 
+  test('The mail is in the language of the page', async () => {
+    const email = freshAddress('french')
+    await service.register(email)
+    const page = await visit()
+    await page.locator('footer select').selectOption('fr')
+    await page.getByLabel('Adresse e-mail').fill(email)
+    await page.getByRole('button', { name: 'M’envoyer un code' }).click()
+    await page.getByRole('heading', { name: 'Saisissez votre code' }).waitFor()
+    assert.match((await service.mail.mailTo(email)).mail.subject ?? '', /^Votre code/)
+  })
+
+  test('Everything can be done by the keyboard alone', async () => {
+    const email = freshAddress('keys')
+    await service.register(email)
+    const page = await visit()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    const press = (...keys: string[]) =>
+      keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve())
+    await press('Tab')
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Skip to the content')
+    await press('Enter', 'Tab', 'ArrowRight', 'ArrowLeft', 'Tab')
+    await page.keyboard.type(email)
+    await press('Enter')
+    await codeField(page).waitFor()
+    await page.keyboard.type(String((await service.mail.mailTo(email)).code))
+    await page.getByRole('heading', { name: 'Ada Marsh' }).waitFor()
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Ada Marsh')
+    await press('Tab', 'Enter')
+    await page.keyboard.press('ControlOrMeta+a')
+    await page.keyboard.type('Grace')
+    await press('Enter')
+    await page.getByRole('heading', { name: 'Grace Marsh' }).waitFor()
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Change my name')
+    assert.deepEqual(page.faults, [])
+  })
+
   for (const [locale, heading] of [
     ['fr-FR', 'Se connecter'],
     ['es-MX', 'Entrar'],
@@ -290,6 +331,7 @@ suite('The portal', () => {
       await page.getByRole('img', { name: 'QR code' }).waitFor()
       await look('calendar', 'Calendar')
       await page.getByRole('button', { name: 'Revoke the address' }).click()
+      await look('calendar-revoke', 'Calendar')
       await page.getByRole('dialog').getByRole('button', { name: 'Revoke the address' }).click()
       await page.getByText('The address is revoked.').waitFor()
       assert.deepEqual([...new Set(page.faults.filter((fault) => !/404/.test(fault)))], [])
