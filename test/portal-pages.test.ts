@@ -1,5 +1,6 @@
 /** The portal in a real Chromium, as vets and students meet it. */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { after, before, suite, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { accessFaults } from './support/axe.ts'
@@ -223,6 +224,11 @@ suite('The portal', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke the address' }).click()
     await page.getByText('The address is revoked.').waitFor()
     assert.equal((await read()).status, 404)
+    await page.getByRole('link', { name: 'My data' }).click()
+    const download = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Download my data' }).click()
+    const { profile } = JSON.parse(readFileSync(await (await download).path(), 'utf8'))
+    assert.equal(profile.studentNumber, 'S100')
     await assertNoTokens(page)
     assert.deepEqual(page.faults, [])
   })

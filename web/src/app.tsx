@@ -8,6 +8,7 @@ import { isStudent } from './people.ts'
 import { useRoute } from './route.ts'
 import { PublicProfile, StudentScreens, VeterinarianScreens } from './screens.ts'
 import { resume, useSession } from './session.ts'
+import { kept } from './sign-in/challenge.ts'
 import { Code } from './sign-in/code.tsx'
 import { Entry } from './sign-in/entry.tsx'
 import { Register } from './sign-in/register.tsx'
@@ -54,12 +55,17 @@ function Screen() {
       </Page>
     )
   if (session.state === 'out') {
-    const step = route[0] === 'register' || route[0] === 'code' ? route[0] : 'sign-in'
+    const waiting = route[0] === 'code' ? kept() : null
+    const registering = route[0] === 'register'
     return (
-      <Entry first={step === 'sign-in'}>
-        {step === 'register' && <Register />}
-        {step === 'code' && <Code />}
-        {step === 'sign-in' && <SignIn farewell={session.reason} />}
+      <Entry first={!waiting && !registering}>
+        {waiting ? (
+          <Code kept={waiting} />
+        ) : registering ? (
+          <Register />
+        ) : (
+          <SignIn farewell={session.reason} />
+        )}
       </Entry>
     )
   }

@@ -30,7 +30,7 @@ export function Field({ label, hint, error, onText, ref, ...input }: FieldProps)
         }
       />
       {error && (
-        <p className="field-error" id={`${id}-error`}>
+        <p className="field-error" id={`${id}-error`} role="alert">
           {error}
         </p>
       )}

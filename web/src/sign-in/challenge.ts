@@ -2,6 +2,7 @@
 import { deadline } from '../clock.ts'
 import { send } from '../http.ts'
 import type { Role } from '../people.ts'
+import { go } from '../route.ts'
 
 const codeTtlMs = 10 * 60_000
 const resendPauseMs = 30_000
@@ -48,3 +49,20 @@ const post = (role: Role, body: { email: string; sessionId?: string }) =>
   send<Sent>(`/${role}/send-otp`, { method: 'POST', body })
 
 const resendTime = ({ resendAt }: Sent) => (resendAt === null ? null : deadline(resendAt, resendPauseMs))
+
+/** What stays with an entry of the history, so that a reload, or a phone that drops the page, loses nothing. */
+export interface Kept {
+  readonly challenge: Challenge
+  /** Where one wanted to go. */
+  readonly next: string
+}
+
+export function showCode(challenge: Challenge, next: string): void {
+  go('#/code', { state: { challenge, next } satisfies Kept })
+}
+
+export function keep(kept: Kept): void {
+  history.replaceState(kept, '')
+}
+
+export const kept = (): Kept | null => (history.state?.challenge ? history.state : null)

@@ -6,7 +6,7 @@ export function Entry({ first, children }: { first: boolean; children: ReactNode
   const { text } = useWords()
   return (
     <div className={first ? 'entry first' : 'entry'}>
-      <aside className="sky" aria-label={text.signIn.motto}>
+      <aside className="sky">
         <Constellation />
         <p>{text.signIn.motto}</p>
       </aside>

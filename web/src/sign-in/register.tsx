@@ -6,8 +6,7 @@ import { Field } from '../parts/field.tsx'
 import { ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { useWords } from '../text/text.ts'
-import { askForCode } from './challenge.ts'
-import { showCode } from './code.tsx'
+import { askForCode, showCode } from './challenge.ts'
 import { draft, looksLikeAddress } from './draft.ts'
 
 const names = ['firstname', 'lastname', 'email'] as const

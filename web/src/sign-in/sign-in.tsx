@@ -7,8 +7,7 @@ import { Page } from '../parts/page.tsx'
 import type { Role } from '../people.ts'
 import type { Farewell } from '../session.ts'
 import { useWords } from '../text/text.ts'
-import { askForCode } from './challenge.ts'
-import { showCode } from './code.tsx'
+import { askForCode, showCode } from './challenge.ts'
 import { draft, looksLikeAddress } from './draft.ts'
 
 const roles: readonly Role[] = ['veterinarian', 'student']

@@ -74,13 +74,18 @@ export function Timeline({ classes }: { classes: readonly Placed[] }) {
                   <span className="visually-hidden">, {stateWord(bar.placed, text)}</span>
                 </span>
                 <span className="track">
-                  <span className="bar" style={along(bar)} />
+                  <span className="length" style={along(bar)} />
                   {isOn && <span className="today" style={{ insetInlineStart: noon }} />}
                 </span>
               </a>
             </li>
           ))}
         </ol>
+        {isOn && (
+          <p className="legend small soft" aria-hidden="true">
+            {text.student.today}
+          </p>
+        )}
       </div>
     </section>
   )

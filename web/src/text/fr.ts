@@ -16,7 +16,7 @@ export const french: Text = {
     calendar: 'Agenda',
     sessions: 'Appareils',
     data: 'Mes données',
-    signOut: 'Se déconnecter',
+    signOut: 'Déconnexion',
   },
   footer: {
     about: 'Chiron est le service d’accès de l’école vétérinaire.',
