@@ -107,14 +107,15 @@ function termsOf(classes: readonly Placed[]) {
   )
 }
 
-/** The first of every month in between. */
+/** The first of every month in between, but for one so late that its name would not fit. */
 function monthsBetween(from: string, to: string): string[] {
+  const last = new Date(at(to) - 7 * dayMs).toISOString().slice(0, 10)
   const months: string[] = []
   const date = new Date(`${from.slice(0, 7)}-01T00:00:00Z`)
   for (;;) {
     date.setUTCMonth(date.getUTCMonth() + 1)
     const text = date.toISOString().slice(0, 10)
-    if (text > to) return months
+    if (text > last) return months
     months.push(text)
   }
 }
