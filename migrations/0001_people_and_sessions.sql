@@ -12,7 +12,7 @@ create table person (
   confirm_before bigint,
   activated_at bigint,
   closed_at bigint
-);
+) /* without rowid */;
 create unique index person_email on person (role, email_key);
 create index person_pending on person (confirm_before) where status = 'pending';
 create index person_lapsed on person (id) where status = 'lapsed';
@@ -45,7 +45,7 @@ create table challenge (
   send_id text not null,
   used_at bigint,
   used_by text
-);
+) /* without rowid */;
 create index challenge_expiry on challenge (expires_at);
 
 -- A sign-in that succeeded; its id is the challenge's.
@@ -62,7 +62,7 @@ create table session (
   rotated_before_at bigint not null,
   ended_at bigint,
   end_reason text
-);
+) /* without rowid */;
 create index session_person on session (person_id, started_at);
 create index session_expiry on session (expires_at) where ended_at is null;
 create index session_ended on session (ended_at) where ended_at is not null;
@@ -95,7 +95,7 @@ create table outbox (
   next_at bigint not null,
   claimed_by text,
   sent_at bigint
-);
+) /* without rowid */;
 create index outbox_due on outbox (next_at) where sent_at is null;
 create index outbox_sent on outbox (sent_at) where sent_at is not null;
 
@@ -103,7 +103,7 @@ create index outbox_sent on outbox (sent_at) where sent_at is not null;
 create table notice (
   address_hash text primary key,
   sent_at bigint not null
-);
+) /* without rowid */;
 
 -- Numbered, so that of several processes that make the next one, one does.
 create table signing_key (

@@ -3,7 +3,7 @@ create table bucket (
   key text primary key,
   full_at bigint not null,
   mark text not null
-);
+) /* without rowid */;
 create index bucket_full on bucket (full_at);
 
 -- The times of the last takes, newest first, 13 digits each: an exact sliding window in one row.
@@ -12,7 +12,7 @@ create table quota (
   times text not null,
   taken_at bigint not null,
   mark text not null
-);
+) /* without rowid */;
 create index quota_taken on quota (taken_at);
 
 -- Failed validations, counted by the minute.
@@ -21,7 +21,7 @@ create table failure (
   minute bigint not null,
   count integer not null,
   primary key (key, minute)
-);
+) /* without rowid */;
 create index failure_minute on failure (minute);
 
 -- Networks where an address has signed in.
@@ -30,5 +30,5 @@ create table known_network (
   network_hash text not null,
   seen_at bigint not null,
   primary key (address_hash, network_hash)
-);
+) /* without rowid */;
 create index known_network_seen on known_network (seen_at);

@@ -61,7 +61,7 @@ create table student_identity (
   sourced_id text primary key,
   person_id text not null,
   generation integer not null
-);
+) /* without rowid */;
 create index student_identity_generation on student_identity (generation);
 
 -- Students as they sign in and see themselves.
@@ -83,7 +83,7 @@ create table student (
   school_name text,
   updated_at bigint not null,
   primary key (person_id, from_gen)
-);
+) /* without rowid */;
 create index student_email on student (email_key);
 create index student_from on student (from_gen);
 create index student_to on student (to_gen) where to_gen is not null;

@@ -61,11 +61,8 @@ export async function createApp(config: Config, log: FastifyBaseLogger, pace: Pa
   return {
     parts,
     async listen() {
-      await server.app.listen({
-        host: config.host,
-        port: config.port,
-        listenTextResolver: (address) => `listening at ${address}`,
-      })
+      const url = await server.app.listen({ host: config.host, port: config.port })
+      log.info(`listening at ${url}`)
       outbox.start()
       sweeper.start()
       const { address, port } = server.app.server.address() as { address: string; port: number }
@@ -131,7 +128,7 @@ async function assemble(config: Config, log: FastifyBaseLogger, { clock, mailDel
   }
 
   const buckets = config.limits ? new MemoryBuckets(clock) : null
-  const access = { sessions, buckets, networkOf: networkHashOf }
+  const access = { sessions, buckets, log, networkOf: networkHashOf }
   const { corsOrigins } = config
   const server = createServer({ publicUrl, corsOrigins, logger: log, countUncounted: countUncounted(access) })
   const { app } = server
@@ -159,7 +156,7 @@ async function assemble(config: Config, log: FastifyBaseLogger, { clock, mailDel
   pageRoutes(app)
   const mailbox = config.smtpUrl === null && !config.production
   const publicProfile = (userId: string) => veterinarians.publicProfile(userId)
-  webRoutes(app, { mailbox, publicUrl, publicProfile })
+  webRoutes(app, { log, mailbox, publicUrl, publicProfile })
   if (mailbox) mailboxRoutes(app, { outbox })
   others.refuseOthers()
   await app.ready()

@@ -171,7 +171,7 @@ function announce({ config, port, log, pretty, demo }: Announcement): void {
 function returnMemory(): void {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as (options: object) => void
-  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+  collect({ type: 'major', execution: 'sync' })
 }
 
 function onSignals(handle: () => void): void {

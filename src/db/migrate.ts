@@ -1,7 +1,8 @@
 /**
  * Migrations are numbered SQL files, additive, each in one transaction with the note that it ran: killed half-way,
  * it did not happen. Processes that start together take turns (`exclusively`) and find the work done.
- * `0007_x.postgres.sql` or `.sqlite.sql` stands where an engine must differ.
+ * `0007_x.postgres.sql` or `.sqlite.sql` stands where an engine must differ. A table marked `without rowid` in a
+ * comment is kept by SQLite in the order of its key: a row is found in one step instead of two.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Clock } from '../lib/clock.ts'
@@ -29,7 +30,8 @@ export async function migrate(db: Db, clock: Clock): Promise<string[]> {
     await db.exclusively(async (exec) => {
       const done = await exec(`select version from migration where version = ${migration.version}`)
       if (done.length > 0) return
-      await exec(readFileSync(new URL(migration.file, folder), 'utf8'))
+      const sql = readFileSync(new URL(migration.file, folder), 'utf8')
+      await exec(db.engine === 'sqlite' ? sql.replaceAll('/* without rowid */', 'without rowid') : sql)
       await exec(
         `insert into migration (version, name, applied_at) values (${migration.version}, '${migration.name}', ${clock.now()})`,
       )

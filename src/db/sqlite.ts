@@ -1,24 +1,35 @@
 /**
- * SQLite through node:sqlite: one connection writes, one reads beside it (WAL). Both are synchronous, so work
- * is collected for one turn of the event loop and done together: the reads of a turn in one read transaction,
- * the writes of a turn in one commit. A write that fails is rolled back to its savepoint and fails its own
- * caller alone; nobody is answered before the commit.
+ * SQLite through node:sqlite. It is synchronous, so work is collected for one turn of the event loop and done
+ * together: the reads of a turn in one read transaction, the writes of a turn in one commit. A write that fails is
+ * rolled back to its savepoint and fails its own caller alone; nobody is answered before the commit.
+ *
+ * One connection does both. A second one for reading would gain nothing in one thread, and would throw its page cache
+ * away at every commit of the first.
  */
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { type Db, outOfReach, overloaded, type Row, type Statement, type Value, waitingMax } from './db.ts'
 
-interface Job {
-  readonly statements: readonly Statement[]
-  readonly resolve: (rows: Row[][]) => void
+interface Job<Result> {
+  readonly resolve: (result: Result) => void
   readonly reject: (error: unknown) => void
+}
+
+interface Read extends Job<unknown>, Statement {
+  readonly onlyFirst: boolean
+}
+
+interface Write extends Job<Row[][]> {
+  readonly statements: readonly Statement[]
 }
 
 type Outcome = { rows: Row[][] } | { error: unknown }
 
 // A commit that grows without bound would hold its first caller up for its last.
 const jobsPerCommitMax = 500
+// Holds the pages of some 20,000 people who are about, of however many there are. Taken as it is used.
+const cacheKb = 96_000
 const busyTimeoutMs = 5_000
 const busyRetryMs = 1
 // Another process may be migrating a large table.
@@ -29,22 +40,19 @@ export function openSqlite(path: string): Db {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   // It holds people's addresses. SQLite gives its other files the same mode.
   closeSync(openSync(path, 'a', 0o600))
-  const writer = connect(path)
+  const connection = connect(path)
   // Another process may be writing. Waiting for it in SQLite would stop this one; the turn comes back instead.
-  // Room for what a roster import touches, and fewer, larger checkpoints.
-  writer.database.exec(
-    'pragma busy_timeout = 0; pragma cache_size = -16000; pragma wal_autocheckpoint = 4000',
+  // Fewer, larger checkpoints.
+  connection.database.exec(
+    `pragma busy_timeout = 0; pragma cache_size = -${cacheKb}; pragma wal_autocheckpoint = 4000`,
   )
-  const reader = connect(path)
-  reader.database.exec('pragma query_only = on; pragma cache_size = -16000')
-  const reads = new Turn((jobs) => readTogether(reader, jobs))
-  const writes = new Turn((jobs) => inTransaction(writer, 'begin immediate', jobs, attemptAlone))
+  const reads = new Turn<Read>((jobs) => readTogether(connection, jobs))
+  const writes = new Turn<Write>((jobs) => writeTogether(connection, jobs))
 
-  const submit = (turn: Turn, statements: readonly Statement[]) =>
-    new Promise<Row[][]>((resolve, reject) => turn.add({ statements, resolve, reject }))
-
-  const all = async (sql: string, params: readonly Value[] = []) =>
-    (await submit(reads, [{ sql, params }]))[0]!
+  const read = (sql: string, params: readonly Value[], onlyFirst: boolean) =>
+    new Promise((resolve, reject) => reads.add({ sql, params, onlyFirst, resolve, reject }))
+  const write = (statements: readonly Statement[]) =>
+    new Promise<Row[][]>((resolve, reject) => writes.add({ statements, resolve, reject }))
 
   // Those of this process take turns; a second one would otherwise wait for a lock that only the first can release.
   let exclusive: Promise<void> = Promise.resolve()
@@ -52,10 +60,10 @@ export function openSqlite(path: string): Db {
   return {
     engine: 'sqlite',
     rowsPerInsert: 1,
-    all: all as Db['all'],
-    one: (async (sql, params) => (await all(sql, params))[0]) as Db['one'],
-    run: (async (sql, params = []) => (await submit(writes, [{ sql, params }]))[0]!) as Db['run'],
-    tx: (statements) => submit(writes, statements),
+    all: ((sql, params = []) => read(sql, params, false)) as Db['all'],
+    one: ((sql, params = []) => read(sql, params, true)) as Db['one'],
+    run: (async (sql, params = []) => (await write([{ sql, params }]))[0]!) as Db['run'],
+    tx: write,
     async analyze() {},
     exclusively(work) {
       const turn = exclusive.then(() => runExclusively(path, work))
@@ -64,8 +72,7 @@ export function openSqlite(path: string): Db {
     },
     async close() {
       await Promise.all([reads.close(), writes.close()])
-      reader.database.close()
-      writer.database.close()
+      connection.database.close()
     },
   }
 }
@@ -101,19 +108,19 @@ async function beginExclusively(own: Connection): Promise<void> {
 }
 
 /** Collects what one turn of the event loop asks for, and does it at the end of that turn. */
-class Turn {
-  #jobs: Job[] = []
+class Turn<J extends Job<never>> {
+  #jobs: J[] = []
   #scheduled = false
   #closed = false
   #busySince: number | null = null
-  /** Null: another process is writing, try again. */
-  readonly #work: (jobs: Job[]) => Outcome[] | null
+  /** Settles the jobs; false: another process is writing, try again. */
+  readonly #work: (jobs: J[]) => boolean
 
-  constructor(work: (jobs: Job[]) => Outcome[] | null) {
+  constructor(work: (jobs: J[]) => boolean) {
     this.#work = work
   }
 
-  add(job: Job): void {
+  add(job: J): void {
     if (this.#closed) return void job.reject(outOfReach(new Error('the store was closed')))
     if (this.#jobs.length >= waitingMax) return void job.reject(overloaded())
     this.#jobs.push(job)
@@ -143,10 +150,8 @@ class Turn {
 
   #take(): void {
     const jobs = this.#jobs.splice(0, jobsPerCommitMax)
-    const outcomes = this.#work(jobs)
-    if (outcomes) {
+    if (this.#work(jobs)) {
       this.#busySince = null
-      settle(jobs, outcomes)
       return
     }
     this.#busySince ??= performance.now()
@@ -164,7 +169,11 @@ class Connection {
   }
 
   rows({ sql, params }: Statement): Row[] {
-    return this.#prepare(sql).all(named(params)) as Row[]
+    return this.#prepare(sql).all(...params) as Row[]
+  }
+
+  first({ sql, params }: Statement): Row | undefined {
+    return this.#prepare(sql).get(...params) as Row | undefined
   }
 
   command(sql: string): void {
@@ -174,7 +183,8 @@ class Connection {
   #prepare(sql: string): StatementSync {
     let prepared = this.#prepared.get(sql)
     if (!prepared) {
-      prepared = this.database.prepare(sql)
+      // `$1` would be a name, which is dearer to bind than a number.
+      prepared = this.database.prepare(sql.replace(/\$(\d+)/g, '?$1'))
       this.#prepared.set(sql, prepared)
     }
     return prepared
@@ -190,39 +200,62 @@ function connect(path: string, timeout = busyTimeoutMs): Connection {
   return new Connection(database)
 }
 
-function readTogether(connection: Connection, jobs: Job[]): Outcome[] | null {
-  if (jobs.length === 1) return [attempt(connection, jobs[0]!)]
-  return inTransaction(connection, 'begin', jobs, attempt)
+function readTogether(connection: Connection, jobs: Read[]): boolean {
+  // A statement alone is a transaction of its own.
+  const together = jobs.length > 1
+  try {
+    if (together) connection.command('begin')
+  } catch (error) {
+    rejectAll(jobs, error)
+    return true
+  }
+  for (const job of jobs) {
+    try {
+      job.resolve(job.onlyFirst ? connection.first(job) : connection.rows(job))
+    } catch (error) {
+      job.reject(translate(error))
+    }
+  }
+  if (together) connection.command('rollback')
+  return true
 }
 
-function inTransaction(
-  connection: Connection,
-  begin: string,
-  jobs: Job[],
-  doJob: (connection: Connection, job: Job) => Outcome,
-): Outcome[] | null {
+function writeTogether(connection: Connection, jobs: Write[]): boolean {
   try {
-    connection.command(begin)
+    connection.command('begin immediate')
   } catch (error) {
-    return isBusy(error) ? null : jobs.map(() => ({ error: translate(error) }))
+    if (isBusy(error)) return false
+    rejectAll(jobs, error)
+    return true
   }
+  let outcomes: Outcome[]
   try {
-    const outcomes = jobs.map((job) => {
-      const outcome = doJob(connection, job)
+    outcomes = jobs.map((job) => {
+      const outcome = attemptAlone(connection, job)
       // On a full disk SQLite rolls everything back by itself; then nobody's work was done.
       if ('error' in outcome && !connection.database.isTransaction) throw outcome.error
       return outcome
     })
     connection.command('commit')
-    return outcomes
   } catch (error) {
     if (connection.database.isTransaction) connection.database.exec('rollback')
-    return jobs.map(() => ({ error: translate(error) }))
+    rejectAll(jobs, error)
+    return true
   }
+  for (const [i, job] of jobs.entries()) {
+    const outcome = outcomes[i]!
+    if ('rows' in outcome) job.resolve(outcome.rows)
+    else job.reject(outcome.error)
+  }
+  return true
+}
+
+function rejectAll(jobs: readonly Job<never>[], error: unknown): void {
+  for (const job of jobs) job.reject(translate(error))
 }
 
 /** A single statement undoes itself when it fails; several need a savepoint to go back to. */
-function attemptAlone(connection: Connection, job: Job): Outcome {
+function attemptAlone(connection: Connection, job: Write): Outcome {
   if (job.statements.length === 1) return attempt(connection, job)
   connection.command('savepoint job')
   const outcome = attempt(connection, job)
@@ -232,32 +265,12 @@ function attemptAlone(connection: Connection, job: Job): Outcome {
   return outcome
 }
 
-function attempt(connection: Connection, job: Job): Outcome {
+function attempt(connection: Connection, job: Write): Outcome {
   try {
     return { rows: job.statements.map((s) => connection.rows(s)) }
   } catch (error) {
     return { error: translate(error) }
   }
-}
-
-function settle(jobs: Job[], outcomes: Outcome[]): void {
-  for (const [i, job] of jobs.entries()) {
-    const outcome = outcomes[i]!
-    if ('rows' in outcome) job.resolve(outcome.rows)
-    else job.reject(outcome.error)
-  }
-}
-
-// In SQLite `$1` is a parameter with a name, so parameters are bound by name.
-const names: string[] = []
-
-function named(params: readonly Value[]): Record<string, SQLInputValue> {
-  const bound: Record<string, SQLInputValue> = {}
-  for (let i = 0; i < params.length; i++) {
-    names[i] ??= `$${i + 1}`
-    bound[names[i]!] = params[i]!
-  }
-  return bound
 }
 
 // Busy, read-only, I/O error, full, cannot open: the store, not the statement, is at fault.

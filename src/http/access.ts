@@ -2,10 +2,10 @@
  * Who may call what. Every route says so when it is added (`access: 'public'` is a choice, never a default), and a
  * route that says nothing stops the start. The session of a request with a token is looked up here, once.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import type { Role } from '../people/people.ts'
-import type { SessionAndPerson, Sessions } from '../session/session.ts'
+import type { LiveSession, Sessions } from '../session/session.ts'
 import { bearerToken } from './bearer.ts'
 import { type MemoryBuckets, memoryPolicies, showLimit } from './limits.ts'
 
@@ -19,14 +19,19 @@ export interface AccessDeps {
   readonly sessions: Sessions
   /** Absent when limits are off. */
   readonly buckets: MemoryBuckets | null
+  readonly log: FastifyBaseLogger
   networkOf(request: FastifyRequest): string
 }
 
-const sessions = new WeakMap<FastifyRequest, SessionAndPerson>()
+const caller = Symbol('caller')
+
+interface Identified {
+  [caller]: LiveSession | null
+}
 
 /** The caller of a route whose access is not public. */
-export function callerOf(request: FastifyRequest): SessionAndPerson {
-  const session = sessions.get(request)
+export function callerOf(request: FastifyRequest): LiveSession {
+  const session = (request as unknown as Identified)[caller]
   if (!session) throw new Error(`${request.routeOptions.url} is public and has no caller`)
   return session
 }
@@ -44,6 +49,7 @@ export function countUncounted(deps: Pick<AccessDeps, 'buckets' | 'networkOf'>) 
 }
 
 export function guardAccess(app: FastifyInstance, deps: AccessDeps): void {
+  app.decorateRequest(caller as never, null as never)
   app.addHook('onRoute', (route) => {
     if (!(route.config as Partial<RouteConfig> | undefined)?.access) {
       throw new Error(`${route.method} ${route.url} does not say who may call it`)
@@ -56,11 +62,11 @@ export function guardAccess(app: FastifyInstance, deps: AccessDeps): void {
       if (limit === 'network') countNetwork(request, reply)
       return done()
     }
-    identify(request, reply, access).then(() => done(), done)
+    identify(request, reply, access).then(done as () => void, done)
   })
 
   async function identify(request: FastifyRequest, reply: FastifyReply, access: 'signed-in' | Role) {
-    let session: SessionAndPerson
+    let session: LiveSession
     try {
       session = await deps.sessions.authenticate(bearerToken(request))
     } catch (error) {
@@ -73,8 +79,10 @@ export function guardAccess(app: FastifyInstance, deps: AccessDeps): void {
         headers: { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' },
       })
     }
-    sessions.set(request, session)
-    deps.sessions.touch(session).catch((error) => request.log.warn({ err: error }, 'a session was not noted'))
+    ;(request as unknown as Identified)[caller] = session
+    deps.sessions
+      .touch(session)
+      ?.catch((error) => deps.log.warn({ requestId: request.id, err: error }, 'a session was not noted'))
   }
 
   function countNetwork(request: FastifyRequest, reply: FastifyReply): void {

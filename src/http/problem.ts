@@ -4,7 +4,7 @@
  */
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type ErrorCode, errorKinds, type FieldError } from '../errors.ts'
 import { newId } from '../lib/random.ts'
 import { apiVersion } from './headers.ts'
@@ -58,7 +58,7 @@ export function problemHeaders(error: AppError): Record<string, string> {
 
 type Count = (request: FastifyRequest, reply: FastifyReply) => void
 
-export function errorHandler(publicUrl: string, countUncounted: Count) {
+export function errorHandler(publicUrl: string, countUncounted: Count, log: FastifyBaseLogger) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     let error = asAppError(thrown)
     try {
@@ -67,9 +67,10 @@ export function errorHandler(publicUrl: string, countUncounted: Count) {
       error = asAppError(refusal)
     }
     const { status } = errorKinds[error.code]
-    if (status === 500) request.log.error({ err: thrown }, 'a request failed')
+    const requestId = request.id
+    if (status === 500) log.error({ requestId, err: thrown }, 'a request failed')
     else if (status === 503)
-      request.log.warn({ reason: (error.extra.cause as Error | undefined)?.message }, error.message)
+      log.warn({ requestId, reason: (error.extra.cause as Error | undefined)?.message }, error.message)
     return reply
       .code(status)
       .headers({ 'Cache-Control': 'no-store', ...problemHeaders(error) })

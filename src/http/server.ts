@@ -10,12 +10,11 @@ import Fastify, {
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
-  LogController,
 } from 'fastify'
 import { AppError } from '../errors.ts'
 import { newId } from '../lib/random.ts'
 import { allowOrigins } from './cors.ts'
-import { apiVersion, commonHeaders } from './headers.ts'
+import { apiVersion, replyWithHeaders } from './headers.ts'
 import { parseJsonBody } from './json.ts'
 import { clientErrorHandler, errorHandler, expectationHandler } from './problem.ts'
 
@@ -23,6 +22,13 @@ const bodyBytesMax = 16 * 1024
 const requestTimeoutMs = 10_000
 const workingMax = 5_000
 const closePatienceMs = 300
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whether it counts among those that the service is working on. */
+    isWorking: boolean
+  }
+}
 
 export interface Server {
   readonly app: FastifyInstance
@@ -40,11 +46,10 @@ export interface ServerOptions {
 }
 
 export function createServer({ publicUrl, corsOrigins, logger, countUncounted }: ServerOptions): Server {
-  const headers = commonHeaders(publicUrl.startsWith('https:'))
-  const onError = errorHandler(publicUrl, countUncounted)
+  const onError = errorHandler(publicUrl, countUncounted, logger)
   const app = Fastify({
-    loggerInstance: logger,
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    // Its own would make a child for every request; the few who log say which request it was.
+    logger: false,
     genReqId: newId,
     requestIdHeader: false,
     bodyLimit: bodyBytesMax,
@@ -54,6 +59,7 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     return503OnClosing: false,
     clientErrorHandler: clientErrorHandler(publicUrl),
     http: {
+      ServerResponse: replyWithHeaders(publicUrl.startsWith('https:')),
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: 1_000,
       // Node's own refusal would not be a problem document; ours follows below.
@@ -65,20 +71,23 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     },
     // A path that cannot be decoded names nothing.
     frameworkErrors: (_error, request, reply) => {
-      reply.headers({ ...headers, 'Request-Id': request.id })
+      reply.header('Request-Id', request.id)
       onError(new AppError('not-found'), request, reply as FastifyReply)
     },
   })
 
   const flow = { inFlight: 0, working: 0, stopping: false, idle: () => {} }
+  app.decorateRequest('isWorking', false)
   app.addHook('onRequest', (request, reply, done) => {
+    const since = performance.now()
     flow.inFlight++
     // Also when the client went away before the reply.
-    reply.raw.once('close', () => {
+    reply.raw.on('close', () => {
+      logRequest(logger, request, reply, performance.now() - since)
+      if (request.isWorking) flow.working--
       flow.inFlight--
       if (flow.inFlight === 0) flow.idle()
     })
-    reply.headers(headers)
     reply.header('Request-Id', request.id)
     done()
   })
@@ -98,18 +107,12 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     done()
   })
   // Counted once the body is there: whoever sends slowly waits for himself, not in the way of others.
-  app.addHook('preValidation', (request, reply, done) => {
+  app.addHook('preValidation', (request, _reply, done) => {
     if ((request.routeOptions.config as { limit?: string }).limit === 'none') return done()
     flow.working++
-    reply.raw.once('close', () => {
-      flow.working--
-    })
+    request.isWorking = true
     if (flow.working <= workingMax) return done()
     done(new AppError('unavailable', 'The service is overloaded.', { retryAfterSeconds: 2 }))
-  })
-  app.addHook('onResponse', (request, reply, done) => {
-    logRequest(request, reply)
-    done()
   })
 
   app.server.on('checkExpectation', expectationHandler(publicUrl))
@@ -160,13 +163,14 @@ function parseBody(request: FastifyRequest, body: Buffer): unknown {
 }
 
 /** The route's pattern, never the path: a path may hold what only its owner should see. */
-function logRequest(request: FastifyRequest, reply: FastifyReply): void {
-  request.log.info(
+function logRequest(log: FastifyBaseLogger, request: FastifyRequest, reply: FastifyReply, ms: number): void {
+  log.info(
     {
+      requestId: request.id,
       method: request.method,
       route: request.is404 ? null : (request.routeOptions.url ?? null),
       status: reply.statusCode,
-      ms: Math.round(reply.elapsedTime * 10) / 10,
+      ms: Math.round(ms * 10) / 10,
     },
     'request',
   )

@@ -1,7 +1,7 @@
 /** The portal: what `npm run build` made of web/, and the page of a veterinarian, which is the portal with a title of its own. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify'
 import { AppError, errorKinds } from '../errors.ts'
 import { escapeHtml } from '../lib/html.ts'
 import { pageContentPolicy } from './headers.ts'
@@ -12,6 +12,7 @@ const files = `${built}web/`
 const schoolLine = 'The access service of the veterinary school: sign in with a code sent to your e-mail.'
 
 export interface WebDeps {
+  readonly log: Pick<FastifyBaseLogger, 'warn'>
   /** Whether the page may point to a mailbox on this machine. */
   readonly mailbox: boolean
   readonly publicUrl: string
@@ -24,7 +25,7 @@ interface About {
   readonly more?: string
 }
 
-export function webRoutes(app: FastifyInstance, { mailbox, publicUrl, publicProfile }: WebDeps): void {
+export function webRoutes(app: FastifyInstance, { log, mailbox, publicUrl, publicProfile }: WebDeps): void {
   const frame = existsSync(`${built}index.html`) ? readFileSync(`${built}index.html`, 'utf8') : notBuilt()
   const options = { config: { access: 'public' } as object, schema: { hide: true } }
 
@@ -51,7 +52,7 @@ ${about.more ?? ''}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
     } catch (error) {
       // The page itself says it in plain words, and tries again.
       const code = error instanceof AppError ? error.code : 'internal-error'
-      if (code !== 'not-found') request.log.warn({ err: error }, 'a public page could not be filled in')
+      if (code !== 'not-found') log.warn({ requestId: request.id, err: error }, 'a public page had no name')
       return send(reply.code(errorKinds[code].status), {
         title: 'Chiron',
         description: schoolLine,

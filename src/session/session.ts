@@ -15,6 +15,8 @@ import { readRefreshToken, refreshToken } from './refresh.ts'
 import {
   type EndReason,
   endSessions,
+  type LiveSession,
+  liveSession,
   type NewSession,
   pruneSessions,
   rotate,
@@ -27,7 +29,7 @@ import {
 } from './store.ts'
 
 export { historyOf } from './history.ts'
-export type { Session, SessionAndPerson } from './store.ts'
+export type { LiveSession, Session } from './store.ts'
 export { endSessions } from './store.ts'
 
 export const accessTtlMs = 15 * minute
@@ -81,21 +83,22 @@ export class Sessions {
   }
 
   /** The live session behind an access token. */
-  async authenticate(token: string): Promise<SessionAndPerson> {
+  async authenticate(token: string): Promise<LiveSession> {
     const now = this.#deps.clock.now()
-    const claims = await this.#verify(token, now)
+    const claims = this.#verifiedBefore(token, now) ?? (await this.#verify(token, now))
     if (!claims) throw new AppError('invalid-token')
-    const session = await sessionById(this.#deps.db, claims.sid)
-    if (!session || !isAlive(session, now)) throw new AppError('session-ended')
-    if (session.id !== claims.sub || !claims.roles.includes(session.role)) throw new AppError('invalid-token')
+    const role = claims.roles.includes('student') ? 'student' : 'veterinarian'
+    const session = await liveSession(this.#deps.db, claims.sid, role, now)
+    if (!session) throw new AppError('session-ended')
+    if (session.id !== claims.sub || session.role !== role) throw new AppError('invalid-token')
     return session
   }
 
   /** Notes that the session was used, at most once a minute. */
-  async touch(session: Session): Promise<void> {
+  touch(session: LiveSession): Promise<unknown> | undefined {
     const now = this.#deps.clock.now()
     if (now - session.last_seen_at < seenEveryMs) return
-    await seen(this.#deps.db, session.session_id, now, now - seenEveryMs + 1)
+    return seen(this.#deps.db, session.session_id, now, now - seenEveryMs + 1)
   }
 
   /**
@@ -195,13 +198,14 @@ export class Sessions {
     return { reply, refreshTtlMs: session.expires_at - now }
   }
 
-  async #verify(token: string, now: number): Promise<AccessClaims | null> {
+  #verifiedBefore(token: string, now: number): AccessClaims | undefined {
     const known = this.#verified.get(token)
-    if (known) {
-      if (known.exp * 1000 > now) return known
-      this.#verified.delete(token)
-      return null
-    }
+    if (!known || known.exp * 1000 > now) return known
+    this.#verified.delete(token)
+    return undefined
+  }
+
+  async #verify(token: string, now: number): Promise<AccessClaims | null> {
     const { issuer, keys } = this.#deps
     const claims = await verifyAccessToken(token, issuer, now, (kid) => keys.verifier(kid))
     if (claims) {

@@ -1,6 +1,6 @@
 import { type Condition, type Db, type Statement, statement } from '../db/db.ts'
 import { insertEvents } from '../events/events.ts'
-import { type Person, personColumns } from '../people/people.ts'
+import { type Person, personColumns, type Role } from '../people/people.ts'
 
 export type EndReason = 'signed-out' | 'expired' | 'revoked' | 'reuse' | 'account'
 
@@ -17,7 +17,7 @@ export interface Session {
   readonly end_reason: EndReason | null
 }
 
-/** A session with the account it belongs to: what every request with a token asks for, in one read. */
+/** A session with the account it belongs to. */
 export type SessionAndPerson = Session & Person
 
 const sessionColumns =
@@ -27,6 +27,23 @@ const sessionAndPerson = `select ${sessionColumns}, ${personColumns('p')} from s
 
 export function sessionById(db: Db, id: string): Promise<SessionAndPerson | undefined> {
   return db.one<SessionAndPerson>(`${sessionAndPerson} where s.id = $1`, [id])
+}
+
+/** What a request with a token asks for: the caller, while session and account live. */
+export type LiveSession = Pick<Session, 'session_id' | 'started_at' | 'last_seen_at'> & Person
+
+const live = (accounts: string, more = '') =>
+  `select s.id as session_id, s.started_at, s.last_seen_at, ${personColumns('p')}${more}
+   from session s join ${accounts} p on p.id = s.person_id
+   where s.id = $1 and s.ended_at is null and s.expires_at > $2 and p.status = 'active'`
+// The roster, which the view asks, knows nothing of veterinarians.
+const liveOf: Record<Role, string> = {
+  veterinarian: live('person'),
+  student: live('account', ', (select content from roster_state) as roster'),
+}
+
+export function liveSession(db: Db, id: string, role: Role, now: number): Promise<LiveSession | undefined> {
+  return db.one<LiveSession>(liveOf[role], [id, now])
 }
 
 export function sessionsOf(db: Db, personId: string): Promise<Session[]> {

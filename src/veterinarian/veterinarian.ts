@@ -15,7 +15,7 @@ import { bucketPolicies, type Caller, forgetNetworks, type Limits } from '../lim
 import { forgetMail } from '../mail/outbox.ts'
 import type { Address } from '../people/address.ts'
 import { type Person, personByAddress, type RoleRules } from '../people/people.ts'
-import { endSessions, historyOf, type SessionAndPerson } from '../session/session.ts'
+import { endSessions, historyOf, type LiveSession } from '../session/session.ts'
 import {
   appendRegistration,
   applyRegistration,
@@ -122,7 +122,7 @@ export class Veterinarians implements RoleRules {
   }
 
   /** Cannot be undone, so it asks for a sign-in that is still warm. */
-  async close(caller: SessionAndPerson): Promise<void> {
+  async close(caller: LiveSession): Promise<void> {
     const { db, clock, secrets } = this.#deps
     const now = clock.now()
     if (now - caller.started_at > recentSignInMs) throw new AppError('recent-sign-in-required')
