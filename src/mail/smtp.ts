@@ -63,6 +63,7 @@ class Line {
   sent = 0
   readonly connection: SMTPConnection
   #fail: (error: Error) => void = () => {}
+  #bored: NodeJS.Timeout | undefined
 
   constructor(options: Options) {
     this.connection = new SMTPConnection(options)
@@ -72,6 +73,7 @@ class Line {
 
   /** One step of the dialogue: done, or failed by its own answer or by the connection's end. */
   step<T>(act: (done: (error?: Error | null, result?: T) => void) => void): Promise<T | undefined> {
+    clearTimeout(this.#bored)
     return new Promise((resolve, reject) => {
       this.#fail = reject
       act((error, result) => (error ? reject(error) : resolve(result)))
@@ -90,17 +92,12 @@ class Line {
 
   /** Waits among the idle for the next mail, for a while. */
   rest(idle: Set<Line>): void {
-    const leave = () => {
-      clearTimeout(timer)
-      idle.delete(this)
-    }
-    const timer = setTimeout(() => {
-      leave()
-      this.connection.quit()
-    }, idleMs)
-    timer.unref()
-    this.#fail = leave
     idle.add(this)
+    this.#fail = () => idle.delete(this)
+    this.#bored = setTimeout(() => {
+      idle.delete(this)
+      this.connection.quit()
+    }, idleMs).unref()
   }
 }
 
