@@ -1,5 +1,6 @@
+import { createRequire } from 'node:module'
 import { type DestinationStream, pino } from 'pino'
-import pretty from 'pino-pretty'
+import type pretty from 'pino-pretty'
 
 /** For people on a terminal, for machines otherwise; to standard output unless told. */
 export function createLog(forPeople: boolean, stream?: DestinationStream) {
@@ -10,10 +11,8 @@ export function createLog(forPeople: boolean, stream?: DestinationStream) {
   }
   if (stream) return pino(options, stream)
   if (!forPeople) return pino(options, linesOfATurn())
-  return pino(
-    options,
-    pretty({ colorize: true, translateTime: 'SYS:HH:MM:ss', singleLine: true, sync: true }),
-  )
+  const paint: typeof pretty = createRequire(import.meta.url)('pino-pretty')
+  return pino(options, paint({ colorize: true, translateTime: 'SYS:HH:MM:ss', singleLine: true, sync: true }))
 }
 
 /** Standard output, written once for all lines of a turn of the event loop, and before the process ends. */

@@ -1,7 +1,12 @@
+import { createRequire } from 'node:module'
 import type { Db } from './db.ts'
-import { openPostgres } from './postgres.ts'
 import { openSqlite } from './sqlite.ts'
 
+const require = createRequire(import.meta.url)
+
 export function openDb(url: string): Db {
-  return url.startsWith('sqlite:') ? openSqlite(url.slice('sqlite:'.length)) : openPostgres(url)
+  if (url.startsWith('sqlite:')) return openSqlite(url.slice('sqlite:'.length))
+  // Only whoever needs it pays for the driver.
+  const { openPostgres } = require('./postgres.ts') as typeof import('./postgres.ts')
+  return openPostgres(url)
 }

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
 import type { Db } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { problems } from './schemas.ts'
+import { Type } from './type.ts'
 
 const Health = Type.Object({ status: Type.Literal('ok') })
 

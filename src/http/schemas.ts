@@ -1,7 +1,8 @@
 /** Pieces of schema that several features share, and the problem replies that every route documents. */
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import { type ErrorCode, errorKinds } from '../errors.ts'
 import { problemMediaType } from './problem.ts'
+import { Type } from './type.ts'
 
 export const Id = (description: string) => Type.String({ description, examples: ['q2nXcUoYTkKsmcYbkzyHRA'] })
 export const Timestamp = (description?: string) =>

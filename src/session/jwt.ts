@@ -3,7 +3,12 @@
  * which is done at once where jose goes by way of another thread.
  */
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
-import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK, jwtVerify } from 'jose'
+import type { JWK } from 'jose'
+import { calculateJwkThumbprint } from 'jose/jwk/thumbprint'
+import { jwtVerify } from 'jose/jwt/verify'
+import { exportJWK } from 'jose/key/export'
+import { generateKeyPair } from 'jose/key/generate/keypair'
+import { importJWK } from 'jose/key/import'
 
 export interface AccessClaims {
   readonly sub: string

@@ -1,6 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import { AppError } from '../errors.ts'
 import { callerOf } from '../http/access.ts'
 import type { PortalCookie } from '../http/portal.ts'
@@ -13,6 +13,7 @@ import {
   TokenReply,
   tokenProblems,
 } from '../http/schemas.ts'
+import { Type } from '../http/type.ts'
 import { timestamp } from '../lib/clock.ts'
 import type { Sessions } from './session.ts'
 

@@ -1,7 +1,7 @@
 /** What other services need to check our tokens by themselves: the public keys and the issuer's metadata. */
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
 import { problems } from '../http/schemas.ts'
+import { Type } from '../http/type.ts'
 import type { SigningKeys } from './keys.ts'
 
 export function wellKnownRoutes(app: FastifyInstance, deps: { keys: SigningKeys; issuer: string }): void {

@@ -1,6 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Static, type TSchema, Type } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 import { requestCaller } from '../http/caller.ts'
 import type { PortalCookie } from '../http/portal.ts'
 import {
@@ -13,6 +13,7 @@ import {
   Timestamp,
   TokenReply,
 } from '../http/schemas.ts'
+import { Type } from '../http/type.ts'
 import { timestamp, timestampOrNull } from '../lib/clock.ts'
 import { chooseLanguage } from '../mail/outbox.ts'
 import { Fields } from '../people/fields.ts'

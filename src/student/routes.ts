@@ -1,6 +1,5 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
 import { callerOf } from '../http/access.ts'
 import {
   bodyProblems,
@@ -12,6 +11,7 @@ import {
   Timestamp,
   tokenProblems,
 } from '../http/schemas.ts'
+import { Type } from '../http/type.ts'
 import { timestamp } from '../lib/clock.ts'
 import type { When } from './classes.ts'
 import type { CalendarFeeds } from './feed.ts'

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import { AppError } from '../errors.ts'
 import { callerOf } from '../http/access.ts'
 import { requestCaller } from '../http/caller.ts'
@@ -16,6 +15,7 @@ import {
   Timestamp,
   tokenProblems,
 } from '../http/schemas.ts'
+import { Type } from '../http/type.ts'
 import { timestamp } from '../lib/clock.ts'
 import { Fields } from '../people/fields.ts'
 import type { Veterinarians } from './veterinarian.ts'
