@@ -28,8 +28,8 @@ type Outcome = { rows: Row[][] } | { error: unknown }
 
 // A commit that grows without bound would hold its first caller up for its last.
 const jobsPerCommitMax = 500
-// Holds the pages of some 20,000 people who are about, of however many there are. Taken as it is used.
-const cacheKb = 96_000
+// Holds the pages of the people who are about, of however many there are. Taken as it is used.
+const cacheKb = 64_000
 const busyTimeoutMs = 5_000
 const busyRetryMs = 1
 // Another process may be migrating a large table.

@@ -44,7 +44,7 @@ const asText = (headers: object) =>
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')
 
-type StoreHeader = (this: ServerResponse, statusLine: string, headers: Record<string, unknown>) => void
+type StoreHeader = (this: ServerResponse, statusLine: string, headers?: Record<string, unknown>) => void
 const storeHeader = (ServerResponse.prototype as unknown as { _storeHeader: StoreHeader })._storeHeader
 
 /**
@@ -58,13 +58,13 @@ export function replyWithHeaders(https: boolean): typeof ServerResponse {
     ([name, value]) => [name.toLowerCase(), asText({ [name]: value })] as const,
   )
 
-  function headersFor(said: Record<string, unknown>): string {
+  function headersFor(said: Record<string, unknown> = {}): string {
     if (!defaults.some(([name]) => name in said)) return alwaysAndDefaults
     return always + defaults.map(([name, text]) => (name in said ? '' : text)).join('')
   }
 
   class Reply<Request extends IncomingMessage> extends ServerResponse<Request> {
-    _storeHeader(statusLine: string, headers: Record<string, unknown>): void {
+    _storeHeader(statusLine: string, headers?: Record<string, unknown>): void {
       storeHeader.call(this, statusLine + headersFor(headers), headers)
     }
   }
