@@ -1,0 +1,125 @@
+/** The portal where it refuses, asks back, or has nothing to show: as fit for everybody as its ordinary screens. */
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import type { Browser, Locator } from 'playwright-core'
+import { accessFaults } from './support/axe.ts'
+import { overflow, picture, startBrowser } from './support/browser.ts'
+import { freshAddress } from './support/fresh.ts'
+import { bulk } from './support/roster-school.ts'
+import { rosterOf } from './support/roster-world.ts'
+import { type Service, startService } from './support/service.ts'
+import { studentSchool } from './support/student-school.ts'
+import { askForCode, codeField, newVisitor, openTab, originOf, signIn } from './support/visitor.ts'
+
+const minute = 60_000
+
+suite('The portal’s other screens', () => {
+  let service: Service
+  let browser: Browser
+  before(async () => {
+    service = await startService('sqlite')
+    await rosterOf(service).import(bulk(studentSchool(['idle'])))
+    browser = await startBrowser()
+  })
+  after(async () => {
+    await browser.close()
+    await service.stop()
+  })
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`Every screen that refuses, asks back or is empty is fit for everybody on a narrow phone, ${colorScheme}`, async () => {
+      const page = await openTab(await newVisitor(browser, { colorScheme }), service)
+      const look = async (name: string, shown: Locator) => {
+        await shown.first().waitFor()
+        await picture(page, `portal-${name}-${colorScheme}`)
+        assert.equal(await overflow(page, 320), 0, name)
+        assert.deepEqual(await accessFaults(page), [], name)
+      }
+      const pass = async (ms: number) => {
+        service.clock.advance(ms)
+        await page.clock.fastForward(ms)
+      }
+      const text = (words: string) => page.getByText(words)
+      const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
+      const goto = (place: string) => page.goto(`${originOf(service)}/#/${place}`)
+
+      await page.getByLabel('E-mail address').fill('nonsense')
+      await press('Send me a code')
+      await look('sign-in-wrong', text('This does not look like an e-mail address.'))
+      await goto('register')
+      await press('Register and send me a code')
+      await look('register-wrong', text('Please give a name'))
+
+      await goto('')
+      await askForCode(page, 'Veterinarian', freshAddress('decoy'))
+      for (const said of ['4 attempts', '3 attempts', '2 attempts', '1 attempt', 'no attempts']) {
+        await codeField(page).fill('')
+        await codeField(page).fill('123456')
+        await page.getByRole('alert').getByText(`${said} left`).waitFor()
+        if (said === '4 attempts') await look('code-wrong', text('That is not the right code.'))
+      }
+      await look('code-exhausted', page.getByRole('button', { name: 'Send a new code' }))
+      await press('Send a new code')
+      await look('code-renewed', text('A new code is on its way.'))
+      await pass(10 * minute)
+      await look('code-expired', text('This code has expired.'))
+
+      await goto('')
+      await signIn(page, service, 'Veterinarian', freshAddress('look'))
+      await page.getByRole('heading', { name: 'Ada Marsh' }).waitFor()
+      await page.context().setOffline(true)
+      await look('offline', text('You are offline.'))
+      await page.context().setOffline(false)
+      await goto('sessions')
+      await press('Sign out everywhere')
+      await look('sessions-everywhere', page.getByRole('dialog'))
+      await press('Cancel')
+
+      await pass(11 * minute)
+      await goto('close')
+      const surname = page.getByRole('textbox', { name: 'type your last name' })
+      await surname.fill('Somebody')
+      await press('Close my account for good')
+      await look('close-mismatch', text('This is not your last name.'))
+      await surname.fill('Marsh')
+      await press('Close my account for good')
+      await look('close-fresh', text('You signed in a while ago.'))
+      await press('Send me a code')
+      await look('close-code', codeField(page))
+
+      await page.route('**/portal/refresh', (route) => route.abort())
+      await page.reload()
+      await look('unreachable', text('The service cannot be reached.'))
+      await page.unroute('**/portal/refresh')
+      await press('Try again')
+      await press('Sign out')
+      await look('signed-out', text('You have signed out.'))
+
+      const idle = 'idle@school.example'
+      const mails = service.mail.received.filter(({ to }) => to === idle).length
+      await goto('')
+      await signIn(page, service, 'Student', idle, mails + 1)
+      await look('student-none', text('No classes are entered for you yet.'))
+      await goto('classes/nothing')
+      await look('class-unknown', text('You have no such class'))
+      await goto('calendar')
+      await press('Subscribe on my phone')
+      await page.getByRole('img', { name: 'QR code' }).waitFor()
+      await goto('')
+      await goto('calendar')
+      await look('calendar-made', text('You made a calendar address on'))
+      await press('Make a new address')
+      await look('calendar-renew', page.getByRole('dialog'))
+      await page.getByRole('dialog').getByRole('button', { name: 'Make a new address' }).click()
+      await page.getByRole('img', { name: 'QR code' }).waitFor()
+      await press('Revoke the address')
+      await page.getByRole('dialog').getByRole('button', { name: 'Revoke the address' }).click()
+      await text('The address is revoked.').waitFor()
+      // Wrong codes, the old sign-in and the call that was cut off.
+      assert.deepEqual(
+        page.faults.filter((fault) => !/40[13]|net::ERR_FAILED/.test(fault)),
+        [],
+      )
+    })
+  }
+})
