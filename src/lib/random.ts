@@ -1,4 +1,4 @@
-import { randomFillSync, randomInt } from 'node:crypto'
+import { randomBytes, randomFillSync, randomInt } from 'node:crypto'
 
 const idPattern = /^[A-Za-z0-9_-]{22}$/
 

@@ -80,6 +80,8 @@ export class Outbox {
   #beat: NodeJS.Timeout | undefined
   #taking: Promise<void> = Promise.resolve()
   #poll: NodeJS.Timeout | undefined
+  /** The last time there was more than could be taken, so there may be more now. */
+  #backlog = false
   #stopped = false
 
   constructor(deps: OutboxDeps) {
@@ -98,13 +100,19 @@ export class Outbox {
     this.#beat = setTimeout(
       () => {
         this.#beat = undefined
-        this.#taking = this.#take().then(
-          () => this.#failure.over(),
-          (error) => this.#failure.began(error),
-        )
+        this.#takeSome()
       },
       randomInt(...this.#deps.delayMs),
     )
+  }
+
+  #takeSome(): void {
+    this.#taking = this.#taking
+      .then(() => this.#take())
+      .then(
+        () => this.#failure.over(),
+        (error) => this.#failure.began(error),
+      )
   }
 
   /** Takes nothing more, and waits for what is under way. */
@@ -143,15 +151,25 @@ export class Outbox {
       leaseUntil: now + leaseMs,
       limit: free,
     })
+    this.#backlog = mails.length === free
     for (const mail of mails) {
       const sending = this.#deliver(mail)
         .catch((error) => this.#deps.log.warn({ err: error, mail: mail.id }, 'a mail could not be handled'))
         .finally(() => {
           this.#sending.delete(sending)
-          this.wake()
+          this.#next()
         })
       this.#sending.add(sending)
     }
+  }
+
+  /** In a rush mails follow each other at once, many at a time; otherwise each waits its random moment. */
+  #next(): void {
+    const { concurrency } = this.#deps.transport
+    if (!this.#backlog) return this.wake()
+    if (this.#sending.size > concurrency / 2) return
+    this.#backlog = false
+    this.#takeSome()
   }
 
   async #deliver(mail: Mail): Promise<void> {
