@@ -14,6 +14,8 @@ export interface Case {
   readonly server: Running
   readonly traffic: Traffic
   readonly seconds: number
+  /** Whether a token is dear when it is first seen, so that each must be seen before it counts. */
+  readonly hasTokens: boolean
 }
 
 export const connections = 48
@@ -45,7 +47,8 @@ const notModified = ({ userId }: Token, etag: string): Card => ({
 
 export function bareCase(server: Running, seconds: number): Case {
   const traffic = { kind: 'requests', deck: 'bare', status: 200 } as const
-  return { id: 'bare', name: 'bare node:http', engine: null, accounts: null, server, traffic, seconds }
+  const about = { id: 'bare', name: 'bare node:http', engine: null, accounts: null, hasTokens: false }
+  return { ...about, server, traffic, seconds }
 }
 
 export const bareDeck: Deck = {
@@ -133,7 +136,8 @@ export function casesOf(engine: Engine, servers: Servers, sizes: Sizes, duration
   const limited = servers.stores.get(twin)!
   const make = (id: string, name: string, accounts: number, server: Running, traffic: Traffic): Case => {
     const seconds = traffic.kind === 'sign-ins' ? durations.signIns : durations.request
-    return { id: `${engine}/${id}`, name, engine, accounts, server, traffic, seconds }
+    const hasTokens = /^(me|student)\b/.test(id)
+    return { id: `${engine}/${id}`, name, engine, accounts, server, traffic, seconds, hasTokens }
   }
   const requests = (deck: string, status = 200): Traffic => ({
     kind: 'requests',

@@ -1,5 +1,5 @@
 /** One run from empty stores to all figures. */
-import { mkdirSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort, startPostgres } from '../test/support/postgres.ts'
@@ -49,7 +49,11 @@ import { residentMb } from './usage.ts'
 
 export interface Plan {
   readonly sizes: Sizes
-  readonly sweeps: number
+  /** At least, and at most: as many as there is time for. */
+  readonly sweeps: readonly [number, number]
+  readonly sweepUntilSeconds: number
+  /** How often each token is used before measuring. */
+  readonly passes: number
   readonly workerSweeps: number
   readonly starts: number
   readonly durations: Durations
@@ -92,14 +96,16 @@ export interface Results {
 /** Flushed at every commit, as in production; and with memory, as in production. */
 const durable = ['fsync=on', 'synchronous_commit=on', 'shared_buffers=512MB', 'max_wal_size=4GB']
 const idleAfterMs = 3_000
-const memorySecondsMax = 20
+const memorySecondsMax = 15
 const halfLoadSeconds = 1.5
 const halfLoadTimes = 3
-const warmUpSeconds = 0.5
+const warmUpSeconds = 0.8
 const began = performance.now()
 
+const secondsSince = (time: number) => (performance.now() - time) / 1000
+
 function say(text: string): void {
-  const seconds = String(Math.round((performance.now() - began) / 1000)).padStart(4)
+  const seconds = String(Math.round(secondsSince(began))).padStart(4)
   process.stderr.write(`${seconds} s  ${text}\n`)
 }
 
@@ -144,17 +150,19 @@ export async function measure(
     await checkClasses(servers[engine].stores.get(school)!.port, filled[engine].tokens.get(school)!)
     await deal(load, engine, filled[engine], servers[engine], sizes)
     const all = casesOf(engine, servers[engine], sizes, plan.durations)
-    for (const one of all) await warmUp(sweeps, one)
+    for (const one of all) await warmUp(sweeps, one, plan.passes)
     return all
   })
   const every = engines.flatMap((engine) => cases[engine])
-  for (let i = 1; i <= plan.sweeps; i++) {
-    say(`sweep ${i} of ${plan.sweeps}`)
+  const [least, most] = plan.sweeps
+  let swept = 0
+  while (swept < least || (swept < most && secondsSince(began) < plan.sweepUntilSeconds)) {
+    say(`sweep ${++swept}`)
     await sweeps.sweep(bareOne, every)
   }
   const rows = [bareOne, ...every].map((one) => sweeps.row(one))
   say('half load')
-  const halfLoad: HalfLoad[] = []
+  const halfLoad = [await atHalfLoad(sweeps, bareOne, load)]
   for (const engine of engines)
     for (const id of ['me', 'sign-in'])
       halfLoad.push(await atHalfLoad(sweeps, named(cases[engine], id), load))
@@ -171,7 +179,8 @@ export async function measure(
     const two = await startOn(stores[engine], twin, folder, load, { CHIRON_WORKERS: '2' }, bothCores)
     const ones = ['me', 'sign-in'].map((id) => named(cases[engine], id))
     const twos = ones.map((one) => ({ ...one, id: `${one.id}, two workers`, server: two }))
-    for (const one of twos) await warmUp(together, one, 4)
+    // Each token has to come by either worker.
+    for (const one of twos) await warmUp(together, one, 3 * plan.passes)
     pairs.push(...ones, ...twos)
   }
   for (let i = 0; i < plan.workerSweeps; i++) await together.sweep(bareOne, pairs)
@@ -179,10 +188,10 @@ export async function measure(
   say('done')
   return {
     date: new Date().toISOString().slice(0, 10),
-    seconds: Math.round((performance.now() - began) / 1000),
+    seconds: Math.round(secondsSince(began)),
     machine: machine(),
     sizes,
-    sweeps: plan.sweeps,
+    sweeps: swept,
     rows,
     workers: pairs.map((one) => together.row(one)),
     comparisons: Object.fromEntries(
@@ -248,7 +257,7 @@ async function startOn(
     ...settings,
     CHIRON_DATABASE_URL: stores.url(name),
     CHIRON_SMTP_URL: load.smtpUrl,
-    NODE_COMPILE_CACHE: join(folder, 'compiled'),
+    NODE_COMPILE_CACHE: compiled(folder),
     ...env,
   }
   return startChiron(await freePort(), all, { cwd: folder, cores })
@@ -275,11 +284,14 @@ async function startAll(
   return { stores: running, peer: { pid: other.pid, port, stop: other.stop } }
 }
 
+/** What a start leaves compiled for the next. */
+const compiled = (folder: string) => join(folder, 'compiled')
+
 /** From nothing to the first 200 of /health/ready, with nothing compiled beforehand and with what an earlier start left. */
 async function startTimes(stores: Stores, folder: string, times: number) {
-  const start = async (cache: string) => {
+  const start = async () => {
     const port = await freePort()
-    const env = { ...settings, CHIRON_DATABASE_URL: stores.url(school), NODE_COMPILE_CACHE: cache }
+    const env = { ...settings, CHIRON_DATABASE_URL: stores.url(school), NODE_COMPILE_CACHE: compiled(folder) }
     const since = performance.now()
     const server = await startChiron(port, env, { cwd: folder })
     const ms = performance.now() - since
@@ -288,17 +300,16 @@ async function startTimes(stores: Stores, folder: string, times: number) {
   }
   const [cold, warm]: [number[], number[]] = [[], []]
   for (let i = 0; i < times; i++) {
-    const cache = join(folder, `compiled-${stores.engine}-${i}`)
-    mkdirSync(cache)
-    cold.push(await start(cache))
-    warm.push(await start(cache))
+    rmSync(compiled(folder), { recursive: true, force: true })
+    cold.push(await start())
+    warm.push(await start())
   }
   return { coldStartMs: median(cold), warmStartMs: median(warm) }
 }
 
-/** Every token once, since checking its signature the first time is dear; sign-ins and writes for a while. */
-async function warmUp(sweeps: Sweeps, one: Case, passes = 1): Promise<void> {
-  if (one.traffic.kind === 'requests') await sweeps.warmUp(one, { passes })
+/** Every token, since checking its signature the first time is dear; whatever has none for a while. */
+async function warmUp(sweeps: Sweeps, one: Case, passes: number): Promise<void> {
+  if (one.hasTokens) await sweeps.warmUp(one, { passes })
   else await sweeps.warmUp(one, { seconds: warmUpSeconds })
 }
 

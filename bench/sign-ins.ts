@@ -69,7 +69,9 @@ interface SignIn {
 
 const underWayMax = 1_000
 /** Until as many sign-ins end as begin. */
-const rampMs = 800
+const rampMs = 700
+/** At a given rate people take up to this long to type the code; otherwise they are as fast as the mail. */
+const typingMsMax = 1_000
 const patienceMs = 15_000
 
 // Where the last order left off: no address twice while others wait.
@@ -81,6 +83,7 @@ export async function signIns(order: SignInsOrder): Promise<void> {
   const answers: SignIn[] = []
   const underWay = new Map<string, SignIn>()
   const started = performance.now()
+  const openAfterMs = rate === undefined ? rampMs : rampMs + typingMsMax
   let begun = 0
   let stopped = false
   let over = () => {}
@@ -117,9 +120,13 @@ export async function signIns(order: SignInsOrder): Promise<void> {
     begun++
     underWay.set(email, signIn)
     sink.expect(email, (code) => {
-      signIn.code = code
-      answerIfReady(signIn)
-      turn()
+      const typed = () => {
+        signIn.code = code
+        answerIfReady(signIn)
+        turn()
+      }
+      if (rate === undefined) typed()
+      else setTimeout(typed, Math.random() * typingMsMax)
     })
     ask(flow.send(email), due, (reply) => {
       signIn.session = flow.sent(reply)
@@ -146,21 +153,21 @@ export async function signIns(order: SignInsOrder): Promise<void> {
     over = resolve
   })
   const ticking = setInterval(turn, 1)
-  setTimeout(() => tally.open(), rampMs)
+  setTimeout(() => tally.open(), openAfterMs)
   setTimeout(
     () => {
       tally.close()
       stopped = true
       turn()
     },
-    rampMs + order.seconds * 1000,
+    openAfterMs + order.seconds * 1000,
   )
   const patience = setTimeout(
     () => {
       for (const signIn of underWay.values()) end(signIn, `no mail came within ${patienceMs} ms`)
       over()
     },
-    rampMs + order.seconds * 1000 + patienceMs,
+    openAfterMs + order.seconds * 1000 + patienceMs,
   )
   await ended
   clearTimeout(patience)

@@ -40,9 +40,11 @@ function processNames(): string[] {
   }
 }
 
+/** With those of its children that have ended, or theirs would be missing at the end of a measurement. */
 function ticksOf(pid: number): number {
-  const fields = statOf(pid)
-  return Number(fields[11] ?? 0) + Number(fields[12] ?? 0)
+  return statOf(pid)
+    .slice(11, 15)
+    .reduce((sum, ticks) => sum + Number(ticks), 0)
 }
 
 /** The fields after the name, which may hold spaces: state, parent … */
