@@ -166,10 +166,11 @@ export class Outbox {
   /** In a rush mails follow each other at once, many at a time; otherwise each waits its random moment. */
   #next(): void {
     const { concurrency } = this.#deps.transport
-    if (!this.#backlog) return this.wake()
-    if (this.#sending.size > concurrency / 2) return
-    this.#backlog = false
-    this.#takeSome()
+    if (!this.#backlog) this.wake()
+    else if (this.#sending.size <= concurrency / 2) {
+      this.#backlog = false
+      this.#takeSome()
+    }
   }
 
   async #deliver(mail: Mail): Promise<void> {
@@ -266,14 +267,23 @@ function greetable(name: string): string | null {
   return /\d{4}|[:/@]|\.\S/.test(name) ? null : name
 }
 
+const clocks = new Map<string, Intl.DateTimeFormat>()
+
 function timeOfDay(at: number, language: string, timeZone: string): string {
-  return new Intl.DateTimeFormat(language, {
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-    timeZone,
-    timeZoneName: 'short',
-  }).format(at)
+  const key = `${language} ${timeZone}`
+  let clock = clocks.get(key)
+  if (!clock) {
+    clock = new Intl.DateTimeFormat(language, {
+      hour: '2-digit',
+      minute: '2-digit',
+      hourCycle: 'h23',
+      timeZone,
+      timeZoneName: 'short',
+    })
+    // Making one costs more than everything else about a mail.
+    clocks.set(key, clock)
+  }
+  return clock.format(at)
 }
 
 /** A stable id in letters alone, so that it can never be taken for a code. */

@@ -15,6 +15,8 @@ export interface Person {
   readonly created_at: number
   readonly updated_at: number
   readonly confirm_before: number | null
+  /** The number of the roster that held when a student's session was read. */
+  readonly roster?: number
 }
 
 export const personColumns = (alias: string) =>

@@ -32,12 +32,15 @@ export function sessionById(db: Db, id: string): Promise<SessionAndPerson | unde
 /** What a request with a token asks for: the caller, while session and account live. */
 export type LiveSession = Pick<Session, 'session_id' | 'started_at' | 'last_seen_at'> & Person
 
-const live = (accounts: string) =>
-  `select s.id as session_id, s.started_at, s.last_seen_at, ${personColumns('p')}
+const live = (accounts: string, more = '') =>
+  `select s.id as session_id, s.started_at, s.last_seen_at, ${personColumns('p')}${more}
    from session s join ${accounts} p on p.id = s.person_id
    where s.id = $1 and s.ended_at is null and s.expires_at > $2 and p.status = 'active'`
 // The roster, which the view asks, knows nothing of veterinarians.
-const liveOf: Record<Role, string> = { veterinarian: live('person'), student: live('account') }
+const liveOf: Record<Role, string> = {
+  veterinarian: live('person'),
+  student: live('account', ', (select content from roster_state) as roster'),
+}
 
 export function liveSession(db: Db, id: string, role: Role, now: number): Promise<LiveSession | undefined> {
   return db.one<LiveSession>(liveOf[role], [id, now])

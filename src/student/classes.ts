@@ -1,4 +1,5 @@
 /** Which classes are current, upcoming or past on a day. Whole days, first and last included. Pure. */
+import { minute } from '../lib/clock.ts'
 
 export type When = 'current' | 'upcoming' | 'past' | 'all'
 
@@ -13,8 +14,13 @@ export interface Dated {
   readonly enrolment: { readonly startDate: string | null; readonly endDate: string | null }
 }
 
+export interface Span {
+  readonly start: string | null
+  readonly end: string | null
+}
+
 /** The student's own dates, or else those of the class's terms; null is open. */
-export function spanOf(entry: Dated): { start: string | null; end: string | null } {
+export function spanOf(entry: Dated): Span {
   const starts = entry.terms.map((term) => term.startDate).sort()
   const ends = entry.terms.map((term) => term.endDate).sort()
   return {
@@ -23,9 +29,8 @@ export function spanOf(entry: Dated): { start: string | null; end: string | null
   }
 }
 
-export function isWhen(entry: Dated, when: When, today: string): boolean {
+export function isWhen({ start, end }: Span, when: When, today: string): boolean {
   if (when === 'all') return true
-  const { start, end } = spanOf(entry)
   if (end !== null && end < today) return when === 'past'
   if (start !== null && start > today) return when === 'upcoming'
   return when === 'current'
@@ -42,5 +47,15 @@ export function byStart(a: Dated, b: Dated): number {
 export function dayIn(timeZone: string): (now: number) => string {
   // Swedish writes dates as ISO does.
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' })
-  return (now) => format.format(now)
+  let lastMinute = Number.NaN
+  let date = ''
+  // Formatting is slow, and days begin on the minute everywhere.
+  return (now) => {
+    const minuteNumber = Math.floor(now / minute)
+    if (minuteNumber !== lastMinute) {
+      date = format.format(now)
+      lastMinute = minuteNumber
+    }
+    return date
+  }
 }

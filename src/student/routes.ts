@@ -117,7 +117,8 @@ export function studentRoutes(root: FastifyInstance, { students }: { students: S
     },
     async (request, reply) => {
       const classes = await students.classes(callerOf(request), (request.query.when ?? 'current') as When)
-      return classes.length === 0 ? reply.code(204).send() : ({ classes } as never)
+      if (classes.length === 0) return reply.code(204).send()
+      return reply.type('application/json; charset=utf-8').send(`{"classes":[${classes.join(',')}]}` as never)
     },
   )
 

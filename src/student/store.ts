@@ -4,6 +4,8 @@ const visible = (alias: string) =>
   `${alias}.from_gen <= (select content from roster_state) and (${alias}.to_gen is null or ${alias}.to_gen > (select content from roster_state))`
 
 export interface StudentRow {
+  /** The number of the roster that this was read from. */
+  readonly roster: number
   readonly person_id: string
   readonly email: string
   readonly firstname: string
@@ -33,7 +35,7 @@ export interface ClassRow {
  */
 export function studentWithClasses(db: Db, personId: string): Promise<(StudentRow & ClassRow)[]> {
   return db.all<StudentRow & ClassRow>(
-    `select s.person_id, s.email, s.firstname, s.lastname, s.preferred_name, s.pronouns, s.student_number, s.year,
+    `select (select content from roster_state) as roster, s.person_id, s.email, s.firstname, s.lastname, s.preferred_name, s.pronouns, s.student_number, s.year,
        s.school_id, s.school_name, s.updated_at as student_updated_at,
        c.document, e.start_date, e.end_date, c.updated_at as class_updated_at, e.sourced_id as enrolment_id
      from student s

@@ -9,7 +9,8 @@ import { type Person, personById, type RoleRules } from '../people/people.ts'
 import { historyOf } from '../session/session.ts'
 import { type CalendarEntry, writeCalendar } from './calendar.ts'
 import { byStart, dayIn, isWhen, type When } from './classes.ts'
-import { type ClassRow, feedOf, personIdByAddress, type StudentRow, studentWithClasses } from './store.ts'
+import { feedOf, personIdByAddress, type StudentRow, studentWithClasses } from './store.ts'
+import { type ClassOfStudent, classJson, hasClass, type Timetable, Timetables } from './timetable.ts'
 
 export interface StudentDeps {
   readonly db: Db
@@ -17,21 +18,18 @@ export interface StudentDeps {
   readonly timeZone: string
 }
 
-interface ClassReply extends Omit<CalendarEntry, 'key'> {
-  readonly classId: string
-  readonly kind: string
-}
-
 export class Students implements RoleRules {
   readonly role = 'student'
   readonly #db: Db
   readonly #clock: Clock
   readonly #dayOf: (now: number) => string
+  readonly #timetables: Timetables
 
   constructor({ db, clock, timeZone }: StudentDeps) {
     this.#db = db
     this.#clock = clock
     this.#dayOf = dayIn(timeZone)
+    this.#timetables = new Timetables(db)
   }
 
   async findAccount(addressKey: string): Promise<Person | undefined> {
@@ -40,23 +38,24 @@ export class Students implements RoleRules {
   }
 
   async profileOf(person: Person) {
-    return (await this.#read(person)).profile
+    return this.#profile(person, await this.#timetable(person))
   }
 
-  async classes(person: Person, when: When): Promise<ClassReply[]> {
-    return this.#select((await this.#read(person)).classes, when)
+  /** As JSON texts, which is how they are kept. */
+  async classes(person: Person, when: When): Promise<string[]> {
+    return this.#select(await this.#timetable(person), when).map(({ json }) => json)
   }
 
   async export(person: Person) {
-    const [{ profile, classes }, feed, history] = await Promise.all([
-      this.#read(person),
+    const [timetable, feed, history] = await Promise.all([
+      this.#timetable(person),
       feedOf(this.#db, person.id),
       historyOf(this.#db, person.id),
     ])
     return {
       exportedAt: timestamp(this.#clock.now()),
-      profile,
-      classes: this.#select(classes, 'all'),
+      profile: this.#profile(person, timetable),
+      classes: timetable.classes.map(({ reply }) => reply),
       calendar: feed ? { createdAt: timestamp(feed.created_at) } : null,
       ...history,
     }
@@ -67,30 +66,33 @@ export class Students implements RoleRules {
     const rows = await studentWithClasses(this.#db, personId)
     const [student] = rows
     if (!student) return undefined
-    const entries = rows.flatMap((row) =>
-      classReply(row).map((entry) => ({ ...entry, key: `${personId} ${row.enrolment_id} ${entry.classId}` })),
-    )
+    const entries = rows.filter(hasClass).map((row) => {
+      const entry = JSON.parse(classJson(row))
+      return { ...entry, key: `${personId} ${row.enrolment_id} ${entry.classId}` } as CalendarEntry
+    })
     const name = student.school_name ?? 'Chiron'
     return writeCalendar({ name, entries: entries.sort(byStart), now: this.#clock.now() })
   }
 
-  async #read(person: Person) {
-    const rows = await studentWithClasses(this.#db, person.id)
-    const [student] = rows
+  async #timetable(person: Person): Promise<Timetable> {
+    const timetable = await this.#timetables.of(person)
     // Left the roster since the token was looked at.
-    if (!student) throw new AppError('session-ended')
-    const classes = rows.flatMap((row) => classReply(row))
-    const groups = this.#select(classes, 'current').map(({ classId, title, kind }) => ({
+    if (!timetable) throw new AppError('session-ended')
+    return timetable
+  }
+
+  #profile(person: Person, timetable: Timetable) {
+    const groups = this.#select(timetable, 'current').map(({ reply: { classId, title, kind } }) => ({
       classId,
       title,
       kind,
     }))
-    return { classes, profile: { ...profileFields(student), status: person.status, groups } }
+    return { ...profileFields(timetable.student), status: person.status, groups }
   }
 
-  #select(classes: ClassReply[], when: When): ClassReply[] {
+  #select({ classes }: Timetable, when: When): readonly ClassOfStudent[] {
     const today = this.#dayOf(this.#clock.now())
-    return classes.filter((entry) => isWhen(entry, when, today)).sort(byStart)
+    return classes.filter(({ span }) => isWhen(span, when, today))
   }
 }
 
@@ -108,10 +110,4 @@ function profileFields(student: StudentRow) {
     school: schoolId === null ? null : { schoolId, name: name ?? '' },
     updatedAt: timestamp(student.student_updated_at),
   }
-}
-
-function classReply({ document, start_date, end_date, class_updated_at }: ClassRow): ClassReply[] {
-  if (document === null) return []
-  const enrolment = { startDate: start_date, endDate: end_date }
-  return [{ ...JSON.parse(document), enrolment, updatedAt: timestamp(class_updated_at!) }]
 }
