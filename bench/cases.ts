@@ -21,7 +21,9 @@ export interface Case {
 export const connections = 48
 export const classesPerStudent = 12
 
+/** In seconds. */
 export interface Durations {
+  readonly bare: number
   readonly request: number
   readonly signIns: number
 }

@@ -1,6 +1,6 @@
 /**
  * The load, a process of its own so that it can have a core of its own; the mail server is in it. Takes `Deck`s to
- * keep and `Order`s to carry out from its parent, one at a time, and answers each.
+ * keep and `Order`s to carry out from its parent, and answers each.
  */
 import { Line } from './line.ts'
 import { flows, signIns } from './sign-ins.ts'
@@ -131,12 +131,8 @@ function atRate(order: Order & { rate: number }, lines: Line[], next: Source, ta
 }
 
 process.on('disconnect', () => process.exit())
-process.on('message', async (message: Deck | Order) => {
-  if ('deck' in message) {
-    decks.set(message.deck, message.cards)
-    process.send!({ kept: message.deck })
-  } else {
-    process.send!(await carryOut(message))
-  }
+process.on('message', async ({ id, message }: { id: number; message: Deck | Order }) => {
+  if ('deck' in message) decks.set(message.deck, message.cards)
+  process.send!({ id, outcome: 'deck' in message ? null : await carryOut(message) })
 })
 process.send!({ smtpPort: sink.port })

@@ -30,7 +30,6 @@ import { median, type Spread } from './statistics.ts'
 import {
   type Engine,
   engines,
-  type Filled,
   fill,
   importSchool,
   peer,
@@ -96,8 +95,8 @@ export interface Results {
 /** Flushed at every commit, as in production; and with memory, as in production. */
 const durable = ['fsync=on', 'synchronous_commit=on', 'shared_buffers=512MB', 'max_wal_size=4GB']
 const idleAfterMs = 3_000
-const memorySecondsMax = 15
-const halfLoadSeconds = 1.5
+const memorySecondsMax = 10
+const halfLoadSeconds = 1
 const halfLoadTimes = 3
 const warmUpSeconds = 0.8
 const began = performance.now()
@@ -126,10 +125,7 @@ export async function measure(
     return importSchool(stores[engine], folder, zip)
   })
   say('filling the stores')
-  const [sqliteFilled, postgresFilled] = await Promise.all(
-    engines.map((engine) => fill(stores[engine], folder, sizes)),
-  )
-  const filled: Record<Engine, Filled> = { sqlite: sqliteFilled!, postgres: postgresFilled! }
+  const filled = await atOnce((engine) => fill(stores[engine], folder, sizes))
   pin(postgres.pid, loadCore)
 
   const load = await Load.start()
@@ -138,21 +134,23 @@ export async function measure(
     say(`starting, ${engine}`)
     return startTimes(stores[engine], folder, plan.starts)
   })
-  const servers = await each((engine) => startAll(stores[engine], folder, load, sizes, undo))
+  const servers = await atOnce((engine) => startAll(stores[engine], folder, load, sizes, undo))
   await new Promise((resolve) => setTimeout(resolve, idleAfterMs))
   const idle = await each(async (engine) => residentMb([servers[engine].stores.get(school)!.pid]))
 
   const sweeps = new Sweeps(load, [postgres.pid])
-  const bareOne = bareCase(bare, plan.durations.request)
+  const bareOne = bareCase(bare, plan.durations.bare)
   await load.keep(bareDeck)
-  const cases: Record<Engine, Case[]> = await each(async (engine) => {
-    say(`warming up, ${engine}`)
+  say('warming up')
+  const cases: Record<Engine, Case[]> = await atOnce(async (engine) => {
     await checkClasses(servers[engine].stores.get(school)!.port, filled[engine].tokens.get(school)!)
     await deal(load, engine, filled[engine], servers[engine], sizes)
     const all = casesOf(engine, servers[engine], sizes, plan.durations)
     for (const one of all) await warmUp(sweeps, one, plan.passes)
     return all
   })
+  for (const engine of engines)
+    for (const { pid } of [...servers[engine].stores.values(), servers[engine].peer]) pin(pid, serverCore)
   const every = engines.flatMap((engine) => cases[engine])
   const [least, most] = plan.sweeps
   let swept = 0
@@ -176,11 +174,11 @@ export async function measure(
   const together = new Sweeps(load, [postgres.pid])
   const pairs: Case[] = []
   for (const engine of engines) {
-    const two = await startOn(stores[engine], twin, folder, load, { CHIRON_WORKERS: '2' }, bothCores)
+    const two = await startOn(stores[engine], twin, folder, load, { CHIRON_WORKERS: '2' })
     const ones = ['me', 'sign-in'].map((id) => named(cases[engine], id))
     const twos = ones.map((one) => ({ ...one, id: `${one.id}, two workers`, server: two }))
     // Each token has to come by either worker.
-    for (const one of twos) await warmUp(together, one, 3 * plan.passes)
+    for (const one of twos) await warmUp(together, one, 2 * plan.passes)
     pairs.push(...ones, ...twos)
   }
   for (let i = 0; i < plan.workerSweeps; i++) await together.sweep(bareOne, pairs)
@@ -218,6 +216,11 @@ async function each<T>(work: (engine: Engine) => Promise<T>): Promise<Record<Eng
   return { sqlite: await work('sqlite'), postgres: await work('postgres') }
 }
 
+async function atOnce<T>(work: (engine: Engine) => Promise<T>): Promise<Record<Engine, T>> {
+  const [sqlite, postgres] = await Promise.all([work('sqlite'), work('postgres')])
+  return { sqlite, postgres }
+}
+
 const named = (cases: readonly Case[], id: string) =>
   cases.find((one) => one.engine !== null && one.id === `${one.engine}/${id}`)!
 
@@ -251,7 +254,6 @@ async function startOn(
   folder: string,
   load: Load,
   env: Record<string, string> = {},
-  cores = serverCore,
 ): Promise<Running> {
   const all = {
     ...settings,
@@ -260,9 +262,10 @@ async function startOn(
     NODE_COMPILE_CACHE: compiled(folder),
     ...env,
   }
-  return startChiron(await freePort(), all, { cwd: folder, cores })
+  return startChiron(await freePort(), all, { cwd: folder, cores: bothCores })
 }
 
+/** On both cores, until all is warm. */
 async function startAll(
   stores: Stores,
   folder: string,
@@ -280,7 +283,6 @@ async function startAll(
   const port = await freePort()
   const other = await startBetterAuth({ databaseUrl: stores.url(peer), smtpUrl: load.smtpUrl, port })
   undo(() => other.stop())
-  pin(other.pid, serverCore)
   return { stores: running, peer: { pid: other.pid, port, stop: other.stop } }
 }
 

@@ -139,10 +139,19 @@ export async function endAll(): Promise<void> {
 export class Load {
   readonly #child: ChildProcess
   readonly smtpUrl: string
+  readonly #waiting = new Map<number, PromiseWithResolvers<Outcome | null>>()
+  #asked = 0
 
   private constructor(child: ChildProcess, smtpPort: number) {
     this.#child = child
     this.smtpUrl = `smtp://127.0.0.1:${smtpPort}`
+    child.on('message', ({ id, outcome }: { id: number; outcome: Outcome | null }) => {
+      this.#waiting.get(id)!.resolve(outcome)
+      this.#waiting.delete(id)
+    })
+    child.once('exit', () => {
+      for (const { reject } of this.#waiting.values()) reject(new Error('the load process ended'))
+    })
   }
 
   static async start(): Promise<Load> {
@@ -157,27 +166,18 @@ export class Load {
   }
 
   async keep(deck: Deck): Promise<void> {
-    await this.#answerTo(deck)
+    await this.#ask(deck)
   }
 
-  carryOut(order: Order): Promise<Outcome> {
-    return this.#answerTo(order) as Promise<Outcome>
+  async carryOut(order: Order): Promise<Outcome> {
+    return (await this.#ask(order))!
   }
 
-  async #answerTo(message: Deck | Order): Promise<unknown> {
-    const stopWaiting = new AbortController()
-    const { signal } = stopWaiting
-    const died = once(this.#child, 'exit', { signal }).then(() => {
-      throw new Error('the load process ended')
-    })
-    const answered = once(this.#child, 'message', { signal })
-    this.#child.send(message)
-    try {
-      const [answer] = await Promise.race([answered, died])
-      return answer
-    } finally {
-      died.catch(() => {})
-      stopWaiting.abort()
-    }
+  #ask(message: Deck | Order): Promise<Outcome | null> {
+    const answer = Promise.withResolvers<Outcome | null>()
+    const id = this.#asked++
+    this.#waiting.set(id, answer)
+    this.#child.send({ id, message })
+    return answer.promise
   }
 }

@@ -73,7 +73,7 @@ function targetsTable(results: Results): string {
   const verdict = ({ met, measured, wanted }: Target) => {
     if (met) return 'met'
     if (measured === null) return 'not measured'
-    return `missed by ${Math.abs(Math.round((measured / wanted - 1) * 100))} %`
+    return `missed by ${digits(Math.abs(measured / wanted - 1) * 100)} %`
   }
   const sign = { 'at least': '≥', 'at most': '≤' }
   return table(
@@ -154,8 +154,9 @@ One process on one core.
 ${targetsTable(results)}
 ## All figures
 
-*Ratio* is requests a second, divided by those of a bare \`node:http\` server which answers 250 fixed bytes, in the same
-sweep; *by CPU* is the same by processor time of the server alone, and steadier on a machine that does other things too.
+*Ratio* is requests a second, divided by those of a bare \`node:http\` server which answers 250 fixed bytes, just before and
+after; *by CPU* is the same by processor time of the server alone, and steadier on a machine that does other things too.
+How far apart the quartiles of the bare server lie says how steady the machine was.
 Figures are medians over ${results.sweeps} sweeps, with quartiles in parentheses. *CPU* is seconds of processor time in a second.
 
 ${rowsTable(results.rows)}
@@ -163,15 +164,15 @@ ${restOf(results)}
 ## How it is measured
 
 - ${pinning} 48 connections, each with one request under way. \`CHIRON_LIMITS=off\` but where the table says otherwise.
-- Every case comes up once in each sweep, in an order of chance; the bare server three times. Stores of all sizes are
+- Every case comes up once in each sweep, in an order of chance, with the bare server between any two. Stores of all sizes are
   open at once. Before the first sweep every token has been used once.
 - ${most} veterinarians, ${count(sizes.students)} students with 12 classes each, ${count(sizes.tokens)} live sessions of either
   role, from all over the store. Stores with fewer accounts have as many sessions.
 - Both engines are durable: SQLite with \`synchronous=FULL\`; PostgreSQL with \`fsync\` and \`synchronous_commit\` on,
   \`shared_buffers=512MB\`, \`max_wal_size=4GB\`.
 - A whole sign-in is send-otp, a mail that arrives by SMTP over a socket, and validate-otp with the code from it. Mails leave
-  at a moment of chance after the request, by design, so up to a thousand sign-ins are under way at once. Latencies are of
-  the two requests, not of the mail. With limits on, every address has a network of its own.
+  at a moment of chance after the request, by design, so up to 600 sign-ins are under way at once. Latencies are of
+  the two requests, not of the mail; at half load each answers up to half a second after the mail. With limits on, every address has a network of its own.
 - A refresh rotates: each answer brings the token of the next request. Every registration is a new address.
 - Every answer is looked at: its status, and whether it is about the right person. One wrong answer voids a row.
 - At half load requests are sent when they are due, at half of the rate measured before, and latency counts from then.

@@ -24,11 +24,11 @@ const whole: Plan = {
     peerSessions: 20_000,
   },
   sweeps: [3, 5],
-  sweepUntilSeconds: 420,
+  sweepUntilSeconds: 400,
   passes: 1,
   workerSweeps: 3,
   starts: 3,
-  durations: { request: 0.7, signIns: 1.5 },
+  durations: { bare: 0.3, request: 0.6, signIns: 1 },
   requestsForMemory: 1_000_000,
 }
 
@@ -46,7 +46,7 @@ const quick: Plan = {
   passes: 4,
   workerSweeps: 1,
   starts: 1,
-  durations: { request: 0.5, signIns: 1 },
+  durations: { bare: 0.2, request: 0.4, signIns: 0.6 },
   requestsForMemory: 100_000,
 }
 
@@ -61,12 +61,14 @@ let cleaned: Promise<void> | undefined
 async function cleanUp(): Promise<void> {
   for (const step of undo.toReversed()) await step()
 }
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.on(signal, async () => {
-    cleaned ??= cleanUp()
-    await cleaned
-    process.exit(130)
-  })
+async function giveUp(reason: unknown): Promise<void> {
+  process.exitCode = 1
+  cleaned ??= cleanUp()
+  await cleaned
+  if (reason instanceof Error) process.stderr.write(`${reason.stack}\n`)
+  process.exit()
+}
+for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'uncaughtException']) process.on(event, giveUp)
 
 try {
   const results = await measure(values.quick ? quick : whole, folder, (step) => undo.push(step))

@@ -1,6 +1,7 @@
 /**
- * Measuring in sweeps: every case once a sweep, in an order of chance, so that whatever the machine is busy with
- * besides falls on all alike. Ratios are formed within a sweep and only then put together.
+ * Measuring in sweeps: every case once a sweep, in an order of chance, and the bare server between any two. A machine
+ * may be several times as fast in one second as in the next, so a case is compared with the bare server just before
+ * and after it, and cases with each other by those ratios.
  */
 import { type Case, connections } from './cases.ts'
 import type { Order, Outcome } from './load.ts'
@@ -10,6 +11,9 @@ import { residentMb } from './usage.ts'
 
 export interface Sample {
   readonly rate: number
+  /** To the bare server, by requests a second and by processor time. */
+  readonly ratio: number
+  readonly ratioByCpu: number
   /** Of the server, for one request or sign-in. */
   readonly cpuMicros: number
   readonly p50: number
@@ -26,7 +30,7 @@ export interface Row {
   /** What was not as expected; then there are no figures. */
   readonly failure: string | null
   readonly perSecond: Spread | null
-  /** To the bare server, within the same sweeps. */
+  /** To the bare server just before and after. */
   readonly ratio: Spread | null
   /** The same by processor time of the server, which other work on the machine disturbs less. */
   readonly ratioByCpu: Spread | null
@@ -59,16 +63,15 @@ export class Sweeps {
     this.#note(one, await this.#load.carryOut(this.order(one, more)))
   }
 
-  /** The bare server comes up three times in a sweep: everything is compared with it. */
   async sweep(bare: Case, cases: readonly Case[]): Promise<void> {
-    const collected: Sample[] = []
-    for (const one of shuffled([bare, bare, bare, ...cases])) {
-      const outcome = await this.#load.carryOut(this.order(one))
-      this.#note(one, outcome)
-      if (one === bare) collected.push(sampleOf(outcome))
-      else this.#add(one.id, sampleOf(outcome))
+    let before = await this.#measure(bare)
+    for (const one of shuffled(cases)) {
+      const figures = await this.#measure(one)
+      const after = await this.#measure(bare)
+      this.#add(one.id, compared(figures, before, after))
+      this.#add(bare.id, compared(after, after, after))
+      before = after
     }
-    this.#add(bare.id, middle(collected))
   }
 
   /** How many requests or sign-ins this server has answered. */
@@ -88,12 +91,11 @@ export class Sweeps {
   compare(id: string, other: string): Spread | null {
     const [ours, theirs] = [this.samples(id), this.samples(other)]
     if (ours.length === 0 || this.failure(id) !== null || this.failure(other) !== null) return null
-    return spread(ours.map((sample, i) => sample.rate / theirs[i]!.rate))
+    return spread(ours.map((sample, i) => sample.ratio / theirs[i]!.ratio))
   }
 
   row({ id, name, engine, accounts, server }: Case): Row {
     const samples = this.samples(id)
-    const bare = this.samples('bare')
     const memoryMb = residentMb([server.pid])
     const failure = this.failure(id)
     const about = { id, name, engine, accounts, failure, memoryMb }
@@ -102,8 +104,8 @@ export class Sweeps {
     return {
       ...about,
       perSecond: spread(samples.map((sample) => sample.rate)),
-      ratio: spread(samples.map((sample, i) => sample.rate / bare[i]!.rate)),
-      ratioByCpu: spread(samples.map((sample, i) => bare[i]!.cpuMicros / sample.cpuMicros)),
+      ratio: spread(samples.map((sample) => sample.ratio)),
+      ratioByCpu: spread(samples.map((sample) => sample.ratioByCpu)),
       cpuMicros: of((sample) => sample.cpuMicros),
       p50Ms: of((sample) => sample.p50),
       p99Ms: of((sample) => sample.p99),
@@ -113,6 +115,12 @@ export class Sweeps {
         store: of((sample) => sample.cpu.store),
       },
     }
+  }
+
+  async #measure(one: Case): Promise<Figures> {
+    const outcome = await this.#load.carryOut(this.order(one))
+    this.#note(one, outcome)
+    return figuresOf(outcome)
   }
 
   #add(id: string, sample: Sample): void {
@@ -138,7 +146,9 @@ const nothing = {
   cpu: null,
 }
 
-export function sampleOf({ done, seconds, p50, p99, cpuSeconds }: Outcome): Sample {
+type Figures = Omit<Sample, 'ratio' | 'ratioByCpu'>
+
+function figuresOf({ done, seconds, p50, p99, cpuSeconds }: Outcome): Figures {
   const { server = 0, load = 0, store = 0 } = cpuSeconds
   return {
     rate: done / seconds,
@@ -149,8 +159,12 @@ export function sampleOf({ done, seconds, p50, p99, cpuSeconds }: Outcome): Samp
   }
 }
 
-function middle(samples: readonly Sample[]): Sample {
-  return samples.toSorted((a, b) => a.rate - b.rate)[samples.length >> 1]!
+function compared(figures: Figures, before: Figures, after: Figures): Sample {
+  return {
+    ...figures,
+    ratio: (2 * figures.rate) / (before.rate + after.rate),
+    ratioByCpu: (before.cpuMicros + after.cpuMicros) / (2 * figures.cpuMicros),
+  }
 }
 
 function shuffled<T>(items: readonly T[]): T[] {

@@ -38,8 +38,8 @@ export class Tally {
       this.#latencies[this.#replies++] = performance.now() - since
   }
 
-  done(): void {
-    if (this.#isOpen) this.#done++
+  done(share = 1): void {
+    if (this.#isOpen) this.#done += share
   }
 
   failed(what: string): void {
