@@ -150,7 +150,7 @@ async function addSessions(perRole: number): Promise<void> {
       )
     }
     for (const { id, email, sessionId } of sessions) {
-      const accessToken = await signAccessToken(await keys.signer(), issuer, {
+      const accessToken = signAccessToken(await keys.signer(), issuer, {
         sub: id,
         sid: sessionId,
         roles: [role],

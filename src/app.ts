@@ -13,6 +13,7 @@ import { pageRoutes } from './http/pages.ts'
 import { portalCookie } from './http/portal.ts'
 import { Problem } from './http/schemas.ts'
 import { createServer, watchMethods } from './http/server.ts'
+import { webRoutes } from './http/web.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import { clientAddress, networkOf } from './lib/network.ts'
 import { fingerprint, secretsFrom } from './lib/secret.ts'
@@ -133,7 +134,7 @@ async function assemble(config: Config, log: FastifyBaseLogger, { clock, mailDel
   const { app } = server
   guardAccess(app, access)
   const others = watchMethods(app)
-  await app.register(fastifyStatic, { serve: false })
+  await app.register(fastifyStatic, { serve: false, preCompressed: true })
   const portal = portalCookie(publicUrl)
   await describeApi(app, packageVersion(), portal.name)
   for (const schema of [Problem, OwnProfile, StudentProfile, ClassEntry]) app.addSchema(schema)
@@ -152,8 +153,11 @@ async function assemble(config: Config, log: FastifyBaseLogger, { clock, mailDel
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })
   openApiRoutes(app)
-  pageRoutes(app, { mailbox: config.smtpUrl === null })
-  if (config.smtpUrl === null && !config.production) mailboxRoutes(app, { outbox })
+  pageRoutes(app)
+  const mailbox = config.smtpUrl === null && !config.production
+  const publicProfile = (userId: string) => veterinarians.publicProfile(userId)
+  webRoutes(app, { log, mailbox, publicUrl, publicProfile })
+  if (mailbox) mailboxRoutes(app, { outbox })
   others.refuseOthers()
   await app.ready()
 

@@ -33,6 +33,7 @@ const paths: [path: string, allow: string][] = [
   ['/health/live', get],
   ['/health/ready', get],
   ['/', get],
+  ['/v/AAAAAAAAAAAAAAAAAAAAAA', get],
 ]
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'SEARCH']
 const allowed = (allow: string) => allow.split(', ').sort()

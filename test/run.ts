@@ -1,11 +1,13 @@
-/** `npm test`: types, format and lint, dead code, then every test. Stops at the first kind that fails. */
+/** `npm test`: types, format and lint, dead code, the portal's build, then every test. Stops at the first kind that fails. */
 import { spawnSync } from 'node:child_process'
 
 const node = process.execPath
 const steps: [name: string, command: string, ...args: string[]][] = [
   ['types', 'tsc', '-p', '.'],
+  ['types of the portal', 'tsc', '-p', 'web'],
   ['format and lint', 'biome', 'check', '--error-on-warnings', '.'],
   ['dead code', 'knip'],
+  ['the portal', 'vite', 'build', 'web', '--logLevel', 'warn'],
   ['tests', node, '--test', '--test-global-setup=test/support/setup.ts', ...testFiles()],
 ]
 

@@ -63,7 +63,7 @@ export function openSqlite(path: string): Db {
     all: ((sql, params = []) => read(sql, params, false)) as Db['all'],
     one: ((sql, params = []) => read(sql, params, true)) as Db['one'],
     run: (async (sql, params = []) => (await write([{ sql, params }]))[0]!) as Db['run'],
-    tx: write,
+    tx: (statements) => (statements.length === 0 ? Promise.resolve([]) : write(statements)),
     async analyze() {},
     exclusively(work) {
       const turn = exclusive.then(() => runExclusively(path, work))

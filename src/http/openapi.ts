@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
-import { pageContentPolicy } from './headers.ts'
+import { referenceContentPolicy } from './headers.ts'
 import { html, staticFile } from './pages.ts'
 
 const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
@@ -73,7 +73,7 @@ export function openApiRoutes(app: FastifyInstance): void {
 
   app.get('/docs', page, async (_request, reply) =>
     reply
-      .header('Content-Security-Policy', pageContentPolicy)
+      .header('Content-Security-Policy', referenceContentPolicy)
       .type('text/html; charset=utf-8')
       .send(
         html({

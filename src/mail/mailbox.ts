@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
-import { pageContentPolicy } from '../http/headers.ts'
+import { mailboxContentPolicy } from '../http/headers.ts'
 import { html } from '../http/pages.ts'
 import { timestamp } from '../lib/clock.ts'
 import { escapeHtml } from '../lib/html.ts'
@@ -46,7 +46,7 @@ export function mailboxRoutes(app: FastifyInstance, { outbox }: { outbox: Outbox
 
   app.get('/mailbox', options, async (_request, reply) => {
     const mails = (await outbox.caught(shownMax)).map(
-      ({ mail, message }) => `<article class="mail" id="mail-${mail.id}">
+      ({ mail, message }) => `<article class="card mail" id="mail-${mail.id}">
 <h2>${escapeHtml(message.subject)}</h2>
 <p>To ${escapeHtml(message.to)} · <time datetime="${timestamp(mail.sent_at!)}">${timestamp(mail.sent_at!).slice(11, 19)} UTC</time></p>
 <iframe src="/mailbox/${mail.id}" title="${escapeHtml(message.subject)}" sandbox loading="lazy"></iframe>
@@ -55,7 +55,7 @@ export function mailboxRoutes(app: FastifyInstance, { outbox }: { outbox: Outbox
     )
     const none = '<p id="none">No mail yet. Ask for a code, and it appears here by itself.</p>'
     return reply
-      .header('Content-Security-Policy', pageContentPolicy)
+      .header('Content-Security-Policy', mailboxContentPolicy)
       .type('text/html; charset=utf-8')
       .send(
         html({

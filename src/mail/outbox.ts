@@ -26,6 +26,7 @@ import {
   keepCaught,
   type Mail,
   pruneMail,
+  takenMax,
 } from './store.ts'
 import { type Rendered, render } from './templates/layout.ts'
 import type { MailKind } from './templates/texts.ts'
@@ -151,7 +152,7 @@ export class Outbox {
       leaseUntil: now + leaseMs,
       limit: free,
     })
-    this.#backlog = mails.length === free
+    this.#backlog = mails.length >= Math.min(free, takenMax)
     for (const mail of mails) {
       const sending = this.#deliver(mail)
         .catch((error) => this.#deps.log.warn({ err: error, mail: mail.id }, 'a mail could not be handled'))

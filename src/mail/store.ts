@@ -44,20 +44,31 @@ export function queueMail(m: NewMail, when: Condition): Statement {
   )
 }
 
+/** How many mails are taken at once, at most. */
+export const takenMax = 20
+
+const taken = Array.from({ length: takenMax }, (_, i) => `$${i + 4}`).join(', ')
+
 /**
- * Takes mails that are due by moving their next time past the lease: whoever dies with one loses it then. The outer
- * condition is checked again on each row when it is locked, so two workers never hold the same mail.
+ * Takes mails that are due by moving their next time past the lease: whoever dies with one loses it then. The
+ * condition is checked again on each row when it is locked, so two workers never hold the same mail. In two steps,
+ * because PostgreSQL cannot know that the first finds few and would read all that are waiting for the second.
  */
-export function claimMails(
+export async function claimMails(
   db: Db,
   c: { by: string; now: number; leaseUntil: number; limit: number },
 ): Promise<Mail[]> {
+  const due = await db.all<{ id: string }>(
+    `select id from outbox where sent_at is null and next_at <= $1 order by next_at limit ${takenMax}`,
+    [c.now],
+  )
+  if (due.length === 0) return []
+  const ids = Array.from({ length: takenMax }, (_, i) => (i < c.limit ? (due[i]?.id ?? '') : ''))
   return db.run<Mail>(
     `update outbox set claimed_by = $1, next_at = $2, attempts = attempts + 1
-     where sent_at is null and next_at <= $3
-       and id in (select id from outbox where sent_at is null and next_at <= $3 order by next_at limit ${c.limit})
+     where id in (${taken}) and sent_at is null and next_at <= $3
      returning ${columns}`,
-    [c.by, c.leaseUntil, c.now],
+    [c.by, c.leaseUntil, c.now, ...ids],
   )
 }
 

@@ -3,11 +3,11 @@
  * published for a while before it signs, and an old one verifies until the last token it signed is gone, so
  * rotation is never noticed. A key that the present secrets cannot open is of no use and is not trusted either.
  */
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto'
 import type { Db } from '../db/db.ts'
 import { type Clock, day, minute } from '../lib/clock.ts'
 import type { Secrets } from '../lib/secret.ts'
-import { importKey, newKeyPair, type PublicJwk, type SigningKey } from './jwt.ts'
+import { importSigningKey, importVerifyingKey, newKeyPair, type PublicJwk, type VerifyingKey } from './jwt.ts'
 import { addSigningKey, dropSigningKeys, type SigningKeyRow, signingKeys } from './store.ts'
 
 const rotateEveryMs = 90 * day
@@ -18,8 +18,8 @@ const reloadEveryMs = minute
 interface Key {
   readonly kid: string
   readonly publicJwk: PublicJwk
-  readonly verifies: SigningKey
-  readonly signs: SigningKey
+  readonly verifies: VerifyingKey
+  readonly signs: KeyObject
   readonly createdAt: number
   readonly signsFrom: number
 }
@@ -80,7 +80,7 @@ export class SigningKeys {
     }
   }
 
-  async signer(): Promise<{ kid: string; key: SigningKey }> {
+  async signer(): Promise<{ kid: string; key: KeyObject }> {
     const now = this.#clock.now()
     if (now - this.#loadedAt >= reloadEveryMs) await this.#load()
     const { kid, signs } = this.#signer(now)
@@ -88,7 +88,7 @@ export class SigningKeys {
   }
 
   /** Another process may have made the key, so an unknown one is looked for, though not more than now and then. */
-  async verifier(kid: string): Promise<SigningKey | undefined> {
+  async verifier(kid: string): Promise<VerifyingKey | undefined> {
     const found = this.#keys.find((key) => key.kid === kid)
     if (found) return found.verifies
     if (this.#clock.now() - this.#loadedAt < reloadPauseMs) return undefined
@@ -125,8 +125,8 @@ export class SigningKeys {
       return {
         kid: row.kid,
         publicJwk,
-        verifies: await importKey(publicJwk),
-        signs: await importKey(JSON.parse(opened)),
+        verifies: await importVerifyingKey(publicJwk),
+        signs: importSigningKey(JSON.parse(opened)),
         createdAt: row.created_at,
         signsFrom: row.signs_from,
       }

@@ -10,7 +10,7 @@ import { historyOf } from '../session/session.ts'
 import { type CalendarEntry, writeCalendar } from './calendar.ts'
 import { byStart, dayIn, isWhen, type When } from './classes.ts'
 import { feedOf, personIdByAddress, type StudentRow, studentWithClasses } from './store.ts'
-import { type ClassOfStudent, classJson, hasClass, type Timetable, Timetables } from './timetable.ts'
+import { type ClassOfStudent, hasClass, jsonOf, spanFor, type Timetable, Timetables } from './timetable.ts'
 
 export interface StudentDeps {
   readonly db: Db
@@ -43,7 +43,7 @@ export class Students implements RoleRules {
 
   /** As JSON texts, which is how they are kept. */
   async classes(person: Person, when: When): Promise<string[]> {
-    return this.#select(await this.#timetable(person), when).map(({ json }) => json)
+    return this.#select(await this.#timetable(person), when).map(jsonOf)
   }
 
   async export(person: Person) {
@@ -55,7 +55,7 @@ export class Students implements RoleRules {
     return {
       exportedAt: timestamp(this.#clock.now()),
       profile: this.#profile(person, timetable),
-      classes: timetable.classes.map(({ reply }) => reply),
+      classes: timetable.classes.map((entry) => JSON.parse(jsonOf(entry))),
       calendar: feed ? { createdAt: timestamp(feed.created_at) } : null,
       ...history,
     }
@@ -67,8 +67,13 @@ export class Students implements RoleRules {
     const [student] = rows
     if (!student) return undefined
     const entries = rows.filter(hasClass).map((row) => {
-      const entry = JSON.parse(classJson(row))
-      return { ...entry, key: `${personId} ${row.enrolment_id} ${entry.classId}` } as CalendarEntry
+      const entry = JSON.parse(row.document!)
+      return {
+        ...entry,
+        key: `${personId} ${row.enrolment_id} ${entry.classId}`,
+        enrolment: { startDate: row.start_date, endDate: row.end_date },
+        updatedAt: timestamp(row.class_updated_at!),
+      } as CalendarEntry
     })
     const name = student.school_name ?? 'Chiron'
     return writeCalendar({ name, entries: entries.sort(byStart), now: this.#clock.now() })
@@ -82,7 +87,7 @@ export class Students implements RoleRules {
   }
 
   #profile(person: Person, timetable: Timetable) {
-    const groups = this.#select(timetable, 'current').map(({ reply: { classId, title, kind } }) => ({
+    const groups = this.#select(timetable, 'current').map(({ shared: { classId, title, kind } }) => ({
       classId,
       title,
       kind,
@@ -92,7 +97,7 @@ export class Students implements RoleRules {
 
   #select({ classes }: Timetable, when: When): readonly ClassOfStudent[] {
     const today = this.#dayOf(this.#clock.now())
-    return classes.filter(({ span }) => isWhen(span, when, today))
+    return classes.filter((entry) => isWhen(spanFor(entry), when, today))
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Students with their classes, kept between requests. What the roster says changes only when another one is published,
  * and every caller arrives with the number of the one that holds (`Person.roster`): under the same number nothing need
- * be read again. Students of a class share what they have in common.
+ * be read again. A class is kept once for all of its students.
  */
 import type { Db } from '../db/db.ts'
 import { timestamp } from '../lib/clock.ts'
@@ -10,18 +10,22 @@ import { byStart, type Dated, type Span, spanOf } from './classes.ts'
 import { type ClassRow, type StudentRow, studentWithClasses } from './store.ts'
 
 const studentsMax = 25_000
-const classesMax = 20_000
+const classesMax = 10_000
 
-export interface ClassReply extends Dated {
+/** What all of its students see of a class. */
+interface SharedClass extends Omit<Dated, 'enrolment'> {
   readonly classId: string
   readonly kind: string
+  readonly span: Span
+  /** All of its JSON but the student's own dates, which come between. */
+  readonly before: string
+  readonly after: string
 }
 
 export interface ClassOfStudent {
-  readonly reply: ClassReply
-  /** The reply as it is sent. */
-  readonly json: string
-  readonly span: Span
+  readonly shared: SharedClass
+  readonly startDate: string | null
+  readonly endDate: string | null
 }
 
 export interface Timetable {
@@ -34,7 +38,7 @@ export interface Timetable {
 export class Timetables {
   readonly #db: Db
   readonly #kept = new Map<string, Timetable>()
-  readonly #classes = new Map<string, ClassOfStudent>()
+  readonly #classes = new Map<string, SharedClass>()
 
   constructor(db: Db) {
     this.#db = db
@@ -45,35 +49,54 @@ export class Timetables {
     const kept = this.#kept.get(person.id)
     if (kept !== undefined && kept.roster === person.roster) return kept
     const rows = await studentWithClasses(this.#db, person.id)
-    const [student] = rows
-    if (!student) return undefined
+    const [first] = rows
+    if (!first) return undefined
+    const { document: _, start_date, end_date, class_updated_at, enrolment_id, ...student } = first
     const classes = rows
       .filter(hasClass)
-      .map((row) => this.#classOf(row))
-      .sort((a, b) => byStart(a.reply, b.reply))
+      .map((row) => ({ shared: this.#share(row), startDate: row.start_date, endDate: row.end_date }))
+      .sort((a, b) => byStart({ ...a.shared, enrolment: a }, { ...b.shared, enrolment: b }))
     const timetable = { roster: student.roster, student, classes }
     if (this.#kept.size >= studentsMax) this.#kept.delete(this.#kept.keys().next().value!)
     this.#kept.set(person.id, timetable)
     return timetable
   }
 
-  #classOf(row: ClassRow): ClassOfStudent {
-    const json = classJson(row)
-    const known = this.#classes.get(json)
+  #share(row: ClassRow): SharedClass {
+    const key = `${row.class_updated_at} ${row.document}`
+    const known = this.#classes.get(key)
     if (known) return known
-    const reply = JSON.parse(json) as ClassReply
-    const made = { reply, json, span: spanOf(reply) }
+    const { classId, kind, title, terms } = JSON.parse(row.document!) as ClassReply
+    const shared = {
+      classId,
+      kind,
+      title,
+      terms,
+      span: spanOf({ title, terms, enrolment: { startDate: null, endDate: null } }),
+      before: `${row.document!.slice(0, -1)},"enrolment":{"startDate":`,
+      after: `},"updatedAt":"${timestamp(row.class_updated_at!)}"}`,
+    }
     if (this.#classes.size >= classesMax) this.#classes.clear()
-    this.#classes.set(json, made)
-    return made
+    this.#classes.set(key, shared)
+    return shared
   }
+}
+
+interface ClassReply extends Dated {
+  readonly classId: string
+  readonly kind: string
 }
 
 /** False for the one row of a student without classes. */
 export const hasClass = (row: ClassRow) => row.document !== null
 
-/** The class as its document has it, with what is the student's own. */
-export function classJson({ document, start_date, end_date, class_updated_at }: ClassRow): string {
-  const enrolment = JSON.stringify({ startDate: start_date, endDate: end_date })
-  return `${document!.slice(0, -1)},"enrolment":${enrolment},"updatedAt":"${timestamp(class_updated_at!)}"}`
+export function spanFor({ shared, startDate, endDate }: ClassOfStudent): Span {
+  return { start: startDate ?? shared.span.start, end: endDate ?? shared.span.end }
+}
+
+const date = (text: string | null) => (text === null ? 'null' : `"${text}"`)
+
+/** The class as it is sent. */
+export function jsonOf({ shared, startDate, endDate }: ClassOfStudent): string {
+  return `${shared.before}${date(startDate)},"endDate":${date(endDate)}${shared.after}`
 }

@@ -59,9 +59,14 @@ function install(): string {
   return found
 }
 
+export type NotingPage = Page & { faults: string[] }
+
 /** A page that notes whatever goes wrong on it, and whatever it asks of other hosts. */
-export async function openPage(browser: Browser, origin: string): Promise<Page & { faults: string[] }> {
-  const page = await browser.newPage({ viewport: viewports[1] })
+export async function openPage(browser: Browser, origin: string): Promise<NotingPage> {
+  return noteFaults(await browser.newPage({ viewport: viewports[1] }), origin)
+}
+
+export async function noteFaults(page: Page, origin: string): Promise<NotingPage> {
   const faults: string[] = []
   page.on('console', (message) => {
     if (message.type() === 'error') faults.push(`console: ${message.text()}`)

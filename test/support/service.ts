@@ -74,7 +74,7 @@ export async function startService(
     : await newStore(engine)
   const mail = options.mail ?? (await startMailServer())
   const clock = options.clock ?? new TestClock()
-  const port = await freePort()
+  const port = Number(options.env?.CHIRON_PORT ?? (await freePort()))
   const log: string[] = []
   const config = loadConfig({
     CHIRON_PORT: String(port),

@@ -1,5 +1,12 @@
 /** Access tokens read and made by node:crypto alone, as another service would. */
-import { createPublicKey, verify, type webcrypto } from 'node:crypto'
+import {
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  verify,
+  type webcrypto,
+} from 'node:crypto'
 
 type Json = Record<string, unknown>
 
@@ -29,18 +36,14 @@ export function verifiesUnder(token: string, jwk: webcrypto.JsonWebKey): boolean
 
 export const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** Signs as the service does; its private key cannot be exported, only used. */
-export async function signedBy(key: unknown, header: Json, payload: Json): Promise<string> {
+/** Signs as the service does. */
+export function signedBy(key: KeyObject, header: Json, payload: Json): string {
   const signed = `${part(header)}.${part(payload)}`
-  const algorithm = { name: 'ECDSA', hash: 'SHA-256' }
-  const signature = await crypto.subtle.sign(algorithm, key as webcrypto.CryptoKey, Buffer.from(signed))
-  return `${signed}.${Buffer.from(signature).toString('base64url')}`
+  const signature = sign('sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' })
+  return `${signed}.${signature.toString('base64url')}`
 }
 
-export async function newSigner(): Promise<{ key: unknown; publicJwk: unknown }> {
-  const pair = (await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, [
-    'sign',
-    'verify',
-  ])) as webcrypto.CryptoKeyPair
-  return { key: pair.privateKey, publicJwk: await crypto.subtle.exportKey('jwk', pair.publicKey) }
+export function newSigner(): { key: KeyObject; publicJwk: unknown } {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return { key: privateKey, publicJwk: publicKey.export({ format: 'jwk' }) }
 }

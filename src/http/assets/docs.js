@@ -1,4 +1,9 @@
 // Swagger UI, reading the service's own document. Nothing comes from another host.
+const dark = matchMedia('(prefers-color-scheme: dark)')
+const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+dark.addEventListener('change', follow)
+follow()
+
 window.SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#reference',

@@ -1,0 +1,99 @@
+/** The portal: what `npm run build` made of web/, and the page of a veterinarian, which is the portal with a title of its own. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify'
+import { AppError, errorKinds } from '../errors.ts'
+import { escapeHtml } from '../lib/html.ts'
+import { pageContentPolicy } from './headers.ts'
+import { html, staticFile } from './pages.ts'
+
+const built = fileURLToPath(new URL('../../web/dist/', import.meta.url))
+const files = `${built}web/`
+const schoolLine = 'The access service of the veterinary school: sign in with a code sent to your e-mail.'
+
+export interface WebDeps {
+  readonly log: Pick<FastifyBaseLogger, 'warn'>
+  /** Whether the page may point to a mailbox on this machine. */
+  readonly mailbox: boolean
+  readonly publicUrl: string
+  publicProfile(userId: string): Promise<{ readonly firstname: string; readonly lastname: string }>
+}
+
+interface About {
+  readonly title: string
+  readonly description: string
+  readonly more?: string
+}
+
+export function webRoutes(app: FastifyInstance, { log, mailbox, publicUrl, publicProfile }: WebDeps): void {
+  const frame = existsSync(`${built}index.html`) ? readFileSync(`${built}index.html`, 'utf8') : notBuilt()
+  const options = { config: { access: 'public' } as object, schema: { hide: true } }
+
+  const send = (reply: FastifyReply, about: About) => {
+    const head = `<title>${escapeHtml(about.title)}</title>
+<meta name="description" content="${escapeHtml(about.description)}">
+${about.more ?? ''}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
+    return (
+      reply
+        .headers({ 'Content-Security-Policy': pageContentPolicy, 'Cache-Control': 'no-cache' })
+        .type('text/html; charset=utf-8')
+        // A function, so that no name can hold a pattern of replacement.
+        .send(frame.replace('<!-- head -->', () => head))
+    )
+  }
+
+  app.get('/', options, (_request, reply) => send(reply, { title: 'Chiron', description: schoolLine }))
+
+  app.get('/v/:userId', options, async (request, reply) => {
+    const { userId } = request.params as { userId: string }
+    try {
+      const { firstname, lastname } = await publicProfile(userId)
+      return send(reply, profileHead(`${firstname} ${lastname}`, `${publicUrl}/v/${userId}`))
+    } catch (error) {
+      // The page itself says it in plain words, and tries again.
+      const code = error instanceof AppError ? error.code : 'internal-error'
+      if (code !== 'not-found') log.warn({ requestId: request.id, err: error }, 'a public page had no name')
+      return send(reply.code(errorKinds[code].status), {
+        title: 'Chiron',
+        description: schoolLine,
+        more: '<meta name="robots" content="noindex">\n',
+      })
+    }
+  })
+
+  for (const name of existsSync(files) ? readdirSync(files) : []) {
+    if (/\.(br|gz)$/.test(name)) continue
+    // Its name changes with its content.
+    staticFile(app, `/web/${name}`, files, name, 'public, max-age=31536000, immutable')
+  }
+}
+
+/** For who shares the page: Open Graph (ogp.me). */
+function profileHead(name: string, url: string): About {
+  const title = `${name}, veterinarian · Chiron`
+  const description = `${name} is a veterinarian registered with the school.`
+  const properties = {
+    'og:type': 'profile',
+    'og:site_name': 'Chiron',
+    'og:title': title,
+    'og:description': description,
+    'og:url': url,
+  }
+  const tags = Object.entries(properties).map(
+    ([property, content]) => `<meta property="${property}" content="${escapeHtml(content)}">`,
+  )
+  return {
+    title,
+    description,
+    more: `${tags.join('\n')}\n<link rel="canonical" href="${escapeHtml(url)}">\n`,
+  }
+}
+
+function notBuilt(): string {
+  return html({
+    title: 'Access service',
+    body: `<h1>The portal is not built yet</h1>
+<p>Run <code>npm run build</code> and start the service again. <code>npm ci</code> does it by itself, unless scripts are switched off.</p>
+<p><a href="/docs">API reference</a> · <a href="/problems">Errors</a></p>`,
+  })
+}

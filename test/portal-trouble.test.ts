@@ -1,0 +1,111 @@
+/** The portal when things go wrong around it: the service is away, refuses, or a part of the page does not arrive. */
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { accessFaults } from './support/axe.ts'
+import { picture, startBrowser } from './support/browser.ts'
+import { newStore } from './support/engines.ts'
+import { freshAddress, repeat } from './support/fresh.ts'
+import { freePort } from './support/postgres.ts'
+import { type Service, startService } from './support/service.ts'
+import { askForCode, codeField, newVisitor, openTab, signIn } from './support/visitor.ts'
+
+suite('The portal in trouble', () => {
+  let service: Service
+  let browser: Browser
+  before(async () => {
+    service = await startService('sqlite')
+    browser = await startBrowser()
+  })
+  after(async () => {
+    await browser.close()
+    await service.stop()
+  })
+
+  const visit = async (path = '/') => openTab(await newVisitor(browser), service, path)
+
+  test('A service that is stopped and started again: said, nothing lost, and going on without a new sign-in', async (t) => {
+    const store = await newStore('sqlite')
+    const env = { CHIRON_PORT: String(await freePort()) }
+    const first = await startService('sqlite', { databaseUrl: store.url, env })
+    const page = await openTab(await newVisitor(browser), first)
+    await signIn(page, first, 'Veterinarian', freshAddress('restart'))
+    await page.getByRole('button', { name: 'Change my name' }).click()
+    await page.getByLabel('First name').fill('Grace')
+    await first.stop()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The service cannot be reached.').waitFor()
+    assert.equal(await page.getByLabel('First name').inputValue(), 'Grace')
+    await picture(page, 'portal-away')
+    assert.deepEqual(await accessFaults(page), [])
+    const second = await startService('sqlite', { databaseUrl: store.url, env, clock: first.clock })
+    t.after(async () => {
+      await second.stop()
+      await store.remove()
+    })
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('heading', { name: 'Grace Marsh' }).waitFor()
+  })
+
+  test('A part of the page that does not arrive leaves words and a way on, not a blank page', async () => {
+    const email = freshAddress('part')
+    await service.register(email)
+    const page = await visit()
+    await page.route(/\/web\/veterinarian-/, (route) => route.abort())
+    await askForCode(page, 'Veterinarian', email)
+    await codeField(page).fill(String((await service.mail.mailTo(email)).code))
+    await page.getByRole('heading', { name: 'This page has stumbled' }).waitFor()
+    assert.deepEqual(await accessFaults(page), [])
+    await page.unroute(/\/web\/veterinarian-/)
+    await page.getByRole('button', { name: 'Load the page again' }).click()
+    await page.getByRole('heading', { name: 'Ada Marsh' }).waitFor()
+  })
+
+  test('Too many codes: the wait is counted down, the button waits, and then it works', async () => {
+    const email = freshAddress('often')
+    await repeat(5, () => service.post('/veterinarian/send-otp', { email }), 1)
+    const page = await visit()
+    await page.getByLabel('E-mail address').fill(email)
+    const send = page.getByRole('button', { name: 'Send me a code' })
+    await send.click()
+    await page.getByText('That was too often in a short time.').waitFor()
+    await page.getByText(/You can go on in \d+:\d\d/).waitFor()
+    assert.equal(await send.getAttribute('aria-disabled'), 'true')
+    await picture(page, 'portal-too-often')
+    assert.deepEqual(await accessFaults(page), [])
+    service.clock.advance(16 * 60_000)
+    await page.clock.fastForward(16 * 60_000)
+    await send.click()
+    await codeField(page).waitFor()
+  })
+
+  test('A session that was ended elsewhere says so and asks to sign in again', async () => {
+    const email = freshAddress('ended')
+    const page = await visit()
+    await signIn(page, service, 'Veterinarian', email)
+    const elsewhere = await service.signIn(email)
+    await service.request('/session/all', { method: 'DELETE', token: elsewhere.access })
+    await page.getByRole('link', { name: 'Devices' }).click()
+    await page.getByText('Your sign-in has ended.').waitFor()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  })
+
+  test('A slow service is said after a moment, and not before', async () => {
+    const page = await visit()
+    await signIn(page, service, 'Veterinarian', freshAddress('slow'))
+    let answer = () => {}
+    const held = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    await page.route('**/session', async (route) => {
+      await held
+      await route.continue()
+    })
+    await page.getByRole('link', { name: 'Devices' }).click()
+    await page.getByRole('heading', { name: 'Where you are signed in' }).waitFor()
+    await page.getByText('One moment…').waitFor()
+    answer()
+    await page.getByText('Lisbon time').waitFor()
+    assert.equal(await page.getByText('One moment…').count(), 0)
+  })
+})

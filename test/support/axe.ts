@@ -1,0 +1,22 @@
+/** What axe finds wrong with a page, for people who do not see it, or not well, or use no mouse. */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Page } from 'playwright-core'
+
+const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+const run = `axe.run(document).then(({ violations }) =>
+  violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' at ' + target + ': ' + failureSummary)))`
+
+export async function accessFaults(page: Page): Promise<string[]> {
+  // Through the debugger: the page's own policy lets no foreign script in.
+  const debug = await page.context().newCDPSession(page)
+  await debug.send('Runtime.evaluate', { expression: source })
+  const { result } = await debug.send('Runtime.evaluate', {
+    expression: run,
+    awaitPromise: true,
+    returnByValue: true,
+  })
+  await debug.detach()
+  return result.value
+}

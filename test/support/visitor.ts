@@ -1,0 +1,58 @@
+/** The portal as people use it: a window on the service's clock, and the steps that many tests begin with. */
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { type NotingPage, noteFaults } from './browser.ts'
+import type { Service } from './service.ts'
+
+export interface Look {
+  readonly colorScheme?: 'light' | 'dark'
+  readonly locale?: string
+  readonly width?: number
+}
+
+/** A browser of its own, with nothing remembered. */
+export async function newVisitor(
+  browser: Browser,
+  { colorScheme = 'light', locale = 'en-GB', width = 1280 }: Look = {},
+) {
+  return browser.newContext({
+    colorScheme,
+    locale,
+    timezoneId: 'Europe/Lisbon',
+    viewport: { width, height: 900 },
+  })
+}
+
+/** Another tab of a visitor. Its time is the service's, and goes on by itself. */
+export async function openTab(visitor: BrowserContext, service: Service, path = '/'): Promise<NotingPage> {
+  const page = await noteFaults(await visitor.newPage(), originOf(service))
+  await page.clock.install({ time: service.clock.now() })
+  await page.goto(`${originOf(service)}${path}`)
+  return page
+}
+
+export const originOf = ({ url }: Service) => url.replace('127.0.0.1', 'localhost')
+
+/** Fills in the first form; the code screen is next. */
+export async function askForCode(page: Page, role: 'Veterinarian' | 'Student', email: string): Promise<void> {
+  await page.getByRole('radio', { name: role }).check()
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByRole('button', { name: 'Send me a code' }).click()
+  await page.getByRole('heading', { name: 'Enter your code' }).waitFor()
+}
+
+export const codeField = (page: Page) => page.getByRole('textbox', { name: 'Code' })
+
+/** Signs in from the start page; `nth` is the how-manieth mail to that address brings the code. */
+export async function signIn(
+  page: Page,
+  service: Service,
+  role: 'Veterinarian' | 'Student',
+  email: string,
+  nth = 1,
+): Promise<void> {
+  if (role === 'Veterinarian') await service.register(email)
+  await askForCode(page, role, email)
+  const { code } = await service.mail.mailTo(email, nth)
+  await codeField(page).fill(String(code))
+  await page.getByRole('button', { name: 'Sign out', exact: true }).waitFor()
+}

@@ -1,0 +1,87 @@
+import { Suspense, useState } from 'react'
+import { Frame } from './frame.tsx'
+import { Boundary } from './parts/boundary.tsx'
+import { Loading } from './parts/loading.tsx'
+import { ProblemNotice } from './parts/notice.tsx'
+import { Page } from './parts/page.tsx'
+import { isStudent } from './people.ts'
+import { useRoute } from './route.ts'
+import { PublicProfile, StudentScreens, VeterinarianScreens } from './screens.ts'
+import { resume, useSession } from './session.ts'
+import { kept } from './sign-in/challenge.ts'
+import { Code } from './sign-in/code.tsx'
+import { Entry } from './sign-in/entry.tsx'
+import { Register } from './sign-in/register.tsx'
+import { SignIn } from './sign-in/sign-in.tsx'
+import { type Language, loadWords, rememberLanguage, type Words, WordsContext } from './text/text.ts'
+
+export function App({ words: first }: { words: Words }) {
+  const [words, setWords] = useState(first)
+  const choose = (language: Language) => {
+    loadWords(language).then(
+      (next) => {
+        rememberLanguage(language)
+        setWords(next)
+      },
+      () => {
+        // Not to be had right now: the page stays as it is.
+      },
+    )
+  }
+  return (
+    <WordsContext value={words}>
+      <Frame onLanguage={choose}>
+        <Boundary>
+          <Suspense fallback={<Waiting />}>
+            <Screen />
+          </Suspense>
+        </Boundary>
+      </Frame>
+    </WordsContext>
+  )
+}
+
+function Screen() {
+  const session = useSession()
+  const route = useRoute()
+  const userId = /^\/v\/([^/]+)\/?$/.exec(location.pathname)?.[1]
+
+  if (userId !== undefined) return <PublicProfile userId={userId} />
+  if (session.state === 'starting') return <Waiting />
+  if (session.state === 'unreachable')
+    return (
+      <Page title="Chiron" narrow>
+        <ProblemNotice problem={session.problem} onRetry={resume} />
+      </Page>
+    )
+  if (session.state === 'out') {
+    const waiting = route[0] === 'code' ? kept() : null
+    const registering = route[0] === 'register'
+    return (
+      <Entry first={!waiting && !registering}>
+        {waiting ? (
+          <Code kept={waiting} />
+        ) : registering ? (
+          <Register />
+        ) : (
+          <SignIn farewell={session.reason} />
+        )}
+      </Entry>
+    )
+  }
+  const { user } = session
+  const inside = route[0] === 'register' || route[0] === 'code' ? [] : route
+  return isStudent(user) ? (
+    <StudentScreens user={user} route={inside} />
+  ) : (
+    <VeterinarianScreens user={user} route={inside} />
+  )
+}
+
+function Waiting() {
+  return (
+    <main id="content" className="page">
+      <Loading />
+    </main>
+  )
+}

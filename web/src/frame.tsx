@@ -1,0 +1,139 @@
+import { type ReactNode, useId, useSyncExternalStore } from 'react'
+import { hasMailbox } from './development.ts'
+import { useAction } from './parts/action.ts'
+import { Button } from './parts/button.tsx'
+import { ProblemNotice } from './parts/notice.tsx'
+import { isStudent, type User } from './people.ts'
+import { useRoute } from './route.ts'
+import { signOut, useSession } from './session.ts'
+import { type Language, languages, useWords } from './text/text.ts'
+
+/** What is around every screen: the mark, where one can go, and the language. */
+export function Frame({
+  onLanguage,
+  children,
+}: {
+  onLanguage(language: Language): void
+  children: ReactNode
+}) {
+  const { text } = useWords()
+  const session = useSession()
+  const leaving = useAction(() => signOut())
+  return (
+    <>
+      <button type="button" className="skip" onClick={skip}>
+        {text.skip}
+      </button>
+      <header className="bar">
+        <a className="brand" href="/#/" aria-label={text.nav.home}>
+          <img src="/assets/mark.svg" alt="" width="36" height="36" />
+          Chiron
+        </a>
+        {session.state === 'in' && (
+          <>
+            <Places user={session.user} />
+            <Button look="quiet" busy={leaving.busy} onPress={leaving.run}>
+              {text.nav.signOut}
+            </Button>
+          </>
+        )}
+      </header>
+      <Offline />
+      {leaving.problem && session.state === 'in' && (
+        <div className="page">
+          <ProblemNotice problem={leaving.problem} onRetry={leaving.run} />
+        </div>
+      )}
+      {children}
+      <Footer onLanguage={onLanguage} />
+    </>
+  )
+}
+
+/** No link: what comes after `#` is the place within the portal. */
+function skip(): void {
+  document.querySelector<HTMLElement>('h1')?.focus()
+}
+
+function Places({ user }: { user: User }) {
+  const { text } = useWords()
+  const route = useRoute()
+  const here = location.pathname === '/' ? (route[0] ?? '') : null
+  const places = isStudent(user)
+    ? [
+        ['', text.nav.classes],
+        ['calendar', text.nav.calendar],
+        ['sessions', text.nav.sessions],
+        ['data', text.nav.data],
+      ]
+    : [
+        ['', text.nav.profile],
+        ['sessions', text.nav.sessions],
+        ['data', text.nav.data],
+      ]
+  const within: Record<string, string> = { classes: '', close: 'data' }
+  return (
+    <nav aria-label={text.nav.label}>
+      <ul>
+        {places.map(([path, name]) => (
+          <li key={path}>
+            <a href={`/#/${path}`} aria-current={(within[here ?? '-'] ?? here) === path ? 'page' : undefined}>
+              {name}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  )
+}
+
+function Offline() {
+  const { text } = useWords()
+  const online = useSyncExternalStore(
+    (listener) => {
+      addEventListener('online', listener)
+      addEventListener('offline', listener)
+      return () => {
+        removeEventListener('online', listener)
+        removeEventListener('offline', listener)
+      }
+    },
+    () => navigator.onLine,
+  )
+  return (
+    <div role="status" className="offline">
+      {!online && <p>{text.offline}</p>}
+    </div>
+  )
+}
+
+function Footer({ onLanguage }: { onLanguage(language: Language): void }) {
+  const { text, language } = useWords()
+  const id = useId()
+  return (
+    <footer className="foot">
+      <p>{text.footer.about}</p>
+      <p>
+        <label htmlFor={id}>{text.language}</label>
+        <select
+          id={id}
+          value={language}
+          onChange={(event) => onLanguage(event.currentTarget.value as Language)}
+        >
+          {Object.entries(languages).map(([tag, name]) => (
+            <option key={tag} value={tag} lang={tag}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </p>
+      {hasMailbox && (
+        <p className="developers">
+          {text.footer.developers} <a href="/docs">{text.footer.reference}</a>
+          <a href="/problems">{text.footer.problems}</a>
+          <a href="/mailbox">{text.footer.mailbox}</a>
+        </p>
+      )}
+    </footer>
+  )
+}

@@ -1,0 +1,25 @@
+import { useCallback, useState } from 'react'
+import { useSecondsUntil } from '../clock.ts'
+import { asProblem, type Problem } from '../http.ts'
+
+/** Something one asks of the service by pressing a button: whether it is under way, what went wrong, and whether it has to wait. */
+export function useAction<A extends unknown[]>(work: (...args: A) => Promise<void>) {
+  const [busy, setBusy] = useState(false)
+  const [problem, setProblem] = useState<Problem | null>(null)
+  const run = useCallback(
+    async (...args: A) => {
+      setBusy(true)
+      setProblem(null)
+      try {
+        await work(...args)
+      } catch (error) {
+        setProblem(asProblem(error))
+      } finally {
+        setBusy(false)
+      }
+    },
+    [work],
+  )
+  const waits = useSecondsUntil(problem?.retryAt ?? null) > 0
+  return { busy, waits, problem, run, forget: () => setProblem(null) }
+}

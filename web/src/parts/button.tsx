@@ -1,0 +1,42 @@
+import type { ReactNode, Ref } from 'react'
+
+/**
+ * A button that is busy or has to wait stays where it is and keeps the focus; pressing it then does nothing.
+ */
+export function Button({
+  children,
+  look = 'plain',
+  busy = false,
+  waits = false,
+  submits = false,
+  label,
+  onPress,
+  ref,
+}: {
+  children: ReactNode
+  look?: 'main' | 'plain' | 'quiet' | 'danger'
+  busy?: boolean
+  waits?: boolean
+  submits?: boolean
+  label?: string
+  onPress?: () => void
+  ref?: Ref<HTMLButtonElement>
+}) {
+  const still = busy || waits
+  return (
+    <button
+      ref={ref}
+      type={submits ? 'submit' : 'button'}
+      className={`button ${look}`}
+      aria-disabled={still || undefined}
+      aria-busy={busy || undefined}
+      aria-label={label}
+      onClick={(event) => {
+        if (still) event.preventDefault()
+        else onPress?.()
+      }}
+    >
+      {children}
+    </button>
+  )
+}

@@ -1,0 +1,40 @@
+import { type ReactNode, useEffect, useRef } from 'react'
+import { useWords } from '../text/text.ts'
+import { Button } from './button.tsx'
+
+/** Asks before something that cannot be taken back. The browser's own dialogue: it keeps the focus and closes by Escape. */
+export function Confirm({
+  title,
+  children,
+  action,
+  busy,
+  onConfirm,
+  onCancel,
+}: {
+  title: string
+  children: ReactNode
+  action: string
+  busy: boolean
+  onConfirm(): void
+  onCancel(): void
+}) {
+  const { text } = useWords()
+  const dialog = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const shown = dialog.current
+    shown?.showModal()
+    return () => shown?.close()
+  }, [])
+  return (
+    <dialog ref={dialog} aria-labelledby="confirm-title" onCancel={onCancel}>
+      <h2 id="confirm-title">{title}</h2>
+      {children}
+      <div className="actions">
+        <Button onPress={onCancel}>{text.cancel}</Button>
+        <Button look="danger" busy={busy} onPress={onConfirm}>
+          {action}
+        </Button>
+      </div>
+    </dialog>
+  )
+}

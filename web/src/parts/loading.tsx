@@ -1,0 +1,34 @@
+import { useEffect, useState } from 'react'
+import type { Resource } from '../resource.ts'
+import { useWords } from '../text/text.ts'
+import { Notice, ProblemNotice } from './notice.tsx'
+
+const patienceMs = 300
+
+/** Says nothing at first: what comes at once needs no announcement. */
+export function Loading() {
+  const { text } = useWords()
+  const [long, setLong] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setLong(true), patienceMs)
+    return () => clearTimeout(timer)
+  }, [])
+  return (
+    <p className="loading" role="status">
+      {long && text.loading}
+    </p>
+  )
+}
+
+/** What stands in place of a resource that is not there, or above one that could not be read anew. */
+export function Reading({ of }: { of: Pick<Resource<unknown>, 'data' | 'problem' | 'reload'> }) {
+  const { text } = useWords()
+  if (of.problem)
+    return (
+      <>
+        {of.data !== undefined && <Notice tone="plain">{text.stale}</Notice>}
+        <ProblemNotice problem={of.problem} onRetry={of.reload} />
+      </>
+    )
+  return of.data === undefined ? <Loading /> : null
+}

@@ -1,0 +1,60 @@
+import { useState } from 'react'
+import type { Role } from '../people.ts'
+import { ask } from '../session.ts'
+import { useWords } from '../text/text.ts'
+import { useAction } from './action.ts'
+import { Button } from './button.tsx'
+import { ProblemNotice } from './notice.tsx'
+import { Page } from './page.tsx'
+
+/** Everything held about oneself as a file; for veterinarians also the way out. */
+export function MyData({ owner }: { owner: Role }) {
+  const { text } = useWords()
+  const [done, setDone] = useState(false)
+  const downloading = useAction(async () => {
+    setDone(false)
+    save(await ask<object>(`/${owner}/me/export`))
+    setDone(true)
+  })
+  return (
+    <Page title={text.data.title}>
+      <div className="columns">
+        <section className="card" aria-labelledby="download">
+          <h2 id="download">{text.data.download}</h2>
+          <p>{text.data.downloadLead}</p>
+          {downloading.problem && <ProblemNotice problem={downloading.problem} onRetry={downloading.run} />}
+          <Button busy={downloading.busy} onPress={downloading.run}>
+            {text.data.download}
+          </Button>
+          <p role="status" className="soft">
+            {done && text.data.downloaded}
+          </p>
+        </section>
+        {owner === 'veterinarian' ? (
+          <section className="card" aria-labelledby="close">
+            <h2 id="close">{text.data.close}</h2>
+            <p>{text.data.closeLead}</p>
+            <p>
+              <a className="button plain" href="#/close">
+                {text.data.closeOpen}
+              </a>
+            </p>
+          </section>
+        ) : (
+          <section className="card">
+            <p>{text.data.roster}</p>
+          </section>
+        )}
+      </div>
+    </Page>
+  )
+}
+
+function save(data: object): void {
+  const address = URL.createObjectURL(new Blob([JSON.stringify(data, null, 2)], { type: 'application/json' }))
+  const link = document.createElement('a')
+  link.href = address
+  link.download = 'chiron-export.json'
+  link.click()
+  URL.revokeObjectURL(address)
+}

@@ -1,0 +1,37 @@
+import { type ReactNode, useEffect, useRef } from 'react'
+import { wasNavigated } from '../route.ts'
+
+/** A screen: its heading is the title of the window, and takes the focus when one comes from another screen. */
+export function Page({
+  title,
+  heading = title,
+  lead,
+  narrow = false,
+  children,
+}: {
+  title: string
+  heading?: ReactNode
+  lead?: ReactNode
+  narrow?: boolean
+  children: ReactNode
+}) {
+  const top = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    document.title = `${title} · Chiron`
+  }, [title])
+  useEffect(() => {
+    if (!wasNavigated()) return
+    scrollTo(0, 0)
+    // A field that took the focus for itself keeps it.
+    if (!document.activeElement?.matches('main input')) top.current?.focus({ preventScroll: true })
+  }, [])
+  return (
+    <main id="content" className={narrow ? 'page narrow' : 'page'}>
+      <h1 ref={top} tabIndex={-1}>
+        {heading}
+      </h1>
+      {lead && <p className="lead">{lead}</p>}
+      {children}
+    </main>
+  )
+}

@@ -1,0 +1,102 @@
+import { useState } from 'react'
+import type { LiveSession } from '../people.ts'
+import { useResource } from '../resource.ts'
+import { ask, signOut } from '../session.ts'
+import { useWords, zoneCity } from '../text/text.ts'
+import { useAction } from './action.ts'
+import { Button } from './button.tsx'
+import { Confirm } from './confirm.tsx'
+import { Reading } from './loading.tsx'
+import { ProblemNotice } from './notice.tsx'
+import { Page } from './page.tsx'
+
+const read = (path: string) =>
+  ask<{ sessions: LiveSession[] }>(path).then(({ sessions }) =>
+    sessions.sort(
+      (a, b) => Number(b.current) - Number(a.current) || b.lastSeenAt.localeCompare(a.lastSeenAt),
+    ),
+  )
+
+export function Sessions() {
+  const { text } = useWords()
+  const list = useResource('/session', read)
+  const [said, setSaid] = useState('')
+  const [asking, setAsking] = useState(false)
+  const ending = useAction(async ({ sessionId, device }: LiveSession) => {
+    setSaid('')
+    await ask(`/session/${encodeURIComponent(sessionId)}`, { method: 'DELETE' })
+    setSaid(text.sessions.signedOutThere(device))
+    list.replace((list.data ?? []).filter((each) => each.sessionId !== sessionId))
+  })
+  const endingAll = useAction(async () => {
+    await ask('/session/all', { method: 'DELETE' })
+    await signOut()
+  })
+
+  return (
+    <Page title={text.sessions.title} lead={text.sessions.lead}>
+      <Reading of={list} />
+      {ending.problem && <ProblemNotice problem={ending.problem} />}
+      <p role="status" className="soft">
+        {said}
+      </p>
+      <ul className="cards devices">
+        {list.data?.map((session) => (
+          <Device key={session.sessionId} session={session} busy={ending.busy} onEnd={ending.run} />
+        ))}
+      </ul>
+      {list.data && (
+        <div className="actions">
+          <Button look="danger" onPress={() => setAsking(true)}>
+            {text.sessions.everywhere}
+          </Button>
+        </div>
+      )}
+      {asking && (
+        <Confirm
+          title={text.sessions.everywhereTitle}
+          action={text.sessions.everywhere}
+          busy={endingAll.busy}
+          onConfirm={endingAll.run}
+          onCancel={() => setAsking(false)}
+        >
+          <p>{text.sessions.everywhereLead}</p>
+          {endingAll.problem && <ProblemNotice problem={endingAll.problem} />}
+        </Confirm>
+      )}
+    </Page>
+  )
+}
+
+function Device({
+  session,
+  busy,
+  onEnd,
+}: {
+  session: LiveSession
+  busy: boolean
+  onEnd(session: LiveSession): void
+}) {
+  const { text, dates } = useWords()
+  const { device, current, lastSeenAt, startedAt } = session
+  return (
+    <li className={current ? 'card here' : 'card'}>
+      <div>
+        <h2>
+          {device}
+          {current && <em>, {text.sessions.here}</em>}
+          <span className="soft">
+            {' · '}
+            <time dateTime={lastSeenAt}>{text.sessions.lastSeen(zoneCity(), dates.recent(lastSeenAt))}</time>
+          </span>
+        </h2>
+        <p className="soft">{text.sessions.since(dates.moment(startedAt))}</p>
+      </div>
+      {!current && (
+        <Button busy={busy} label={`${text.sessions.signOutThere}: ${device}`} onPress={() => onEnd(session)}>
+          {text.sessions.signOutThere}
+        </Button>
+      )}
+    </li>
+  )
+}

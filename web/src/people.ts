@@ -1,0 +1,66 @@
+/** What the service says of people and classes. */
+
+export type Role = 'veterinarian' | 'student'
+export const kinds = ['course', 'homeroom', 'rotation', 'practical', 'tutorial'] as const
+export type Kind = (typeof kinds)[number]
+
+export interface Veterinarian {
+  readonly userId: string
+  readonly firstname: string
+  readonly lastname: string
+  readonly email: string
+  readonly createdAt: string
+}
+
+export interface Student {
+  readonly userId: string
+  readonly studentNumber: string | null
+  readonly firstname: string
+  readonly lastname: string
+  readonly preferredName: string | null
+  readonly pronouns: string | null
+  readonly email: string
+  readonly year: number | null
+  readonly school: { readonly name: string } | null
+  /** The current classes, by the days of the school. */
+  readonly groups: readonly { readonly classId: string }[]
+}
+
+export type User = Veterinarian | Student
+
+export const isStudent = (user: User): user is Student => 'studentNumber' in user
+
+export interface Term {
+  readonly termId: string
+  readonly title: string
+  readonly startDate: string
+  readonly endDate: string
+}
+
+export interface Class {
+  readonly classId: string
+  readonly code: string | null
+  readonly title: string
+  readonly kind: Kind
+  readonly course: { readonly code: string | null; readonly title: string }
+  readonly school: { readonly name: string }
+  readonly terms: readonly Term[]
+  readonly teachers: readonly {
+    readonly firstname: string
+    readonly lastname: string
+    readonly email: string | null
+    readonly primary: boolean
+  }[]
+  readonly location: string | null
+  readonly periods: readonly string[]
+  readonly subjects: readonly string[]
+  readonly enrolment: { readonly startDate: string | null; readonly endDate: string | null }
+}
+
+export interface LiveSession {
+  readonly sessionId: string
+  readonly current: boolean
+  readonly startedAt: string
+  readonly lastSeenAt: string
+  readonly device: string
+}

@@ -1,0 +1,65 @@
+/** What was read from the service, kept while one is signed in: shown at once when one comes back, and read anew. */
+import { useCallback, useEffect, useState } from 'react'
+import { asProblem, type Problem } from './http.ts'
+
+const kept = new Map<string, unknown>()
+
+export function forgetAll(): void {
+  kept.clear()
+}
+
+export interface Resource<T> {
+  /** Undefined until it is there. */
+  readonly data: T | undefined
+  /** Why the last reading failed; `data` may be there still, from before. */
+  readonly problem: Problem | null
+  reload(): void
+  /** Puts what is known to be true now in its place. */
+  replace(data: T): void
+}
+
+export function useResource<T>(key: string, read: (key: string) => Promise<T>): Resource<T> {
+  const [shown, setShown] = useState<{ key: string; data: T | undefined; problem: Problem | null }>({
+    key,
+    data: kept.get(key) as T | undefined,
+    problem: null,
+  })
+  const [round, setRound] = useState(0)
+
+  useEffect(() => {
+    let wanted = true
+    read(key).then(
+      (data) => {
+        if (!wanted) return
+        kept.set(key, data)
+        setShown({ key, data, problem: null })
+      },
+      (error) => {
+        if (wanted) setShown({ key, data: kept.get(key) as T | undefined, problem: asProblem(error) })
+      },
+    )
+    return () => {
+      wanted = false
+    }
+  }, [key, read, round])
+
+  useEffect(() => {
+    // Left open overnight, the page shows the new day when it is looked at again.
+    const look = () => {
+      if (document.visibilityState === 'visible') setRound((before) => before + 1)
+    }
+    document.addEventListener('visibilitychange', look)
+    return () => document.removeEventListener('visibilitychange', look)
+  }, [])
+
+  const reload = useCallback(() => setRound((before) => before + 1), [])
+  const replace = useCallback(
+    (data: T) => {
+      kept.set(key, data)
+      setShown({ key, data, problem: null })
+    },
+    [key],
+  )
+  const current = shown.key === key ? shown : { data: kept.get(key) as T | undefined, problem: null }
+  return { data: current.data, problem: current.problem, reload, replace }
+}

@@ -1,0 +1,209 @@
+import { useEffect, useRef, useState } from 'react'
+import { minutesAndSeconds, useSecondsUntil } from '../clock.ts'
+import { hasMailbox } from '../development.ts'
+import { asProblem, type Problem } from '../http.ts'
+import { Button } from '../parts/button.tsx'
+import { Field } from '../parts/field.tsx'
+import { ProblemNotice } from '../parts/notice.tsx'
+import { signIn } from '../session.ts'
+import { useWords } from '../text/text.ts'
+import { askForCode, type Challenge, sendAgain } from './challenge.ts'
+
+/**
+ * Takes the code of a challenge. The field keeps the focus through wrong answers; what happens is said in one live
+ * region; a challenge that is over leaves one button, for a new one.
+ */
+export function CodeForm({
+  challenge,
+  onChallenge,
+  onSignedIn,
+  action,
+}: {
+  challenge: Challenge
+  onChallenge(next: Challenge): void
+  onSignedIn(): void
+  action: string
+}) {
+  const { text } = useWords()
+  const [code, setCode] = useState('')
+  const [busy, setBusy] = useState(false)
+  const [failure, setFailure] = useState<{ problem: Problem; retry: () => void } | null>(null)
+  const [said, setSaid] = useState<{ tone: 'good' | 'bad'; text: string } | null>(null)
+  const field = useRef<HTMLInputElement>(null)
+  const renewal = useRef<HTMLButtonElement>(null)
+  const secondsLeft = useSecondsUntil(challenge.expiresAt)
+  const resendIn = useSecondsUntil(challenge.resendAt)
+  const { digits, attemptsLeft } = challenge
+  const over = secondsLeft === 0 || attemptsLeft === 0
+  const lastMinute = secondsLeft > 0 && secondsLeft <= 60
+
+  useEffect(() => {
+    field.current?.focus()
+  }, [])
+  useEffect(() => {
+    if (over) renewal.current?.focus()
+  }, [over])
+
+  async function answer(digitsTyped: string) {
+    if (busy || over) return
+    if (digitsTyped.length !== digits) return field.current?.focus()
+    setBusy(true)
+    setFailure(null)
+    setSaid(null)
+    try {
+      const { role, email, sessionId } = challenge
+      await signIn(role, { email, otp_code: Number(digitsTyped), sessionId })
+      onSignedIn()
+    } catch (error) {
+      refused(asProblem(error), () => answer(digitsTyped))
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  function refused(problem: Problem, retry: () => void) {
+    const { code } = problem
+    // A code that begins with 0 is none of ours, and not counted as an attempt.
+    if (code === 'invalid-request') setSaid({ tone: 'bad', text: text.problems['otp-incorrect'] })
+    else if (code === 'otp-incorrect') {
+      const left = problem.attemptsLeft ?? 0
+      onChallenge({ ...challenge, attemptsLeft: left })
+      setSaid({ tone: 'bad', text: left > 0 ? text.code.wrong(left) : text.code.exhausted })
+    } else if (code === 'otp-unusable') {
+      onChallenge({ ...challenge, attemptsLeft: 0 })
+      setSaid({ tone: 'bad', text: text.problems[code] })
+    } else return setFailure({ problem, retry })
+    requestAnimationFrame(() => field.current?.select())
+  }
+
+  async function ask(work: () => Promise<Challenge>, done: string) {
+    setBusy(true)
+    setFailure(null)
+    setSaid(null)
+    try {
+      onChallenge(await work())
+      setSaid({ tone: 'good', text: done })
+      field.current?.focus()
+    } catch (error) {
+      refused(asProblem(error), () => ask(work, done))
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  const renew = () =>
+    ask(async () => {
+      const next = await askForCode(challenge.role, challenge.email)
+      setCode('')
+      requestAnimationFrame(() => field.current?.focus())
+      return next
+    }, text.code.renewed)
+
+  const expiredNow = secondsLeft === 0 && attemptsLeft !== 0
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        answer(code)
+      }}
+    >
+      <div role="alert" className="said">
+        {expiredNow && <p className="notice bad">{text.code.expired}</p>}
+        {!expiredNow && said?.tone === 'bad' && <p className="notice bad">{said.text}</p>}
+      </div>
+      {!over && (
+        <Field
+          ref={field}
+          className="code"
+          label={text.code.field}
+          hint={text.code.fieldHint(digits)}
+          value={code}
+          onText={(typed) => {
+            const next = onlyDigits(typed).slice(0, digits)
+            setCode(next)
+            if (next.length === digits && next !== code) answer(next)
+          }}
+          onPaste={(event) => {
+            // The field would cut "Code: 483 920" off before we could find the digits in it.
+            const pasted = onlyDigits(event.clipboardData.getData('text'))
+            if (pasted.length !== digits) return
+            event.preventDefault()
+            setCode(pasted)
+            answer(pasted)
+          }}
+          readOnly={busy}
+          inputMode="numeric"
+          autoComplete="one-time-code"
+          autoCorrect="off"
+          spellCheck={false}
+          enterKeyHint="done"
+          size={digits}
+          dir="ltr"
+          aria-invalid={said?.tone === 'bad' || undefined}
+        />
+      )}
+      <dl className="facts">
+        <div>
+          <dt>{text.code.reference}</dt>
+          <dd className="reference">{challenge.reference}</dd>
+        </div>
+        {!over && (
+          <div>
+            <dt>{text.code.timeLeft}</dt>
+            <dd className={lastMinute ? 'short' : undefined}>
+              <span role="timer">{minutesAndSeconds(secondsLeft)}</span>
+            </dd>
+          </div>
+        )}
+        {!over && attemptsLeft !== null && (
+          <div>
+            <dt>{text.code.attempts}</dt>
+            <dd>{attemptsLeft}</dd>
+          </div>
+        )}
+      </dl>
+      {!over && <p className="small soft">{text.code.referenceHint}</p>}
+      {failure && <ProblemNotice problem={failure.problem} onRetry={failure.retry} />}
+      <div className="actions">
+        {over ? (
+          <Button ref={renewal} look="main" busy={busy} onPress={renew}>
+            {text.code.renew}
+          </Button>
+        ) : (
+          <>
+            <Button look="main" submits busy={busy}>
+              {action}
+            </Button>
+            {challenge.resendAt === null ? (
+              <p className="small soft">{text.code.noMore}</p>
+            ) : (
+              <Button
+                look="quiet"
+                waits={resendIn > 0}
+                busy={busy}
+                onPress={() => ask(() => sendAgain(challenge), text.code.resent)}
+              >
+                {resendIn > 0 ? text.code.resendIn(minutesAndSeconds(resendIn)) : text.code.resend}
+              </Button>
+            )}
+          </>
+        )}
+      </div>
+      <div role="status" className="said">
+        {busy && <span className="visually-hidden">{text.code.checking}</span>}
+        {lastMinute && <span className="visually-hidden">{text.code.lastMinute}</span>}
+        {said?.tone === 'good' && <p className="notice good">{said.text}</p>}
+      </div>
+      {hasMailbox && (
+        <p className="small">
+          <a href="/mailbox" target="_blank" rel="noopener">
+            {text.code.mailbox}
+          </a>
+        </p>
+      )}
+    </form>
+  )
+}
+
+const onlyDigits = (text: string) => text.replace(/\D/g, '')

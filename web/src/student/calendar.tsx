@@ -1,0 +1,105 @@
+import { useState } from 'react'
+import { useAction } from '../parts/action.ts'
+import { Button } from '../parts/button.tsx'
+import { Confirm } from '../parts/confirm.tsx'
+import { Copy } from '../parts/copy.tsx'
+import { Reading } from '../parts/loading.tsx'
+import { ProblemNotice } from '../parts/notice.tsx'
+import { Page } from '../parts/page.tsx'
+import { useResource } from '../resource.ts'
+import { ask } from '../session.ts'
+import { useWords } from '../text/text.ts'
+import { QrCode } from './qr-code.tsx'
+
+interface Feed {
+  readonly url: string
+  readonly createdAt: string
+}
+
+const path = '/student/me/calendar'
+const read = async (path: string) => (await ask<{ createdAt: string } | undefined>(path)) ?? null
+
+/** The feed's address is shown once, when it is made: only its hash is kept by the service. */
+export function Calendar() {
+  const { text, dates } = useWords()
+  const feed = useResource(path, read)
+  const [fresh, setFresh] = useState<Feed | null>(null)
+  const [asking, setAsking] = useState<'renew' | 'revoke' | null>(null)
+  const [said, setSaid] = useState('')
+  const making = useAction(async () => {
+    setSaid('')
+    const made = await ask<Feed>(path, { method: 'POST' })
+    setAsking(null)
+    setFresh(made)
+    feed.replace({ createdAt: made.createdAt })
+  })
+  const revoking = useAction(async () => {
+    await ask(path, { method: 'DELETE' })
+    setAsking(null)
+    setFresh(null)
+    feed.replace(null)
+    setSaid(text.calendar.revoked)
+  })
+  const action = asking === 'renew' ? making : revoking
+
+  return (
+    <Page title={text.calendar.title} lead={text.calendar.lead} narrow>
+      <Reading of={feed} />
+      <p role="status" className="soft">
+        {said}
+      </p>
+      {fresh && <Shown feed={fresh} />}
+      {feed.data === null && (
+        <div className="actions">
+          <Button look="main" busy={making.busy} onPress={making.run}>
+            {text.calendar.subscribe}
+          </Button>
+        </div>
+      )}
+      {feed.data && (
+        <>
+          {!fresh && <p>{text.calendar.madeOn(dates.dayOf(feed.data.createdAt))}</p>}
+          <div className="actions">
+            {!fresh && <Button onPress={() => setAsking('renew')}>{text.calendar.renew}</Button>}
+            <Button look="danger" onPress={() => setAsking('revoke')}>
+              {text.calendar.revoke}
+            </Button>
+          </div>
+        </>
+      )}
+      {making.problem && !asking && <ProblemNotice problem={making.problem} onRetry={making.run} />}
+      {asking && (
+        <Confirm
+          title={text.calendar[`${asking}Title`]}
+          action={text.calendar[asking]}
+          busy={action.busy}
+          onConfirm={action.run}
+          onCancel={() => setAsking(null)}
+        >
+          <p>{text.calendar[`${asking}Lead`]}</p>
+          {action.problem && <ProblemNotice problem={action.problem} />}
+        </Confirm>
+      )}
+    </Page>
+  )
+}
+
+function Shown({ feed }: { feed: Feed }) {
+  const { text } = useWords()
+  return (
+    <section className="card" aria-labelledby="once">
+      <h2 id="once">{text.calendar.once}</h2>
+      <p>{text.calendar.onceLead}</p>
+      <figure className="qr">
+        <QrCode value={feed.url} label={text.calendar.qr} />
+        <figcaption>{text.calendar.scan}</figcaption>
+      </figure>
+      <p>
+        <a className="button plain" href={feed.url.replace(/^https?:/, 'webcal:')}>
+          {text.calendar.openHere}
+        </a>
+      </p>
+      <Copy label={text.calendar.address} value={feed.url} />
+    </section>
+  )
+}

@@ -1,0 +1,52 @@
+/** A student's classes and when they are, by the rules of the service itself. */
+import { byStart, spanOf } from '../../../src/student/classes.ts'
+import type { Class, Student } from '../people.ts'
+import { type Resource, useResource } from '../resource.ts'
+import { ask } from '../session.ts'
+import type { Dates, Text } from '../text/text.ts'
+
+export type State = 'past' | 'now' | 'ahead'
+
+export interface Placed {
+  readonly entry: Class
+  readonly start: string | null
+  readonly end: string | null
+  readonly state: State
+}
+
+const read = async (path: string): Promise<readonly Placed[]> => {
+  const [student, reply] = await Promise.all([
+    ask<Student>('/student/me'),
+    ask<{ classes: Class[] } | undefined>(path),
+  ])
+  // What is current the service says, by the days of the school; the rest is before or after that.
+  const current = new Set(student.groups.map(({ classId }) => classId))
+  const today = dateOf(new Date())
+  return (reply?.classes ?? []).sort(byStart).map((entry) => {
+    const { start, end } = spanOf(entry)
+    const over = end !== null && end <= today
+    return { entry, start, end, state: current.has(entry.classId) ? 'now' : over ? 'past' : 'ahead' }
+  })
+}
+
+export const useClasses = (): Resource<readonly Placed[]> => useResource('/student/me/classes?when=all', read)
+
+/** The date on the wall of whoever looks. */
+export const dateOf = (now: Date): string =>
+  [now.getFullYear(), now.getMonth() + 1, now.getDate()].map((n) => String(n).padStart(2, '0')).join('-')
+
+const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
+
+/** Rosters name periods freely; those that begin with a weekday, as most do, tell what is on today. */
+export function periodsToday({ periods }: Class, now: Date): readonly string[] {
+  return periods.filter((period) => period.startsWith(weekdays[now.getDay()]!))
+}
+
+export const stateWord = ({ state }: Placed, { student }: Text): string =>
+  ({ past: student.over, now: student.now, ahead: student.ahead })[state]
+
+export function spanText({ start, end }: Pick<Placed, 'start' | 'end'>, text: Text, dates: Dates): string {
+  if (start !== null && end !== null) return dates.span(start, end)
+  if (start !== null) return text.student.from(dates.day(start))
+  return end !== null ? text.student.until(dates.day(end)) : text.student.always
+}

@@ -1,0 +1,101 @@
+/** The words of the portal, one file a language, each of the same shape; and dates as people of that language write them. */
+import { createContext, use } from 'react'
+import type { Text } from './en.ts'
+
+export type { Text }
+
+export const languages = { en: 'English', fr: 'Français', es: 'Español' } as const
+export type Language = keyof typeof languages
+
+const loaders: Record<Language, () => Promise<Text>> = {
+  en: async () => (await import('./en.ts')).english,
+  fr: async () => (await import('./fr.ts')).french,
+  es: async () => (await import('./es.ts')).spanish,
+}
+const chosen = 'chiron.language'
+const rightToLeft = ['ar', 'fa', 'he', 'ur']
+
+/** What was chosen here before, or else the first of the browser's that we speak. */
+export function preferredLanguage(): Language {
+  const wishes = [...remembered(), ...navigator.languages.map((tag) => tag.split('-')[0]!)]
+  return (wishes.find((wish) => Object.hasOwn(languages, wish)) ?? 'en') as Language
+}
+
+function remembered(): string[] {
+  try {
+    return [localStorage.getItem(chosen) ?? []].flat()
+  } catch {
+    return []
+  }
+}
+
+export function rememberLanguage(language: Language): void {
+  try {
+    localStorage.setItem(chosen, language)
+  } catch {
+    // Refused: it is asked of the browser again next time.
+  }
+}
+
+export async function loadWords(language: Language): Promise<Words> {
+  const text = await loaders[language]()
+  document.documentElement.lang = language
+  document.documentElement.dir = rightToLeft.includes(language) ? 'rtl' : 'ltr'
+  return { language, text, dates: datesIn(language) }
+}
+
+export interface Words {
+  readonly language: Language
+  readonly text: Text
+  readonly dates: Dates
+}
+
+export const WordsContext = createContext<Words | null>(null)
+
+export function useWords(): Words {
+  return use(WordsContext)!
+}
+
+export type Dates = ReturnType<typeof datesIn>
+
+function datesIn(language: Language) {
+  // Britain's English has the day before the month, as most of the world.
+  const locale = navigator.languages.find((tag) => tag.split('-')[0] === language) ?? language
+  const region = locale === 'en' ? 'en-GB' : locale
+  // A calendar date has no zone: it is the same day wherever it is read.
+  const calendar = (options: Intl.DateTimeFormatOptions) => {
+    const format = new Intl.DateTimeFormat(region, { ...options, timeZone: 'UTC' })
+    return { format: (date: string) => format.format(at(date)), range: format }
+  }
+  const day = calendar({ day: 'numeric', month: 'short', year: 'numeric' })
+  const short = calendar({ day: 'numeric', month: 'short' })
+  const month = calendar({ month: 'short' })
+  const initial = calendar({ month: 'narrow' })
+  const today = new Intl.DateTimeFormat(region, { weekday: 'long', day: 'numeric', month: 'long' })
+  const time = new Intl.DateTimeFormat(region, { hour: 'numeric', minute: '2-digit' })
+  const moment = new Intl.DateTimeFormat(region, { dateStyle: 'medium', timeStyle: 'short' })
+  const momentDay = new Intl.DateTimeFormat(region, { dateStyle: 'long' })
+  return {
+    day: day.format,
+    span: (start: string, end: string) => day.range.formatRange(at(start), at(end)),
+    shortSpan: (start: string, end: string) => short.range.formatRange(at(start), at(end)),
+    month: month.format,
+    monthInitial: initial.format,
+    today: (now: Date) => today.format(now),
+    /** The time of a moment of today, else with its day; in the zone of whoever reads. */
+    recent: (text: string) => {
+      const then = new Date(text)
+      return (then.toDateString() === new Date().toDateString() ? time : moment).format(then)
+    },
+    moment: (text: string) => moment.format(new Date(text)),
+    dayOf: (moment: string) => momentDay.format(new Date(moment)),
+  }
+}
+
+const at = (date: string) => new Date(`${date}T00:00:00Z`)
+
+/** "Lisbon" of Europe/Lisbon: the zone that times on this page are in. */
+export function zoneCity(): string {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
+  return timeZone.split('/').at(-1)!.replaceAll('_', ' ')
+}

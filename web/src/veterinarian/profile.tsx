@@ -1,0 +1,138 @@
+import { useEffect, useRef, useState } from 'react'
+import { useAction } from '../parts/action.ts'
+import { Button } from '../parts/button.tsx'
+import { Copy } from '../parts/copy.tsx'
+import { Facts } from '../parts/facts.tsx'
+import { Field } from '../parts/field.tsx'
+import { ProblemNotice } from '../parts/notice.tsx'
+import { Page } from '../parts/page.tsx'
+import type { Veterinarian } from '../people.ts'
+import { ask, rename } from '../session.ts'
+import { useWords } from '../text/text.ts'
+
+export function Profile({ user }: { user: Veterinarian }) {
+  const { text, dates } = useWords()
+  const [editing, setEditing] = useState(false)
+  const [saved, setSaved] = useState(false)
+  const edit = useRef<HTMLButtonElement>(null)
+  const name = `${user.firstname} ${user.lastname}`
+  const address = new URL(`/v/${user.userId}`, location.origin).href
+
+  const close = (saved: boolean) => {
+    setEditing(false)
+    setSaved(saved)
+    requestAnimationFrame(() => edit.current?.focus())
+  }
+  return (
+    <Page title={name} lead={text.profile.lead}>
+      <div className="columns">
+        <section className="card" aria-labelledby="details">
+          <h2 id="details">{text.profile.details}</h2>
+          {editing ? (
+            <Edit user={user} onDone={close} />
+          ) : (
+            <>
+              <Facts
+                of={[
+                  [text.profile.name, name],
+                  [text.fields.email, user.email],
+                  [text.profile.since, dates.dayOf(user.createdAt)],
+                ]}
+              />
+              <Button
+                ref={edit}
+                onPress={() => {
+                  setSaved(false)
+                  setEditing(true)
+                }}
+              >
+                {text.profile.edit}
+              </Button>
+            </>
+          )}
+          <p role="status" className="soft">
+            {saved && text.profile.saved}
+          </p>
+        </section>
+        <section className="card" aria-labelledby="public">
+          <h2 id="public">{text.profile.publicPage}</h2>
+          <p>{text.profile.publicLead}</p>
+          <Copy label={text.profile.publicPage} value={address} />
+          <div className="actions">
+            <a href={`/v/${user.userId}`}>{text.profile.open}</a>
+            {'share' in navigator && (
+              <Button
+                look="quiet"
+                onPress={() => {
+                  navigator.share({ title: name, url: address }).catch(() => {
+                    // Put away without sharing.
+                  })
+                }}
+              >
+                {text.profile.share}
+              </Button>
+            )}
+          </div>
+        </section>
+      </div>
+    </Page>
+  )
+}
+
+function Edit({ user, onDone }: { user: Veterinarian; onDone(saved: boolean): void }) {
+  const { text } = useWords()
+  const [firstname, setFirstname] = useState(user.firstname)
+  const [lastname, setLastname] = useState(user.lastname)
+  const [wrong, setWrong] = useState<readonly string[]>([])
+  const first = useRef<HTMLInputElement>(null)
+  useEffect(() => first.current?.focus(), [])
+  const saving = useAction(async () => {
+    rename(await ask<Veterinarian>('/veterinarian/me', { method: 'PATCH', body: { firstname, lastname } }))
+    onDone(true)
+  })
+  const refused = [...wrong, ...(saving.problem?.fields ?? [])]
+  const errorOf = (name: string) => (refused.includes(name) ? text.fields.wrongName : null)
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        const found = Object.entries({ firstname, lastname })
+          .filter(([, value]) => value.trim() === '')
+          .map(([name]) => name)
+        setWrong(found)
+        if (found.length === 0) saving.run()
+        else event.currentTarget.querySelector<HTMLInputElement>(`[name=${found[0]}]`)?.focus()
+      }}
+    >
+      <Field
+        ref={first}
+        label={text.fields.firstname}
+        name="firstname"
+        autoComplete="given-name"
+        maxLength={200}
+        value={firstname}
+        onText={setFirstname}
+        error={errorOf('firstname')}
+      />
+      <Field
+        label={text.fields.lastname}
+        name="lastname"
+        autoComplete="family-name"
+        maxLength={200}
+        value={lastname}
+        onText={setLastname}
+        error={errorOf('lastname')}
+      />
+      {saving.problem && saving.problem.fields.length === 0 && (
+        <ProblemNotice problem={saving.problem} onRetry={saving.run} />
+      )}
+      <div className="actions">
+        <Button look="main" submits busy={saving.busy}>
+          {text.profile.save}
+        </Button>
+        <Button onPress={() => onDone(false)}>{text.cancel}</Button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,58 @@
+import { send } from '../http.ts'
+import { Reading } from '../parts/loading.tsx'
+import { Page } from '../parts/page.tsx'
+import { useResource } from '../resource.ts'
+import { useWords } from '../text/text.ts'
+
+interface PublicProfileReply {
+  readonly firstname: string
+  readonly lastname: string
+}
+
+const read = (userId: string) => send<PublicProfileReply>(`/veterinarian/${userId}`)
+
+/** `/v/{userId}`: what anybody may see. */
+export function PublicProfile({ userId }: { userId: string }) {
+  const { text } = useWords()
+  const profile = useResource(userId, read)
+  if (profile.problem?.code === 'not-found')
+    return (
+      <Page title={text.publicProfile.none} lead={text.publicProfile.noneLead} narrow>
+        <p>
+          <a href="/#/">{text.publicProfile.toPortal}</a>
+        </p>
+      </Page>
+    )
+  if (!profile.data)
+    return (
+      <main id="content" className="page narrow">
+        <Reading of={profile} />
+      </main>
+    )
+  const { firstname, lastname } = profile.data
+  const name = `${firstname} ${lastname}`
+  return (
+    <Page
+      title={name}
+      narrow
+      heading={
+        <>
+          <span className="monogram" aria-hidden="true">
+            {initial(firstname)}
+            {initial(lastname)}
+          </span>
+          <bdi>{name}</bdi>
+        </>
+      }
+    >
+      <p className="badge">{text.publicProfile.role}</p>
+      <p>{text.publicProfile.note}</p>
+      <p>
+        <a href="/#/">{text.publicProfile.toPortal}</a>
+      </p>
+    </Page>
+  )
+}
+
+const initial = (name: string) =>
+  [...new Intl.Segmenter().segment(name)][0]?.segment.toLocaleUpperCase() ?? ''
