@@ -5,7 +5,8 @@
  *
  * Reads CHIRON_DATABASE_URL, CHIRON_SECRET, CHIRON_PUBLIC_URL and CHIRON_PORT as the service does; give both the same.
  * Veterinarians are written straight into the store. Students come in as a school does, by a roster import, with
- * --classes and --enrolments as in bench/school.ts. --tokens is a number of sessions for each role; access tokens live
+ * --classes and --enrolments as in bench/school.ts. --tokens is a number of sessions for each role, which
+ * belong to its accounts in turn; access tokens live
  * for 15 minutes, and the command makes fresh ones when run again with --tokens alone. A line of --out is
  * {"role","userId","email","accessToken","refreshToken"}.
  */
@@ -121,7 +122,11 @@ async function addSessions(perRole: number): Promise<void> {
   let written = 0
   for (const role of ['veterinarian', 'student'] as const) {
     const people = await accounts(role, perRole)
-    const sessions = people.map((person) => ({ ...person, sessionId: newId() }))
+    const total = people.length === 0 ? 0 : perRole
+    const sessions = Array.from({ length: total }, (_, i) => ({
+      ...people[i % people.length]!,
+      sessionId: newId(),
+    }))
     for (let i = 0; i < sessions.length; i += perTransaction) {
       const rows = sessions
         .slice(i, i + perTransaction)

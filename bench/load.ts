@@ -1,175 +1,128 @@
 /**
- * The load, a process of its own so that it can have a core of its own. Plain sockets and just enough of HTTP to
- * know where a reply ends: the client must cost less than the servers that it measures.
- *
- * Takes `Order`s from its parent, one at a time, and answers each with an `Outcome`.
+ * The load, a process of its own so that it can have a core of its own; the mail server is in it. Takes `Deck`s to
+ * keep and `Order`s to carry out from its parent, and answers each.
  */
-import { connect, type Socket } from 'node:net'
+import { Line } from './line.ts'
+import { flows, signIns } from './sign-ins.ts'
+import { SmtpSink } from './smtp-sink.ts'
+import { Tally } from './tally.ts'
+import { type Card, type Source, sourceOf } from './traffic.ts'
+
+export interface Deck {
+  readonly deck: string
+  readonly cards: readonly Card[]
+}
+
+export type Traffic =
+  | { readonly kind: 'requests'; readonly deck: string; readonly status: number }
+  | { readonly kind: 'refresh'; readonly deck: string }
+  | { readonly kind: 'register' }
+  | { readonly kind: 'sign-ins'; readonly deck: string; readonly flow: keyof typeof flows }
 
 export interface Order {
   readonly port: number
-  /** Whole requests as they go over the wire, taken in turn. */
-  readonly requests: readonly string[]
+  readonly traffic: Traffic
   readonly connections: number
   readonly seconds: number
-  /** Requests a second; as many as possible without it. Latency then counts from when a request was due. */
+  /** Every card so many times, instead of for some seconds. */
+  readonly passes?: number
+  /** Requests or sign-ins a second; as many as possible without it. Latency then counts from when one was due. */
   readonly rate?: number
-  readonly status: number
+  /** Processes, by what they are, whose processor time is wanted. */
+  readonly watch: Readonly<Record<string, readonly number[]>>
 }
 
 export interface Outcome {
-  readonly replies: number
+  /** Requests, or whole sign-ins. */
+  readonly done: number
   readonly seconds: number
   readonly failures: number
-  /** Of the first reply that was not as expected. */
+  /** The first reply that was not as expected. */
   readonly failure: string | null
+  /** Of single requests, in milliseconds. */
   readonly p50: number
   readonly p99: number
+  readonly cpuSeconds: Readonly<Record<string, number>>
 }
 
-const latenciesMax = 2_000_000
+/** Not counted: caches and compiled code are another server's at first. */
+const leadInMs = 250
 
-/** How many bytes the reply at the start of this text has, or -1 if some are missing. */
-export function replyLength(text: string): number {
-  const head = text.indexOf('\r\n\r\n')
-  if (head < 0) return -1
-  const status = text.slice(9, 12)
-  if (status === '204' || status === '304') return head + 4
-  const at = text.search(/\r\ncontent-length: ?/i)
-  if (at > 0 && at < head) {
-    const length = Number.parseInt(text.slice(at + 17, at + 30), 10)
-    return text.length >= head + 4 + length ? head + 4 + length : -1
-  }
-  const end = text.indexOf('0\r\n\r\n', head + 2)
-  return end < 0 ? -1 : end + 5
+const decks = new Map<string, readonly Card[]>()
+const sources = new Map<string, Source>()
+const sink = await SmtpSink.listen()
+
+/** One for all orders of a kind, so that short ones together reach all cards, and rotated tokens are kept. */
+function source(traffic: Exclude<Traffic, { kind: 'sign-ins' }>): Source {
+  const key = JSON.stringify(traffic)
+  const cards = 'deck' in traffic ? decks.get(traffic.deck)! : []
+  const known = sources.get(key) ?? sourceOf(traffic, cards)
+  sources.set(key, known)
+  return known
 }
-
-/** One connection with at most one request under way. */
-export class Line {
-  readonly #socket: Socket
-  #received = ''
-  #wanted: ((reply: string) => void) | null = null
-
-  constructor(port: number) {
-    this.#socket = connect(port, '127.0.0.1')
-    this.#socket.setNoDelay(true)
-    this.#socket.on('data', (chunk: Buffer) => {
-      this.#received =
-        this.#received === '' ? chunk.toString('latin1') : this.#received + chunk.toString('latin1')
-      this.#settle()
-    })
-    this.#socket.on('close', () => this.#wanted?.(''))
-    this.#socket.on('error', () => {})
-  }
-
-  /** The callback gets the whole reply, nothing if the connection broke. */
-  send(request: string | Buffer, done: (reply: string) => void): void {
-    this.#wanted = done
-    this.#socket.write(request as string, 'latin1')
-  }
-
-  ask(request: string): Promise<string> {
-    return new Promise((resolve) => this.send(request, resolve))
-  }
-
-  end(): void {
-    this.#wanted = null
-    this.#socket.destroy()
-  }
-
-  #settle(): void {
-    const length = replyLength(this.#received)
-    if (length < 0 || !this.#wanted) return
-    const reply = this.#received.slice(0, length)
-    this.#received = this.#received.slice(length)
-    const done = this.#wanted
-    this.#wanted = null
-    done(reply)
-  }
-}
-
-// Where the last order left off, so that short ones together reach all requests.
-let next = 0
 
 async function carryOut(order: Order): Promise<Outcome> {
-  const requests = order.requests.map((text) => Buffer.from(text, 'latin1'))
-  const latencies = new Float64Array(latenciesMax)
-  let replies = 0
-  let failures = 0
-  let failure: string | null = null
-  const expected = `HTTP/1.1 ${order.status} `
-  const started = performance.now()
-  const until = started + order.seconds * 1000
-  const note = (reply: string, since: number) => {
-    if (!reply.startsWith(expected)) {
-      failures++
-      failure ??= reply.slice(0, 600)
-    }
-    if (replies < latenciesMax) latencies[replies] = performance.now() - since
-    replies++
-  }
+  const tally = new Tally(order.watch)
   const lines = Array.from({ length: order.connections }, () => new Line(order.port))
-  if (order.rate === undefined) {
-    await Promise.all(
-      lines.map(
-        (line) =>
-          new Promise<void>((resolve) => {
-            const one = () => {
-              const since = performance.now()
-              if (since >= until) return resolve()
-              line.send(requests[next++ % requests.length]!, (reply) => {
-                note(reply, since)
-                if (reply === '') return resolve()
-                one()
-              })
-            }
-            one()
-          }),
-      ),
-    )
+  const { traffic } = order
+  if (traffic.kind === 'sign-ins') {
+    const addresses = decks.get(traffic.deck)!.map((card) => card.text)
+    await signIns({ ...order, lines, tally, sink, addresses, flow: flows[traffic.flow] })
   } else {
-    await atRate(order.rate, lines, until, (line, due, done) =>
-      line.send(requests[next++ % requests.length]!, (reply) => {
-        note(reply, due)
-        done()
-      }),
-    )
+    const opening = setTimeout(() => tally.open(), order.passes === undefined ? leadInMs : 0)
+    await (order.rate === undefined
+      ? closedLoop(order, lines, source(traffic), tally)
+      : atRate({ ...order, rate: order.rate }, lines, source(traffic), tally))
+    clearTimeout(opening)
+    tally.close()
   }
-  const seconds = (performance.now() - started) / 1000
   for (const line of lines) line.end()
-  const sorted = latencies.subarray(0, Math.min(replies, latenciesMax)).sort()
-  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
-  return { replies, seconds, failures, failure, p50: at(0.5), p99: at(0.99) }
+  return tally.outcome()
+}
+
+/** Each connection asks again as soon as it has its answer. */
+async function closedLoop(order: Order, lines: Line[], next: Source, tally: Tally): Promise<void> {
+  const until = performance.now() + leadInMs + order.seconds * 1000
+  let left = order.passes === undefined ? Number.POSITIVE_INFINITY : order.passes * next.size
+  const caller = (line: Line) =>
+    new Promise<void>((resolve) => {
+      const one = () => {
+        const since = performance.now()
+        if (left-- <= 0 || (order.passes === undefined && since >= until)) return resolve()
+        const asking = next.take()
+        line.send(asking.request, (reply) => {
+          tally.replied(since)
+          if (asking.isRight(reply)) tally.done()
+          else tally.failed(reply)
+          if (reply === '') return resolve()
+          one()
+        })
+      }
+      one()
+    })
+  await Promise.all(lines.map(caller))
 }
 
 /** Sends when a request is due, whether or not those before it have been answered. */
-function atRate(
-  rate: number,
-  lines: Line[],
-  until: number,
-  send: (line: Line, due: number, done: () => void) => void,
-): Promise<void> {
+function atRate(order: Order & { rate: number }, lines: Line[], next: Source, tally: Tally): Promise<void> {
   return new Promise((resolve) => {
     const free = [...lines]
     const started = performance.now()
+    const until = started + leadInMs + order.seconds * 1000
     let sent = 0
-    let open = 0
+    const dueAt = () => started + (sent * 1000) / order.rate
     const turn = () => {
       const now = performance.now()
-      if (now >= until) {
-        if (open === 0) resolve()
-        else setTimeout(turn, 1)
-        return
-      }
-      for (let due = started + (sent * 1000) / rate; due <= now && free.length > 0; ) {
-        const line = free.pop()!
-        open++
-        send(line, due, () => {
-          open--
+      if (now >= until && free.length === lines.length) return resolve()
+      while (now < until && dueAt() <= now && free.length > 0) {
+        const [line, due, asking] = [free.pop()!, dueAt(), next.take()]
+        sent++
+        line.send(asking.request, (reply) => {
+          tally.replied(due)
+          if (asking.isRight(reply)) tally.done()
+          else tally.failed(reply)
           free.push(line)
         })
-        sent++
-        due = started + (sent * 1000) / rate
       }
       setTimeout(turn, 1)
     }
@@ -177,8 +130,9 @@ function atRate(
   })
 }
 
-if (process.send) {
-  process.on('message', async (order: Order) => {
-    process.send!(await carryOut(order))
-  })
-}
+process.on('disconnect', () => process.exit())
+process.on('message', async ({ id, message }: { id: number; message: Deck | Order }) => {
+  if ('deck' in message) decks.set(message.deck, message.cards)
+  process.send!({ id, outcome: 'deck' in message ? null : await carryOut(message) })
+})
+process.send!({ smtpPort: sink.port })

@@ -3,19 +3,29 @@
  * store where that is a process: so a server's figure is that of one core, whatever else the machine has.
  */
 import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import type { Order, Outcome } from './load.ts'
+import type { Deck, Order, Outcome } from './load.ts'
+import { family } from './usage.ts'
 
 const canPin = availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const main = here('../src/main.ts')
-const ticksPerSecond = 100
+const patienceMs = 10_000
 
-export const pinned = canPin
-export const serverCore = 0
-export const loadCore = 1
+export const isPinned = canPin
+export const serverCore = '0'
+export const loadCore = '1'
+export const bothCores = '0,1'
+
+const children = new Set<ChildProcess>()
+
+function watched<Child extends ChildProcess>(child: Child): Child {
+  children.add(child)
+  child.once('exit', () => children.delete(child))
+  return child
+}
 
 export interface Running {
   readonly pid: number
@@ -23,9 +33,10 @@ export interface Running {
   stop(): Promise<void>
 }
 
-/** Binds a process and its threads to a core, or to several. */
+/** Binds a process, its threads and all that it started to a core, or to several. */
 export function pin(pid: number, cores: string): void {
-  if (canPin) spawnSync('taskset', ['-a', '-p', '-c', cores, String(pid)])
+  if (!canPin) return
+  for (const member of family([pid])) spawnSync('taskset', ['-a', '-p', '-c', cores, String(member)])
 }
 
 export interface Start {
@@ -44,15 +55,17 @@ export async function startServer({
   port,
   cwd,
   env,
-  cores = '0',
+  cores = serverCore,
   path = '/',
 }: Start): Promise<Running> {
   const command = canPin ? ['taskset', '-c', cores, process.execPath, ...args] : [process.execPath, ...args]
-  const child = spawn(command[0]!, command.slice(1), {
-    cwd,
-    env: { PATH: process.env.PATH!, HOME: process.env.HOME ?? '/', ...env },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
+  const child = watched(
+    spawn(command[0]!, command.slice(1), {
+      cwd,
+      env: { PATH: process.env.PATH!, HOME: process.env.HOME ?? '/', ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    }),
+  )
   let told = ''
   child.stderr!.on('data', (chunk) => {
     told = (told + chunk).slice(-2000)
@@ -84,83 +97,87 @@ export function startChiron(
   })
 }
 
-export function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
-  return new Promise((resolve) => {
-    child.once('exit', () => resolve())
-    child.kill('SIGTERM')
+/** Runs a script of ours to its end, and gives what it printed. */
+export async function runScript(
+  args: readonly string[],
+  options: { cwd: string; env: Record<string, string> },
+): Promise<string> {
+  const child = watched(
+    spawn(process.execPath, args, {
+      cwd: options.cwd,
+      env: { PATH: process.env.PATH!, HOME: process.env.HOME ?? '/', ...options.env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }),
+  )
+  let [printed, told] = ['', '']
+  child.stdout!.on('data', (chunk) => {
+    printed += chunk
   })
+  child.stderr!.on('data', (chunk) => {
+    told = (told + chunk).slice(-2000)
+  })
+  const [code] = await once(child, 'close')
+  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${told}`)
+  return printed
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exit = once(child, 'exit')
+  child.kill('SIGTERM')
+  const patience = setTimeout(() => child.kill('SIGKILL'), patienceMs)
+  await exit
+  clearTimeout(patience)
+}
+
+/** Ends every process that was started here and still runs. */
+export async function endAll(): Promise<void> {
+  await Promise.all([...children].map(ended))
 }
 
 /** The load process. */
 export class Load {
   readonly #child: ChildProcess
+  readonly smtpUrl: string
+  readonly #waiting = new Map<number, PromiseWithResolvers<Outcome | null>>()
+  #asked = 0
 
-  constructor() {
-    this.#child = fork(here('load.ts'), { serialization: 'advanced' })
-    pin(this.#child.pid!, String(loadCore))
+  private constructor(child: ChildProcess, smtpPort: number) {
+    this.#child = child
+    this.smtpUrl = `smtp://127.0.0.1:${smtpPort}`
+    child.on('message', ({ id, outcome }: { id: number; outcome: Outcome | null }) => {
+      this.#waiting.get(id)!.resolve(outcome)
+      this.#waiting.delete(id)
+    })
+    child.once('exit', () => {
+      for (const { reject } of this.#waiting.values()) reject(new Error('the load process ended'))
+    })
+  }
+
+  static async start(): Promise<Load> {
+    const child = watched(fork(here('load.ts'), { serialization: 'advanced' }))
+    const [{ smtpPort }] = await once(child, 'message')
+    pin(child.pid!, loadCore)
+    return new Load(child, smtpPort)
   }
 
   get pid(): number {
     return this.#child.pid!
   }
 
-  carryOut(order: Order): Promise<Outcome> {
-    return new Promise((resolve) => {
-      this.#child.once('message', (outcome) => resolve(outcome as Outcome))
-      this.#child.send(order)
-    })
+  async keep(deck: Deck): Promise<void> {
+    await this.#ask(deck)
   }
 
-  stop(): Promise<void> {
-    return ended(this.#child)
+  async carryOut(order: Order): Promise<Outcome> {
+    return (await this.#ask(order))!
   }
-}
 
-/** Seconds of processor time of processes and all that they started. */
-export function cpuSeconds(pids: readonly number[]): number {
-  return family(pids).reduce((sum, pid) => sum + ticksOf(pid), 0) / ticksPerSecond
-}
-
-/** Resident megabytes of processes and all that they started. */
-export function residentMb(pids: readonly number[]): number {
-  return family(pids).reduce((sum, pid) => {
-    const kb = /VmRSS:\s+(\d+)/.exec(procFile(pid, 'status'))?.[1] ?? '0'
-    return sum + Number(kb) / 1000
-  }, 0)
-}
-
-function family(pids: readonly number[]): number[] {
-  const parents = new Map<number, number>()
-  for (const name of readdirSync('/proc')) {
-    if (/^\d+$/.test(name)) parents.set(Number(name), Number(statOf(Number(name))[1] ?? 0))
-  }
-  const members = new Set(pids)
-  for (let grown = true; grown; ) {
-    grown = false
-    for (const [pid, parent] of parents) {
-      if (!members.has(parent) || members.has(pid)) continue
-      members.add(pid)
-      grown = true
-    }
-  }
-  return [...members]
-}
-
-function ticksOf(pid: number): number {
-  const fields = statOf(pid)
-  return Number(fields[11] ?? 0) + Number(fields[12] ?? 0)
-}
-
-/** The fields after the name, which may hold spaces: state, parent … */
-function statOf(pid: number): string[] {
-  return procFile(pid, 'stat').split(') ').at(-1)!.split(' ')
-}
-
-function procFile(pid: number, name: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/${name}`, 'utf8')
-  } catch {
-    return ''
+  #ask(message: Deck | Order): Promise<Outcome | null> {
+    const answer = Promise.withResolvers<Outcome | null>()
+    const id = this.#asked++
+    this.#waiting.set(id, answer)
+    this.#child.send({ id, message })
+    return answer.promise
   }
 }

@@ -14,6 +14,8 @@ const nobody = 65_534
 
 export interface PostgresServer {
   readonly port: number
+  /** Of the process that starts all others. */
+  readonly pid: number
   /** The address of a database by this name. */
   url(database: string): string
   stop(): Promise<void>
@@ -22,7 +24,8 @@ export interface PostgresServer {
   remove(): Promise<void>
 }
 
-export async function startPostgres(): Promise<PostgresServer> {
+/** Without settings of one's own nothing is flushed to the disk: quick, and good enough for what a test keeps. */
+export async function startPostgres(settings: readonly string[] = ['fsync=off']): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'chiron-postgres-'))
   const asRoot = process.getuid?.() === 0
   const identity = asRoot ? { uid: nobody, gid: nobody } : {}
@@ -42,17 +45,20 @@ export async function startPostgres(): Promise<PostgresServer> {
   let server: ChildProcess | undefined
   const result: PostgresServer = {
     port,
+    get pid() {
+      return server!.pid!
+    },
     url: (database) => `postgres://chiron@127.0.0.1:${port}/${database}`,
     async start() {
-      const settings = [
-        'fsync=off',
+      const all = [
+        ...settings,
         'max_connections=200',
         'listen_addresses=127.0.0.1',
         `unix_socket_directories=${folder}`,
       ]
       const process = spawn(
         join(native, 'bin/postgres'),
-        ['-D', data, '-p', String(port), ...settings.flatMap((s) => ['-c', s])],
+        ['-D', data, '-p', String(port), ...all.flatMap((s) => ['-c', s])],
         {
           ...identity,
           stdio: 'ignore',
