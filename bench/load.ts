@@ -46,7 +46,7 @@ export interface Outcome {
 }
 
 /** Not counted: caches and compiled code are another server's at first. */
-const leadInMs = 250
+const leadInOf = ({ seconds }: Order) => seconds / 3
 
 const decks = new Map<string, readonly Card[]>()
 const sources = new Map<string, Source>()
@@ -69,7 +69,7 @@ async function carryOut(order: Order): Promise<Outcome> {
     const addresses = decks.get(traffic.deck)!.map((card) => card.text)
     await signIns({ ...order, lines, tally, sink, addresses, flow: flows[traffic.flow] })
   } else {
-    const opening = setTimeout(() => tally.open(), order.passes === undefined ? leadInMs : 0)
+    const opening = setTimeout(() => tally.open(), order.passes === undefined ? leadInOf(order) * 1000 : 0)
     await (order.rate === undefined
       ? closedLoop(order, lines, source(traffic), tally)
       : atRate({ ...order, rate: order.rate }, lines, source(traffic), tally))
@@ -82,7 +82,7 @@ async function carryOut(order: Order): Promise<Outcome> {
 
 /** Each connection asks again as soon as it has its answer. */
 async function closedLoop(order: Order, lines: Line[], next: Source, tally: Tally): Promise<void> {
-  const until = performance.now() + leadInMs + order.seconds * 1000
+  const until = performance.now() + (leadInOf(order) + order.seconds) * 1000
   let left = order.passes === undefined ? Number.POSITIVE_INFINITY : order.passes * next.size
   const caller = (line: Line) =>
     new Promise<void>((resolve) => {
@@ -108,7 +108,7 @@ function atRate(order: Order & { rate: number }, lines: Line[], next: Source, ta
   return new Promise((resolve) => {
     const free = [...lines]
     const started = performance.now()
-    const until = started + leadInMs + order.seconds * 1000
+    const until = started + (leadInOf(order) + order.seconds) * 1000
     let sent = 0
     const dueAt = () => started + (sent * 1000) / order.rate
     const turn = () => {

@@ -1,5 +1,6 @@
 /** One run from empty stores to all figures. */
 import { rmSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort, startPostgres } from '../test/support/postgres.ts'
@@ -44,7 +45,7 @@ import {
   writeSchool,
 } from './stores.ts'
 import { type Row, Sweeps } from './sweep.ts'
-import { residentMb } from './usage.ts'
+import { busySeconds, cpuSeconds, residentMb } from './usage.ts'
 
 export interface Plan {
   readonly sizes: Sizes
@@ -83,6 +84,8 @@ export interface Results {
   readonly machine: Machine
   readonly sizes: Sizes
   readonly sweeps: number
+  /** The share of the machine that processes of others took while the sweeps ran. */
+  readonly disturbed: number
   readonly rows: readonly Row[]
   /** Beside each other on both cores, together with load and store. */
   readonly workers: readonly Row[]
@@ -94,6 +97,7 @@ export interface Results {
 
 /** Flushed at every commit, as in production; and with memory, as in production. */
 const durable = ['fsync=on', 'synchronous_commit=on', 'shared_buffers=512MB', 'max_wal_size=4GB']
+const disturbedMax = 0.05
 const idleAfterMs = 3_000
 const memorySecondsMax = 10
 const halfLoadSeconds = 1
@@ -101,6 +105,7 @@ const halfLoadTimes = 3
 const warmUpSeconds = 0.8
 const began = performance.now()
 
+const percent = (share: number) => `${Math.round(share * 100)} %`
 const secondsSince = (time: number) => (performance.now() - time) / 1000
 
 function say(text: string): void {
@@ -153,11 +158,15 @@ export async function measure(
     for (const { pid } of [...servers[engine].stores.values(), servers[engine].peer]) pin(pid, serverCore)
   const every = engines.flatMap((engine) => cases[engine])
   const [least, most] = plan.sweeps
+  const others = othersShare()
   let swept = 0
   while (swept < least || (swept < most && secondsSince(began) < plan.sweepUntilSeconds)) {
     say(`sweep ${++swept}`)
     await sweeps.sweep(bareOne, every)
   }
+  const disturbed = others()
+  if (disturbed > disturbedMax)
+    say(`other processes took ${percent(disturbed)} of the machine: do not trust this run`)
   const rows = [bareOne, ...every].map((one) => sweeps.row(one))
   say('half load')
   const halfLoad = [await atHalfLoad(sweeps, bareOne, load)]
@@ -190,6 +199,7 @@ export async function measure(
     machine: machine(),
     sizes,
     sweeps: swept,
+    disturbed,
     rows,
     workers: pairs.map((one) => together.row(one)),
     comparisons: Object.fromEntries(
@@ -209,6 +219,15 @@ export async function measure(
       idleMb: idle[engine],
       ...loaded[engine],
     })),
+  }
+}
+
+/** From now until it is asked. */
+function othersShare(): () => number {
+  const [since, busy, own] = [performance.now(), busySeconds(), cpuSeconds([process.pid])]
+  return () => {
+    const theirs = busySeconds() - busy - (cpuSeconds([process.pid]) - own)
+    return Math.max(0, theirs / (secondsSince(since) * availableParallelism()))
   }
 }
 
@@ -329,5 +348,6 @@ async function afterMany(sweeps: Sweeps, one: Case, wanted: number) {
   const rate = median(sweeps.samples(one.id).map((sample) => sample.rate))
   const seconds = Math.min(memorySecondsMax, (wanted - sweeps.answered(one.server)) / rate)
   if (seconds > 0) await sweeps.warmUp(one, { seconds })
-  return { loadedMb: residentMb([one.server.pid]), loadedAfterRequests: sweeps.answered(one.server) }
+  const loadedAfterRequests = Math.round(sweeps.answered(one.server))
+  return { loadedMb: residentMb([one.server.pid]), loadedAfterRequests }
 }

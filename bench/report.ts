@@ -156,7 +156,8 @@ ${targetsTable(results)}
 
 *Ratio* is requests a second, divided by those of a bare \`node:http\` server which answers 250 fixed bytes, just before and
 after; *by CPU* is the same by processor time of the server alone, and steadier on a machine that does other things too.
-How far apart the quartiles of the bare server lie says how steady the machine was.
+How far apart the quartiles of the bare server lie says how steady the machine was; while the sweeps ran, processes that
+are no part of this took ${Math.round(results.disturbed * 100)} % of it.
 Figures are medians over ${results.sweeps} sweeps, with quartiles in parentheses. *CPU* is seconds of processor time in a second.
 
 ${rowsTable(results.rows)}

@@ -8,10 +8,19 @@ export function cpuSeconds(pids: readonly number[]): number {
   return family(pids).reduce((sum, pid) => sum + ticksOf(pid), 0) / ticksPerSecond
 }
 
+/** Seconds that all processors of the machine together were busy, since it started. */
+export function busySeconds(): number {
+  const [user, nice, system, , , interrupts, soft, stolen] = procFile('stat')
+    .split(/\s+/)
+    .slice(1, 9)
+    .map(Number)
+  return (user! + nice! + system! + interrupts! + soft! + stolen!) / ticksPerSecond || 0
+}
+
 /** Resident megabytes of processes and all that they started. */
 export function residentMb(pids: readonly number[]): number {
   return family(pids).reduce((sum, pid) => {
-    const kb = /VmRSS:\s+(\d+)/.exec(procFile(pid, 'status'))?.[1] ?? '0'
+    const kb = /VmRSS:\s+(\d+)/.exec(procFile(`${pid}/status`))?.[1] ?? '0'
     return sum + Number(kb) / 1000
   }, 0)
 }
@@ -49,12 +58,12 @@ function ticksOf(pid: number): number {
 
 /** The fields after the name, which may hold spaces: state, parent … */
 function statOf(pid: number): string[] {
-  return procFile(pid, 'stat').split(') ').at(-1)!.split(' ')
+  return procFile(`${pid}/stat`).split(') ').at(-1)!.split(' ')
 }
 
-function procFile(pid: number, name: string): string {
+function procFile(name: string): string {
   try {
-    return readFileSync(`/proc/${pid}/${name}`, 'utf8')
+    return readFileSync(`/proc/${name}`, 'utf8')
   } catch {
     return ''
   }
