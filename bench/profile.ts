@@ -9,7 +9,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Load, startChiron } from './processes.ts'
+import { endAll, Load, startChiron } from './processes.ts'
 
 interface Profile {
   readonly nodes: { id: number; callFrame: { functionName: string; url: string } }[]
@@ -22,15 +22,14 @@ const warmUpSeconds = 12
 const seconds = 8
 const port = Number(process.env.CHIRON_PORT ?? 3999)
 
-const requests = readFileSync(file, 'utf8')
+const cards = readFileSync(file, 'utf8')
   .trim()
   .split('\n')
   .map((line) => JSON.parse(line) as { role: string; accessToken: string })
   .filter((token) => token.role === role)
-  .map(
-    ({ accessToken }) =>
-      `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${accessToken}\r\n\r\n`,
-  )
+  .map(({ accessToken }) => ({
+    text: `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${accessToken}\r\n\r\n`,
+  }))
 
 const folder = mkdtempSync(join(tmpdir(), 'chiron-profile-'))
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
@@ -38,19 +37,19 @@ const settings = Object.entries(process.env).filter(([name]) => name.startsWith(
   string,
   string,
 ][]
-const service = await startChiron(port, Object.fromEntries(settings), {
+await startChiron(port, Object.fromEntries(settings), {
   args: ['--cpu-prof', '--cpu-prof-interval', '200', '--cpu-prof-dir', folder, main, 'serve'],
 })
-const load = new Load()
+const load = await Load.start()
 try {
-  const order = { port, requests, connections: 48, status: 200 }
+  await load.keep({ deck: 'requests', cards })
+  const traffic = { kind: 'requests', deck: 'requests', status: 200 } as const
+  const order = { port, traffic, connections: 48, watch: {} }
   await load.carryOut({ ...order, seconds: warmUpSeconds })
-  const { replies, failures } = await load.carryOut({ ...order, seconds })
-  if (failures > 0) throw new Error(`${failures} of ${replies} replies were not 200`)
-  process.stdout.write(`${Math.round(replies / seconds)} a second, profiled\n`)
+  const { done, failures } = await load.carryOut({ ...order, seconds })
+  if (failures > 0) throw new Error(`${failures} of ${done} replies were not 200`)
 } finally {
-  await load.stop()
-  await service.stop()
+  await endAll()
 }
 
 /** Only the last seconds: what came before was start and warm-up. */
