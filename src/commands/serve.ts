@@ -172,8 +172,6 @@ function returnMemory(): void {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as (options: object) => void
   collect({ type: 'major', execution: 'sync' })
-  // From here on what is compiled is what requests need; V8 would drop it in a quiet minute and begin again.
-  setFlagsFromString('--no-flush-bytecode')
 }
 
 function onSignals(handle: () => void): void {
