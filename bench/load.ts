@@ -46,7 +46,7 @@ export interface Outcome {
 }
 
 /** Not counted: caches and compiled code are another server's at first. */
-const leadInOf = ({ seconds }: Order) => seconds / 3
+const leadInOf = ({ seconds }: Order) => seconds / 2
 
 const decks = new Map<string, readonly Card[]>()
 const sources = new Map<string, Source>()

@@ -165,7 +165,8 @@ ${restOf(results)}
 ## How it is measured
 
 - ${pinning} 48 connections, each with one request under way. \`CHIRON_LIMITS=off\` but where the table says otherwise.
-- Every case comes up once in each sweep, in an order of chance, with the bare server between any two. Stores of all sizes are
+- Every case comes up once in each sweep, with the bare server between any two. Servers take turns in
+  an order of chance, each with all its cases, after a second to wake up. Stores of all sizes are
   open at once. Before the first sweep every token has been used once.
 - ${most} veterinarians, ${count(sizes.students)} students with 12 classes each, ${count(sizes.tokens)} live sessions of either
   role, from all over the store. Stores with fewer accounts have as many sessions.

@@ -24,7 +24,7 @@ const whole: Plan = {
     peerSessions: 20_000,
   },
   sweeps: [3, 5],
-  sweepUntilSeconds: 400,
+  sweepUntilSeconds: 370,
   passes: 1,
   workerSweeps: 3,
   starts: 3,

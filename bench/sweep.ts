@@ -1,13 +1,18 @@
 /**
- * Measuring in sweeps: every case once a sweep, in an order of chance, and the bare server between any two. A machine
- * may be several times as fast in one second as in the next, so a case is compared with the bare server just before
- * and after it, and cases with each other by those ratios.
+ * Measuring in sweeps: every case once a sweep, and the bare server between any two. A machine may be several times as
+ * fast in one second as in the next, so a case is compared with the bare server just before and after it, and cases
+ * with each other by those ratios.
+ *
+ * Servers take turns in an order of chance, each with all its cases: one that comes back from a minute's rest takes a
+ * second to be as fast as before. Sign-ins come last, since they leave much to be cleaned up.
  */
 import { type Case, connections } from './cases.ts'
 import type { Order, Outcome } from './load.ts'
 import type { Load, Running } from './processes.ts'
 import { median, type Spread, spread } from './statistics.ts'
 import { residentMb } from './usage.ts'
+
+const rouseSeconds = 1
 
 export interface Sample {
   readonly rate: number
@@ -65,12 +70,16 @@ export class Sweeps {
 
   async sweep(bare: Case, cases: readonly Case[]): Promise<void> {
     let before = await this.#measure(bare)
-    for (const one of shuffled(cases)) {
-      const figures = await this.#measure(one)
-      const after = await this.#measure(bare)
-      this.#add(one.id, compared(figures, before, after))
-      this.#add(bare.id, compared(after, after, after))
-      before = after
+    for (const turn of shuffled([...Map.groupBy(cases, (one) => one.server).values()])) {
+      const [signIns, requests] = [turn.filter(isSignIn), shuffled(turn.filter((one) => !isSignIn(one)))]
+      await this.warmUp(requests[0]!, { seconds: rouseSeconds })
+      for (const one of [...requests, ...signIns]) {
+        const figures = await this.#measure(one)
+        const after = await this.#measure(bare)
+        this.#add(one.id, compared(figures, before, after))
+        this.#add(bare.id, compared(after, after, after))
+        before = after
+      }
     }
   }
 
@@ -158,6 +167,8 @@ function figuresOf({ done, seconds, p50, p99, cpuSeconds }: Outcome): Figures {
     cpu: { server: server / seconds, load: load / seconds, store: store / seconds },
   }
 }
+
+const isSignIn = (one: Case) => one.traffic.kind === 'sign-ins'
 
 function compared(figures: Figures, before: Figures, after: Figures): Sample {
   return {
