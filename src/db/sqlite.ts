@@ -1,7 +1,8 @@
 /**
  * SQLite through node:sqlite. It is synchronous, so work is collected for one turn of the event loop and done
- * together: the reads of a turn in one read transaction, the writes of a turn in one commit. A write that fails is
- * rolled back to its savepoint and fails its own caller alone; nobody is answered before the commit.
+ * together: the reads of a turn in one read transaction, the writes of a turn in one commit. If one of them fails, all
+ * are undone and done again, each with a savepoint to go back to, so that it fails its own caller alone: rare enough for
+ * the others to need none. Nobody is answered before the commit.
  *
  * One connection does both. A second one for reading would gain nothing in one thread, and would throw its page cache
  * away at every commit of the first.
@@ -28,8 +29,9 @@ type Outcome = { rows: Row[][] } | { error: unknown }
 
 // A commit that grows without bound would hold its first caller up for its last.
 const jobsPerCommitMax = 500
-// Holds the pages of the people who are about, of however many there are. Taken as it is used.
-const cacheKb = 64_000
+// Of little use beyond the upper levels of the trees, since the system keeps the file in memory too; and SQLite walks
+// through all of it at a commit that has split a page.
+const cacheKb = 16_000
 const busyTimeoutMs = 5_000
 const busyRetryMs = 1
 // Another process may be migrating a large table.
@@ -177,7 +179,7 @@ class Connection {
   }
 
   command(sql: string): void {
-    this.#prepare(sql).run()
+    this.#prepare(sql).all()
   }
 
   #prepare(sql: string): StatementSync {
@@ -220,7 +222,7 @@ function readTogether(connection: Connection, jobs: Read[]): boolean {
   return true
 }
 
-function writeTogether(connection: Connection, jobs: Write[]): boolean {
+function writeTogether(connection: Connection, jobs: Write[], alone = false): boolean {
   try {
     connection.command('begin immediate')
   } catch (error) {
@@ -230,15 +232,13 @@ function writeTogether(connection: Connection, jobs: Write[]): boolean {
   }
   let outcomes: Outcome[]
   try {
-    outcomes = jobs.map((job) => {
-      const outcome = attemptAlone(connection, job)
-      // On a full disk SQLite rolls everything back by itself; then nobody's work was done.
-      if ('error' in outcome && !connection.database.isTransaction) throw outcome.error
-      return outcome
-    })
+    outcomes = jobs.map((job) => (alone ? attemptAlone(connection, job) : { rows: carryOut(connection, job) }))
     connection.command('commit')
   } catch (error) {
-    if (connection.database.isTransaction) connection.database.exec('rollback')
+    // On a full disk SQLite rolls everything back by itself.
+    const canGoOn = connection.database.isTransaction
+    if (canGoOn) connection.command('rollback')
+    if (canGoOn && !alone && jobs.length > 1) return writeTogether(connection, jobs, true)
     rejectAll(jobs, error)
     return true
   }
@@ -254,22 +254,20 @@ function rejectAll(jobs: readonly Job<never>[], error: unknown): void {
   for (const job of jobs) job.reject(translate(error))
 }
 
-/** A single statement undoes itself when it fails; several need a savepoint to go back to. */
-function attemptAlone(connection: Connection, job: Write): Outcome {
-  if (job.statements.length === 1) return attempt(connection, job)
-  connection.command('savepoint job')
-  const outcome = attempt(connection, job)
-  if ('error' in outcome && !connection.database.isTransaction) return outcome
-  if ('error' in outcome) connection.command('rollback to job')
-  connection.command('release job')
-  return outcome
+function carryOut(connection: Connection, { statements }: Write): Row[][] {
+  return statements.map((statement) => connection.rows(statement))
 }
 
-function attempt(connection: Connection, job: Write): Outcome {
+function attemptAlone(connection: Connection, job: Write): Outcome {
+  connection.command('savepoint job')
   try {
-    return { rows: job.statements.map((s) => connection.rows(s)) }
+    return { rows: carryOut(connection, job) }
   } catch (error) {
+    if (!connection.database.isTransaction) throw error
+    connection.command('rollback to job')
     return { error: translate(error) }
+  } finally {
+    if (connection.database.isTransaction) connection.command('release job')
   }
 }
 
