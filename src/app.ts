@@ -16,6 +16,7 @@ import { Type } from './http/type.ts'
 import { webRoutes } from './http/web.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import { clientAddress, networkOf } from './lib/network.ts'
+import { Recent } from './lib/recent.ts'
 import { fingerprint, secretsFrom } from './lib/secret.ts'
 import { Limits } from './limits/limits.ts'
 import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
@@ -37,6 +38,7 @@ import { Veterinarians } from './veterinarian/veterinarian.ts'
 
 const clientId = 'chiron'
 const drainPatienceMs = 7_000
+const networksMax = 10_000
 
 export interface App {
   /** Where it listens, once it does. */
@@ -120,11 +122,16 @@ async function assemble(config: Config, log: FastifyBaseLogger, { clock, mailDel
     sweeps: [limits, signIn.veterinarian, sessions, outbox],
   })
 
+  const networkHashes = new Recent<string, string>(networksMax)
   const networkHashOf = (request: FastifyRequest) => {
     const peer = request.raw.socket.remoteAddress ?? ''
     const forwarded = request.headers['x-forwarded-for']
     const client = clientAddress(peer, [forwarded].flat().join(',') || undefined, config.trustedProxies)
-    return fingerprint(secrets.current, 'network', networkOf(client))
+    const known = networkHashes.get(client)
+    if (known !== undefined) return known
+    const hash = fingerprint(secrets.current, 'network', networkOf(client))
+    networkHashes.set(client, hash)
+    return hash
   }
 
   const buckets = config.limits ? new MemoryBuckets(clock) : null

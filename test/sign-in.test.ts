@@ -48,7 +48,7 @@ for (const engine of engines) {
       assert.equal(reply.status, 202)
       const now = service.clock.now()
       const { sessionId, reference, ...rest } = reply.json
-      assert.match(sessionId, /^[A-Za-z0-9_-]{22}$/)
+      assert.match(sessionId, /^[A-Za-z0-9_-]{30}$/)
       assert.match(reference, /^[A-Z]{3}$/)
       assert.deepEqual(rest, {
         digits: 6,

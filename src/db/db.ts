@@ -36,6 +36,12 @@ export interface Db {
   close(): Promise<void>
 }
 
+/**
+ * Ends a `select` in a transaction: others who want to change its rows wait for the transaction's end. A comment,
+ * because SQLite has no such clause and, with one writer at a time, no need of it.
+ */
+export const forUpdate = '/* for update */'
+
 export function statement(sql: string, ...params: Value[]): Statement {
   return { sql, params }
 }

@@ -10,7 +10,16 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { AppError } from '../errors.ts'
-import { type Db, outOfReach, overloaded, type Row, type Statement, type Value, waitingMax } from './db.ts'
+import {
+  type Db,
+  forUpdate,
+  outOfReach,
+  overloaded,
+  type Row,
+  type Statement,
+  type Value,
+  waitingMax,
+} from './db.ts'
 
 const connectTimeoutMs = 3_000
 const statementTimeoutMs = 10_000
@@ -247,16 +256,17 @@ async function send(
   return Promise.all(results)
 }
 
-const names = new Map<string, string>()
+const prepared = new Map<string, { name: string; text: string }>()
 
 /** Prepared once a connection under a name made from its text. */
 async function query(client: pg.Client, { sql, params }: Statement): Promise<Row[]> {
-  let name = names.get(sql)
-  if (!name) {
-    name = createHash('sha256').update(sql).digest('base64url').slice(0, 20)
-    names.set(sql, name)
+  let known = prepared.get(sql)
+  if (!known) {
+    const name = createHash('sha256').update(sql).digest('base64url').slice(0, 20)
+    known = { name, text: sql.replace(forUpdate, 'for update') }
+    prepared.set(sql, known)
   }
-  return (await client.query({ name, text: sql, values: params as Value[] })).rows
+  return (await client.query({ ...known, values: params as Value[] })).rows
 }
 
 async function connect(hosts: string[]): Promise<pg.Client> {

@@ -232,7 +232,9 @@ function writeTogether(connection: Connection, jobs: Write[], alone = false): bo
   }
   let outcomes: Outcome[]
   try {
-    outcomes = jobs.map((job) => (alone ? attemptAlone(connection, job) : { rows: carryOut(connection, job) }))
+    outcomes = jobs.map((job) =>
+      alone ? attemptAlone(connection, job) : { rows: carryOut(connection, job) },
+    )
     connection.command('commit')
   } catch (error) {
     // On a full disk SQLite rolls everything back by itself.

@@ -1,6 +1,6 @@
 import { randomBytes, randomFillSync, randomInt } from 'node:crypto'
 
-const idPattern = /^[A-Za-z0-9_-]{22}$/
+const idPattern = /^[A-Za-z0-9_-]{22}(?:[A-Za-z0-9_-]{8})?$/
 
 const idBytes = 16
 // Asking for randomness costs the same for a page as for an id. Each byte is used once.
@@ -15,6 +15,14 @@ export function newId(): string {
   }
   used += idBytes
   return pool.toString('base64url', used - idBytes, used)
+}
+
+/**
+ * An id that begins with its time, so that new rows come to stand beside each other in the store, not all over it. For
+ * what is short-lived or many: a person's id says nothing of its age.
+ */
+export function newIdAt(now: number): string {
+  return now.toString(36).padStart(8, '0') + newId()
 }
 
 /** Anything else can name nothing, and need not be asked of the store. */

@@ -219,8 +219,9 @@ export function bucketRefusal(policy: BucketPolicy, fullAt: number, now: number,
   return tooManyRequests(freeAt, now, 'Too many requests.', headers)
 }
 
-const bucketKey = (policy: BucketPolicy, networkHash: string) => `${policy.name}:${networkHash}`
-const pairKey = (addressHash: string, networkHash: string) => `pair:${addressHash}:${networkHash}`
-const wholeKey = (addressHash: string) => `address:${addressHash}`
+// Whose it is comes first, so that what one request takes from stands together in the store.
+const bucketKey = (policy: BucketPolicy, networkHash: string) => `${networkHash}:${policy.name}`
+const pairKey = (addressHash: string, networkHash: string) => `${addressHash}:${networkHash}`
+const wholeKey = (addressHash: string) => addressHash
 const failureKeys = (addressHash: string, networkHash: string) =>
   [`address:${addressHash}`, `network:${networkHash}`, 'service'] as const

@@ -1,4 +1,4 @@
-/** A mail as it goes over the wire: multipart/alternative, quoted-printable. Pure. */
+/** A mail as it goes over the wire: multipart/alternative, quoted-printable where it is not plain ASCII. Pure. */
 import { encodeWord, encodeWords, foldLines, isPlainText } from 'nodemailer/lib/mime-funcs'
 import { encode, wrap } from 'nodemailer/lib/qp'
 import type { Message } from './outbox.ts'
@@ -40,12 +40,20 @@ function mailbox(from: string): string {
   return `${isPlainText(name) ? quoted : encodeWord(name, 'Q', 52)} <${addressOf(from)}>`
 }
 
+const notPlain = /[^\n\x20-\x7e]/
+const lineMax = 990
+
+/** Lines of ASCII that are not too long pass everywhere as they are. */
 function part(type: string, content: string): string[] {
+  const lines = content.split('\n')
+  const isPlain = !notPlain.test(content) && lines.every((line) => line.length <= lineMax)
+  const text = lines.join('\r\n')
+  const [encoding, body] = isPlain ? ['7bit', text] : ['quoted-printable', wrap(encode(text))]
   return [
     `--${boundary}`,
     `Content-Type: ${type}; charset=utf-8`,
-    'Content-Transfer-Encoding: quoted-printable',
+    `Content-Transfer-Encoding: ${encoding}`,
     '',
-    wrap(encode(content.replace(/\r?\n/g, '\r\n'))),
+    body,
   ]
 }

@@ -11,7 +11,7 @@ export interface RefreshTicket {
   readonly seq: number
 }
 
-const shape = /^([A-Za-z0-9_-]{22})\.([1-9][0-9]{0,8})\.([A-Za-z0-9_-]{43})$/
+const shape = /^([A-Za-z0-9_-]{22,30})\.([1-9][0-9]{0,8})\.([A-Za-z0-9_-]{43})$/
 
 export function refreshToken(keys: Keys, { sessionId, seq }: RefreshTicket): string {
   return `${sessionId}.${seq}.${proof(keys, sessionId, seq).toString('base64url')}`

@@ -7,6 +7,7 @@ import type { Condition, Db, Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { type Clock, day, minute, second } from '../lib/clock.ts'
 import { isId, newId } from '../lib/random.ts'
+import { Recent } from '../lib/recent.ts'
 import type { Secrets } from '../lib/secret.ts'
 import { personById, type Roles, suspension } from '../people/people.ts'
 import { type AccessClaims, type Issuer, signAccessToken, verifyAccessToken } from './jwt.ts'
@@ -66,7 +67,7 @@ export interface SessionsDeps {
 export class Sessions {
   readonly #deps: SessionsDeps
   /** Tokens whose signature was checked, until they expire. A check costs more than everything else a request does. */
-  readonly #verified = new Map<string, AccessClaims>()
+  readonly #verified = new Recent<string, AccessClaims>(verifiedMax)
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps
@@ -208,11 +209,7 @@ export class Sessions {
   async #verify(token: string, now: number): Promise<AccessClaims | null> {
     const { issuer, keys } = this.#deps
     const claims = await verifyAccessToken(token, issuer, now, (kid) => keys.verifier(kid))
-    if (claims) {
-      // Maps keep the order of insertion, so the first key is the oldest.
-      if (this.#verified.size >= verifiedMax) this.#verified.delete(this.#verified.keys().next().value!)
-      this.#verified.set(token, claims)
-    }
+    if (claims) this.#verified.set(token, claims)
     return claims
   }
 }

@@ -12,7 +12,7 @@ import { type Db, holds } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { eventHappened } from '../events/events.ts'
 import { type Clock, minute, second } from '../lib/clock.ts'
-import { isId, newId, newReference } from '../lib/random.ts'
+import { isId, newId, newIdAt, newReference } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
 import { bucketPolicies, type Caller, type Limits, tooManyRequests } from '../limits/limits.ts'
 import { type Language, type NewMail, queueMail } from '../mail/outbox.ts'
@@ -73,7 +73,7 @@ export class SignIn {
     const addressHash = this.#hashes(address)[0]
     const digits: Digits = (await limits.underAttack(addressHash, caller.networkHash, now)) ? 8 : 6
     const challenge: Challenge = {
-      id: newId(),
+      id: newIdAt(now),
       role: this.#rules.role,
       address_hash: addressHash,
       network_hash: caller.networkHash,
@@ -84,7 +84,7 @@ export class SignIn {
       resend_at: now + resendPauseMs,
       resends: 0,
       attempts: 0,
-      send_id: newId(),
+      send_id: newIdAt(now),
     }
     const policy = bucketPolicies.send
     const bucket = limits.takeBucket(policy, caller.networkHash, challenge.send_id, now)
@@ -105,7 +105,7 @@ export class SignIn {
   async resend(address: Address, language: Language, caller: Caller, sessionId: string): Promise<SendReply> {
     const { db, clock, limits } = this.#deps
     const now = clock.now()
-    const sendId = newId()
+    const sendId = newIdAt(now)
     const bucket = limits.takeBucket(bucketPolicies.send, caller.networkHash, sendId, now)
     const [bucketRows] = await db.tx(bucket.statements)
     await limits.noteBucket(bucketPolicies.send, caller, bucketRows, now)

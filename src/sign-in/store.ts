@@ -1,4 +1,4 @@
-import { type Condition, type Db, type Statement, statement } from '../db/db.ts'
+import { type Condition, type Db, forUpdate, type Statement, statement } from '../db/db.ts'
 import { insertEvents } from '../events/events.ts'
 import type { Role } from '../people/people.ts'
 import type { Digits } from './code.ts'
@@ -75,7 +75,7 @@ export function resend(
 
 /** Makes the resends of one challenge wait for each other, so that what follows sees what the one before did. */
 export function lockChallenge(id: string): Statement {
-  return statement('update challenge set resends = resends where id = $1', id)
+  return statement(`select id from challenge where id = $1 ${forUpdate}`, id)
 }
 
 /** Looks only: holds while the code may be sent once more. */

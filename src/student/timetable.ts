@@ -5,6 +5,7 @@
  */
 import type { Db } from '../db/db.ts'
 import { timestamp } from '../lib/clock.ts'
+import { Recent } from '../lib/recent.ts'
 import type { Person } from '../people/people.ts'
 import { byStart, type Dated, type Span, spanOf } from './classes.ts'
 import { type ClassRow, type StudentRow, studentWithClasses } from './store.ts'
@@ -37,8 +38,8 @@ export interface Timetable {
 
 export class Timetables {
   readonly #db: Db
-  readonly #kept = new Map<string, Timetable>()
-  readonly #classes = new Map<string, SharedClass>()
+  readonly #kept = new Recent<string, Timetable>(studentsMax)
+  readonly #classes = new Recent<string, SharedClass>(classesMax)
 
   constructor(db: Db) {
     this.#db = db
@@ -57,7 +58,6 @@ export class Timetables {
       .map((row) => ({ shared: this.#share(row), startDate: row.start_date, endDate: row.end_date }))
       .sort((a, b) => byStart({ ...a.shared, enrolment: a }, { ...b.shared, enrolment: b }))
     const timetable = { roster: student.roster, student, classes }
-    if (this.#kept.size >= studentsMax) this.#kept.delete(this.#kept.keys().next().value!)
     this.#kept.set(person.id, timetable)
     return timetable
   }
@@ -76,7 +76,6 @@ export class Timetables {
       before: `${row.document!.slice(0, -1)},"enrolment":{"startDate":`,
       after: `},"updatedAt":"${timestamp(row.class_updated_at!)}"}`,
     }
-    if (this.#classes.size >= classesMax) this.#classes.clear()
     this.#classes.set(key, shared)
     return shared
   }

@@ -1,4 +1,4 @@
-import { type Condition, type Db, type Statement, statement } from '../db/db.ts'
+import { type Condition, type Db, forUpdate, type Statement, statement } from '../db/db.ts'
 import { insertEvents } from '../events/events.ts'
 
 export interface Registration {
@@ -50,7 +50,7 @@ export function oldestRegistrations(db: Db, limit: number): Promise<Registration
 export function applyRegistration(r: Registration): Statement[] {
   return [
     // Of several processes that apply it at once, the others wait here and then find it gone.
-    statement('update registration set id = id where id = $1', r.id),
+    statement(`select id from registration where id = $1 ${forUpdate}`, r.id),
     ...lapse(r.created_at, r.email_key),
     statement(
       `insert into person (id, role, status, email, email_key, firstname, lastname, created_at, updated_at, confirm_before)
