@@ -1,6 +1,6 @@
 /** The only wiring: settings in, a service that can listen and stop out. */
 import fastifyStatic from '@fastify/static'
-import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Config } from './config.ts'
 import { migrate } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
@@ -19,6 +19,7 @@ import { clientAddress, networkOf } from './lib/network.ts'
 import { Recent } from './lib/recent.ts'
 import { fingerprint, secretsFrom } from './lib/secret.ts'
 import { Limits } from './limits/limits.ts'
+import type { Log } from './log.ts'
 import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
 import { Outbox } from './mail/outbox.ts'
 import { smtpTransport } from './mail/smtp.ts'
@@ -57,7 +58,7 @@ export interface Pace {
 
 const realPace: Pace = { clock: systemClock, mailDelayMs: [100, 500] }
 
-export async function createApp(config: Config, log: FastifyBaseLogger, pace: Pace = realPace): Promise<App> {
+export async function createApp(config: Config, log: Log, pace: Pace = realPace): Promise<App> {
   const parts = await assemble(config, log, pace)
   const { db, server, outbox, sweeper } = parts
   return {
@@ -81,7 +82,7 @@ export async function createApp(config: Config, log: FastifyBaseLogger, pace: Pa
   }
 }
 
-async function assemble(config: Config, log: FastifyBaseLogger, { clock, mailDelayMs }: Pace) {
+async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) {
   const { publicUrl } = config
   const db = openDb(config.databaseUrl)
   await migrate(db, clock)

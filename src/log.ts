@@ -1,18 +1,38 @@
 import { createRequire } from 'node:module'
-import { type DestinationStream, pino } from 'pino'
+import { type DestinationStream, type Logger, pino } from 'pino'
 import type pretty from 'pino-pretty'
 
+/** What is noted of a request. None of it needs escaping: names of methods, patterns of routes, ids and numbers. */
+export interface RequestNote {
+  readonly requestId: string
+  readonly method: string
+  readonly route: string | null
+  readonly status: number
+  readonly ms: number
+}
+
+export interface Log extends Logger {
+  /** As `info` would write it, for a third of the cost: there is one for every request. */
+  request(note: RequestNote): void
+}
+
 /** For people on a terminal, for machines otherwise; to standard output unless told. */
-export function createLog(forPeople: boolean, stream?: DestinationStream) {
-  const options = {
-    base: null,
-    timestamp: timeField,
-    serializers: { err: describeError },
-  }
-  if (stream) return pino(options, stream)
-  if (!forPeople) return pino(options, linesOfATurn())
+export function createLog(forPeople: boolean, stream = forPeople ? painted() : linesOfATurn()): Log {
+  const log = pino({ base: null, timestamp: timeField, serializers: { err: describeError } }, stream)
+  const level = pino.levels.values.info
+  return Object.assign(log, {
+    request({ requestId, method, route, status, ms }: RequestNote) {
+      const pattern = route === null ? 'null' : `"${route}"`
+      stream.write(
+        `{"level":${level}${timeField()},"requestId":"${requestId}","method":"${method}","route":${pattern},"status":${status},"ms":${ms},"msg":"request"}\n`,
+      )
+    },
+  })
+}
+
+function painted(): DestinationStream {
   const paint: typeof pretty = createRequire(import.meta.url)('pino-pretty')
-  return pino(options, paint({ colorize: true, translateTime: 'SYS:HH:MM:ss', singleLine: true, sync: true }))
+  return paint({ colorize: true, translateTime: 'SYS:HH:MM:ss', singleLine: true, sync: true })
 }
 
 /** Standard output, written once for all lines of a turn of the event loop, and before the process ends. */

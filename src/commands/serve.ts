@@ -2,13 +2,12 @@
 import cluster, { type Worker } from 'node:cluster'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import type { FastifyBaseLogger } from 'fastify'
 import { type Config, loadConfig, readEnv } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import { isUntouched, migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
 import { systemClock } from '../lib/clock.ts'
-import { createLog } from '../log.ts'
+import { createLog, type Log } from '../log.ts'
 
 type Demo = readonly { readonly email: string; readonly who: string }[]
 
@@ -40,7 +39,7 @@ export async function serve(options: { json?: boolean }): Promise<void> {
 }
 
 /** One of several. The primary tells it to drain, and to close once all are drained: until then each answers 503. */
-async function work(config: Config, log: FastifyBaseLogger): Promise<void> {
+async function work(config: Config, log: Log): Promise<void> {
   // The primary may be gone before it has heard us; then `disconnect` ends this one.
   cluster.worker?.on('error', () => {})
   // A signal to the whole group must not end a worker before the primary says so.
@@ -63,7 +62,7 @@ async function work(config: Config, log: FastifyBaseLogger): Promise<void> {
 }
 
 /** Migrates once, then keeps the workers running until told to stop. */
-async function supervise(config: Config, log: FastifyBaseLogger, pretty: boolean): Promise<void> {
+async function supervise(config: Config, log: Log, pretty: boolean): Promise<void> {
   const db = openDb(config.databaseUrl)
   await migrate(db, systemClock)
   const demo = !config.production && (await isUntouched(db)) ? await demoInto(db, config, log) : []
@@ -127,7 +126,7 @@ function isFailure(message: unknown): message is { failed: string } {
 }
 
 /** The demo school. Its code is loaded here, once, and not at every start. */
-async function demoInto(db: Db, config: Config, log: FastifyBaseLogger): Promise<Demo> {
+async function demoInto(db: Db, config: Config, log: Log): Promise<Demo> {
   const { loadDemo } = await import('./demo.ts')
   try {
     const addresses = await loadDemo(db, config.timeZone, systemClock)
@@ -142,7 +141,7 @@ async function demoInto(db: Db, config: Config, log: FastifyBaseLogger): Promise
 interface Announcement {
   readonly config: Config
   readonly port: number
-  readonly log: FastifyBaseLogger
+  readonly log: Log
   readonly pretty: boolean
   readonly demo: Demo
 }

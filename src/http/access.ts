@@ -29,11 +29,11 @@ interface Identified {
   [caller]: LiveSession | null
 }
 
-/** The caller of a route whose access is not public. */
-export function callerOf(request: FastifyRequest): LiveSession {
+/** The caller of a route whose access is not public; say the role if that is the access. */
+export function callerOf<R extends Role = Role>(request: FastifyRequest): LiveSession<R> {
   const session = (request as unknown as Identified)[caller]
   if (!session) throw new Error(`${request.routeOptions.url} is public and has no caller`)
-  return session
+  return session as LiveSession<R>
 }
 
 /**

@@ -5,14 +5,10 @@
  */
 import { METHODS } from 'node:http'
 import fastJson from 'fast-json-stringify'
-import Fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-} from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import { newId } from '../lib/random.ts'
+import type { Log, RequestNote } from '../log.ts'
 import { allowOrigins } from './cors.ts'
 import { apiVersion, replyWithHeaders } from './headers.ts'
 import { parseJsonBody } from './json.ts'
@@ -40,7 +36,7 @@ export interface Server {
 export interface ServerOptions {
   readonly publicUrl: string
   readonly corsOrigins: readonly string[]
-  readonly logger: FastifyBaseLogger
+  readonly logger: Log
   /** Counts a call that fails before anything else counted it. */
   countUncounted(request: FastifyRequest, reply: FastifyReply): void
 }
@@ -83,7 +79,7 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     flow.inFlight++
     // Also when the client went away before the reply.
     reply.raw.on('close', () => {
-      logRequest(logger, request, reply, performance.now() - since)
+      logger.request(noteOf(request, reply, performance.now() - since))
       if (request.isWorking) flow.working--
       flow.inFlight--
       if (flow.inFlight === 0) flow.idle()
@@ -163,17 +159,14 @@ function parseBody(request: FastifyRequest, body: Buffer): unknown {
 }
 
 /** The route's pattern, never the path: a path may hold what only its owner should see. */
-function logRequest(log: FastifyBaseLogger, request: FastifyRequest, reply: FastifyReply, ms: number): void {
-  log.info(
-    {
-      requestId: request.id,
-      method: request.method,
-      route: request.is404 ? null : (request.routeOptions.url ?? null),
-      status: reply.statusCode,
-      ms: Math.round(ms * 10) / 10,
-    },
-    'request',
-  )
+function noteOf(request: FastifyRequest, reply: FastifyReply, ms: number): RequestNote {
+  return {
+    requestId: request.id,
+    method: request.method,
+    route: request.is404 ? null : (request.routeOptions.url ?? null),
+    status: reply.statusCode,
+    ms: Math.round(ms * 10) / 10,
+  }
 }
 
 /**

@@ -5,16 +5,18 @@
  */
 import type { Db } from '../db/db.ts'
 import type { EventType } from '../events/events.ts'
-import { changeStatus, type Person, type Role } from './store.ts'
+import { changeStatus, type Member, type Person, type Role } from './store.ts'
 
-export type { Person, Role } from './store.ts'
+export type { Member, Person, Role } from './store.ts'
 export { lockPerson, personByAddress, personById, personColumns } from './store.ts'
 
 export interface RoleRules {
   readonly role: Role
   /** The account behind an address, whatever its status; nothing once it has lapsed or was closed. */
   findAccount(addressKey: string): Promise<Person | undefined>
-  profileOf(person: Person): Promise<object>
+  /** Whether an active account is one still: a student's is, as long as the roster has it. */
+  isPresent(member: Member): boolean | Promise<boolean>
+  profileOf(person: Person): object | Promise<object>
 }
 
 export type Roles = Readonly<Record<Role, RoleRules>>

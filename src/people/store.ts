@@ -4,10 +4,16 @@ import { insertEvents } from '../events/events.ts'
 export type Role = 'veterinarian' | 'student'
 export type Status = 'pending' | 'active' | 'inactive' | 'suspended' | 'closed'
 
-export interface Person {
+/** Of an account what is the same for either role. */
+export interface Member {
   readonly id: string
   readonly role: Role
   readonly status: Status
+  /** The number of the roster that held when a student's session was read. */
+  readonly roster?: number
+}
+
+export interface Person extends Member {
   readonly email: string
   readonly email_key: string
   readonly firstname: string
@@ -15,8 +21,6 @@ export interface Person {
   readonly created_at: number
   readonly updated_at: number
   readonly confirm_before: number | null
-  /** The number of the roster that held when a student's session was read. */
-  readonly roster?: number
 }
 
 export const personColumns = (alias: string) =>

@@ -91,7 +91,10 @@ export class Sessions {
     const role = claims.roles.includes('student') ? 'student' : 'veterinarian'
     const session = await liveSession(this.#deps.db, claims.sid, role, now)
     if (!session) throw new AppError('session-ended')
-    if (session.id !== claims.sub || !claims.roles.includes(session.role)) throw new AppError('invalid-token')
+    if (session.id !== claims.sub || session.role !== role || !claims.roles.includes(role))
+      throw new AppError('invalid-token')
+    const isPresent = this.#deps.roles[role].isPresent(session)
+    if (isPresent !== true && !(await isPresent)) throw new AppError('session-ended')
     return session
   }
 

@@ -1,6 +1,6 @@
 import { type Condition, type Db, type Statement, statement } from '../db/db.ts'
 import { insertEvents } from '../events/events.ts'
-import { type Person, personColumns, type Role } from '../people/people.ts'
+import { type Member, type Person, personColumns, type Role } from '../people/people.ts'
 
 export type EndReason = 'signed-out' | 'expired' | 'revoked' | 'reuse' | 'account'
 
@@ -29,17 +29,20 @@ export function sessionById(db: Db, id: string): Promise<SessionAndPerson | unde
   return db.one<SessionAndPerson>(`${sessionAndPerson} where s.id = $1`, [id])
 }
 
-/** What a request with a token asks for: the caller, while session and account live. */
-export type LiveSession = Pick<Session, 'session_id' | 'started_at' | 'last_seen_at'> & Person
+/**
+ * What a request with a token asks for: the caller, while session and account live. Of a student no more than that; the
+ * roster has the rest.
+ */
+export type LiveSession<R extends Role = Role> = Pick<Session, 'session_id' | 'started_at' | 'last_seen_at'> &
+  (R extends 'veterinarian' ? Person : Member)
 
-const live = (accounts: string, more = '') =>
-  `select s.id as session_id, s.started_at, s.last_seen_at, ${personColumns('p')}${more}
-   from session s join ${accounts} p on p.id = s.person_id
+const live = (columns: string) =>
+  `select s.id as session_id, s.started_at, s.last_seen_at, ${columns}
+   from session s join person p on p.id = s.person_id
    where s.id = $1 and s.ended_at is null and s.expires_at > $2 and p.status = 'active'`
-// The roster, which the view asks, knows nothing of veterinarians.
 const liveOf: Record<Role, string> = {
-  veterinarian: live('person'),
-  student: live('account', ', (select content from roster_state) as roster'),
+  veterinarian: live(personColumns('p')),
+  student: live('p.id, p.role, p.status, (select content from roster_state) as roster'),
 }
 
 export function liveSession(db: Db, id: string, role: Role, now: number): Promise<LiveSession | undefined> {

@@ -80,6 +80,8 @@ const Export = Type.Object({
   ...HistoryFields,
 })
 
+const json = 'application/json; charset=utf-8'
+
 export function studentRoutes(root: FastifyInstance, { students }: { students: Students }): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['student']
@@ -95,7 +97,8 @@ export function studentRoutes(root: FastifyInstance, { students }: { students: S
         response: { 200: Type.Ref('StudentProfile'), ...problems(...tokenProblems, 'forbidden') },
       },
     },
-    async (request) => students.profileOf(callerOf(request)),
+    async (request, reply) =>
+      reply.type(json).send((await students.profile(callerOf(request))) as never) as never,
   )
 
   app.get(
@@ -118,7 +121,7 @@ export function studentRoutes(root: FastifyInstance, { students }: { students: S
     async (request, reply) => {
       const classes = await students.classes(callerOf(request), (request.query.when ?? 'current') as When)
       if (classes.length === 0) return reply.code(204).send()
-      return reply.type('application/json; charset=utf-8').send(`{"classes":[${classes.join(',')}]}` as never)
+      return reply.type(json).send(`{"classes":[${classes.join(',')}]}` as never)
     },
   )
 

@@ -46,6 +46,11 @@ export function studentWithClasses(db: Db, personId: string): Promise<(StudentRo
   )
 }
 
+export async function isOnRoster(db: Db, personId: string): Promise<boolean> {
+  const sql = `select s.person_id from student s where s.person_id = $1 and ${visible('s')}`
+  return (await db.one(sql, [personId])) !== undefined
+}
+
 /** Who on the roster has this address. */
 export async function personIdByAddress(db: Db, addressKey: string): Promise<string | undefined> {
   const row = await db.one<{ person_id: string }>(

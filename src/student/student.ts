@@ -5,11 +5,11 @@
 import type { Db } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { type Clock, timestamp } from '../lib/clock.ts'
-import { type Person, personById, type RoleRules } from '../people/people.ts'
+import { type Member, type Person, personById, type RoleRules } from '../people/people.ts'
 import { historyOf } from '../session/session.ts'
 import { type CalendarEntry, writeCalendar } from './calendar.ts'
 import { byStart, dayIn, isWhen, type When } from './classes.ts'
-import { feedOf, personIdByAddress, type StudentRow, studentWithClasses } from './store.ts'
+import { feedOf, isOnRoster, personIdByAddress, studentWithClasses } from './store.ts'
 import { type ClassOfStudent, hasClass, jsonOf, spanFor, type Timetable, Timetables } from './timetable.ts'
 
 export interface StudentDeps {
@@ -37,24 +37,33 @@ export class Students implements RoleRules {
     return personId === undefined ? undefined : personById(this.#db, personId)
   }
 
-  async profileOf(person: Person) {
-    return this.#profile(person, await this.#timetable(person))
+  isPresent(member: Member): boolean | Promise<boolean> {
+    return this.#timetables.known(member) !== undefined || isOnRoster(this.#db, member.id)
   }
 
-  /** As JSON texts, which is how they are kept. */
-  async classes(person: Person, when: When): Promise<string[]> {
-    return this.#select(await this.#timetable(person), when).map(jsonOf)
+  async profileOf(member: Member) {
+    return JSON.parse(await this.profile(member))
   }
 
-  async export(person: Person) {
+  /** As JSON, which is how it is kept. */
+  async profile(member: Member): Promise<string> {
+    return this.#profile(member, await this.#timetable(member))
+  }
+
+  /** Each as JSON. */
+  async classes(member: Member, when: When): Promise<string[]> {
+    return this.#select(await this.#timetable(member), when).map(jsonOf)
+  }
+
+  async export(member: Member) {
     const [timetable, feed, history] = await Promise.all([
-      this.#timetable(person),
-      feedOf(this.#db, person.id),
-      historyOf(this.#db, person.id),
+      this.#timetable(member),
+      feedOf(this.#db, member.id),
+      historyOf(this.#db, member.id),
     ])
     return {
       exportedAt: timestamp(this.#clock.now()),
-      profile: this.#profile(person, timetable),
+      profile: JSON.parse(this.#profile(member, timetable)),
       classes: timetable.classes.map((entry) => JSON.parse(jsonOf(entry))),
       calendar: feed ? { createdAt: timestamp(feed.created_at) } : null,
       ...history,
@@ -79,40 +88,20 @@ export class Students implements RoleRules {
     return writeCalendar({ name, entries: entries.sort(byStart), now: this.#clock.now() })
   }
 
-  async #timetable(person: Person): Promise<Timetable> {
-    const timetable = await this.#timetables.of(person)
+  async #timetable(member: Member): Promise<Timetable> {
+    const timetable = this.#timetables.known(member) ?? (await this.#timetables.of(member))
     // Left the roster since the token was looked at.
     if (!timetable) throw new AppError('session-ended')
     return timetable
   }
 
-  #profile(person: Person, timetable: Timetable) {
-    const groups = this.#select(timetable, 'current').map(({ shared: { classId, title, kind } }) => ({
-      classId,
-      title,
-      kind,
-    }))
-    return { ...profileFields(timetable.student), status: person.status, groups }
+  #profile({ status }: Member, timetable: Timetable): string {
+    const groups = this.#select(timetable, 'current').map(({ shared }) => shared.group)
+    return `${timetable.profile},"status":"${status}","groups":[${groups.join(',')}]}`
   }
 
   #select({ classes }: Timetable, when: When): readonly ClassOfStudent[] {
     const today = this.#dayOf(this.#clock.now())
     return classes.filter((entry) => isWhen(spanFor(entry), when, today))
-  }
-}
-
-function profileFields(student: StudentRow) {
-  const { school_id: schoolId, school_name: name } = student
-  return {
-    userId: student.person_id,
-    studentNumber: student.student_number,
-    firstname: student.firstname,
-    lastname: student.lastname,
-    preferredName: student.preferred_name,
-    pronouns: student.pronouns,
-    email: student.email,
-    year: student.year,
-    school: schoolId === null ? null : { schoolId, name: name ?? '' },
-    updatedAt: timestamp(student.student_updated_at),
   }
 }

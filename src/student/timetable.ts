@@ -1,12 +1,12 @@
 /**
- * Students with their classes, kept between requests. What the roster says changes only when another one is published,
- * and every caller arrives with the number of the one that holds (`Person.roster`): under the same number nothing need
+ * Students with their classes, kept between requests as the JSON texts that replies are made of. What the roster says
+ * changes only when another one is published, and every caller arrives with the number of the one that holds (`Member.roster`): under the same number nothing need
  * be read again. A class is kept once for all of its students.
  */
 import type { Db } from '../db/db.ts'
 import { timestamp } from '../lib/clock.ts'
 import { Recent } from '../lib/recent.ts'
-import type { Person } from '../people/people.ts'
+import type { Member } from '../people/people.ts'
 import { byStart, type Dated, type Span, spanOf } from './classes.ts'
 import { type ClassRow, type StudentRow, studentWithClasses } from './store.ts'
 
@@ -15,9 +15,9 @@ const classesMax = 10_000
 
 /** What all of its students see of a class. */
 interface SharedClass extends Omit<Dated, 'enrolment'> {
-  readonly classId: string
-  readonly kind: string
   readonly span: Span
+  /** As one of the groups of a profile. */
+  readonly group: string
   /** All of its JSON but the student's own dates, which come between. */
   readonly before: string
   readonly after: string
@@ -31,7 +31,8 @@ export interface ClassOfStudent {
 
 export interface Timetable {
   readonly roster: number
-  readonly student: StudentRow
+  /** The profile's JSON up to what depends on the day and the account. */
+  readonly profile: string
   /** By their start. */
   readonly classes: readonly ClassOfStudent[]
 }
@@ -45,20 +46,27 @@ export class Timetables {
     this.#db = db
   }
 
-  /** Nothing for who is not on the roster. */
-  async of(person: Person): Promise<Timetable | undefined> {
-    const kept = this.#kept.get(person.id)
-    if (kept !== undefined && kept.roster === person.roster) return kept
-    const rows = await studentWithClasses(this.#db, person.id)
+  /** As far as it is known without asking. */
+  known(member: Member): Timetable | undefined {
+    const kept = this.#kept.get(member.id)
+    return kept?.roster === member.roster ? kept : undefined
+  }
+
+  /** Read anew. Nothing for who is not on the roster. */
+  async of(member: Member): Promise<Timetable | undefined> {
+    const rows = await studentWithClasses(this.#db, member.id)
     const [first] = rows
     if (!first) return undefined
-    const { document: _, start_date, end_date, class_updated_at, enrolment_id, ...student } = first
     const classes = rows
       .filter(hasClass)
       .map((row) => ({ shared: this.#share(row), startDate: row.start_date, endDate: row.end_date }))
       .sort((a, b) => byStart({ ...a.shared, enrolment: a }, { ...b.shared, enrolment: b }))
-    const timetable = { roster: student.roster, student, classes }
-    this.#kept.set(person.id, timetable)
+    const timetable = {
+      roster: first.roster,
+      profile: JSON.stringify(profileOf(first)).slice(0, -1),
+      classes,
+    }
+    this.#kept.set(member.id, timetable)
     return timetable
   }
 
@@ -68,8 +76,7 @@ export class Timetables {
     if (known) return known
     const { classId, kind, title, terms } = JSON.parse(row.document!) as ClassReply
     const shared = {
-      classId,
-      kind,
+      group: JSON.stringify({ classId, title, kind }),
       title,
       terms,
       span: spanOf({ title, terms, enrolment: { startDate: null, endDate: null } }),
@@ -91,6 +98,22 @@ export const hasClass = (row: ClassRow) => row.document !== null
 
 export function spanFor({ shared, startDate, endDate }: ClassOfStudent): Span {
   return { start: startDate ?? shared.span.start, end: endDate ?? shared.span.end }
+}
+
+function profileOf(student: StudentRow) {
+  const { school_id: schoolId, school_name: name } = student
+  return {
+    userId: student.person_id,
+    studentNumber: student.student_number,
+    firstname: student.firstname,
+    lastname: student.lastname,
+    preferredName: student.preferred_name,
+    pronouns: student.pronouns,
+    email: student.email,
+    year: student.year,
+    school: schoolId === null ? null : { schoolId, name: name ?? '' },
+    updatedAt: timestamp(student.student_updated_at),
+  }
 }
 
 const date = (text: string | null) => (text === null ? 'null' : `"${text}"`)

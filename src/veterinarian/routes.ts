@@ -102,7 +102,7 @@ export function veterinarianRoutes(
         response: { 200: Type.Ref('VeterinarianProfile'), ...problems(...tokenProblems, 'forbidden') },
       },
     },
-    async (request) => veterinarians.profileOf(callerOf(request)),
+    (request) => veterinarians.profileOf(callerOf<'veterinarian'>(request)),
   )
 
   app.patch(
@@ -132,7 +132,7 @@ export function veterinarianRoutes(
         ...(last !== undefined && { lastname: fields.name('lastname', last) }),
       }
       fields.check()
-      return veterinarians.profileOf(await veterinarians.rename(callerOf(request), names))
+      return veterinarians.profileOf(await veterinarians.rename(callerOf<'veterinarian'>(request), names))
     },
   )
 
@@ -151,7 +151,7 @@ export function veterinarianRoutes(
       },
     },
     async (request, reply) => {
-      await veterinarians.close(callerOf(request))
+      await veterinarians.close(callerOf<'veterinarian'>(request))
       return reply.code(204).send()
     },
   )
@@ -168,7 +168,7 @@ export function veterinarianRoutes(
     },
     async (request, reply) => {
       reply.header('Content-Disposition', 'attachment; filename="chiron-export.json"')
-      return veterinarians.export(callerOf(request))
+      return veterinarians.export(callerOf<'veterinarian'>(request))
     },
   )
 

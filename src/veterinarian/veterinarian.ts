@@ -95,7 +95,11 @@ export class Veterinarians implements RoleRules {
     return lapse(now, null)
   }
 
-  async profileOf(person: Person) {
+  isPresent(): boolean {
+    return true
+  }
+
+  profileOf(person: Person) {
     return {
       userId: person.id,
       firstname: person.firstname,
@@ -122,7 +126,7 @@ export class Veterinarians implements RoleRules {
   }
 
   /** Cannot be undone, so it asks for a sign-in that is still warm. */
-  async close(caller: LiveSession): Promise<void> {
+  async close(caller: LiveSession<'veterinarian'>): Promise<void> {
     const { db, clock, secrets } = this.#deps
     const now = clock.now()
     if (now - caller.started_at > recentSignInMs) throw new AppError('recent-sign-in-required')
@@ -138,7 +142,7 @@ export class Veterinarians implements RoleRules {
   async export(person: Person) {
     const { db, clock } = this.#deps
     const history = await historyOf(db, person.id)
-    return { exportedAt: timestamp(clock.now()), profile: await this.profileOf(person), ...history }
+    return { exportedAt: timestamp(clock.now()), profile: this.profileOf(person), ...history }
   }
 
   /** What anybody may see; nothing for anybody who is not an active veterinarian. */
