@@ -170,7 +170,7 @@ function announce({ config, port, log, pretty, demo }: Announcement): void {
 function returnMemory(): void {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as (options: object) => void
-  collect({ type: 'major', execution: 'sync' })
+  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }
 
 function onSignals(handle: () => void): void {
