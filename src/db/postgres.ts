@@ -23,7 +23,7 @@ import {
 
 const connectTimeoutMs = 3_000
 const statementTimeoutMs = 10_000
-// A peer that vanished without a word never answers; give up a little after the server would have.
+// A little after the server itself would have given up.
 const replyTimeoutMs = statementTimeoutMs + 2_000
 const writeConnections = 6
 const readConnections = 2
@@ -105,12 +105,16 @@ class Line {
   async #try(statements: readonly Statement[], transaction: boolean): Promise<Row[][]> {
     if (this.#closed) throw outOfReach(new Error('the store was closed'))
     const client = await this.#open()
+    // A peer that vanished without a word never answers.
+    const patience = setTimeout(() => client.connection.stream.destroy(), replyTimeoutMs)
     try {
       return await send(client, statements, transaction)
     } catch (error) {
       // An error inside a pipelined transaction leaves statements that were never prepared; start afresh.
       if (transaction || !isPostgresError(error) || isUndone(error)) this.#retire(client)
       throw error
+    } finally {
+      clearTimeout(patience)
     }
   }
 
@@ -240,33 +244,60 @@ function leastBusy<T extends { readonly waiting: number }>(lines: readonly T[]):
   return best
 }
 
-async function send(
-  client: pg.Client,
-  statements: readonly Statement[],
-  transaction: boolean,
-): Promise<Row[][]> {
-  if (!transaction) return Promise.all(statements.map((s) => query(client, s)))
-  const begin = client.query('begin')
-  const results = statements.map((s) => query(client, s))
-  const commit = client.query('commit')
-  const [first] = (await Promise.allSettled([begin, ...results, commit])).filter(
-    (r) => r.status === 'rejected',
-  )
-  if (first) throw first.reason
-  return Promise.all(results)
+const begin: Statement = { sql: 'begin', params: [] }
+const commit: Statement = { sql: 'commit', params: [] }
+
+/** Settles when all are answered: with the rows of each, or with what failed first. */
+function send(client: pg.Client, statements: readonly Statement[], transaction: boolean): Promise<Row[][]> {
+  const { stream } = client.connection
+  stream.cork()
+  // Transactions of the same turn of the event loop leave as one write.
+  if (transaction) setImmediate(() => stream.uncork())
+  const sent = new Promise<Row[][]>((resolve, reject) => {
+    const results: Row[][] = []
+    let failure: Error | null = null
+    const whole = transaction ? [begin, ...statements, commit] : statements
+    let left = whole.length
+    for (const [i, one] of whole.entries())
+      ask(client, one, (error, rows) => {
+        failure ??= error
+        results[i] = rows
+        if (--left > 0) return
+        if (failure) reject(failure)
+        else resolve(transaction ? results.slice(1, -1) : results)
+      })
+  })
+  if (!transaction) stream.uncork()
+  return sent
 }
 
-const prepared = new Map<string, { name: string; text: string }>()
+// By their text. What begins and ends a transaction is cheaper not prepared.
+const prepared = new Map<string, { name?: string; text: string }>([
+  [begin.sql, { text: begin.sql }],
+  [commit.sql, { text: commit.sql }],
+])
 
-/** Prepared once a connection under a name made from its text. */
-async function query(client: pg.Client, { sql, params }: Statement): Promise<Row[]> {
+/** Prepared once a connection under a name made from its text. With a callback, for a promise costs `pg` three. */
+function ask(
+  client: pg.Client,
+  { sql, params }: Statement,
+  done: (error: Error | null, rows: Row[]) => void,
+): void {
   let known = prepared.get(sql)
   if (!known) {
     const name = createHash('sha256').update(sql).digest('base64url').slice(0, 20)
     known = { name, text: sql.replace(forUpdate, 'for update') }
     prepared.set(sql, known)
   }
-  return (await client.query({ ...known, values: params as Value[] })).rows
+  const query = new pg.Query(known.text) as pg.Query & {
+    name: string | undefined
+    values: readonly Value[]
+    callback: (error: Error | null, result?: { rows: Row[] }) => void
+  }
+  query.name = known.name
+  query.values = params
+  query.callback = (error, result) => done(error, result?.rows ?? [])
+  client.query(query)
 }
 
 async function connect(hosts: string[]): Promise<pg.Client> {
@@ -278,7 +309,6 @@ async function connect(hosts: string[]): Promise<pg.Client> {
       keepAlive: true,
       connectionTimeoutMillis: connectTimeoutMs,
       statement_timeout: statementTimeoutMs,
-      query_timeout: replyTimeoutMs,
       application_name: 'chiron',
     } as pg.ClientConfig)
     client.on('error', () => client.end().catch(() => {}))

@@ -12,7 +12,7 @@ import {
   bucketFullAt,
   countFailure,
   failureCounts,
-  giveBackToBucket,
+  giveBackToBuckets,
   networkIsKnown,
   pruneLimits,
   quotaFreeAt,
@@ -199,13 +199,15 @@ export class Limits {
   /** What a successful sign-in gives back, and what it teaches about the network. */
   signedIn(addressHash: string, sendNetwork: string, validateNetwork: string, now: number): Statement[] {
     if (!this.#enabled) return []
-    const giveBack = (policy: BucketPolicy, networkHash: string) =>
-      giveBackToBucket(bucketKey(policy, networkHash), intervalMsOf(policy), now)
-    return [
-      giveBack(bucketPolicies.send, sendNetwork),
-      giveBack(bucketPolicies.validate, validateNetwork),
-      rememberNetwork(addressHash, validateNetwork, now),
-    ]
+    const one = (policy: BucketPolicy, networkHash: string) => ({
+      key: bucketKey(policy, networkHash),
+      intervalMs: intervalMsOf(policy),
+    })
+    const given = [
+      one(bucketPolicies.send, sendNetwork),
+      one(bucketPolicies.validate, validateNetwork),
+    ] as const
+    return [giveBackToBuckets(given, now), rememberNetwork(addressHash, validateNetwork, now)]
   }
 
   prune(now: number): Statement[] {

@@ -31,11 +31,19 @@ export function takeFromBucket(take: {
   )
 }
 
-export function giveBackToBucket(key: string, intervalMs: number, now: number): Statement {
+export interface GiveBack {
+  readonly key: string
+  readonly intervalMs: number
+}
+
+export function giveBackToBuckets([one, other]: readonly [GiveBack, GiveBack], now: number): Statement {
   return statement(
-    'update bucket set full_at = full_at - $1 where key = $2 and full_at > $3',
-    intervalMs,
-    key,
+    `update bucket set full_at = full_at - case when key = $1 then cast($2 as bigint) else cast($3 as bigint) end
+     where key in ($1, $4) and full_at > $5`,
+    one.key,
+    one.intervalMs,
+    other.intervalMs,
+    other.key,
     now,
   )
 }

@@ -8,7 +8,7 @@ import type { EventType } from '../events/events.ts'
 import { changeStatus, type Member, type Person, type Role } from './store.ts'
 
 export type { Member, Person, Role } from './store.ts'
-export { lockPerson, personByAddress, personById, personColumns } from './store.ts'
+export { lockPerson, personById, personColumns } from './store.ts'
 
 export interface RoleRules {
   readonly role: Role

@@ -43,13 +43,6 @@ export function personById(db: Db, id: string): Promise<Person | undefined> {
   return db.one<Person>(`select ${personColumns('p')} from account p where p.id = $1`, [id])
 }
 
-export function personByAddress(db: Db, role: Role, key: string): Promise<Person | undefined> {
-  return db.one<Person>(`select ${personColumns('p')} from person p where p.role = $1 and p.email_key = $2`, [
-    role,
-    key,
-  ])
-}
-
 /** Moves a person from one status to another, and writes it down if it happened. */
 export function changeStatus(change: {
   personId: string

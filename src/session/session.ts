@@ -9,7 +9,7 @@ import { type Clock, day, minute, second } from '../lib/clock.ts'
 import { isId, newId } from '../lib/random.ts'
 import { Recent } from '../lib/recent.ts'
 import type { Secrets } from '../lib/secret.ts'
-import { personById, type Roles, suspension } from '../people/people.ts'
+import { type Person, personById, type Roles, suspension } from '../people/people.ts'
 import { type AccessClaims, type Issuer, signAccessToken, verifyAccessToken } from './jwt.ts'
 import type { SigningKeys } from './keys.ts'
 import { readRefreshToken, refreshToken } from './refresh.ts'
@@ -77,10 +77,9 @@ export class Sessions {
     return startSession({ ...session, expiresAt: session.now + idleMaxMs }, when)
   }
 
-  async firstTokens(sessionId: string): Promise<IssuedTokens> {
-    const session = await sessionById(this.#deps.db, sessionId)
-    if (!session) throw new AppError('session-ended')
-    return this.#tokens(session, 1)
+  /** Of a session that started just now. */
+  firstTokens(sessionId: string, person: Person, now: number): Promise<IssuedTokens> {
+    return this.#tokens({ ...person, session_id: sessionId, expires_at: now + idleMaxMs }, 1)
   }
 
   /** The live session behind an access token. */
@@ -181,7 +180,10 @@ export class Sessions {
     return [...endSessions({ expiredAt: now }, 'expired', now), pruneSessions(now - endedKeptMs)]
   }
 
-  async #tokens(session: SessionAndPerson, seq: number): Promise<IssuedTokens> {
+  async #tokens(
+    session: Pick<Session, 'session_id' | 'expires_at'> & Person,
+    seq: number,
+  ): Promise<IssuedTokens> {
     const { keys, issuer, secrets, roles, clock } = this.#deps
     const now = clock.now()
     const accessToken = signAccessToken(await keys.signer(), issuer, {

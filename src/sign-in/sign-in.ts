@@ -221,18 +221,23 @@ export class SignIn {
     const { db, limits, sessions } = this.#deps
     const won = claimed(sessionId, mark)
     const addressKey = person.email_key
-    const start = sessions.start({ id: sessionId, personId: person.id, addressKey, device, now }, won)
+    const isFirst = person.status === 'pending'
     const results = await db.tx([
       lockPerson(person.id),
       claim(sessionId, mark, now),
-      ...activate(person.id, now, won),
-      ...start,
+      ...(isFirst ? activate(person.id, now, won) : []),
+      ...sessions.start({ id: sessionId, personId: person.id, addressKey, device, now }, won),
     ])
-    const started = results[4]!.length > 0
+    const started = results.at(-2)!.length > 0
     if (!started) throw unusable()
     // In a transaction of its own: an attempt locks the bucket before the challenge, and must not meet this halfway.
     const refund = db.tx(limits.signedIn(addressHash, networks.sent, networks.validated, now))
-    const [tokens] = await Promise.all([sessions.firstTokens(sessionId), refund])
+    const active: Person = {
+      ...person,
+      status: 'active',
+      ...(isFirst && { updated_at: now, confirm_before: null }),
+    }
+    const [tokens] = await Promise.all([sessions.firstTokens(sessionId, active, now), refund])
     return tokens
   }
 

@@ -1,5 +1,6 @@
 import { type Condition, type Db, forUpdate, type Statement, statement } from '../db/db.ts'
 import { insertEvents } from '../events/events.ts'
+import { type Person, personColumns } from '../people/people.ts'
 
 export interface Registration {
   readonly id: string
@@ -35,6 +36,20 @@ export function registrationsOf(db: Db, addressKey: string): Promise<Registratio
     `select ${registrationColumns} from registration where email_key = $1 order by created_at, id`,
     [addressKey],
   )
+}
+
+/** The account behind an address, and whether there are registrations for it that were not applied yet. */
+export async function accountAt(
+  db: Db,
+  addressKey: string,
+): Promise<{ person: Person | undefined; registered: boolean }> {
+  const row = await db.one<Person & { registrations: number }>(
+    `select (select count(*) from registration where email_key = $1) as registrations, ${personColumns('p')}
+     from (select 1 as one) always left join person p on p.role = 'veterinarian' and p.email_key = $1`,
+    [addressKey],
+  )
+  const { registrations, ...person } = row!
+  return { person: person.id === null ? undefined : person, registered: registrations > 0 }
 }
 
 export function oldestRegistrations(db: Db, limit: number): Promise<Registration[]> {

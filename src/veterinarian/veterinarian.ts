@@ -14,9 +14,10 @@ import { fingerprint, type Secrets } from '../lib/secret.ts'
 import { bucketPolicies, type Caller, forgetNetworks, type Limits } from '../limits/limits.ts'
 import { forgetMail } from '../mail/outbox.ts'
 import type { Address } from '../people/address.ts'
-import { type Person, personByAddress, type RoleRules } from '../people/people.ts'
+import type { Person, RoleRules } from '../people/people.ts'
 import { endSessions, historyOf, type LiveSession } from '../session/session.ts'
 import {
+  accountAt,
   appendRegistration,
   applyRegistration,
   erase,
@@ -77,9 +78,12 @@ export class Veterinarians implements RoleRules {
 
   async findAccount(addressKey: string): Promise<Person | undefined> {
     const { db, clock } = this.#deps
-    for (const registration of await registrationsOf(db, addressKey))
-      await db.tx(applyRegistration(registration))
-    const person = await personByAddress(db, 'veterinarian', addressKey)
+    let { person, registered } = await accountAt(db, addressKey)
+    if (registered) {
+      for (const registration of await registrationsOf(db, addressKey))
+        await db.tx(applyRegistration(registration))
+      person = (await accountAt(db, addressKey)).person
+    }
     const lapsed = person?.status === 'pending' && person.confirm_before! <= clock.now()
     return lapsed ? undefined : person
   }
