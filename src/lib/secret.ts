@@ -34,14 +34,14 @@ function deriveKeys(secret: string): Keys {
 
 /** HMAC-SHA256 over parts, each prefixed by its length, so that no two lists of parts look alike. */
 export function mac(key: Buffer, ...parts: readonly string[]): Buffer {
-  const hmac = createHmac('sha256', key)
-  const length = Buffer.alloc(4)
-  for (const part of parts) {
-    const bytes = Buffer.from(part, 'utf8')
-    length.writeUInt32BE(bytes.length)
-    hmac.update(length).update(bytes)
+  const lengths = parts.map((part) => Buffer.byteLength(part))
+  const message = Buffer.allocUnsafe(lengths.reduce((sum, length) => sum + 4 + length, 0))
+  let at = 0
+  for (const [i, part] of parts.entries()) {
+    at = message.writeUInt32BE(lengths[i]!, at)
+    at += message.write(part, at)
   }
-  return hmac.digest()
+  return createHmac('sha256', key).update(message).digest()
 }
 
 /**

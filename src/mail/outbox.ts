@@ -7,7 +7,7 @@
  * Work starts at a time of its own choosing, not on the heels of the request that queued it: what a mail costs depends
  * on who owns the address, and must not show in the time of the requests that follow.
  */
-import { createHash, randomInt } from 'node:crypto'
+import { hash, randomInt } from 'node:crypto'
 import type { Db } from '../db/db.ts'
 import { eventHappened } from '../events/events.ts'
 import { type Clock, day, minute, second } from '../lib/clock.ts'
@@ -77,6 +77,7 @@ export class Outbox {
   readonly #deps: OutboxDeps
   readonly #worker = newId()
   readonly #failure: Failure
+  readonly #host: string
   readonly #sending = new Set<Promise<void>>()
   #beat: NodeJS.Timeout | undefined
   #taking: Promise<void> = Promise.resolve()
@@ -88,6 +89,7 @@ export class Outbox {
   constructor(deps: OutboxDeps) {
     this.#deps = deps
     this.#failure = new Failure(deps.log, 'reading the outbox')
+    this.#host = new URL(deps.publicUrl).hostname
   }
 
   start(): void {
@@ -213,7 +215,7 @@ export class Outbox {
     const subject = { ...mail, sessionId: mail.session_id, addressKey }
     // A session that began under an earlier secret keeps its code, also when it is sent again.
     const ofSession = (k: Keys) => fingerprint(k, 'address', addressKey) === mail.address_hash
-    const keys = secrets.all.find(ofSession) ?? secrets.current
+    const keys = (secrets.all.length > 1 && secrets.all.find(ofSession)) || secrets.current
     const rendered = render({
       kind,
       language: mail.language,
@@ -232,7 +234,7 @@ export class Outbox {
       ...rendered,
       from,
       to: person?.email ?? mail.email,
-      messageId: `<${letters(mail.id)}@${new URL(publicUrl).hostname}>`,
+      messageId: `<${letters(mail.id)}@${this.#host}>`,
       language: mail.language,
     }
   }
@@ -268,27 +270,38 @@ function greetable(name: string): string | null {
   return /\d{4}|[:/@]|\.\S/.test(name) ? null : name
 }
 
-const clocks = new Map<string, Intl.DateTimeFormat>()
+interface WallClock {
+  readonly format: Intl.DateTimeFormat
+  minute: number
+  text: string
+}
+
+const clocks = new Map<string, WallClock>()
 
 function timeOfDay(at: number, language: string, timeZone: string): string {
   const key = `${language} ${timeZone}`
   let clock = clocks.get(key)
   if (!clock) {
-    clock = new Intl.DateTimeFormat(language, {
-      hour: '2-digit',
-      minute: '2-digit',
-      hourCycle: 'h23',
-      timeZone,
-      timeZoneName: 'short',
-    })
-    // Making one costs more than everything else about a mail.
+    const parts = { hour: '2-digit', minute: '2-digit', timeZoneName: 'short' } as const
+    const format = new Intl.DateTimeFormat(language, { ...parts, hourCycle: 'h23', timeZone })
+    // Making one costs more than everything else about a mail, and asking it more than most.
+    clock = { format, minute: Number.NaN, text: '' }
     clocks.set(key, clock)
   }
-  return clock.format(at)
+  const atMinute = Math.floor(at / minute)
+  if (atMinute !== clock.minute) {
+    clock.minute = atMinute
+    clock.text = clock.format.format(at)
+  }
+  return clock.text
 }
+
+const sixteenLetters = 'ghijklmnopabcdef'
 
 /** A stable id in letters alone, so that it can never be taken for a code. */
 function letters(id: string): string {
-  const hex = createHash('sha256').update(id).digest('hex').slice(0, 32)
-  return hex.replace(/\d/g, (digit) => 'ghijklmnop'[Number(digit)]!)
+  let text = ''
+  for (const byte of hash('sha256', id, 'buffer').subarray(0, 16))
+    text += sixteenLetters[byte >> 4]! + sixteenLetters[byte & 15]!
+  return text
 }
