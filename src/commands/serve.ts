@@ -1,4 +1,5 @@
 /** `chiron serve`: one process, or a primary that keeps CHIRON_WORKERS of them running. */
+import { executionAsyncResource } from 'node:async_hooks'
 import cluster, { type Worker } from 'node:cluster'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -13,6 +14,7 @@ type Demo = readonly { readonly email: string; readonly who: string }[]
 
 const stopWithinMs = 9_500
 const restartPauseMs = 1_000
+const returnMemoryAfterMs = 250
 
 export async function serve(options: { json?: boolean }): Promise<void> {
   const config = loadConfig(readEnv())
@@ -33,9 +35,9 @@ export async function serve(options: { json?: boolean }): Promise<void> {
   )
   // Never in production, never into a store that holds anything.
   const first = !config.production && (await isUntouched(app.parts.db))
-  returnMemory()
   const { port } = await app.listen()
   announce({ config, port, log, pretty, demo: first ? await demoInto(app.parts.db, config, log) : [] })
+  returnMemorySoon()
 }
 
 /** One of several. The primary tells it to drain, and to close once all are drained: until then each answers 503. */
@@ -56,8 +58,8 @@ async function work(config: Config, log: Log): Promise<void> {
   })
   process.on('disconnect', close)
   const app = await starting
-  returnMemory()
   await app.listen()
+  returnMemorySoon()
   process.send?.('ready')
 }
 
@@ -129,9 +131,7 @@ function isFailure(message: unknown): message is { failed: string } {
 async function demoInto(db: Db, config: Config, log: Log): Promise<Demo> {
   const { loadDemo } = await import('./demo.ts')
   try {
-    const addresses = await loadDemo(db, config.timeZone, systemClock)
-    returnMemory()
-    return addresses
+    return await loadDemo(db, config.timeZone, systemClock)
   } catch (error) {
     log.warn({ err: error }, 'the demo school could not be loaded')
     return []
@@ -166,8 +166,19 @@ function announce({ config, port, log, pretty, demo }: Announcement): void {
   )
 }
 
-/** Starting leaves much garbage behind (schemas, stripped types); give it back before the first request. */
+/**
+ * Kept for their shape: V8 forgets one of which no object lives at a collection, and the code that makes more of them,
+ * here Node's own for every tick, is slower from then on.
+ */
+const ticks: object[] = []
+
+/** Starting leaves much garbage behind (schemas, stripped types): given back once, when whoever waited was answered. */
+function returnMemorySoon(): void {
+  setTimeout(() => process.nextTick(returnMemory), returnMemoryAfterMs).unref()
+}
+
 function returnMemory(): void {
+  ticks.push(executionAsyncResource())
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as (options: object) => void
   collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
