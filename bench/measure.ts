@@ -331,13 +331,18 @@ async function warmUp(sweeps: Sweeps, one: Case, passes: number): Promise<void> 
   else await sweeps.warmUp(one, { seconds: warmUpSeconds })
 }
 
+/** Half of what it does just before: half of what it did in another minute may be all that it can do in this one. */
 async function atHalfLoad(sweeps: Sweeps, one: Case, load: Load): Promise<HalfLoad> {
-  const rate = median(sweeps.samples(one.id).map((sample) => sample.rate)) / 2
   const outcomes: Outcome[] = []
-  for (let i = 0; i < halfLoadTimes; i++)
+  const rates: number[] = []
+  for (let i = 0; i < halfLoadTimes; i++) {
+    const full = await load.carryOut(sweeps.order(one, { seconds: one.seconds }))
+    const rate = full.done / full.seconds / 2
+    rates.push(rate)
     outcomes.push(await load.carryOut(sweeps.order(one, { rate, seconds: halfLoadSeconds })))
+  }
   const of = (pick: (outcome: Outcome) => number) => median(outcomes.map(pick))
-  return { id: one.id, perSecond: rate, p50Ms: of(({ p50 }) => p50), p99Ms: of(({ p99 }) => p99) }
+  return { id: one.id, perSecond: median(rates), p50Ms: of(({ p50 }) => p50), p99Ms: of(({ p99 }) => p99) }
 }
 
 /** Goes on until the server has answered this many, or as many as there is time for. */
