@@ -111,9 +111,8 @@ function atRate(order: Order & { rate: number }, lines: Line[], next: Source, ta
     const until = started + (leadInOf(order) + order.seconds) * 1000
     let sent = 0
     const dueAt = () => started + (sent * 1000) / order.rate
-    const turn = () => {
+    const sendDue = () => {
       const now = performance.now()
-      if (now >= until && free.length === lines.length) return resolve()
       while (now < until && dueAt() <= now && free.length > 0) {
         const [line, due, asking] = [free.pop()!, dueAt(), next.take()]
         sent++
@@ -122,8 +121,13 @@ function atRate(order: Order & { rate: number }, lines: Line[], next: Source, ta
           if (asking.isRight(reply)) tally.done()
           else tally.failed(reply)
           free.push(line)
+          sendDue()
         })
       }
+    }
+    const turn = () => {
+      sendDue()
+      if (performance.now() >= until && free.length === lines.length) return resolve()
       setTimeout(turn, 1)
     }
     turn()

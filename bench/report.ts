@@ -180,7 +180,7 @@ ${restOf(results)}
   the two requests, not of the mail; at half load each answers up to half a second after the mail. With limits on, every address has a network of its own.
 - A refresh rotates: each answer brings the token of the next request. Every registration is a new address.
 - Every answer is looked at: its status, and whether it is about the right person. One wrong answer voids a row.
-- At half load requests are sent when they are due, at half of the rate measured before, and latency counts from then.
+- At half load requests are sent when they are due, at half of the rate measured just before, and latency counts from then.
 - Two workers and one are compared with server, load and store sharing both cores.
 - The roster comes in by \`chiron roster import\`, from start to end of the command.
 - Better Auth has ${count(sizes.peerUsers)} users and ${count(sizes.peerSessions)} sessions; [what else differs](../bench/peers/better-auth/README.md).
