@@ -107,8 +107,9 @@ async function closedLoop(order: Order, lines: Line[], next: Source, tally: Tall
 function atRate(order: Order & { rate: number }, lines: Line[], next: Source, tally: Tally): Promise<void> {
   return new Promise((resolve) => {
     const free = [...lines]
-    const started = performance.now()
-    const until = started + (leadInOf(order) + order.seconds) * 1000
+    let started = performance.now()
+    const countsFrom = started + leadInOf(order) * 1000
+    const until = countsFrom + order.seconds * 1000
     let sent = 0
     const dueAt = () => started + (sent * 1000) / order.rate
     const sendDue = () => {
@@ -126,6 +127,8 @@ function atRate(order: Order & { rate: number }, lines: Line[], next: Source, ta
       }
     }
     const turn = () => {
+      // What a server that had to wake up first could not take in time is not due any more.
+      if (started < countsFrom && performance.now() >= countsFrom) [started, sent] = [performance.now(), 0]
       sendDue()
       if (performance.now() >= until && free.length === lines.length) return resolve()
       setTimeout(turn, 1)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import { day, hour, minute } from '../src/lib/clock.ts'
+import { mimeOf } from '../src/mail/mime.ts'
 import { smtpTransport } from '../src/mail/smtp.ts'
 import { chooseLanguage } from '../src/mail/templates/languages.ts'
 import { type Service, startService } from './support/service.ts'
@@ -169,6 +170,17 @@ describe('A mail', () => {
     const linked = await send('link@vets.example')
     assert.doesNotMatch(linked.mail.mail.html!, /href="https:\/\/elsewhere/)
   })
+})
+
+test('A mail goes as it is if it is short lines of ASCII, and as quoted-printable if not', () => {
+  const encodings = (text: string) => {
+    const message = { subject: 'Code', text, html: '<p>x</p>\n', from: 'a@b.example', to: 'c@d.example' }
+    const mail = mimeOf({ ...message, messageId: '<m@b.example>', language: 'en' }, new Date(0))
+    return [...mail.matchAll(/^Content-Transfer-Encoding: (.*)\r$/gm)].map((match) => match[1])
+  }
+  assert.deepEqual(encodings('Plain.\nLines.\n'), ['7bit', '7bit'])
+  for (const text of ['Élan\n', 'a'.repeat(1_000), 'a tab\there\n'])
+    assert.deepEqual(encodings(text), ['quoted-printable', '7bit'])
 })
 
 test('The language of a mail is the best of Accept-Language that there is', () => {

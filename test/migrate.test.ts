@@ -127,6 +127,20 @@ for (const engine of engines) {
       await assertComplete()
     })
 
+    test('codes that were counted under keys of an older kind are still counted', async () => {
+      await migrate(db, clock)
+      await db.run('create index bucket_full on bucket (full_at)')
+      await db.run("delete from migration where name = '0005_limits_by_owner'")
+      for (const key of ['address:A', 'pair:A:N'])
+        await db.run("insert into quota (key, times, taken_at, mark) values ($1, '1', 1, 'm')", [key])
+      assert.deepEqual(await migrate(db, clock), ['0005_limits_by_owner'])
+      const kept = await db.all<{ key: string }>('select key from quota order by key')
+      assert.deepEqual(
+        kept.map((row) => row.key),
+        ['A', 'A:N'],
+      )
+    })
+
     test('the files are numbered from 1 without a gap', () => {
       const versions = migrationsFor(engine).map((migration) => migration.version)
       assert.deepEqual(
