@@ -300,6 +300,11 @@ function ask(
   client.query(query)
 }
 
+const standbyQuestion = {
+  text: 'select pg_is_in_recovery() as standby',
+  query_timeout: replyTimeoutMs,
+} as pg.QueryConfig
+
 async function connect(hosts: string[]): Promise<pg.Client> {
   let failure: unknown
   for (const connectionString of hosts) {
@@ -314,7 +319,7 @@ async function connect(hosts: string[]): Promise<pg.Client> {
     client.on('error', () => client.end().catch(() => {}))
     try {
       await client.connect()
-      const { rows } = await client.query('select pg_is_in_recovery() as standby')
+      const { rows } = await client.query(standbyQuestion)
       if (!rows[0].standby) return client
       failure = new Error('this server is a standby')
     } catch (error) {

@@ -10,6 +10,20 @@ export const minute = 60 * second
 export const hour = 60 * minute
 export const day = 24 * hour
 
+/** Formats times. That is slow, and most ask for the same minute, within which nothing that is shown changes. */
+export function byTheMinute(format: Intl.DateTimeFormat): (at: number) => string {
+  let lastMinute = Number.NaN
+  let text = ''
+  return (at) => {
+    const minuteNumber = Math.floor(at / minute)
+    if (minuteNumber !== lastMinute) {
+      text = format.format(at)
+      lastMinute = minuteNumber
+    }
+    return text
+  }
+}
+
 let lastDay = Number.NaN
 let lastDate = ''
 

@@ -40,13 +40,12 @@ function mailbox(from: string): string {
   return `${isPlainText(name) ? quoted : encodeWord(name, 'Q', 52)} <${addressOf(from)}>`
 }
 
-const notPlain = /[^\n\x20-\x7e]/
-const lineMax = 990
+/** ASCII and not too long: passes everywhere as it is. */
+const plainLine = /^[\x20-\x7e]{0,990}$/
 
-/** Lines of ASCII that are not too long pass everywhere as they are. */
 function part(type: string, content: string): string[] {
-  const lines = content.split('\n')
-  const isPlain = !notPlain.test(content) && lines.every((line) => line.length <= lineMax)
+  const lines = content.split(/\r?\n/)
+  const isPlain = lines.every((line) => plainLine.test(line))
   const text = lines.join('\r\n')
   const [encoding, body] = isPlain ? ['7bit', text] : ['quoted-printable', wrap(encode(text))]
   return [

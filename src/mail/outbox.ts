@@ -10,7 +10,7 @@
 import { hash, randomInt } from 'node:crypto'
 import type { Db } from '../db/db.ts'
 import { eventHappened } from '../events/events.ts'
-import { type Clock, day, minute, second } from '../lib/clock.ts'
+import { byTheMinute, type Clock, day, minute, second } from '../lib/clock.ts'
 import { Failure, type FailureLog } from '../lib/failure.ts'
 import { newId } from '../lib/random.ts'
 import { fingerprint, type Keys, type Secrets } from '../lib/secret.ts'
@@ -270,30 +270,18 @@ function greetable(name: string): string | null {
   return /\d{4}|[:/@]|\.\S/.test(name) ? null : name
 }
 
-interface WallClock {
-  readonly format: Intl.DateTimeFormat
-  minute: number
-  text: string
-}
-
-const clocks = new Map<string, WallClock>()
+const clocks = new Map<string, (at: number) => string>()
 
 function timeOfDay(at: number, language: string, timeZone: string): string {
   const key = `${language} ${timeZone}`
   let clock = clocks.get(key)
   if (!clock) {
     const parts = { hour: '2-digit', minute: '2-digit', timeZoneName: 'short' } as const
-    const format = new Intl.DateTimeFormat(language, { ...parts, hourCycle: 'h23', timeZone })
-    // Making one costs more than everything else about a mail, and asking it more than most.
-    clock = { format, minute: Number.NaN, text: '' }
+    // Making one costs more than everything else about a mail.
+    clock = byTheMinute(new Intl.DateTimeFormat(language, { ...parts, hourCycle: 'h23', timeZone }))
     clocks.set(key, clock)
   }
-  const atMinute = Math.floor(at / minute)
-  if (atMinute !== clock.minute) {
-    clock.minute = atMinute
-    clock.text = clock.format.format(at)
-  }
-  return clock.text
+  return clock(at)
 }
 
 const sixteenLetters = 'ghijklmnopabcdef'

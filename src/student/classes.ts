@@ -1,5 +1,5 @@
 /** Which classes are current, upcoming or past on a day. Whole days, first and last included. Pure. */
-import { minute } from '../lib/clock.ts'
+import { byTheMinute } from '../lib/clock.ts'
 
 export type When = 'current' | 'upcoming' | 'past' | 'all'
 
@@ -46,16 +46,5 @@ export function byStart(a: Dated, b: Dated): number {
 /** The date on the wall of a school in this time zone. */
 export function dayIn(timeZone: string): (now: number) => string {
   // Swedish writes dates as ISO does.
-  const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' })
-  let lastMinute = Number.NaN
-  let date = ''
-  // Formatting is slow, and days begin on the minute everywhere.
-  return (now) => {
-    const minuteNumber = Math.floor(now / minute)
-    if (minuteNumber !== lastMinute) {
-      date = format.format(now)
-      lastMinute = minuteNumber
-    }
-    return date
-  }
+  return byTheMinute(new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' }))
 }

@@ -1,7 +1,7 @@
 /**
  * Students with their classes, kept between requests as the JSON texts that replies are made of. What the roster says
- * changes only when another one is published, and every caller arrives with the number of the one that holds (`Member.roster`): under the same number nothing need
- * be read again. A class is kept once for all of its students.
+ * changes only when another one is published, and every caller arrives with the number of the one that holds
+ * (`Member.roster`): under the same number nothing need be read again. A class is kept once for all of its students.
  */
 import type { Db } from '../db/db.ts'
 import { timestamp } from '../lib/clock.ts'
