@@ -323,7 +323,7 @@ for (const engine of engines) {
         for (const nth of [1, 2, 3, 4]) {
           const undo = beforeRead(db, nth, () => reimport(next))
           const { text } = await get(path, access)
-          undo()
+          await undo()
           const versions = new Set(text.match(/"V\d+"/g))
           assert.equal(versions.size, 1, `${path}, before read ${nth}: ${[...versions]}`)
         }
