@@ -34,6 +34,11 @@ export function parseAddress(text: string): Address | string {
   return { email, key: email.toLowerCase() }
 }
 
+/** The address that mail for this one reaches: `ada+vet@example.org` is ada's inbox. Limits count inboxes. */
+export function inboxOf(addressKey: string): string {
+  return addressKey.replace(/(?<=^[^+@]+)\+[^@]*(?=@)/, '')
+}
+
 // Nothing that IDNA or the host parser would change, which take a while.
 const plainDomain = /^[a-z]{1,63}(?:\.[a-z]{1,63})+$/
 

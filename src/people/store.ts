@@ -21,6 +21,10 @@ export interface Person extends Member {
   readonly created_at: number
   readonly updated_at: number
   readonly confirm_before: number | null
+  /** When the owner gave or confirmed the names while signed in. */
+  readonly confirmed_at: number | null
+  /** When a member of staff checked who this is. */
+  readonly verified_at: number | null
 }
 
 export const personColumns = (alias: string) =>
@@ -35,6 +39,8 @@ export const personColumns = (alias: string) =>
     'created_at',
     'updated_at',
     'confirm_before',
+    'confirmed_at',
+    'verified_at',
   ]
     .map((column) => `${alias}.${column}`)
     .join(', ')

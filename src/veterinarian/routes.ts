@@ -26,6 +26,8 @@ export const OwnProfile = Type.Object(
     lastname: Type.String(),
     email: Type.String(),
     status: Type.Enum(['pending', 'active', 'suspended', 'closed']),
+    confirmed: Type.Boolean({ description: 'Whether the names were given or confirmed while signed in.' }),
+    verified: Type.Boolean({ description: 'Whether a member of staff has checked who this is.' }),
     createdAt: Timestamp(),
     updatedAt: Timestamp(),
   },

@@ -110,6 +110,8 @@ export class Veterinarians implements RoleRules {
       lastname: person.lastname,
       email: person.email,
       status: person.status,
+      confirmed: person.confirmed_at !== null,
+      verified: person.verified_at !== null,
       createdAt: timestamp(person.created_at),
       updatedAt: timestamp(person.updated_at),
     }
