@@ -15,10 +15,10 @@ import { createServer, watchMethods } from './http/server.ts'
 import { Type } from './http/type.ts'
 import { webRoutes } from './http/web.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
-import { clientAddress, networkOf } from './lib/network.ts'
+import { clientAddress, networkOf, widerNetworksOf } from './lib/network.ts'
 import { Recent } from './lib/recent.ts'
 import { fingerprint, secretsFrom } from './lib/secret.ts'
-import { Limits } from './limits/limits.ts'
+import { type CallerNetwork, Limits } from './limits/limits.ts'
 import type { Log } from './log.ts'
 import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
 import { Outbox } from './mail/outbox.ts'
@@ -109,7 +109,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     delayMs: mailDelayMs,
     log,
   })
-  const signInDeps = { db, clock, secrets, limits, sessions, outbox }
+  const signInDeps = { db, clock, secrets, limits, sessions, outbox, log }
   const signIn = {
     veterinarian: new SignIn(signInDeps, veterinarians),
     student: new SignIn(signInDeps, students),
@@ -123,20 +123,27 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     sweeps: [limits, signIn.veterinarian, sessions, outbox],
   })
 
-  const networkHashes = new Recent<string, string>(networksMax)
-  const networkHashOf = (request: FastifyRequest) => {
+  const networks = new Recent<string, CallerNetwork>(networksMax)
+  const callerNetworkOf = (request: FastifyRequest): CallerNetwork => {
     const peer = request.raw.socket.remoteAddress ?? ''
     const forwarded = request.headers['x-forwarded-for']
     const client = clientAddress(peer, [forwarded].flat().join(',') || undefined, config.trustedProxies)
-    const known = networkHashes.get(client)
-    if (known !== undefined) return known
-    const hash = fingerprint(secrets.current, 'network', networkOf(client))
-    networkHashes.set(client, hash)
-    return hash
+    const known = networks.get(client)
+    if (known) return known
+    const fingerprintOf = (network: string) => fingerprint(secrets.current, 'network', network)
+    const network = {
+      fingerprint: fingerprintOf(networkOf(client)),
+      wider: widerNetworksOf(client).map(({ network: wider, shares }) => ({
+        fingerprint: fingerprintOf(wider),
+        shares,
+      })),
+    }
+    networks.set(client, network)
+    return network
   }
 
   const buckets = config.limits ? new MemoryBuckets(clock) : null
-  const access = { sessions, buckets, log, networkOf: networkHashOf }
+  const access = { sessions, buckets, log, networkOf: callerNetworkOf }
   const { corsOrigins } = config
   const server = createServer({ publicUrl, corsOrigins, logger: log, countUncounted: countUncounted(access) })
   const { app } = server
@@ -147,11 +154,11 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   await describeApi(app, packageVersion(), portal.name)
   for (const schema of [Problem, OwnProfile, StudentProfile, ClassEntry]) app.addSchema(schema)
 
-  veterinarianRoutes(app, { veterinarians, networkOf: networkHashOf })
+  veterinarianRoutes(app, { veterinarians, networkOf: callerNetworkOf })
   const Profiles = { veterinarian: Type.Ref('VeterinarianProfile'), student: Type.Ref('StudentProfile') }
   for (const role of ['veterinarian', 'student'] as const) {
     const Profile = Profiles[role]
-    signInRoutes(app, { role, signIn: signIn[role], Profile, portal, networkOf: networkHashOf })
+    signInRoutes(app, { role, signIn: signIn[role], Profile, portal, networkOf: callerNetworkOf })
   }
   studentRoutes(app, { students })
   calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), publicUrl })

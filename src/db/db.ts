@@ -46,18 +46,28 @@ export function statement(sql: string, ...params: Value[]): Statement {
   return { sql, params }
 }
 
-/** A condition that belongs into a statement's `where`, its parameters numbered from `first`. */
-export interface Condition {
+/** A piece of a statement, its parameters numbered from `first`. */
+export interface Expression {
   sql(first: number): string
   readonly params: readonly Value[]
 }
+
+/** One that belongs into a `where`. */
+export type Condition = Expression
 
 export const always: Condition = { sql: () => 'true', params: [] }
 export const both = (a: Condition, b: Condition): Condition => ({
   sql: (first) => `${a.sql(first)} and ${b.sql(first + a.params.length)}`,
   params: [...a.params, ...b.params],
 })
-export const never: Condition = { sql: () => 'false', params: [] }
+export const either = (a: Condition, b: Condition): Condition => ({
+  sql: (first) => `(${a.sql(first)} or ${b.sql(first + a.params.length)})`,
+  params: [...a.params, ...b.params],
+})
+export const not = ({ sql, params }: Condition): Condition => ({
+  sql: (first) => `not (${sql(first)})`,
+  params,
+})
 
 export async function holds(db: Db, condition: Condition): Promise<boolean> {
   return (await db.one(`select 1 as holds where ${condition.sql(1)}`, condition.params)) !== undefined

@@ -4,6 +4,7 @@
  */
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
+import type { CallerNetwork } from '../limits/limits.ts'
 import type { Role } from '../people/people.ts'
 import type { LiveSession, Sessions } from '../session/session.ts'
 import { bearerToken } from './bearer.ts'
@@ -20,7 +21,7 @@ export interface AccessDeps {
   /** Absent when limits are off. */
   readonly buckets: MemoryBuckets | null
   readonly log: FastifyBaseLogger
-  networkOf(request: FastifyRequest): string
+  networkOf(request: FastifyRequest): CallerNetwork
 }
 
 const caller = Symbol('caller')
@@ -44,7 +45,7 @@ export function countUncounted(deps: Pick<AccessDeps, 'buckets' | 'networkOf'>) 
   return (request: FastifyRequest, reply: FastifyReply): void => {
     const { limit } = request.routeOptions.config as unknown as RouteConfig
     if (!deps.buckets || reply.hasHeader('RateLimit') || !(request.is404 || limit === 'own')) return
-    showLimit(reply, deps.buckets.take(memoryPolicies.network, deps.networkOf(request)))
+    showLimit(reply, deps.buckets.take(memoryPolicies.network, deps.networkOf(request).fingerprint))
   }
 }
 
@@ -87,6 +88,6 @@ export function guardAccess(app: FastifyInstance, deps: AccessDeps): void {
 
   function countNetwork(request: FastifyRequest, reply: FastifyReply): void {
     if (!deps.buckets) return
-    showLimit(reply, deps.buckets.take(memoryPolicies.network, deps.networkOf(request)))
+    showLimit(reply, deps.buckets.take(memoryPolicies.network, deps.networkOf(request).fingerprint))
   }
 }

@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify'
-import type { Caller } from '../limits/limits.ts'
+import type { Caller, CallerNetwork } from '../limits/limits.ts'
 import { showLimit } from './limits.ts'
 
 /** The caller of a route with a limit of its own: its network, and the reply that shows what is left. */
-export function requestCaller(networkHash: string, reply: FastifyReply): Caller {
-  return { networkHash, noteLimit: (state) => showLimit(reply, state) }
+export function requestCaller(network: CallerNetwork, reply: FastifyReply): Caller {
+  return { network, noteLimit: (state) => showLimit(reply, state) }
 }

@@ -1,32 +1,40 @@
 /**
- * How the portal's own pages stay signed in: the refresh token lies in a cookie that no script can read and that goes
- * to /portal alone. SameSite keeps it from other sites, but a sibling subdomain is the same site; so what the browser
+ * How the portal's own pages stay signed in: the refresh token lies in a cookie that no script can read. On https its
+ * name begins with `__Host-`, so that no other host of the domain can set one (RFC 6265bis §4.1.3.2). SameSite keeps it from other sites, but a sibling subdomain is the same site; so what the browser
  * says of where a request comes from is checked as well. Programs that are no browsers say nothing, and have no
  * cookies but their own.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
+import { day } from '../lib/clock.ts'
 import { isLoopbackHost } from '../lib/network.ts'
 import type { IssuedTokens, TokenReply } from '../session/session.ts'
+
+// As long as a browser keeps a cookie at most, and as a device token lives.
+const deviceTtlMs = 400 * day
 
 export interface PortalCookie {
   readonly name: string
   /** A route's onRequest hook: only from the portal's own pages. */
   refuseForeign(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void
-  /** One at most, unless another host of the domain has planted more. */
+  /** One at most, unless on http another host of the domain has planted more. */
   tokensIn(request: FastifyRequest): string[]
   /** Puts the refresh token into the cookie, and gives what is left for the body. */
   keep(reply: FastifyReply, tokens: IssuedTokens): Omit<TokenReply, 'refresh_token'>
   clear(reply: FastifyReply): void
+  /** The device's proof that somebody signed in on it, in a cookie of its own that outlives the session. */
+  deviceTokenIn(request: FastifyRequest): string | undefined
+  keepDevice(reply: FastifyReply, token: string): void
 }
 
 export function portalCookie(publicUrl: string): PortalCookie {
   const https = publicUrl.startsWith('https:')
-  // The browser then takes it over https only, so that nobody on the wire can plant one.
-  const name = `${https ? '__Secure-' : ''}chiron_refresh`
-  const attributes = `Path=/portal; HttpOnly; SameSite=Strict${https ? '; Secure' : ''}`
-  const set = (reply: FastifyReply, value: string, maxAgeSeconds: number) =>
-    reply.header('Set-Cookie', `${name}=${value}; Max-Age=${maxAgeSeconds}; ${attributes}`)
+  const named = (name: string) => `${https ? '__Host-' : ''}${name}`
+  const name = named('chiron_refresh')
+  const deviceName = named('chiron_device')
+  const attributes = `Path=/; HttpOnly; SameSite=Strict${https ? '; Secure' : ''}`
+  const set = (reply: FastifyReply, cookie: string, value: string, maxAgeMs: number) =>
+    reply.header('Set-Cookie', `${cookie}=${value}; Max-Age=${Math.floor(maxAgeMs / 1000)}; ${attributes}`)
 
   return {
     name,
@@ -39,10 +47,12 @@ export function portalCookie(publicUrl: string): PortalCookie {
     },
     tokensIn: (request) => cookieValues(request.headers.cookie ?? '', name),
     keep(reply, { reply: { refresh_token, ...rest }, refreshTtlMs }) {
-      set(reply, refresh_token, Math.floor(refreshTtlMs / 1000))
+      set(reply, name, refresh_token, refreshTtlMs)
       return rest
     },
-    clear: (reply) => void set(reply, '', 0),
+    clear: (reply) => void set(reply, name, '', 0),
+    deviceTokenIn: (request) => cookieValues(request.headers.cookie ?? '', deviceName)[0],
+    keepDevice: (reply, token) => void set(reply, deviceName, token, deviceTtlMs),
   }
 }
 

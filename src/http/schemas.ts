@@ -96,6 +96,16 @@ export const TokenReply = (User: TSchema) =>
     user: User,
   })
 
+/** Of a sign-in: also what the device may ask its next code with. */
+export const SignInReply = (User: TSchema) => {
+  const { properties } = TokenReply(User)
+  const device_token = Type.String({
+    description:
+      'Send it as `device_token` with the next send-otp for this address from this device. Good for 400 days; no credential.',
+  })
+  return Type.Object({ ...properties, device_token })
+}
+
 /** The portal's: its refresh token is in the cookie. */
 export const PortalTokenReply = (User: TSchema) => Type.Omit(TokenReply(User), ['refresh_token'])
 

@@ -45,9 +45,24 @@ export function clientAddress(
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)
-  if (parsed.kind() === 'ipv4') return parsed.toString()
-  return `${(parsed as ipaddr.IPv6).parts
-    .slice(0, 4)
-    .map((part) => part.toString(16))
-    .join(':')}::/64`
+  return parsed instanceof ipaddr.IPv4 ? parsed.toString() : prefix(parsed, 64)
+}
+
+/**
+ * The networks around that one, and how many times its share of a limit each has: whoever was given a /48 or a /24 has
+ * thousands of addresses to ask from.
+ */
+export function widerNetworksOf(address: string): { network: string; shares: number }[] {
+  if (!ipaddr.isValid(address)) return []
+  const parsed = ipaddr.process(address)
+  if (parsed instanceof ipaddr.IPv4) return [{ network: prefix(parsed, 24), shares: 16 }]
+  return [
+    { network: prefix(parsed, 56), shares: 4 },
+    { network: prefix(parsed, 48), shares: 16 },
+  ]
+}
+
+function prefix(address: ipaddr.IPv4 | ipaddr.IPv6, bits: number): string {
+  const kind = address instanceof ipaddr.IPv4 ? ipaddr.IPv4 : ipaddr.IPv6
+  return `${kind.networkAddressFromCIDR(`${address.toString()}/${bits}`).toString()}/${bits}`
 }

@@ -7,6 +7,7 @@ import { createHmac, hkdfSync } from 'node:crypto'
 export interface Keys {
   readonly code: Buffer
   readonly refresh: Buffer
+  readonly device: Buffer
   readonly address: Buffer
   readonly seal: Buffer
 }
@@ -27,6 +28,7 @@ function deriveKeys(secret: string): Keys {
   return {
     code: derive('code'),
     refresh: derive('refresh'),
+    device: derive('device'),
     address: derive('address'),
     seal: derive('seal'),
   }
@@ -48,6 +50,10 @@ export function mac(key: Buffer, ...parts: readonly string[]): Buffer {
  * How addresses and networks of people who may never have had an account stand in the store: recognisable by us,
  * readable by nobody.
  */
-export function fingerprint(keys: Keys, kind: 'address' | 'network', text: string): string {
+export function fingerprint(
+  keys: Keys,
+  kind: 'address' | 'network' | 'idempotency-key',
+  text: string,
+): string {
   return mac(keys.address, kind, text).subarray(0, 16).toString('base64url')
 }

@@ -5,7 +5,17 @@
  *
  * Addresses and networks appear as fingerprints. The limits that live in memory are in http/limits.ts.
  */
-import { always, both, type Condition, type Db, holds, type Statement } from '../db/db.ts'
+import {
+  always,
+  both,
+  type Condition,
+  type Db,
+  either,
+  holds,
+  not,
+  type Row,
+  type Statement,
+} from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { day, hour, minute } from '../lib/clock.ts'
 import {
@@ -15,12 +25,14 @@ import {
   giveBackToBuckets,
   networkIsKnown,
   pruneLimits,
+  type Quota,
   quotaFreeAt,
   quotaHasRoom,
   rememberNetwork,
   takeFromBucket,
   takeFromQuota,
   takenFrom,
+  type Window,
 } from './store.ts'
 
 export { forgetNetworks } from './store.ts'
@@ -37,18 +49,26 @@ export const bucketPolicies = {
   register: { name: 'register', burst: 100, refillPerMinute: 20 },
 } as const satisfies Record<string, BucketPolicy>
 
-const codesPerPair = [
+/** Over all networks together. */
+export const serviceBuckets = {
+  register: { name: 'register', burst: 5_000, refillPerMinute: 1_000 },
+} as const satisfies Record<string, BucketPolicy>
+
+const codesPerDevice: readonly Window[] = [
   { max: 5, windowMs: 15 * minute },
-  { max: 20, windowMs: day },
-] as const
-const codesPerAddress = [
+  { max: 40, windowMs: day },
+]
+const codesPerPair: readonly Window[] = [{ max: 5, windowMs: 15 * minute }]
+const codesPerInbox: readonly Window[] = [
   { max: 20, windowMs: 15 * minute },
   { max: 60, windowMs: day },
-] as const
+]
 const networkKnownMs = 90 * day
+/** An inbox with so many sessions that wait for their code gets longer codes for further ones. */
+const openSessionsMax = 3
 
 const attackThresholds = {
-  address: { shortMs: hour, short: 20, longMs: day, long: 50 },
+  inbox: { shortMs: hour, short: 20, longMs: day, long: 50 },
   network: { shortMs: 10 * minute, short: 100, longMs: day, long: 300 },
   service: { shortMs: hour, short: 500, longMs: hour, long: 500 },
 } as const
@@ -60,9 +80,15 @@ export interface BucketState {
   readonly fullInMs: number
 }
 
+/** The network a request comes from, by fingerprint, and the wider ones around it, which have several shares. */
+export interface CallerNetwork {
+  readonly fingerprint: string
+  readonly wider: readonly { readonly fingerprint: string; readonly shares: number }[]
+}
+
 /** Who asks, as far as the limits care, and where to note what is left of them. */
 export interface Caller {
-  readonly networkHash: string
+  readonly network: CallerNetwork
   noteLimit(state: BucketState): void
 }
 
@@ -70,6 +96,26 @@ export interface Caller {
 export interface Take {
   readonly statements: readonly Statement[]
   readonly granted: Condition
+}
+
+/** One from each of these buckets, the caller's own first. */
+export interface BucketTake extends Take {
+  readonly policy: BucketPolicy
+  readonly buckets: readonly Bucket[]
+}
+
+interface Bucket {
+  readonly key: string
+  readonly burst: number
+  readonly intervalMs: number
+}
+
+/** What a code is counted against: a device's own share, or else those of the inbox and its pair with the network. */
+export interface CodeAsk {
+  /** Fingerprint of the address without its tag. */
+  readonly inbox: string
+  readonly network: string
+  readonly device: string | null
 }
 
 export const intervalMsOf = (policy: BucketPolicy) => 60_000 / policy.refillPerMinute
@@ -108,111 +154,157 @@ export class Limits {
     this.#enabled = enabled
   }
 
-  /** One from a network's bucket. The first row of its first statement is the bucket's state. */
-  takeBucket(policy: BucketPolicy, networkHash: string, mark: string, now: number): Take {
-    if (!this.#enabled) return { statements: [], granted: always }
-    const key = bucketKey(policy, networkHash)
+  /** How many sessions of an inbox may wait for a code of six digits; null for any number. */
+  get openSessionsMax(): number | null {
+    return this.#enabled ? openSessionsMax : null
+  }
+
+  /** One from the bucket of the caller's network, from those of the wider ones, and from the whole service's if it has one. */
+  takeBucket(
+    policy: BucketPolicy,
+    network: CallerNetwork,
+    mark: string,
+    now: number,
+    service?: BucketPolicy,
+  ): BucketTake {
+    if (!this.#enabled) return { policy, buckets: [], statements: [], granted: always }
+    const buckets = bucketsOf(policy, network, service)
+    const takenFromBefore = (i: number) => (i === 0 ? always : takenFrom('bucket', buckets[i - 1]!.key, mark))
     return {
-      statements: [takeFromBucket({ key, mark, now, intervalMs: intervalMsOf(policy), burst: policy.burst })],
-      granted: takenFrom('bucket', key, mark),
+      policy,
+      buckets,
+      statements: buckets.map((bucket, i) =>
+        takeFromBucket({ ...bucket, mark, now, when: takenFromBefore(i) }),
+      ),
+      granted: takenFromBefore(buckets.length),
     }
   }
 
   /**
-   * One code for an address: of its own, then of its pair with the network. Only if `after` was granted. The address
-   * is asked only while the pair has room, so a network that has had its share uses up nobody else's.
+   * One code, only if `after` was granted. The inbox is asked only while its pair with the network has room, so a
+   * network that has had its share uses up nobody else's. A network where the inbox has signed in is not counted there.
    */
-  takeCode(
-    addressHash: string,
-    networkHash: string,
-    mark: string,
-    now: number,
-    after: Pick<Take, 'granted'>,
-  ): Take {
+  takeCode(ask: CodeAsk, mark: string, now: number, after: Condition): Take {
     if (!this.#enabled) return { statements: [], granted: always }
-    const pair = { key: pairKey(addressHash, networkHash), windows: codesPerPair }
-    const whole = { key: wholeKey(addressHash), windows: codesPerAddress }
+    if (ask.device !== null) {
+      const device = deviceQuota(ask.device)
+      return {
+        statements: [takeFromQuota({ ...device, mark, now, when: after })],
+        granted: takenFrom('quota', device.key, mark),
+      }
+    }
+    const pair = pairQuota(ask)
+    const inbox = inboxQuota(ask)
+    const isKnown = this.#isKnown(ask, now)
+    const needsInbox = both(both(after, quotaHasRoom(pair, now)), not(isKnown))
+    const hasInbox = either(takenFrom('quota', inbox.key, mark), both(after, isKnown))
     return {
       statements: [
-        takeFromQuota({
-          ...whole,
-          mark,
-          now,
-          when: both(after.granted, quotaHasRoom(pair, now)),
-          anyway: this.#isKnown(addressHash, networkHash, now),
-        }),
-        takeFromQuota({ ...pair, mark, now, when: takenFrom('quota', whole.key, mark) }),
+        takeFromQuota({ ...inbox, mark, now, when: needsInbox }),
+        takeFromQuota({ ...pair, mark, now, when: hasInbox }),
       ],
       granted: takenFrom('quota', pair.key, mark),
     }
   }
 
-  /** Shows the caller what a take left in the bucket, or throws the refusal. */
-  async noteBucket(
-    policy: BucketPolicy,
-    caller: Caller,
-    rows: readonly { full_at?: unknown }[] | undefined,
-    now: number,
-  ): Promise<void> {
+  /** Shows the caller what a take left in its bucket, or throws the refusal. `results` begins with the take's own. */
+  async noteBucket(take: BucketTake, caller: Caller, results: readonly Row[][], now: number): Promise<void> {
+    const fullAts = take.buckets.map((_bucket, i) => results[i]?.[0]?.full_at)
+    if (typeof fullAts[0] === 'number') caller.noteLimit(bucketState(take.policy, fullAts[0], now))
+    const refusedAt = fullAts.findIndex((fullAt) => typeof fullAt !== 'number')
+    if (refusedAt === -1) return
+    const { key, burst, intervalMs } = take.buckets[refusedAt]!
+    const fullAt = await bucketFullAt(this.#db, key)
+    if (refusedAt === 0) throw bucketRefusal(take.policy, fullAt, now)
+    throw tooManyRequests(fullAt - (burst - 1) * intervalMs, now, 'Too many requests.')
+  }
+
+  /** Shows what is left in the bucket of the caller's network, and takes nothing. */
+  async showBucket(policy: BucketPolicy, caller: Caller, now: number): Promise<void> {
     if (!this.#enabled) return
-    const fullAt = rows?.[0]?.full_at
-    if (typeof fullAt === 'number') return caller.noteLimit(bucketState(policy, fullAt, now))
-    const known = await bucketFullAt(this.#db, bucketKey(policy, caller.networkHash))
-    throw bucketRefusal(policy, known, now)
+    const fullAt = await bucketFullAt(this.#db, bucketKey(policy, caller.network.fingerprint))
+    caller.noteLimit(bucketState(policy, fullAt, now))
   }
 
   /** Why no code was granted. */
-  async codeRefusal(addressHash: string, networkHash: string, now: number): Promise<AppError> {
-    const pair = { key: pairKey(addressHash, networkHash), windows: codesPerPair }
-    const whole = { key: wholeKey(addressHash), windows: codesPerAddress }
-    const known = await holds(this.#db, this.#isKnown(addressHash, networkHash, now))
-    const freeAt = await quotaFreeAt(this.#db, known ? [pair] : [pair, whole])
+  async codeRefusal(ask: CodeAsk, now: number): Promise<AppError> {
+    const freeAt = await quotaFreeAt(this.#db, await this.#quotasOf(ask, now))
     return tooManyRequests(freeAt, now, 'Too many codes were asked for this address.')
   }
 
-  #isKnown(addressHash: string, networkHash: string, now: number): Condition {
-    return networkIsKnown(addressHash, networkHash, now - networkKnownMs)
+  async #quotasOf(ask: CodeAsk, now: number): Promise<Quota[]> {
+    if (ask.device !== null) return [deviceQuota(ask.device)]
+    const isKnown = await holds(this.#db, this.#isKnown(ask, now))
+    return isKnown ? [pairQuota(ask)] : [pairQuota(ask), inboxQuota(ask)]
   }
 
-  countFailure(addressHash: string, networkHash: string, now: number): Statement[] {
+  #isKnown({ inbox, network }: CodeAsk, now: number): Condition {
+    return networkIsKnown(inbox, network, now - networkKnownMs)
+  }
+
+  /** `networks`: the one that answered, and the one that had asked for the code. */
+  countFailure(inbox: string, networks: readonly string[], now: number): Statement[] {
     if (!this.#enabled) return []
     const at = Math.floor(now / minute)
-    return failureKeys(addressHash, networkHash).map((key) => countFailure(key, at))
+    const keys = [inboxFailures(inbox), ...new Set(networks.map(networkFailures)), serviceFailures]
+    return keys.map((key) => countFailure(key, at))
   }
 
-  /** True while guessing goes on against this address, from this network or at the whole service. */
-  async underAttack(addressHash: string, networkHash: string, now: number): Promise<boolean> {
+  /** True while guessing goes on against this inbox, from this network or at the whole service. */
+  async underAttack(inbox: string, network: string, now: number): Promise<boolean> {
     if (!this.#enabled) return false
     const since = (ms: number) => Math.floor((now - ms) / minute)
-    const { address, network, service } = attackThresholds
-    const [addressKey, networkKey, serviceKey] = failureKeys(addressHash, networkHash)
-    const counts = await failureCounts(this.#db, [
-      { key: addressKey, shortSince: since(address.shortMs), longSince: since(address.longMs) },
-      { key: networkKey, shortSince: since(network.shortMs), longSince: since(network.longMs) },
-      { key: serviceKey, shortSince: since(service.shortMs), longSince: since(service.longMs) },
-    ])
-    const over = (key: string, threshold: { short: number; long: number }) =>
-      counts.some((c) => c.key === key && (c.short >= threshold.short || c.long >= threshold.long))
-    return over(addressKey, address) || over(networkKey, network) || over(serviceKey, service)
+    const asks = [
+      { key: inboxFailures(inbox), threshold: attackThresholds.inbox },
+      { key: networkFailures(network), threshold: attackThresholds.network },
+      { key: serviceFailures, threshold: attackThresholds.service },
+    ] as const
+    const [a, b, c] = asks.map(({ key, threshold }) => ({
+      key,
+      shortSince: since(threshold.shortMs),
+      longSince: since(threshold.longMs),
+    }))
+    const counts = await failureCounts(this.#db, [a!, b!, c!])
+    return asks.some(({ key, threshold }) =>
+      counts.some(
+        (count) => count.key === key && (count.short >= threshold.short || count.long >= threshold.long),
+      ),
+    )
   }
 
   /** What a successful sign-in gives back, and what it teaches about the network. */
-  signedIn(addressHash: string, sendNetwork: string, validateNetwork: string, now: number): Statement[] {
+  signedIn(inbox: string, sendNetwork: string, validateNetwork: string, now: number): Statement[] {
     if (!this.#enabled) return []
-    const one = (policy: BucketPolicy, networkHash: string) => ({
-      key: bucketKey(policy, networkHash),
+    const one = (policy: BucketPolicy, network: string) => ({
+      key: bucketKey(policy, network),
       intervalMs: intervalMsOf(policy),
     })
     const given = [
       one(bucketPolicies.send, sendNetwork),
       one(bucketPolicies.validate, validateNetwork),
     ] as const
-    return [giveBackToBuckets(given, now), rememberNetwork(addressHash, validateNetwork, now)]
+    return [giveBackToBuckets(given, now), rememberNetwork(inbox, validateNetwork, now)]
   }
 
   prune(now: number): Statement[] {
     return pruneLimits(now, now - day, now - networkKnownMs)
   }
+}
+
+function bucketsOf(
+  policy: BucketPolicy,
+  network: CallerNetwork,
+  service: BucketPolicy | undefined,
+): Bucket[] {
+  const shares = [{ fingerprint: network.fingerprint, shares: 1 }, ...network.wider]
+  const buckets = shares.map(({ fingerprint, shares: times }) => ({
+    key: bucketKey(policy, fingerprint),
+    burst: policy.burst * times,
+    intervalMs: Math.round(intervalMsOf(policy) / times),
+  }))
+  if (!service) return buckets
+  const { burst } = service
+  return [...buckets, { key: bucketKey(service, 'service'), burst, intervalMs: intervalMsOf(service) }]
 }
 
 export function bucketRefusal(policy: BucketPolicy, fullAt: number, now: number, shown = true): AppError {
@@ -222,8 +314,13 @@ export function bucketRefusal(policy: BucketPolicy, fullAt: number, now: number,
 }
 
 // Whose it is comes first, so that what one request takes from stands together in the store.
-const bucketKey = (policy: BucketPolicy, networkHash: string) => `${networkHash}:${policy.name}`
-const pairKey = (addressHash: string, networkHash: string) => `${addressHash}:${networkHash}`
-const wholeKey = (addressHash: string) => addressHash
-const failureKeys = (addressHash: string, networkHash: string) =>
-  [`address:${addressHash}`, `network:${networkHash}`, 'service'] as const
+const bucketKey = (policy: BucketPolicy, owner: string) => `${owner}:${policy.name}`
+const deviceQuota = (device: string): Quota => ({ key: `device:${device}`, windows: codesPerDevice })
+const pairQuota = ({ inbox, network }: CodeAsk): Quota => ({
+  key: `${inbox}:${network}`,
+  windows: codesPerPair,
+})
+const inboxQuota = ({ inbox }: CodeAsk): Quota => ({ key: inbox, windows: codesPerInbox })
+const inboxFailures = (inbox: string) => `address:${inbox}`
+const networkFailures = (network: string) => `network:${network}`
+const serviceFailures = 'service'

@@ -1,5 +1,5 @@
 /** SQL of the limits. Each take is one conditional statement: two callers cannot both have the last one. */
-import { type Condition, type Db, never, type Statement, statement } from '../db/db.ts'
+import { type Condition, type Db, type Statement, statement } from '../db/db.ts'
 
 export function takenFrom(table: 'bucket' | 'quota', key: string, mark: string): Condition {
   return {
@@ -8,16 +8,17 @@ export function takenFrom(table: 'bucket' | 'quota', key: string, mark: string):
   }
 }
 
-/** Gives `full_at` if there was one to take, no row if the bucket is empty. */
+/** Gives `full_at` if there was one to take, no row if the bucket is empty or `when` does not hold. */
 export function takeFromBucket(take: {
   key: string
   mark: string
   now: number
   intervalMs: number
   burst: number
+  when: Condition
 }): Statement {
   return statement(
-    `insert into bucket (key, full_at, mark) values ($1, $2, $3)
+    `insert into bucket (key, full_at, mark) select $1, cast($2 as bigint), $3 where ${take.when.sql(7)}
      on conflict (key) do update
        set full_at = case when bucket.full_at > $4 then bucket.full_at + $5 else excluded.full_at end, mark = excluded.mark
        where bucket.full_at <= $6
@@ -28,6 +29,7 @@ export function takeFromBucket(take: {
     take.now,
     take.intervalMs,
     take.now + (take.burst - 1) * take.intervalMs,
+    ...take.when.params,
   )
 }
 
@@ -58,43 +60,42 @@ export interface Window {
 
 export interface Quota {
   readonly key: string
-  readonly windows: readonly [Window, Window]
+  readonly windows: readonly Window[]
 }
 
-/** Where the time stands that must be older than a window for it to have room. */
-const nth = ({ max }: Window) => `substr(quota.times, ${(max - 1) * timeDigits + 1}, ${timeDigits})`
+/** True while every window has room: the time that must be older than the window is. Its parameters begin at `first`. */
+const hasRoom = (windows: readonly Window[], first: number) =>
+  windows
+    .map(({ max }, i) => `substr(quota.times, ${(max - 1) * timeDigits + 1}, ${timeDigits}) <= $${first + i}`)
+    .join(' and ')
+const beginnings = ({ windows }: Quota, now: number) => windows.map(({ windowMs }) => String(now - windowMs))
 
 /** Looks only: somebody else may take it before the statement after does. */
-export function quotaHasRoom({ key, windows: [short, long] }: Quota, now: number): Condition {
+export function quotaHasRoom(quota: Quota, now: number): Condition {
   return {
     sql: (n) =>
-      `not exists (select 1 from quota where key = $${n} and (${nth(short)} > $${n + 1} or ${nth(long)} > $${n + 2}))`,
-    params: [key, String(now - short.windowMs), String(now - long.windowMs)],
+      `not exists (select 1 from quota where key = $${n} and not (${hasRoom(quota.windows, n + 1)}))`,
+    params: [quota.key, ...beginnings(quota, now)],
   }
 }
 
-/** Gives a row if every window had room, or if `anyway` holds. Takes nothing unless `when` holds. */
-export function takeFromQuota(
-  take: Quota & { mark: string; now: number; when: Condition; anyway?: Condition },
-): Statement {
-  const [short, long] = take.windows
-  const anyway = take.anyway ?? never
-  const kept = Math.max(short.max, long.max) * timeDigits
+/** Gives a row if every window had room. Takes nothing unless `when` holds. */
+export function takeFromQuota(take: Quota & { mark: string; now: number; when: Condition }): Statement {
+  const kept = Math.max(...take.windows.map(({ max }) => max)) * timeDigits
+  const windowsAt = 5
   return statement(
     `insert into quota (key, times, taken_at, mark)
-     select $1, $2, cast($3 as bigint), $4 where ${take.when.sql(7)}
+     select $1, $2, cast($3 as bigint), $4 where ${take.when.sql(windowsAt + take.windows.length)}
      on conflict (key) do update
        set times = substr(excluded.times || quota.times, 1, ${kept}), taken_at = excluded.taken_at, mark = excluded.mark
-       where (${nth(short)} <= $5 and ${nth(long)} <= $6) or ${anyway.sql(7 + take.when.params.length)}
+       where ${hasRoom(take.windows, windowsAt)}
      returning key`,
     take.key,
     String(take.now),
     take.now,
     take.mark,
-    String(take.now - short.windowMs),
-    String(take.now - long.windowMs),
+    ...beginnings(take, take.now),
     ...take.when.params,
-    ...anyway.params,
   )
 }
 
@@ -150,26 +151,26 @@ interface FailureAsk {
   readonly longSince: number
 }
 
-export function rememberNetwork(addressHash: string, networkHash: string, now: number): Statement {
+export function rememberNetwork(inbox: string, network: string, now: number): Statement {
   return statement(
     `insert into known_network (address_hash, network_hash, seen_at) values ($1, $2, $3)
      on conflict (address_hash, network_hash) do update set seen_at = excluded.seen_at`,
-    addressHash,
-    networkHash,
+    inbox,
+    network,
     now,
   )
 }
 
-export function networkIsKnown(addressHash: string, networkHash: string, since: number): Condition {
+export function networkIsKnown(inbox: string, network: string, since: number): Condition {
   return {
     sql: (first) =>
       `exists (select 1 from known_network where address_hash = $${first} and network_hash = $${first + 1} and seen_at > $${first + 2})`,
-    params: [addressHash, networkHash, since],
+    params: [inbox, network, since],
   }
 }
 
-export function forgetNetworks(addressHash: string): Statement {
-  return statement('delete from known_network where address_hash = $1', addressHash)
+export function forgetNetworks(inbox: string): Statement {
+  return statement('delete from known_network where address_hash = $1', inbox)
 }
 
 export function pruneLimits(now: number, dayAgo: number, knownSince: number): Statement[] {

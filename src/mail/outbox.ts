@@ -31,7 +31,7 @@ import {
 import { type Rendered, render } from './templates/layout.ts'
 import type { MailKind } from './templates/texts.ts'
 
-export type { Mail, NewMail } from './store.ts'
+export type { Mail } from './store.ts'
 export { forgetMail, queueMail } from './store.ts'
 export { chooseLanguage, type Language } from './templates/languages.ts'
 

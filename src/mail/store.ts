@@ -1,4 +1,4 @@
-import { type Condition, type Db, type Statement, statement } from '../db/db.ts'
+import { type Condition, type Db, type Expression, type Statement, statement } from '../db/db.ts'
 import type { Role } from '../people/people.ts'
 import type { Digits } from '../sign-in/code.ts'
 import type { Language } from './templates/languages.ts'
@@ -23,23 +23,25 @@ export interface Mail {
 const columns =
   'id, session_id, role, email, address_hash, language, digits, reference, kind, created_at, expires_at, attempts, sent_at'
 
-export type NewMail = Omit<Mail, 'kind' | 'created_at' | 'attempts' | 'sent_at'> & { readonly now: number }
+export type NewMail = Omit<Mail, 'digits' | 'kind' | 'created_at' | 'attempts' | 'sent_at'> & {
+  readonly now: number
+}
 
-export function queueMail(m: NewMail, when: Condition): Statement {
+export function queueMail(m: NewMail, digits: Expression, when: Condition): Statement {
   return statement(
     `insert into outbox (id, session_id, role, email, address_hash, language, digits, reference, created_at, expires_at, attempts, next_at)
-     select $1, $2, $3, $4, $5, $6, cast($7 as integer), $8, cast($9 as bigint), cast($10 as bigint), 0, cast($9 as bigint)
-     where ${when.sql(11)}`,
+     select $1, $2, $3, $4, $5, $6, ${digits.sql(10)}, $7, cast($8 as bigint), cast($9 as bigint), 0, cast($8 as bigint)
+     where ${when.sql(10 + digits.params.length)}`,
     m.id,
     m.session_id,
     m.role,
     m.email,
     m.address_hash,
     m.language,
-    m.digits,
     m.reference,
     m.now,
     m.expires_at,
+    ...digits.params,
     ...when.params,
   )
 }

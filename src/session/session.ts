@@ -82,6 +82,12 @@ export class Sessions {
     return this.#tokens({ ...person, session_id: sessionId, expires_at: now + idleMaxMs }, 1)
   }
 
+  /** The same once more, for whoever lost the reply; null if the session has ended since. */
+  async firstTokensAgain(sessionId: string): Promise<IssuedTokens | null> {
+    const session = await sessionById(this.#deps.db, sessionId)
+    return session && isAlive(session, this.#deps.clock.now()) ? this.#tokens(session, 1) : null
+  }
+
   /** The live session behind an access token. */
   async authenticate(token: string): Promise<LiveSession> {
     const now = this.#deps.clock.now()
@@ -105,9 +111,10 @@ export class Sessions {
   }
 
   /**
-   * The current token rotates. Its direct predecessor gives the same child again, so that a reply lost on the way or
-   * two tabs at once sign nobody out: until that child is used, and for 30 seconds in any case. Anything older has
-   * been copied, and ends the session.
+   * The current token rotates. For 30 seconds its predecessor gives the same child, so that two tabs at once sign nobody
+   * out. Later the predecessor works only while that child was never used: the reply was lost, or somebody holds a copy.
+   * It then gives a new child, and the unused one is void, so that of two holders one comes with a void token. Any other
+   * token has been copied, and ends the session.
    */
   async refresh(token: string): Promise<IssuedTokens> {
     const { db, clock, secrets } = this.#deps
@@ -117,23 +124,19 @@ export class Sessions {
     const session = await sessionById(db, ticket.sessionId)
     if (!session || !isAlive(session, now)) throw new AppError('session-ended')
 
-    if (ticket.seq === session.refresh_seq) {
-      const [rotated] = await rotate(db, {
-        id: ticket.sessionId,
-        seq: ticket.seq,
-        now,
-        expiresAt: now + idleMaxMs,
-        expiresMaxMs: sessionMaxMs,
-      })
-      if (rotated) return this.#tokens({ ...session, ...rotated }, rotated.refresh_seq)
-      // Somebody else was quicker; what happened to the session decides.
-      return this.refresh(token)
+    const { refresh_seq: current, refresh_parent: parent, refresh_grandparent: grandparent } = session
+    const inGrace = (rotatedAt: number) => now - rotatedAt <= graceMs
+    if (ticket.seq === parent && inGrace(session.rotated_at)) return this.#tokens(session, current)
+    if (ticket.seq === grandparent && inGrace(session.rotated_before_at)) return this.#tokens(session, parent)
+    if (ticket.seq !== current && ticket.seq !== parent) {
+      await this.end(session, 'reuse')
+      throw new AppError('session-ended')
     }
-    const behind = session.refresh_seq - ticket.seq
-    const inGrace = behind === 1 || (behind === 2 && now - session.rotated_before_at <= graceMs)
-    if (inGrace) return this.#tokens(session, ticket.seq + 1)
-    await this.end(session, 'reuse')
-    throw new AppError('session-ended')
+    const times = { now, expiresAt: now + idleMaxMs, expiresMaxMs: sessionMaxMs }
+    const [rotated] = await rotate(db, { id: ticket.sessionId, current, from: ticket.seq, ...times })
+    if (rotated) return this.#tokens({ ...session, ...rotated }, rotated.refresh_seq)
+    // Somebody else was quicker; what happened to the session decides.
+    return this.refresh(token)
   }
 
   /** Signs out by refresh token, however old. One that we did not make, or whose session is over, ends nothing. */

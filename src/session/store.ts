@@ -10,7 +10,10 @@ export interface Session {
   readonly started_at: number
   readonly last_seen_at: number
   readonly expires_at: number
+  /** The number of the newest refresh token, of the one that it was given for, and of that one's predecessor. */
   readonly refresh_seq: number
+  readonly refresh_parent: number
+  readonly refresh_grandparent: number
   readonly rotated_at: number
   readonly rotated_before_at: number
   readonly ended_at: number | null
@@ -21,7 +24,7 @@ export interface Session {
 export type SessionAndPerson = Session & Person
 
 const sessionColumns =
-  's.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, s.refresh_seq, s.rotated_at, s.rotated_before_at, s.ended_at, s.end_reason'
+  's.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, s.refresh_seq, s.refresh_parent, s.refresh_grandparent, s.rotated_at, s.rotated_before_at, s.ended_at, s.end_reason'
 
 const sessionAndPerson = `select ${sessionColumns}, ${personColumns('p')} from session s join account p on p.id = s.person_id`
 
@@ -93,18 +96,25 @@ export function startSession(s: NewSession & { expiresAt: number }, when: Condit
   ]
 }
 
-/** The next refresh token's number, for whoever presents the current one first. */
+/**
+ * A new refresh token for the one of number `from`, while `current` is the newest. That is either the newest itself, or
+ * its parent, whose unused child is then void.
+ */
 export function rotate(
   db: Db,
-  r: { id: string; seq: number; now: number; expiresAt: number; expiresMaxMs: number },
+  r: { id: string; current: number; from: number; now: number; expiresAt: number; expiresMaxMs: number },
 ) {
+  const next =
+    r.from === r.current
+      ? 'refresh_grandparent = refresh_parent, refresh_parent = refresh_seq, rotated_before_at = rotated_at,'
+      : ''
   return db.run<{ refresh_seq: number; expires_at: number }>(
     `update session
-     set refresh_seq = refresh_seq + 1, rotated_before_at = rotated_at, rotated_at = $1, last_seen_at = $1,
+     set refresh_seq = refresh_seq + 1, ${next} rotated_at = $1, last_seen_at = $1,
          expires_at = case when started_at + $2 < $3 then started_at + $2 else $3 end
      where id = $4 and refresh_seq = $5 and ended_at is null and expires_at > $1
      returning refresh_seq, expires_at`,
-    [r.now, r.expiresMaxMs, r.expiresAt, r.id, r.seq],
+    [r.now, r.expiresMaxMs, r.expiresAt, r.id, r.current],
   )
 }
 

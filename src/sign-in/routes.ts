@@ -10,11 +10,12 @@ import {
   Nullable,
   PortalTokenReply,
   problems,
+  SignInReply,
   Timestamp,
-  TokenReply,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { timestamp, timestampOrNull } from '../lib/clock.ts'
+import type { CallerNetwork } from '../limits/limits.ts'
 import { chooseLanguage } from '../mail/outbox.ts'
 import { Fields } from '../people/fields.ts'
 import type { Role } from '../people/people.ts'
@@ -35,12 +36,22 @@ const Answer = Type.Object({
   sessionId: Type.String({ description: 'From send-otp.' }),
 })
 
+const AnswerHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({
+      pattern: '^[\\x21-\\x7e]{1,255}$',
+      description: 'The same in every repetition of one request: 1 to 255 visible ASCII characters.',
+      examples: ['0c4b7d1e-6b0a-4a3e-9f57-2f6f0d6a4f53'],
+    }),
+  ),
+})
+
 export interface SignInRoutesDeps {
   readonly role: Role
   readonly signIn: SignIn
   readonly Profile: TSchema
   readonly portal: PortalCookie
-  networkOf(request: FastifyRequest): string
+  networkOf(request: FastifyRequest): CallerNetwork
 }
 
 export function signInRoutes(
@@ -64,6 +75,12 @@ export function signInRoutes(
           {
             email: Email,
             sessionId: Type.Optional(Type.String({ description: 'To send that session’s code once more.' })),
+            device_token: Type.Optional(
+              Type.String({
+                description:
+                  'From an earlier validate-otp for this address. Gives this device a share of codes of its own.',
+              }),
+            ),
           },
           { examples: [{ email: 'ada@example.org' }] },
         ),
@@ -74,13 +91,12 @@ export function signInRoutes(
       const fields = new Fields()
       const address = fields.email(request.body.email)
       fields.check()
+      const { sessionId, device_token = portal.deviceTokenIn(request) } = request.body
       const language = chooseLanguage(request.headers['accept-language'])
+      const ask = { address, language, deviceToken: device_token }
       const caller = requestCaller(networkOf(request), reply)
-      const { sessionId } = request.body
       const sent =
-        sessionId === undefined
-          ? await signIn.send(address, language, caller)
-          : await signIn.resend(address, language, caller, sessionId)
+        sessionId === undefined ? await signIn.send(ask, caller) : await signIn.resend(ask, caller, sessionId)
       return reply.code(202).send({
         ...sent,
         digits: sent.digits as 6 | 8,
@@ -90,13 +106,18 @@ export function signInRoutes(
     },
   )
 
-  const validate = (request: FastifyRequest, reply: FastifyReply, answer: Static<typeof Answer>) => {
+  const validate = (request: FastifyRequest, reply: FastifyReply, body: Static<typeof Answer>) => {
     const fields = new Fields()
-    const address = fields.email(answer.email)
+    const address = fields.email(body.email)
     fields.check()
-    const device = deviceOf(request.headers['user-agent'])
-    const caller = requestCaller(networkOf(request), reply)
-    return signIn.validate(address, answer.otp_code, answer.sessionId, device, caller)
+    const answer = {
+      address,
+      code: body.otp_code,
+      sessionId: body.sessionId,
+      device: deviceOf(request.headers['user-agent']),
+      idempotencyKey: (request.headers as Static<typeof AnswerHeaders>)['idempotency-key'],
+    }
+    return signIn.validate(answer, requestCaller(networkOf(request), reply))
   }
   const refusals = [...bodyProblems, 'otp-incorrect', 'otp-unusable'] as const
 
@@ -108,13 +129,17 @@ export function signInRoutes(
         tags: [role],
         summary: 'Answer with the code',
         description:
-          'Gives tokens for the right code. Five answers at most, within ten minutes, one success.',
+          'Gives tokens for the right code. Five answers at most, within ten minutes, one success. With an Idempotency-Key, the same request can be sent again for two minutes if its reply was lost.',
         security: [],
+        headers: AnswerHeaders,
         body: Answer,
-        response: { 200: TokenReply(Profile), ...problems(...refusals) },
+        response: { 200: SignInReply(Profile), ...problems(...refusals) },
       },
     },
-    async (request, reply) => (await validate(request, reply, request.body)).reply as never,
+    async (request, reply) => {
+      const { reply: tokens, deviceToken } = await validate(request, reply, request.body)
+      return { ...tokens, device_token: deviceToken } as never
+    },
   )
 
   app.post(
@@ -127,10 +152,15 @@ export function signInRoutes(
         summary: `Answer with the code, as a ${role}`,
         description: `As POST /${role}/validate-otp, with the refresh token in a cookie instead of the body.`,
         security: [],
+        headers: AnswerHeaders,
         body: Answer,
         response: { 200: PortalTokenReply(Profile), ...problems(...refusals, 'forbidden') },
       },
     },
-    async (request, reply) => portal.keep(reply, await validate(request, reply, request.body)) as never,
+    async (request, reply) => {
+      const signedIn = await validate(request, reply, request.body)
+      portal.keepDevice(reply, signedIn.deviceToken)
+      return portal.keep(reply, signedIn) as never
+    },
   )
 }

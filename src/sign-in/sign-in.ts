@@ -8,24 +8,36 @@
  * `validate` counts the attempt in one conditional statement, then compares, then looks the account up. Issuing
  * tokens is `session/`'s affair; what a code looks like is `code.ts`'s.
  */
-import { type Db, holds } from '../db/db.ts'
+import { always, type Db, holds, type Row, type Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { eventHappened } from '../events/events.ts'
 import { type Clock, minute, second } from '../lib/clock.ts'
+import type { FailureLog } from '../lib/failure.ts'
 import { isId, newId, newIdAt, newReference } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
-import { bucketPolicies, type Caller, type Limits, tooManyRequests } from '../limits/limits.ts'
-import { type Language, type NewMail, queueMail } from '../mail/outbox.ts'
-import type { Address } from '../people/address.ts'
+import {
+  type BucketTake,
+  bucketPolicies,
+  type Caller,
+  type CodeAsk,
+  type Limits,
+  tooManyRequests,
+} from '../limits/limits.ts'
+import { type Language, queueMail } from '../mail/outbox.ts'
+import { type Address, inboxOf } from '../people/address.ts'
 import { canSignIn, lockPerson, type Person, type RoleRules } from '../people/people.ts'
 import type { IssuedTokens, Sessions } from '../session/session.ts'
 import { type CodeSubject, codesEqual, type Digits, deriveCode } from './code.ts'
+import { deviceToken, readDeviceToken } from './device-token.ts'
 import {
+  type Answered,
   activate,
   type Challenge,
   claim,
   claimed,
   countAttempt,
+  countRepeat,
+  digitsOf,
   lockChallenge,
   openChallenge,
   openChallengeById,
@@ -40,6 +52,7 @@ const resendPauseMs = 30 * second
 const resendsMax = 3
 const attemptsMax = 5
 const challengeKeptMs = 60 * minute
+const repeatableMs = 2 * minute
 
 export interface SendReply {
   readonly sessionId: string
@@ -49,6 +62,27 @@ export interface SendReply {
   readonly resendAt: number | null
 }
 
+export interface CodeRequest {
+  readonly address: Address
+  readonly language: Language
+  /** As the client sent it; one that is not good for this address is as good as none. */
+  readonly deviceToken: string | undefined
+}
+
+export interface Answer {
+  readonly address: Address
+  readonly code: number
+  readonly sessionId: string
+  /** The device's name, for people. */
+  readonly device: string
+  /** The same in every repetition of one request. */
+  readonly idempotencyKey: string | undefined
+}
+
+export interface SignedIn extends IssuedTokens {
+  readonly deviceToken: string
+}
+
 export interface SignInDeps {
   readonly db: Db
   readonly clock: Clock
@@ -56,6 +90,7 @@ export interface SignInDeps {
   readonly limits: Limits
   readonly sessions: Sessions
   readonly outbox: { wake(): void }
+  readonly log: Pick<FailureLog, 'warn'>
 }
 
 export class SignIn {
@@ -67,16 +102,19 @@ export class SignIn {
     this.#rules = rules
   }
 
-  async send(address: Address, language: Language, caller: Caller): Promise<SendReply> {
-    const { clock, limits } = this.#deps
+  async send(request: CodeRequest, caller: Caller): Promise<SendReply> {
+    const { db, clock, limits, outbox } = this.#deps
+    const { address, language } = request
     const now = clock.now()
-    const addressHash = this.#hashes(address)[0]
-    const digits: Digits = (await limits.underAttack(addressHash, caller.networkHash, now)) ? 8 : 6
+    const ask = this.#ask(request, caller, now)
+    const digits: Digits = (await limits.underAttack(ask.inbox, ask.network, now)) ? 8 : 6
     const challenge: Challenge = {
       id: newIdAt(now),
       role: this.#rules.role,
-      address_hash: addressHash,
-      network_hash: caller.networkHash,
+      address_hash: this.#hashes(address)[0],
+      inbox_fingerprint: ask.inbox,
+      network_hash: ask.network,
+      device_id: ask.device,
       digits,
       reference: newReference(),
       created_at: now,
@@ -86,66 +124,80 @@ export class SignIn {
       attempts: 0,
       send_id: newIdAt(now),
     }
-    const policy = bucketPolicies.send
-    const bucket = limits.takeBucket(policy, caller.networkHash, challenge.send_id, now)
-    const code = limits.takeCode(addressHash, caller.networkHash, challenge.send_id, now, bucket)
-    const results = await this.#deps.db.tx([
+    const bucket = this.#takeSend(ask, caller, challenge.send_id, now)
+    const code = limits.takeCode(ask, challenge.send_id, now, bucket.granted)
+    const results = await db.tx([
       ...bucket.statements,
       ...code.statements,
-      openChallenge(challenge, code.granted),
-      queueMail(this.#mail(challenge, address, language, now), sent(challenge.id, challenge.send_id)),
+      openChallenge(challenge, { openMax: limits.openSessionsMax, attemptsMax }, code.granted),
+      this.#queueMail(challenge, address, language, now),
     ])
-    this.#deps.outbox.wake()
-    await limits.noteBucket(policy, caller, results[0], now)
-    const opened = results.at(-2)!.length > 0
-    if (!opened) throw await limits.codeRefusal(addressHash, caller.networkHash, now)
-    return sendReply(challenge, challenge.resend_at)
+    outbox.wake()
+    await this.#noteSend(bucket, ask, caller, results, now)
+    const [opened] = results.at(-2)!
+    if (!opened) throw await limits.codeRefusal(ask, now)
+    return sendReply({ ...challenge, digits: opened.digits as Digits }, challenge.resend_at)
   }
 
-  async resend(address: Address, language: Language, caller: Caller, sessionId: string): Promise<SendReply> {
-    const { db, clock, limits } = this.#deps
+  async resend(request: CodeRequest, caller: Caller, sessionId: string): Promise<SendReply> {
+    const { db, clock, limits, outbox } = this.#deps
+    const { address, language } = request
     const now = clock.now()
     const sendId = newIdAt(now)
-    const bucket = limits.takeBucket(bucketPolicies.send, caller.networkHash, sendId, now)
-    const [bucketRows] = await db.tx(bucket.statements)
-    await limits.noteBucket(bucketPolicies.send, caller, bucketRows, now)
+    const ask = this.#ask(request, caller, now)
+    const bucket = this.#takeSend(ask, caller, sendId, now)
+    await this.#noteSend(bucket, ask, caller, await db.tx(bucket.statements), now)
 
     const found = await this.#openChallenge(address, sessionId, now)
     if (!found) throw unusable()
     if (found.resend_at === null || found.resends >= resendsMax) throw noMoreResends(found, now)
     if (found.resend_at > now) throw tooEarly(found.resend_at, now)
 
-    const due = { granted: resendable(found.id, now, resendsMax) }
-    const code = limits.takeCode(found.address_hash, caller.networkHash, sendId, now, due)
+    const due = resendable(found.id, now, resendsMax)
+    const code = limits.takeCode(ask, sendId, now, due)
     const next = { id: found.id, sendId, now, nextAt: now + resendPauseMs, resendsMax }
     const results = await db.tx([
       lockChallenge(found.id),
       ...code.statements,
       resend(next, code.granted),
-      queueMail(this.#mail({ ...found, send_id: sendId }, address, language, now), sent(found.id, sendId)),
+      this.#queueMail({ ...found, send_id: sendId }, address, language, now),
     ])
-    this.#deps.outbox.wake()
+    outbox.wake()
     const [row] = results.at(-2) as unknown as { resend_at: number | null }[]
     if (row) return sendReply(found, row.resend_at)
     // Another request was quicker, or the address has had its codes.
-    if (!(await holds(db, due.granted))) throw tooEarly(now + resendPauseMs, now)
-    throw await limits.codeRefusal(found.address_hash, caller.networkHash, now)
+    if (!(await holds(db, due))) throw tooEarly(now + resendPauseMs, now)
+    throw await limits.codeRefusal(ask, now)
   }
 
-  #mail(challenge: Challenge, address: Address, language: Language, now: number): NewMail {
-    const { id: session_id, send_id: id, role, address_hash, digits, reference, expires_at } = challenge
+  /** What the code is counted against. */
+  #ask({ address, deviceToken: token }: CodeRequest, caller: Caller, now: number): CodeAsk {
+    const { secrets } = this.#deps
+    const subject = { role: this.#rules.role, addressKey: address.key }
     return {
-      id,
-      session_id,
-      role,
-      email: address.email,
-      address_hash,
-      language,
-      digits,
-      reference,
-      expires_at,
-      now,
+      inbox: this.#inboxOf(address),
+      network: caller.network.fingerprint,
+      device: token === undefined ? null : readDeviceToken(secrets.all, subject, token, now),
     }
+  }
+
+  /** A device with a share of its own takes nothing from its network's, which strangers could have used up. */
+  #takeSend({ device }: CodeAsk, caller: Caller, mark: string, now: number): BucketTake {
+    const policy = bucketPolicies.send
+    if (device === null) return this.#deps.limits.takeBucket(policy, caller.network, mark, now)
+    return { policy, buckets: [], statements: [], granted: always }
+  }
+
+  #noteSend(take: BucketTake, { device }: CodeAsk, caller: Caller, results: Row[][], now: number) {
+    const { limits } = this.#deps
+    if (device === null) return limits.noteBucket(take, caller, results, now)
+    return limits.showBucket(take.policy, caller, now)
+  }
+
+  #queueMail(challenge: Challenge, { email }: Address, language: Language, now: number): Statement {
+    const { id: session_id, send_id: id, role, address_hash, reference, expires_at } = challenge
+    const mail = { id, session_id, role, email, address_hash, language, reference, expires_at, now }
+    return queueMail(mail, digitsOf(session_id), sent(session_id, id))
   }
 
   async #openChallenge(address: Address, sessionId: string, now: number): Promise<Challenge | undefined> {
@@ -155,20 +207,13 @@ export class SignIn {
     return openChallengeById(this.#deps.db, { id: sessionId, role, addressHashes, now, attemptsMax })
   }
 
-  async validate(
-    address: Address,
-    code: number,
-    sessionId: string,
-    device: string,
-    caller: Caller,
-  ): Promise<IssuedTokens> {
+  async validate(answer: Answer, caller: Caller): Promise<SignedIn> {
     const { db, clock, limits } = this.#deps
     const { role } = this.#rules
+    const { address, sessionId } = answer
     const now = clock.now()
-    const mark = newId()
+    const take = limits.takeBucket(bucketPolicies.validate, caller.network, newId(), now)
     const addressHashes = this.#hashes(address)
-    const policy = bucketPolicies.validate
-    const take = limits.takeBucket(policy, caller.networkHash, mark, now)
     const results = await db.tx([
       ...take.statements,
       countAttempt(
@@ -176,18 +221,16 @@ export class SignIn {
         take.granted,
       ),
     ])
-    await limits.noteBucket(policy, caller, results[0], now)
-    const [challenge] = results.at(-1) as unknown as Pick<Challenge, 'attempts' | 'digits' | 'network_hash'>[]
-    if (!challenge) throw unusable()
+    await limits.noteBucket(take, caller, results, now)
+    const [challenge] = results.at(-1) as unknown as Answered[]
+    if (!challenge) return this.#repeat(answer, caller, now)
 
-    const subject: CodeSubject = { role, sessionId, addressKey: address.key, digits: challenge.digits }
-    const person = this.#fits(subject, code) ? await this.#rules.findAccount(address.key) : undefined
+    const person = this.#fits(answer, challenge) ? await this.#rules.findAccount(address.key) : undefined
     if (!person || !canSignIn(person, now)) {
-      await this.#failed(sessionId, addressHashes[0], caller.networkHash, challenge.attempts, now)
+      await this.#failed(answer, challenge, caller, now)
       throw new AppError('otp-incorrect', undefined, { attemptsLeft: attemptsMax - challenge.attempts })
     }
-    const networks = { sent: challenge.network_hash, validated: caller.networkHash }
-    return this.#succeeded(person, sessionId, device, addressHashes[0], networks, mark, now)
+    return this.#succeeded(person, answer, challenge, caller, now)
   }
 
   /** Forgets challenges that nobody can answer any more. */
@@ -195,30 +238,36 @@ export class SignIn {
     return pruneChallenges(now - challengeKeptMs)
   }
 
-  #fits(subject: CodeSubject, code: number): boolean {
+  #fits({ address, code, sessionId }: Answer, { digits }: Answered): boolean {
+    const subject: CodeSubject = { role: this.#rules.role, sessionId, addressKey: address.key, digits }
     let fits = false
     for (const keys of this.#deps.secrets.all) fits = codesEqual(deriveCode(keys, subject), code) || fits
     return fits
   }
 
-  async #failed(sessionId: string, addressHash: string, networkHash: string, attempts: number, now: number) {
+  async #failed({ sessionId }: Answer, challenge: Answered, caller: Caller, now: number) {
     const exhausted =
-      attempts < attemptsMax
-        ? []
-        : [eventHappened('otp.exhausted', { id: `exhausted.${sessionId}`, at: now, sessionId })]
-    await this.#deps.db.tx([...this.#deps.limits.countFailure(addressHash, networkHash, now), ...exhausted])
+      challenge.attempts === attemptsMax
+        ? [eventHappened('otp.exhausted', { id: `exhausted.${sessionId}`, at: now, sessionId })]
+        : []
+    await this.#deps.db.tx([...this.#countFailure(challenge, caller, now), ...exhausted])
+  }
+
+  #countFailure(challenge: Answered, caller: Caller, now: number): Statement[] {
+    const networks = [caller.network.fingerprint, challenge.network_hash]
+    return this.#deps.limits.countFailure(challenge.inbox_fingerprint, networks, now)
   }
 
   async #succeeded(
     person: Person,
-    sessionId: string,
-    device: string,
-    addressHash: string,
-    networks: { sent: string; validated: string },
-    mark: string,
+    answer: Answer,
+    challenge: Answered,
+    caller: Caller,
     now: number,
-  ): Promise<IssuedTokens> {
-    const { db, limits, sessions } = this.#deps
+  ): Promise<SignedIn> {
+    const { db, sessions } = this.#deps
+    const { sessionId, device } = answer
+    const mark = this.#mark(answer) ?? newId()
     const won = claimed(sessionId, mark)
     const addressKey = person.email_key
     const isFirst = person.status === 'pending'
@@ -229,16 +278,76 @@ export class SignIn {
       ...sessions.start({ id: sessionId, personId: person.id, addressKey, device, now }, won),
     ])
     const started = results.at(-2)!.length > 0
-    if (!started) throw unusable()
-    // In a transaction of its own: an attempt locks the bucket before the challenge, and must not meet this halfway.
-    const refund = db.tx(limits.signedIn(addressHash, networks.sent, networks.validated, now))
+    if (!started) return this.#repeat(answer, caller, now)
+    await this.#refund(challenge, caller, now)
     const active: Person = {
       ...person,
       status: 'active',
       ...(isFirst && { updated_at: now, confirm_before: null }),
     }
-    const [tokens] = await Promise.all([sessions.firstTokens(sessionId, active, now), refund])
-    return tokens
+    return this.#signedIn(answer, challenge, await sessions.firstTokens(sessionId, active, now), now)
+  }
+
+  /**
+   * A right answer whose reply was lost comes again: with the key of the request that used the code up, it gets the
+   * tokens of the session that it started. Anybody else learns that the code cannot be used.
+   */
+  async #repeat(answer: Answer, caller: Caller, now: number): Promise<SignedIn> {
+    const by = this.#mark(answer)
+    if (by === null || !isId(answer.sessionId)) throw unusable()
+    const [challenge] = await countRepeat(this.#deps.db, {
+      id: answer.sessionId,
+      role: this.#rules.role,
+      addressHashes: this.#hashes(answer.address),
+      by,
+      usedSince: now - repeatableMs,
+      attemptsMax,
+    })
+    if (!challenge) throw unusable()
+    if (!this.#fits(answer, challenge)) {
+      await this.#deps.db.tx(this.#countFailure(challenge, caller, now))
+      throw unusable()
+    }
+    const tokens = await this.#deps.sessions.firstTokensAgain(answer.sessionId)
+    if (!tokens) throw unusable()
+    return this.#signedIn(answer, challenge, tokens, now)
+  }
+
+  /** A device that asked with a token keeps its id, so that signing in again and again gives it no further shares. */
+  #signedIn(
+    { address, sessionId }: Answer,
+    { device_id }: Answered,
+    tokens: IssuedTokens,
+    now: number,
+  ): SignedIn {
+    const subject = { role: this.#rules.role, addressKey: address.key }
+    const token = deviceToken(this.#deps.secrets.current, subject, device_id ?? sessionId, now)
+    return { ...tokens, deviceToken: token }
+  }
+
+  /**
+   * In a transaction of its own: an attempt locks the bucket before the challenge, and must not meet this halfway. The
+   * session has started by now, so whatever goes wrong here must not keep its tokens back.
+   */
+  async #refund(challenge: Answered, caller: Caller, now: number): Promise<void> {
+    const { db, limits, log } = this.#deps
+    const { inbox_fingerprint: inbox, network_hash: sentFrom } = challenge
+    try {
+      await db.tx(limits.signedIn(inbox, sentFrom, caller.network.fingerprint, now))
+    } catch (error) {
+      log.warn({ err: error }, 'a sign-in was not given back to the limits')
+    }
+  }
+
+  /** What marks a code as used up by this request, however often it is sent. */
+  #mark({ idempotencyKey }: Answer): string | null {
+    if (idempotencyKey === undefined) return null
+    return fingerprint(this.#deps.secrets.current, 'idempotency-key', idempotencyKey)
+  }
+
+  /** The fingerprint under which limits count an address. */
+  #inboxOf(address: Address): string {
+    return fingerprint(this.#deps.secrets.current, 'address', inboxOf(address.key))
   }
 
   /** The address's fingerprint now, and as an earlier secret made it. */

@@ -1,4 +1,4 @@
-import { type Condition, type Db, forUpdate, type Statement, statement } from '../db/db.ts'
+import { type Condition, type Db, type Expression, forUpdate, type Statement, statement } from '../db/db.ts'
 import { insertEvents } from '../events/events.ts'
 import type { Role } from '../people/people.ts'
 import type { Digits } from './code.ts'
@@ -7,7 +7,11 @@ export interface Challenge {
   readonly id: string
   readonly role: Role
   readonly address_hash: string
+  /** Fingerprint of the address without its tag, by which limits count. */
+  readonly inbox_fingerprint: string
   readonly network_hash: string
+  /** The device whose share of codes paid for this one, if one did. */
+  readonly device_id: string | null
   readonly digits: Digits
   readonly reference: string
   readonly created_at: number
@@ -19,18 +23,36 @@ export interface Challenge {
 }
 
 const columns =
-  'id, role, address_hash, network_hash, digits, reference, created_at, expires_at, resend_at, resends, attempts, send_id'
+  'id, role, address_hash, inbox_fingerprint, network_hash, device_id, digits, reference, created_at, expires_at, resend_at, resends, attempts, send_id'
 
-export function openChallenge(c: Challenge, when: Condition): Statement {
+const open = (attemptsMax: number) => `used_at is null and attempts < ${attemptsMax}`
+
+/**
+ * Opens a session that waits for its code. Where the inbox has `openMax` of them already, the code is longer: that is
+ * decided here and not before, so that many requests at once cannot all be the first.
+ */
+export function openChallenge(
+  c: Challenge,
+  longer: { openMax: number | null; attemptsMax: number },
+  when: Condition,
+): Statement {
+  const openOnes = `(select count(*) from challenge
+    where inbox_fingerprint = $4 and expires_at > cast($9 as bigint) and ${open(longer.attemptsMax)})`
+  const digits =
+    longer.openMax === null
+      ? 'cast($7 as integer)'
+      : `case when ${openOnes} >= ${longer.openMax} then 8 else cast($7 as integer) end`
   return statement(
     `insert into challenge (${columns})
-     select $1, $2, $3, $4, cast($5 as integer), $6, cast($7 as bigint), cast($8 as bigint), cast($9 as bigint), 0, 0, $10
-     where ${when.sql(11)}
-     returning id`,
+     select $1, $2, $3, $4, $5, $6, ${digits}, $8, cast($9 as bigint), cast($10 as bigint), cast($11 as bigint), 0, 0, $12
+     where ${when.sql(13)}
+     returning digits`,
     c.id,
     c.role,
     c.address_hash,
+    c.inbox_fingerprint,
     c.network_hash,
+    c.device_id,
     c.digits,
     c.reference,
     c.created_at,
@@ -41,7 +63,10 @@ export function openChallenge(c: Challenge, when: Condition): Statement {
   )
 }
 
-const open = (attemptsMax: number) => `used_at is null and attempts < ${attemptsMax}`
+/** How long the code of a session is. */
+export function digitsOf(id: string): Expression {
+  return { sql: (first) => `(select digits from challenge where id = $${first})`, params: [id] }
+}
 
 export function openChallengeById(
   db: Db,
@@ -95,6 +120,16 @@ export function sent(challengeId: string, sendId: string): Condition {
   }
 }
 
+/** What an answer has to fit, and whom to count it for. */
+export type Answered = Pick<
+  Challenge,
+  'attempts' | 'digits' | 'inbox_fingerprint' | 'network_hash' | 'device_id'
+>
+
+// Challenges from before there was a fingerprint of the inbox live for ten minutes.
+const answeredColumns =
+  'attempts, digits, coalesce(inbox_fingerprint, address_hash) as inbox_fingerprint, network_hash, device_id'
+
 /** Counts an attempt before anything is compared. No row: there is nothing to compare with. */
 export function countAttempt(
   a: { id: string; role: Role; addressHashes: readonly [string, string]; now: number; attemptsMax: number },
@@ -104,12 +139,36 @@ export function countAttempt(
     `update challenge set attempts = attempts + 1
      where id = $1 and role = $2 and address_hash in ($3, $4) and expires_at > $5 and ${open(a.attemptsMax)}
        and ${when.sql(6)}
-     returning attempts, digits, network_hash`,
+     returning ${answeredColumns}`,
     a.id,
     a.role,
     ...a.addressHashes,
     a.now,
     ...when.params,
+  )
+}
+
+/**
+ * Counts one more answer to a code that this very request, by its idempotency key, has used up since `usedSince`. Answers
+ * stay bounded: whoever guesses the key must not get to guess the code.
+ */
+export function countRepeat(
+  db: Db,
+  r: {
+    id: string
+    role: Role
+    addressHashes: readonly [string, string]
+    by: string
+    usedSince: number
+    attemptsMax: number
+  },
+): Promise<Answered[]> {
+  return db.run<Answered>(
+    `update challenge set attempts = attempts + 1
+     where id = $1 and role = $2 and address_hash in ($3, $4) and used_by = $5 and used_at >= $6
+       and attempts < ${2 * r.attemptsMax}
+     returning ${answeredColumns}`,
+    [r.id, r.role, ...r.addressHashes, r.by, r.usedSince],
   )
 }
 

@@ -16,6 +16,7 @@ import {
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { timestamp } from '../lib/clock.ts'
+import type { CallerNetwork } from '../limits/limits.ts'
 import { Fields } from '../people/fields.ts'
 import type { Veterinarians } from './veterinarian.ts'
 
@@ -45,7 +46,7 @@ const Export = Type.Object({
 
 export interface VeterinarianRoutesDeps {
   readonly veterinarians: Veterinarians
-  networkOf(request: FastifyRequest): string
+  networkOf(request: FastifyRequest): CallerNetwork
 }
 
 export function veterinarianRoutes(

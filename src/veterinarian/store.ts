@@ -83,14 +83,6 @@ export function applyRegistration(r: Registration): Statement[] {
        on conflict (id) do nothing`,
       r.id,
     ),
-    statement(
-      `${insertEvents}
-       select 'updated.' || r.id, r.created_at, 'veterinarian.updated', p.id, null, '{}'
-       from registration r join person p on p.role = 'veterinarian' and p.email_key = r.email_key
-       where r.id = $1 and p.id <> r.id and p.status = 'pending'
-       on conflict (id) do nothing`,
-      r.id,
-    ),
     statement('delete from registration where id = $1', r.id),
   ]
 }
@@ -109,19 +101,32 @@ export function lapse(now: number, addressKey: string | null): Statement[] {
   ]
 }
 
+/** New names, given by their owner, and the event if the account was still there to be changed. */
 export function rename(
   personId: string,
   names: { firstname?: string; lastname?: string },
   now: number,
-): Statement {
-  return statement(
-    `update person set firstname = coalesce($1, firstname), lastname = coalesce($2, lastname), updated_at = $3
-     where id = $4 and status = 'active' returning firstname, lastname, updated_at`,
-    names.firstname ?? null,
-    names.lastname ?? null,
-    now,
-    personId,
-  )
+  eventId: string,
+): Statement[] {
+  return [
+    statement(
+      `update person set firstname = coalesce($1, firstname), lastname = coalesce($2, lastname), updated_at = $3,
+         confirmed_at = coalesce(confirmed_at, $3)
+       where id = $4 and status = 'active' returning firstname, lastname, updated_at, confirmed_at`,
+      names.firstname ?? null,
+      names.lastname ?? null,
+      now,
+      personId,
+    ),
+    statement(
+      `${insertEvents}
+       select $1, updated_at, 'veterinarian.updated', id, null, '{}' from person
+       where id = $2 and status = 'active' and updated_at = $3`,
+      eventId,
+      personId,
+      now,
+    ),
+  ]
 }
 
 /** Erases what is personal; the id stays, so that the audit trail keeps its meaning. */
@@ -129,7 +134,7 @@ export function erase(personId: string, addressKey: string, now: number): Statem
   return [
     statement(
       `update person set status = 'closed', email = null, email_key = null, firstname = null, lastname = null,
-         updated_at = $1, closed_at = $1, confirm_before = null
+         updated_at = $1, closed_at = $1, confirm_before = null, confirmed_at = null, verified_at = null
        where id = $2 and status <> 'closed' returning id`,
       now,
       personId,

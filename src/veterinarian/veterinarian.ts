@@ -11,9 +11,9 @@ import { eventHappened } from '../events/events.ts'
 import { type Clock, day, minute, timestamp } from '../lib/clock.ts'
 import { isId, newId } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
-import { bucketPolicies, type Caller, forgetNetworks, type Limits } from '../limits/limits.ts'
+import { bucketPolicies, type Caller, forgetNetworks, type Limits, serviceBuckets } from '../limits/limits.ts'
 import { forgetMail } from '../mail/outbox.ts'
-import type { Address } from '../people/address.ts'
+import { type Address, inboxOf } from '../people/address.ts'
 import type { Person, RoleRules } from '../people/people.ts'
 import { endSessions, historyOf, type LiveSession } from '../session/session.ts'
 import {
@@ -61,7 +61,6 @@ export class Veterinarians implements RoleRules {
   ): Promise<{ confirmBefore: number }> {
     const { db, clock, limits } = this.#deps
     const now = clock.now()
-    const policy = bucketPolicies.register
     const registration: Registration = {
       id: newId(),
       email: address.email,
@@ -70,9 +69,10 @@ export class Veterinarians implements RoleRules {
       created_at: now,
       confirm_before: now + confirmWithinMs,
     }
-    const take = limits.takeBucket(policy, caller.networkHash, registration.id, now)
+    const [policy, overall] = [bucketPolicies.register, serviceBuckets.register]
+    const take = limits.takeBucket(policy, caller.network, registration.id, now, overall)
     const results = await db.tx([...take.statements, appendRegistration(registration, take.granted)])
-    await limits.noteBucket(policy, caller, results[0], now)
+    await limits.noteBucket(take, caller, results, now)
     return { confirmBefore: registration.confirm_before }
   }
 
@@ -117,16 +117,17 @@ export class Veterinarians implements RoleRules {
     }
   }
 
+  /** Sets the names, which also confirms them; the same names are confirmed once. */
   async rename(person: Person, names: Names): Promise<Person> {
     const { firstname = person.firstname, lastname = person.lastname } = names
-    if (firstname === person.firstname && lastname === person.lastname) return person
+    const isSame = firstname === person.firstname && lastname === person.lastname
+    if (isSame && person.confirmed_at !== null) return person
     const now = this.#deps.clock.now()
-    const event = { id: newId(), at: now, personId: person.id }
-    const [changed] = await this.#deps.db.tx([
-      rename(person.id, names, now),
-      eventHappened('veterinarian.updated', event),
-    ])
-    const row = changed![0] as Pick<Person, 'firstname' | 'lastname' | 'updated_at'> | undefined
+    const eventId = newId()
+    const [changed] = await this.#deps.db.tx(rename(person.id, names, now, eventId))
+    const row = changed![0] as
+      | Pick<Person, 'firstname' | 'lastname' | 'updated_at' | 'confirmed_at'>
+      | undefined
     if (!row) throw new AppError('session-ended')
     return { ...person, ...row }
   }
@@ -137,11 +138,13 @@ export class Veterinarians implements RoleRules {
     const now = clock.now()
     if (now - caller.started_at > recentSignInMs) throw new AppError('recent-sign-in-required')
     const addressHashes = secrets.all.map((keys) => fingerprint(keys, 'address', caller.email_key))
+    const inboxes = secrets.all.map((keys) => fingerprint(keys, 'address', inboxOf(caller.email_key)))
     await db.tx([
       ...erase(caller.id, caller.email_key, now),
       eventHappened('veterinarian.closed', { id: `closed.${caller.id}`, at: now, personId: caller.id }),
       ...endSessions({ personId: caller.id }, 'account', now),
-      ...addressHashes.flatMap((hash) => [forgetNetworks(hash), ...forgetMail(hash)]),
+      ...inboxes.map(forgetNetworks),
+      ...addressHashes.flatMap(forgetMail),
     ])
   }
 

@@ -33,10 +33,13 @@ export interface Call {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly body?: unknown
   readonly token?: string
+  /** The same in every repetition of one call. */
+  readonly idempotencyKey?: string
 }
 
 /** The body of the reply; undefined when it has none. */
-export async function send<T>(path: string, { method = 'GET', body, token }: Call = {}): Promise<T> {
+export async function send<T>(path: string, call: Call = {}): Promise<T> {
+  const { method = 'GET', body, token, idempotencyKey } = call
   let reply: Response
   let text: string
   try {
@@ -51,6 +54,7 @@ export async function send<T>(path: string, { method = 'GET', body, token }: Cal
         'Accept-Language': document.documentElement.lang,
         ...(body !== undefined && { 'Content-Type': 'application/json' }),
         ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+        ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })

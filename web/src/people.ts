@@ -9,6 +9,8 @@ export interface Veterinarian {
   readonly firstname: string
   readonly lastname: string
   readonly email: string
+  /** Whether the names were given or confirmed by whom they name. */
+  readonly confirmed: boolean
   readonly createdAt: string
 }
 

@@ -128,10 +128,10 @@ export interface Answer {
   readonly sessionId: string
 }
 
-export async function signIn(role: Role, answer: Answer): Promise<void> {
-  await alone(async () => {
-    admit(await send<TokenReply>(`/portal/${role}/validate-otp`, { method: 'POST', body: answer }))
-  })
+/** May be repeated with the same key when no reply came: whoever was let in is let in again. */
+export async function signIn(role: Role, answer: Answer, idempotencyKey: string): Promise<void> {
+  const call: Call = { method: 'POST', body: answer, idempotencyKey }
+  await alone(async () => admit(await send<TokenReply>(`/portal/${role}/validate-otp`, call)))
   tabs.postMessage('in')
 }
 

@@ -19,6 +19,8 @@ export interface Challenge {
   readonly resendAt: number | null
   /** Known after a wrong answer. */
   readonly attemptsLeft: number | null
+  /** Goes with every answer, so that one whose reply was lost can be given again. */
+  readonly idempotencyKey: string
 }
 
 interface Sent {
@@ -33,7 +35,7 @@ export async function askForCode(role: Role, email: string): Promise<Challenge> 
   const sent = await post(role, { email })
   const { sessionId, reference, digits } = sent
   return {
-    ...{ role, email, sessionId, reference, digits, attemptsLeft: null },
+    ...{ role, email, sessionId, reference, digits, attemptsLeft: null, idempotencyKey: newKey() },
     expiresAt: deadline(sent.expiresAt, codeTtlMs),
     resendAt: resendTime(sent),
   }
@@ -44,6 +46,11 @@ export async function sendAgain(challenge: Challenge): Promise<Challenge> {
   const { role, email, sessionId } = challenge
   return { ...challenge, resendAt: resendTime(await post(role, { email, sessionId })) }
 }
+
+const newKey = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
+    '',
+  )
 
 const post = (role: Role, body: { email: string; sessionId?: string }) =>
   send<Sent>(`/${role}/send-otp`, { method: 'POST', body })

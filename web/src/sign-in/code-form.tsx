@@ -51,8 +51,8 @@ export function CodeForm({
     setFailure(null)
     setSaid(null)
     try {
-      const { role, email, sessionId } = challenge
-      await signIn(role, { email, otp_code: Number(digitsTyped), sessionId })
+      const { role, email, sessionId, idempotencyKey } = challenge
+      await signIn(role, { email, otp_code: Number(digitsTyped), sessionId }, idempotencyKey)
       onSignedIn()
     } catch (error) {
       refused(asProblem(error), () => answer(digitsTyped))

@@ -118,6 +118,10 @@ export const english = {
   },
 
   profile: {
+    confirmTitle: 'Is this your name?',
+    confirmLead:
+      'It was given when this address was registered. Our mails greet you by it once you have confirmed it.',
+    confirmYes: 'Yes, this is my name',
     lead: 'This is what the service knows of you.',
     details: 'Your details',
     name: 'Name',

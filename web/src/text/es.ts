@@ -120,6 +120,10 @@ export const spanish: Text = {
   },
 
   profile: {
+    confirmTitle: '¿Es este su nombre?',
+    confirmLead:
+      'Se indicó al registrar esta dirección. Nuestros correos le saludarán por él cuando lo haya confirmado.',
+    confirmYes: 'Sí, es mi nombre',
     lead: 'Esto es lo que el servicio sabe de usted.',
     details: 'Sus datos',
     name: 'Nombre',

@@ -120,6 +120,10 @@ export const french: Text = {
   },
 
   profile: {
+    confirmTitle: 'Est-ce bien votre nom ?',
+    confirmLead:
+      'Il a été indiqué lors de l’inscription de cette adresse. Nos courriels vous salueront par ce nom une fois que vous l’aurez confirmé.',
+    confirmYes: 'Oui, c’est mon nom',
     lead: 'Voici ce que le service sait de vous.',
     details: 'Vos informations',
     name: 'Nom',

@@ -25,6 +25,7 @@ export function Profile({ user }: { user: Veterinarian }) {
   }
   return (
     <Page title={name} lead={text.profile.lead}>
+      {!user.confirmed && !editing && <ConfirmNames user={user} onChange={() => setEditing(true)} />}
       <div className="columns">
         <section className="card" aria-labelledby="details">
           <h2 id="details">{text.profile.details}</h2>
@@ -79,6 +80,34 @@ export function Profile({ user }: { user: Veterinarian }) {
   )
 }
 
+const saveNames = async (names: Pick<Veterinarian, 'firstname' | 'lastname'>) =>
+  rename(await ask<Veterinarian>('/veterinarian/me', { method: 'PATCH', body: names }))
+
+/** Anybody could have registered this address under any name; so whoever signs in first is asked, once. */
+function ConfirmNames({ user, onChange }: { user: Veterinarian; onChange(): void }) {
+  const { text } = useWords()
+  const { firstname, lastname } = user
+  const confirming = useAction(() => saveNames({ firstname, lastname }))
+  return (
+    <section className="card" aria-labelledby="confirm-names">
+      <h2 id="confirm-names">{text.profile.confirmTitle}</h2>
+      <p>
+        <strong>
+          {firstname} {lastname}
+        </strong>
+      </p>
+      <p>{text.profile.confirmLead}</p>
+      {confirming.problem && <ProblemNotice problem={confirming.problem} onRetry={confirming.run} />}
+      <div className="actions">
+        <Button look="main" busy={confirming.busy} onPress={confirming.run}>
+          {text.profile.confirmYes}
+        </Button>
+        <Button onPress={onChange}>{text.profile.edit}</Button>
+      </div>
+    </section>
+  )
+}
+
 function Edit({ user, onDone }: { user: Veterinarian; onDone(saved: boolean): void }) {
   const { text } = useWords()
   const [firstname, setFirstname] = useState(user.firstname)
@@ -87,7 +116,7 @@ function Edit({ user, onDone }: { user: Veterinarian; onDone(saved: boolean): vo
   const first = useRef<HTMLInputElement>(null)
   useEffect(() => first.current?.focus(), [])
   const saving = useAction(async () => {
-    rename(await ask<Veterinarian>('/veterinarian/me', { method: 'PATCH', body: { firstname, lastname } }))
+    await saveNames({ firstname, lastname })
     onDone(true)
   })
   const refused = [...wrong, ...(saving.problem?.fields ?? [])]

@@ -1,0 +1,41 @@
+/**
+ * What a device gets when somebody signs in on it: proof, for asking codes later, that this address has signed in there.
+ * It gives the device a share of codes that no stranger can use up, and nothing else. It checks itself, so nothing is
+ * stored: the device's id, when it was issued, and a MAC that binds both to role and address. Pure.
+ */
+import { timingSafeEqual } from 'node:crypto'
+import { day } from '../lib/clock.ts'
+import { isId } from '../lib/random.ts'
+import { type Keys, mac } from '../lib/secret.ts'
+
+export const deviceTokenTtlMs = 400 * day
+
+export interface DeviceSubject {
+  readonly role: string
+  readonly addressKey: string
+}
+
+const shape = /^([A-Za-z0-9_-]{22,30})\.([0-9a-z]{1,9})\.([A-Za-z0-9_-]{43})$/
+
+export function deviceToken(keys: Keys, subject: DeviceSubject, deviceId: string, now: number): string {
+  const issued = now.toString(36)
+  return `${deviceId}.${issued}.${proof(keys, subject, deviceId, issued).toString('base64url')}`
+}
+
+/** The id of the device, or null if the token is not ours, not for this address or too old. */
+export function readDeviceToken(
+  allKeys: readonly Keys[],
+  subject: DeviceSubject,
+  token: string,
+  now: number,
+): string | null {
+  const [, deviceId, issued, given] = shape.exec(token) ?? []
+  if (!deviceId || !issued || !given || !isId(deviceId)) return null
+  const givenProof = Buffer.from(given, 'base64url')
+  const isOurs = allKeys.some((keys) => timingSafeEqual(proof(keys, subject, deviceId, issued), givenProof))
+  return isOurs && Number.parseInt(issued, 36) + deviceTokenTtlMs > now ? deviceId : null
+}
+
+function proof(keys: Keys, { role, addressKey }: DeviceSubject, deviceId: string, issued: string): Buffer {
+  return mac(keys.device, role, addressKey, deviceId, issued)
+}
