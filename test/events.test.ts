@@ -56,7 +56,7 @@ for (const engine of engines) {
       service.clock.advance(second)
       await service.register(email, { ...names, firstname: 'Wilhelmina' })
       await pending(email)
-      assert.deepEqual(await types(id), ['veterinarian.registered', 'veterinarian.updated'])
+      assert.deepEqual(await types(id), ['veterinarian.registered'], 'a change to a pending one is no event')
     })
 
     test('Registering an active address is no event', async () => {
@@ -71,10 +71,11 @@ for (const engine of engines) {
     test('veterinarian.activated and session.started are written by the first right code', async () => {
       const email = freshAddress('activated')
       const first = await signIn(email)
-      assert.deepEqual(
-        (await types(first.userId)).filter((type) => type !== 'veterinarian.updated'),
-        ['session.started', 'veterinarian.activated', 'veterinarian.registered'],
-      )
+      assert.deepEqual(await types(first.userId), [
+        'session.started',
+        'veterinarian.activated',
+        'veterinarian.registered',
+      ])
       const [started] = await ofSession(first.sessionId, 'session.started')
       assert.equal(started?.person_id, first.userId)
       service.clock.advance(second)
@@ -94,6 +95,24 @@ for (const engine of engines) {
       assert.equal(await count(), before + 1)
       await me(access, 'PATCH', { firstname: '' })
       assert.equal(await count(), before + 1)
+    })
+
+    test('veterinarian.updated is written when names are confirmed, once', async () => {
+      const { access, userId } = await signIn(freshAddress('confirmed'))
+      const count = async () => (await types(userId)).filter((type) => type === 'veterinarian.updated').length
+      for (let i = 0; i < 2; i++) {
+        await me(access, 'PATCH', { firstname: names.firstname })
+        assert.equal(await count(), 1)
+      }
+    })
+
+    test('veterinarian.updated is not written for a PATCH that lost to a close', async () => {
+      const { userId } = await signIn(freshAddress('lost'))
+      const { db, veterinarians } = service.app.parts
+      const person = (await personById(db, userId))!
+      await db.run("update person set status = 'closed' where id = $1", [userId])
+      await assert.rejects(veterinarians.rename(person, { firstname: 'Late' }), { code: 'session-ended' })
+      assert.ok(!(await types(userId)).includes('veterinarian.updated'))
     })
 
     test('veterinarian.suspended, veterinarian.reactivated and session.ended are written once each', async () => {

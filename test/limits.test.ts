@@ -79,6 +79,39 @@ for (const engine of engines) {
       })
     }
 
+    const ipv6 = (prefix: string) => ({ 'x-forwarded-for': `${prefix}::1` })
+    const wider: [name: string, shares: number, network: (i: number) => Network][] = [
+      ['An IPv6 /56', 4, (i) => ipv6(`2001:db8:56:${(i % 250).toString(16)}`)],
+      ['An IPv6 /48', 16, (i) => ipv6(`2001:db8:48:${(i % 60_000).toString(16)}`)],
+      ['An IPv4 /24', 16, (i) => ({ 'x-forwarded-for': `203.0.113.${i % 250}` })],
+    ]
+    for (const [name, shares, network] of wider) {
+      test(`${name} has ${shares} times a network’s share, however many networks ask`, async () => {
+        service.clock.advance(60 * minute)
+        const replies = await repeat(shares * 100, (i) => register(network(i)), 50)
+        assert.deepEqual([...new Set(replies.map((reply) => reply.status))], [202])
+        const refused = await register(network(249))
+        assert.equal(refused.status, 429)
+        assert.ok(Number(refused.headers.get('retry-after')) >= 1)
+        assert.match(refused.headers.get('ratelimit-policy') ?? '', /^"register";q=100;/)
+        assert.equal((await register(freshNetwork())).status, 202)
+        service.clock.advance(minute)
+        assert.equal((await register(network(248))).status, 202)
+      })
+    }
+
+    test('Over the whole service, registrations have a burst of 5,000 and a refill of 1,000 a minute', async () => {
+      service.clock.advance(60 * minute)
+      const spread = (i: number) => ({ 'x-forwarded-for': `11.${i % 250}.${Math.floor(i / 250)}.1` })
+      const replies = await repeat(5_000, (i) => register(spread(i)), 50)
+      assert.deepEqual([...new Set(replies.map((reply) => reply.status))], [202])
+      assert.equal((await register(spread(5_001))).status, 429)
+      service.clock.advance(minute)
+      const refilled = await repeat(1_010, (i) => register(spread(6_000 + i)), 50)
+      assert.equal(refilled.filter((reply) => reply.status === 202).length, 1_000)
+      service.clock.advance(60 * minute)
+    })
+
     test('A refused registration is not stored', async () => {
       const network = freshNetwork()
       await repeat(100, () => register(network))

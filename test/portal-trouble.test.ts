@@ -79,6 +79,28 @@ suite('The portal in trouble', () => {
     await codeField(page).waitFor()
   })
 
+  test('A right code whose reply was lost is given again and lets one in, also after a reload', async () => {
+    for (const reload of [false, true]) {
+      const email = freshAddress('lost')
+      await service.register(email)
+      const page = await visit()
+      await askForCode(page, 'Veterinarian', email)
+      const { code } = await service.mail.mailTo(email)
+      await page.route('**/portal/veterinarian/validate-otp', async (route) => {
+        await route.fetch()
+        await route.abort()
+      })
+      await codeField(page).fill(String(code))
+      await page.getByText('The service cannot be reached.').waitFor()
+      await page.unroute('**/portal/veterinarian/validate-otp')
+      if (reload) {
+        await page.reload()
+        await codeField(page).fill(String(code))
+      } else await page.getByRole('button', { name: 'Try again' }).click()
+      await page.getByRole('heading', { name: 'Ada Marsh' }).waitFor()
+    }
+  })
+
   test('A session that was ended elsewhere says so and asks to sign in again', async () => {
     const email = freshAddress('ended')
     const page = await visit()

@@ -31,20 +31,24 @@ for (const engine of engines) {
         ])
       )[0]?.end_reason
 
-    test('The token reply has exactly its five members', async () => {
+    test('The token reply has exactly its members, and validate-otp’s a device token besides', async () => {
       const email = freshAddress('reply')
       await service.register(email)
       const { sessionId, code } = await service.code(email, freshNetwork())
       const reply = await service.post('/veterinarian/validate-otp', { email, otp_code: code, sessionId })
       assert.equal(reply.status, 200)
       assert.equal(reply.headers.get('content-type'), 'application/json; charset=utf-8')
-      const { access_token, refresh_token, user, ...rest } = reply.json
+      const { access_token, refresh_token, user, device_token, ...rest } = reply.json
       assert.deepEqual(rest, { token_type: 'Bearer', expires_in: 900 })
+      assert.equal(typeof device_token, 'string')
       assert.match(access_token, /^[\w-]+\.[\w-]+\.[\w-]+$/)
       assert.equal(typeof refresh_token, 'string')
       assert.deepEqual(user, (await me(access_token)).json)
       const refreshed = await refresh(refresh_token)
-      assert.deepEqual(Object.keys(refreshed.json).sort(), Object.keys(reply.json).sort())
+      assert.deepEqual(
+        [...Object.keys(refreshed.json), 'device_token'].sort(),
+        Object.keys(reply.json).sort(),
+      )
       assert.deepEqual(refreshed.json.user, user)
     })
 
@@ -62,10 +66,10 @@ for (const engine of engines) {
       assert.equal((await me(first.access)).status, 200)
     })
 
-    test('The predecessor gives the same child until that is used, however late', async () => {
+    test('The predecessor gives the same child for 30 s', async () => {
       const { refresh: first } = await signIn()
       const child = (await refresh(first)).json.refresh_token
-      for (const pause of [0, 30 * second, day, 20 * day]) {
+      for (const pause of [0, 10 * second, 20 * second]) {
         service.clock.advance(pause)
         const again = await refresh(first)
         assert.equal(again.status, 200)
@@ -73,6 +77,57 @@ for (const engine of engines) {
         assert.equal((await me(again.json.access_token)).status, 200)
       }
       assert.equal((await refresh(child)).status, 200)
+    })
+
+    test('Later it gives a new child as long as none was used: replies that got lost do no harm', async () => {
+      const { refresh: first } = await signIn()
+      const given = new Set([first, (await refresh(first)).json.refresh_token])
+      for (const pause of [30 * second + 1, day, 20 * day]) {
+        service.clock.advance(pause)
+        const again = await refresh(first)
+        assert.equal(again.status, 200)
+        assert.ok(!given.has(again.json.refresh_token))
+        given.add(again.json.refresh_token)
+        assert.equal((await refresh(first)).json.refresh_token, again.json.refresh_token)
+      }
+      assert.equal((await refresh([...given].at(-1))).status, 200)
+    })
+
+    test('Whoever comes with the child that is void by then ends the session', async () => {
+      const { refresh: first, sessionId } = await signIn()
+      const child = (await refresh(first)).json.refresh_token
+      service.clock.advance(30 * second + 1)
+      const other = await refresh(first)
+      assert.equal(other.status, 200)
+      assert.deepEqual(outcome(await refresh(child)), ended)
+      assert.equal(await endReason(sessionId), 'reuse')
+      assert.deepEqual(outcome(await refresh(other.json.refresh_token)), ended)
+      assert.deepEqual(outcome(await me(other.json.access_token)), ended)
+    })
+
+    test('Owner and thief cannot take turns with the predecessor', async () => {
+      const { refresh: copied, sessionId } = await signIn()
+      const holders = [copied, copied]
+      let rounds = 0
+      for (; rounds < 200; rounds++) {
+        service.clock.advance(minute)
+        const reply = await refresh(holders[rounds % 2])
+        if (reply.status !== 200) break
+        holders[rounds % 2] = reply.json.refresh_token
+      }
+      assert.equal(rounds, 2)
+      assert.equal(await endReason(sessionId), 'reuse')
+    })
+
+    test('Many late uses of one predecessor at once give one new child', async () => {
+      const { refresh: first } = await signIn()
+      const child = (await refresh(first)).json.refresh_token
+      service.clock.advance(minute)
+      const replies = await Promise.all(Array.from({ length: 20 }, () => refresh(first)))
+      assert.deepEqual([...new Set(replies.map((reply) => reply.status))], [200])
+      const [other, ...others] = new Set(replies.map((reply) => reply.json.refresh_token))
+      assert.notEqual(other, child)
+      assert.deepEqual(others, [])
     })
 
     test('The predecessor gives the same child for 30 s after rotation even when that was used', async () => {

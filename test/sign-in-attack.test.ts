@@ -143,6 +143,56 @@ for (const engine of engines) {
       assert.equal(reply.status, 200)
     })
 
+    test('An address with three open sessions gets 8 digits for further ones', async () => {
+      const email = freshAddress('batch')
+      await service.register(email)
+      const first = await send(email)
+      for (let i = 0; i < 2; i++) assert.equal(await digits(email), 6)
+      const fourth = await send(email)
+      assert.equal(fourth.digits, 8)
+      assert.ok((await codeOf(email, fourth.reference)) >= 10_000_000)
+      assert.equal(await digits(freshAddress()), 6)
+      const body = { email, sessionId: first.sessionId, otp_code: await codeOf(email, first.reference) }
+      assert.equal((await service.post('/veterinarian/validate-otp', body, freshNetwork())).status, 200)
+      assert.equal(await digits(email), 8, 'three are still open')
+      service.clock.advance(10 * minute)
+      assert.equal(await digits(email), 6)
+    })
+
+    test('A wrong answer does not make room for another code of 6 digits', async () => {
+      const email = freshAddress('batch.wrong')
+      for (let i = 0; i < 3; i++) {
+        const { sessionId } = await send(email)
+        const body = { email, sessionId, otp_code: 99_999_999 }
+        await service.post('/veterinarian/validate-otp', body, freshNetwork())
+      }
+      assert.equal(await digits(email), 8)
+    })
+
+    test('Twenty sessions opened at once have three codes of 6 digits', async () => {
+      const email = freshAddress('batch.at.once')
+      const sent = await repeat(20, () => send(email), 20)
+      assert.equal(sent.filter((one) => one.digits === 6).length, 3)
+      const [local, domain] = freshAddress('batch.tagged').split('@')
+      const tagged = await repeat(12, (i) => send(`${local}+${i}@${domain}`), 12)
+      assert.equal(tagged.filter((one) => one.digits === 6).length, 3)
+    })
+
+    test('A network that asked for codes is counted when they are answered wrongly from elsewhere', async () => {
+      service.clock.advance(2 * hour)
+      const asking = freshNetwork()
+      await repeat(20, async () => {
+        const email = freshAddress('elsewhere')
+        const { sessionId } = await send(email, asking)
+        for (let n = 0; n < 5; n++) {
+          const body = { email, sessionId, otp_code: 99_999_999 }
+          await service.post('/veterinarian/validate-otp', body, freshNetwork())
+        }
+      })
+      assert.equal(await digits(freshAddress(), asking), 8)
+      assert.equal(await digits(freshAddress()), 6)
+    })
+
     test('Answers to sessions that are not theirs count as no failure', async () => {
       const email = freshAddress('not.counted')
       const network = freshNetwork()

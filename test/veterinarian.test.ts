@@ -166,7 +166,7 @@ for (const engine of engines) {
       )
     })
 
-    test('The own profile has exactly its seven members', async () => {
+    test('The own profile has exactly its members', async () => {
       const email = freshAddress('Own.Profile')
       const registeredAt = service.clock.now()
       await register(email, 'Zoë', 'Ferreira')
@@ -180,6 +180,8 @@ for (const engine of engines) {
         lastname: 'Marsh',
         email,
         status: 'active',
+        confirmed: false,
+        verified: false,
         createdAt: new Date(registeredAt).toISOString(),
         updatedAt: new Date(service.clock.now()).toISOString(),
       })
@@ -203,6 +205,26 @@ for (const engine of engines) {
         assert.deepEqual(shown.json, { userId: signedIn.userId, firstname, lastname })
       })
     }
+
+    test('Names are confirmed once they were set, or sent as they are, while signed in', async () => {
+      for (const body of [{ firstname: 'Ada' }, { lastname: 'Marsh' }, { firstname: 'Bea' }]) {
+        const email = freshAddress('confirms')
+        const { access, refresh } = await service.signIn(email, freshNetwork())
+        assert.equal((await me(access)).json.confirmed, false)
+        const reply = await me(access, 'PATCH', body)
+        assert.deepEqual([reply.status, reply.json.confirmed], [200, true])
+        assert.equal((await me(access)).json.confirmed, true)
+        const renewed = await service.post('/session/refresh', { refresh_token: refresh })
+        assert.equal(renewed.json.user.confirmed, true)
+      }
+    })
+
+    test('The same names once more change nothing', async () => {
+      const { access } = await service.signIn(freshAddress('same'), freshNetwork())
+      const { json } = await me(access, 'PATCH', { firstname: 'Ada' })
+      service.clock.advance(minute)
+      assert.deepEqual((await me(access, 'PATCH', { firstname: 'Ada', lastname: 'Marsh' })).json, json)
+    })
 
     test('PATCH refuses names that break the rules, and an empty change', async () => {
       const { access } = await service.signIn(freshAddress(), freshNetwork())

@@ -10,10 +10,11 @@ export interface SetCookie {
   readonly attributes: Readonly<Record<string, string | true>>
 }
 
-/** The one cookie that a reply sets; undefined if it sets none. */
-export function setCookie(reply: Reply): SetCookie | undefined {
-  const [line, another] = reply.headers.getSetCookie()
-  if (another !== undefined) throw new Error('more than one cookie is set')
+/** The cookie of the session or of the device, if a reply sets it. */
+export function setCookie(reply: Reply, which: 'refresh' | 'device' = 'refresh'): SetCookie | undefined {
+  const ofThisName = new RegExp(`^(__Host-)?chiron_${which}=`)
+  const [line, another] = reply.headers.getSetCookie().filter((one) => ofThisName.test(one))
+  if (another !== undefined) throw new Error('the cookie is set more than once')
   if (line === undefined) return undefined
   const [pair = '', ...rest] = line.split('; ')
   const [name = '', value = ''] = pair.split('=')
@@ -25,8 +26,8 @@ export function setCookie(reply: Reply): SetCookie | undefined {
 }
 
 /** As a Cookie header has it. */
-export function cookieOf(reply: Reply): string {
-  const cookie = setCookie(reply)
+export function cookieOf(reply: Reply, which?: 'refresh' | 'device'): string {
+  const cookie = setCookie(reply, which)
   if (!cookie) throw new Error(`no cookie, but ${reply.status}: ${reply.text}`)
   return `${cookie.name}=${cookie.value}`
 }
@@ -56,6 +57,8 @@ export interface PortalSession {
   readonly cookie: string
   readonly access: string
   readonly sessionId: string
+  /** What was answered. */
+  readonly body: object
 }
 
 /** Registers if need be, and signs a veterinarian in by the portal. */
@@ -68,5 +71,5 @@ export async function signInByPortal(
   const { sessionId, code } = await service.code(email, freshNetwork())
   const body = { email, otp_code: code, sessionId }
   const reply = await portalCall(service, '/veterinarian/validate-otp', { body, headers })
-  return { reply, cookie: cookieOf(reply), access: reply.json.access_token, sessionId }
+  return { reply, cookie: cookieOf(reply), access: reply.json.access_token, sessionId, body }
 }

@@ -122,6 +122,7 @@ export const english = {
     confirmLead:
       'It was given when this address was registered. Our mails greet you by it once you have confirmed it.',
     confirmYes: 'Yes, this is my name',
+    confirmNo: 'No, change it',
     lead: 'This is what the service knows of you.',
     details: 'Your details',
     name: 'Name',

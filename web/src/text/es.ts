@@ -124,6 +124,7 @@ export const spanish: Text = {
     confirmLead:
       'Se indicó al registrar esta dirección. Nuestros correos le saludarán por él cuando lo haya confirmado.',
     confirmYes: 'Sí, es mi nombre',
+    confirmNo: 'No, cambiarlo',
     lead: 'Esto es lo que el servicio sabe de usted.',
     details: 'Sus datos',
     name: 'Nombre',

@@ -124,6 +124,7 @@ export const french: Text = {
     confirmLead:
       'Il a été indiqué lors de l’inscription de cette adresse. Nos courriels vous salueront par ce nom une fois que vous l’aurez confirmé.',
     confirmYes: 'Oui, c’est mon nom',
+    confirmNo: 'Non, le modifier',
     lead: 'Voici ce que le service sait de vous.',
     details: 'Vos informations',
     name: 'Nom',

@@ -25,7 +25,9 @@ export function Profile({ user }: { user: Veterinarian }) {
   }
   return (
     <Page title={name} lead={text.profile.lead}>
-      {!user.confirmed && !editing && <ConfirmNames user={user} onChange={() => setEditing(true)} />}
+      {!user.confirmed && !editing && (
+        <ConfirmNames user={user} onDone={() => close(true)} onChange={() => setEditing(true)} />
+      )}
       <div className="columns">
         <section className="card" aria-labelledby="details">
           <h2 id="details">{text.profile.details}</h2>
@@ -84,10 +86,13 @@ const saveNames = async (names: Pick<Veterinarian, 'firstname' | 'lastname'>) =>
   rename(await ask<Veterinarian>('/veterinarian/me', { method: 'PATCH', body: names }))
 
 /** Anybody could have registered this address under any name; so whoever signs in first is asked, once. */
-function ConfirmNames({ user, onChange }: { user: Veterinarian; onChange(): void }) {
+function ConfirmNames({ user, onDone, onChange }: { user: Veterinarian; onDone(): void; onChange(): void }) {
   const { text } = useWords()
   const { firstname, lastname } = user
-  const confirming = useAction(() => saveNames({ firstname, lastname }))
+  const confirming = useAction(async () => {
+    await saveNames({ firstname, lastname })
+    onDone()
+  })
   return (
     <section className="card" aria-labelledby="confirm-names">
       <h2 id="confirm-names">{text.profile.confirmTitle}</h2>
@@ -102,7 +107,7 @@ function ConfirmNames({ user, onChange }: { user: Veterinarian; onChange(): void
         <Button look="main" busy={confirming.busy} onPress={confirming.run}>
           {text.profile.confirmYes}
         </Button>
-        <Button onPress={onChange}>{text.profile.edit}</Button>
+        <Button onPress={onChange}>{text.profile.confirmNo}</Button>
       </div>
     </section>
   )
