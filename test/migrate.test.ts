@@ -141,6 +141,17 @@ for (const engine of engines) {
       )
     })
 
+    test('numbers of generations go on after the highest that was ever used', async () => {
+      await migrate(db, clock)
+      for (const column of ['writer', 'last_generation'])
+        await db.run(`alter table roster_state drop column ${column}`)
+      await db.run("delete from migration where name = '0008_roster_fence'")
+      await db.run("insert into roster_departure (generation, person_id) values (12, 'somebody')")
+      assert.deepEqual(await migrate(db, clock), ['0008_roster_fence'])
+      const state = await db.one<{ last_generation: number }>('select last_generation from roster_state')
+      assert.equal(state?.last_generation, 12)
+    })
+
     test('the files are numbered from 1 without a gap', () => {
       const versions = migrationsFor(engine).map((migration) => migration.version)
       assert.deepEqual(
