@@ -227,7 +227,7 @@ for (const engine of engines) {
         await exec("insert into item (id) values ('half')")
         throw new TypeError('enough')
       })
-      await assert.rejects(failing)
+      await assert.rejects(failing, { name: 'TypeError', message: 'enough' })
       assert.deepEqual(await ids(), [])
     })
 

@@ -58,13 +58,19 @@ export function openPostgres(url: string): Db {
     },
     async exclusively(work) {
       const client = await connect(hosts)
+      // Only what the store does is translated: an error of the work's own stays what it is.
+      const exec = async (sql: string): Promise<Row[]> => {
+        try {
+          return (await client.query(sql)).rows
+        } catch (error) {
+          throw translate(error)
+        }
+      }
       try {
         // A migration of a large table may take as long as it takes.
-        await client.query(`set statement_timeout = 0; begin; select pg_advisory_xact_lock(${migrationLock})`)
-        await work(async (sql) => (await client.query(sql)).rows)
-        await client.query('commit')
-      } catch (error) {
-        throw translate(error)
+        await exec(`set statement_timeout = 0; begin; select pg_advisory_xact_lock(${migrationLock})`)
+        await work(exec)
+        await exec('commit')
       } finally {
         await client.end()
       }
