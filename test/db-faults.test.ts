@@ -1,6 +1,6 @@
 /** What a store of SQLite does when its file fails it, or another process keeps it locked. */
 import assert from 'node:assert/strict'
-import { readFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs'
+import { renameSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, test } from 'node:test'
@@ -8,6 +8,7 @@ import { type Db, statement } from '../src/db/db.ts'
 import { openSqlite } from '../src/db/sqlite.ts'
 import { AppError } from '../src/errors.ts'
 import { newStore, type Store } from './support/engines.ts'
+import { loseLog } from './support/lost-log.ts'
 import { eventually } from './support/wait.ts'
 
 const isUnavailable = (error: unknown) => error instanceof AppError && error.code === 'unavailable'
@@ -44,16 +45,13 @@ describe('A store of SQLite', () => {
   const ids = async () =>
     (await db.all<{ id: string }>('select id from item order by id')).map(({ id }) => id)
 
-  /** Reading fails with an I/O error: what another process wrote is gone from the log that the index points into. */
   const whileLogIsLost = async (work: () => Promise<void>) => {
     await db.all('select * from item')
-    other.exec("insert into item (id) values ('theirs')")
-    const log = readFileSync(`${path}-wal`)
-    truncateSync(`${path}-wal`)
+    const restore = loseLog(path, "insert into item (id) values ('theirs')")
     try {
       await work()
     } finally {
-      writeFileSync(`${path}-wal`, log)
+      restore()
     }
   }
 
