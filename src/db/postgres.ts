@@ -10,6 +10,7 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { AppError } from '../errors.ts'
+import { hostsOf } from '../lib/postgres-url.ts'
 import {
   type Db,
   forUpdate,
@@ -334,14 +335,6 @@ async function connect(hosts: string[]): Promise<pg.Client> {
     client.end().catch(() => {})
   }
   throw outOfReach(failure)
-}
-
-/** `postgres://user@a:5432,b:5432/name` names the same database on several hosts. */
-export function hostsOf(url: string): string[] {
-  const match = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]+)(.*)$/.exec(url)
-  if (!match) return [url]
-  const [, before, hosts, after] = match
-  return hosts!.split(',').map((host) => `${before}${host}${after}`)
 }
 
 function isPostgresError(error: unknown): boolean {
