@@ -199,6 +199,13 @@ for (const engine of engines) {
         assert.ok((await world.undo()) > unseen!.id + 1)
       }))
 
+    test('A generation that an older program numbered during an upgrade is in nobody’s way', () =>
+      inWorld(engine, async (world) => {
+        const number = await world.import(first)
+        await world.db.run('update roster_state set last_generation = 0')
+        assert.equal(await world.import(quickFile), number! + 1)
+      }))
+
     test('A row that is there already fails the import, and nothing of it is seen', () =>
       inWorld(engine, async (world) => {
         await world.import(first)

@@ -72,6 +72,8 @@ export function release(db: Db, by: string) {
 /** The roster that a plan was made against. */
 export type Seen = Pick<StateRow, 'content' | 'generation'>
 
+const highest = '(select coalesce(max(id), 0) from roster_generation)'
+
 /** Gives its number; none if the roster is not the one that was seen. */
 export async function newGeneration(
   hold: Hold,
@@ -80,7 +82,10 @@ export async function newGeneration(
   content: number | null,
 ): Promise<number | undefined> {
   const [, rows] = await hold.write([
-    statement('update roster_state set last_generation = last_generation + 1'),
+    // An import of an older program, which does not count here, may have been under way during the upgrade.
+    statement(
+      `update roster_state set last_generation = 1 + case when last_generation < ${highest} then ${highest} else last_generation end`,
+    ),
     statement(
       `insert into roster_generation (id, kind, parent, content, file_name, sha256, version, rows, summary, started_at)
        select last_generation, $1, content, coalesce(cast($2 as integer), last_generation), $3, $4, $5, cast($6 as integer),
