@@ -11,6 +11,7 @@ import { parseEnv } from 'node:util'
 import { UsageError } from './errors.ts'
 import { nearest } from './lib/nearest.ts'
 import { isLoopbackHost, parseRange, type Range } from './lib/network.ts'
+import { isPlainByOmission } from './lib/postgres-url.ts'
 
 export interface Config {
   readonly production: boolean
@@ -94,7 +95,7 @@ function checkName(name: string): void {
 }
 
 function checkTogether(config: Config): void {
-  const { production, secret, secretPrevious, smtpUrl, publicUrl, limits, host } = config
+  const { production, secret, secretPrevious, smtpUrl, publicUrl, databaseUrl, limits, host } = config
   const tooShort = (text: string | null) => text !== null && Buffer.byteLength(text) < secretBytesMin
   const bytes = `must have at least ${secretBytesMin} bytes`
   const complaints = [
@@ -105,6 +106,13 @@ function checkTogether(config: Config): void {
     production &&
       !publicUrl.startsWith('https:') &&
       wrong('CHIRON_PUBLIC_URL', 'must be an https address in production'),
+    production &&
+      databaseUrl.startsWith('postgres') &&
+      isPlainByOmission(databaseUrl) &&
+      wrong(
+        'CHIRON_DATABASE_URL',
+        'must say sslmode in production when a host is not this machine: sslmode=verify-full, or sslmode=disable for plain text',
+      ),
     production && !limits && wrong('CHIRON_LIMITS', 'cannot be off in production'),
     !production &&
       smtpUrl === null &&

@@ -169,6 +169,51 @@ describe('In production', () => {
     })
   }
 
+  describe('a PostgreSQL on another machine', () => {
+    const start = (url: string, env: Record<string, string> = production) =>
+      loadConfig({ ...env, CHIRON_DATABASE_URL: url })
+
+    for (const url of [
+      'postgres://u:hunter2@db.example/chiron',
+      'postgresql://u:hunter2@192.0.2.7:5432/chiron',
+      'postgres://u:hunter2@[2001:db8::1]/chiron',
+      'postgres://u:hunter2@localhost.db.example/chiron',
+      'postgres://u:hunter2@127.0.0.1,db.example/chiron',
+      'postgres://u:hunter2@db.example,localhost/chiron',
+      'postgres://u:hunter2@localhost/chiron?host=db.example',
+      'postgres://u:hunter2@db.example/chiron?sslmode=',
+      'postgres://u:hunter2@db.example/chiron?sslmode=maybe',
+      'postgres://u:hunter2@db.example/chiron?sslmode=require&sslmode=',
+      'postgres://u:hunter2@db.example/chiron?application_name=sslmode',
+      'postgres://u:hunter2@a,b@127.0.0.1/chiron',
+      'postgres://u:hunter2@/chiron',
+    ]) {
+      test(`is refused unless the address says how to speak to it: ${url}`, () => {
+        const said = complaint({ ...production, CHIRON_DATABASE_URL: url })
+        assert.match(said, /^CHIRON_DATABASE_URL must say sslmode/)
+        assert.doesNotMatch(said, /hunter2/)
+        assert.doesNotThrow(() => start(url, plain))
+      })
+    }
+
+    for (const mode of ['disable', 'no-verify', 'prefer', 'require', 'verify-ca', 'verify-full'])
+      test(`is accepted with sslmode=${mode}`, () => {
+        for (const hosts of ['db.example', 'a.example:5432,b.example'])
+          assert.doesNotThrow(() => start(`postgres://u:p@${hosts}/chiron?sslmode=${mode}`))
+      })
+
+    test('is not meant where every host is this machine', () => {
+      for (const url of [
+        'postgres://u@localhost/chiron',
+        'postgres://u@127.0.0.1:5432,[::1]/chiron',
+        'postgres://u@%2Fvar%2Frun%2Fpostgresql/chiron',
+        'postgres://u@localhost/chiron?host=/var/run/postgresql',
+        'sqlite:data/chiron.db',
+      ])
+        assert.doesNotThrow(() => start(url), url)
+    })
+  })
+
   test('it makes no secret of its own', () => {
     const folder = newFolder()
     try {

@@ -6,8 +6,8 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { type Db, type Statement, statement } from '../src/db/db.ts'
 import { openDb } from '../src/db/open.ts'
-import { hostsOf } from '../src/db/postgres.ts'
 import { AppError } from '../src/errors.ts'
+import { hostsOf } from '../src/lib/postgres-url.ts'
 import { engines, newStore, type Store } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
 
@@ -227,7 +227,7 @@ for (const engine of engines) {
         await exec("insert into item (id) values ('half')")
         throw new TypeError('enough')
       })
-      await assert.rejects(failing)
+      await assert.rejects(failing, { name: 'TypeError', message: 'enough' })
       assert.deepEqual(await ids(), [])
     })
 

@@ -141,6 +141,61 @@ for (const engine of engines) {
       )
     })
 
+    describe('a store that a newer program has migrated', () => {
+      const upgrade = () =>
+        db.run("insert into migration (version, name, applied_at) values (9998, '9998_of_tomorrow', 1)")
+      const newest = names.at(-1)!.slice(0, 4)
+      const refusal = `the store is at schema 9998, this program knows up to ${newest}: start the newer program, or restore a backup from before the upgrade`
+
+      test('is refused by every command, in one line', async () => {
+        await migrate(db, clock)
+        await upgrade()
+        const commands = [
+          ['migrate'],
+          ['serve'],
+          ['roster', 'history'],
+          ['roster', 'undo', '--yes'],
+          ['roster', 'check', 'none.zip'],
+          ['roster', 'import', 'none.zip', '--yes'],
+        ]
+        const env = { CHIRON_DATABASE_URL: store.url, CHIRON_PORT: '0' }
+        const ends = await Promise.all([
+          ...commands.map((args) => exitOf(spawnChiron(args, env))),
+          exitOf(spawnChiron(['serve'], { ...env, CHIRON_WORKERS: '2' })),
+        ])
+        for (const { code, said } of ends) assert.deepEqual([code, said], [1, `chiron: ${refusal}\n`])
+        const json = await exitOf(spawnChiron(['migrate', '--json'], env))
+        assert.deepEqual([json.code, json.said], [1, `${JSON.stringify({ error: refusal })}\n`])
+      })
+
+      test('is refused also when that happens during the start, and left as it is', async () => {
+        await migrate(db, clock)
+        await db.run("delete from migration where name = '0001_people_and_sessions'")
+        let upgraded = false
+        const overtaken: Db = {
+          ...db,
+          async exclusively(work) {
+            if (!upgraded) await upgrade()
+            upgraded = true
+            return db.exclusively(work)
+          },
+        }
+        await assert.rejects(migrate(overtaken, clock), { name: 'UsageError', message: refusal })
+        assert.deepEqual(await noted(), [...names.slice(1), '9998_of_tomorrow'])
+      })
+    })
+
+    test('numbers of generations go on after the highest that was ever used', async () => {
+      await migrate(db, clock)
+      for (const column of ['writer', 'last_generation'])
+        await db.run(`alter table roster_state drop column ${column}`)
+      await db.run("delete from migration where name = '0008_roster_fence'")
+      await db.run("insert into roster_departure (generation, person_id) values (12, 'somebody')")
+      assert.deepEqual(await migrate(db, clock), ['0008_roster_fence'])
+      const state = await db.one<{ last_generation: number }>('select last_generation from roster_state')
+      assert.equal(state?.last_generation, 12)
+    })
+
     test('the files are numbered from 1 without a gap', () => {
       const versions = migrationsFor(engine).map((migration) => migration.version)
       assert.deepEqual(

@@ -269,6 +269,33 @@ for (const engine of engines) {
       }
     })
 
+    test('records no failure of a mail that another worker has delivered meanwhile', async () => {
+      const held: ((error?: Error) => void)[] = []
+      const slowServer = await startMailServer({
+        onRcptTo: (_address, _session, callback) => held.push(callback),
+      })
+      const store = await newStore(engine)
+      const clock = new TestClock()
+      const slow = await startService(engine, { mail: slowServer, databaseUrl: store.url, clock })
+      await ask(slow, 'twice@vets.example')
+      await eventually('the mail is under way', () => held.length === 1)
+      const stopped = slow.app.parts.outbox.stop()
+      clock.advance(leaseMs)
+      const quick = await startService(engine, { databaseUrl: store.url, clock })
+      try {
+        await quick.mail.mailTo('twice@vets.example')
+        await outboxEmpty(quick)
+        held[0]!(refusal(550))
+        await stopped
+        await eventually('the refusal arrives', () => slow.log.some((line) => /refused for good/.test(line)))
+        assert.deepEqual(await failures(quick), [])
+      } finally {
+        await Promise.all([slow.stop(), quick.stop()])
+        await slowServer.close()
+        await store.remove()
+      }
+    })
+
     test('lets a mail under way finish when the service stops', async () => {
       const { mail, held, release } = await stallingServer(() => true)
       const store = await newStore(engine)

@@ -24,6 +24,8 @@ import {
   type School,
 } from './support/roster-school.ts'
 import {
+  assertSound,
+  contentOf,
   inWorld,
   openWorld,
   publishes,
@@ -48,25 +50,6 @@ const renamed = (school: School, givenName: string) =>
   edited(school, (s) => {
     for (const [id, user] of s.users) s.users.set(id, { ...user, givenName })
   })
-/** One student row for each sourcedId, and the one that its identity says. */
-async function assertSound(db: Db): Promise<void> {
-  const rows = await db.all(
-    `select s.sourced_id, s.person_id, i.person_id as identity, p.role from student s
-     left join student_identity i on i.sourced_id = s.sourced_id left join person p on p.id = s.person_id
-     where s.from_gen <= (select content from roster_state)
-       and (s.to_gen is null or s.to_gen > (select content from roster_state))`,
-  )
-  assert.equal(new Set(rows.map((row) => row.sourced_id)).size, rows.length, 'one row a student')
-  for (const row of rows) assert.deepEqual([row.person_id, row.role], [row.identity, 'student'])
-}
-
-/** Everything but when: the same roster imported into a store of its own gives the same rows. */
-async function contentOf(db: Db): Promise<object> {
-  const { roster_record, roster_enrolment, student } = await visibleRows(db)
-  const plain = (rows: object[] = []) =>
-    rows.map((row) => ({ ...row, from_gen: 0, updated_at: 0, person_id: '' }))
-  return { records: plain(roster_record), enrolments: plain(roster_enrolment), students: plain(student) }
-}
 
 suite('Imports at once', { concurrency: true }, () => {
   for (const engine of engines) meetAndDie(engine)

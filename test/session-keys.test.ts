@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { engines, newStore, type Store } from './support/engines.ts'
+import type { Db } from '../src/db/db.ts'
+import { secretsFrom } from '../src/lib/secret.ts'
+import { SigningKeys } from '../src/session/keys.ts'
+import { type Engine, engines, newStore, type Store } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
+import { loseLog } from './support/lost-log.ts'
+import { startPostgres } from './support/postgres.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
-import { decode, verifiesUnder } from './support/tokens.ts'
+import { decode, newSigner, signedBy, verifiesUnder } from './support/tokens.ts'
+import { until } from './support/wait.ts'
 
 const minute = 60_000
 const day = 24 * 60 * minute
@@ -13,7 +19,115 @@ const publicUrl = 'https://access.school.example'
 const oldSecret = 'the secret of yesterday, long enough'
 const newSecret = 'the secret of tomorrow, long enough!'
 
+/** A store of its own, and what takes it out of reach and brings it back. */
+async function storeThatGoesAway(engine: Engine) {
+  if (engine === 'postgres') {
+    const server = await startPostgres()
+    return {
+      url: server.url('postgres'),
+      goAway: async () => {
+        await server.stop()
+        return () => server.start()
+      },
+      remove: () => server.remove(),
+    }
+  }
+  const store = await newStore(engine)
+  return {
+    ...store,
+    goAway: async () => {
+      const path = store.url.slice('sqlite:'.length)
+      const restore = loseLog(
+        path,
+        'update signing_key set signs_from = signs_from; update session set id = id',
+      )
+      return async () => restore()
+    },
+  }
+}
+
 for (const engine of engines) {
+  suite(`Signing keys while the store is out of reach, on ${engine}`, () => {
+    let store: Awaited<ReturnType<typeof storeThatGoesAway>>
+    let service: Service
+    before(async () => {
+      store = await storeThatGoesAway(engine)
+      service = await startService(engine, { databaseUrl: store.url })
+    })
+    after(async () => {
+      await service.stop()
+      await store.remove()
+    })
+
+    const jwks = () => service.request('/.well-known/jwks.json')
+
+    test('The public keys are served from memory, a signer is found, and only unknown keys are unavailable', async () => {
+      const { access } = await service.signIn(freshAddress())
+      const before = await jwks()
+      const { keys, db } = service.app.parts
+      const [{ kid }] = before.json.keys
+      const unknown = signedBy(
+        newSigner().key,
+        { ...decode(access).header, kid: 'unknown' },
+        decode(access).payload,
+      )
+      const me = (token: string) => service.request('/veterinarian/me', { token })
+
+      const comeBack = await store.goAway()
+      try {
+        service.clock.advance(2 * minute)
+        assert.deepEqual([(await me(access)).status, (await me(unknown)).status], [503, 503])
+        for (let n = 0; n < 3; n++) {
+          service.clock.advance(2_000)
+          const reply = await jwks()
+          assert.deepEqual([reply.status, reply.json], [200, before.json])
+        }
+        assert.equal((await keys.signer()).kid, kid)
+        assert.ok(await keys.verifier(kid))
+        await assert.rejects(keys.verifier('unknown'), { code: 'unavailable' })
+      } finally {
+        await comeBack()
+      }
+      await until(
+        () => db.all('select kid from signing_key').catch(() => []),
+        (rows) => rows.length > 0,
+      )
+      service.clock.advance(2_000)
+      assert.deepEqual(outcome(await me(unknown)), [401, 'invalid-token'])
+      assert.equal((await me(access)).status, 200)
+    })
+
+    test('A store that is away is not asked at every request', async () => {
+      const { db } = service.app.parts
+      let asked = 0
+      const counted: Db = {
+        ...db,
+        all: (sql, params) => {
+          asked++
+          return db.all(sql, params)
+        },
+      }
+      const { clock } = service
+      const secrets = secretsFrom('a secret for tests that is long enough', null)
+      const keys = new SigningKeys({ db: counted, clock, secrets }, 15 * minute)
+      await keys.open()
+      asked = 0
+      const comeBack = await store.goAway()
+      try {
+        clock.advance(2 * minute)
+        for (let round = 1; round <= 3; round++) {
+          await Promise.all(Array.from({ length: 50 }, () => keys.publicKeys()))
+          await Promise.all(Array.from({ length: 50 }, () => keys.signer()))
+          await Promise.allSettled(Array.from({ length: 50 }, () => keys.verifier('unknown')))
+          assert.equal(asked, round)
+          clock.advance(1_000)
+        }
+      } finally {
+        await comeBack()
+      }
+    })
+  })
+
   suite(`Signing keys on ${engine}`, () => {
     let service: Service
     before(async () => {

@@ -5,8 +5,9 @@
  * comment is kept by SQLite in the order of its key: a row is found in one step instead of two.
  */
 import { readdirSync, readFileSync } from 'node:fs'
+import { UsageError } from '../errors.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { Db } from './db.ts'
+import type { Db, Row } from './db.ts'
 
 const folder = new URL('../../migrations/', import.meta.url)
 
@@ -16,11 +17,14 @@ interface Migration {
   readonly file: string
 }
 
-/** Brings the store up to date; gives the names of what ran. */
+/** Brings the store up to date; gives the names of what ran. Refuses a store that a newer program has migrated. */
 export async function migrate(db: Db, clock: Clock): Promise<string[]> {
   const ran: string[] = []
   const known = migrationsFor(db.engine)
-  if (known.length === (await appliedCount(db))) return ran
+  const newest = known.at(-1)!.version
+  const before = await appliedVersions(db)
+  refuseNewer(before, newest)
+  if (known.every(({ version }) => before.includes(version))) return ran
   await db.exclusively(async (exec) => {
     await exec(
       'create table if not exists migration (version integer primary key, name text not null, applied_at bigint not null)',
@@ -28,8 +32,10 @@ export async function migrate(db: Db, clock: Clock): Promise<string[]> {
   })
   for (const migration of known) {
     await db.exclusively(async (exec) => {
-      const done = await exec(`select version from migration where version = ${migration.version}`)
-      if (done.length > 0) return
+      const applied = versionsOf(await exec('select version from migration'))
+      // A newer program may have started at the same moment.
+      refuseNewer(applied, newest)
+      if (applied.includes(migration.version)) return
       const sql = readFileSync(new URL(migration.file, folder), 'utf8')
       await exec(db.engine === 'sqlite' ? sql.replaceAll('/* without rowid */', 'without rowid') : sql)
       await exec(
@@ -41,6 +47,16 @@ export async function migrate(db: Db, clock: Clock): Promise<string[]> {
   return ran
 }
 
+/** What an older program writes into a newer store may lack what the newer one relies on. */
+function refuseNewer(applied: readonly number[], known: number): void {
+  const newest = Math.max(0, ...applied)
+  if (newest <= known) return
+  const text = (version: number) => String(version).padStart(4, '0')
+  throw new UsageError(
+    `the store is at schema ${text(newest)}, this program knows up to ${text(known)}: start the newer program, or restore a backup from before the upgrade`,
+  )
+}
+
 /** Whether nothing has happened in this store yet but migrations. */
 export async function isUntouched(db: Db): Promise<boolean> {
   const something = await db.one(
@@ -50,15 +66,16 @@ export async function isUntouched(db: Db): Promise<boolean> {
   return something === undefined
 }
 
-async function appliedCount(db: Db): Promise<number> {
+async function appliedVersions(db: Db): Promise<number[]> {
   try {
-    const row = await db.one<{ count: number }>('select count(*) as count from migration')
-    return row?.count ?? 0
+    return versionsOf(await db.all('select version from migration'))
   } catch (error) {
-    if (isMissingTable(error)) return 0
+    if (isMissingTable(error)) return []
     throw error
   }
 }
+
+const versionsOf = (rows: readonly Row[]) => rows.map(({ version }) => Number(version))
 
 function isMissingTable(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string }

@@ -10,6 +10,7 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { AppError } from '../errors.ts'
+import { hostsOf } from '../lib/postgres-url.ts'
 import {
   type Db,
   forUpdate,
@@ -58,13 +59,19 @@ export function openPostgres(url: string): Db {
     },
     async exclusively(work) {
       const client = await connect(hosts)
+      // Only what the store does is translated: an error of the work's own stays what it is.
+      const exec = async (sql: string): Promise<Row[]> => {
+        try {
+          return (await client.query(sql)).rows
+        } catch (error) {
+          throw translate(error)
+        }
+      }
       try {
         // A migration of a large table may take as long as it takes.
-        await client.query(`set statement_timeout = 0; begin; select pg_advisory_xact_lock(${migrationLock})`)
-        await work(async (sql) => (await client.query(sql)).rows)
-        await client.query('commit')
-      } catch (error) {
-        throw translate(error)
+        await exec(`set statement_timeout = 0; begin; select pg_advisory_xact_lock(${migrationLock})`)
+        await work(exec)
+        await exec('commit')
       } finally {
         await client.end()
       }
@@ -328,14 +335,6 @@ async function connect(hosts: string[]): Promise<pg.Client> {
     client.end().catch(() => {})
   }
   throw outOfReach(failure)
-}
-
-/** `postgres://user@a:5432,b:5432/name` names the same database on several hosts. */
-export function hostsOf(url: string): string[] {
-  const match = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]+)(.*)$/.exec(url)
-  if (!match) return [url]
-  const [, before, hosts, after] = match
-  return hosts!.split(',').map((host) => `${before}${host}${after}`)
 }
 
 function isPostgresError(error: unknown): boolean {

@@ -38,7 +38,8 @@ const busyRetryMs = 1
 const exclusiveTimeoutMs = 120_000
 const exclusiveRetryMs = 20
 
-export function openSqlite(path: string): Db {
+/** @param now measures how long another process keeps the store locked; in milliseconds, and never backwards. */
+export function openSqlite(path: string, now = () => performance.now()): Db {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   // It holds people's addresses. SQLite gives its other files the same mode.
   closeSync(openSync(path, 'a', 0o600))
@@ -48,8 +49,8 @@ export function openSqlite(path: string): Db {
   connection.database.exec(
     `pragma busy_timeout = 0; pragma cache_size = -${cacheKb}; pragma wal_autocheckpoint = 4000`,
   )
-  const reads = new Turn<Read>((jobs) => readTogether(connection, jobs))
-  const writes = new Turn<Write>((jobs) => writeTogether(connection, jobs))
+  const reads = new Turn<Read>((jobs) => readTogether(connection, jobs), now)
+  const writes = new Turn<Write>((jobs) => writeTogether(connection, jobs), now)
 
   const read = (sql: string, params: readonly Value[], onlyFirst: boolean) =>
     new Promise((resolve, reject) => reads.add({ sql, params, onlyFirst, resolve, reject }))
@@ -68,7 +69,11 @@ export function openSqlite(path: string): Db {
     tx: (statements) => (statements.length === 0 ? Promise.resolve([]) : write(statements)),
     async analyze() {},
     exclusively(work) {
-      const turn = exclusive.then(() => runExclusively(path, work))
+      const turn = exclusive
+        .then(() => runExclusively(path, work))
+        .catch((error) => {
+          throw translate(error)
+        })
       exclusive = turn.catch(() => {})
       return turn
     },
@@ -90,8 +95,6 @@ async function runExclusively(path: string, work: Parameters<Db['exclusively']>[
       return []
     })
     own.database.exec('commit')
-  } catch (error) {
-    throw translate(error)
   } finally {
     own.database.close()
   }
@@ -117,9 +120,11 @@ class Turn<J extends Job<never>> {
   #busySince: number | null = null
   /** Settles the jobs; false: another process is writing, try again. */
   readonly #work: (jobs: J[]) => boolean
+  readonly #now: () => number
 
-  constructor(work: (jobs: J[]) => boolean) {
+  constructor(work: (jobs: J[]) => boolean, now: () => number) {
     this.#work = work
+    this.#now = now
   }
 
   add(job: J): void {
@@ -152,13 +157,26 @@ class Turn<J extends Job<never>> {
 
   #take(): void {
     const jobs = this.#jobs.splice(0, jobsPerCommitMax)
-    if (this.#work(jobs)) {
+    if (this.#tried(jobs)) {
       this.#busySince = null
       return
     }
-    this.#busySince ??= performance.now()
-    if (performance.now() - this.#busySince < busyTimeoutMs) this.#jobs.unshift(...jobs)
-    else for (const job of jobs) job.reject(outOfReach(new Error('another process kept the store locked')))
+    this.#jobs.unshift(...jobs)
+    const now = this.#now()
+    this.#busySince ??= now
+    if (now - this.#busySince < busyTimeoutMs) return
+    this.#busySince = null
+    rejectAll(this.#jobs.splice(0), outOfReach(new Error('another process kept the store locked')))
+  }
+
+  /** Nothing may be thrown from here: nobody is there to catch it, and it would end the process. */
+  #tried(jobs: J[]): boolean {
+    try {
+      return this.#work(jobs)
+    } catch (error) {
+      rejectAll(jobs, error)
+      return true
+    }
   }
 }
 
@@ -204,13 +222,7 @@ function connect(path: string, timeout = busyTimeoutMs): Connection {
 
 function readTogether(connection: Connection, jobs: Read[]): boolean {
   // A statement alone is a transaction of its own.
-  const together = jobs.length > 1
-  try {
-    if (together) connection.command('begin')
-  } catch (error) {
-    rejectAll(jobs, error)
-    return true
-  }
+  if (jobs.length > 1) begin(connection, 'begin')
   for (const job of jobs) {
     try {
       job.resolve(job.onlyFirst ? connection.first(job) : connection.rows(job))
@@ -218,17 +230,16 @@ function readTogether(connection: Connection, jobs: Read[]): boolean {
       job.reject(translate(error))
     }
   }
-  if (together) connection.command('rollback')
+  rollBack(connection)
   return true
 }
 
 function writeTogether(connection: Connection, jobs: Write[], alone = false): boolean {
   try {
-    connection.command('begin immediate')
+    begin(connection, 'begin immediate')
   } catch (error) {
     if (isBusy(error)) return false
-    rejectAll(jobs, error)
-    return true
+    throw error
   }
   let outcomes: Outcome[]
   try {
@@ -237,18 +248,28 @@ function writeTogether(connection: Connection, jobs: Write[], alone = false): bo
     )
     connection.command('commit')
   } catch (error) {
-    // On a full disk SQLite rolls everything back by itself.
-    const canGoOn = connection.database.isTransaction
-    if (canGoOn) connection.command('rollback')
+    const canGoOn = rollBack(connection)
     if (canGoOn && !alone && jobs.length > 1) return writeTogether(connection, jobs, true)
-    rejectAll(jobs, error)
-    return true
+    throw error
   }
   for (const [i, job] of jobs.entries()) {
     const outcome = outcomes[i]!
     if ('rows' in outcome) job.resolve(outcome.rows)
     else job.reject(outcome.error)
   }
+  return true
+}
+
+function begin(connection: Connection, command: 'begin' | 'begin immediate'): void {
+  // Only if rolling back has failed before.
+  rollBack(connection)
+  connection.command(command)
+}
+
+/** False if there was nothing to roll back: on an I/O error or a full disk SQLite does so by itself. */
+function rollBack(connection: Connection): boolean {
+  if (!connection.database.isTransaction) return false
+  connection.command('rollback')
   return true
 }
 
@@ -277,7 +298,7 @@ function attemptAlone(connection: Connection, job: Write): Outcome {
 const storeFaults = new Set([5, 6, 8, 10, 13, 14])
 
 function isBusy(error: unknown): boolean {
-  return (error as { errcode?: number }).errcode === 5
+  return ((error as { errcode?: number }).errcode ?? 0) % 256 === 5
 }
 
 function translate(error: unknown): unknown {

@@ -9,7 +9,6 @@
  */
 import { hash, randomInt } from 'node:crypto'
 import type { Db } from '../db/db.ts'
-import { eventHappened } from '../events/events.ts'
 import { byTheMinute, type Clock, day, minute, second } from '../lib/clock.ts'
 import { Failure, type FailureLog } from '../lib/failure.ts'
 import { newId } from '../lib/random.ts'
@@ -22,6 +21,7 @@ import {
   chooseNotice,
   claimMails,
   dropMail,
+  failMail,
   holdUntil,
   keepCaught,
   type Mail,
@@ -259,9 +259,8 @@ export class Outbox {
   }
 
   async #giveUp(mail: Mail, reason: 'expired' | 'refused'): Promise<void> {
-    const at = this.#deps.clock.now()
-    const event = { id: `mail.${mail.id}`, at, sessionId: mail.session_id, data: { reason } }
-    await this.#deps.db.tx([dropMail(mail.id), eventHappened('mail.failed', event)])
+    const { db, clock } = this.#deps
+    await db.tx(failMail(mail.id, this.#worker, reason, clock.now()))
   }
 }
 

@@ -1,4 +1,5 @@
-import { type Condition, type Db, type Expression, type Statement, statement } from '../db/db.ts'
+import { type Condition, type Db, type Expression, forUpdate, type Statement, statement } from '../db/db.ts'
+import { insertEvents } from '../events/events.ts'
 import type { Role } from '../people/people.ts'
 import type { Digits } from '../sign-in/code.ts'
 import type { Language } from './templates/languages.ts'
@@ -109,6 +110,24 @@ export async function chooseNotice(
 
 export function dropMail(id: string): Statement {
   return statement('delete from outbox where id = $1', id)
+}
+
+/** Drops a mail for good and writes it down, if this worker still holds it: another may have delivered it since. */
+export function failMail(id: string, by: string, reason: string, now: number): Statement[] {
+  const held = 'id = $1 and claimed_by = $2'
+  return [
+    statement(`select id from outbox where ${held} ${forUpdate}`, id, by),
+    statement(
+      `${insertEvents}
+       select 'mail.' || id, cast($3 as bigint), 'mail.failed', null, session_id, cast($4 as text) from outbox where ${held}
+       on conflict (id) do nothing`,
+      id,
+      by,
+      now,
+      JSON.stringify({ reason }),
+    ),
+    statement(`delete from outbox where ${held}`, id, by),
+  ]
 }
 
 export function keepCaught(db: Db, id: string, kind: MailKind, now: number) {

@@ -8,19 +8,26 @@ import type { EventType } from '../events/events.ts'
 import { newId } from '../lib/random.ts'
 import { endSessions } from '../session/session.ts'
 import type { RecordKind } from './current.ts'
+import { type Hold, pause } from './hold.ts'
 import { isIncoming } from './incoming.ts'
 import type { Plan } from './plan.ts'
-import { closeEnrolment, closeRecord, closeStudent, insertRows, publish, type Table } from './store.ts'
+import {
+  closeEnrolment,
+  closeRecord,
+  closeStudent,
+  insertRows,
+  publish,
+  type Seen,
+  type Table,
+} from './store.ts'
 
-const writesPerBatch = 2_000
 const pauseMsMin = 3
 const pauseShare = 0.2
 
 export interface ApplyDeps {
   readonly db: Db
-  readonly holder: string
-  /** Part of every batch: the right to write at all. */
-  hold(): Statement[]
+  readonly hold: Hold
+  readonly writesPerBatch: number
   onBatch(written: number, total: number): void
 }
 
@@ -34,18 +41,17 @@ export async function applyPlan(
   await writeInBatches(() => writesOf(plan, generation, now), deps)
   // Before anybody reads them: with the statistics of an empty table a class list takes a hundred times as long.
   await deps.db.analyze(['person', 'student', 'roster_record', 'roster_enrolment'])
-  return publishGeneration(deps.db, generation, plan.content, deps.holder, now)
+  return publishGeneration(deps.hold, generation, plan, now)
 }
 
 export async function publishGeneration(
-  db: Db,
+  hold: Hold,
   generation: number,
-  parent: number,
-  holder: string,
+  seen: Seen,
   now: number,
 ): Promise<boolean> {
-  const [published] = await db.tx([
-    ...publish(generation, parent, holder, now),
+  const [published] = await hold.write([
+    ...publish(generation, seen, now),
     ...endSessions({ departedIn: generation }, 'account', now),
   ])
   return published!.length > 0
@@ -56,7 +62,7 @@ type Write = { readonly table: Table; readonly row: readonly Value[] } | Stateme
 
 async function writeInBatches(
   writes: () => Iterable<Write>,
-  { db, hold, onBatch }: ApplyDeps,
+  { db, hold, writesPerBatch, onBatch }: ApplyDeps,
 ): Promise<void> {
   let total = 0
   for (const _ of writes()) total++
@@ -64,7 +70,7 @@ async function writeInBatches(
   let batch: Write[] = []
   const flush = async () => {
     const started = performance.now()
-    await db.tx([...hold(), ...statementsOf(db, batch)])
+    await hold.write(statementsOf(db, batch))
     written += batch.length
     batch = []
     onBatch(written, total)
@@ -86,10 +92,6 @@ function statementsOf(db: Db, batch: readonly Write[]): Statement[] {
     else if (!rows.get(write.table)?.push(write.row)) rows.set(write.table, [write.row])
   }
   return [...[...rows].flatMap(([table, some]) => insertRows(db, table, some)), ...statements]
-}
-
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
 function* writesOf(plan: Plan, generation: number, now: number): Generator<Write> {
@@ -138,7 +140,7 @@ function* enrolmentWrites({ current, next }: Plan, generation: number): Generato
 
 function* studentWrites({ current, students }: Plan, generation: number, now: number): Generator<Write> {
   const event = (type: EventType, personId: string): Write => {
-    // The same when it is counted and when it is written, and when a killed import is done again.
+    // The same when it is counted and when it is written.
     return {
       table: 'event',
       row: [`${type}.${personId}.${generation}`, now, type, personId, '{}', generation],

@@ -3,12 +3,13 @@
  * what stands (plan.ts), and becomes a new generation (apply.ts). `undo` goes back to the generation before, exactly.
  * The service only reads it; students see their part through `student/`.
  */
-import type { Db, Statement, Value } from '../db/db.ts'
+import type { Db, Value } from '../db/db.ts'
 import { UsageError } from '../errors.ts'
-import { type Clock, second } from '../lib/clock.ts'
+import type { Clock } from '../lib/clock.ts'
 import { newId } from '../lib/random.ts'
-import { applyPlan, pause, publishGeneration } from './apply.ts'
+import { applyPlan, publishGeneration } from './apply.ts'
 import { loadCurrent } from './current.ts'
+import { type Hold, pause, whileHeld } from './hold.ts'
 import { Incomings } from './incoming.ts'
 import { readRoster } from './oneroster.ts'
 import { isEmpty, isRefused, makePlan, type Plan } from './plan.ts'
@@ -16,28 +17,27 @@ import {
   clearLeftovers,
   type GenerationRow,
   generationById,
-  hold,
   insertRows,
-  keepHold,
   newGeneration,
   publishedGenerations,
-  release,
   rosterState,
+  type Seen,
   studentsIn,
 } from './store.ts'
 
 export { isEmpty, isRefused, type Plan } from './plan.ts'
 export type { GenerationRow } from './store.ts'
 
-const leaseMs = 15 * second
-const clearBatch = 2_000
-const holdPollMs = 200
+const rowsPerBatch = 2_000
+const pauseMs = 5
 const historyMax = 100
 
 export type Progress = (stage: 'reading' | 'writing', done: number, total: number | null) => void
 
 export interface UndoPlan {
   readonly generation: GenerationRow
+  /** The roster that it was made against. */
+  readonly seen: Seen
   /** What is visible afterwards. */
   readonly content: number
   readonly counts: { leaving: number; returning: number; changed: number }
@@ -46,11 +46,12 @@ export interface UndoPlan {
 export class Roster {
   readonly #db: Db
   readonly #clock: Clock
-  readonly #holder = newId()
+  readonly #batch: number
 
-  constructor(db: Db, clock: Clock) {
+  constructor(db: Db, clock: Clock, batch = rowsPerBatch) {
     this.#db = db
     this.#clock = clock
+    this.#batch = batch
   }
 
   /** What importing this file would do. Writes nothing. */
@@ -71,16 +72,14 @@ export class Roster {
     if (plan.held.length > 0 && !options.force)
       throw new UsageError('the import is held; --force lets it through')
     if (isEmpty(plan)) return null
-    return this.#alone(async () => {
-      const { content, generation: latest } = await rosterState(this.#db)
-      if (content !== plan.content || latest !== plan.generation) throw changedMeanwhile()
-      await clearLeftovers(this.#db, content, clearBatch, () => pause(5))
+    return this.#alone(plan, async (hold) => {
+      await clearLeftovers(this.#db, hold, this.#batch, () => pause(pauseMs))
       const now = this.#clock.now()
       const generation = await newGeneration(
-        this.#db,
+        hold,
+        plan,
         {
           kind: 'import',
-          parent: plan.content,
           file_name: plan.file.name,
           sha256: plan.file.sha256,
           version: plan.file.version,
@@ -90,10 +89,11 @@ export class Roster {
         },
         null,
       )
+      if (generation === undefined) throw changedMeanwhile()
       const published = await applyPlan(plan, generation, now, {
         db: this.#db,
-        holder: this.#holder,
-        hold: () => this.#keepHold(),
+        hold,
+        writesPerBatch: this.#batch,
         onBatch: (written, total) => onProgress('writing', written, total),
       })
       if (!published) throw changedMeanwhile()
@@ -107,7 +107,8 @@ export class Roster {
 
   /** What going one step back would do. */
   async planUndo(): Promise<UndoPlan> {
-    const { content } = await rosterState(this.#db)
+    const seen = await rosterState(this.#db)
+    const { content } = seen
     const generation = await generationById(this.#db, content)
     if (!generation) throw new UsageError('there is no import to undo')
     const after = new Map((await studentsIn(this.#db, generation.parent)).map((s) => [s.person_id, s]))
@@ -120,38 +121,29 @@ export class Roster {
       else if (then.digest !== student.digest) changed++
     }
     const returning = [...after.keys()].filter((id) => !before.has(id)).length
-    return { generation, content: generation.parent, counts: { leaving, returning, changed } }
+    return { generation, seen, content: generation.parent, counts: { leaving, returning, changed } }
   }
 
   async undo(plan: UndoPlan): Promise<number> {
-    return this.#alone(async () => {
-      const { content } = await rosterState(this.#db)
-      if (content !== plan.generation.id) throw changedMeanwhile()
+    return this.#alone(plan.seen, async (hold) => {
       const now = this.#clock.now()
       const { file_name, sha256, version, rows } = plan.generation
+      const summary = JSON.stringify(plan.counts)
       const undo = await newGeneration(
-        this.#db,
-        {
-          kind: 'undo',
-          parent: content,
-          file_name,
-          sha256,
-          version,
-          rows,
-          summary: JSON.stringify(plan.counts),
-          started_at: now,
-        },
+        hold,
+        plan.seen,
+        { kind: 'undo', file_name, sha256, version, rows, summary, started_at: now },
         plan.content,
       )
-      await this.#stageUndo(plan, undo, now)
-      const published = await publishGeneration(this.#db, undo, content, this.#holder, now)
-      if (!published) throw changedMeanwhile()
+      if (undo === undefined) throw changedMeanwhile()
+      await this.#stageUndo(hold, plan, undo, now)
+      if (!(await publishGeneration(hold, undo, plan.seen, now))) throw changedMeanwhile()
       return undo
     })
   }
 
   /** The events of going back, and whose sessions end. */
-  async #stageUndo(plan: UndoPlan, undo: number, now: number): Promise<void> {
+  async #stageUndo(hold: Hold, plan: UndoPlan, undo: number, now: number): Promise<void> {
     const before = await studentsIn(this.#db, plan.generation.id)
     const after = new Map((await studentsIn(this.#db, plan.content)).map((s) => [s.person_id, s]))
     const undone = plan.generation.id
@@ -172,45 +164,20 @@ export class Roster {
       ['event', events],
       ['roster_departure', departures],
     ] as const) {
-      for (let at = 0; at < rows.length; at += clearBatch) {
-        await this.#db.tx([
-          ...this.#keepHold(),
-          ...insertRows(this.#db, table, rows.slice(at, at + clearBatch)),
-        ])
-        await pause(5)
+      for (let at = 0; at < rows.length; at += this.#batch) {
+        await hold.write(insertRows(this.#db, table, rows.slice(at, at + this.#batch)))
+        await pause(pauseMs)
       }
     }
   }
 
-  /** One writer at a time, in all processes. */
-  async #alone<T>(work: () => Promise<T>): Promise<T> {
-    await this.#takeHold()
-    try {
-      return await work()
-    } catch (error) {
-      if ((await rosterState(this.#db)).held_by !== this.#holder)
-        throw new UsageError('another import took over')
-      throw error
-    } finally {
-      await release(this.#db, this.#holder)
-    }
-  }
-
-  /** Whoever has the hold renews it while at work; one that is not renewed belongs to a dead process, and runs out. */
-  async #takeHold(): Promise<void> {
-    const seen = await rosterState(this.#db)
-    for (;;) {
-      const now = this.#clock.now()
-      if (await hold(this.#db, this.#holder, now, now + leaseMs)) return
-      const state = await rosterState(this.#db)
-      const renewed = state.held_by !== null && state.held_until !== seen.held_until
-      if (renewed) throw new UsageError('another import is under way; try again when it is done')
-      await pause(holdPollMs)
-    }
-  }
-
-  #keepHold(): Statement[] {
-    return keepHold(this.#holder, this.#clock.now() + leaseMs)
+  /** With the hold, and on the roster that the plan has seen. */
+  async #alone<T>(seen: Seen, work: (hold: Hold) => Promise<T>): Promise<T> {
+    return whileHeld(this.#db, this.#clock, async (hold) => {
+      const { content, generation } = await rosterState(this.#db)
+      if (content !== seen.content || generation !== seen.generation) throw changedMeanwhile()
+      return work(hold)
+    })
   }
 }
 

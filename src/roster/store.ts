@@ -1,5 +1,6 @@
 /** SQL of the roster. Rows are visible while `from_gen <= content` and `to_gen` is not reached. */
 import { type Db, type Statement, statement, type Value } from '../db/db.ts'
+import type { Hold } from './hold.ts'
 
 export interface GenerationRow {
   readonly id: number
@@ -39,58 +40,81 @@ export function generationById(db: Db, id: number): Promise<GenerationRow | unde
   return db.one<GenerationRow>(`select ${generationColumns} from roster_generation where id = $1`, [id])
 }
 
-/** Only one process writes a roster at a time; a dead one loses its hold when the lease runs out. */
-export async function hold(db: Db, by: string, now: number, until: number): Promise<boolean> {
+/** Gives whether it was free, or its last holder's lease over. */
+export async function takeHold(db: Db, by: string, now: number, until: number): Promise<boolean> {
   const rows = await db.run(
-    'update roster_state set held_by = $1, held_until = $2 where held_until <= $3 or held_by = $1 returning content',
+    'update roster_state set held_by = $1, held_until = $2, writer = null where held_until <= $3 returning content',
     [by, until, now],
   )
   return rows.length > 0
 }
 
+const holdLost = 'roster_hold_lost'
+
 /**
- * Part of every transaction that writes a generation: renews the hold, and fails if it was lost. (The second statement
- * puts a null where none may be, and so undoes whatever comes with it.)
+ * The first statement of every transaction that writes a roster. The table's check on `writer` fails it if somebody else
+ * has the hold; if not, nobody can take it before the transaction ends, for the row is locked.
  */
-export function keepHold(by: string, until: number): Statement[] {
-  return [
-    statement('update roster_state set held_until = $1 where held_by = $2', until, by),
-    statement(
-      `insert into roster_departure (generation, person_id)
-       select 0, null from roster_state where held_by is null or held_by <> $1`,
-      by,
-    ),
-  ]
+export function renewHold(by: string, until: number): Statement {
+  return statement('update roster_state set writer = $1, held_until = $2', by, until)
+}
+
+export function isHoldLost(error: unknown): boolean {
+  return error instanceof Error && error.message.includes(holdLost)
 }
 
 export function release(db: Db, by: string) {
-  return db.run('update roster_state set held_by = null, held_until = 0 where held_by = $1', [by])
+  return db.run('update roster_state set held_by = null, held_until = 0, writer = null where held_by = $1', [
+    by,
+  ])
 }
 
+/** The roster that a plan was made against. */
+export type Seen = Pick<StateRow, 'content' | 'generation'>
+
+const highest = '(select coalesce(max(id), 0) from roster_generation)'
+
+/** Gives its number; none if the roster is not the one that was seen. */
 export async function newGeneration(
-  db: Db,
-  g: Omit<GenerationRow, 'id' | 'content' | 'published_at'>,
+  hold: Hold,
+  seen: Seen,
+  g: Omit<GenerationRow, 'id' | 'parent' | 'content' | 'published_at'>,
   content: number | null,
-): Promise<number> {
-  const [row] = await db.run<{ id: number }>(
-    `insert into roster_generation (id, kind, parent, content, file_name, sha256, version, rows, summary, started_at)
-     select coalesce(max(id), 0) + 1, $1, cast($2 as integer), coalesce(cast($3 as integer), coalesce(max(id), 0) + 1), $4, $5, $6,
-       cast($7 as integer), $8, cast($9 as bigint)
-     from roster_generation returning id`,
-    [g.kind, g.parent, content, g.file_name, g.sha256, g.version, g.rows, g.summary, g.started_at],
-  )
-  return row!.id
+): Promise<number | undefined> {
+  const [, rows] = await hold.write([
+    // An import of an older program, which does not count here, may have been under way during the upgrade.
+    statement(
+      `update roster_state set last_generation = 1 + case when last_generation < ${highest} then ${highest} else last_generation end`,
+    ),
+    statement(
+      `insert into roster_generation (id, kind, parent, content, file_name, sha256, version, rows, summary, started_at)
+       select last_generation, $1, content, coalesce(cast($2 as integer), last_generation), $3, $4, $5, cast($6 as integer),
+         $7, cast($8 as bigint)
+       from roster_state where content = $9 and generation = $10 returning id`,
+      g.kind,
+      content,
+      g.file_name,
+      g.sha256,
+      g.version,
+      g.rows,
+      g.summary,
+      g.started_at,
+      seen.content,
+      seen.generation,
+    ),
+  ])
+  return rows![0]?.id as number | undefined
 }
 
 /** The one short transaction: readers see the old roster before it and the new one after. */
-export function publish(generation: number, parent: number, by: string, now: number): Statement[] {
+export function publish(generation: number, seen: Seen, now: number): Statement[] {
   return [
     statement(
       `update roster_state set content = (select content from roster_generation where id = $1), generation = $1
-       where content = $2 and held_by = $3 returning content`,
+       where content = $2 and generation = $3 returning content`,
       generation,
-      parent,
-      by,
+      seen.content,
+      seen.generation,
     ),
     statement(
       `update roster_generation set published_at = $1 where id = $2 and exists (select 1 from roster_state where generation = $2)`,
@@ -100,48 +124,52 @@ export function publish(generation: number, parent: number, by: string, now: num
   ]
 }
 
-const versioned = ['roster_record', 'roster_enrolment', 'student'] as const
-const leftoverKeys = {
-  roster_record: 'kind, sourced_id, from_gen',
-  roster_enrolment: 'sourced_id, from_gen',
-  student: 'person_id, from_gen',
-} as const
+const visible = '(select content from roster_state)'
+const unpublished = '(select id from roster_generation where published_at is null)'
+
+/** Of an unfinished or undone generation: what it wrote, and where it closed what stood before. */
+const leftovers = [
+  ['roster_record', 'kind, sourced_id, from_gen'],
+  ['roster_enrolment', 'sourced_id, from_gen'],
+  ['student', 'person_id, from_gen'],
+].flatMap(([table, key]) => [
+  { change: `delete from ${table}`, table, key, where: `from_gen > ${visible}` },
+  { change: `update ${table} set to_gen = null`, table, key, where: `to_gen > ${visible}` },
+])
+const unseen = [
+  { change: 'delete from event', table: 'event', key: 'id', where: `generation in ${unpublished}` },
+  {
+    change: 'delete from roster_departure',
+    table: 'roster_departure',
+    key: 'generation, person_id',
+    where: `generation in ${unpublished}`,
+  },
+]
 
 /** Takes away what an unfinished or undone generation wrote, a short batch at a time. */
 export async function clearLeftovers(
   db: Db,
-  content: number,
+  hold: Hold,
   batch: number,
   pause: () => Promise<void>,
 ): Promise<void> {
-  for (const table of versioned) {
-    const keys = leftoverKeys[table]
-    const within = (condition: string) =>
-      `(${keys}) in (select ${keys} from ${table} where ${condition} limit ${batch})`
-    for (const sql of [
-      `delete from ${table} where ${within('from_gen > $1')} returning from_gen`,
-      `update ${table} set to_gen = null where ${within('to_gen > $1')} returning from_gen`,
-    ]) {
-      while ((await db.run(sql, [content])).length === batch) await pause()
-    }
+  const clear = async ({ change, table, key, where }: (typeof leftovers)[number]) => {
+    const sql = `${change} where (${key}) in (select ${key} from ${table} where ${where} limit ${batch}) returning 1 as one`
+    while ((await hold.write([statement(sql)]))[0]!.length === batch) await pause()
   }
-  await clearNewcomers(db, batch, pause)
-  const unpublished = '(select id from roster_generation where published_at is null)'
-  await db.tx([
-    statement(`delete from event where generation in ${unpublished}`),
-    statement(`delete from roster_departure where generation in ${unpublished}`),
-    statement('delete from roster_generation where published_at is null'),
-  ])
+  for (const some of leftovers) await clear(some)
+  await clearNewcomers(db, hold, batch, pause)
+  for (const some of unseen) await clear(some)
+  await hold.write([statement('delete from roster_generation where published_at is null')])
 }
 
 /** People who were written but never on a published roster: nobody has seen them. */
-async function clearNewcomers(db: Db, batch: number, pause: () => Promise<void>): Promise<void> {
+async function clearNewcomers(db: Db, hold: Hold, batch: number, pause: () => Promise<void>): Promise<void> {
   for (;;) {
     const people = await db.all<{ person_id: string }>(
-      `select i.person_id from student_identity i join roster_generation g on g.id = i.generation
-       where g.published_at is null limit ${batch}`,
+      `select person_id from student_identity where generation in ${unpublished} limit ${batch}`,
     )
-    await db.tx(
+    await hold.write(
       people.flatMap(({ person_id }) => [
         statement('delete from student_identity where person_id = $1', person_id),
         statement('delete from person where id = $1', person_id),
@@ -271,7 +299,7 @@ function insertText(table: Table, rows: number): string {
     { length: rows },
     (_, row) => `(${columns.map((_, column) => `$${row * width + column + 1}`).join(', ')})`,
   )
-  const text = `insert into ${table} (${columns.join(', ')}) values ${values.join(', ')} on conflict do nothing`
+  const text = `insert into ${table} (${columns.join(', ')}) values ${values.join(', ')}`
   texts.set(key, text)
   return text
 }

@@ -5,7 +5,7 @@
  */
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto'
 import type { Db } from '../db/db.ts'
-import { type Clock, day, minute } from '../lib/clock.ts'
+import { type Clock, day, minute, second } from '../lib/clock.ts'
 import type { Secrets } from '../lib/secret.ts'
 import { importSigningKey, importVerifyingKey, newKeyPair, type PublicJwk, type VerifyingKey } from './jwt.ts'
 import { addSigningKey, dropSigningKeys, type SigningKeyRow, signingKeys } from './store.ts'
@@ -14,6 +14,7 @@ const rotateEveryMs = 90 * day
 const publishedBeforeMs = 10 * minute
 const reloadPauseMs = 250
 const reloadEveryMs = minute
+const retryPauseMs = second
 
 interface Key {
   readonly kid: string
@@ -28,6 +29,9 @@ export class SigningKeys {
   #keys: Key[] = []
   #lastNumber = 0
   #loadedAt = 0
+  #loading: Promise<void> | null = null
+  /** Of the last attempt to load, if it failed. */
+  #failure: { readonly error: unknown; readonly at: number } | null = null
   readonly #db: Db
   readonly #clock: Clock
   readonly #secrets: Secrets
@@ -81,9 +85,8 @@ export class SigningKeys {
   }
 
   async signer(): Promise<{ kid: string; key: KeyObject }> {
-    const now = this.#clock.now()
-    if (now - this.#loadedAt >= reloadEveryMs) await this.#load()
-    const { kid, signs } = this.#signer(now)
+    await this.#reload(reloadEveryMs)
+    const { kid, signs } = this.#signer(this.#clock.now())
     return { kid, key: signs }
   }
 
@@ -91,13 +94,15 @@ export class SigningKeys {
   async verifier(kid: string): Promise<VerifyingKey | undefined> {
     const found = this.#keys.find((key) => key.kid === kid)
     if (found) return found.verifies
-    if (this.#clock.now() - this.#loadedAt < reloadPauseMs) return undefined
-    await this.#load()
-    return this.#keys.find((key) => key.kid === kid)?.verifies
+    await this.#reload(reloadPauseMs)
+    const made = this.#keys.find((key) => key.kid === kid)
+    // It may be one that only the store knows.
+    if (!made && this.#failure) throw this.#failure.error
+    return made?.verifies
   }
 
   async publicKeys(): Promise<PublicJwk[]> {
-    if (this.#clock.now() - this.#loadedAt >= reloadPauseMs) await this.#load()
+    await this.#reload(reloadPauseMs)
     return this.#keys.map((key) => key.publicJwk)
   }
 
@@ -107,9 +112,27 @@ export class SigningKeys {
     return key
   }
 
+  /** Loads what is older than that, one attempt at a time. While the store is out of reach, what is in memory serves. */
+  async #reload(olderThanMs: number): Promise<void> {
+    const now = this.#clock.now()
+    if (now - this.#loadedAt < olderThanMs) return
+    if (this.#failure && now - this.#failure.at < retryPauseMs) return
+    this.#loading ??= this.#load().then(
+      () => {
+        this.#loading = null
+      },
+      (error) => {
+        this.#loading = null
+        this.#failure = { error, at: this.#clock.now() }
+      },
+    )
+    await this.#loading
+  }
+
   async #load(): Promise<void> {
     const rows = await signingKeys(this.#db)
     const opened = await Promise.all(rows.map((row) => this.#open(row)))
+    this.#failure = null
     this.#keys = opened.filter((key) => key !== null)
     this.#lastNumber = rows.at(-1)?.number ?? 0
     this.#loadedAt = this.#clock.now()

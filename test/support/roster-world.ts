@@ -1,4 +1,5 @@
 /** A store with a roster and nothing around it, what is visible in it, and students of a service. */
+import assert from 'node:assert/strict'
 import type { Db, Statement, Value } from '../../src/db/db.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDb } from '../../src/db/open.ts'
@@ -77,7 +78,7 @@ export async function studentsNow(db: Db): Promise<Record<string, string>> {
   return Object.fromEntries(rows.map((row) => [row.sourced_id, row.person_id]))
 }
 
-/** The same store through which somebody can step in before a transaction. */
+/** The same store through which somebody can step in before a write. */
 export function watched(db: Db, before: (statements: readonly Statement[]) => Promise<void> | void): Db {
   return {
     ...db,
@@ -85,7 +86,31 @@ export function watched(db: Db, before: (statements: readonly Statement[]) => Pr
       await before(statements)
       return db.tx(statements)
     },
+    async run(sql, params = []) {
+      await before([{ sql, params }])
+      return db.run(sql, params)
+    },
   }
+}
+
+/** Everything but when: the same roster imported into a store of its own gives the same rows. */
+export async function contentOf(db: Db): Promise<object> {
+  const { roster_record, roster_enrolment, student } = await visibleRows(db)
+  const plain = (rows: object[] = []) =>
+    rows.map((row) => ({ ...row, from_gen: 0, updated_at: 0, person_id: '' }))
+  return { records: plain(roster_record), enrolments: plain(roster_enrolment), students: plain(student) }
+}
+
+/** One student row for each sourcedId, and the one that its identity says. */
+export async function assertSound(db: Db): Promise<void> {
+  const rows = await db.all(
+    `select s.sourced_id, s.person_id, i.person_id as identity, p.role from student s
+     left join student_identity i on i.sourced_id = s.sourced_id left join person p on p.id = s.person_id
+     where s.from_gen <= (select content from roster_state)
+       and (s.to_gen is null or s.to_gen > (select content from roster_state))`,
+  )
+  assert.equal(new Set(rows.map((row) => row.sourced_id)).size, rows.length, 'one row a student')
+  for (const row of rows) assert.deepEqual([row.person_id, row.role], [row.identity, 'student'])
 }
 
 /** Something happens just before the nth read from now. Gives what puts the store back as it was. */

@@ -1,0 +1,50 @@
+/**
+ * The hold: the right to write a roster, which one import or undo has at a time, in all processes. It is a lease, so a
+ * dead process loses it. So does one that is merely slow, and does not notice; therefore everything is written through
+ * `Hold.write`, which fails if the hold was lost.
+ */
+import type { Db, Row, Statement } from '../db/db.ts'
+import { UsageError } from '../errors.ts'
+import { type Clock, second } from '../lib/clock.ts'
+import { newId } from '../lib/random.ts'
+import { isHoldLost, release, renewHold, rosterState, takeHold } from './store.ts'
+
+const leaseMs = 15 * second
+const pollMs = 200
+
+export interface Hold {
+  /** All or none, as `Db.tx`; none if the hold was lost. */
+  write(statements: readonly Statement[]): Promise<Row[][]>
+}
+
+export async function whileHeld<T>(db: Db, clock: Clock, work: (hold: Hold) => Promise<T>): Promise<T> {
+  const holder = newId()
+  await waitForHold(db, clock, holder)
+  const write: Hold['write'] = async (statements) =>
+    (await db.tx([renewHold(holder, clock.now() + leaseMs), ...statements])).slice(1)
+  try {
+    return await work({ write })
+  } catch (error) {
+    throw isHoldLost(error) ? new UsageError('another import took over') : error
+  } finally {
+    // If that fails, the lease runs out.
+    await release(db, holder).catch(() => {})
+  }
+}
+
+/** A live holder renews; a hold that nobody renews is waited for until it runs out. */
+async function waitForHold(db: Db, clock: Clock, holder: string): Promise<void> {
+  const seen = await rosterState(db)
+  for (;;) {
+    const now = clock.now()
+    if (await takeHold(db, holder, now, now + leaseMs)) return
+    const state = await rosterState(db)
+    const renewed = state.held_by !== null && state.held_until !== seen.held_until
+    if (renewed) throw new UsageError('another import is under way; try again when it is done')
+    await pause(pollMs)
+  }
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,160 @@
+/** What a store of SQLite does when its file fails it, or another process keeps it locked. */
+import assert from 'node:assert/strict'
+import { renameSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import { type Db, statement } from '../src/db/db.ts'
+import { openSqlite } from '../src/db/sqlite.ts'
+import { AppError } from '../src/errors.ts'
+import { newStore, type Store } from './support/engines.ts'
+import { loseLog } from './support/lost-log.ts'
+import { eventually } from './support/wait.ts'
+
+const isUnavailable = (error: unknown) => error instanceof AppError && error.code === 'unavailable'
+const insert = 'insert into item (id) values ($1)'
+
+describe('A store of SQLite', () => {
+  let store: Store
+  let path: string
+  let db: Db
+  let other: DatabaseSync
+  let nowMs: number
+  let looksAtClock: number
+
+  beforeEach(async () => {
+    store = await newStore('sqlite')
+    path = store.url.slice('sqlite:'.length)
+    nowMs = 0
+    looksAtClock = 0
+    db = openSqlite(path, () => {
+      looksAtClock++
+      return nowMs
+    })
+    await db.exclusively(async (exec) => {
+      await exec('create table item (id text primary key)')
+    })
+    other = new DatabaseSync(path)
+  })
+  afterEach(async () => {
+    other.close()
+    await db.close()
+    await store.remove()
+  })
+
+  const ids = async () =>
+    (await db.all<{ id: string }>('select id from item order by id')).map(({ id }) => id)
+
+  const whileLogIsLost = async (work: () => Promise<void>) => {
+    await db.all('select * from item')
+    const restore = loseLog(path, "insert into item (id) values ('theirs')")
+    try {
+      await work()
+    } finally {
+      restore()
+    }
+  }
+
+  test('an I/O error fails the reads of its turn alone, and the next succeed', async () => {
+    await whileLogIsLost(async () => {
+      const reads = Array.from({ length: 3 }, () => db.all('select * from item'))
+      for (const read of reads) await assert.rejects(read, isUnavailable)
+      await assert.rejects(db.one('select * from item'), isUnavailable)
+    })
+    assert.deepEqual(await Promise.all([ids(), ids()]), [['theirs'], ['theirs']])
+    await db.run(insert, ['ours'])
+    assert.deepEqual(await ids(), ['ours', 'theirs'])
+  })
+
+  test('an I/O error fails the writes of its turn alone, and the next succeed', async () => {
+    await whileLogIsLost(async () => {
+      const writes = ['a', 'b', 'c'].map((id) => db.run(insert, [id]))
+      for (const write of writes) await assert.rejects(write, isUnavailable)
+      await assert.rejects(
+        db.exclusively(async (exec) => {
+          await exec('select * from item')
+        }),
+        isUnavailable,
+      )
+    })
+    await Promise.all([db.run(insert, ['a']), db.run(insert, ['b'])])
+    assert.deepEqual(await ids(), ['a', 'b', 'theirs'])
+  })
+
+  test('a full disk fails the writes of its turn alone, and the next succeed', async () => {
+    const pages = Number((await db.one<{ page_count: number }>('pragma page_count'))!.page_count)
+    await db.run(`pragma max_page_count = ${pages}`)
+    const large = 'x'.repeat(100_000)
+    const writes = [db.run(insert, [large]), db.tx([statement(insert, `${large}y`), statement(insert, 'y')])]
+    for (const write of writes) await assert.rejects(write, isUnavailable)
+    await db.run(`pragma max_page_count = ${pages + 1_000}`)
+    await Promise.all([db.run(insert, [large]), db.run(insert, ['a'])])
+    assert.deepEqual(await ids(), ['a', large])
+  })
+
+  test('a transaction that is gone in the middle of its turn fails that turn alone', async () => {
+    await db.run(
+      `create trigger refuse before insert on item when new.id = 'bad' begin select raise(rollback, 'no'); end`,
+    )
+    const writes = ['a', 'bad', 'b'].map((id) => db.run(insert, [id]))
+    for (const write of writes) await assert.rejects(write)
+    await Promise.all([db.run(insert, ['a']), db.run(insert, ['b'])])
+    assert.deepEqual(await ids(), ['a', 'b'])
+  })
+
+  test('a file that is no longer there is out of reach for exclusive work, and is not made anew', async () => {
+    const folder = dirname(path)
+    renameSync(folder, `${folder}.away`)
+    try {
+      await assert.rejects(
+        db.exclusively(async () => {}),
+        isUnavailable,
+      )
+    } finally {
+      renameSync(`${folder}.away`, folder)
+    }
+  })
+
+  const locked = async (work: () => Promise<void>) => {
+    other.exec('begin immediate')
+    try {
+      await work()
+    } finally {
+      other.exec('rollback')
+    }
+  }
+  const hasMetTheLock = async (write: Promise<unknown>) => {
+    const before = looksAtClock
+    write.catch(() => {})
+    await eventually('the write meets the lock', () => looksAtClock > before)
+  }
+
+  test('after a lock that was waited for in vain, a short one is waited for again', async () => {
+    await locked(async () => {
+      const early = db.run(insert, ['early'])
+      await hasMetTheLock(early)
+      nowMs += 5_000
+      await assert.rejects(early, isUnavailable)
+    })
+    nowMs += 60_000
+    let late: Promise<unknown> = Promise.resolve()
+    await locked(async () => {
+      late = db.run(insert, ['late'])
+      await hasMetTheLock(late)
+    })
+    await late
+    assert.deepEqual(await ids(), ['late'])
+  })
+
+  test('nobody waits for a lock longer than that, however many wait', async () => {
+    await locked(async () => {
+      const writes = Array.from({ length: 1_200 }, (_, i) => db.run(insert, [`w${i}`]))
+      for (const write of writes) write.catch(() => {})
+      await hasMetTheLock(writes[0]!)
+      nowMs += 5_000
+      for (const write of writes) await assert.rejects(write, isUnavailable)
+    })
+    await db.run(insert, ['next'])
+    assert.deepEqual(await ids(), ['next'])
+  })
+})

@@ -1,0 +1,225 @@
+/** An import or undo that stalls for longer than its lease writes nothing more, wherever it stood. */
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { Db } from '../src/db/db.ts'
+import { Roster } from '../src/roster/roster.ts'
+import { engines } from './support/engines.ts'
+import { addUser, bulk, drop, edited, newSchool, type School } from './support/roster-school.ts'
+import {
+  assertSound,
+  contentOf,
+  inWorld,
+  publishes,
+  studentsNow,
+  type World,
+  watched,
+  writesStudents,
+} from './support/roster-world.ts'
+
+const batch = 8
+const leaseOverMs = 60_000
+
+const version = (name: string, edit: (s: School) => void = () => {}) =>
+  bulk(
+    edited(newSchool(5), (s) => {
+      for (const [id, user] of s.users) s.users.set(id, { ...user, givenName: name })
+      edit(s)
+    }),
+  )
+const withOneMore = (name: string) =>
+  version(name, (s) => {
+    drop(s, 'stu-2')
+    addUser(s, `${name}-1`, 'student')
+  })
+const [first, base, leftover, slowFile, quickFile] = [
+  version('First'),
+  withOneMore('Base'),
+  withOneMore('Leftover'),
+  withOneMore('Slow'),
+  withOneMore('Quick'),
+]
+
+type Work = 'import' | 'undo'
+
+async function planned(roster: Roster, work: Work, file: string): Promise<() => Promise<unknown>> {
+  if (work === 'undo') {
+    const plan = await roster.planUndo()
+    return () => roster.undo(plan)
+  }
+  const plan = await roster.plan(file)
+  return () => roster.import(plan, { force: true })
+}
+
+/** Everything that an import or undo writes, seen or not. */
+async function everything(db: Db): Promise<object> {
+  const tables: Record<string, string[]> = {}
+  for (const table of [
+    'roster_record',
+    'roster_enrolment',
+    'student',
+    'student_identity',
+    'roster_generation',
+    'roster_departure',
+    'person',
+    'event',
+  ])
+    tables[table] = (await db.all(`select * from ${table}`)).map((row) => JSON.stringify(row)).sort()
+  return { ...tables, state: { ...(await db.one('select content, generation from roster_state')) } }
+}
+
+/** Somebody who stops where `at` says so, until told to go on. */
+function stallingRoster(world: World, at: (sql: string, write: number) => boolean) {
+  const reached = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  let writes = 0
+  let stalled = false
+  const db = watched(world.db, async (statements) => {
+    // Giving the hold back is no part of the work.
+    if (statements.some(({ sql }) => /set held_by = null/.test(sql))) return
+    writes++
+    if (stalled || !statements.some(({ sql }) => at(sql, writes))) return
+    stalled = true
+    reached.resolve()
+    await goOn.promise
+  })
+  return { roster: new Roster(db, world.clock, batch), reached: reached.promise, goOn: () => goOn.resolve() }
+}
+
+const settled = (work: Promise<unknown>) =>
+  work.then(
+    () => null,
+    (error: Error) => error.message,
+  )
+
+/** A roster with one before it, and what a killed import has left. */
+async function prepare(world: World): Promise<void> {
+  await world.import(first)
+  await world.import(base)
+  const killed = new Roster(
+    watched(world.db, (statements) => {
+      if (publishes(statements)) throw new Error('the power went')
+    }),
+    world.clock,
+  )
+  const plan = await killed.plan(leftover)
+  assert.equal(await settled(killed.import(plan, { force: true })), 'the power went')
+}
+
+interface Case {
+  readonly slow: Work
+  readonly quick: Work
+  /** The stalled one goes on while the other is about to publish, or when it is done. */
+  readonly goesOn: 'before' | 'after'
+}
+
+/** False once the slow one has fewer writes than that. */
+async function stallsBefore(
+  world: World,
+  write: number,
+  { slow, quick, goesOn }: Case,
+  expected: object,
+): Promise<boolean> {
+  const where = `stalled before write ${write}`
+  await prepare(world)
+  const slowOne = stallingRoster(world, (_, n) => n === write)
+  const doSlow = await planned(slowOne.roster, slow, slowFile)
+  const slowResult = settled(doSlow())
+  if (!(await Promise.race([slowOne.reached.then(() => true), slowResult.then(() => false)]))) {
+    assert.equal(await slowResult, null)
+    return false
+  }
+  world.clock.advance(leaseOverMs)
+
+  const quickOne = stallingRoster(world, (sql) => goesOn === 'before' && publishes([{ sql, params: [] }]))
+  const doQuick = await planned(quickOne.roster, quick, quickFile)
+  const quickResult = settled(doQuick())
+  if (goesOn === 'before') await quickOne.reached
+  else assert.equal(await quickResult, null, where)
+
+  const before = await everything(world.db)
+  slowOne.goOn()
+  assert.match((await slowResult) ?? 'done', /took over|changed since|under way/, where)
+  assert.deepEqual(await everything(world.db), before, where)
+
+  quickOne.goOn()
+  assert.equal(await quickResult, null, where)
+  assert.deepEqual(await contentOf(world.db), expected, where)
+  await assertSound(world.db)
+  return true
+}
+
+for (const engine of engines) {
+  suite(`The hold of a roster on ${engine}`, { concurrency: true }, () => {
+    const contentAfter = async (file: string) => {
+      let content = {}
+      await inWorld(engine, async (world) => {
+        await world.import(file)
+        content = await contentOf(world.db)
+      })
+      return content
+    }
+
+    for (const [slow, quick, writesMin] of [
+      ['import', 'import', 20],
+      ['import', 'undo', 20],
+      ['undo', 'undo', 5],
+      ['undo', 'import', 5],
+    ] as const) {
+      for (const goesOn of ['before', 'after'] as const) {
+        test(`An ${slow} that stalls, wherever, and goes on ${goesOn} an ${quick} publishes, writes nothing`, () =>
+          inWorld(engine, async (world) => {
+            const expected = await contentAfter(quick === 'undo' ? first : quickFile)
+            let write = 1
+            while (await stallsBefore(world, write, { slow, quick, goesOn }, expected)) write++
+            assert.ok(write > writesMin, `${write - 1} writes`)
+          }))
+      }
+    }
+
+    test('Two imports of one Roster at once are two, and one wins', () =>
+      inWorld(engine, async (world) => {
+        await world.import(first)
+        const plans = [await world.plan(slowFile), await world.plan(quickFile)]
+        const results = await Promise.all(
+          plans.map((plan) => settled(world.roster.import(plan, { force: true }))),
+        )
+        assert.deepEqual(results.filter((message) => message === null).length, 1)
+        assert.match(results.find((message) => message !== null)!, /under way|changed since/)
+        const winner = results[0] === null ? slowFile : quickFile
+        assert.deepEqual(await contentOf(world.db), await contentAfter(winner))
+      }))
+
+    test('A generation that was given up never gives its number to another', () =>
+      inWorld(engine, async (world) => {
+        await prepare(world)
+        const [unseen] = await world.db.all<{ id: number }>(
+          'select id from roster_generation where published_at is null',
+        )
+        assert.ok((await world.import(quickFile))! > unseen!.id)
+        assert.ok((await world.undo()) > unseen!.id + 1)
+      }))
+
+    test('A generation that an older program numbered during an upgrade is in nobody’s way', () =>
+      inWorld(engine, async (world) => {
+        const number = await world.import(first)
+        await world.db.run('update roster_state set last_generation = 0')
+        assert.equal(await world.import(quickFile), number! + 1)
+      }))
+
+    test('A row that is there already fails the import, and nothing of it is seen', () =>
+      inWorld(engine, async (world) => {
+        await world.import(first)
+        const before = await studentsNow(world.db)
+        const meddled = watched(world.db, async (statements) => {
+          if (!writesStudents(statements)) return
+          await world.db.run(
+            "insert into student_identity (sourced_id, person_id, generation) values ('Quick-1', 'somebody', 99)",
+          )
+        })
+        const roster = new Roster(meddled, world.clock)
+        const message = await settled(roster.import(await roster.plan(quickFile), { force: true }))
+        assert.match(message ?? 'done', /unique/i)
+        assert.deepEqual(await studentsNow(world.db), before)
+      }))
+  })
+}
