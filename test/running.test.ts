@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { get, type IncomingHttpHeaders } from 'node:http'
 import { connect, createServer, type Socket } from 'node:net'
+import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import {
@@ -145,6 +146,24 @@ describe('chiron serve', () => {
     })
     assert.equal((await fetch(`${child.url}/health/ready`)).status, 200)
     await eventually('it listens', () => child.output.out.split('listening at').length > 3)
+    child.kill('SIGTERM')
+    assert.deepEqual(await child.exited, ended)
+  })
+
+  test('goes on with the other worker while a new one cannot start, and tries again', async () => {
+    const env = { ...ownStore(), CHIRON_WORKERS: '2' }
+    const child = await serveChild({ cwd: folder.path, env })
+    await eventually('both listen', () => child.output.out.split('listening at').length > 2)
+    const store = new DatabaseSync(join(folder.path, env.CHIRON_DATABASE_URL.slice('sqlite:'.length)), {
+      timeout: 5_000,
+    })
+    store.exec("insert into migration (version, name, applied_at) values (9999, '9999_later', 0)")
+    process.kill(workersOf(child.pid)[0]!, 'SIGKILL')
+    await eventually('the new one says why it cannot start', () => child.output.out.includes('9999'))
+    assert.equal((await fetch(`${child.url}/health/ready`)).status, 200)
+    store.exec('delete from migration where version = 9999')
+    store.close()
+    await eventually('a new one listens', () => child.output.out.split('listening at').length > 3)
     child.kill('SIGTERM')
     assert.deepEqual(await child.exited, ended)
   })

@@ -89,6 +89,8 @@ async function supervise(config: Config, log: Log, pretty: boolean): Promise<voi
       if (message === 'ready' && ++everReady === config.workers)
         announce({ config, port: config.port, log, pretty, demo })
       if (isFailure(message) && !stopping) {
+        // Once the service was up, a worker that cannot start (the store is away) is tried again.
+        if (everReady >= config.workers) return log.warn({ worker: worker.id }, message.failed)
         stopping = true
         process.stderr.write(`chiron: ${message.failed}\n`)
         process.exit(1)

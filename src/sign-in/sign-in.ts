@@ -10,7 +10,6 @@
  */
 import { always, type Db, holds, type Row, type Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
-import { eventHappened } from '../events/events.ts'
 import { type Clock, minute, second } from '../lib/clock.ts'
 import type { FailureLog } from '../lib/failure.ts'
 import { isId, newId, newIdAt, newReference } from '../lib/random.ts'
@@ -38,6 +37,7 @@ import {
   countAttempt,
   countRepeat,
   digitsOf,
+  exhaust,
   lockChallenge,
   openChallenge,
   openChallengeById,
@@ -246,10 +246,7 @@ export class SignIn {
   }
 
   async #failed({ sessionId }: Answer, challenge: Answered, caller: Caller, now: number) {
-    const exhausted =
-      challenge.attempts === attemptsMax
-        ? [eventHappened('otp.exhausted', { id: `exhausted.${sessionId}`, at: now, sessionId })]
-        : []
+    const exhausted = challenge.attempts === attemptsMax ? exhaust(sessionId, now) : []
     await this.#deps.db.tx([...this.#countFailure(challenge, caller, now), ...exhausted])
   }
 

@@ -172,6 +172,21 @@ export function countRepeat(
   )
 }
 
+/** Writes down that nobody can answer any more, unless a right answer has come at the same time. */
+export function exhaust(id: string, now: number): Statement[] {
+  return [
+    lockChallenge(id),
+    statement(
+      `${insertEvents}
+       select 'exhausted.' || id, cast($2 as bigint), 'otp.exhausted', null, id, '{}' from challenge
+       where id = $1 and used_at is null
+       on conflict (id) do nothing`,
+      id,
+      now,
+    ),
+  ]
+}
+
 /** Uses the code up. Of many right answers, `claimed` holds for one. */
 export function claim(id: string, by: string, now: number): Statement {
   return statement(
