@@ -45,9 +45,9 @@ export function mac(key: Buffer, ...parts: readonly string[]): Buffer {
 }
 
 /**
- * How addresses and networks of people who may never have had an account stand in the store: recognisable by us,
+ * How addresses, domains and networks of people who may never have had an account stand in the store: recognisable by us,
  * readable by nobody.
  */
-export function fingerprint(keys: Keys, kind: 'address' | 'network', text: string): string {
+export function fingerprint(keys: Keys, kind: 'address' | 'network' | 'domain', text: string): string {
   return mac(keys.address, kind, text).subarray(0, 16).toString('base64url')
 }

@@ -141,7 +141,8 @@ export class Veterinarians implements RoleRules {
       ...erase(caller.id, caller.email_key, now),
       eventHappened('veterinarian.closed', { id: `closed.${caller.id}`, at: now, personId: caller.id }),
       ...endSessions({ personId: caller.id }, 'account', now),
-      ...addressHashes.flatMap((hash) => [forgetNetworks(hash), ...forgetMail(hash)]),
+      ...addressHashes.map(forgetNetworks),
+      ...forgetMail(secrets, caller.email_key),
     ])
   }
 
