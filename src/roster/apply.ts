@@ -7,6 +7,7 @@ import type { Db, Statement, Value } from '../db/db.ts'
 import type { EventType } from '../events/events.ts'
 import { newId } from '../lib/random.ts'
 import { endSessions } from '../session/session.ts'
+import { endFeedsOfMoved } from '../student/student.ts'
 import type { RecordKind } from './current.ts'
 import { isIncoming } from './incoming.ts'
 import type { Plan } from './plan.ts'
@@ -47,6 +48,7 @@ export async function publishGeneration(
   const [published] = await db.tx([
     ...publish(generation, parent, holder, now),
     ...endSessions({ departedIn: generation }, 'account', now),
+    endFeedsOfMoved(generation),
   ])
   return published!.length > 0
 }
