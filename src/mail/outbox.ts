@@ -22,6 +22,7 @@ import { canSignIn, type Person, type Roles } from '../people/people.ts'
 import { deriveCode } from '../sign-in/code.ts'
 import { Drops } from './drops.ts'
 import {
+  type CaughtFilter,
   caughtMail,
   caughtMails,
   chooseNotice,
@@ -148,8 +149,8 @@ export class Outbox {
   }
 
   /** Mails caught by the mailbox, newest first. */
-  async caught(limit: number): Promise<{ mail: Mail; message: Message }[]> {
-    const mails = await caughtMails(this.#deps.db, limit)
+  async caught(filter: CaughtFilter, limit: number): Promise<{ mail: Mail; message: Message }[]> {
+    const mails = await caughtMails(this.#deps.db, filter, limit)
     return Promise.all(mails.map(async (mail) => ({ mail, message: await this.#caughtMessage(mail) })))
   }
 

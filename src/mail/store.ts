@@ -204,9 +204,19 @@ export function keepCaught(db: Db, id: string, kind: MailKind, now: number) {
   return db.run('update outbox set sent_at = $1, kind = $2 where id = $3', [now, kind, id])
 }
 
-export function caughtMails(db: Db, limit: number): Promise<Mail[]> {
+export interface CaughtFilter {
+  /** Lower-cased. */
+  readonly to?: string
+  readonly reference?: string
+}
+
+export function caughtMails(db: Db, { to, reference }: CaughtFilter, limit: number): Promise<Mail[]> {
   return db.all<Mail>(
-    `select ${columns} from outbox where sent_at is not null order by sent_at desc, id limit ${limit}`,
+    `select ${columns} from outbox
+     where sent_at is not null
+       and (cast($1 as text) is null or lower(email) = $1) and (cast($2 as text) is null or reference = $2)
+     order by sent_at desc, id desc limit ${limit}`,
+    [to ?? null, reference ?? null],
   )
 }
 
