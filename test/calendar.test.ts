@@ -21,6 +21,7 @@ const others = [
   'mover',
   'changing',
   'undoing',
+  'restored',
   'wandering',
   'early',
   'locked',
@@ -287,7 +288,13 @@ for (const engine of engines) {
     })
 
     test('It ends when an undo changes the student’s address, and none comes back', async () => {
+      const untouched = await make(await signIn('restored'))
       const first = await make(await signIn('undoing'))
+      await moveTo('restored', 'mistaken')
+      await roster.undo()
+      school = edited(school, (s) => change(s.users, 'restored', { email: emailOf('restored') }))
+      assert.deepEqual(outcome(await read(untouched)), missing)
+      assert.equal((await read(first)).status, 200)
       await moveTo('undoing', 'undone')
       const second = await make(await signIn('undone'))
       await roster.undo()

@@ -139,7 +139,10 @@ for (const engine of engines) {
     try {
       const crowd = Array.from({ length: 8 }, (_, i) => strangers(50, `slow${i}.example`)).flat()
       await ask(service, ...crowd)
-      await eventually('the first notices are under way', () => held.length > 0)
+      await eventually('notices have all the connections that they may have', async () => {
+        const unknown = await service.rows('select id from outbox where kind is null')
+        return unknown.length === 0 && held.length >= connections / 4
+      })
       for (let i = 0; i < 3; i++) {
         await service.register(`vet${i}@slow.example`)
         await ask(service, `vet${i}@slow.example`)
