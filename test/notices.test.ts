@@ -3,8 +3,11 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { day, minute } from '../src/lib/clock.ts'
 import { engines, newStore, type Store } from './support/engines.ts'
+import { bulk } from './support/roster-school.ts'
+import { rosterOf, studentCode } from './support/roster-world.ts'
 import { type Service, startService, TestClock } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
+import { studentSchool } from './support/student-school.ts'
 import { eventually, outboxEmpty } from './support/wait.ts'
 
 const domainBurst = 100
@@ -236,6 +239,17 @@ for (const engine of engines) {
       await service.app.parts.db.run("update person set confirmed_at = 1, firstname = 'Grace'")
       await service.code(email)
       assert.match((await service.mail.mailTo(email, 3)).mail.text!, /^Hello Grace,/)
+    } finally {
+      await service.stop()
+    }
+  })
+
+  test(`A student is greeted by the roster’s name, on ${engine}`, async () => {
+    const service = await startService(engine)
+    try {
+      await rosterOf(service).import(bulk(studentSchool([])))
+      const { mail } = await studentCode(service, 'ada.byron@school.example')
+      assert.match(mail.text!, /^Hello Ada,/)
     } finally {
       await service.stop()
     }
