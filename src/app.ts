@@ -106,6 +106,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     publicUrl,
     from: config.mailFrom,
     timeZone: config.timeZone,
+    budgets: config.limits,
     delayMs: mailDelayMs,
     log,
   })

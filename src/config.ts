@@ -121,6 +121,14 @@ function checkTogether(config: Config): void {
         'CHIRON_SMTP_URL',
         `must be set when CHIRON_HOST is ${host}: the built-in mailbox is for this machine only`,
       ),
+    // Behind a proxy on this machine, everybody would seem to be on it.
+    !production &&
+      smtpUrl === null &&
+      !isLoopbackHost(new URL(publicUrl).hostname) &&
+      wrong(
+        'CHIRON_SMTP_URL',
+        `must be set when CHIRON_PUBLIC_URL is ${publicUrl}: the built-in mailbox is for this machine only`,
+      ),
   ].filter((complaint) => complaint !== false)
   if (complaints.length > 0) throw new UsageError(complaints.map(({ message }) => message).join('; '))
 }

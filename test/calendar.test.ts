@@ -4,6 +4,8 @@ import { after, before, describe, suite, test } from 'node:test'
 import fc from 'fast-check'
 import { personById, reactivate } from '../src/people/people.ts'
 import { type CalendarEntry, writeCalendar } from '../src/student/calendar.ts'
+import { CalendarFeeds } from '../src/student/feed.ts'
+import { Students } from '../src/student/student.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { eventsIn, parseCalendar, unescapeText, valueIn } from './support/icalendar.ts'
@@ -14,7 +16,19 @@ import { storeCells } from './support/store-text.ts'
 import { leavings, studentSchool } from './support/student-school.ts'
 import { wire } from './support/wire.ts'
 
-const others = ['idle', 'mover', 'locked', 'many', 'double', ...leavings.map(({ name }) => name)]
+const others = [
+  'idle',
+  'mover',
+  'changing',
+  'undoing',
+  'restored',
+  'wandering',
+  'early',
+  'locked',
+  'many',
+  'double',
+  ...leavings.map(({ name }) => name),
+]
 const emailOf = (name: string) => `${name}@school.example`
 const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 const missing = [404, 'not-found']
@@ -255,11 +269,68 @@ for (const engine of engines) {
       })
     }
 
-    test('A student who loses the address is still on the roster, and keeps it', async () => {
+    const moveTo = (id: string, name: string) =>
+      reimport((s) => change(s.users, id, { email: name && emailOf(name) }))
+
+    test('It ends when an import changes the student’s address, and one made under the new address works', async () => {
+      const feed = await make(await signIn('changing'))
+      await reimport((s) => change(s.users, 'changing', { givenName: 'Another' }))
+      assert.equal((await read(feed)).status, 200)
+      await moveTo('changing', 'changed')
+      assert.deepEqual(outcome(await read(feed)), missing)
+      const token = await signIn('changed')
+      assert.equal((await call(token, 'GET')).status, 204)
+      assert.equal((await service.request('/student/me/export', { token })).json.calendar, null)
+      const second = await make(token)
+      assert.equal((await read(second)).status, 200)
+      await moveTo('changing', 'changing')
+      for (const one of [feed, second]) assert.deepEqual(outcome(await read(one)), missing)
+    })
+
+    test('It ends when an undo changes the student’s address, and none comes back', async () => {
+      const untouched = await make(await signIn('restored'))
+      const first = await make(await signIn('undoing'))
+      await moveTo('restored', 'mistaken')
+      await roster.undo()
+      school = edited(school, (s) => change(s.users, 'restored', { email: emailOf('restored') }))
+      assert.deepEqual(outcome(await read(untouched)), missing)
+      assert.equal((await read(first)).status, 200)
+      await moveTo('undoing', 'undone')
+      const second = await make(await signIn('undone'))
+      await roster.undo()
+      for (const one of [first, second]) assert.deepEqual(outcome(await read(one)), missing)
+      school = edited(school, (s) => change(s.users, 'undoing', { email: emailOf('undoing') }))
+      assert.equal((await call(await signIn('undoing'), 'GET')).status, 204)
+    })
+
+    test('It ends when the student leaves and comes back under another address', async () => {
+      const feed = await make(await signIn('wandering'))
+      await reimport((s) => change(s.users, 'wandering', { enabledUser: 'false' }))
+      await reimport((s) => change(s.users, 'wandering', { enabledUser: 'true', email: emailOf('wandered') }))
+      assert.deepEqual(outcome(await read(feed)), missing)
+      assert.equal((await call(await signIn('wandered'), 'GET')).status, 204)
+    })
+
+    test('It ends when the student loses the address', async () => {
       const { leave } = leavings.find(({ name }) => name === 'silent')!
       const feed = await make(await signIn('silent'))
       await reimport(leave)
-      assert.equal((await read(feed)).status, 200)
+      assert.deepEqual(outcome(await read(feed)), missing)
+    })
+
+    test('One asked for before a change of address and made after it does not work', async () => {
+      const { userId } = await signInStudent(service, emailOf('early'))
+      const [row] = await service.rows<{ content: number }>('select content from roster_state')
+      await moveTo('early', 'late')
+      const { db } = service.app.parts
+      const feeds = new CalendarFeeds({
+        db,
+        clock: service.clock,
+        students: new Students({ db, clock: service.clock, timeZone: 'UTC' }),
+      })
+      const caller = { id: userId, role: 'student', status: 'active', roster: row!.content } as const
+      const { token } = await feeds.make(caller)
+      assert.deepEqual(outcome(await read(`/calendar/${token}.ics`)), missing)
     })
 
     test('The export says when it was made, and not where it is', async () => {

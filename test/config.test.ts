@@ -84,7 +84,7 @@ const good: [name: string, value: string, field: keyof Config, expected: unknown
 ]
 for (const [name, value, field, expected] of good) {
   test(`${name}=${value} is understood`, () => {
-    assert.deepEqual(loadConfig({ ...plain, [name]: value })[field], expected)
+    assert.deepEqual(loadConfig({ ...plain, CHIRON_SMTP_URL: smtp, [name]: value })[field], expected)
   })
 }
 
@@ -235,6 +235,16 @@ test('Without SMTP the service listens on loopback only', () => {
   for (const host of ['0.0.0.0', '::', '192.0.2.1', 'vets.example']) {
     assert.match(complaint({ CHIRON_HOST: host }), /^CHIRON_SMTP_URL must be set when CHIRON_HOST is/)
     assert.doesNotThrow(() => loadConfig({ ...plain, CHIRON_HOST: host, CHIRON_SMTP_URL: smtp }))
+  }
+})
+
+test('Without SMTP the service starts only under a public address of this machine', () => {
+  const refused = /^CHIRON_SMTP_URL must be set when CHIRON_PUBLIC_URL is http/
+  for (const url of ['http://localhost:3000', 'https://localhost', 'http://127.0.0.1', 'http://[::1]:80'])
+    assert.doesNotThrow(() => loadConfig({ ...plain, CHIRON_PUBLIC_URL: url }))
+  for (const url of ['https://access.vets.example', 'http://192.0.2.1:3000', 'http://localhost.example']) {
+    assert.match(complaint({ CHIRON_PUBLIC_URL: url }), refused)
+    assert.doesNotThrow(() => loadConfig({ ...plain, CHIRON_PUBLIC_URL: url, CHIRON_SMTP_URL: smtp }))
   }
 })
 

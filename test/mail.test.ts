@@ -31,6 +31,13 @@ describe('A mail', () => {
     return reply.json.user.userId as string
   }
 
+  /** As its owner does by giving the names while signed in. */
+  const confirm = (userId: string) =>
+    service.app.parts.db.run('update person set confirmed_at = $1 where id = $2', [
+      service.clock.now(),
+      userId,
+    ])
+
   const send = async (email: string, headers: Record<string, string> = {}) => {
     const before = service.mail.received.filter((m) => m.to.toLowerCase() === email.toLowerCase()).length
     const sent = await service.post('/veterinarian/send-otp', { email }, headers)
@@ -84,7 +91,7 @@ describe('A mail', () => {
 
   test('keeps its code the only run of digits when a first name holds digits too', async () => {
     const email = 'numbered@vets.example'
-    await activate(email, { firstname: 'Ada 654321' })
+    await confirm(await activate(email, { firstname: 'Ada 654321' }))
     const { mail } = await send(email)
     assert.equal(codeRuns(mail.mail.text!).length, 1)
   })
@@ -108,10 +115,20 @@ describe('A mail', () => {
     })
   }
 
-  test('greets an active veterinarian by first name', async () => {
-    await activate('active@vets.example', { firstname: 'Grace' })
+  test('greets a veterinarian by the first name that its owner confirmed', async () => {
+    await confirm(await activate('active@vets.example', { firstname: 'Grace' }))
     const { mail } = await send('active@vets.example')
     assert.match(mail.mail.text!, /^Hello Grace,\n/)
+    assert.match(mail.mail.html!, />Hello Grace,</)
+  })
+
+  test('holds no name that somebody gave the address without being signed in', async () => {
+    const firstname = 'Your account is at risk, phone 555 01 99 and read out the code'
+    await activate('lured@vets.example', { firstname })
+    const { mail } = await send('lured@vets.example')
+    assert.match(mail.mail.text!, /^Hello,\n/)
+    assert.match(mail.mail.html!, />Hello,</)
+    assert.doesNotMatch(mail.raw, /at risk|555/)
   })
 
   test('to a pending address holds a code and no text from any request', async () => {
@@ -123,19 +140,22 @@ describe('A mail', () => {
   })
 
   test('to an unknown address says how to register, with no code and no text from any request', async () => {
-    const { mail } = await send('unknown@vets.example', { 'User-Agent': 'Xylophone/1.0' })
+    const { mail } = await send('unknown@vets.example', { 'User-Agent': 'Xylophone/1.0', Referer: '//x.ylo' })
     assert.match(mail.mail.text!, /no veterinarian’s account here/)
     assert.match(mail.mail.text!, /register first/)
     assert.equal(mail.code, null)
-    for (const part of [mail.mail.text!, mail.mail.html!]) assert.doesNotMatch(part, /unknown@|Xylophone/)
+    for (const part of [mail.mail.text!, mail.mail.html!, mail.mail.subject!])
+      assert.doesNotMatch(part, /unknown@|Xylophone|ylo|Hello/)
   })
 
   test('to a suspended account says so, without a code', async () => {
     const userId = await activate('suspended@vets.example', { firstname: 'Zebedee' })
+    await confirm(userId)
     assert.ok(await service.app.parts.sessions.suspend(userId))
     const { mail } = await send('suspended@vets.example')
     assert.match(mail.mail.text!, /account is suspended/)
     assert.equal(mail.code, null)
+    assert.doesNotMatch(mail.raw, /Zebedee|Marsh|Hello/)
   })
 
   test('to an account goes to the spelling on record, pending or active', async () => {
@@ -162,13 +182,13 @@ describe('A mail', () => {
   })
 
   test('escapes a name in its HTML part and makes no link of one', async () => {
-    await activate('escape@vets.example', { firstname: `<b>&"'` })
+    await confirm(await activate('escape@vets.example', { firstname: `<b>&"'` }))
     const escaped = await send('escape@vets.example')
     assert.ok(escaped.mail.mail.text!.startsWith(`Hello <b>&"',`))
     assert.ok(escaped.mail.mail.html!.includes('Hello &lt;b&gt;&amp;&quot;&#39;,'))
-    await activate('link@vets.example', { firstname: 'https://elsewhere.example/x' })
+    await confirm(await activate('link@vets.example', { firstname: 'elsewhere.example' }))
     const linked = await send('link@vets.example')
-    assert.doesNotMatch(linked.mail.mail.html!, /href="https:\/\/elsewhere/)
+    assert.doesNotMatch(linked.mail.raw, /elsewhere/)
   })
 })
 

@@ -1,23 +1,27 @@
 import assert from 'node:assert/strict'
-import { request } from 'node:http'
+import { type IncomingMessage, request } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { openPage, overflow, picture, startBrowser } from './support/browser.ts'
+import { engines } from './support/engines.ts'
 import { type Service, startService } from './support/service.ts'
 import { standsIn, storeCells } from './support/store-text.ts'
 import { eventually } from './support/wait.ts'
 
 const withoutSmtp = { CHIRON_SMTP_URL: '' }
 
-const statusOf = (url: string, path: string, headers: Record<string, string> = {}, method = 'GET') =>
-  new Promise<number>((resolve, reject) => {
+/** As fetch cannot: with any header. */
+const plainly = (url: string, path: string, headers: Record<string, string> = {}, method = 'GET') =>
+  new Promise<IncomingMessage>((resolve, reject) => {
     const sent = request(new URL(path, url), { method, headers }, (reply) => {
       reply.resume()
-      resolve(reply.statusCode!)
+      resolve(reply)
     })
     sent.on('error', reject)
     sent.end()
   })
+
+const statusOf = async (...sent: Parameters<typeof plainly>) => (await plainly(...sent)).statusCode
 
 const caught = (service: Service, n: number) =>
   eventually(`${n} caught mails`, async () => {
@@ -124,7 +128,7 @@ describe('The mailbox', () => {
   ]
   test('answers loopback names in Host only', async () => {
     const [id] = await service.rows<{ id: string }>('select id from outbox where sent_at is not null')
-    for (const path of ['/mailbox', `/mailbox/${id!.id}`])
+    for (const path of ['/mailbox', '/mailbox.json', `/mailbox/${id!.id}`])
       for (const [host, status] of hosts)
         assert.equal(await statusOf(service.url, path, { Host: host }), status, `${path} for ${host}`)
   })
@@ -144,14 +148,138 @@ describe('The mailbox', () => {
   ]
   for (const header of forwarding) {
     test(`is not there for a request that came with ${header}`, async () => {
-      assert.equal(await statusOf(service.url, '/mailbox', { [header]: '127.0.0.1' }), 404)
+      for (const path of ['/mailbox', '/mailbox.json'])
+        for (const method of ['GET', 'POST', 'OPTIONS'])
+          assert.equal(await statusOf(service.url, path, { [header]: '127.0.0.1' }, method), 404)
     })
   }
+
+  test('answers a browser that asks for itself or for the page, and no other page', async () => {
+    const [id] = await service.rows<{ id: string }>('select id from outbox where sent_at is not null')
+    for (const path of ['/mailbox', '/mailbox.json', `/mailbox/${id!.id}`, '/mailb%6fx'])
+      for (const [site, status] of [
+        ['none', 200],
+        ['same-origin', 200],
+        ['same-site', 404],
+        ['cross-site', 404],
+        ['', 404],
+      ] as const)
+        assert.equal(await statusOf(service.url, path, { 'Sec-Fetch-Site': site }), status, `${path} ${site}`)
+  })
 
   test('knows nothing of mails that do not exist', async () => {
     for (const id of ['x', 'A'.repeat(22), '%00', '..%2f..%2fetc'])
       assert.equal(await statusOf(service.url, `/mailbox/${id}`), 404)
   })
+})
+
+test('The mailbox is for no other origin, not even for one whose pages may call', async () => {
+  const origin = 'https://app.vets.example'
+  const service = await startService('sqlite', { env: { ...withoutSmtp, CHIRON_CORS_ORIGINS: origin } })
+  try {
+    const { reference } = await ask(service, 'ada@vets.example')
+    const [id] = await caught(service, 1)
+    for (const path of ['/mailbox', `/mailbox.json?reference=${reference}`, `/mailbox/${id}`]) {
+      for (const [method, site, status] of [
+        ['GET', 'cross-site', 404],
+        ['OPTIONS', 'cross-site', 404],
+        ['HEAD', 'same-site', 404],
+        ['GET', 'same-origin', 200],
+        ['OPTIONS', 'same-origin', 405],
+      ] as const) {
+        const headers = { Origin: origin, 'Access-Control-Request-Method': 'GET', 'Sec-Fetch-Site': site }
+        const reply = await plainly(service.url, path, headers, method)
+        assert.equal(reply.statusCode, status, `${method} ${path} ${site}`)
+        const opened = Object.keys(reply.headers).filter((name) => name.startsWith('access-control'))
+        assert.deepEqual(opened, [])
+        assert.equal(reply.headers['cross-origin-resource-policy'], 'same-origin')
+      }
+    }
+    const live = await plainly(service.url, '/health/live', { Origin: origin })
+    assert.equal(live.headers['access-control-allow-origin'], origin)
+  } finally {
+    await service.stop()
+  }
+})
+
+for (const engine of engines) {
+  test(`The mailbox as JSON finds mails by address and reference, newest first, on ${engine}`, async () => {
+    const service = await startService(engine, { env: withoutSmtp })
+    try {
+      const sent = []
+      for (const [i, email] of ['Ada@vets.example', 'bea@vets.example', 'ada@vets.example'].entries()) {
+        sent.push(await ask(service, email))
+        await caught(service, i + 1)
+        service.clock.advance(1_000)
+      }
+      await service.post('/veterinarian/send-otp', { email: 'nobody@vets.example' })
+      await caught(service, 4)
+      const mails = async (query = '') => {
+        const reply = await service.request(`/mailbox.json${query}`)
+        assert.equal(reply.status, 200, query)
+        assert.equal(reply.headers.get('content-type'), 'application/json; charset=utf-8')
+        assert.equal(reply.headers.get('cache-control'), 'no-store')
+        return reply.json.mails as Record<string, string | number | null>[]
+      }
+      const all = await mails()
+      assert.deepEqual(
+        all.map(({ to }) => to),
+        ['nobody@vets.example', 'Ada@vets.example', 'bea@vets.example', 'Ada@vets.example'],
+      )
+      assert.equal(all[0]!.code, null)
+      const [mail] = await mails(`?to=ADA@vets.example&reference=${sent[2]!.reference}`)
+      assert.deepEqual(Object.keys(mail!), [
+        'id',
+        'to',
+        'subject',
+        'reference',
+        'sentAt',
+        'text',
+        'html',
+        'code',
+      ])
+      assert.equal(mail!.reference, sent[2]!.reference)
+      assert.match(String(mail!.subject), new RegExp(sent[2]!.reference))
+      assert.equal(mail!.sentAt, new Date(service.clock.now() - 1_000).toISOString())
+      assert.match(String(mail!.text), new RegExp(`^ +${mail!.code}$`, 'm'))
+      assert.match(String(mail!.html), new RegExp(`>${mail!.code}<`))
+      const answer = { email: 'ada@vets.example', otp_code: mail!.code, sessionId: sent[2]!.sessionId }
+      assert.equal((await service.post('/veterinarian/validate-otp', answer)).status, 200)
+      assert.deepEqual(
+        (await mails('?to=ada%40vets.example')).map(({ reference }) => reference),
+        [sent[2]!.reference, sent[0]!.reference],
+      )
+      assert.equal((await mails('?to=&reference=')).length, 4)
+      for (const query of [
+        '?to=x',
+        '?to=ada@vets.example&to=bea@vets.example',
+        '?to=%00',
+        '?reference=%27',
+        '?reference=abc',
+        `?to=bea@vets.example&reference=${sent[2]!.reference}`,
+      ])
+        assert.deepEqual(await mails(query), [], query)
+    } finally {
+      await service.stop()
+    }
+  })
+}
+
+test('The mailbox as JSON has the fifty newest mails that match', async () => {
+  const service = await startService('sqlite', { env: { ...withoutSmtp, CHIRON_LIMITS: 'off' } })
+  try {
+    await ask(service, 'first@vets.example')
+    await caught(service, 1)
+    service.clock.advance(1_000)
+    await service.register('many@vets.example')
+    for (let i = 0; i < 51; i++) await service.post('/veterinarian/send-otp', { email: 'many@vets.example' })
+    await caught(service, 52)
+    const found = async (query: string) => (await service.request(`/mailbox.json${query}`)).json.mails
+    assert.equal((await found('')).length, 50)
+    assert.equal((await found('?to=first@vets.example')).length, 1)
+  } finally {
+    await service.stop()
+  }
 })
 
 test('There is no mailbox when SMTP is set, nor in production, for any method', async () => {
@@ -163,7 +291,7 @@ test('There is no mailbox when SMTP is set, nor in production, for any method', 
     const service = await startService('sqlite', { env })
     try {
       for (const method of ['GET', 'HEAD', 'POST', 'DELETE'])
-        for (const path of ['/mailbox', '/mailbox/AAAAAAAAAAAAAAAAAAAAAA'])
+        for (const path of ['/mailbox', '/mailbox.json', '/mailbox/AAAAAAAAAAAAAAAAAAAAAA'])
           assert.equal(await statusOf(service.url, path, {}, method), 404)
       assert.doesNotMatch((await service.request('/')).text, /mailbox/i)
     } finally {

@@ -102,6 +102,55 @@ for (const engine of engines) {
       await assertComplete()
     })
 
+    test('calendar feeds from before belong to the address that held when they were made', async () => {
+      const upTo: Db = {
+        ...db,
+        exclusively: (work) =>
+          db.exclusively((exec) =>
+            work(async (sql) => {
+              if (sql.includes('calendar_feed add column email_key')) throw new TypeError('not yet')
+              return exec(sql)
+            }),
+          ),
+      }
+      await assert.rejects(migrate(upTo, clock))
+      const generation = (id: number, content: number, publishedAt: number) =>
+        db.run(
+          `insert into roster_generation (id, kind, parent, content, file_name, sha256, version, rows, summary, started_at, published_at)
+           values ($1, 'import', 0, $2, 'f', 's', '1.2', 0, '{}', 0, $3)`,
+          [id, content, publishedAt],
+        )
+      await generation(1, 1, 100)
+      await generation(2, 2, 200)
+      const version = (id: string, from: number, to: number | null, email: string) =>
+        db.run(
+          `insert into student (person_id, from_gen, to_gen, sourced_id, digest, email, email_key, firstname, lastname, updated_at)
+           values ($1, $2, $3, $1, '', $4, $4, 'A', 'B', 0)`,
+          [id, from, to, email],
+        )
+      for (const id of ['before', 'after']) {
+        await version(id, 1, 2, `${id}@old.example`)
+        await version(id, 2, null, `${id}@new.example`)
+      }
+      const feed = (id: string, at: number) =>
+        db.run('insert into calendar_feed (person_id, token_hash, created_at) values ($1, $1, $2)', [id, at])
+      await feed('before', 150)
+      await feed('after', 250)
+      await feed('unknown', 50)
+      await migrate(db, clock)
+      const rows = await db.all<{ person_id: string; email_key: string | null }>(
+        'select person_id, email_key from calendar_feed order by person_id',
+      )
+      assert.deepEqual(
+        rows.map((row) => [row.person_id, row.email_key]),
+        [
+          ['after', 'after@new.example'],
+          ['before', 'before@old.example'],
+          ['unknown', null],
+        ],
+      )
+    })
+
     test('one killed half-way leaves nothing, and the next try completes it', async () => {
       const script = `
         import { openDb } from ${module('../src/db/open.ts')}

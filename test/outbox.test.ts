@@ -340,6 +340,7 @@ for (const engine of engines) {
         transport: smtpTransport(service.mail.url),
         publicUrl: service.url,
         from: 'no-reply@chiron.example',
+        budgets: true,
         delayMs: [20, 40],
         timeZone: 'UTC',
         log: { info() {}, warn() {} },

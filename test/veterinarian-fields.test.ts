@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { parseName } from '../src/people/names.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Service, startService } from './support/service.ts'
 
@@ -36,7 +37,10 @@ suite('Fields of a registration', () => {
     ['an apostrophe and a hyphen', "O'Neill-Müller", "O'Neill-Müller"],
     ['Arabic', 'عائشة', 'عائشة'],
     ['Chinese', '李雷', '李雷'],
-    ['markup', '<b>Ada</b>', '<b>Ada</b>'],
+    ['markup', '<b>Ada', '<b>Ada'],
+    ['dots and digits', 'J. R. Ada 3rd', 'J. R. Ada 3rd'],
+    ['a letter after a filler', '\u1160Kim', '\u1160Kim'],
+    ['three letters w', 'Awww', 'Awww'],
     ['the word null', 'null', 'null'],
   ]
   for (const [name, sent, kept] of goodNames) {
@@ -64,12 +68,42 @@ suite('Fields of a registration', () => {
     ['a right-to-left isolate', 'Ada\u2067x'],
     ['a pop of isolate', 'Ada\u2069x'],
     ['half a surrogate pair', 'Ada\ud800'],
+    ['digits alone', '12'],
+    ['signs alone', '-.\u{1f434}'],
+    ['a filler of Hangul', '\u3164'],
+    ['fillers and a blank', '\u115f\u1160\uffa0\u2800'],
+    ['a blank hieroglyph', '\u{13441}'],
+    ['a mark without a letter', '\u0301'],
+    ['a slash', 'Ada/Marsh'],
+    ['a full-width slash', 'Ada\uff0fMarsh'],
+    ['a division slash', 'Ada\u2215Marsh'],
+    ['a sign that holds a slash', '\u2105 Ada'],
+    ['an @', 'ada@vets'],
+    ['a full-width @', 'ada\uff20vets'],
+    ['a small @', 'ada\ufe6bvets'],
+    ['the start of a web address', 'Ada WWW.vets'],
+    ['a web address in full width', '\uff57\uff57\uff57\uff0evets'],
+    ['a web address with something unseen in it', 'w\u200dww.vets'],
+    ['a web address with an ideographic dot', 'www\u3002vets'],
     ['null', null],
     ['a number', 7],
     ['a list', ['Ada']],
     ['an object', { name: 'Ada' }],
     ['true', true],
   ]
+  test('What is wrong with a name is said in plain words', async () => {
+    const details = async (firstname: string) =>
+      (await register({ firstname, lastname: 'Marsh', email: freshAddress() })).json.errors
+    assert.deepEqual(await details('12'), [
+      { pointer: '#/firstname', detail: 'must have at least one letter' },
+    ])
+    assert.deepEqual(await details('a@b'), [{ pointer: '#/firstname', detail: 'must hold no /, @ or www.' }])
+  })
+
+  test('Names of a roster keep their own rules', () => {
+    for (const name of ['12', 'Ada/Bea', '\u2105']) assert.deepEqual(parseName(name), { name })
+  })
+
   for (const field of ['firstname', 'lastname']) {
     for (const [name, value] of badNames) {
       test(`A ${field} of ${name} is 400 and named by its pointer`, async () => {

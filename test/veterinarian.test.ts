@@ -202,7 +202,7 @@ for (const engine of engines) {
         assert.equal(reply.json.updatedAt, new Date(service.clock.now()).toISOString())
         assert.deepEqual((await me(signedIn.access)).json, reply.json)
         const shown = await service.request(`/veterinarian/${signedIn.userId}`)
-        assert.deepEqual(shown.json, { userId: signedIn.userId, firstname, lastname })
+        assert.deepEqual(shown.json, { userId: signedIn.userId, firstname, lastname, verified: false })
       })
     }
 
@@ -235,6 +235,7 @@ for (const engine of engines) {
         [{ firstname: '' }, ['#/firstname']],
         [{ firstname: null }, ['#/firstname']],
         [{ lastname: 'x'.repeat(101) }, ['#/lastname']],
+        [{ firstname: '\u3164', lastname: 'read www.x.example' }, ['#/firstname', '#/lastname']],
         [{ firstname: 'Bea', lastname: '\u202e' }, ['#/lastname']],
         [{ firstname: 7, lastname: [] }, ['#/firstname', '#/lastname']],
       ]
@@ -333,14 +334,49 @@ for (const engine of engines) {
       assert.equal((await me(anew.access)).json.email, email)
     })
 
-    test('The public profile has exactly userId, firstname and lastname, and needs no token', async () => {
+    test('The public profile has exactly userId, firstname, lastname and verified, and needs no token', async () => {
       const { userId } = await service.signIn(freshAddress('public'), freshNetwork())
       const reply = await service.request(`/veterinarian/${userId}`)
       assert.equal(reply.status, 200)
-      assert.deepEqual(reply.json, { userId, firstname: 'Ada', lastname: 'Marsh' })
+      assert.deepEqual(reply.json, { userId, firstname: 'Ada', lastname: 'Marsh', verified: false })
       assert.doesNotMatch(reply.text, /@/)
       const withJunk = await service.request(`/veterinarian/${userId}`, { token: 'nonsense' })
       assert.equal(withJunk.status, 200)
+    })
+
+    test('The public profile says whether somebody was verified, and has another ETag then', async () => {
+      const { userId } = await service.signIn(freshAddress('verified'), freshNetwork())
+      const ask = (headers: Record<string, string> = {}) =>
+        service.request(`/veterinarian/${userId}`, { headers })
+      const etag = (await ask()).headers.get('etag')!
+      assert.equal((await ask({ 'If-None-Match': etag })).status, 304)
+      const { db } = service.app.parts
+      await db.run('update person set verified_at = $1 where id = $2', [service.clock.now(), userId])
+      const changed = await ask({ 'If-None-Match': etag })
+      assert.deepEqual([changed.status, changed.json.verified], [200, true])
+      assert.notEqual(changed.headers.get('etag'), etag)
+    })
+
+    test('A public page is for no search engine, and says of nobody what the school has not checked', async () => {
+      const { userId } = await service.signIn(freshAddress('page'), freshNetwork())
+      const { db } = service.app.parts
+      const read = async (id: string) => {
+        const { text, headers } = await service.request(`/v/${id}`)
+        assert.equal(headers.get('x-robots-tag'), 'noindex')
+        assert.match(text, /<meta name="robots" content="noindex">/)
+        return text
+      }
+      await read('A'.repeat(22))
+      const before = await read(userId)
+      assert.match(before, /<title>Ada Marsh · Chiron<\/title>/)
+      const unchecked = 'This page shows a name that somebody gave. The school has not checked who this is.'
+      assert.ok(before.includes(`<meta name="description" content="${unchecked}">`))
+      assert.ok(before.includes(`<meta property="og:description" content="${unchecked}">`))
+      assert.doesNotMatch(before, /registered|verified|a veterinarian/i)
+      await db.run('update person set verified_at = 1 where id = $1', [userId])
+      const after = await read(userId)
+      assert.ok(after.includes('content="A veterinarian, verified by the school."'))
+      assert.doesNotMatch(after, /not checked/)
     })
 
     test('Pending, suspended, closed, lapsed and unknown veterinarians have no public profile', async () => {

@@ -9,6 +9,7 @@ import { html, staticFile } from './pages.ts'
 
 const built = fileURLToPath(new URL('../../web/dist/', import.meta.url))
 const files = `${built}web/`
+const noindex = '<meta name="robots" content="noindex">\n'
 const schoolLine = 'The access service of the veterinary school: sign in with a code sent to your e-mail.'
 
 export interface WebDeps {
@@ -16,7 +17,13 @@ export interface WebDeps {
   /** Whether the page may point to a mailbox on this machine. */
   readonly mailbox: boolean
   readonly publicUrl: string
-  publicProfile(userId: string): Promise<{ readonly firstname: string; readonly lastname: string }>
+  publicProfile(userId: string): Promise<PublicProfile>
+}
+
+interface PublicProfile {
+  readonly firstname: string
+  readonly lastname: string
+  readonly verified_at: number | null
 }
 
 interface About {
@@ -46,9 +53,10 @@ ${about.more ?? ''}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
 
   app.get('/v/:userId', options, async (request, reply) => {
     const { userId } = request.params as { userId: string }
+    // Anybody can register under any name.
+    reply.header('X-Robots-Tag', 'noindex')
     try {
-      const { firstname, lastname } = await publicProfile(userId)
-      return send(reply, profileHead(`${firstname} ${lastname}`, `${publicUrl}/v/${userId}`))
+      return send(reply, profileHead(await publicProfile(userId), `${publicUrl}/v/${userId}`))
     } catch (error) {
       // The page itself says it in plain words, and tries again.
       const code = error instanceof AppError ? error.code : 'internal-error'
@@ -56,7 +64,7 @@ ${about.more ?? ''}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
       return send(reply.code(errorKinds[code].status), {
         title: 'Chiron',
         description: schoolLine,
-        more: '<meta name="robots" content="noindex">\n',
+        more: noindex,
       })
     }
   })
@@ -69,9 +77,12 @@ ${about.more ?? ''}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
 }
 
 /** For who shares the page: Open Graph (ogp.me). */
-function profileHead(name: string, url: string): About {
-  const title = `${name}, veterinarian · Chiron`
-  const description = `${name} is a veterinarian registered with the school.`
+function profileHead({ firstname, lastname, verified_at }: PublicProfile, url: string): About {
+  const title = `${firstname} ${lastname} · Chiron`
+  const description =
+    verified_at === null
+      ? 'This page shows a name that somebody gave. The school has not checked who this is.'
+      : 'A veterinarian, verified by the school.'
   const properties = {
     'og:type': 'profile',
     'og:site_name': 'Chiron',
@@ -85,7 +96,7 @@ function profileHead(name: string, url: string): About {
   return {
     title,
     description,
-    more: `${tags.join('\n')}\n<link rel="canonical" href="${escapeHtml(url)}">\n`,
+    more: `${noindex}${tags.join('\n')}\n<link rel="canonical" href="${escapeHtml(url)}">\n`,
   }
 }
 

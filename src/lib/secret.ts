@@ -47,12 +47,12 @@ export function mac(key: Buffer, ...parts: readonly string[]): Buffer {
 }
 
 /**
- * How addresses and networks of people who may never have had an account stand in the store: recognisable by us,
+ * How addresses, domains and networks of people who may never have had an account stand in the store: recognisable by us,
  * readable by nobody.
  */
 export function fingerprint(
   keys: Keys,
-  kind: 'address' | 'network' | 'idempotency-key',
+  kind: 'address' | 'network' | 'domain' | 'idempotency-key',
   text: string,
 ): string {
   return mac(keys.address, kind, text).subarray(0, 16).toString('base64url')

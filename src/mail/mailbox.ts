@@ -4,13 +4,14 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
+import { isMailbox } from '../http/cors.ts'
 import { mailboxContentPolicy } from '../http/headers.ts'
 import { html } from '../http/pages.ts'
 import { timestamp } from '../lib/clock.ts'
 import { escapeHtml } from '../lib/html.ts'
 import { isLoopbackHost } from '../lib/network.ts'
 import { isId } from '../lib/random.ts'
-import type { Message, Outbox, Transport } from './outbox.ts'
+import type { Mail, Message, Outbox, Transport } from './outbox.ts'
 
 const shownMax = 50
 
@@ -36,16 +37,14 @@ function codeIn(message: Message): string | undefined {
 }
 
 export function mailboxRoutes(app: FastifyInstance, { outbox }: { outbox: Outbox }): void {
-  const options = {
-    config: { access: 'public', limit: 'none' } as object,
-    schema: { hide: true },
-    onRequest: async (request: FastifyRequest) => {
-      if (!isFromHere(request)) throw new AppError('not-found')
-    },
-  }
+  const options = { config: { access: 'public', limit: 'none' } as object, schema: { hide: true } }
+  // For every method, so that a wrong one does not betray that there is a mailbox.
+  app.addHook('onRequest', (request, _reply, done) =>
+    done(isMailbox(request) && !isFromHere(request) ? new AppError('not-found') : undefined),
+  )
 
   app.get('/mailbox', options, async (_request, reply) => {
-    const mails = (await outbox.caught(shownMax)).map(
+    const mails = (await outbox.caught({}, shownMax)).map(
       ({ mail, message }) => `<article class="card mail" id="mail-${mail.id}">
 <h2>${escapeHtml(message.subject)}</h2>
 <p>To ${escapeHtml(message.to)} · <time datetime="${timestamp(mail.sent_at!)}">${timestamp(mail.sent_at!).slice(11, 19)} UTC</time></p>
@@ -67,6 +66,18 @@ export function mailboxRoutes(app: FastifyInstance, { outbox }: { outbox: Outbox
       )
   })
 
+  app.get('/mailbox.json', options, async (request) => {
+    const { to, reference } = request.query as Record<string, string | string[] | undefined>
+    const filter = {
+      ...(to && { to: String(to).toLowerCase() }),
+      ...(reference && { reference: String(reference) }),
+    }
+    // PostgreSQL takes no such text, and no mail holds any.
+    if (`${to}${reference}`.includes('\0')) return { mails: [] }
+    const caught = await outbox.caught(filter, shownMax)
+    return { mails: caught.map(({ mail, message }) => mailEntry(mail, message)) }
+  })
+
   app.get('/mailbox/:id', options, async (request, reply) => {
     const { id } = request.params as { id: string }
     const message = isId(id) ? await outbox.caughtOne(id) : undefined
@@ -82,6 +93,20 @@ export function mailboxRoutes(app: FastifyInstance, { outbox }: { outbox: Outbox
   })
 }
 
+function mailEntry(mail: Mail, message: Message) {
+  const code = codeIn(message)
+  return {
+    id: mail.id,
+    to: message.to,
+    subject: message.subject,
+    reference: mail.reference,
+    sentAt: timestamp(mail.sent_at!),
+    text: message.text,
+    html: message.html,
+    code: code === undefined ? null : Number(code),
+  }
+}
+
 const forwarding = /^(forwarded|via|x-forwarded-.*|x-real-ip|x-client-ip|cf-connecting-ip|true-client-ip)$/
 
 /** A program on this machine that asked for this machine: no proxy in between, no other name in front. */
@@ -90,6 +115,9 @@ function isFromHere(request: FastifyRequest): boolean {
   if (Object.keys(headers).some((name) => forwarding.test(name))) return false
   // A proxy that hides itself still speaks HTTP/1.0 unless told otherwise; browsers and curl do not.
   if (request.raw.httpVersion === '1.0' || /[@/]/.test(headers.host ?? '')) return false
+  // A page of another origin, also of one that may call everything else.
+  if (!['none', 'same-origin', undefined].includes(headers['sec-fetch-site'] as string | undefined))
+    return false
   const host = URL.parse(`http://${headers.host ?? ''}`)?.hostname ?? ''
   return isLoopbackHost(socket.remoteAddress ?? '') && isLoopbackHost(host)
 }

@@ -4,35 +4,43 @@
  * derive the code, and hand it over. What cannot be delivered is tried again with growing pauses while the code
  * lives, then dropped and recorded.
  *
+ * A mail that turns out to carry no code, a notice, goes back behind all that may carry one, and notices have a part of
+ * the connections only: no code waits for them. An inbox gets one a day; a domain and the whole service have budgets.
+ *
  * Work starts at a time of its own choosing, not on the heels of the request that queued it: what a mail costs depends
  * on who owns the address, and must not show in the time of the requests that follow.
  */
 import { hash, randomInt } from 'node:crypto'
-import type { Db } from '../db/db.ts'
+import type { Db, Statement } from '../db/db.ts'
 import { byTheMinute, type Clock, day, minute, second } from '../lib/clock.ts'
 import { Failure, type FailureLog } from '../lib/failure.ts'
 import { newId } from '../lib/random.ts'
 import { fingerprint, type Keys, type Secrets } from '../lib/secret.ts'
+import { inboxOf } from '../people/address.ts'
 import { canSignIn, type Person, type Roles } from '../people/people.ts'
 import { deriveCode } from '../sign-in/code.ts'
+import { Drops } from './drops.ts'
 import {
+  type CaughtFilter,
   caughtMail,
   caughtMails,
   chooseNotice,
   claimMails,
   dropMail,
   failMail,
+  forgetMail as forgetMailOf,
   holdUntil,
   keepCaught,
+  type Lane,
   type Mail,
   pruneMail,
   takenMax,
 } from './store.ts'
 import { type Rendered, render } from './templates/layout.ts'
-import type { MailKind } from './templates/texts.ts'
+import type { MailKind, NoticeKind } from './templates/texts.ts'
 
 export type { Mail } from './store.ts'
-export { forgetMail, queueMail } from './store.ts'
+export { queueMail } from './store.ts'
 export { chooseLanguage, type Language } from './templates/languages.ts'
 
 export interface Message extends Rendered {
@@ -61,6 +69,8 @@ export interface OutboxDeps {
   readonly publicUrl: string
   readonly from: string
   readonly timeZone: string
+  /** Whether mails without a code have budgets. */
+  readonly budgets: boolean
   /** A mail waits for a random time between these two. */
   readonly delayMs: readonly [number, number]
   readonly log: FailureLog
@@ -69,6 +79,10 @@ export interface OutboxDeps {
 const pollMs = 1_000
 const leaseMs = 25 * second
 const noticeEveryMs = day
+/** Of all connections, those that notices may have. */
+const noticesShare = 1 / 4
+const serviceBudget = { key: 'service', burst: 500, intervalMs: minute / 60 }
+const domainBudget = { burst: 100, intervalMs: minute / 10 }
 const caughtKeptMs = day
 const stopWaitMs = 1_500
 const pausesMs = [2, 5, 10, 20, 40, 60].map((s) => s * second)
@@ -77,19 +91,24 @@ export class Outbox {
   readonly #deps: OutboxDeps
   readonly #worker = newId()
   readonly #failure: Failure
+  readonly #drops: Drops
   readonly #host: string
+  readonly #noticesMax: number
   readonly #sending = new Set<Promise<void>>()
+  #noticesSending = 0
   #beat: NodeJS.Timeout | undefined
   #taking: Promise<void> = Promise.resolve()
   #poll: NodeJS.Timeout | undefined
-  /** The last time there was more than could be taken, so there may be more now. */
+  /** The last time there was more than could be taken, so there may be more now. Not of notices, which have time. */
   #backlog = false
   #stopped = false
 
   constructor(deps: OutboxDeps) {
     this.#deps = deps
     this.#failure = new Failure(deps.log, 'reading the outbox')
+    this.#drops = new Drops(deps.log, deps.clock)
     this.#host = new URL(deps.publicUrl).hostname
+    this.#noticesMax = Math.max(1, Math.floor(deps.transport.concurrency * noticesShare))
   }
 
   start(): void {
@@ -130,8 +149,8 @@ export class Outbox {
   }
 
   /** Mails caught by the mailbox, newest first. */
-  async caught(limit: number): Promise<{ mail: Mail; message: Message }[]> {
-    const mails = await caughtMails(this.#deps.db, limit)
+  async caught(filter: CaughtFilter, limit: number): Promise<{ mail: Mail; message: Message }[]> {
+    const mails = await caughtMails(this.#deps.db, filter, limit)
     return Promise.all(mails.map(async (mail) => ({ mail, message: await this.#caughtMessage(mail) })))
   }
 
@@ -141,29 +160,37 @@ export class Outbox {
   }
 
   prune(now: number) {
-    return pruneMail(now - caughtKeptMs, now - noticeEveryMs)
+    return pruneMail(now, now - caughtKeptMs, now - noticeEveryMs)
   }
 
   async #take(): Promise<void> {
+    this.#drops.look()
     const free = this.#deps.transport.concurrency - this.#sending.size
     if (free <= 0 || this.#stopped) return
-    const now = this.#deps.clock.now()
-    const mails = await claimMails(this.#deps.db, {
-      by: this.#worker,
-      now,
-      leaseUntil: now + leaseMs,
-      limit: free,
-    })
-    this.#backlog = mails.length >= Math.min(free, takenMax)
+    const codes = await this.#claim('codes', free)
+    this.#backlog = codes >= Math.min(free, takenMax)
+    const notices = Math.min(free - codes, this.#noticesMax - this.#noticesSending)
+    if (notices > 0 && !this.#stopped) await this.#claim('notices', notices)
+  }
+
+  /** Takes mails and begins to deliver them; gives their number. */
+  async #claim(lane: Lane, limit: number): Promise<number> {
+    const { db, clock, log } = this.#deps
+    const now = clock.now()
+    const mails = await claimMails(db, { lane, by: this.#worker, now, leaseUntil: now + leaseMs, limit })
+    const notices = lane === 'notices' ? 1 : 0
     for (const mail of mails) {
+      this.#noticesSending += notices
       const sending = this.#deliver(mail)
-        .catch((error) => this.#deps.log.warn({ err: error, mail: mail.id }, 'a mail could not be handled'))
+        .catch((error) => log.warn({ err: error, mail: mail.id }, 'a mail could not be handled'))
         .finally(() => {
+          this.#noticesSending -= notices
           this.#sending.delete(sending)
           this.#next()
         })
       this.#sending.add(sending)
     }
+    return mails.length
   }
 
   /** In a rush mails follow each other at once, many at a time; otherwise each waits its random moment. */
@@ -180,7 +207,7 @@ export class Outbox {
     const { db, clock, transport } = this.#deps
     if (clock.now() >= mail.expires_at) return this.#giveUp(mail, 'expired')
     const chosen = await this.#choose(mail)
-    if (!chosen) return void (await db.tx([dropMail(mail.id)]))
+    if (!chosen) return
     const lease = setInterval(
       () => holdUntil(db, mail.id, this.#worker, clock.now() + leaseMs).catch(() => {}),
       leaseMs / 3,
@@ -196,17 +223,39 @@ export class Outbox {
     else await db.tx([dropMail(mail.id)])
   }
 
-  /** What this mail says, or nothing when it need not be sent. */
+  /** What this mail says, or nothing when it is not to be sent now. */
   async #choose(mail: Mail): Promise<{ kind: MailKind; person?: Person } | null> {
-    const { db, clock, roles } = this.#deps
+    const { clock, roles } = this.#deps
     const person = await roles[mail.role].findAccount(mail.email.toLowerCase())
-    const now = clock.now()
-    if (person && canSignIn(person, now)) return { kind: 'code', person }
-    const about = { ...(person && { person }) }
-    if (mail.kind !== null && mail.kind !== 'code') return { kind: mail.kind, ...about }
+    if (person && canSignIn(person, clock.now())) return { kind: 'code', person }
+    if (mail.kind !== null && mail.kind !== 'code') return { kind: mail.kind, ...(person && { person }) }
     const absent = mail.role === 'student' ? 'not-on-roster' : 'no-account'
-    const kind = person?.status === 'suspended' ? 'suspended' : absent
-    return (await chooseNotice(db, mail, kind, now, now - noticeEveryMs)) ? { kind, ...about } : null
+    await this.#putBehind(mail, person?.status === 'suspended' ? 'suspended' : absent)
+    return null
+  }
+
+  async #putBehind(mail: Mail, kind: NoticeKind): Promise<void> {
+    const { db, clock, secrets, budgets } = this.#deps
+    const now = clock.now()
+    const addressKey = mail.email.toLowerCase()
+    const domain = addressKey.slice(addressKey.lastIndexOf('@') + 1)
+    const outcome = await chooseNotice(db, {
+      mail,
+      kind,
+      inbox: fingerprint(secrets.current, 'address', inboxOf(addressKey)),
+      now,
+      unlessSince: now - noticeEveryMs,
+      mark: newId(),
+      budgets: budgets
+        ? {
+            service: serviceBudget,
+            domain: { ...domainBudget, key: fingerprint(secrets.current, 'domain', domain) },
+          }
+        : null,
+    })
+    if (outcome === 'chosen') return
+    if (outcome === 'over-budget') this.#drops.note()
+    await db.tx([dropMail(mail.id)])
   }
 
   #message(mail: Mail, kind: MailKind, person: Person | undefined): Message {
@@ -224,7 +273,7 @@ export class Outbox {
       ...(kind === 'code' && {
         code: {
           digits: String(deriveCode(keys, subject)),
-          name: person?.status === 'active' ? greetable(person.firstname) : null,
+          name: person ? greetingName(person) : null,
           minutes: Math.max(1, Math.round((mail.expires_at - mail.created_at) / minute)),
           until: timeOfDay(mail.expires_at, mail.language, timeZone),
         },
@@ -264,9 +313,20 @@ export class Outbox {
   }
 }
 
-/** A name that looks like a code or an address is left out: the code stays the only one, and nobody is lured away. */
-function greetable(name: string): string | null {
-  return /\d{4}|[:/@]|\.\S/.test(name) ? null : name
+/** Erases what is held of mails to an address. */
+export function forgetMail(secrets: Secrets, addressKey: string): Statement[] {
+  const of = (keys: Keys, address: string) => fingerprint(keys, 'address', address)
+  return secrets.all.flatMap((keys) => forgetMailOf(of(keys, addressKey), of(keys, inboxOf(addressKey))))
+}
+
+/**
+ * Only a name that the roster has or that its owner confirmed: anybody can register any address under any name. One that
+ * looks like a code or an address is left out in any case, so that the code stays the only one.
+ */
+function greetingName(person: Person): string | null {
+  const isOwn = person.role === 'student' || person.confirmed_at !== null
+  if (person.status !== 'active' || !isOwn) return null
+  return /\d{4}|[:/@]|\.\S/.test(person.firstname) ? null : person.firstname
 }
 
 const clocks = new Map<string, (at: number) => string>()

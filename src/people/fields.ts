@@ -1,7 +1,7 @@
 /** Reads the fields of a body that is already of the right shape; reports everything wrong with them at once. */
 import { AppError, type FieldError } from '../errors.ts'
 import { type Address, parseAddress } from './address.ts'
-import { parseName } from './names.ts'
+import { parseOwnName } from './names.ts'
 
 export class Fields {
   readonly #errors: FieldError[] = []
@@ -12,7 +12,7 @@ export class Fields {
   }
 
   name(field: 'firstname' | 'lastname', text: string): string {
-    const parsed = parseName(text)
+    const parsed = parseOwnName(text)
     return typeof parsed === 'string' ? this.#wrong(field, parsed, '') : parsed.name
   }
 

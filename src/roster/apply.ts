@@ -7,6 +7,7 @@ import type { Db, Statement, Value } from '../db/db.ts'
 import type { EventType } from '../events/events.ts'
 import { newId } from '../lib/random.ts'
 import { endSessions } from '../session/session.ts'
+import { endFeedsOfMoved } from '../student/student.ts'
 import type { RecordKind } from './current.ts'
 import { type Hold, pause } from './hold.ts'
 import { isIncoming } from './incoming.ts'
@@ -53,6 +54,7 @@ export async function publishGeneration(
   const [published] = await hold.write([
     ...publish(generation, seen, now),
     ...endSessions({ departedIn: generation }, 'account', now),
+    endFeedsOfMoved(generation),
   ])
   return published!.length > 0
 }

@@ -1,13 +1,15 @@
 /**
  * A student's calendar feed: an address that a calendar program reads without signing in. Whoever has the address can
  * read it, so the student makes it and takes it back, it shows classes and nothing else, the store has a hash of its
- * token, and it works while the student is active and no longer.
+ * token, it works while the student is active and no longer, and it ends when the student's address changes: whoever
+ * made it may have been reached by the old one.
  */
 import { createHash } from 'node:crypto'
 import type { Db } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isToken, newToken } from '../lib/random.ts'
+import type { Member } from '../people/people.ts'
 import { dropFeed, feedOf, ownerOfFeed, putFeed } from './store.ts'
 import type { Students } from './student.ts'
 
@@ -25,10 +27,12 @@ export class CalendarFeeds {
   }
 
   /** A new one; the one before stops working. Its token is known now and never again. */
-  async make(personId: string): Promise<{ token: string; createdAt: number }> {
+  async make({ id, roster }: Member): Promise<{ token: string; createdAt: number }> {
     const token = newToken()
     const createdAt = this.#deps.clock.now()
-    await putFeed(this.#deps.db, { personId, tokenHash: hash(token), createdAt })
+    const feed = { personId: id, roster: roster!, tokenHash: hash(token), createdAt }
+    const [made] = await putFeed(this.#deps.db, feed)
+    if (!made) throw new AppError('session-ended')
     return { token, createdAt }
   }
 

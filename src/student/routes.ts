@@ -173,7 +173,7 @@ export function calendarRoutes(root: FastifyInstance, { feeds, publicUrl }: Cale
       },
     },
     async (request, reply) => {
-      const { token, createdAt } = await feeds.make(callerOf(request).id)
+      const { token, createdAt } = await feeds.make(callerOf(request))
       return reply
         .code(201)
         .send({ url: `${publicUrl}/calendar/${token}.ics`, createdAt: timestamp(createdAt) })

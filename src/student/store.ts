@@ -1,4 +1,4 @@
-import type { Db } from '../db/db.ts'
+import { type Db, type Statement, statement } from '../db/db.ts'
 
 const visible = (alias: string) =>
   `${alias}.from_gen <= (select content from roster_state) and (${alias}.to_gen is null or ${alias}.to_gen > (select content from roster_state))`
@@ -60,17 +60,32 @@ export async function personIdByAddress(db: Db, addressKey: string): Promise<str
   return row?.person_id
 }
 
-/** The student's calendar feed, in the place of an earlier one. */
-export function putFeed(db: Db, feed: { personId: string; tokenHash: string; createdAt: number }) {
+/**
+ * The student's calendar feed, in the place of an earlier one, under the address that held with the roster under which
+ * the caller was let in: if another was published since, the address may be somebody else's. No row if that roster is
+ * gone.
+ */
+export function putFeed(
+  db: Db,
+  feed: { personId: string; roster: number; tokenHash: string; createdAt: number },
+): Promise<{ person_id: string }[]> {
   return db.run(
-    `insert into calendar_feed (person_id, token_hash, created_at) values ($1, $2, $3)
-     on conflict (person_id) do update set token_hash = excluded.token_hash, created_at = excluded.created_at`,
-    [feed.personId, feed.tokenHash, feed.createdAt],
+    `insert into calendar_feed (person_id, token_hash, created_at, email_key)
+     select s.person_id, $2, cast($3 as bigint), s.email_key from student s
+     where s.person_id = $1 and s.from_gen <= $4 and (s.to_gen is null or s.to_gen > $4)
+     on conflict (person_id) do update
+       set token_hash = excluded.token_hash, created_at = excluded.created_at, email_key = excluded.email_key
+     returning person_id`,
+    [feed.personId, feed.tokenHash, feed.createdAt, feed.roster],
   )
 }
 
+// Also for who left the roster and came back under another address.
+const feedWithItsAddress =
+  'calendar_feed f join account p on p.id = f.person_id and p.email_key = f.email_key'
+
 export function feedOf(db: Db, personId: string): Promise<{ created_at: number } | undefined> {
-  return db.one('select created_at from calendar_feed where person_id = $1', [personId])
+  return db.one(`select f.created_at from ${feedWithItsAddress} where f.person_id = $1`, [personId])
 }
 
 export function dropFeed(db: Db, personId: string) {
@@ -80,8 +95,18 @@ export function dropFeed(db: Db, personId: string) {
 /** Whose feed it is, as long as the account may be used. */
 export function ownerOfFeed(db: Db, tokenHash: string): Promise<{ person_id: string } | undefined> {
   return db.one(
-    `select f.person_id from calendar_feed f join account p on p.id = f.person_id
-     where f.token_hash = $1 and p.status = 'active'`,
+    `select f.person_id from ${feedWithItsAddress} where f.token_hash = $1 and p.status = 'active'`,
     [tokenHash],
+  )
+}
+
+/** Of those whose sessions a generation ended when it was published: feeds of who stayed, and so has another address. */
+export function endFeedsOfMoved(generation: number): Statement {
+  return statement(
+    `delete from calendar_feed where person_id in (
+       select d.person_id from roster_departure d join roster_state r on r.generation = d.generation
+       join student s on s.person_id = d.person_id and ${visible('s')}
+       where d.generation = $1)`,
+    generation,
   )
 }

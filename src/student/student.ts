@@ -12,6 +12,8 @@ import { byStart, dayIn, isWhen, type When } from './classes.ts'
 import { feedOf, isOnRoster, personIdByAddress, studentWithClasses } from './store.ts'
 import { type ClassOfStudent, hasClass, jsonOf, spanFor, type Timetable, Timetables } from './timetable.ts'
 
+export { endFeedsOfMoved } from './store.ts'
+
 export interface StudentDeps {
   readonly db: Db
   readonly clock: Clock

@@ -35,8 +35,14 @@ export const OwnProfile = Type.Object(
   { $id: 'VeterinarianProfile' },
 )
 
-const firstname = Name('First name: 1–100 characters of any script.', 'Ada')
-const lastname = Name('Last name: 1–100 characters of any script.', 'Marsh')
+const firstname = Name(
+  'First name: 1–100 characters of any script, at least one of them a letter; no /, @ or www.',
+  'Ada',
+)
+const lastname = Name(
+  'Last name: 1–100 characters of any script, at least one of them a letter; no /, @ or www.',
+  'Marsh',
+)
 
 const Export = Type.Object({
   exportedAt: Timestamp(),
@@ -186,23 +192,29 @@ export function veterinarianRoutes(
         security: [],
         params: Type.Object({ userId: Id('The veterinarian’s id.') }),
         response: {
-          200: Type.Object({ userId: Type.String(), firstname: Type.String(), lastname: Type.String() }),
+          200: Type.Object({
+            userId: Type.String(),
+            firstname: Type.String(),
+            lastname: Type.String(),
+            verified: Type.Boolean({
+              description:
+                'Whether a member of staff has checked who this is. If not, anybody may have given the name.',
+            }),
+          }),
           304: Empty,
           ...problems('not-found'),
         },
       },
     },
     async (request, reply) => {
-      const {
-        id,
-        firstname: first,
-        lastname: last,
-      } = await veterinarians.publicProfile(request.params.userId)
-      // The names themselves: short, and different whenever they are.
-      const etag = `"${Buffer.from(`${first}\0${last}`).toString('base64url')}"`
+      const profile = await veterinarians.publicProfile(request.params.userId)
+      const { id: userId, firstname: first, lastname: last } = profile
+      const verified = profile.verified_at !== null
+      // What is shown itself: short, and different whenever it is.
+      const etag = `"${Buffer.from(`${first}\0${last}\0${verified}`).toString('base64url')}"`
       reply.headers({ 'Cache-Control': 'public, max-age=60', ETag: etag })
       if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send()
-      return { userId: id, firstname: first, lastname: last }
+      return { userId, firstname: first, lastname: last, verified }
     },
   )
 }

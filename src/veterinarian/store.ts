@@ -153,11 +153,12 @@ export interface PublicProfile {
   readonly id: string
   readonly firstname: string
   readonly lastname: string
+  readonly verified_at: number | null
 }
 
 export function publicProfile(db: Db, userId: string): Promise<PublicProfile | undefined> {
   return db.one<PublicProfile>(
-    `select id, firstname, lastname from person
+    `select id, firstname, lastname, verified_at from person
      where id = $1 and role = 'veterinarian' and status = 'active'`,
     [userId],
   )

@@ -137,14 +137,13 @@ export class Veterinarians implements RoleRules {
     const { db, clock, secrets } = this.#deps
     const now = clock.now()
     if (now - caller.started_at > recentSignInMs) throw new AppError('recent-sign-in-required')
-    const addressHashes = secrets.all.map((keys) => fingerprint(keys, 'address', caller.email_key))
     const inboxes = secrets.all.map((keys) => fingerprint(keys, 'address', inboxOf(caller.email_key)))
     await db.tx([
       ...erase(caller.id, caller.email_key, now),
       eventHappened('veterinarian.closed', { id: `closed.${caller.id}`, at: now, personId: caller.id }),
       ...endSessions({ personId: caller.id }, 'account', now),
       ...inboxes.map(forgetNetworks),
-      ...addressHashes.flatMap(forgetMail),
+      ...forgetMail(secrets, caller.email_key),
     ])
   }
 

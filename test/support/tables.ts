@@ -9,6 +9,7 @@ const tables = [
   'event',
   'outbox',
   'notice',
+  'notice_budget',
   'bucket',
   'quota',
   'failure',

@@ -61,7 +61,7 @@ export const english = {
     firstname: 'First name',
     lastname: 'Last name',
     wrongEmail: 'This does not look like an e-mail address. Example: ada@example.org',
-    wrongName: 'Please give a name of 1 to 100 characters.',
+    wrongName: 'Please give a name of 1 to 100 characters, with at least one letter and without /, @ or www.',
   },
 
   signIn: {
@@ -137,8 +137,9 @@ export const english = {
   },
 
   publicProfile: {
-    role: 'Veterinarian',
-    note: 'A veterinarian registered with the school. This page shows the name that they gave.',
+    verified: 'Verified by the school',
+    verifiedNote: 'A veterinarian. The school has checked who this is.',
+    unverifiedNote: 'The school has not checked who this is. This page shows a name that somebody gave.',
     none: 'Nobody here',
     noneLead:
       'There is no veterinarian under this address. The link may be mistyped, or the account is closed.',

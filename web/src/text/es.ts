@@ -62,7 +62,7 @@ export const spanish: Text = {
     firstname: 'Nombre',
     lastname: 'Apellido',
     wrongEmail: 'Esto no parece una dirección de correo. Ejemplo: ada@example.org',
-    wrongName: 'Indique un nombre de 1 a 100 caracteres.',
+    wrongName: 'Indique un nombre de 1 a 100 caracteres, con al menos una letra y sin /, @ ni www.',
   },
 
   signIn: {
@@ -139,8 +139,9 @@ export const spanish: Text = {
   },
 
   publicProfile: {
-    role: 'Veterinario',
-    note: 'Veterinario registrado en la escuela. Esta página muestra el nombre que indicó.',
+    verified: 'Verificado por la escuela',
+    verifiedNote: 'Veterinario. La escuela ha comprobado quién es.',
+    unverifiedNote: 'La escuela no ha comprobado quién es. Esta página muestra un nombre que alguien indicó.',
     none: 'Aquí no hay nadie',
     noneLead:
       'No hay ningún veterinario en esta dirección. Quizá el enlace está mal copiado o la cuenta está cerrada.',

@@ -63,7 +63,8 @@ export const french: Text = {
     firstname: 'Prénom',
     lastname: 'Nom',
     wrongEmail: 'Cela ne ressemble pas à une adresse e-mail. Exemple : ada@example.org',
-    wrongName: 'Veuillez indiquer un nom de 1 à 100 caractères.',
+    wrongName:
+      'Veuillez indiquer un nom de 1 à 100 caractères, avec au moins une lettre et sans /, @ ni www.',
   },
 
   signIn: {
@@ -139,8 +140,10 @@ export const french: Text = {
   },
 
   publicProfile: {
-    role: 'Vétérinaire',
-    note: 'Vétérinaire inscrit auprès de l’école. Cette page montre le nom qui a été indiqué.',
+    verified: 'Vérifié par l’école',
+    verifiedNote: 'Vétérinaire. L’école a vérifié l’identité de cette personne.',
+    unverifiedNote:
+      'L’école n’a pas vérifié de qui il s’agit. Cette page montre un nom que quelqu’un a indiqué.',
     none: 'Personne ici',
     noneLead: 'Aucun vétérinaire à cette adresse. Le lien est peut-être mal recopié, ou le compte est fermé.',
     toPortal: 'Vers la page d’accueil',

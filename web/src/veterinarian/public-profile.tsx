@@ -7,6 +7,7 @@ import { useWords } from '../text/text.ts'
 interface PublicProfileReply {
   readonly firstname: string
   readonly lastname: string
+  readonly verified: boolean
 }
 
 const read = (userId: string) => send<PublicProfileReply>(`/veterinarian/${userId}`)
@@ -29,7 +30,7 @@ export function PublicProfile({ userId }: { userId: string }) {
         <Reading of={profile} />
       </main>
     )
-  const { firstname, lastname } = profile.data
+  const { firstname, lastname, verified } = profile.data
   const name = `${firstname} ${lastname}`
   return (
     <Page
@@ -45,8 +46,8 @@ export function PublicProfile({ userId }: { userId: string }) {
         </>
       }
     >
-      <p className="badge">{text.publicProfile.role}</p>
-      <p>{text.publicProfile.note}</p>
+      {verified && <p className="badge now">{text.publicProfile.verified}</p>}
+      <p>{verified ? text.publicProfile.verifiedNote : text.publicProfile.unverifiedNote}</p>
       <p>
         <a href="/#/">{text.publicProfile.toPortal}</a>
       </p>

@@ -1,0 +1,282 @@
+/** Mails without a code: to whom, how many, and after which others. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { day, minute } from '../src/lib/clock.ts'
+import { engines, newStore, type Store } from './support/engines.ts'
+import { bulk } from './support/roster-school.ts'
+import { rosterOf, studentCode } from './support/roster-world.ts'
+import { type Service, startService, TestClock } from './support/service.ts'
+import { type MailServer, startMailServer } from './support/smtp.ts'
+import { studentSchool } from './support/student-school.ts'
+import { eventually, outboxEmpty } from './support/wait.ts'
+
+const domainBurst = 100
+const serviceBurst = 500
+const connections = 20
+let asked = 0
+
+/** From a network of its own each, so that no limit but the budgets is met. */
+async function ask(service: Service, ...emails: string[]): Promise<void> {
+  for (let at = 0; at < emails.length; at += 50) {
+    await Promise.all(
+      emails.slice(at, at + 50).map(async (email) => {
+        const n = asked++
+        const headers = { 'X-Forwarded-For': `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}` }
+        assert.equal((await service.post('/veterinarian/send-otp', { email }, headers)).status, 202)
+      }),
+    )
+  }
+}
+
+const strangers = (n: number, domain: string, from = 0) =>
+  Array.from({ length: n }, (_, i) => `nobody${from + i}@${domain}`)
+const to = ({ received }: MailServer, end: string) => received.filter((mail) => mail.to.endsWith(end))
+
+for (const engine of engines) {
+  describe(`Mails without a code on ${engine}`, () => {
+    let store: Store
+    let mail: MailServer
+    let clock: TestClock
+    let services: Service[]
+    let service: Service
+    const serve = (env: Record<string, string> = {}) =>
+      startService(engine, { databaseUrl: store.url, mail, clock, env })
+    before(async () => {
+      store = await newStore(engine)
+      mail = await startMailServer()
+      clock = new TestClock()
+      services = await Promise.all([serve(), serve()])
+      service = services[0]!
+    })
+    after(async () => {
+      for (const one of services) await one.stop()
+      await mail.close()
+      await store.remove()
+    })
+    const budgets = () =>
+      service.rows<{ key: string; full_at: number }>('select key, full_at from notice_budget')
+
+    test('go once a day to an inbox, whatever the tag, and to the address as it was given', async () => {
+      const tagged = Array.from({ length: 15 }, (_, i) => `Victim+${i}@tags.example`)
+      await ask(service, ...tagged)
+      await ask(service, 'victim@tags.example')
+      await outboxEmpty(service)
+      assert.equal(to(mail, '@tags.example').length, 1)
+      assert.match(to(mail, '@tags.example')[0]!.to, /^Victim\+\d+@tags\.example$/)
+      clock.advance(day)
+      await ask(service, 'victim+again@tags.example')
+      await mail.mailTo('victim+again@tags.example')
+      clock.advance(day)
+    })
+
+    test('go to a domain within its budget, over all processes, and what is refused uses up nothing', async () => {
+      const crowd = strangers(150, 'one.example')
+      await Promise.all(services.map((one, i) => ask(one, ...crowd.filter((_, n) => n % 2 === i))))
+      await outboxEmpty(service)
+      assert.equal(to(mail, '@one.example').length, domainBurst)
+      const all = (await budgets()).find(({ key }) => key === 'service')!
+      assert.equal(all.full_at - clock.now(), (domainBurst * minute) / 60)
+      assert.equal((await service.rows('select sent_at from notice')).length, domainBurst + 1)
+      clock.advance(minute)
+      const refused = crowd.filter((email) => !mail.received.some((one) => one.to === email))
+      await ask(service, ...refused)
+      await outboxEmpty(service)
+      assert.equal(to(mail, '@one.example').length, domainBurst + 10)
+      const keys = JSON.stringify(await budgets())
+      assert.doesNotMatch(keys, /example/)
+    })
+
+    test('go within a budget for the whole service, and a code is never held back', async () => {
+      clock.advance(day)
+      const crowd = Array.from({ length: 7 }, (_, i) => strangers(80, `many${i}.example`)).flat()
+      await ask(service, ...crowd)
+      await service.register('vet@many0.example')
+      await ask(service, 'vet@many0.example')
+      await outboxEmpty(service)
+      const sent = mail.received.filter((one) => /@many\d\.example$/.test(one.to))
+      assert.equal(sent.filter(({ code }) => code === null).length, serviceBurst)
+      assert.equal(sent.filter(({ code }) => code !== null).length, 1)
+    })
+
+    test('have no budget where limits are off', async () => {
+      const free = await serve({ CHIRON_LIMITS: 'off' })
+      try {
+        for (const one of services) await one.app.parts.outbox.stop()
+        await ask(free, ...strangers(domainBurst + 20, 'off.example'))
+        await outboxEmpty(free)
+        assert.equal(to(mail, '@off.example').length, domainBurst + 20)
+      } finally {
+        await free.stop()
+      }
+    })
+
+    test('are forgotten with the account of the inbox', async () => {
+      clock.advance(day + 1)
+      await service.app.parts.sweeper.sweep()
+      assert.equal((await service.rows('select * from notice')).length, 0)
+      assert.equal((await budgets()).length, 0)
+      const own = await startService(engine)
+      try {
+        await ask(own, 'leaver+vet@forget.example')
+        await outboxEmpty(own)
+        assert.equal((await own.rows('select * from notice')).length, 1)
+        const { access } = await own.signIn('leaver+vet@forget.example')
+        await own.request('/veterinarian/me', { method: 'DELETE', token: access })
+        assert.deepEqual(await own.rows('select * from notice'), [])
+      } finally {
+        await own.stop()
+      }
+    })
+  })
+
+  test(`A code goes before 400 notices to a mail server that takes its time, on ${engine}`, async () => {
+    const held: (() => void)[] = []
+    let open = false
+    const mail = await startMailServer({
+      onRcptTo({ address }, _session, callback) {
+        if (open || !address.startsWith('nobody')) callback()
+        else held.push(() => callback())
+      },
+    })
+    const service = await startService(engine, { mail })
+    try {
+      const crowd = Array.from({ length: 8 }, (_, i) => strangers(50, `slow${i}.example`)).flat()
+      await ask(service, ...crowd)
+      await eventually('notices have all the connections that they may have', async () => {
+        const unknown = await service.rows('select id from outbox where kind is null')
+        return unknown.length === 0 && held.length >= connections / 4
+      })
+      for (let i = 0; i < 3; i++) {
+        await service.register(`vet${i}@slow.example`)
+        await ask(service, `vet${i}@slow.example`)
+        assert.notEqual((await mail.mailTo(`vet${i}@slow.example`)).code, null)
+      }
+      assert.equal(mail.received.length, 3)
+      assert.ok(held.length <= connections / 4, `${held.length} connections are held`)
+      assert.equal(
+        (await service.rows("select id from outbox where email like 'nobody%'")).length,
+        crowd.length,
+      )
+      open = true
+      for (const go of held.splice(0)) go()
+      await outboxEmpty(service)
+      assert.deepEqual(
+        mail.received
+          .slice(3)
+          .map((one) => one.to)
+          .sort(),
+        crowd.sort(),
+      )
+    } finally {
+      open = true
+      for (const go of held) go()
+      await service.stop()
+      await mail.close()
+    }
+  })
+
+  test(`Notices over budget are a line in the log when it begins and one when it is over, on ${engine}`, async () => {
+    const service = await startService(engine)
+    try {
+      const lines = () =>
+        service.log
+          .map((line) => JSON.parse(line))
+          .filter(({ msg }) => /^mails without a code/.test(msg ?? ''))
+          .map(({ msg, dropped }) => [/over their|within their/.exec(msg)![0], dropped])
+      await ask(service, ...strangers(domainBurst, 'log.example'))
+      await outboxEmpty(service)
+      assert.deepEqual(lines(), [])
+      for (const from of [100, 110]) await ask(service, ...strangers(10, 'log.example', from))
+      await ask(service, 'nobody@elsewhere.example')
+      await outboxEmpty(service)
+      assert.deepEqual(lines(), [['over their', undefined]])
+      service.clock.advance(minute)
+      service.app.parts.outbox.wake()
+      await eventually('the second line', () => lines().length === 2)
+      assert.deepEqual(lines()[1], ['within their', 20])
+    } finally {
+      await service.stop()
+    }
+  })
+
+  test(`A notice that fails is tried again after a pause, as a code is, on ${engine}`, async () => {
+    let tries = 0
+    const mail = await startMailServer({
+      onRcptTo(_address, _session, callback) {
+        callback(++tries === 1 ? Object.assign(new Error('later'), { responseCode: 451 }) : null)
+      },
+    })
+    const service = await startService(engine, { mail })
+    try {
+      await ask(service, 'nobody@later.example')
+      const row = await eventually('the first try', async () => {
+        const [found] = await service.rows<{ attempts: number; next_at: number }>(
+          'select attempts, next_at from outbox',
+        )
+        return tries === 1 && found!.next_at - service.clock.now() === 2_000 && found
+      })
+      assert.equal(row.attempts, 1)
+      service.clock.advance(2_000)
+      service.app.parts.outbox.wake()
+      await mail.mailTo('nobody@later.example')
+      await outboxEmpty(service)
+      assert.equal(mail.received.length, 1)
+    } finally {
+      await service.stop()
+      await mail.close()
+    }
+  })
+
+  test(`A veterinarian is greeted by a confirmed name only, on ${engine}`, async () => {
+    const service = await startService(engine)
+    try {
+      const email = 'greeted@vets.example'
+      await service.register(email, { firstname: 'Phone 555 01 99' })
+      const { sessionId, code } = await service.code(email)
+      await service.post('/veterinarian/validate-otp', { email, otp_code: code, sessionId })
+      await service.code(email)
+      assert.doesNotMatch((await service.mail.mailTo(email, 2)).raw, /555/)
+      await service.app.parts.db.run("update person set confirmed_at = 1, firstname = 'Grace'")
+      await service.code(email)
+      assert.match((await service.mail.mailTo(email, 3)).mail.text!, /^Hello Grace,/)
+    } finally {
+      await service.stop()
+    }
+  })
+
+  test(`A student is greeted by the roster’s name, on ${engine}`, async () => {
+    const service = await startService(engine)
+    try {
+      await rosterOf(service).import(bulk(studentSchool([])))
+      const { mail } = await studentCode(service, 'ada.byron@school.example')
+      assert.match(mail.text!, /^Hello Ada,/)
+    } finally {
+      await service.stop()
+    }
+  })
+}
+
+test('With a hundred thousand mails waiting, PostgreSQL finds those that are due by an index', async () => {
+  const service = await startService('postgres')
+  try {
+    await service.app.parts.outbox.stop()
+    const { db } = service.app.parts
+    for (const kind of ['null', "'no-account'"])
+      await db.run(
+        `insert into outbox (id, session_id, role, email, address_hash, language, digits, reference, kind, created_at, expires_at, attempts, next_at)
+         select 'mail-' || coalesce(${kind}, '') || n, 's', 'veterinarian', 'a@b.example', 'h', 'en', 6, 'ABC', ${kind}, 0, 1, 0, n
+         from generate_series(1, 50000) n`,
+      )
+    for (const analyzed of [false, true]) {
+      if (analyzed) await db.analyze(['outbox'])
+      for (const lane of ['null', 'not null']) {
+        const plan = await db.all<Record<string, string>>(
+          `explain select id from outbox where sent_at is null and kind is ${lane} and next_at <= 1000000 order by next_at limit 20`,
+        )
+        assert.match(JSON.stringify(plan), /Index (Only )?Scan using outbox_(notices_)?due/)
+      }
+    }
+  } finally {
+    await service.stop()
+  }
+})
