@@ -4,7 +4,8 @@ import type { FastifyInstance } from 'fastify'
 const exposed = 'Request-Id, API-Version, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, ETag'
 const preflightHeaders = {
   'Access-Control-Allow-Methods': 'GET, HEAD, POST, PATCH, DELETE',
-  'Access-Control-Allow-Headers': 'Authorization, Content-Type, API-Version, If-None-Match',
+  'Access-Control-Allow-Headers':
+    'Authorization, Content-Type, API-Version, If-None-Match, Idempotency-Key, traceparent',
   'Access-Control-Max-Age': '600',
 }
 

@@ -29,6 +29,14 @@ ${page.body}
 `
 }
 
+/** For people; programs get the problem. */
+export const notFoundPage = html({
+  title: 'Not found',
+  body: `<h1>There is nothing here</h1>
+<p>The address may be mistyped, or what was here is gone.</p>
+<p><a href="/">To the start page</a></p>`,
+})
+
 const publicPage = { config: { access: 'public', limit: 'none' } as object, schema: { hide: true } }
 
 /** One file under a path of its own; `sendFile` brings type, ETag and ranges. */
