@@ -10,6 +10,7 @@ import { MemoryBuckets } from './http/limits.ts'
 import { describeApi, openApiRoutes } from './http/openapi.ts'
 import { pageRoutes } from './http/pages.ts'
 import { portalCookie } from './http/portal.ts'
+import { warnOfUntrustedProxy } from './http/proxies.ts'
 import { Problem } from './http/schemas.ts'
 import { createServer, watchMethods } from './http/server.ts'
 import { Type } from './http/type.ts'
@@ -140,6 +141,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   const { corsOrigins } = config
   const server = createServer({ publicUrl, corsOrigins, logger: log, countUncounted: countUncounted(access) })
   const { app } = server
+  warnOfUntrustedProxy(app, config.trustedProxies, log)
   guardAccess(app, access)
   const others = watchMethods(app)
   await app.register(fastifyStatic, { serve: false, preCompressed: true })

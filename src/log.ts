@@ -1,4 +1,6 @@
+import { Console } from 'node:console'
 import { createRequire } from 'node:module'
+import { Writable } from 'node:stream'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type pretty from 'pino-pretty'
 
@@ -37,6 +39,20 @@ export function createLog(forPeople: boolean, stream = forPeople ? painted() : l
       )
     },
   })
+}
+
+/** What packages print by themselves, and Node's warnings, become lines of the log: its readers expect nothing else. */
+export function logWhatOthersPrint(log: Pick<Log, 'warn'>): void {
+  const toLog = new Writable({
+    decodeStrings: false,
+    write(text: string, _encoding, done) {
+      log.warn({ printed: true }, text.trimEnd())
+      done()
+    },
+  })
+  globalThis.console = new Console({ stdout: toLog, stderr: toLog })
+  process.removeAllListeners('warning')
+  process.on('warning', ({ name, message }) => log.warn({ warning: name }, message))
 }
 
 function painted(): DestinationStream {
