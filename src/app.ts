@@ -9,6 +9,7 @@ import { healthRoutes } from './http/health.ts'
 import { MemoryBuckets } from './http/limits.ts'
 import { describeApi, openApiRoutes } from './http/openapi.ts'
 import { pageRoutes } from './http/pages.ts'
+import { plainRoutes } from './http/plain.ts'
 import { portalCookie } from './http/portal.ts'
 import { warnOfUntrustedProxy } from './http/proxies.ts'
 import { Problem } from './http/schemas.ts'
@@ -22,6 +23,7 @@ import { fingerprint, secretsFrom } from './lib/secret.ts'
 import { Limits } from './limits/limits.ts'
 import type { Log } from './log.ts'
 import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
+import { addressOf } from './mail/mime.ts'
 import { Outbox } from './mail/outbox.ts'
 import { smtpTransport } from './mail/smtp.ts'
 import { SigningKeys } from './session/keys.ts'
@@ -164,6 +166,8 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   healthRoutes(app, { db })
   openApiRoutes(app)
   pageRoutes(app)
+  const mailDomain = addressOf(config.mailFrom).split('@')[1]!
+  plainRoutes(app, { publicUrl, mailDomain, clock })
   const mailbox = config.smtpUrl === null && !config.production
   const publicProfile = (userId: string) => veterinarians.publicProfile(userId)
   webRoutes(app, { log, mailbox, publicUrl, publicProfile })

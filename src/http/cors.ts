@@ -1,5 +1,8 @@
-/** Calls from pages of other origins: only from those listed, with tokens in headers and never with cookies. */
-import type { FastifyInstance } from 'fastify'
+/**
+ * Calls from pages of other origins: only from those listed, with tokens in headers and never with cookies. What is
+ * under /.well-known is for everybody.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 const exposed = 'Request-Id, API-Version, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, ETag'
 const preflightHeaders = {
@@ -10,12 +13,10 @@ const preflightHeaders = {
 }
 
 export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
-  if (origins.length === 0) return
   const allowed = new Set(origins)
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('Vary', 'Origin')
-    const { origin } = request.headers
-    if (origin === undefined || !allowed.has(origin)) return done()
+    const origin = request.url.startsWith('/.well-known/') ? '*' : listed(request, reply)
+    if (origin === undefined) return done()
     reply.headers({
       'Access-Control-Allow-Origin': origin,
       'Access-Control-Expose-Headers': exposed,
@@ -26,4 +27,10 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
     if (isPreflight) reply.code(204).headers(preflightHeaders).send()
     else done()
   })
+
+  function listed({ headers }: FastifyRequest, reply: FastifyReply): string | undefined {
+    if (allowed.size === 0) return undefined
+    reply.header('Vary', 'Origin')
+    return headers.origin !== undefined && allowed.has(headers.origin) ? headers.origin : undefined
+  }
 }
