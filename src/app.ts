@@ -27,7 +27,7 @@ import { addressOf } from './mail/mime.ts'
 import { Outbox } from './mail/outbox.ts'
 import { smtpTransport } from './mail/smtp.ts'
 import { SigningKeys } from './session/keys.ts'
-import { portalSessionRoutes, sessionRoutes } from './session/routes.ts'
+import { portalSessionRoutes, refreshRoute, sessionRoutes } from './session/routes.ts'
 import { accessTtlMs, Sessions } from './session/session.ts'
 import { wellKnownRoutes } from './session/well-known.ts'
 import { signInRoutes } from './sign-in/routes.ts'
@@ -160,7 +160,8 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   studentRoutes(app, { students })
   calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), publicUrl })
   const Profile = Type.Union([Profiles.veterinarian, Profiles.student])
-  sessionRoutes(app, { sessions, Profile })
+  await refreshRoute(app, { sessions, Profile })
+  sessionRoutes(app, { sessions })
   portalSessionRoutes(app, { sessions, Profile, portal })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })
