@@ -8,6 +8,7 @@ import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } fr
 import { AppError, type ErrorCode, errorKinds, type FieldError } from '../errors.ts'
 import { apiVersion, pageContentPolicy } from './headers.ts'
 import { notFoundPage } from './pages.ts'
+import { weightsOf } from './preference.ts'
 import type { RequestLog } from './request-log.ts'
 
 export interface Problem {
@@ -98,13 +99,7 @@ function isForPeople(request: FastifyRequest): boolean {
 
 /** RFC 9110 §12.5.1. HTML must be named; JSON that is named as well wins a tie. */
 function prefersHtml(accept: string): boolean {
-  const weights = new Map(
-    accept.split(',').map((part) => {
-      const [range = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase())
-      const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? '1'
-      return [range, Number(weight)]
-    }),
-  )
+  const weights = weightsOf(accept)
   const html = weights.get('text/html') ?? 0
   const json = Math.max(...[problemMediaType, 'application/json'].map((type) => weights.get(type) ?? 0))
   const others = weights.get('application/*') ?? weights.get('*/*') ?? 0

@@ -9,6 +9,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { AppError } from '../errors.ts'
 import { newId } from '../lib/random.ts'
 import type { Log } from '../log.ts'
+import { compressReplies } from './compress.ts'
 import { allowOrigins } from './cors.ts'
 import { apiVersion, replyWithHeaders } from './headers.ts'
 import { parseJsonBody } from './json.ts'
@@ -65,7 +66,14 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     },
     routerOptions: { maxParamLength: 256 },
     ajv: {
-      customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: true },
+      customOptions: {
+        coerceTypes: false,
+        removeAdditional: false,
+        useDefaults: false,
+        allErrors: true,
+        // Only for the OpenAPI document (schemas.ts).
+        keywords: ['documented'],
+      },
     },
     // A path that cannot be decoded names nothing.
     frameworkErrors: (_error, request, reply) => {
@@ -87,6 +95,7 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     reply.header('Request-Id', request.id)
     done()
   })
+  compressReplies(app)
   // Before anything can fail, so that pages of listed origins can read the problem.
   allowOrigins(app, corsOrigins)
   app.addHook('onRequest', (request, reply, done) => {

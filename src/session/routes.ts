@@ -113,7 +113,12 @@ export function sessionRoutes(
     '/session',
     {
       config: signedIn,
-      schema: { tags, summary: 'My sessions', response: { 200: SessionList, ...problems(...tokenProblems) } },
+      schema: {
+        tags,
+        operationId: 'listSessions',
+        summary: 'My sessions',
+        response: { 200: SessionList, ...problems(...tokenProblems) },
+      },
     },
     async (request) => {
       const caller = callerOf(request)
@@ -131,20 +136,25 @@ export function sessionRoutes(
     },
   )
 
-  const ending = (summary: string, ...codes: 'not-found'[]) => ({
+  const ending = (operationId: string, summary: string, ...codes: 'not-found'[]) => ({
     tags,
+    operationId,
     summary,
     response: { 204: Empty, ...problems(...bodyProblems, ...tokenProblems, ...codes) },
   })
 
-  app.delete('/session', { config: signedIn, schema: ending('Sign out here') }, async (request, reply) => {
-    await sessions.end(callerOf(request), 'signed-out')
-    return reply.code(204).send()
-  })
+  app.delete(
+    '/session',
+    { config: signedIn, schema: ending('endSession', 'Sign out here') },
+    async (request, reply) => {
+      await sessions.end(callerOf(request), 'signed-out')
+      return reply.code(204).send()
+    },
+  )
 
   app.delete(
     '/session/all',
-    { config: signedIn, schema: ending('Sign out everywhere') },
+    { config: signedIn, schema: ending('endAllSessions', 'Sign out everywhere') },
     async (request, reply) => {
       await sessions.endAll(callerOf(request).id)
       return reply.code(204).send()
@@ -156,7 +166,7 @@ export function sessionRoutes(
     {
       config: signedIn,
       schema: {
-        ...ending('Sign out there', 'not-found'),
+        ...ending('endOneSession', 'Sign out there', 'not-found'),
         params: Type.Object({ sessionId: Type.String({ description: 'One of my sessions.' }) }),
       },
     },
@@ -174,7 +184,8 @@ export function portalSessionRoutes(
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['portal']
-  const security = [{ portal: [] }]
+  // The cookie comes by itself; the reference page cannot set one.
+  const security: [] = []
   const config = { access: 'public' } as object
   const onRequest = portal.refuseForeign
 
@@ -185,9 +196,10 @@ export function portalSessionRoutes(
       onRequest,
       schema: {
         tags,
+        operationId: 'refreshPortalSession',
         summary: 'A new access token for the cookie',
         description:
-          'As POST /session/refresh, with the refresh token in the cookie, which is replaced; one that is of no more use is cleared.',
+          'As POST /session/refresh, with the refresh token in the cookie, which is replaced; one that is of no more use is cleared. Without a cookie it is 401.',
         security,
         response: {
           200: PortalTokenReply(Profile),
@@ -216,8 +228,10 @@ export function portalSessionRoutes(
       onRequest,
       schema: {
         tags,
+        operationId: 'signOutOfPortal',
         summary: 'Sign out here',
-        description: 'Ends the session of the cookie, if it is alive, and clears it. May be repeated.',
+        description:
+          'Ends the session of the cookie, if there is one and it is alive, and clears it. May be repeated.',
         security,
         response: { 204: Empty, ...problems(...bodyProblems, 'forbidden') },
       },

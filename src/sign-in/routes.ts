@@ -32,7 +32,7 @@ const Sent = Type.Object({
 const Answer = Type.Object({
   email: Email,
   otp_code: Type.Integer({ minimum: 100000, maximum: 99999999, examples: [483920] }),
-  sessionId: Type.String({ description: 'From send-otp.' }),
+  sessionId: Type.String({ description: 'From send-otp.', documented: { minLength: 1 } }),
 })
 
 export interface SignInRoutesDeps {
@@ -49,6 +49,7 @@ export function signInRoutes(
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const config = { access: 'public', limit: 'own' } as object
+  const who = `${role[0]!.toUpperCase()}${role.slice(1)}`
 
   app.post(
     `/${role}/send-otp`,
@@ -56,6 +57,7 @@ export function signInRoutes(
       config,
       schema: {
         tags: [role],
+        operationId: `send${who}Code`,
         summary: 'Ask for a code by e-mail',
         description:
           'Opens a session and mails its code. With `sessionId`, sends the same code again. The reply tells nothing about whether the address has an account. The mail is in the best language of Accept-Language: English, French or Spanish.',
@@ -106,6 +108,7 @@ export function signInRoutes(
       config,
       schema: {
         tags: [role],
+        operationId: `validate${who}Code`,
         summary: 'Answer with the code',
         description:
           'Gives tokens for the right code. Five answers at most, within ten minutes, one success.',
@@ -124,6 +127,7 @@ export function signInRoutes(
       onRequest: portal.refuseForeign,
       schema: {
         tags: ['portal'],
+        operationId: `validate${who}CodeInPortal`,
         summary: `Answer with the code, as a ${role}`,
         description: `As POST /${role}/validate-otp, with the refresh token in a cookie instead of the body.`,
         security: [],
