@@ -123,6 +123,8 @@ suite('Compression', () => {
     const script = /src="(\/web\/[^"]+\.js)"/.exec(page)![1]!
     const plain = await ask(script, {})
     const br = await ask(script, { 'accept-encoding': 'br' })
+    for (const { headers } of [plain, br])
+      assert.equal(headers.vary?.toLowerCase().split('accept-encoding').length, 2)
     assert.equal(br.headers['content-encoding'], 'br')
     assert.ok(brotliDecompressSync(br.bytes).equals(plain.bytes))
     assert.equal(Number(br.headers['content-length']), br.bytes.length)

@@ -52,8 +52,9 @@ function chooseEncoding(header: string | string[] | undefined): Encoding | null 
 
 /** Also on those that go out plain: a cache must not give them to everybody, nor the others. */
 function addVary(reply: FastifyReply): void {
-  const vary = reply.getHeader('vary')
-  reply.header('Vary', vary === undefined ? 'Accept-Encoding' : `${vary}, Accept-Encoding`)
+  const vary = String(reply.getHeader('vary') ?? '')
+  if (!/\baccept-encoding\b/i.test(vary))
+    reply.header('Vary', vary ? `${vary}, Accept-Encoding` : 'Accept-Encoding')
 }
 
 function compressStream(payload: Readable, encoding: Encoding): Readable {

@@ -86,6 +86,7 @@ interface OpenApi {
 }
 
 const text = { type: 'string' }
+// Without examples: the reference page would send them with every call that is tried.
 const parameters = {
   ApiVersion: {
     name: 'API-Version',
@@ -96,14 +97,15 @@ const parameters = {
   TraceParent: {
     name: 'traceparent',
     in: 'header',
-    description: 'W3C Trace Context; its trace id is in the service’s log.',
-    schema: { ...text, examples: ['00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'] },
+    description:
+      'W3C Trace Context, such as `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`; its trace id is in the service’s log.',
+    schema: text,
   },
   AcceptLanguage: {
     name: 'Accept-Language',
     in: 'header',
-    description: 'The language of the mail: English, French or Spanish.',
-    schema: { ...text, examples: ['fr-CH, fr;q=0.9, en;q=0.5'] },
+    description: 'The language of the mail, such as `fr-CH, fr;q=0.9, en;q=0.5`: English, French or Spanish.',
+    schema: text,
   },
   IfNoneMatch: {
     name: 'If-None-Match',
@@ -150,7 +152,7 @@ function describeOperation(path: string, operation: Operation): void {
   const hasETag = '304' in responses
   operation.parameters = [
     ...(operation.parameters ?? []),
-    ...(path.endsWith('/send-otp') ? [parameter('AcceptLanguage')] : []),
+    ...(/\/(send-otp|me\/email)$/.test(path) ? [parameter('AcceptLanguage')] : []),
     ...(hasETag ? [parameter('IfNoneMatch')] : []),
     parameter('ApiVersion'),
     parameter('TraceParent'),
