@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import Fastify from 'fastify'
 import { errorKinds } from '../src/errors.ts'
+import { describeApi } from '../src/http/openapi.ts'
+import { Type } from '../src/http/type.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { cookieOf } from './support/portal.ts'
 import { bulk, newSchool } from './support/roster-school.ts'
@@ -162,6 +165,21 @@ suite('/openapi.json', () => {
       assert.equal(headers.includes('accept-language'), /\/(send-otp|me\/email)$/.test(name), name)
       assert.equal(headers.includes('if-none-match'), '304' in operation.responses, name)
     }
+  })
+
+  test('So are those that a route has in its own schema, without losing the others', async () => {
+    const app = Fastify()
+    await describeApi(app, '1', 'cookie')
+    const headers = Type.Object({ 'idempotency-key': Type.Optional(Type.String({ maxLength: 255 })) })
+    app.get('/x', { schema: { headers, response: { 200: Type.Null() } } }, async () => {})
+    await app.ready()
+    const { parameters } = (app.swagger() as Document).paths['/x'].get
+    await app.close()
+    assert.deepEqual(parameters, [
+      { in: 'header', name: 'idempotency-key', required: false, schema: { type: 'string', maxLength: 255 } },
+      { $ref: '#/components/parameters/ApiVersion' },
+      { $ref: '#/components/parameters/TraceParent' },
+    ])
   })
 
   test('The code of a problem is open, and what is wrong has a pointer or a parameter', () => {

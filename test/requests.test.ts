@@ -67,6 +67,17 @@ suite('The line of a request', () => {
     })
   }
 
+  test('A head that breaks off is answered and logged', async () => {
+    const before = lines().length
+    const { hostname, port } = new URL(service.url)
+    const socket = connect(Number(port), hostname, () => socket.end('GET / HTTP/1.1\r\nHos'))
+    const text = Buffer.concat(await socket.toArray()).toString()
+    assert.match(text, /^HTTP\/1\.1 400 /)
+    const line = await eventually('it is logged', async () => lines()[before])
+    assert.equal(line.status, 400)
+    assert.ok(text.includes(`Request-Id: ${line.requestId}`))
+  })
+
   const register = 'POST /veterinarian/register HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
 
   test('A body that never arrives is logged once, as the 408 that was sent', async () => {

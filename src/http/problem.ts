@@ -150,8 +150,8 @@ function wording(keyword: string, params: Record<string, unknown>, message: stri
 /** Answers what never became a request: broken or oversized heads, and those that took too long. */
 export function clientErrorHandler(publicUrl: string, requests: RequestLog) {
   return (error: Error & { code?: string }, socket: Socket) => {
-    const gone = error.code === 'ECONNRESET' || error.code === 'HPE_INVALID_EOF_STATE'
-    if (gone || !socket.writable) return void socket.destroy()
+    const brokeOff = error.code === 'HPE_INVALID_EOF_STATE' && requests.isReceiving(socket)
+    if (error.code === 'ECONNRESET' || brokeOff || !socket.writable) return void socket.destroy()
     const appError = clientError(error.code)
     const requestId = requests.refuse(socket, errorKinds[appError.code].status)
     if (requestId === null) return void socket.destroy()

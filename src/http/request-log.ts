@@ -26,9 +26,11 @@ export class RequestLog {
   begin(request: FastifyRequest, reply: FastifyReply, over: () => void): void {
     const since = performance.now()
     const exchange: Exchange = { id: request.id, request: request.raw, reply: reply.raw }
-    if (hasBody(request.raw)) this.#receiving.set(request.raw.socket, exchange)
+    const { socket } = request.raw
+    if (hasBody(request.raw)) this.#receiving.set(socket, exchange)
     // Also when the client went away before the reply.
     reply.raw.on('close', () => {
+      if (this.#receiving.get(socket) === exchange) this.#receiving.delete(socket)
       this.#log.request({
         requestId: request.id,
         method: request.method,
@@ -40,6 +42,11 @@ export class RequestLog {
       })
       over()
     })
+  }
+
+  /** Whether a body is on its way. */
+  isReceiving(socket: Socket): boolean {
+    return this.#receiving.get(socket)?.request.complete === false
   }
 
   /**
