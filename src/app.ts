@@ -9,7 +9,9 @@ import { healthRoutes } from './http/health.ts'
 import { MemoryBuckets } from './http/limits.ts'
 import { describeApi, openApiRoutes } from './http/openapi.ts'
 import { pageRoutes } from './http/pages.ts'
+import { plainRoutes } from './http/plain.ts'
 import { portalCookie } from './http/portal.ts'
+import { warnOfUntrustedProxy } from './http/proxies.ts'
 import { Problem } from './http/schemas.ts'
 import { createServer, watchMethods } from './http/server.ts'
 import { Type } from './http/type.ts'
@@ -21,10 +23,11 @@ import { fingerprint, secretsFrom } from './lib/secret.ts'
 import { type CallerNetwork, Limits } from './limits/limits.ts'
 import type { Log } from './log.ts'
 import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
+import { addressOf } from './mail/mime.ts'
 import { Outbox } from './mail/outbox.ts'
 import { smtpTransport } from './mail/smtp.ts'
 import { SigningKeys } from './session/keys.ts'
-import { portalSessionRoutes, sessionRoutes } from './session/routes.ts'
+import { portalSessionRoutes, refreshRoute, sessionRoutes } from './session/routes.ts'
 import { accessTtlMs, Sessions } from './session/session.ts'
 import { wellKnownRoutes } from './session/well-known.ts'
 import { signInRoutes } from './sign-in/routes.ts'
@@ -148,6 +151,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   const { corsOrigins } = config
   const server = createServer({ publicUrl, corsOrigins, logger: log, countUncounted: countUncounted(access) })
   const { app } = server
+  warnOfUntrustedProxy(app, config.trustedProxies, log)
   guardAccess(app, access)
   const others = watchMethods(app)
   await app.register(fastifyStatic, { serve: false, preCompressed: true })
@@ -164,12 +168,15 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   studentRoutes(app, { students })
   calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), publicUrl })
   const Profile = Type.Union([Profiles.veterinarian, Profiles.student])
-  sessionRoutes(app, { sessions, Profile })
+  await refreshRoute(app, { sessions, Profile })
+  sessionRoutes(app, { sessions })
   portalSessionRoutes(app, { sessions, Profile, portal })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })
   openApiRoutes(app)
   pageRoutes(app)
+  const mailDomain = addressOf(config.mailFrom).split('@')[1]!
+  plainRoutes(app, { publicUrl, mailDomain, clock })
   const mailbox = config.smtpUrl === null && !config.production
   const publicProfile = (userId: string) => veterinarians.publicProfile(userId)
   webRoutes(app, { log, mailbox, publicUrl, publicProfile })

@@ -51,6 +51,8 @@ type Name = (typeof names)[number] | 'NODE_ENV'
 const environments = ['production', 'development', 'test'] as const
 
 const secretBytesMin = 32
+// Whoever may speak for others must be few. A /8 is as wide as private networks are; unique local addresses are a /7.
+const proxyBitsMin = { ipv4: 8, ipv6: 16, uniqueLocal: 7 }
 
 /** The environment over the `.env` file of the working directory. */
 export function readEnv(env: Env = process.env, file = '.env'): Env {
@@ -101,6 +103,9 @@ function checkTogether(config: Config): void {
   const complaints = [
     production && secret === '' && wrong('CHIRON_SECRET', 'must be set in production'),
     secret !== '' && tooShort(secret) && wrong('CHIRON_SECRET', bytes),
+    secret !== '' &&
+      isGuessable(secret) &&
+      wrong('CHIRON_SECRET', 'is easy to guess; make one with: openssl rand -base64 48'),
     tooShort(secretPrevious) && wrong('CHIRON_SECRET_PREVIOUS', bytes),
     production && smtpUrl === null && wrong('CHIRON_SMTP_URL', 'must be set in production'),
     production &&
@@ -131,6 +136,20 @@ function checkTogether(config: Config): void {
       ),
   ].filter((complaint) => complaint !== false)
   if (complaints.length > 0) throw new UsageError(complaints.map(({ message }) => message).join('; '))
+}
+
+/** Not a measure of strength: it finds what people type in a hurry. */
+function isGuessable(secret: string): boolean {
+  const characters = [...secret]
+  if (new Set(characters).size < 6) return true
+  const repeats = (length: number) =>
+    characters.every((one, i) => i < length || one === characters[i - length])
+  for (let length = 1; length < 16 && length <= characters.length / 2; length++)
+    if (repeats(length)) return true
+  const neighbours = characters.filter(
+    (one, i) => i > 0 && Math.abs(one.codePointAt(0)! - characters[i - 1]!.codePointAt(0)!) <= 1,
+  )
+  return neighbours.length > (characters.length * 3) / 4
 }
 
 function wrong(name: Name, why: string): UsageError {
@@ -209,6 +228,13 @@ function parseProxy(text: string): Range {
       'CHIRON_TRUSTED_PROXIES',
       `holds ${JSON.stringify(text)}, which is neither an address nor a CIDR`,
     )
+  const [address, bits] = range
+  const bitsMin = proxyBitsMin[address.range() === 'uniqueLocal' ? 'uniqueLocal' : address.kind()]
+  if (bits < bitsMin)
+    throw wrong(
+      'CHIRON_TRUSTED_PROXIES',
+      `holds ${JSON.stringify(text)}, which trusts far too many to speak for others: at least /${bitsMin}`,
+    )
   return range
 }
 
@@ -243,7 +269,7 @@ function ownSecret(databaseUrl: string): string {
   const folder = databaseUrl.startsWith('sqlite:') ? dirname(databaseUrl.slice('sqlite:'.length)) : 'data'
   const file = join(folder, 'chiron.secret')
   if (!existsSync(file)) {
-    mkdirSync(folder, { recursive: true })
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
     const draft = join(folder, `.chiron.secret.${process.pid}.${randomBytes(4).toString('hex')}`)
     writeFileSync(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flush: true })
     try {

@@ -15,7 +15,7 @@ export const errorKinds = {
     status: 400,
     title: 'The request is not valid',
     explanation:
-      'A member is missing or breaks a rule. `errors` lists each one: `pointer` says where in the body, `detail` what was expected.',
+      'Something is missing or breaks a rule. `errors` lists each one: `pointer` says where in the body (or `parameter` which one of the path, query or headers), `detail` what was expected.',
   },
   'malformed-json': {
     status: 400,
@@ -92,7 +92,7 @@ export const errorKinds = {
   'unsupported-media-type': {
     status: 415,
     title: 'The body must be JSON',
-    explanation: 'Send `Content-Type: application/json`.',
+    explanation: 'Send `Content-Type: application/json`, and no `Content-Encoding`.',
   },
   'too-many-requests': {
     status: 429,
@@ -119,10 +119,11 @@ export const errorKinds = {
 
 export type ErrorCode = keyof typeof errorKinds
 
-export interface FieldError {
-  readonly pointer: string
-  readonly detail: string
-}
+/** Where in the body (a JSON pointer as a fragment), or which parameter of the path, query or headers. */
+export type FieldError = { readonly detail: string } & (
+  | { readonly pointer: string; readonly parameter?: undefined }
+  | { readonly parameter: string; readonly pointer?: undefined }
+)
 
 interface Extra {
   readonly errors?: readonly FieldError[]

@@ -1,14 +1,22 @@
+import { Console } from 'node:console'
 import { createRequire } from 'node:module'
+import { Writable } from 'node:stream'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type pretty from 'pino-pretty'
 
 /** What is noted of a request. None of it needs escaping: names of methods, patterns of routes, ids and numbers. */
 export interface RequestNote {
   readonly requestId: string
-  readonly method: string
+  /** Null if the request could not be read. */
+  readonly method: string | null
   readonly route: string | null
-  readonly status: number
+  /** What was sent; null if the client went away first. */
+  readonly status: number | null
+  /** Whether the client went away before it had the whole reply. */
+  readonly aborted: boolean
   readonly ms: number
+  /** Hexadecimal, from a `traceparent` that was checked. */
+  readonly traceId?: string | undefined
 }
 
 export interface Log extends Logger {
@@ -21,13 +29,30 @@ export function createLog(forPeople: boolean, stream = forPeople ? painted() : l
   const log = pino({ base: null, timestamp: timeField, serializers: { err: describeError } }, stream)
   const level = pino.levels.values.info
   return Object.assign(log, {
-    request({ requestId, method, route, status, ms }: RequestNote) {
+    request({ requestId, method, route, status, aborted, ms, traceId }: RequestNote) {
+      const verb = method === null ? 'null' : `"${method}"`
       const pattern = route === null ? 'null' : `"${route}"`
+      const gone = aborted ? ',"aborted":true' : ''
+      const trace = traceId === undefined ? '' : `,"traceId":"${traceId}"`
       stream.write(
-        `{"level":${level}${timeField()},"requestId":"${requestId}","method":"${method}","route":${pattern},"status":${status},"ms":${ms},"msg":"request"}\n`,
+        `{"level":${level}${timeField()},"requestId":"${requestId}","method":${verb},"route":${pattern},"status":${status}${gone},"ms":${ms}${trace},"msg":"request"}\n`,
       )
     },
   })
+}
+
+/** What packages print by themselves, and Node's warnings, become lines of the log: its readers expect nothing else. */
+export function logWhatOthersPrint(log: Pick<Log, 'warn'>): void {
+  const toLog = new Writable({
+    decodeStrings: false,
+    write(text: string, _encoding, done) {
+      log.warn({ printed: true }, text.trimEnd())
+      done()
+    },
+  })
+  globalThis.console = new Console({ stdout: toLog, stderr: toLog })
+  process.removeAllListeners('warning')
+  process.on('warning', ({ name, message }) => log.warn({ warning: name }, message))
 }
 
 function painted(): DestinationStream {

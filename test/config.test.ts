@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -68,7 +69,7 @@ const good: [name: string, value: string, field: keyof Config, expected: unknown
   ['CHIRON_SMTP_URL', 'smtps://[2001:db8::1]', 'smtpUrl', 'smtps://[2001:db8::1]'],
   ['CHIRON_MAIL_FROM', 'Vet School <a@b.example>', 'mailFrom', 'Vet School <a@b.example>'],
   ['CHIRON_MAIL_FROM', 'a@b.example', 'mailFrom', 'a@b.example'],
-  ['CHIRON_SECRET', 'ü'.repeat(16), 'secret', 'ü'.repeat(16)],
+  ['CHIRON_SECRET', 'äëïöüÿåøßéàèñçœæ', 'secret', 'äëïöüÿåøßéàèñçœæ'],
   ['CHIRON_SECRET_PREVIOUS', 's'.repeat(32), 'secretPrevious', 's'.repeat(32)],
   [
     'CHIRON_CORS_ORIGINS',
@@ -99,15 +100,51 @@ test('CHIRON_TRUSTED_PROXIES takes addresses and CIDRs', () => {
   )
 })
 
+test('CHIRON_TRUSTED_PROXIES takes whole private networks', () => {
+  const { trustedProxies } = loadConfig({ ...plain, CHIRON_TRUSTED_PROXIES: '10.0.0.0/8,fc00::/7,2001::/16' })
+  assert.equal(trustedProxies.length, 3)
+})
+
+test('CHIRON_SECRET must not be what is typed in a hurry, but the one before may be, to get rid of it', () => {
+  const guessable = [
+    'x'.repeat(32),
+    'ü'.repeat(16),
+    '01'.repeat(20),
+    'changeme'.repeat(5),
+    'password12345'.repeat(3).slice(0, 36),
+    'abcdefghijklmnopqrstuvwxyz0123456789',
+    'zyxwvutsrqponmlkjihgfedcba9876543210',
+    'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaabcdefgh',
+  ]
+  for (const value of guessable) {
+    assert.match(complaint({ CHIRON_SECRET: value }), /^CHIRON_SECRET is easy to guess; /, value)
+    assert.equal(complaint({ CHIRON_SECRET: value }).includes(value), false)
+    assert.doesNotThrow(() => loadConfig({ ...plain, CHIRON_SECRET_PREVIOUS: value }))
+  }
+})
+
+test('CHIRON_SECRET may be whatever a generator makes', () => {
+  for (let i = 0; i < 1_000; i++) {
+    const bytes = randomBytes(36)
+    for (const value of [
+      bytes.toString('hex').slice(0, 32),
+      bytes.toString('base64'),
+      bytes.toString('base64url'),
+    ])
+      assert.doesNotThrow(() => loadConfig({ CHIRON_SECRET: value }), value)
+  }
+})
+
 const bad: [name: string, ...values: string[]][] = [
   ['CHIRON_PORT', '65536', '-1', '3000.5', '0x50', '1e3', ' 3000', 'http', '3000\n1'],
   ['CHIRON_PUBLIC_URL', 'chiron', 'ftp://a', 'https://a/path', 'https://a?q=1', 'https://u@a', 'https://a#b'],
   ['CHIRON_DATABASE_URL', 'sqlite:', 'sqlite::memory:', 'mysql://a/b', 'postgres://a', 'data/chiron.db'],
   ['CHIRON_SMTP_URL', 'mail.example', 'http://mail.example', 'smtp://', 'smtp://u:%zz@mail.example'],
   ['CHIRON_MAIL_FROM', 'nobody', 'a@b, c@d', '<a@b', 'a b@c', 'X <a@b>\nBcc: c@d', ''.padEnd(3)],
-  ['CHIRON_SECRET', 'short', 'x'.repeat(31)],
+  ['CHIRON_SECRET', 'short', 'x'.repeat(31), '0f3a9c71b2e84d56a7c0915e8fd3246'],
   ['CHIRON_SECRET_PREVIOUS', 'short'],
   ['CHIRON_TRUSTED_PROXIES', 'proxy', '10.0.0.0/33', '10.0.0', '::1/129', '10.0.0.1;10.0.0.2'],
+  ['CHIRON_TRUSTED_PROXIES', '0.0.0.0/0', '::/0', '0.0.0.0/1,128.0.0.0/1', '10.0.0.1,8.0.0.0/7', '2000::/3'],
   ['CHIRON_CORS_ORIGINS', '*', 'https://a.example/', 'a.example', 'null', 'https://u:p@a.example'],
   ['CHIRON_TIME_ZONE', 'Mars/Olympus', 'x\ny', '+25:00'],
   ['CHIRON_LIMITS', 'maybe', 'ON', 'false'],
@@ -285,6 +322,7 @@ describe('A secret that the service makes', () => {
       const store = join(folder.path, 'store')
       assert.deepEqual(readdirSync(store), ['chiron.secret'])
       assert.equal(statSync(join(store, 'chiron.secret')).mode & 0o777, 0o600)
+      assert.equal(statSync(store).mode & 0o777, 0o700)
       assert.equal(readFileSync(join(store, 'chiron.secret'), 'utf8').trim(), made[0])
       assert.equal(await secretIn(folder.path, env), made[0])
     } finally {
@@ -298,8 +336,10 @@ describe('A secret that the service makes', () => {
       const env = { CHIRON_DATABASE_URL: 'postgres://u@localhost/chiron' }
       assert.equal(await secretIn(folder.path, { ...env, CHIRON_SECRET: secret }), secret)
       assert.deepEqual(readdirSync(folder.path), [])
-      mkdirSync(join(folder.path, 'data'))
+      mkdirSync(join(folder.path, 'data'), { mode: 0o755 })
       const made = await secretIn(folder.path, env)
+      // Whoever made it has decided.
+      assert.equal(statSync(join(folder.path, 'data')).mode & 0o777, 0o755)
       assert.equal(readFileSync(join(folder.path, 'data', 'chiron.secret'), 'utf8').trim(), made)
     } finally {
       folder.remove()

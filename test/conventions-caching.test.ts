@@ -107,6 +107,27 @@ suite('Foreign origins', () => {
   })
   const names = (headers: Headers) => [...headers.keys()].filter((name) => name.startsWith('access-control'))
 
+  /** For pages that check tokens or find out where to refresh them. */
+  const forEverybody = (service: () => Service) =>
+    test('What is under /.well-known may be read from everywhere', async () => {
+      for (const path of ['jwks.json', 'oauth-authorization-server', 'security.txt', 'nowhere']) {
+        for (const origin of [listed, 'https://elsewhere.example', 'null']) {
+          const reply = await wire(service().url, `/.well-known/${path}`, { headers: { origin } })
+          assert.equal(reply.status, path === 'nowhere' ? 404 : 200)
+          assert.equal(reply.headers.get('access-control-allow-origin'), '*')
+          assert.equal(reply.headers.get('cross-origin-resource-policy'), 'cross-origin')
+          assert.equal(reply.headers.get('access-control-allow-credentials'), null)
+        }
+        const asked = await wire(
+          service().url,
+          `/.well-known/${path}`,
+          preflight('https://elsewhere.example'),
+        )
+        assert.equal(asked.status, 204)
+        assert.equal(asked.headers.get('access-control-allow-origin'), '*')
+      }
+    })
+
   suite('by default', () => {
     let service: Service
     before(async () => {
@@ -114,9 +135,11 @@ suite('Foreign origins', () => {
     })
     after(() => service.stop())
 
-    test('No reply allows another origin', async () => {
+    forEverybody(() => service)
+
+    test('No other reply allows another origin', async () => {
       const origin = { origin: listed }
-      for (const path of ['/health/live', '/veterinarian/me', '/.well-known/jwks.json', '/nowhere']) {
+      for (const path of ['/health/live', '/veterinarian/me', '/openapi.json', '/nowhere']) {
         const reply = await wire(service.url, path, { headers: origin })
         assert.deepEqual(names(reply.headers), [], path)
       }
@@ -137,6 +160,8 @@ suite('Foreign origins', () => {
       })
     })
     after(() => service?.stop())
+
+    forEverybody(() => service)
 
     test('A listed origin may read replies', async () => {
       for (const origin of [listed, 'http://localhost:5173']) {
@@ -163,7 +188,9 @@ suite('Foreign origins', () => {
         assert.equal(reply.status, 204, path)
         assert.equal(reply.headers.get('access-control-allow-origin'), listed)
         assert.match(reply.headers.get('access-control-allow-methods') ?? '', /PATCH/)
-        assert.match(reply.headers.get('access-control-allow-headers') ?? '', /authorization/i)
+        const headers = reply.headers.get('access-control-allow-headers') ?? ''
+        for (const name of ['authorization', 'idempotency-key', 'traceparent', 'if-none-match'])
+          assert.ok(headers.toLowerCase().split(', ').includes(name), name)
         assert.ok(reply.headers.get('request-id'))
       }
     })

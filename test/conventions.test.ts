@@ -30,6 +30,9 @@ const paths: [path: string, allow: string][] = [
   ['/docs', get],
   ['/problems', get],
   ['/problems/not-found', get],
+  ['/robots.txt', get],
+  ['/.well-known/security.txt', get],
+  ['/llms.txt', get],
   ['/health/live', get],
   ['/health/ready', get],
   ['/', get],
@@ -317,6 +320,50 @@ suite('Conventions', () => {
       assert.ok(reply.text.length > 50)
     })
   }
+
+  test('/robots.txt keeps crawlers from what is personal, and lets them read the rest', async () => {
+    const { headers, text } = await service.request('/robots.txt')
+    assert.equal(headers.get('content-type'), 'text/plain; charset=utf-8')
+    const lines = text.trimEnd().split('\n')
+    assert.equal(lines[0], 'User-agent: *')
+    for (const path of ['/veterinarian/', '/student/', '/session', '/portal/', '/calendar/', '/mailbox'])
+      assert.ok(lines.includes(`Disallow: ${path}`), path)
+    assert.ok(lines.includes('Allow: /'))
+    assert.ok(!lines.includes('Disallow: /'))
+  })
+
+  test('/.well-known/security.txt is as RFC 9116 wants it, also after a year', async () => {
+    for (let round = 0; round < 2; round++) {
+      const { headers, text } = await service.request('/.well-known/security.txt')
+      assert.equal(headers.get('content-type'), 'text/plain; charset=utf-8')
+      const fields = new Map(
+        text
+          .trimEnd()
+          .split('\n')
+          .map((line) => line.split(': ') as [string, string]),
+      )
+      assert.equal(fields.get('Contact'), 'mailto:postmaster@chiron.example')
+      const left = Date.parse(fields.get('Expires') ?? '') - service.clock.now()
+      assert.ok(left > 30 * 86_400_000 && left < 365 * 86_400_000, `${left} ms are left`)
+      assert.equal(fields.get('Preferred-Languages'), 'en, fr, es')
+      const { port } = new URL(service.url)
+      assert.equal(fields.get('Canonical'), `http://localhost:${port}/.well-known/security.txt`)
+      service.clock.advance(365 * 86_400_000)
+    }
+    me = await service.signIn(freshAddress('conventions'))
+  })
+
+  test('/llms.txt leads to what it names', async () => {
+    const { headers, text } = await service.request('/llms.txt')
+    assert.equal(headers.get('content-type'), 'text/plain; charset=utf-8')
+    assert.match(text, /^# Chiron\n\n> /)
+    const links = [...text.matchAll(/\]\((http[^)]+)\)/g)].map((match) => new URL(match[1]!).pathname)
+    for (const path of ['/openapi.json', '/docs', '/problems']) assert.ok(links.includes(path), path)
+    for (const path of links) assert.equal((await service.request(path)).status, 200, path)
+    const { paths } = (await service.request('/openapi.json')).json
+    for (const [, method, path] of text.matchAll(/(GET|POST|DELETE) (\/\S+)/g))
+      assert.ok(paths[path!]?.[method!.toLowerCase()], `${method} ${path}`)
+  })
 
   test('Everything a page loads is there', async () => {
     for (const page of ['/', '/docs', '/problems']) {

@@ -2,6 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import Fastify from 'fastify'
+import { errorKinds } from '../src/errors.ts'
+import { describeApi } from '../src/http/openapi.ts'
+import { Type } from '../src/http/type.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { cookieOf } from './support/portal.ts'
 import { bulk, newSchool } from './support/roster-school.ts'
@@ -63,11 +67,147 @@ suite('/openapi.json', () => {
     assert.match(document.openapi, /^3\.1\.\d+$/)
     assert.ok(document.info.title && document.info.version)
     assert.ok(document.servers.length > 0)
-    assert.deepEqual(document.components.securitySchemes.bearer, {
-      type: 'http',
-      scheme: 'bearer',
-      bearerFormat: 'JWT',
-    })
+    const { description, ...bearer } = document.components.securitySchemes.bearer
+    assert.deepEqual(bearer, { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' })
+    assert.match(description, /access_token/)
+  })
+
+  test('It tells the order of a sign-in', () => {
+    const steps = [
+      '/register',
+      '/send-otp',
+      'reads the mail',
+      '/validate-otp',
+      '/me',
+      '/session/refresh',
+      'sign out',
+    ]
+    const places = steps.map((step) => document.info.description.indexOf(step))
+    assert.ok(!places.includes(-1), JSON.stringify(places))
+    assert.deepEqual(
+      places,
+      places.toSorted((a, b) => a - b),
+    )
+  })
+
+  test('Every operation has a name of its own that a program can use', () => {
+    const names = all().map(([, operation]) => operation.operationId)
+    for (const [i, name] of names.entries()) assert.match(name ?? '', /^[a-z]+([A-Z][a-z]+)+$/, all()[i]![0])
+    assert.equal(new Set(names).size, names.length)
+    for (const name of ['registerVeterinarian', 'sendStudentCode', 'validateVeterinarianCodeInPortal'])
+      assert.ok(names.includes(name), name)
+  })
+
+  /** Every object of the document that has this member. */
+  function* having(name: string, value: Document = document): Generator<Document> {
+    if (typeof value !== 'object' || value === null) return
+    if (!Array.isArray(value) && name in value) yield value
+    for (const one of Object.values(value)) yield* having(name, one)
+  }
+
+  test('Values that are listed have a type', () => {
+    const listed = [...having('enum'), ...having('const')]
+    assert.ok(listed.length > 5)
+    for (const schema of listed) {
+      const values = schema.enum ?? [schema.const]
+      const type = values.every(Number.isInteger) ? 'integer' : 'string'
+      assert.equal(schema.type, type, JSON.stringify(schema))
+    }
+  })
+
+  test('Members of requests have the bounds that the service keeps', () => {
+    const bodyOf = (path: string, method = 'post') =>
+      document.paths[path][method].requestBody.content['application/json'].schema
+    const { firstname, lastname, email } = bodyOf('/veterinarian/register').properties
+    for (const name of [firstname, lastname]) assert.deepEqual([name.minLength, name.maxLength], [1, 1000])
+    assert.deepEqual([email.format, email.maxLength], ['email', 254])
+    assert.equal(bodyOf('/veterinarian/me', 'patch').minProperties, 1)
+    for (const role of ['veterinarian', 'student']) {
+      const { otp_code, sessionId } = bodyOf(`/${role}/validate-otp`).properties
+      assert.deepEqual([otp_code.type, otp_code.minimum, otp_code.maximum], ['integer', 100000, 99999999])
+      assert.equal(sessionId.minLength, 1)
+    }
+    assert.deepEqual([...having('documented')], [])
+  })
+
+  test('What the bounds refuse the service refuses, in its own words, and it takes what they take', async () => {
+    const register = (body: object) => service.post('/veterinarian/register', body, freshNetwork())
+    const names = { firstname: 'Ada', lastname: 'Marsh' }
+    const long = await register({ ...names, firstname: 'a'.repeat(1001), email: freshAddress() })
+    assert.deepEqual(long.json.errors, [
+      { pointer: '#/firstname', detail: 'must have at most 100 characters' },
+    ])
+    const spaced = await register({ ...names, firstname: `Ada${' '.repeat(997)}`, email: freshAddress() })
+    assert.equal(spaced.status, 202)
+    const empty = await register({ ...names, firstname: '', email: `${'a'.repeat(250)}@b.c` })
+    assert.deepEqual(empty.json.errors, [
+      { pointer: '#/firstname', detail: 'must not be empty' },
+      { pointer: '#/email', detail: 'the part before the @ must have at most 64 characters' },
+    ])
+    const idn = await register({ ...names, email: `ada@m${process.pid}ünster.example` })
+    assert.equal(idn.status, 202)
+    const { access: token } = await service.signIn(freshAddress(), freshNetwork())
+    const nothing = await service.request('/veterinarian/me', { method: 'PATCH', token, body: {} })
+    assert.deepEqual(nothing.json.errors, [{ pointer: '#', detail: 'must have firstname or lastname' }])
+  })
+
+  const parametersOf = (operation: Document): Document[] =>
+    (operation.parameters ?? []).map((one: Document) =>
+      one.$ref ? document.components.parameters[one.$ref.split('/').at(-1)] : one,
+    )
+
+  test('Headers that a request may have are described', () => {
+    for (const [name, operation] of all()) {
+      const headers = parametersOf(operation)
+        .filter((one) => one.in === 'header')
+        .map((one) => one.name.toLowerCase())
+      for (const one of ['api-version', 'traceparent']) assert.ok(headers.includes(one), `${name} ${one}`)
+      assert.equal(headers.includes('accept-language'), /\/(send-otp|me\/email)$/.test(name), name)
+      assert.equal(headers.includes('if-none-match'), '304' in operation.responses, name)
+    }
+  })
+
+  test('So are those that a route has in its own schema, without losing the others', async () => {
+    const app = Fastify()
+    await describeApi(app, '1', 'cookie')
+    const headers = Type.Object({ 'idempotency-key': Type.Optional(Type.String({ maxLength: 255 })) })
+    app.get('/x', { schema: { headers, response: { 200: Type.Null() } } }, async () => {})
+    await app.ready()
+    const { parameters } = (app.swagger() as Document).paths['/x'].get
+    await app.close()
+    assert.deepEqual(parameters, [
+      { in: 'header', name: 'idempotency-key', required: false, schema: { type: 'string', maxLength: 255 } },
+      { $ref: '#/components/parameters/ApiVersion' },
+      { $ref: '#/components/parameters/TraceParent' },
+    ])
+  })
+
+  test('The code of a problem is open, and what is wrong has a pointer or a parameter', () => {
+    const { code, errors } = document.components.schemas.Problem.properties
+    assert.equal(code.type, 'string')
+    assert.equal(code.enum, undefined)
+    for (const known of Object.keys(errorKinds)) assert.ok(code.examples.includes(known), known)
+    assert.deepEqual(Object.keys(errors.items.properties).sort(), ['detail', 'parameter', 'pointer'])
+    assert.deepEqual(errors.items.required, ['detail'])
+  })
+
+  test('The reference page offers no cookie to set', () => {
+    assert.deepEqual(Object.keys(document.components.securitySchemes), ['bearer'])
+    for (const path of ['refresh', 'sign-out'])
+      assert.deepEqual(document.paths[`/portal/${path}`].post.security, [])
+    const portal = document.tags.find((tag: Document) => tag.name === 'portal')
+    assert.match(portal.description, /HttpOnly cookie `\w*chiron_refresh`/)
+  })
+
+  test('A token may be refreshed by JSON or by RFC 6749’s form', () => {
+    const { requestBody, responses } = document.paths['/session/refresh'].post
+    assert.deepEqual(Object.keys(requestBody.content), [
+      'application/json',
+      'application/x-www-form-urlencoded',
+    ])
+    const form = requestBody.content['application/x-www-form-urlencoded'].schema
+    assert.deepEqual(form.required, ['grant_type', 'refresh_token'])
+    assert.ok(responses['400'].content['application/json'])
   })
 
   test('It describes the endpoints that exist, and no hidden one', () => {
@@ -124,8 +264,9 @@ suite('/openapi.json', () => {
     const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1]!)
     assert.ok(references.length > 0)
     for (const reference of references) {
-      assert.match(reference, /^#\/components\/schemas\//)
-      assert.ok(document.components.schemas[reference.split('/').at(-1)!], reference)
+      const [root, components, kind, name] = reference.split('/')
+      assert.deepEqual([root, components], ['#', 'components'])
+      assert.ok(document.components[kind!]?.[name!], reference)
     }
     for (const [name, schema] of Object.entries(document.components.schemas))
       assert.ok(ajv.validateSchema(schema as object), name)
@@ -135,12 +276,33 @@ suite('/openapi.json', () => {
     for (const [name, operation] of all()) {
       for (const [status, response] of Object.entries(operation.responses as Document)) {
         const types = Object.keys((response as Document).content ?? {})
-        if (Number(status) >= 400) assert.deepEqual(types, ['application/problem+json'], `${name} ${status}`)
+        const alsoOAuth = name === 'POST /session/refresh' && status === '400' ? ['application/json'] : []
+        if (Number(status) >= 400)
+          assert.deepEqual(types, ['application/problem+json', ...alsoOAuth], `${name} ${status}`)
         else if (status === '204' || status === '304') assert.deepEqual(types, [], `${name} ${status}`)
         else if (operations.includes(name)) assert.deepEqual(types, ['application/json'], `${name} ${status}`)
       }
     }
   })
+
+  const described = [
+    'Request-Id',
+    'API-Version',
+    'RateLimit',
+    'RateLimit-Policy',
+    'Retry-After',
+    'ETag',
+    'WWW-Authenticate',
+    'Accept',
+  ]
+  const optional = ['RateLimit', 'RateLimit-Policy', 'WWW-Authenticate']
+
+  function headersConform(what: string, reply: Reply, documented: string[]): void {
+    for (const name of described) {
+      if (reply.headers.has(name)) assert.ok(documented.includes(name), `${what} does not document ${name}`)
+      else if (!optional.includes(name)) assert.ok(!documented.includes(name), `${what} has no ${name}`)
+    }
+  }
 
   /** Checks a reply against what the document says of its operation and status. */
   function conforms(name: string, reply: Reply): void {
@@ -149,6 +311,7 @@ suite('/openapi.json', () => {
     const response = operation.responses[String(reply.status)]
     assert.ok(response, `${name} does not document ${reply.status}`)
     provoked.set(name, (provoked.get(name) ?? new Set()).add(reply.status))
+    headersConform(`${name} ${reply.status}`, reply, Object.keys(response.headers))
     const type = (reply.headers.get('content-type') ?? '').split(';')[0]!
     if (reply.text === '') return
     assert.ok(response.content?.[type], `${name} ${reply.status} does not document ${type}`)
@@ -242,11 +405,8 @@ suite('/openapi.json', () => {
     )
     const signedIn = await portal(validate, { body })
     const cookie = cookieOf(signedIn)
-    assert.deepEqual(document.components.securitySchemes.portal, {
-      type: 'apiKey',
-      in: 'cookie',
-      name: cookie.split('=')[0],
-    })
+    const tag = document.tags.find((one: Document) => one.name === 'portal')
+    assert.ok(tag.description.includes(`\`${cookie.split('=')[0]}\``))
     const served = [
       signedIn,
       await portal('POST /portal/refresh', { headers: { cookie } }),
@@ -257,8 +417,6 @@ suite('/openapi.json', () => {
       served.map((reply) => reply.status),
       [200, 200, 204, 401],
     )
-    for (const path of ['refresh', 'sign-out'])
-      assert.deepEqual(document.paths[`/portal/${path}`].post.security, [{ portal: [] }])
   })
 
   test('The calendar feed is as described', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { get, type IncomingHttpHeaders } from 'node:http'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -103,6 +103,39 @@ const workersOf = (pid: number) =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
 
 describe('chiron serve', () => {
+  test('keeps what it makes to its owner', async () => {
+    const cwd = join(folder.path, 'own')
+    mkdirSync(cwd)
+    const child = await serveChild({ cwd })
+    const modeOf = (path: string) => statSync(path).mode & 0o777
+    const data = join(cwd, 'data')
+    const modes = readdirSync(data).map((name) => [name, modeOf(join(data, name))] as const)
+    child.kill('SIGTERM')
+    await child.exited
+    assert.equal(modeOf(data), 0o700)
+    assert.ok(modes.some(([name]) => name === 'chiron.db-wal'))
+    for (const [name, mode] of modes) assert.equal(mode, 0o600, name)
+  })
+
+  test('logs as JSON what packages print and what Node warns of', async () => {
+    const log = new URL('../src/log.ts', import.meta.url).href
+    // As nodemailer prints it on a host that has no address of that family.
+    const script = `const { createLog, logWhatOthersPrint } = await import(${JSON.stringify(log)})
+      logWhatOthersPrint(createLog(false))
+      console.warn('Failed to resolve IPv4 addresses with current network')
+      console.log('[%s] %s', 'x', { a: 1 })
+      process.emitWarning('something is old', 'DeprecationWarning')`
+    const child = startProcess(process.execPath, ['--input-type=module', '--eval', script], {
+      cwd: folder.path,
+    })
+    assert.deepEqual(await child.exited, ended)
+    assert.equal(child.output.err, '')
+    assert.deepEqual(
+      lines(child.output.out).map((line) => JSON.parse(line).msg),
+      ['Failed to resolve IPv4 addresses with current network', '[x] { a: 1 }', 'something is old'],
+    )
+  })
+
   test('answers, logs JSON when nobody watches, and ends with 0', async () => {
     const child = await serveChild({ cwd: folder.path, env: ownStore() })
     const reply = await fetch(`${child.url}/health/live`)
@@ -281,7 +314,7 @@ describe('What goes wrong is said on one line, with an exit code', () => {
     for (const command of ['serve', 'migrate']) assert.doesNotMatch(await failing([command], env), /hunter2/)
     const folderThatIsAFile = {
       CHIRON_DATABASE_URL: 'sqlite:/dev/null/chiron.db',
-      CHIRON_SECRET: 's'.repeat(32),
+      CHIRON_SECRET: 'a secret for tests that is long enough',
     }
     await failing(['serve'], folderThatIsAFile)
   })

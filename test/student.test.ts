@@ -139,6 +139,8 @@ for (const engine of engines) {
         const reply = await get(`/student/me/classes?${query}`, access)
         assert.equal(reply.status, 400, query)
         assert.equal(reply.json.code, 'invalid-request', query)
+        const [error] = reply.json.errors
+        assert.deepEqual([error.parameter, error.pointer], ['when', undefined], query)
       }
     })
 

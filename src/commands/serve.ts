@@ -8,7 +8,7 @@ import type { Db } from '../db/db.ts'
 import { isUntouched, migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
 import { systemClock } from '../lib/clock.ts'
-import { createLog, type Log } from '../log.ts'
+import { createLog, type Log, logWhatOthersPrint } from '../log.ts'
 
 type Demo = readonly { readonly email: string; readonly who: string }[]
 
@@ -20,6 +20,7 @@ export async function serve(options: { json?: boolean }): Promise<void> {
   const config = loadConfig(readEnv())
   const pretty = process.stdout.isTTY === true && !options.json
   const log = createLog(pretty)
+  logWhatOthersPrint(log)
   // The supervisor needs none of the service's own code, which would cost it memory.
   if (config.workers > 1 && cluster.isPrimary) return supervise(config, log, pretty)
 

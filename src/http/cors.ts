@@ -1,24 +1,23 @@
 /**
- * Calls from pages of other origins: only from those listed, with tokens in headers and never with cookies. Nobody is
- * let into the mailbox of development, which shows codes.
+ * Calls from pages of other origins: only from those listed, with tokens in headers and never with cookies. What is
+ * under /.well-known is for everybody, and the mailbox of development, which shows codes, for nobody.
  */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 const exposed = 'Request-Id, API-Version, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, ETag'
 const preflightHeaders = {
   'Access-Control-Allow-Methods': 'GET, HEAD, POST, PATCH, DELETE',
-  'Access-Control-Allow-Headers': 'Authorization, Content-Type, API-Version, If-None-Match',
+  'Access-Control-Allow-Headers':
+    'Authorization, Content-Type, API-Version, If-None-Match, Idempotency-Key, traceparent',
   'Access-Control-Max-Age': '600',
 }
 
 export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
-  if (origins.length === 0) return
   const allowed = new Set(origins)
   app.addHook('onRequest', (request, reply, done) => {
     if (isMailbox(request)) return done()
-    reply.header('Vary', 'Origin')
-    const { origin } = request.headers
-    if (origin === undefined || !allowed.has(origin)) return done()
+    const origin = request.url.startsWith('/.well-known/') ? '*' : listed(request, reply)
+    if (origin === undefined) return done()
     reply.headers({
       'Access-Control-Allow-Origin': origin,
       'Access-Control-Expose-Headers': exposed,
@@ -29,6 +28,12 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
     if (isPreflight) reply.code(204).headers(preflightHeaders).send()
     else done()
   })
+
+  function listed({ headers }: FastifyRequest, reply: FastifyReply): string | undefined {
+    if (allowed.size === 0) return undefined
+    reply.header('Vary', 'Origin')
+    return headers.origin !== undefined && allowed.has(headers.origin) ? headers.origin : undefined
+  }
 }
 
 export function isMailbox({ routeOptions }: FastifyRequest): boolean {

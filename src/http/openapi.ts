@@ -4,10 +4,25 @@ import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
-import { referenceContentPolicy } from './headers.ts'
+import { etagOf, sendCached } from './etag.ts'
+import { apiVersion, referenceContentPolicy } from './headers.ts'
 import { html, staticFile } from './pages.ts'
 
 const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
+
+const description = `The access service of a veterinary school: who is who, by a code sent to their e-mail.
+
+**A sign-in**, in this order:
+
+1. \`POST /veterinarian/register\`: once for each veterinarian. Students are on the roster and need none.
+2. \`POST /veterinarian/send-otp\` (or \`/student/send-otp\`): the reply has a \`sessionId\`, and a code is mailed.
+3. The person reads the mail. Its subject has the \`reference\` of the reply, so that they know which mail is which.
+4. \`POST /veterinarian/validate-otp\` (or \`/student/validate-otp\`): address, code and \`sessionId\` give an \`access_token\` and a \`refresh_token\`.
+5. \`GET /veterinarian/me\`, \`GET /student/me\` and the rest: with the access token, for 15 minutes.
+6. \`POST /session/refresh\`: new tokens for the refresh token, which is used up. Keep the new one.
+7. \`DELETE /session\`: sign out here; \`/session/all\`: everywhere.
+
+Errors are \`application/problem+json\` (RFC 9457): decide by \`code\`; [/problems](/problems) explains each. Members, codes and replies may be added: ignore what you do not know.`
 
 /** Must be ready before the first route is added. */
 export async function describeApi(app: FastifyInstance, version: string, cookieName: string): Promise<void> {
@@ -17,8 +32,7 @@ export async function describeApi(app: FastifyInstance, version: string, cookieN
       info: {
         title: 'Chiron',
         version,
-        description:
-          'The access service of a veterinary school. Sign in: `send-otp` mails a code, `validate-otp` takes it and gives tokens. Errors are `application/problem+json`; [/problems](/problems) explains each.',
+        description,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       // Wherever the document was read from, so that trying calls works under every name of the service.
@@ -27,62 +41,178 @@ export async function describeApi(app: FastifyInstance, version: string, cookieN
         { name: 'veterinarian', description: 'Registration, sign-in and profiles of veterinarians' },
         { name: 'student', description: 'Profile and classes of students on the roster' },
         { name: 'session', description: 'Refreshing, listing and ending sessions' },
-        { name: 'portal', description: 'For the portal’s own pages: the refresh token in a cookie' },
+        {
+          name: 'portal',
+          // No security scheme: the reference page would offer to set a cookie that no script can set.
+          description: `For the portal’s own pages. The refresh token is in the HttpOnly cookie \`${cookieName}\`, which the browser keeps and sends by itself; pages of other origins get 403.`,
+        },
         { name: 'tokens', description: 'For services that check our tokens themselves' },
         { name: 'operation', description: 'For those who run the service' },
       ],
       components: {
         securitySchemes: {
-          bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-          portal: { type: 'apiKey', in: 'cookie', name: cookieName },
+          bearer: {
+            type: 'http',
+            scheme: 'bearer',
+            bearerFormat: 'JWT',
+            description:
+              'The `access_token` of validate-otp or /session/refresh (RFC 9068, ES256, 15 minutes). It stops working at once when its session ends.',
+          },
         },
       },
       security: [{ bearer: [] }],
     },
-    transformObject: (document) =>
-      describeReplies((document as { openapiObject: OpenApi }).openapiObject) as never,
+    transformObject: (document) => describe((document as { openapiObject: OpenApi }).openapiObject) as never,
     refResolver: { buildLocalReference: (json, _base, _fragment, i) => (json.$id as string) ?? `def-${i}` },
   })
 }
 
-interface OpenApi {
-  readonly paths?: Record<string, Record<string, { responses?: Record<string, { description: string }> }>>
+type Refs = Record<string, { $ref: string }>
+
+interface Reply {
+  description: string
+  headers?: Refs
 }
 
-/** Where a schema has no description of its own, the status says what it is. */
-function describeReplies(document: OpenApi): OpenApi {
-  for (const operation of Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))) {
-    for (const [status, reply] of Object.entries(operation.responses ?? {})) {
-      if (reply.description === 'Default Response') reply.description = STATUS_CODES[status] ?? ''
+interface Operation {
+  security?: object[]
+  parameters?: object[]
+  responses: Record<string, Reply>
+}
+
+interface OpenApi {
+  components: object
+  paths: Record<string, Record<string, Operation>>
+}
+
+const text = { type: 'string' }
+// Without examples: the reference page would send them with every call that is tried.
+const parameters = {
+  ApiVersion: {
+    name: 'API-Version',
+    in: 'header',
+    description: 'The version that the client was made for; one that is not served is 400.',
+    schema: { ...text, const: apiVersion },
+  },
+  TraceParent: {
+    name: 'traceparent',
+    in: 'header',
+    description:
+      'W3C Trace Context, such as `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`; its trace id is in the service’s log.',
+    schema: text,
+  },
+  AcceptLanguage: {
+    name: 'Accept-Language',
+    in: 'header',
+    description: 'The language of the mail, such as `fr-CH, fr;q=0.9, en;q=0.5`: English, French or Spanish.',
+    schema: text,
+  },
+  IfNoneMatch: {
+    name: 'If-None-Match',
+    in: 'header',
+    description: 'The ETag of an earlier reply; if it still holds, the answer is 304.',
+    schema: text,
+  },
+}
+
+const headers = {
+  RequestId: { description: 'Finds the request in the service’s log.', schema: text },
+  ApiVersion: { description: 'The version that answered.', schema: { ...text, const: apiVersion } },
+  RetryAfter: { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } },
+  ETag: { description: 'For If-None-Match.', schema: text },
+  RateLimit: {
+    description: 'What is left of the network’s share (IETF draft on RateLimit headers).',
+    schema: { ...text, examples: ['"network";r=1999;t=1'] },
+  },
+  RateLimitPolicy: {
+    description: 'The network’s share.',
+    schema: { ...text, examples: ['"network";q=2000;w=120'] },
+  },
+  WwwAuthenticate: {
+    description: 'Bearer (RFC 6750), or OTP where a code was refused.',
+    schema: { ...text, examples: ['Bearer error="invalid_token"'] },
+  },
+  Accept: { description: 'The media types that are taken.', schema: text },
+}
+
+const parameter = (name: keyof typeof parameters) => ({ $ref: `#/components/parameters/${name}` })
+const header = (name: keyof typeof headers) => ({ $ref: `#/components/headers/${name}` })
+
+/** What holds for every operation by its path, statuses and security, added in one place. */
+function describe(document: OpenApi): OpenApi {
+  const described = withDocumented(document) as OpenApi
+  for (const [path, item] of Object.entries(described.paths)) {
+    for (const operation of Object.values(item)) describeOperation(path, operation)
+  }
+  return { ...described, components: { ...described.components, parameters, headers } }
+}
+
+function describeOperation(path: string, operation: Operation): void {
+  const { responses } = operation
+  const hasETag = '304' in responses
+  operation.parameters = [
+    ...(operation.parameters ?? []),
+    ...(/\/(send-otp|me\/email)$/.test(path) ? [parameter('AcceptLanguage')] : []),
+    ...(hasETag ? [parameter('IfNoneMatch')] : []),
+    parameter('ApiVersion'),
+    parameter('TraceParent'),
+  ]
+  const isPublic = operation.security?.length === 0
+  for (const [status, reply] of Object.entries(responses)) {
+    // Where a schema has no description of its own, the status says what it is.
+    if (reply.description === 'Default Response') reply.description = STATUS_CODES[status] ?? ''
+    // With a token the limit is the session's, which headers do not show.
+    const showsLimit = !path.startsWith('/health/') && (isPublic || status === '401')
+    reply.headers = {
+      ...reply.headers,
+      'Request-Id': header('RequestId'),
+      'API-Version': header('ApiVersion'),
+      ...(showsLimit && { RateLimit: header('RateLimit'), 'RateLimit-Policy': header('RateLimitPolicy') }),
+      ...(hasETag && (status === '200' || status === '304') && { ETag: header('ETag') }),
+      ...((status === '401' || status === '403') && { 'WWW-Authenticate': header('WwwAuthenticate') }),
+      ...((status === '429' || status === '503') && { 'Retry-After': header('RetryAfter') }),
+      ...(status === '415' && { Accept: header('Accept') }),
     }
   }
-  return document
+}
+
+/** A copy in which `documented` (schemas.ts) stands among the other keywords. */
+function withDocumented(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withDocumented)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).flatMap(([name, one]) =>
+    name === 'documented' ? Object.entries(one as object) : [[name, withDocumented(one)]],
+  )
+  return Object.fromEntries(entries)
 }
 
 export function openApiRoutes(app: FastifyInstance): void {
   const page = { config: { access: 'public', limit: 'none' } as object, schema: { hide: true } }
+  let document = ''
+  let etag = ''
 
   app.get(
     '/openapi.json',
     { config: { access: 'public' } as object, schema: { hide: true } },
-    async (_request, reply) => {
-      reply.header('Cache-Control', 'public, max-age=60')
-      return app.swagger()
+    async (request, reply) => {
+      document ||= JSON.stringify(app.swagger())
+      etag ||= etagOf(document)
+      return sendCached(request, reply.type('application/json; charset=utf-8'), document, etag)
     },
   )
 
-  app.get('/docs', page, async (_request, reply) =>
-    reply
-      .header('Content-Security-Policy', referenceContentPolicy)
-      .type('text/html; charset=utf-8')
-      .send(
-        html({
-          title: 'API reference',
-          head: '<link rel="stylesheet" href="/docs/assets/swagger-ui.css"><script defer src="/docs/assets/swagger-ui-bundle.js"></script><script defer src="/assets/docs.js"></script>',
-          body: '<h1>API reference</h1><p><a href="/openapi.json">openapi.json</a> · <a href="/problems">errors</a></p><div id="reference"><noscript>The reference needs JavaScript; the document is at /openapi.json.</noscript></div>',
-          wide: true,
-        }),
-      ),
+  const reference = html({
+    title: 'API reference',
+    head: '<link rel="stylesheet" href="/docs/assets/swagger-ui.css"><script defer src="/docs/assets/swagger-ui-bundle.js"></script><script defer src="/assets/docs.js"></script>',
+    body: '<h1>API reference</h1><p><a href="/openapi.json">openapi.json</a> · <a href="/problems">errors</a></p><div id="reference"><noscript>The reference needs JavaScript; the document is at /openapi.json.</noscript></div>',
+    wide: true,
+  })
+  app.get('/docs', page, async (request, reply) =>
+    sendCached(
+      request,
+      reply.header('Content-Security-Policy', referenceContentPolicy).type('text/html; charset=utf-8'),
+      reference,
+    ),
   )
 
   for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { AppError, type ErrorCode, errorKinds } from '../errors.ts'
 import { escapeHtml } from '../lib/html.ts'
+import { sendCached } from './etag.ts'
 import { pageContentPolicy } from './headers.ts'
 
 const assets = fileURLToPath(new URL('./assets/', import.meta.url))
@@ -29,6 +30,14 @@ ${page.body}
 `
 }
 
+/** For people; programs get the problem. */
+export const notFoundPage = html({
+  title: 'Not found',
+  body: `<h1>There is nothing here</h1>
+<p>The address may be mistyped, or what was here is gone.</p>
+<p><a href="/">To the start page</a></p>`,
+})
+
 const publicPage = { config: { access: 'public', limit: 'none' } as object, schema: { hide: true } }
 
 /** One file under a path of its own; `sendFile` brings type, ETag and ranges. */
@@ -54,10 +63,11 @@ export function pageRoutes(app: FastifyInstance): void {
 
   const page = (url: string, render: (params: Record<string, string>) => string) =>
     app.get(url, { config: { access: 'public' } as object, schema: { hide: true } }, async (request, reply) =>
-      reply
-        .headers({ 'Content-Security-Policy': pageContentPolicy, 'Cache-Control': 'public, max-age=60' })
-        .type('text/html; charset=utf-8')
-        .send(render(request.params as Record<string, string>)),
+      sendCached(
+        request,
+        reply.header('Content-Security-Policy', pageContentPolicy).type('text/html; charset=utf-8'),
+        render(request.params as Record<string, string>),
+      ),
     )
 
   const list = html({ title: 'Errors', body: problemList() })

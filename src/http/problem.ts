@@ -6,8 +6,10 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type ErrorCode, errorKinds, type FieldError } from '../errors.ts'
-import { newId } from '../lib/random.ts'
-import { apiVersion } from './headers.ts'
+import { apiVersion, pageContentPolicy } from './headers.ts'
+import { notFoundPage } from './pages.ts'
+import { weightsOf } from './preference.ts'
+import type { RequestLog } from './request-log.ts'
 
 export interface Problem {
   readonly type: string
@@ -71,6 +73,12 @@ export function errorHandler(publicUrl: string, countUncounted: Count, log: Fast
     if (status === 500) log.error({ requestId, err: thrown }, 'a request failed')
     else if (status === 503)
       log.warn({ requestId, reason: (error.extra.cause as Error | undefined)?.message }, error.message)
+    if (error.code === 'not-found' && isForPeople(request))
+      return reply
+        .code(status)
+        .headers({ 'Cache-Control': 'no-store', 'Content-Security-Policy': pageContentPolicy })
+        .type('text/html; charset=utf-8')
+        .send(notFoundPage)
     return reply
       .code(status)
       .headers({ 'Cache-Control': 'no-store', ...problemHeaders(error) })
@@ -80,8 +88,26 @@ export function errorHandler(publicUrl: string, countUncounted: Count, log: Fast
   }
 }
 
+/** A browser that looks for a page where none is. Programs ask for JSON, or for anything. */
+function isForPeople(request: FastifyRequest): boolean {
+  const { method, is404, headers, routeOptions } = request
+  if (method !== 'GET' && method !== 'HEAD') return false
+  const { schema } = routeOptions
+  const isPage = is404 || schema === undefined || (schema as { hide?: boolean }).hide === true
+  return isPage && prefersHtml(headers.accept ?? '')
+}
+
+/** RFC 9110 §12.5.1. HTML must be named; JSON that is named as well wins a tie. */
+function prefersHtml(accept: string): boolean {
+  const weights = weightsOf(accept)
+  const html = weights.get('text/html') ?? 0
+  const json = Math.max(...[problemMediaType, 'application/json'].map((type) => weights.get(type) ?? 0))
+  const others = weights.get('application/*') ?? weights.get('*/*') ?? 0
+  return html > json && html >= others
+}
+
 /** Fastify's own errors in our words. */
-function asAppError(thrown: unknown): AppError {
+export function asAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown
   const error = thrown as FastifyError
   if (error.validation) {
@@ -107,12 +133,12 @@ type ValidationError = NonNullable<FastifyError['validation']>[number]
 const fieldError =
   (context: string | undefined) =>
   ({ instancePath, keyword, params, message }: ValidationError): FieldError => {
-    const base = context === 'querystring' ? '?' : '#'
     const missing = keyword === 'required' ? `/${params.missingProperty}` : ''
-    return {
-      pointer: `${base}${instancePath}${missing}`,
-      detail: missing ? 'is missing' : wording(keyword, params, message),
-    }
+    const path = `${instancePath}${missing}`
+    const detail = missing ? 'is missing' : wording(keyword, params, message)
+    return context === undefined || context === 'body'
+      ? { pointer: `#${path}`, detail }
+      : { parameter: path.split('/')[1] ?? '', detail }
   }
 
 function wording(keyword: string, params: Record<string, unknown>, message: string | undefined): string {
@@ -122,33 +148,35 @@ function wording(keyword: string, params: Record<string, unknown>, message: stri
 }
 
 /** Answers what never became a request: broken or oversized heads, and those that took too long. */
-export function clientErrorHandler(publicUrl: string) {
+export function clientErrorHandler(publicUrl: string, requests: RequestLog) {
   return (error: Error & { code?: string }, socket: Socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-    writeProblem(socket, clientError(error.code), publicUrl)
+    const brokeOff = error.code === 'HPE_INVALID_EOF_STATE' && requests.isReceiving(socket)
+    if (error.code === 'ECONNRESET' || brokeOff || !socket.writable) return void socket.destroy()
+    const appError = clientError(error.code)
+    const requestId = requests.refuse(socket, errorKinds[appError.code].status)
+    if (requestId === null) return void socket.destroy()
+    writeProblem(socket, problemOf(appError, publicUrl, requestId))
   }
 }
 
 /** An `Expect` that we do not know (RFC 9110 §10.1.1) gets the same problem as any request that we cannot read. */
-export function expectationHandler(publicUrl: string) {
-  return (request: IncomingMessage) =>
-    writeProblem(
-      request.socket,
-      new AppError('invalid-request', 'The Expect header is not understood.'),
-      publicUrl,
-    )
+export function expectationHandler(publicUrl: string, requests: RequestLog) {
+  return ({ socket, method }: IncomingMessage) => {
+    const appError = new AppError('invalid-request', 'The Expect header is not understood.')
+    const requestId = requests.refuse(socket, errorKinds[appError.code].status, method ?? null)
+    if (requestId !== null) writeProblem(socket, problemOf(appError, publicUrl, requestId))
+  }
 }
 
-function writeProblem(socket: Socket, appError: AppError, publicUrl: string): void {
-  const requestId = newId()
-  const body = JSON.stringify(problemOf(appError, publicUrl, requestId))
-  const { status } = errorKinds[appError.code]
+function writeProblem(socket: Socket, problem: Problem): void {
+  const { status, instance } = problem
+  const body = JSON.stringify(problem)
   socket.end(
     [
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
       `Content-Type: ${problemMediaType}`,
       `Content-Length: ${Buffer.byteLength(body)}`,
-      `Request-Id: ${requestId}`,
+      `Request-Id: ${instance}`,
       `API-Version: ${apiVersion}`,
       'Cache-Control: no-store',
       'Connection: close',

@@ -13,12 +13,19 @@ export const Timestamp = (description?: string) =>
   })
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
+// `documented`: keywords that the OpenAPI document shows and validation leaves alone. The rules are in people/, which
+// counts what is kept, not what was typed, and says in its own words what is wrong. They must refuse nothing that it takes.
 export const Email = Type.String({
   description: 'One plain e-mail address. Kept as typed, compared lower-cased.',
+  documented: { format: 'email', minLength: 3, maxLength: 254 },
   examples: ['ada@example.org'],
 })
 export const Name = (description: string, example: string) =>
-  Type.String({ description, examples: [example] })
+  Type.String({
+    description: `${description} Counted in Unicode’s NFC, without spaces around it.`,
+    documented: { minLength: 1, maxLength: 1_000 },
+    examples: [example],
+  })
 
 export const Problem = Type.Object(
   {
@@ -27,11 +34,28 @@ export const Problem = Type.Object(
     status: Type.Integer(),
     detail: Type.String(),
     instance: Type.String({ description: 'The id of the request, as in the Request-Id header.' }),
-    code: Type.Enum(Object.keys(errorKinds)),
+    code: Type.String({
+      description: `Decide by it. More may be added; today there are ${Object.keys(errorKinds)
+        .map((code) => `\`${code}\``)
+        .join(', ')}.`,
+      examples: Object.keys(errorKinds),
+    }),
     errors: Type.Optional(
-      Type.Array(Type.Object({ pointer: Type.String(), detail: Type.String() }), {
-        description: 'For invalid-request: what is wrong where.',
-      }),
+      Type.Array(
+        Type.Object({
+          pointer: Type.Optional(
+            Type.String({ description: 'Where in the body: a JSON pointer.', examples: ['#/email'] }),
+          ),
+          parameter: Type.Optional(
+            Type.String({
+              description: 'Or which parameter of the path, query or headers.',
+              examples: ['when'],
+            }),
+          ),
+          detail: Type.String({ description: 'What was expected.' }),
+        }),
+        { description: 'For invalid-request: what is wrong where.' },
+      ),
     ),
     attemptsLeft: Type.Optional(Type.Integer({ description: 'For otp-incorrect.' })),
   },

@@ -8,11 +8,13 @@ import fastJson from 'fast-json-stringify'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import { newId } from '../lib/random.ts'
-import type { Log, RequestNote } from '../log.ts'
+import type { Log } from '../log.ts'
+import { compressReplies } from './compress.ts'
 import { allowOrigins } from './cors.ts'
 import { apiVersion, replyWithHeaders } from './headers.ts'
 import { parseJsonBody } from './json.ts'
 import { clientErrorHandler, errorHandler, expectationHandler } from './problem.ts'
+import { hasBody, RequestLog } from './request-log.ts'
 
 const bodyBytesMax = 16 * 1024
 const requestTimeoutMs = 10_000
@@ -43,6 +45,7 @@ export interface ServerOptions {
 
 export function createServer({ publicUrl, corsOrigins, logger, countUncounted }: ServerOptions): Server {
   const onError = errorHandler(publicUrl, countUncounted, logger)
+  const requests = new RequestLog(logger)
   const app = Fastify({
     // Its own would make a child for every request; the few who log say which request it was.
     logger: false,
@@ -53,7 +56,7 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     keepAliveTimeout: 60_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    clientErrorHandler: clientErrorHandler(publicUrl),
+    clientErrorHandler: clientErrorHandler(publicUrl, requests),
     http: {
       ServerResponse: replyWithHeaders(publicUrl.startsWith('https:')),
       headersTimeout: requestTimeoutMs,
@@ -63,10 +66,18 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     },
     routerOptions: { maxParamLength: 256 },
     ajv: {
-      customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: true },
+      customOptions: {
+        coerceTypes: false,
+        removeAdditional: false,
+        useDefaults: false,
+        allErrors: true,
+        // Only for the OpenAPI document (schemas.ts).
+        keywords: ['documented'],
+      },
     },
     // A path that cannot be decoded names nothing.
     frameworkErrors: (_error, request, reply) => {
+      requests.begin(request, reply as FastifyReply, () => {})
       reply.header('Request-Id', request.id)
       onError(new AppError('not-found'), request, reply as FastifyReply)
     },
@@ -75,11 +86,8 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
   const flow = { inFlight: 0, working: 0, stopping: false, idle: () => {} }
   app.decorateRequest('isWorking', false)
   app.addHook('onRequest', (request, reply, done) => {
-    const since = performance.now()
     flow.inFlight++
-    // Also when the client went away before the reply.
-    reply.raw.on('close', () => {
-      logger.request(noteOf(request, reply, performance.now() - since))
+    requests.begin(request, reply, () => {
       if (request.isWorking) flow.working--
       flow.inFlight--
       if (flow.inFlight === 0) flow.idle()
@@ -87,6 +95,7 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     reply.header('Request-Id', request.id)
     done()
   })
+  compressReplies(app)
   // Before anything can fail, so that pages of listed origins can read the problem.
   allowOrigins(app, corsOrigins)
   app.addHook('onRequest', (request, reply, done) => {
@@ -97,10 +106,22 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       return done(new AppError('invalid-request', 'The Host header is missing.'))
     }
+    if (hasTwoHosts(request.raw.rawHeaders)) {
+      return done(new AppError('invalid-request', 'There is more than one Host header.'))
+    }
     const version = request.headers['api-version']
     if (version !== undefined && version !== apiVersion) return done(new AppError('unsupported-version'))
     if (request.is404) return done(new AppError('not-found'))
     done()
+  })
+  app.addHook('preParsing', (request, _reply, _payload, done) => {
+    const encoding = request.headers['content-encoding']
+    if (encoding === undefined || /^\s*identity\s*$/i.test(encoding) || !hasBody(request.raw)) return done()
+    done(
+      new AppError('unsupported-media-type', 'Send the body without Content-Encoding.', {
+        headers: { 'Accept-Encoding': 'identity' },
+      }),
+    )
   })
   // Counted once the body is there: whoever sends slowly waits for himself, not in the way of others.
   app.addHook('preValidation', (request, _reply, done) => {
@@ -111,7 +132,7 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     done(new AppError('unavailable', 'The service is overloaded.', { retryAfterSeconds: 2 }))
   })
 
-  app.server.on('checkExpectation', expectationHandler(publicUrl))
+  app.server.on('checkExpectation', expectationHandler(publicUrl, requests))
 
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
@@ -158,15 +179,14 @@ function parseBody(request: FastifyRequest, body: Buffer): unknown {
   return parseJsonBody(body)
 }
 
-/** The route's pattern, never the path: a path may hold what only its owner should see. */
-function noteOf(request: FastifyRequest, reply: FastifyReply, ms: number): RequestNote {
-  return {
-    requestId: request.id,
-    method: request.method,
-    route: request.is404 ? null : (request.routeOptions.url ?? null),
-    status: reply.statusCode,
-    ms: Math.round(ms * 10) / 10,
+/** `headers` shows the first alone, and what is in front of us may have gone by another (RFC 9112 §3.2). */
+function hasTwoHosts(rawHeaders: readonly string[]): boolean {
+  let found = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!
+    if (name.length === 4 && name.toLowerCase() === 'host') found++
   }
+  return found > 1
 }
 
 /**

@@ -27,7 +27,12 @@ function omit(schema: Schema, names: readonly string[]): Schema {
 export const Type = {
   Array: (items: Schema, options: Schema = {}): Schema => ({ type: 'array', items, ...options }),
   Boolean: of('boolean'),
-  Enum: (values: readonly unknown[], options: Schema = {}): Schema => ({ enum: values, ...options }),
+  // Generators of clients need the type as well.
+  Enum: (values: readonly (string | number)[], options: Schema = {}): Schema => ({
+    type: typeof values[0] === 'string' ? 'string' : 'integer',
+    enum: values,
+    ...options,
+  }),
   Integer: of('integer'),
   Literal: (value: unknown, options: Schema = {}): Schema => ({
     type: typeof value,

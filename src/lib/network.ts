@@ -17,10 +17,17 @@ export function parseRange(text: string): Range | null {
   return [address, address.kind() === 'ipv4' ? 32 : 128]
 }
 
-function isTrusted(address: string, trusted: readonly Range[]): boolean {
+export function isTrusted(address: string, trusted: readonly Range[]): boolean {
   if (trusted.length === 0 || !ipaddr.isValid(address)) return false
   const parsed = ipaddr.process(address)
   return trusted.some(([range, bits]) => range.kind() === parsed.kind() && parsed.match(range, bits))
+}
+
+/** Of this machine or of the network it stands in: never a person's own address on the Internet. */
+export function isInternal(address: string): boolean {
+  if (!ipaddr.isValid(address)) return false
+  const range = ipaddr.process(address).range()
+  return range === 'loopback' || range === 'private' || range === 'uniqueLocal' || range === 'linkLocal'
 }
 
 /** The right-most hop that no trusted proxy vouches for is the client. */

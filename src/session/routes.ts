@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { TSchema } from 'typebox'
 import { AppError } from '../errors.ts'
 import { callerOf } from '../http/access.ts'
+import { formMediaType, takeRefreshForms } from '../http/oauth.ts'
 import type { PortalCookie } from '../http/portal.ts'
 import {
   bodyProblems,
@@ -36,39 +37,88 @@ export interface SessionRoutesDeps {
   readonly portal: PortalCookie
 }
 
-export function sessionRoutes(
+const RefreshBody = Type.Object({ refresh_token: Type.String({ description: 'Of the last token reply.' }) })
+const RefreshForm = Type.Object(
+  {
+    grant_type: Type.Literal('refresh_token'),
+    refresh_token: Type.String({ description: 'Of the last token reply.' }),
+    client_id: Type.Optional(Type.String({ description: 'Not needed, and not looked at.' })),
+  },
+  { description: 'RFC 6749 §6' },
+)
+const OAuthProblem = Type.Object(
+  {
+    error: Type.String({ examples: ['invalid_grant', 'invalid_request', 'unsupported_grant_type'] }),
+    error_description: Type.String(),
+  },
+  { $id: 'OAuthProblem', description: 'RFC 6749 §5.2, the answer to a form' },
+)
+
+/** In a scope of its own: no other route takes forms. */
+export async function refreshRoute(
   root: FastifyInstance,
   { sessions, Profile }: Omit<SessionRoutesDeps, 'portal'>,
+): Promise<void> {
+  root.addSchema(OAuthProblem)
+  const refusals = problems(...bodyProblems, 'invalid-token', 'session-ended')
+  const badRequest = refusals[400] as { description: string; content: object }
+  const schema = {
+    tags: ['session'],
+    operationId: 'refreshSession',
+    summary: 'New tokens for a refresh token',
+    description:
+      'Rotates the refresh token. The one before it gives the same new one again until that is used, and for 30 seconds in any case; anything older ends the session. As a form it is RFC 6749’s token request, and what is wrong with the form or the token is then 400 as in §5.2 there.',
+    security: [],
+    body: RefreshBody,
+    response: {
+      200: TokenReply(Profile),
+      ...refusals,
+      400: {
+        ...badRequest,
+        content: { ...badRequest.content, 'application/json': { schema: Type.Ref('OAuthProblem') } },
+      },
+    },
+  }
+  const content = {
+    'application/json': { schema: RefreshBody },
+    [formMediaType]: { schema: RefreshForm },
+  }
+  const config = {
+    access: 'public',
+    // A form is read into the same body, so validation knows one schema, and the document two.
+    swaggerTransform: ({ url }: { url: string }) => ({ schema: { ...schema, body: { content } }, url }),
+  } as object
+
+  await root.register(async (scope) => {
+    takeRefreshForms(scope)
+    scope
+      .withTypeProvider<TypeBoxTypeProvider>()
+      .post(
+        '/session/refresh',
+        { config, schema },
+        async (request) => (await sessions.refresh(request.body.refresh_token)).reply as never,
+      )
+  })
+}
+
+export function sessionRoutes(
+  root: FastifyInstance,
+  { sessions }: Pick<SessionRoutesDeps, 'sessions'>,
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['session']
   const signedIn = { access: 'signed-in' } as object
 
-  app.post(
-    '/session/refresh',
-    {
-      config: { access: 'public' } as object,
-      schema: {
-        tags,
-        summary: 'New tokens for a refresh token',
-        description:
-          'Rotates the refresh token. The one before it gives the same new one again until that is used, and for 30 seconds in any case; anything older ends the session.',
-        security: [],
-        body: Type.Object({ refresh_token: Type.String() }),
-        response: {
-          200: TokenReply(Profile),
-          ...problems(...bodyProblems, 'invalid-token', 'session-ended'),
-        },
-      },
-    },
-    async (request) => (await sessions.refresh(request.body.refresh_token)).reply as never,
-  )
-
   app.get(
     '/session',
     {
       config: signedIn,
-      schema: { tags, summary: 'My sessions', response: { 200: SessionList, ...problems(...tokenProblems) } },
+      schema: {
+        tags,
+        operationId: 'listSessions',
+        summary: 'My sessions',
+        response: { 200: SessionList, ...problems(...tokenProblems) },
+      },
     },
     async (request) => {
       const caller = callerOf(request)
@@ -86,20 +136,25 @@ export function sessionRoutes(
     },
   )
 
-  const ending = (summary: string, ...codes: 'not-found'[]) => ({
+  const ending = (operationId: string, summary: string, ...codes: 'not-found'[]) => ({
     tags,
+    operationId,
     summary,
     response: { 204: Empty, ...problems(...bodyProblems, ...tokenProblems, ...codes) },
   })
 
-  app.delete('/session', { config: signedIn, schema: ending('Sign out here') }, async (request, reply) => {
-    await sessions.end(callerOf(request), 'signed-out')
-    return reply.code(204).send()
-  })
+  app.delete(
+    '/session',
+    { config: signedIn, schema: ending('endSession', 'Sign out here') },
+    async (request, reply) => {
+      await sessions.end(callerOf(request), 'signed-out')
+      return reply.code(204).send()
+    },
+  )
 
   app.delete(
     '/session/all',
-    { config: signedIn, schema: ending('Sign out everywhere') },
+    { config: signedIn, schema: ending('endAllSessions', 'Sign out everywhere') },
     async (request, reply) => {
       await sessions.endAll(callerOf(request).id)
       return reply.code(204).send()
@@ -111,7 +166,7 @@ export function sessionRoutes(
     {
       config: signedIn,
       schema: {
-        ...ending('Sign out there', 'not-found'),
+        ...ending('endOneSession', 'Sign out there', 'not-found'),
         params: Type.Object({ sessionId: Type.String({ description: 'One of my sessions.' }) }),
       },
     },
@@ -129,7 +184,8 @@ export function portalSessionRoutes(
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['portal']
-  const security = [{ portal: [] }]
+  // The cookie comes by itself; the reference page cannot set one.
+  const security: [] = []
   const config = { access: 'public' } as object
   const onRequest = portal.refuseForeign
 
@@ -140,9 +196,10 @@ export function portalSessionRoutes(
       onRequest,
       schema: {
         tags,
+        operationId: 'refreshPortalSession',
         summary: 'A new access token for the cookie',
         description:
-          'As POST /session/refresh, with the refresh token in the cookie, which is replaced; one that is of no more use is cleared.',
+          'As POST /session/refresh, with the refresh token in the cookie, which is replaced; one that is of no more use is cleared. Without a cookie it is 401.',
         security,
         response: {
           200: PortalTokenReply(Profile),
@@ -171,8 +228,10 @@ export function portalSessionRoutes(
       onRequest,
       schema: {
         tags,
+        operationId: 'signOutOfPortal',
         summary: 'Sign out here',
-        description: 'Ends the session of the cookie, if it is alive, and clears it. May be repeated.',
+        description:
+          'Ends the session of the cookie, if there is one and it is alive, and clears it. May be repeated.',
         security,
         response: { 204: Empty, ...problems(...bodyProblems, 'forbidden') },
       },

@@ -15,6 +15,7 @@ export function wellKnownRoutes(app: FastifyInstance, deps: { keys: SigningKeys;
       config,
       schema: {
         tags,
+        operationId: 'getPublicKeys',
         summary: 'Public keys (RFC 7517)',
         security: [],
         response: {
@@ -57,6 +58,7 @@ export function wellKnownRoutes(app: FastifyInstance, deps: { keys: SigningKeys;
       config,
       schema: {
         tags,
+        operationId: 'getIssuerMetadata',
         summary: 'Issuer metadata (RFC 8414)',
         security: [],
         response: {

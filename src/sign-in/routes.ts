@@ -33,7 +33,7 @@ const Sent = Type.Object({
 const Answer = Type.Object({
   email: Email,
   otp_code: Type.Integer({ minimum: 100000, maximum: 99999999, examples: [483920] }),
-  sessionId: Type.String({ description: 'From send-otp.' }),
+  sessionId: Type.String({ description: 'From send-otp.', documented: { minLength: 1 } }),
 })
 
 const AnswerHeaders = Type.Object({
@@ -60,6 +60,7 @@ export function signInRoutes(
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const config = { access: 'public', limit: 'own' } as object
+  const who = `${role[0]!.toUpperCase()}${role.slice(1)}`
 
   app.post(
     `/${role}/send-otp`,
@@ -67,6 +68,7 @@ export function signInRoutes(
       config,
       schema: {
         tags: [role],
+        operationId: `send${who}Code`,
         summary: 'Ask for a code by e-mail',
         description:
           'Opens a session and mails its code. With `sessionId`, sends the same code again. The reply tells nothing about whether the address has an account. The mail is in the best language of Accept-Language: English, French or Spanish.',
@@ -127,6 +129,7 @@ export function signInRoutes(
       config,
       schema: {
         tags: [role],
+        operationId: `validate${who}Code`,
         summary: 'Answer with the code',
         description:
           'Gives tokens for the right code. Five answers at most, within ten minutes, one success. With an Idempotency-Key, the same request can be sent again for two minutes if its reply was lost.',
@@ -149,6 +152,7 @@ export function signInRoutes(
       onRequest: portal.refuseForeign,
       schema: {
         tags: ['portal'],
+        operationId: `validate${who}CodeInPortal`,
         summary: `Answer with the code, as a ${role}`,
         description: `As POST /${role}/validate-otp, with the refresh token in a cookie instead of the body.`,
         security: [],

@@ -93,6 +93,7 @@ export function studentRoutes(root: FastifyInstance, { students }: { students: S
       config,
       schema: {
         tags,
+        operationId: 'getOwnStudent',
         summary: 'My profile',
         response: { 200: Type.Ref('StudentProfile'), ...problems(...tokenProblems, 'forbidden') },
       },
@@ -107,6 +108,7 @@ export function studentRoutes(root: FastifyInstance, { students }: { students: S
       config,
       schema: {
         tags,
+        operationId: 'listOwnClasses',
         summary: 'My classes',
         description:
           'Current ones unless asked otherwise, by whole days in the school’s time zone, first and last included. Sorted by start date, then title.',
@@ -131,6 +133,7 @@ export function studentRoutes(root: FastifyInstance, { students }: { students: S
       config,
       schema: {
         tags,
+        operationId: 'exportOwnStudent',
         summary: 'Everything held about me',
         response: { 200: Export, ...problems(...tokenProblems, 'forbidden') },
       },
@@ -160,6 +163,7 @@ export function calendarRoutes(root: FastifyInstance, { feeds, publicUrl }: Cale
       config,
       schema: {
         tags,
+        operationId: 'makeCalendarFeed',
         summary: 'Make a calendar feed',
         description:
           'An address that calendar programs can subscribe to. It is shown this once: whoever has it can read my classes. An earlier one stops working.',
@@ -186,6 +190,7 @@ export function calendarRoutes(root: FastifyInstance, { feeds, publicUrl }: Cale
       config,
       schema: {
         tags,
+        operationId: 'getCalendarFeed',
         summary: 'Whether I have a calendar feed',
         response: {
           200: Type.Object({ createdAt: Timestamp() }),
@@ -204,7 +209,12 @@ export function calendarRoutes(root: FastifyInstance, { feeds, publicUrl }: Cale
     '/student/me/calendar',
     {
       config,
-      schema: { tags, summary: 'Revoke my calendar feed', response: { 204: Empty, ...refusals } },
+      schema: {
+        tags,
+        operationId: 'revokeCalendarFeed',
+        summary: 'Revoke my calendar feed',
+        response: { 204: Empty, ...refusals },
+      },
     },
     async (request, reply) => {
       await feeds.revoke(callerOf(request).id)
@@ -218,6 +228,7 @@ export function calendarRoutes(root: FastifyInstance, { feeds, publicUrl }: Cale
       config: { access: 'public' } as object,
       schema: {
         tags,
+        operationId: 'readCalendar',
         summary: 'A student’s classes as a calendar (RFC 5545)',
         security: [],
         params: Type.Object({ feedToken: Type.String({ description: 'From POST /student/me/calendar.' }) }),

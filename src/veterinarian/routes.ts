@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import { callerOf } from '../http/access.ts'
 import { requestCaller } from '../http/caller.ts'
+import { matches } from '../http/etag.ts'
 import {
   bodyProblems,
   Email,
@@ -69,6 +70,7 @@ export function veterinarianRoutes(
       config: { access: 'public', limit: 'own' } as object,
       schema: {
         tags,
+        operationId: 'registerVeterinarian',
         summary: 'Register',
         description:
           'Creates a pending veterinarian, whom the first code makes active. The reply is the same whether or not the address is known. No mail is sent: ask for a code next.',
@@ -106,6 +108,7 @@ export function veterinarianRoutes(
       config: own,
       schema: {
         tags,
+        operationId: 'getOwnVeterinarian',
         summary: 'My profile',
         response: { 200: Type.Ref('VeterinarianProfile'), ...problems(...tokenProblems, 'forbidden') },
       },
@@ -119,8 +122,12 @@ export function veterinarianRoutes(
       config: own,
       schema: {
         tags,
+        operationId: 'renameOwnVeterinarian',
         summary: 'Change my name',
-        body: Type.Object({ firstname: Type.Optional(firstname), lastname: Type.Optional(lastname) }),
+        body: Type.Object(
+          { firstname: Type.Optional(firstname), lastname: Type.Optional(lastname) },
+          { documented: { minProperties: 1 } },
+        ),
         response: {
           200: Type.Ref('VeterinarianProfile'),
           ...problems(...bodyProblems, ...tokenProblems, 'forbidden'),
@@ -150,6 +157,7 @@ export function veterinarianRoutes(
       config: own,
       schema: {
         tags,
+        operationId: 'closeOwnVeterinarian',
         summary: 'Close my account',
         description: 'Ends every session and erases personal data. Needs a sign-in at most 10 minutes old.',
         response: {
@@ -170,6 +178,7 @@ export function veterinarianRoutes(
       config: own,
       schema: {
         tags,
+        operationId: 'exportOwnVeterinarian',
         summary: 'Everything held about me',
         response: { 200: Export, ...problems(...tokenProblems, 'forbidden') },
       },
@@ -186,6 +195,7 @@ export function veterinarianRoutes(
       config: { access: 'public' } as object,
       schema: {
         tags,
+        operationId: 'getVeterinarian',
         summary: 'A veterinarian’s public profile',
         description:
           'Active veterinarians only. May be kept for a minute; answers 304 to a matching If-None-Match.',
@@ -217,10 +227,4 @@ export function veterinarianRoutes(
       return { userId, firstname: first, lastname: last, verified }
     },
   )
-}
-
-/** RFC 9110 §13.1.2: a list, weakly compared, or a star. */
-function matches(header: string | undefined, etag: string): boolean {
-  if (header === undefined) return false
-  return header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
 }

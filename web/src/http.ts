@@ -72,7 +72,7 @@ function problemOf(reply: Response, text: string): Problem {
   const { status } = reply
   try {
     const { code, errors = [], attemptsLeft, instance } = JSON.parse(text)
-    const fields = errors.map(({ pointer }: { pointer: string }) => pointer.replace(/^#\//, ''))
+    const fields = errors.map(({ pointer = '' }: { pointer?: string }) => pointer.replace(/^#\//, ''))
     return new Problem(code, { status, fields, attemptsLeft, instance, retryAt })
   } catch {
     // Not from the service: a proxy in front of it that cannot reach it.

@@ -1,0 +1,78 @@
+/** Plain text at addresses that crawlers, finders of flaws and programs look for by themselves. */
+import type { FastifyInstance } from 'fastify'
+import { type Clock, timestamp } from '../lib/clock.ts'
+
+const dayMs = 24 * 3_600_000
+const securityTextDays = 180
+
+export interface PlainDeps {
+  readonly publicUrl: string
+  /** The domain that mails come from. */
+  readonly mailDomain: string
+  readonly clock: Clock
+}
+
+export function plainRoutes(app: FastifyInstance, { publicUrl, mailDomain, clock }: PlainDeps): void {
+  const text = (url: string, lines: () => readonly string[]) =>
+    app.get(
+      url,
+      { config: { access: 'public' } as object, schema: { hide: true } },
+      async (_request, reply) =>
+        reply
+          .header('Cache-Control', 'public, max-age=3600')
+          .type('text/plain; charset=utf-8')
+          .send(`${lines().join('\n')}\n`),
+    )
+
+  // Not /v/: its pages say noindex, which only a crawler that may read them can see.
+  text('/robots.txt', () => ['User-agent: *', ...personal.map((path) => `Disallow: ${path}`), 'Allow: /'])
+
+  // RFC 9116. Without a setting for it, the one mailbox that a mail domain must have (RFC 5321 §4.5.1).
+  text('/.well-known/security.txt', () => [
+    `Contact: mailto:postmaster@${mailDomain}`,
+    `Expires: ${timestamp((Math.floor(clock.now() / dayMs) + securityTextDays) * dayMs)}`,
+    'Preferred-Languages: en, fr, es',
+    `Canonical: ${publicUrl}/.well-known/security.txt`,
+  ])
+
+  text('/llms.txt', () => guide(publicUrl))
+}
+
+const personal = [
+  '/veterinarian/',
+  '/student/',
+  '/staff/',
+  '/session',
+  '/portal/',
+  '/calendar/',
+  '/c/',
+  '/mailbox',
+  '/health/',
+]
+
+/** As llmstxt.org has it. */
+const guide = (publicUrl: string) => [
+  '# Chiron',
+  '',
+  '> The access service of a veterinary school. Veterinarians register and sign in with a code sent to their e-mail; students on the roster sign in the same way; each reads what is theirs.',
+  '',
+  'JSON in, JSON out. Errors are application/problem+json: decide by `code`, wait as `Retry-After` says.',
+  '',
+  'To sign in a veterinarian (a student starts at 2, with /student instead of /veterinarian):',
+  '',
+  '1. POST /veterinarian/register with firstname, lastname, email. Once; no mail is sent.',
+  '2. POST /veterinarian/send-otp with email. The reply has a sessionId; a code goes to the address.',
+  '3. The person reads the code in the mail. No program can.',
+  '4. POST /veterinarian/validate-otp with email, sessionId and otp_code, an integer. The reply has access_token and refresh_token.',
+  '5. GET /veterinarian/me with Authorization: Bearer and the access token, good for 15 minutes.',
+  '6. POST /session/refresh with refresh_token. Keep the new one that comes back; the old one is used up.',
+  '7. DELETE /session signs out.',
+  '',
+  '## Reference',
+  '',
+  `- [OpenAPI 3.1](${publicUrl}/openapi.json): every call, with schemas`,
+  `- [Reference page](${publicUrl}/docs): the same for people, where calls can be tried`,
+  `- [Errors](${publicUrl}/problems): what each code means and what to do`,
+  `- [Public keys](${publicUrl}/.well-known/jwks.json): to check access tokens elsewhere`,
+  `- [Issuer metadata](${publicUrl}/.well-known/oauth-authorization-server): RFC 8414`,
+]

@@ -1,0 +1,88 @@
+/** One line in the log for whatever came in: answered, refused by the parser, timed out or given up. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { newId } from '../lib/random.ts'
+import type { Log } from '../log.ts'
+
+interface Exchange {
+  readonly id: string
+  readonly request: IncomingMessage
+  readonly reply: ServerResponse
+  /** What was written past the reply, straight to the socket. */
+  status?: number
+}
+
+export class RequestLog {
+  /** Requests whose bodies may still be on their way. */
+  readonly #receiving = new WeakMap<Socket, Exchange>()
+  readonly #log: Log
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  /** Logs the request when it is over, and calls back. */
+  begin(request: FastifyRequest, reply: FastifyReply, over: () => void): void {
+    const since = performance.now()
+    const exchange: Exchange = { id: request.id, request: request.raw, reply: reply.raw }
+    const { socket } = request.raw
+    if (hasBody(request.raw)) this.#receiving.set(socket, exchange)
+    // Also when the client went away before the reply.
+    reply.raw.on('close', () => {
+      if (this.#receiving.get(socket) === exchange) this.#receiving.delete(socket)
+      this.#log.request({
+        requestId: request.id,
+        method: request.method,
+        // The pattern, never the path: a path may hold what only its owner should see.
+        route: request.is404 ? null : (request.routeOptions.url ?? null),
+        ...outcomeOf(exchange),
+        ms: Math.round((performance.now() - since) * 10) / 10,
+        traceId: traceIdOf(request.headers.traceparent),
+      })
+      over()
+    })
+  }
+
+  /** Whether a body is on its way. */
+  isReceiving(socket: Socket): boolean {
+    return this.#receiving.get(socket)?.request.complete === false
+  }
+
+  /**
+   * Something is answered straight on the socket: what never became a request, or one whose body broke off or took too
+   * long. The id to answer with, or null when a reply is on its way already.
+   */
+  refuse(socket: Socket, status: number, method: string | null = null): string | null {
+    const exchange = this.#receiving.get(socket)
+    if (exchange && !exchange.request.complete) {
+      if (exchange.reply.headersSent) return null
+      exchange.status = status
+      return exchange.id
+    }
+    const requestId = newId()
+    this.#log.request({ requestId, method, route: null, status, aborted: false, ms: 0 })
+    return requestId
+  }
+}
+
+function outcomeOf({ request, reply, status }: Exchange): { status: number | null; aborted: boolean } {
+  if (status !== undefined) return { status, aborted: false }
+  // A reply to somebody who went away while sending counts as finished, though nobody got it.
+  if (!reply.headersSent || request.errored) return { status: null, aborted: true }
+  return { status: reply.statusCode, aborted: !reply.writableFinished }
+}
+
+export function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length']
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
+}
+
+// W3C Trace Context §3.2: ff is no version, zeros are no id, and versions after 00 may add fields.
+const traceparent = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?$/
+
+function traceIdOf(header: string | string[] | undefined): string | undefined {
+  if (typeof header !== 'string') return undefined
+  const [, traceId, more] = traceparent.exec(header) ?? []
+  return more !== undefined && header.startsWith('00') ? undefined : traceId
+}

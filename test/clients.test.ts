@@ -1,0 +1,41 @@
+/** What other people's tools make of the OpenAPI document. */
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { complaintsAbout, generateClients, loadProgram, programs } from './clients/generators.ts'
+import { freshAddress } from './support/fresh.ts'
+import { type Service, startService } from './support/service.ts'
+
+suite('Generated clients', () => {
+  let service: Service
+  let document: Record<string, unknown>
+  before(async () => {
+    service = await startService('sqlite')
+    document = (await service.request('/openapi.json')).json
+    await generateClients(document)
+  })
+  after(() => service?.stop())
+
+  for (const name of programs) {
+    test(`One by ${name} signs in, refreshes and signs out`, async () => {
+      const email = freshAddress('generated')
+      const { signInAndOut } = await loadProgram(name)
+      const told = await signInAndOut(
+        service.url,
+        email,
+        async () => (await service.mail.mailTo(email)).code!,
+      )
+      assert.deepEqual(told, {
+        statuses: [202, 202, 401, 200, 200, 200, 204, 401],
+        attemptsLeft: 4,
+        email,
+        code: 'session-ended',
+      })
+    })
+  }
+
+  test('A linter finds nothing to say about the document, and would if there were', async () => {
+    assert.deepEqual(await complaintsAbout(document), [])
+    const { servers: _servers, ...broken } = document
+    assert.match((await complaintsAbout(broken)).join('\n'), /no-empty-servers/)
+  })
+})

@@ -1,0 +1,40 @@
+/** What installing brings along, and runs. */
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const read = (name: string) => JSON.parse(readFileSync(`${root}${name}`, 'utf8'))
+const manifest = read('package.json')
+const locked = Object.entries(
+  read('package-lock.json').packages as Record<string, { resolved?: string; hasInstallScript?: boolean }>,
+)
+
+test('The lock file names no host that packages come from', () => {
+  assert.ok(locked.length > 100)
+  for (const [path, { resolved = '' }] of locked) assert.doesNotMatch(resolved, /:\/\//, path)
+})
+
+test('Whether a package may run a script at installation is decided for each that has one', () => {
+  const withScripts = locked.filter(([path, one]) => one.hasInstallScript && existsSync(`${root}${path}`))
+  assert.ok(withScripts.length > 0)
+  for (const [path] of withScripts) {
+    const name = path.split('node_modules/').at(-1)!
+    assert.equal(typeof manifest.allowScripts[name], 'boolean', name)
+  }
+})
+
+test('Nobody is told that the service was installed, also by npm 10, which knows no allowScripts', () => {
+  assert.equal(manifest.allowScripts['@scarf/scarf'], false)
+  assert.deepEqual(manifest.scarfSettings, { enabled: false })
+})
+
+test('Every direct dependency has its line in docs/dependencies.md', () => {
+  const told = readFileSync(`${root}docs/dependencies.md`, 'utf8')
+  const clients = read('test/clients/package.json')
+  const names = [manifest.dependencies, manifest.devDependencies, clients.devDependencies].flatMap(
+    Object.keys,
+  )
+  for (const name of names) if (!name.startsWith('@types/')) assert.ok(told.includes(name), name)
+})
