@@ -46,20 +46,5 @@ for (const engine of engines) {
         assert.deepEqual(live, [])
       }
     })
-
-    test('A change of name to the same name changes nothing and is no event', async () => {
-      const { access, userId } = await service.signIn('same@vets.example')
-      const reply = await service.request('/veterinarian/me', {
-        method: 'PATCH',
-        token: access,
-        body: { firstname: 'Ada', lastname: 'Marsh' },
-      })
-      assert.equal(reply.status, 200)
-      const events = await service.rows(
-        "select id from event where person_id = $1 and type = 'veterinarian.updated'",
-        [userId],
-      )
-      assert.deepEqual(events, [])
-    })
   })
 }

@@ -92,7 +92,7 @@ const parameters = {
     name: 'API-Version',
     in: 'header',
     description: 'The version that the client was made for; one that is not served is 400.',
-    schema: { ...text, const: apiVersion },
+    schema: { ...text, enum: [apiVersion] },
   },
   TraceParent: {
     name: 'traceparent',

@@ -14,16 +14,18 @@ export const Timestamp = (description?: string) =>
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
 // `documented`: keywords that the OpenAPI document shows and validation leaves alone. The rules are in people/, which
-// counts what is kept, not what was typed, and says in its own words what is wrong. They must refuse nothing that it takes.
+// counts what is kept, not what was typed, and says in its own words what is wrong.
 export const Email = Type.String({
   description: 'One plain e-mail address. Kept as typed, compared lower-cased.',
   documented: { format: 'email', minLength: 3, maxLength: 254 },
   examples: ['ada@example.org'],
 })
+// Not every generator knows \p{L}. Whatever has a letter passes; people/names.ts looks closer.
+const mayBeName = '^[^/@]*[A-Za-z\\u00aa\\u00b5\\u00ba\\u00c0-\\uffff][^/@]*$'
 export const Name = (description: string, example: string) =>
   Type.String({
-    description: `${description} Counted in Unicode’s NFC, without spaces around it.`,
-    documented: { minLength: 1, maxLength: 1_000 },
+    description: `${description} Counted in Unicode’s NFC, without spaces around it. At least one letter; no /, @ or www.`,
+    documented: { minLength: 1, maxLength: 100, pattern: mayBeName },
     examples: [example],
   })
 

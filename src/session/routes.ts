@@ -41,7 +41,7 @@ const RefreshBody = Type.Object({ refresh_token: Type.String({ description: 'Of 
 const RefreshForm = Type.Object(
   {
     grant_type: Type.Literal('refresh_token'),
-    refresh_token: Type.String({ description: 'Of the last token reply.' }),
+    refresh_token: Type.String({ description: 'Of the last token reply.', documented: { minLength: 1 } }),
     client_id: Type.Optional(Type.String({ description: 'Not needed, and not looked at.' })),
   },
   { description: 'RFC 6749 §6' },
