@@ -103,7 +103,7 @@ function checkTogether(config: Config): void {
   const complaints = [
     production && secret === '' && wrong('CHIRON_SECRET', 'must be set in production'),
     secret !== '' && tooShort(secret) && wrong('CHIRON_SECRET', bytes),
-    secret !== '' &&
+    !tooShort(secret) &&
       isGuessable(secret) &&
       wrong('CHIRON_SECRET', 'is easy to guess; make one with: openssl rand -base64 48'),
     tooShort(secretPrevious) && wrong('CHIRON_SECRET_PREVIOUS', bytes),
@@ -116,7 +116,7 @@ function checkTogether(config: Config): void {
       isPlainByOmission(databaseUrl) &&
       wrong(
         'CHIRON_DATABASE_URL',
-        'must say sslmode in production when a host is not this machine: sslmode=verify-full, or sslmode=disable for plain text',
+        'must say a known sslmode in production when a host is not this machine: sslmode=verify-full, or sslmode=disable for plain text',
       ),
     production && !limits && wrong('CHIRON_LIMITS', 'cannot be off in production'),
     !production &&
@@ -179,7 +179,7 @@ function list(text: string | null): string[] {
 function parsePublicUrl(text: string): string {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol))
-    throw wrong('CHIRON_PUBLIC_URL', 'must be an http or https address')
+    throw wrong('CHIRON_PUBLIC_URL', 'must be an address such as https://access.example.org')
   if (url.pathname !== '/' || url.search || url.hash || url.username)
     throw wrong(
       'CHIRON_PUBLIC_URL',
@@ -243,7 +243,7 @@ function parseOrigin(text: string): string {
   if (!url || url.origin !== text)
     throw wrong(
       'CHIRON_CORS_ORIGINS',
-      'holds something that is not an origin such as https://app.example.org',
+      'holds something that is not an origin such as https://app.example.org, without a slash at the end',
     )
   return text
 }
@@ -258,7 +258,10 @@ function parseTimeZone(text: string): string {
 }
 
 function parseWorkers(text: string): number {
-  return text === 'auto' ? availableParallelism() : integer('CHIRON_WORKERS', text, 1, 256)
+  if (text === 'auto') return availableParallelism()
+  if (!/^\d+$/.test(text))
+    throw wrong('CHIRON_WORKERS', `must be a number or auto, not ${JSON.stringify(text)}`)
+  return integer('CHIRON_WORKERS', text, 1, 256)
 }
 
 /**

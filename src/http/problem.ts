@@ -136,14 +136,18 @@ const fieldError =
     const missing = keyword === 'required' ? `/${params.missingProperty}` : ''
     const path = `${instancePath}${missing}`
     const detail = missing ? 'is missing' : wording(keyword, params, message)
-    return context === undefined || context === 'body'
-      ? { pointer: `#${path}`, detail }
-      : { parameter: path.split('/')[1] ?? '', detail }
+    if (context === undefined || context === 'body') return { pointer: `#${path}`, detail }
+    // Query and headers give a list where something stands twice.
+    return {
+      parameter: path.split('/')[1] ?? '',
+      detail: keyword === 'type' ? 'must be given once' : detail,
+    }
   }
 
 function wording(keyword: string, params: Record<string, unknown>, message: string | undefined): string {
   if (keyword === 'type') return `must be a JSON ${params.type}`
   if (keyword === 'enum') return `must be one of ${(params.allowedValues as string[]).join(', ')}`
+  if (keyword === 'pattern') return 'holds a character that is not allowed, or is too long or too short'
   return message ?? 'is not valid'
 }
 
