@@ -146,6 +146,32 @@ for (const engine of engines) {
         assert.equal((await send(email, freshNetwork(), { device_token })).status, 429)
     })
 
+    test('However many devices an address has, together they get 20 codes in 15 minutes', async () => {
+      const email = freshAddress('devices')
+      const home = freshNetwork()
+      const tokens: string[] = []
+      for (let i = 0; i < 5; i++) tokens.push(await signIn(email, home))
+      service.clock.advance(day)
+      const granted = []
+      for (const device_token of tokens)
+        for (let i = 0; i < 5; i++)
+          granted.push((await send(email, freshNetwork(), { device_token })).status === 202)
+      assert.equal(granted.filter(Boolean).length, 20)
+      assert.equal((await send(email, home)).status, 202)
+    })
+
+    test('What it asks for in vain counts for its network', async () => {
+      const email = freshAddress('device.vain')
+      const device_token = await signIn(email)
+      const network = freshNetwork()
+      const left = async (more: object) =>
+        /r=(\d+);/.exec((await send(email, network, more)).headers.get('ratelimit') ?? '')?.[1]
+      assert.equal(await left({ device_token, sessionId: 'A'.repeat(22) }), '599')
+      assert.equal(await left({ device_token, sessionId: 'x' }), '598')
+      for (let i = 0; i < 5; i++) assert.equal(await left({ device_token }), '598')
+      assert.equal(await left({ device_token }), '597')
+    })
+
     test('It is no credential', async () => {
       const device_token = await signIn(freshAddress('device.credential'))
       assert.equal((await service.request('/veterinarian/me', { token: device_token })).status, 401)

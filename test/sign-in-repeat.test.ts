@@ -52,6 +52,11 @@ for (const engine of engines) {
       assert.deepEqual(outcome(await answer(body, 'key-1')), unusable)
     })
 
+    test('It may be repeated any number of times: only guesses count', async () => {
+      const body = await challenge()
+      for (let i = 0; i < 20; i++) assert.equal((await answer(body, 'key')).status, 200)
+    })
+
     test('With another key, or none, it is otp-unusable', async () => {
       const body = await challenge()
       assert.equal((await answer(body, 'key-1')).status, 200)

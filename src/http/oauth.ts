@@ -45,8 +45,9 @@ function readRefreshForm(body: Buffer): { refresh_token: string } {
   } catch {
     throw new OAuthError('invalid_request', 'The body is not UTF-8.')
   }
-  for (const name of form.keys())
-    if (form.getAll(name).length > 1) throw new OAuthError('invalid_request', 'A parameter is there twice.')
+  const names = [...form.keys()]
+  if (new Set(names).size < names.length)
+    throw new OAuthError('invalid_request', 'A parameter is there twice.')
   // §3.1: without a value a parameter counts as left out.
   const grant = form.get('grant_type') || null
   const token = form.get('refresh_token') || null

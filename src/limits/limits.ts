@@ -58,6 +58,11 @@ const codesPerDevice: readonly Window[] = [
   { max: 5, windowMs: 15 * minute },
   { max: 40, windowMs: day },
 ]
+/** Over all devices of an inbox: each sign-in without a token makes one, and they live long. */
+const codesPerDevices: readonly Window[] = [
+  { max: 20, windowMs: 15 * minute },
+  { max: 160, windowMs: day },
+]
 const codesPerPair: readonly Window[] = [{ max: 5, windowMs: 15 * minute }]
 const codesPerInbox: readonly Window[] = [
   { max: 20, windowMs: 15 * minute },
@@ -188,8 +193,12 @@ export class Limits {
     if (!this.#enabled) return { statements: [], granted: always }
     if (ask.device !== null) {
       const device = deviceQuota(ask.device)
+      const all = devicesQuota(ask)
       return {
-        statements: [takeFromQuota({ ...device, mark, now, when: after })],
+        statements: [
+          takeFromQuota({ ...all, mark, now, when: both(after, quotaHasRoom(device, now)) }),
+          takeFromQuota({ ...device, mark, now, when: takenFrom('quota', all.key, mark) }),
+        ],
         granted: takenFrom('quota', device.key, mark),
       }
     }
@@ -233,7 +242,7 @@ export class Limits {
   }
 
   async #quotasOf(ask: CodeAsk, now: number): Promise<Quota[]> {
-    if (ask.device !== null) return [deviceQuota(ask.device)]
+    if (ask.device !== null) return [deviceQuota(ask.device), devicesQuota(ask)]
     const isKnown = await holds(this.#db, this.#isKnown(ask, now))
     return isKnown ? [pairQuota(ask)] : [pairQuota(ask), inboxQuota(ask)]
   }
@@ -316,6 +325,7 @@ export function bucketRefusal(policy: BucketPolicy, fullAt: number, now: number,
 // Whose it is comes first, so that what one request takes from stands together in the store.
 const bucketKey = (policy: BucketPolicy, owner: string) => `${owner}:${policy.name}`
 const deviceQuota = (device: string): Quota => ({ key: `device:${device}`, windows: codesPerDevice })
+const devicesQuota = ({ inbox }: CodeAsk): Quota => ({ key: `devices:${inbox}`, windows: codesPerDevices })
 const pairQuota = ({ inbox, network }: CodeAsk): Quota => ({
   key: `${inbox}:${network}`,
   windows: codesPerPair,

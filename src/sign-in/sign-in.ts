@@ -8,7 +8,7 @@
  * `validate` counts the attempt in one conditional statement, then compares, then looks the account up. Issuing
  * tokens is `session/`'s affair; what a code looks like is `code.ts`'s.
  */
-import { always, type Db, holds, type Row, type Statement } from '../db/db.ts'
+import { always, type Db, holds, type Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { type Clock, minute, second } from '../lib/clock.ts'
 import type { FailureLog } from '../lib/failure.ts'
@@ -45,6 +45,7 @@ import {
   resend,
   resendable,
   sent,
+  uncountRepeat,
 } from './store.ts'
 
 const codeTtlMs = 10 * minute
@@ -102,11 +103,21 @@ export class SignIn {
     this.#rules = rules
   }
 
-  async send(request: CodeRequest, caller: Caller): Promise<SendReply> {
-    const { db, clock, limits, outbox } = this.#deps
-    const { address, language } = request
-    const now = clock.now()
+  send(request: CodeRequest, caller: Caller): Promise<SendReply> {
+    const now = this.#deps.clock.now()
     const ask = this.#ask(request, caller, now)
+    return this.#counted(ask, caller, now, () => this.#send(request, ask, caller, now))
+  }
+
+  resend(request: CodeRequest, caller: Caller, sessionId: string): Promise<SendReply> {
+    const now = this.#deps.clock.now()
+    const ask = this.#ask(request, caller, now)
+    return this.#counted(ask, caller, now, () => this.#resend(request, ask, caller, sessionId, now))
+  }
+
+  async #send(request: CodeRequest, ask: CodeAsk, caller: Caller, now: number): Promise<SendReply> {
+    const { db, limits, outbox } = this.#deps
+    const { address, language } = request
     const digits: Digits = (await limits.underAttack(ask.inbox, ask.network, now)) ? 8 : 6
     const challenge: Challenge = {
       id: newIdAt(now),
@@ -133,20 +144,24 @@ export class SignIn {
       this.#queueMail(challenge, address, language, now),
     ])
     outbox.wake()
-    await this.#noteSend(bucket, ask, caller, results, now)
+    await limits.noteBucket(bucket, caller, results, now)
     const [opened] = results.at(-2)!
     if (!opened) throw await limits.codeRefusal(ask, now)
     return sendReply({ ...challenge, digits: opened.digits as Digits }, challenge.resend_at)
   }
 
-  async resend(request: CodeRequest, caller: Caller, sessionId: string): Promise<SendReply> {
-    const { db, clock, limits, outbox } = this.#deps
+  async #resend(
+    request: CodeRequest,
+    ask: CodeAsk,
+    caller: Caller,
+    sessionId: string,
+    now: number,
+  ): Promise<SendReply> {
+    const { db, limits, outbox } = this.#deps
     const { address, language } = request
-    const now = clock.now()
     const sendId = newIdAt(now)
-    const ask = this.#ask(request, caller, now)
     const bucket = this.#takeSend(ask, caller, sendId, now)
-    await this.#noteSend(bucket, ask, caller, await db.tx(bucket.statements), now)
+    await limits.noteBucket(bucket, caller, await db.tx(bucket.statements), now)
 
     const found = await this.#openChallenge(address, sessionId, now)
     if (!found) throw unusable()
@@ -188,10 +203,20 @@ export class SignIn {
     return { policy, buckets: [], statements: [], granted: always }
   }
 
-  #noteSend(take: BucketTake, { device }: CodeAsk, caller: Caller, results: Row[][], now: number) {
-    const { limits } = this.#deps
-    if (device === null) return limits.noteBucket(take, caller, results, now)
-    return limits.showBucket(take.policy, caller, now)
+  /** What a device asks for in vain counts for its network: its share pays for codes only. */
+  async #counted<T>({ device }: CodeAsk, caller: Caller, now: number, work: () => Promise<T>): Promise<T> {
+    if (device === null) return work()
+    const { db, limits } = this.#deps
+    const policy = bucketPolicies.send
+    try {
+      const done = await work()
+      await limits.showBucket(policy, caller, now)
+      return done
+    } catch (error) {
+      const take = limits.takeBucket(policy, caller.network, newId(), now)
+      await limits.noteBucket(take, caller, await db.tx(take.statements), now)
+      throw error
+    }
   }
 
   #queueMail(challenge: Challenge, { email }: Address, language: Language, now: number): Statement {
@@ -305,6 +330,7 @@ export class SignIn {
       await this.#deps.db.tx(this.#countFailure(challenge, caller, now))
       throw unusable()
     }
+    await uncountRepeat(this.#deps.db, answer.sessionId)
     const tokens = await this.#deps.sessions.firstTokensAgain(answer.sessionId)
     if (!tokens) throw unusable()
     return this.#signedIn(answer, challenge, tokens, now)

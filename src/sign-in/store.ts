@@ -204,6 +204,11 @@ export function claimed(id: string, by: string): Condition {
   }
 }
 
+/** A right answer that was repeated does not count: only guesses do. */
+export function uncountRepeat(db: Db, id: string) {
+  return db.run('update challenge set attempts = attempts - 1 where id = $1', [id])
+}
+
 /** The first right code makes a pending account active. */
 export function activate(personId: string, now: number, when: Condition): Statement[] {
   return [
