@@ -32,7 +32,7 @@ export interface Config {
 
 type Env = Readonly<Record<string, string | undefined>>
 
-const names = [
+export const names = [
   'CHIRON_HOST',
   'CHIRON_PORT',
   'CHIRON_PUBLIC_URL',
