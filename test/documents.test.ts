@@ -1,0 +1,89 @@
+/** The documentation, as far as a program can read it. */
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { demoAddresses } from '../demo/school.ts'
+import { names as settings } from '../src/config.ts'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const read = (name: string) => readFileSync(join(root, name), 'utf8')
+const manifest = JSON.parse(read('package.json'))
+const pages = ['.', 'docs', 'docs/decisions', 'bench', 'bench/peers/better-auth'].flatMap((folder) =>
+  readdirSync(join(root, folder))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(folder, name)),
+)
+
+/** What people read, without examples of code. */
+const prose = (page: string) => read(page).replace(/^ *```[\s\S]*?^ *```$/gm, '')
+
+/** As GitHub names the places of headings. */
+const anchorOf = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replace(/\s/g, '-')
+
+const anchorsIn = (page: string) =>
+  [...prose(page).matchAll(/^#+ +(.+)$/gm)].map(([, heading]) => anchorOf(heading!))
+
+suite('Links between pages', () => {
+  test('are looked for in every page', () => {
+    for (const page of ['README.md', 'docs/integrating.md', 'docs/decisions/0002-transactions-are-lists.md'])
+      assert.ok(pages.includes(page), page)
+  })
+
+  for (const page of pages)
+    test(`lead somewhere: ${page}`, () => {
+      for (const [, target] of prose(page).matchAll(/\]\(([^)\s]+)\)/g)) {
+        if (/^[a-z]+:/.test(target!)) continue
+        const [path, anchor] = target!.split('#') as [string, string?]
+        const file = path === '' ? page : join(dirname(page), path)
+        assert.ok(existsSync(join(root, file)), `${target} does not exist`)
+        if (anchor !== undefined) assert.ok(anchorsIn(file).includes(anchor), `${target} is no heading`)
+      }
+    })
+})
+
+suite('Settings', () => {
+  const namesIn = (text: string) => new Set(text.match(/\bCHIRON_[A-Z_]*[A-Z]\b/g))
+
+  test('are all in docs/settings.md, each in one row of a table', () => {
+    const rows = read('docs/settings.md')
+      .split('\n')
+      .filter((line) => line.startsWith('| `'))
+      .map((line) => line.split('|')[1]!)
+    const told = rows.flatMap((row) => [...namesIn(row)])
+    assert.deepEqual(told.sort(), [...settings].sort())
+  })
+
+  // The changelog may name what is gone.
+  for (const page of [...pages.filter((name) => name !== 'CHANGELOG.md'), '.env.example'])
+    test(`that do not exist are not in ${page}`, () => {
+      for (const name of namesIn(read(page))) assert.ok((settings as readonly string[]).includes(name), name)
+    })
+})
+
+suite('The README', () => {
+  const readme = read('README.md')
+
+  test('names students of the demo school, who can sign in', () => {
+    const named = readme.match(/[\w.]+@students\.example\.edu/g) ?? []
+    assert.ok(named.length >= 2)
+    const known = demoAddresses.filter(({ who }) => !who.includes('cannot sign in')).map(({ email }) => email)
+    for (const email of named) assert.ok(known.includes(email), email)
+  })
+
+  test('has every command of chiron', () => {
+    const commands = [...read('src/cli.ts').matchAll(/\.command\('([a-z-]+)/g)].map(([, name]) => name!)
+    assert.ok(commands.length > 4)
+    for (const name of commands) assert.match(readme, new RegExp(`npx chiron (?:roster )?${name}\\b`), name)
+  })
+
+  test('asks for the npm that package.json asks for', () => {
+    assert.equal(manifest.engines.npm, '>=10')
+    assert.match(readme, /npm 10 or later/)
+  })
+})
