@@ -12,13 +12,14 @@ import { pageRoutes } from './http/pages.ts'
 import { plainRoutes } from './http/plain.ts'
 import { portalCookie } from './http/portal.ts'
 import { warnOfUntrustedProxy } from './http/proxies.ts'
-import { Problem } from './http/schemas.ts'
+import { Problem, Ref } from './http/schemas.ts'
 import { createServer, watchMethods } from './http/server.ts'
 import { Type } from './http/type.ts'
 import { webRoutes } from './http/web.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import { clientAddress, networkOf, widerNetworksOf } from './lib/network.ts'
 import { Recent } from './lib/recent.ts'
+import { roles } from './lib/roles.ts'
 import { fingerprint, secretsFrom } from './lib/secret.ts'
 import { type CallerNetwork, Limits } from './limits/limits.ts'
 import type { Log } from './log.ts'
@@ -26,6 +27,7 @@ import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
 import { addressOf } from './mail/mime.ts'
 import { Outbox } from './mail/outbox.ts'
 import { smtpTransport } from './mail/smtp.ts'
+import type { Roles } from './people/people.ts'
 import { SigningKeys } from './session/keys.ts'
 import { portalSessionRoutes, refreshRoute, sessionRoutes } from './session/routes.ts'
 import { accessTtlMs, Sessions } from './session/session.ts'
@@ -96,15 +98,15 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
 
   const veterinarians = new Veterinarians({ db, clock, secrets, limits })
   const students = new Students({ db, clock, timeZone: config.timeZone })
-  const roles = { veterinarian: veterinarians, student: students }
+  const rules: Roles = { veterinarian: veterinarians, student: students }
   const issuer = { issuer: publicUrl, audience: publicUrl, clientId }
-  const sessions = new Sessions({ db, clock, secrets, keys, issuer, roles })
+  const sessions = new Sessions({ db, clock, secrets, keys, issuer, roles: rules })
   const transport = config.smtpUrl === null ? mailboxTransport(log) : smtpTransport(config.smtpUrl)
   const outbox = new Outbox({
     db,
     clock,
     secrets,
-    roles,
+    roles: rules,
     transport,
     publicUrl,
     from: config.mailFrom,
@@ -152,24 +154,24 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   const server = createServer({ publicUrl, corsOrigins, logger: log, countUncounted: countUncounted(access) })
   const { app } = server
   warnOfUntrustedProxy(app, config.trustedProxies, log)
-  guardAccess(app, access)
+  const { callerOf } = guardAccess(app, access)
   const others = watchMethods(app)
   await app.register(fastifyStatic, { serve: false, preCompressed: true })
   const portal = portalCookie(publicUrl)
   await describeApi(app, packageVersion(), portal.name)
   for (const schema of [Problem, OwnProfile, StudentProfile, ClassEntry]) app.addSchema(schema)
 
-  veterinarianRoutes(app, { veterinarians, networkOf: callerNetworkOf })
-  const Profiles = { veterinarian: Type.Ref('VeterinarianProfile'), student: Type.Ref('StudentProfile') }
-  for (const role of ['veterinarian', 'student'] as const) {
+  veterinarianRoutes(app, { veterinarians, callerOf, networkOf: callerNetworkOf })
+  const Profiles = { veterinarian: Ref(OwnProfile), student: Ref(StudentProfile) }
+  for (const role of roles) {
     const Profile = Profiles[role]
     signInRoutes(app, { role, signIn: signIn[role], Profile, portal, networkOf: callerNetworkOf })
   }
-  studentRoutes(app, { students })
-  calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), publicUrl })
+  studentRoutes(app, { students, callerOf })
+  calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), callerOf, publicUrl })
   const Profile = Type.Union([Profiles.veterinarian, Profiles.student])
   await refreshRoute(app, { sessions, Profile })
-  sessionRoutes(app, { sessions })
+  sessionRoutes(app, { sessions, callerOf })
   portalSessionRoutes(app, { sessions, Profile, portal })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })

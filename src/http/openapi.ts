@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
+import { routeConfig } from './access.ts'
 import { etagOf, sendCached } from './etag.ts'
 import { apiVersion, referenceContentPolicy } from './headers.ts'
 import { html, staticFile } from './pages.ts'
@@ -62,7 +63,7 @@ export async function describeApi(app: FastifyInstance, version: string, cookieN
       },
       security: [{ bearer: [] }],
     },
-    transformObject: (document) => describe((document as { openapiObject: OpenApi }).openapiObject) as never,
+    transformObject: (document) => describe((document as { openapiObject: OpenApi }).openapiObject),
     refResolver: { buildLocalReference: (json, _base, _fragment, i) => (json.$id as string) ?? `def-${i}` },
   })
 }
@@ -187,13 +188,13 @@ function withDocumented(value: unknown): unknown {
 }
 
 export function openApiRoutes(app: FastifyInstance): void {
-  const page = { config: { access: 'public', limit: 'none' } as object, schema: { hide: true } }
+  const page = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
   let document = ''
   let etag = ''
 
   app.get(
     '/openapi.json',
-    { config: { access: 'public' } as object, schema: { hide: true } },
+    { config: routeConfig({ access: 'public' }), schema: { hide: true } },
     async (request, reply) => {
       document ||= JSON.stringify(app.swagger())
       etag ||= etagOf(document)

@@ -5,10 +5,11 @@
  */
 import type { Db } from '../db/db.ts'
 import type { EventType } from '../events/events.ts'
-import { changeStatus, type Member, type Person, type Role } from './store.ts'
+import type { Role } from '../lib/roles.ts'
+import { changeStatus, type Member, type Person } from './store.ts'
 
-export type { Member, Person, Role } from './store.ts'
-export { lockPerson, personById, personColumns } from './store.ts'
+export type { Member, Person } from './store.ts'
+export { lockPerson, personById, personColumns, statuses } from './store.ts'
 
 export interface RoleRules {
   readonly role: Role

@@ -1,19 +1,24 @@
 import { type Db, forUpdate, type Statement, statement } from '../db/db.ts'
 import { insertEvents } from '../events/events.ts'
+import type { Role } from '../lib/roles.ts'
 
-export type Role = 'veterinarian' | 'student'
-export type Status = 'pending' | 'active' | 'inactive' | 'suspended' | 'closed'
+export const statuses = {
+  veterinarian: ['pending', 'active', 'suspended', 'closed'],
+  student: ['active', 'inactive', 'suspended'],
+} as const satisfies Record<Role, readonly string[]>
+
+export type Status<R extends Role = Role> = (typeof statuses)[R][number]
 
 /** Of an account what is the same for either role. */
-export interface Member {
+export interface Member<R extends Role = Role> {
   readonly id: string
-  readonly role: Role
-  readonly status: Status
+  readonly role: R
+  readonly status: Status<R>
   /** The number of the roster that held when a student's session was read. */
   readonly roster?: number
 }
 
-export interface Person extends Member {
+export interface Person<R extends Role = Role> extends Member<R> {
   readonly email: string
   readonly email_key: string
   readonly firstname: string

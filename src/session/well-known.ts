@@ -1,11 +1,12 @@
 /** What other services need to check our tokens by themselves: the public keys and the issuer's metadata. */
 import type { FastifyInstance } from 'fastify'
+import { routeConfig } from '../http/access.ts'
 import { problems } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { SigningKeys } from './keys.ts'
 
 export function wellKnownRoutes(app: FastifyInstance, deps: { keys: SigningKeys; issuer: string }): void {
-  const config = { access: 'public' } as object
+  const config = routeConfig({ access: 'public' })
   const cached = 'public, max-age=300'
   const tags = ['tokens']
 

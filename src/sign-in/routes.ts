@@ -1,6 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
+import { routeConfig } from '../http/access.ts'
 import { requestCaller } from '../http/caller.ts'
 import type { PortalCookie } from '../http/portal.ts'
 import {
@@ -15,10 +16,10 @@ import {
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { timestamp, timestampOrNull } from '../lib/clock.ts'
+import type { Role } from '../lib/roles.ts'
 import type { CallerNetwork } from '../limits/limits.ts'
 import { chooseLanguage } from '../mail/outbox.ts'
 import { Fields } from '../people/fields.ts'
-import type { Role } from '../people/people.ts'
 import { deviceOf } from './device.ts'
 import type { SignIn } from './sign-in.ts'
 
@@ -59,7 +60,7 @@ export function signInRoutes(
   { role, signIn, Profile, portal, networkOf }: SignInRoutesDeps,
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
-  const config = { access: 'public', limit: 'own' } as object
+  const config = routeConfig({ access: 'public', limit: 'own' })
   const who = `${role[0]!.toUpperCase()}${role.slice(1)}`
 
   app.post(
@@ -141,7 +142,7 @@ export function signInRoutes(
     },
     async (request, reply) => {
       const { reply: tokens, deviceToken } = await validate(request, reply, request.body)
-      return { ...tokens, device_token: deviceToken } as never
+      return { ...tokens, device_token: deviceToken }
     },
   )
 
@@ -164,7 +165,7 @@ export function signInRoutes(
     async (request, reply) => {
       const signedIn = await validate(request, reply, request.body)
       portal.keepDevice(reply, signedIn.deviceToken)
-      return portal.keep(reply, signedIn) as never
+      return portal.keep(reply, signedIn)
     },
   )
 }

@@ -178,7 +178,7 @@ export class SignIn {
       this.#queueMail({ ...found, send_id: sendId }, address, language, now),
     ])
     outbox.wake()
-    const [row] = results.at(-2) as unknown as { resend_at: number | null }[]
+    const [row] = results.at(-2)! as { resend_at: number | null }[]
     if (row) return sendReply(found, row.resend_at)
     // Another request was quicker, or the address has had its codes.
     if (!(await holds(db, due))) throw tooEarly(now + resendPauseMs, now)
@@ -247,7 +247,7 @@ export class SignIn {
       ),
     ])
     await limits.noteBucket(take, caller, results, now)
-    const [challenge] = results.at(-1) as unknown as Answered[]
+    const [challenge] = results.at(-1)! as Answered[]
     if (!challenge) return this.#repeat(answer, caller, now)
 
     const person = this.#fits(answer, challenge) ? await this.#rules.findAccount(address.key) : undefined

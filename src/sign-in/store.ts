@@ -1,6 +1,6 @@
 import { type Condition, type Db, type Expression, forUpdate, type Statement, statement } from '../db/db.ts'
 import { insertEvents } from '../events/events.ts'
-import type { Role } from '../people/people.ts'
+import type { Role } from '../lib/roles.ts'
 import type { Digits } from './code.ts'
 
 export interface Challenge {

@@ -42,8 +42,8 @@ export function registrationsOf(db: Db, addressKey: string): Promise<Registratio
 export async function accountAt(
   db: Db,
   addressKey: string,
-): Promise<{ person: Person | undefined; registered: boolean }> {
-  const row = await db.one<Person & { registrations: number }>(
+): Promise<{ person: Person<'veterinarian'> | undefined; registered: boolean }> {
+  const row = await db.one<Person<'veterinarian'> & { registrations: number }>(
     `select (select count(*) from registration where email_key = $1) as registrations, ${personColumns('p')}
      from (select 1 as one) always left join person p on p.role = 'veterinarian' and p.email_key = $1`,
     [addressKey],

@@ -41,6 +41,8 @@ export interface VeterinarianDeps {
   readonly limits: Limits
 }
 
+type Veterinarian = Person<'veterinarian'>
+
 export interface Names {
   readonly firstname?: string
   readonly lastname?: string
@@ -76,7 +78,7 @@ export class Veterinarians implements RoleRules {
     return { confirmBefore: registration.confirm_before }
   }
 
-  async findAccount(addressKey: string): Promise<Person | undefined> {
+  async findAccount(addressKey: string): Promise<Veterinarian | undefined> {
     const { db, clock } = this.#deps
     let { person, registered } = await accountAt(db, addressKey)
     if (registered) {
@@ -103,7 +105,7 @@ export class Veterinarians implements RoleRules {
     return true
   }
 
-  profileOf(person: Person) {
+  profileOf(person: Veterinarian) {
     return {
       userId: person.id,
       firstname: person.firstname,
@@ -118,7 +120,7 @@ export class Veterinarians implements RoleRules {
   }
 
   /** Sets the names, which also confirms them; the same names are confirmed once. */
-  async rename(person: Person, names: Names): Promise<Person> {
+  async rename(person: Veterinarian, names: Names): Promise<Veterinarian> {
     const { firstname = person.firstname, lastname = person.lastname } = names
     const isSame = firstname === person.firstname && lastname === person.lastname
     if (isSame && person.confirmed_at !== null) return person
@@ -147,7 +149,7 @@ export class Veterinarians implements RoleRules {
     ])
   }
 
-  async export(person: Person) {
+  async export(person: Veterinarian) {
     const { db, clock } = this.#deps
     const history = await historyOf(db, person.id)
     return { exportedAt: timestamp(clock.now()), profile: this.profileOf(person), ...history }
