@@ -10,8 +10,8 @@ import type {
   FastifyRequest,
 } from 'fastify'
 import { AppError } from '../errors.ts'
+import type { CallerNetwork } from '../lib/bucket.ts'
 import { type Role, roles } from '../lib/roles.ts'
-import type { CallerNetwork } from '../limits/limits.ts'
 import { bearerToken } from './bearer.ts'
 import { type MemoryBuckets, memoryPolicies, showLimit } from './limits.ts'
 

@@ -15,9 +15,9 @@ import {
   Timestamp,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
+import type { CallerNetwork } from '../lib/bucket.ts'
 import { timestamp, timestampOrNull } from '../lib/clock.ts'
 import type { Role } from '../lib/roles.ts'
-import type { CallerNetwork } from '../limits/limits.ts'
 import { chooseLanguage } from '../mail/outbox.ts'
 import { Fields } from '../people/fields.ts'
 import { deviceOf } from './device.ts'

@@ -10,18 +10,12 @@
  */
 import { always, type Db, holds, type Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
+import { type Caller, tooManyRequests } from '../lib/bucket.ts'
 import { type Clock, minute, second } from '../lib/clock.ts'
 import type { FailureLog } from '../lib/failure.ts'
 import { isId, newId, newIdAt, newReference } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
-import {
-  type BucketTake,
-  bucketPolicies,
-  type Caller,
-  type CodeAsk,
-  type Limits,
-  tooManyRequests,
-} from '../limits/limits.ts'
+import { type BucketTake, bucketPolicies, type CodeAsk, type Limits } from '../limits/limits.ts'
 import { type Language, queueMail } from '../mail/outbox.ts'
 import { type Address, inboxOf } from '../people/address.ts'
 import { canSignIn, lockPerson, type Person, type RoleRules } from '../people/people.ts'

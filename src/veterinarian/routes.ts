@@ -17,8 +17,8 @@ import {
   tokenProblems,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
+import type { CallerNetwork } from '../lib/bucket.ts'
 import { timestamp } from '../lib/clock.ts'
-import type { CallerNetwork } from '../limits/limits.ts'
 import { Fields } from '../people/fields.ts'
 import { statuses } from '../people/people.ts'
 import type { LiveSession } from '../session/session.ts'
