@@ -1,6 +1,7 @@
 /** The only wiring: settings in, a service that can listen and stop out. */
 import fastifyStatic from '@fastify/static'
 import type { FastifyRequest } from 'fastify'
+import type { TSchema } from 'typebox'
 import type { Config } from './config.ts'
 import { migrate } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
@@ -20,7 +21,7 @@ import type { CallerNetwork } from './lib/bucket.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import { clientAddress, networkOf, widerNetworksOf } from './lib/network.ts'
 import { Recent } from './lib/recent.ts'
-import { roles } from './lib/roles.ts'
+import { type Role, roles } from './lib/roles.ts'
 import { fingerprint, secretsFrom } from './lib/secret.ts'
 import { Limits } from './limits/limits.ts'
 import type { Log } from './log.ts'
@@ -117,7 +118,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     log,
   })
   const signInDeps = { db, clock, secrets, limits, sessions, outbox, log }
-  const signIn = {
+  const signIn: Record<Role, SignIn> = {
     veterinarian: new SignIn(signInDeps, veterinarians),
     student: new SignIn(signInDeps, students),
   }
@@ -163,14 +164,14 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   for (const schema of [Problem, OwnProfile, StudentProfile, ClassEntry]) app.addSchema(schema)
 
   veterinarianRoutes(app, { veterinarians, callerOf, networkOf: callerNetworkOf })
-  const Profiles = { veterinarian: Ref(OwnProfile), student: Ref(StudentProfile) }
+  const Profiles: Record<Role, TSchema> = { veterinarian: Ref(OwnProfile), student: Ref(StudentProfile) }
   for (const role of roles) {
     const Profile = Profiles[role]
     signInRoutes(app, { role, signIn: signIn[role], Profile, portal, networkOf: callerNetworkOf })
   }
   studentRoutes(app, { students, callerOf })
   calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), callerOf, publicUrl })
-  const Profile = Type.Union([Profiles.veterinarian, Profiles.student])
+  const Profile = Type.Union(roles.map((role) => Profiles[role]))
   await refreshRoute(app, { sessions, Profile })
   sessionRoutes(app, { sessions, callerOf })
   portalSessionRoutes(app, { sessions, Profile, portal })

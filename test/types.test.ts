@@ -5,9 +5,11 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyInstance } from 'fastify'
+import { eventHappened, eventOf, eventSql } from '../src/events/events.ts'
 import { guardAccess, routeConfig } from '../src/http/access.ts'
 import { problems } from '../src/http/schemas.ts'
 import { Type } from '../src/http/type.ts'
+import type { Role } from '../src/lib/roles.ts'
 
 const sessions = { authenticate: () => Promise.reject(new Error('nobody')), touch: () => undefined }
 const root = fileURLToPath(new URL('../', import.meta.url))
@@ -22,6 +24,13 @@ export function mustNotCompile(root: FastifyInstance): void {
   routeConfig({ access: 'public', limit: 'nobody' })
   // @ts-expect-error: every route says who may call it
   routeConfig({ limit: 'none' })
+
+  // @ts-expect-error: students do not close their accounts
+  eventHappened('student.closed', { id: '', at: 0 })
+  // @ts-expect-error: only a veterinarian's account is closed
+  eventOf<Role>('veterinarian', 'closed')
+  // @ts-expect-error: there is no such event
+  eventSql('session.begun')
 
   const response = { 200: Type.Object({ name: Type.String() }), ...problems('not-found') }
   app.get('/right', { config, schema: { response } }, async () => ({ name: 'Ada' }))

@@ -1,6 +1,7 @@
 /** Plain text at addresses that crawlers, finders of flaws and programs look for by themselves. */
 import type { FastifyInstance } from 'fastify'
 import { type Clock, timestamp } from '../lib/clock.ts'
+import { languages } from '../lib/languages.ts'
 import { routeConfig } from './access.ts'
 
 const dayMs = 24 * 3_600_000
@@ -32,7 +33,7 @@ export function plainRoutes(app: FastifyInstance, { publicUrl, mailDomain, clock
   text('/.well-known/security.txt', () => [
     `Contact: mailto:postmaster@${mailDomain}`,
     `Expires: ${timestamp((Math.floor(clock.now() / dayMs) + securityTextDays) * dayMs)}`,
-    'Preferred-Languages: en, fr, es',
+    `Preferred-Languages: ${Object.keys(languages).join(', ')}`,
     `Canonical: ${publicUrl}/.well-known/security.txt`,
   ])
 

@@ -1,8 +1,13 @@
 /** Pieces of schema that several features share, and the problem replies that every route documents. */
 import type { Static, TSchema, TUnsafe } from 'typebox'
 import { type ErrorCode, errorKinds } from '../errors.ts'
+import { languages } from '../lib/languages.ts'
 import { problemMediaType } from './problem.ts'
 import { Type } from './type.ts'
+
+const names = Object.values(languages).map(({ english }) => english)
+/** "English, French or Spanish". */
+export const languageNames = `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`
 
 export const Id = (description: string) => Type.String({ description, examples: ['q2nXcUoYTkKsmcYbkzyHRA'] })
 export const Timestamp = (description?: string) =>

@@ -4,7 +4,7 @@
  * themselves to sign-in, session and mail as a `RoleRules`.
  */
 import type { Db } from '../db/db.ts'
-import type { EventType } from '../events/events.ts'
+import { type EventType, eventOf } from '../events/events.ts'
 import type { Role } from '../lib/roles.ts'
 import { changeStatus, type Member, type Person } from './store.ts'
 
@@ -17,10 +17,15 @@ export interface RoleRules {
   findAccount(addressKey: string): Promise<Person | undefined>
   /** Whether an active account is one still: a student's is, as long as the roster has it. */
   isPresent(member: Member): boolean | Promise<boolean>
+  /** What the first sign-in of an account is called, if accounts wait for one. */
+  readonly firstSignIn: EventType | null
   profileOf(person: Person): object | Promise<object>
 }
 
 export type Roles = Readonly<Record<Role, RoleRules>>
+
+/** Whose names are the school's own; others may have given any. */
+export const namedBySchool: Readonly<Record<Role, boolean>> = { veterinarian: false, student: true }
 
 /** Whether a right code may sign this account in. */
 export function canSignIn(person: Person, now: number): boolean {
@@ -34,7 +39,7 @@ export const suspension = (person: Person, now: number) =>
     personId: person.id,
     from: 'active',
     to: 'suspended',
-    event: `${person.role}.suspended` as EventType,
+    event: eventOf(person.role, 'suspended'),
     eventId: `suspended.${person.id}.${now}`,
     now,
   })
@@ -45,7 +50,7 @@ export async function reactivate(db: Db, person: Person, now: number): Promise<b
       personId: person.id,
       from: 'suspended',
       to: 'active',
-      event: `${person.role}.reactivated` as EventType,
+      event: eventOf(person.role, 'reactivated'),
       eventId: `reactivated.${person.id}.${now}`,
       now,
     }),

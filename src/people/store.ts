@@ -1,5 +1,5 @@
 import { type Db, forUpdate, type Statement, statement } from '../db/db.ts'
-import { insertEvents } from '../events/events.ts'
+import { type EventType, insertEvents } from '../events/events.ts'
 import type { Role } from '../lib/roles.ts'
 
 export const statuses = {
@@ -59,7 +59,7 @@ export function changeStatus(change: {
   personId: string
   from: Status
   to: Status
-  event: string
+  event: EventType
   eventId: string
   now: number
 }): Statement[] {

@@ -1,5 +1,5 @@
 import { type Condition, type Db, type Statement, statement } from '../db/db.ts'
-import { insertEvents } from '../events/events.ts'
+import { eventSql, insertEvents } from '../events/events.ts'
 import type { Role } from '../lib/roles.ts'
 import { type Member, type Person, personColumns } from '../people/people.ts'
 
@@ -94,7 +94,7 @@ export function startSession(s: NewSession & { expiresAt: number }, when: Condit
     ),
     statement(
       `${insertEvents}
-       select 'started.' || id, started_at, 'session.started', person_id, id, '{}' from session
+       select 'started.' || id, started_at, ${eventSql('session.started')}, person_id, id, '{}' from session
        where id = $1 and person_id = $2
        on conflict (id) do nothing`,
       s.id,
@@ -153,7 +153,7 @@ export function endSessions(
     ),
     statement(
       `${insertEvents}
-       select 'ended.' || id, ended_at, 'session.ended', person_id, id, '{"reason":"' || end_reason || '"}' from session
+       select 'ended.' || id, ended_at, ${eventSql('session.ended')}, person_id, id, '{"reason":"' || end_reason || '"}' from session
        where ended_at = $1 and ${where(2)}
        on conflict (id) do nothing`,
       now,

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { routeConfig } from '../http/access.ts'
 import { problems } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
+import { languages } from '../lib/languages.ts'
 import type { SigningKeys } from './keys.ts'
 
 export function wellKnownRoutes(app: FastifyInstance, deps: { keys: SigningKeys; issuer: string }): void {
@@ -51,7 +52,7 @@ export function wellKnownRoutes(app: FastifyInstance, deps: { keys: SigningKeys;
     response_types_supported: [],
     token_endpoint_auth_methods_supported: ['none'],
     service_documentation: `${deps.issuer}/docs`,
-    ui_locales_supported: ['en', 'fr', 'es'],
+    ui_locales_supported: Object.keys(languages),
   }
   app.get(
     '/.well-known/oauth-authorization-server',

@@ -8,6 +8,7 @@ import {
   bodyProblems,
   Email,
   Id,
+  languageNames,
   Nullable,
   PortalTokenReply,
   problems,
@@ -71,8 +72,7 @@ export function signInRoutes(
         tags: [role],
         operationId: `send${who}Code`,
         summary: 'Ask for a code by e-mail',
-        description:
-          'Opens a session and mails its code. With `sessionId`, sends the same code again. The reply tells nothing about whether the address has an account. The mail is in the best language of Accept-Language: English, French or Spanish.',
+        description: `Opens a session and mails its code. With \`sessionId\`, sends the same code again. The reply tells nothing about whether the address has an account. The mail is in the best language of Accept-Language: ${languageNames}.`,
         security: [],
         body: Type.Object(
           {

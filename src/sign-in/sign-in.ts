@@ -13,10 +13,11 @@ import { AppError } from '../errors.ts'
 import { type Caller, tooManyRequests } from '../lib/bucket.ts'
 import { type Clock, minute, second } from '../lib/clock.ts'
 import type { FailureLog } from '../lib/failure.ts'
+import type { Language } from '../lib/languages.ts'
 import { isId, newId, newIdAt, newReference } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
 import { type BucketTake, bucketPolicies, type CodeAsk, type Limits } from '../limits/limits.ts'
-import { type Language, queueMail } from '../mail/outbox.ts'
+import { queueMail } from '../mail/outbox.ts'
 import { type Address, inboxOf } from '../people/address.ts'
 import { canSignIn, lockPerson, type Person, type RoleRules } from '../people/people.ts'
 import type { IssuedTokens, Sessions } from '../session/session.ts'
@@ -286,11 +287,12 @@ export class SignIn {
     const mark = this.#mark(answer) ?? newId()
     const won = claimed(sessionId, mark)
     const addressKey = person.email_key
+    const { firstSignIn } = this.#rules
     const isFirst = person.status === 'pending'
     const results = await db.tx([
       lockPerson(person.id),
       claim(sessionId, mark, now),
-      ...(isFirst ? activate(person.id, now, won) : []),
+      ...(isFirst && firstSignIn ? activate(person.id, firstSignIn, now, won) : []),
       ...sessions.start({ id: sessionId, personId: person.id, addressKey, device, now }, won),
     ])
     const started = results.at(-2)!.length > 0

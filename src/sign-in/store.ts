@@ -1,5 +1,5 @@
 import { type Condition, type Db, type Expression, forUpdate, type Statement, statement } from '../db/db.ts'
-import { insertEvents } from '../events/events.ts'
+import { type EventType, eventSql, insertEvents } from '../events/events.ts'
 import type { Role } from '../lib/roles.ts'
 import type { Digits } from './code.ts'
 
@@ -178,7 +178,7 @@ export function exhaust(id: string, now: number): Statement[] {
     lockChallenge(id),
     statement(
       `${insertEvents}
-       select 'exhausted.' || id, cast($2 as bigint), 'otp.exhausted', null, id, '{}' from challenge
+       select 'exhausted.' || id, cast($2 as bigint), ${eventSql('otp.exhausted')}, null, id, '{}' from challenge
        where id = $1 and used_at is null
        on conflict (id) do nothing`,
       id,
@@ -210,7 +210,7 @@ export function uncountRepeat(db: Db, id: string) {
 }
 
 /** The first right code makes a pending account active. */
-export function activate(personId: string, now: number, when: Condition): Statement[] {
+export function activate(personId: string, event: EventType, now: number, when: Condition): Statement[] {
   return [
     statement(
       `update person set status = 'active', activated_at = $1, updated_at = $1, confirm_before = null
@@ -221,7 +221,7 @@ export function activate(personId: string, now: number, when: Condition): Statem
     ),
     statement(
       `${insertEvents}
-       select 'activated.' || id, activated_at, role || '.activated', id, null, '{}' from person
+       select 'activated.' || id, activated_at, ${eventSql(event)}, id, null, '{}' from person
        where id = $1 and activated_at = $2
        on conflict (id) do nothing`,
       personId,

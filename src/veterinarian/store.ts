@@ -1,5 +1,5 @@
 import { type Condition, type Db, forUpdate, type Statement, statement } from '../db/db.ts'
-import { insertEvents } from '../events/events.ts'
+import { eventSql, insertEvents } from '../events/events.ts'
 import { type Person, personColumns } from '../people/people.ts'
 
 export interface Registration {
@@ -79,7 +79,7 @@ export function applyRegistration(r: Registration): Statement[] {
     ),
     statement(
       `${insertEvents}
-       select 'registered.' || p.id, p.created_at, 'veterinarian.registered', p.id, null, '{}' from person p where p.id = $1
+       select 'registered.' || p.id, p.created_at, ${eventSql('veterinarian.registered')}, p.id, null, '{}' from person p where p.id = $1
        on conflict (id) do nothing`,
       r.id,
     ),
@@ -94,7 +94,7 @@ export function lapse(now: number, addressKey: string | null): Statement[] {
     statement(`update person set status = 'lapsed', updated_at = $1 where ${scope}`, now, addressKey),
     statement(
       `${insertEvents}
-       select 'lapsed.' || id, updated_at, 'veterinarian.lapsed', id, null, '{}' from person where status = 'lapsed'
+       select 'lapsed.' || id, updated_at, ${eventSql('veterinarian.lapsed')}, id, null, '{}' from person where status = 'lapsed'
        on conflict (id) do nothing`,
     ),
     statement("delete from person where status = 'lapsed'"),
@@ -120,7 +120,7 @@ export function rename(
     ),
     statement(
       `${insertEvents}
-       select $1, updated_at, 'veterinarian.updated', id, null, '{}' from person
+       select $1, updated_at, ${eventSql('veterinarian.updated')}, id, null, '{}' from person
        where id = $2 and status = 'active' and updated_at = $3`,
       eventId,
       personId,

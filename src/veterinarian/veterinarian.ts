@@ -51,6 +51,7 @@ export interface Names {
 
 export class Veterinarians implements RoleRules {
   readonly role = 'veterinarian'
+  readonly firstSignIn = 'veterinarian.activated'
   readonly #deps: VeterinarianDeps
 
   constructor(deps: VeterinarianDeps) {
