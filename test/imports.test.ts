@@ -84,14 +84,14 @@ test('Routes import their own feature, http, lib, errors, the reading of fields,
   })
 })
 
-test('Stores import db/db.ts, errors, lib, events and what an account is, and types of their own feature', () => {
+test('Stores import db/db.ts, db/columns.ts, errors, lib, events and what an account is, and types of their own feature', () => {
   noneOf(
     (one) =>
       basename(one.from) === 'store.ts' &&
       isOurs(one) &&
       !(one.typeOnly && top(one.from) === top(one.to)) &&
       !upward.includes(show(one)) &&
-      !/^(db\/db\.ts|errors\.ts|events\/events\.ts|people\/people\.ts|lib\/.*)$/.test(one.to),
+      !/^(db\/(db|columns)\.ts|errors\.ts|events\/events\.ts|people\/people\.ts|lib\/.*)$/.test(one.to),
   )
 })
 

@@ -1,3 +1,4 @@
+import type { columns } from '../db/columns.ts'
 import { type Db, forUpdate, type Statement, statement } from '../db/db.ts'
 import { type EventType, insertEvents } from '../events/events.ts'
 import type { Role } from '../lib/roles.ts'
@@ -33,20 +34,22 @@ export interface Person<R extends Role = Role> extends Member<R> {
 }
 
 export const personColumns = (alias: string) =>
-  [
-    'id',
-    'role',
-    'status',
-    'email',
-    'email_key',
-    'firstname',
-    'lastname',
-    'created_at',
-    'updated_at',
-    'confirm_before',
-    'confirmed_at',
-    'verified_at',
-  ]
+  (
+    [
+      'id',
+      'role',
+      'status',
+      'email',
+      'email_key',
+      'firstname',
+      'lastname',
+      'created_at',
+      'updated_at',
+      'confirm_before',
+      'confirmed_at',
+      'verified_at',
+    ] satisfies (keyof Person & keyof typeof columns.person)[]
+  )
     .map((column) => `${alias}.${column}`)
     .join(', ')
 

@@ -1,3 +1,4 @@
+import { erasing } from '../db/columns.ts'
 import { type Condition, type Db, forUpdate, type Statement, statement } from '../db/db.ts'
 import { eventSql, insertEvents } from '../events/events.ts'
 import { type Person, personColumns } from '../people/people.ts'
@@ -133,8 +134,7 @@ export function rename(
 export function erase(personId: string, addressKey: string, now: number): Statement[] {
   return [
     statement(
-      `update person set status = 'closed', email = null, email_key = null, firstname = null, lastname = null,
-         updated_at = $1, closed_at = $1, confirm_before = null, confirmed_at = null, verified_at = null
+      `update person set status = 'closed', updated_at = $1, closed_at = $1, ${erasing('person')}
        where id = $2 and status <> 'closed' returning id`,
       now,
       personId,
@@ -145,7 +145,7 @@ export function erase(personId: string, addressKey: string, now: number): Statem
       personId,
       now,
     ),
-    statement("update session set device = '' where person_id = $1", personId),
+    statement(`update session set ${erasing('session')} where person_id = $1`, personId),
   ]
 }
 
