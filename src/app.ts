@@ -128,7 +128,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     log,
     keys,
     veterinarians,
-    sweeps: [limits, signIn.veterinarian, sessions, outbox],
+    parts: [veterinarians, limits, signIn.veterinarian, sessions, outbox],
   })
 
   const networks = new Recent<string, CallerNetwork>(networksMax)

@@ -162,7 +162,7 @@ export const SignInReply = (User: TSchema) => {
 /** The portal's: its refresh token is in the cookie. */
 export const PortalTokenReply = (User: TSchema) => Type.Omit(TokenReply(User), ['refresh_token'])
 
-/** What both exports hold besides profile and classes. */
+/** What every export holds besides profile and classes. */
 export const HistoryFields = {
   sessions: Type.Array(
     Type.Object({

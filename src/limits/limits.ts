@@ -1,7 +1,8 @@
 /**
  * The limits that hold across processes and restarts: on codes, validations and registrations. They are taken in
  * the transaction of the thing they limit, in a chain: each statement says `when` the one before it was granted, so
- * nothing is written and nobody else's share is used when an earlier limit refuses.
+ * nothing is written and nobody else's share is used when an earlier limit refuses. What a sign-in gives back it gives
+ * back afterwards, in a transaction of its own.
  *
  * Addresses and networks appear as fingerprints. The limits that live in memory are in http/limits.ts.
  */
@@ -72,8 +73,8 @@ const codesPerInbox: readonly Window[] = [
   { max: 60, windowMs: day },
 ]
 const networkKnownMs = 90 * day
-/** An inbox with so many sessions that wait for their code gets longer codes for further ones. */
-const openSessionsMax = 3
+/** An inbox with so many open challenges gets longer codes for further ones. */
+const openChallengesMax = 3
 
 const attackThresholds = {
   inbox: { shortMs: hour, short: 20, longMs: day, long: 50 },
@@ -116,9 +117,9 @@ export class Limits {
     this.#enabled = enabled
   }
 
-  /** How many sessions of an inbox may wait for a code of six digits; null for any number. */
-  get openSessionsMax(): number | null {
-    return this.#enabled ? openSessionsMax : null
+  /** How many challenges of an inbox may be open with a code of six digits; null for any number. */
+  get openChallengesMax(): number | null {
+    return this.#enabled ? openChallengesMax : null
   }
 
   /** One from the bucket of the caller's network, from those of the wider ones, and from the whole service's if it has one. */
@@ -252,7 +253,7 @@ export class Limits {
     return [giveBackToBuckets(given, now), rememberNetwork(inbox, validateNetwork, now)]
   }
 
-  prune(now: number): Statement[] {
+  sweep(now: number): Statement[] {
     return pruneLimits(now, now - day, now - networkKnownMs)
   }
 }

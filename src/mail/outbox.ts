@@ -159,7 +159,7 @@ export class Outbox {
     return mail && this.#caughtMessage(mail)
   }
 
-  prune(now: number) {
+  sweep(now: number) {
     return pruneMail(now, now - caughtKeptMs, now - noticeEveryMs)
   }
 

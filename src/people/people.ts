@@ -1,5 +1,5 @@
 /**
- * Accounts of either role: who has an address, and in which state the account is. What is particular to a role
+ * Accounts of any role: who has an address, and in which state the account is. What is particular to a role
  * (how an account comes to be, what its profile shows) belongs to `veterinarian/` and `student/`, which describe
  * themselves to sign-in, session and mail as a `RoleRules`.
  */

@@ -10,7 +10,7 @@ export const statuses = {
 
 export type Status<R extends Role = Role> = (typeof statuses)[R][number]
 
-/** Of an account what is the same for either role. */
+/** Of a person what is the same for every role. */
 export interface Member<R extends Role = Role> {
   readonly id: string
   readonly role: R

@@ -1,5 +1,5 @@
 /**
- * Signing in by a code, for either role: send, resend, validate.
+ * Signing in by a code, for any role: send, resend, validate.
  *
  * `send` never asks who owns the address. It writes a challenge and a mail to be sent, for anybody, and answers
  * from what it wrote; the mail's text is decided later, off the request's clock. So a challenge without an
@@ -117,7 +117,7 @@ export class SignIn {
     const challenge: Challenge = {
       id: newIdAt(now),
       role: this.#rules.role,
-      address_hash: this.#hashes(address)[0],
+      address_hash: this.#fingerprints(address)[0],
       inbox_fingerprint: ask.inbox,
       network_hash: ask.network,
       device_id: ask.device,
@@ -135,7 +135,7 @@ export class SignIn {
     const results = await db.tx([
       ...bucket.statements,
       ...code.statements,
-      openChallenge(challenge, { openMax: limits.openSessionsMax, attemptsMax }, code.granted),
+      openChallenge(challenge, { openMax: limits.openChallengesMax, attemptsMax }, code.granted),
       this.#queueMail(challenge, address, language, now),
     ])
     outbox.wake()
@@ -223,8 +223,8 @@ export class SignIn {
   async #openChallenge(address: Address, sessionId: string, now: number): Promise<Challenge | undefined> {
     if (!isId(sessionId)) return undefined
     const { role } = this.#rules
-    const addressHashes = this.#hashes(address)
-    return openChallengeById(this.#deps.db, { id: sessionId, role, addressHashes, now, attemptsMax })
+    const addressFingerprints = this.#fingerprints(address)
+    return openChallengeById(this.#deps.db, { id: sessionId, role, addressFingerprints, now, attemptsMax })
   }
 
   async validate(answer: Answer, caller: Caller): Promise<SignedIn> {
@@ -233,11 +233,11 @@ export class SignIn {
     const { address, sessionId } = answer
     const now = clock.now()
     const take = limits.takeBucket(bucketPolicies.validate, caller.network, newId(), now)
-    const addressHashes = this.#hashes(address)
+    const addressFingerprints = this.#fingerprints(address)
     const results = await db.tx([
       ...take.statements,
       countAttempt(
-        { id: isId(sessionId) ? sessionId : '', role, addressHashes, now, attemptsMax },
+        { id: isId(sessionId) ? sessionId : '', role, addressFingerprints, now, attemptsMax },
         take.granted,
       ),
     ])
@@ -254,8 +254,8 @@ export class SignIn {
   }
 
   /** Forgets challenges that nobody can answer any more. */
-  prune(now: number) {
-    return pruneChallenges(now - challengeKeptMs)
+  sweep(now: number): Statement[] {
+    return [pruneChallenges(now - challengeKeptMs)]
   }
 
   #fits({ address, code, sessionId }: Answer, { digits }: Answered): boolean {
@@ -316,7 +316,7 @@ export class SignIn {
     const [challenge] = await countRepeat(this.#deps.db, {
       id: answer.sessionId,
       role: this.#rules.role,
-      addressHashes: this.#hashes(answer.address),
+      addressFingerprints: this.#fingerprints(answer.address),
       by,
       usedSince: now - repeatableMs,
       attemptsMax,
@@ -370,7 +370,7 @@ export class SignIn {
   }
 
   /** The address's fingerprint now, and as an earlier secret made it. */
-  #hashes(address: Address): [string, string] {
+  #fingerprints(address: Address): [string, string] {
     const [current, previous] = this.#deps.secrets.all.map((keys) =>
       fingerprint(keys, 'address', address.key),
     )
