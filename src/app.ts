@@ -1,6 +1,7 @@
 /** The only wiring: settings in, a service that can listen and stop out. */
 import fastifyStatic from '@fastify/static'
 import type { FastifyRequest } from 'fastify'
+import type { TSchema } from 'typebox'
 import type { Config } from './config.ts'
 import { migrate } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
@@ -12,20 +13,23 @@ import { pageRoutes } from './http/pages.ts'
 import { plainRoutes } from './http/plain.ts'
 import { portalCookie } from './http/portal.ts'
 import { warnOfUntrustedProxy } from './http/proxies.ts'
-import { Problem } from './http/schemas.ts'
+import { Problem, Ref } from './http/schemas.ts'
 import { createServer, watchMethods } from './http/server.ts'
 import { Type } from './http/type.ts'
 import { webRoutes } from './http/web.ts'
+import type { CallerNetwork } from './lib/bucket.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import { clientAddress, networkOf, widerNetworksOf } from './lib/network.ts'
 import { Recent } from './lib/recent.ts'
+import { type Role, roles } from './lib/roles.ts'
 import { fingerprint, secretsFrom } from './lib/secret.ts'
-import { type CallerNetwork, Limits } from './limits/limits.ts'
+import { Limits } from './limits/limits.ts'
 import type { Log } from './log.ts'
 import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
 import { addressOf } from './mail/mime.ts'
 import { Outbox } from './mail/outbox.ts'
 import { smtpTransport } from './mail/smtp.ts'
+import type { Roles } from './people/people.ts'
 import { SigningKeys } from './session/keys.ts'
 import { portalSessionRoutes, refreshRoute, sessionRoutes } from './session/routes.ts'
 import { accessTtlMs, Sessions } from './session/session.ts'
@@ -96,15 +100,15 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
 
   const veterinarians = new Veterinarians({ db, clock, secrets, limits })
   const students = new Students({ db, clock, timeZone: config.timeZone })
-  const roles = { veterinarian: veterinarians, student: students }
+  const rules: Roles = { veterinarian: veterinarians, student: students }
   const issuer = { issuer: publicUrl, audience: publicUrl, clientId }
-  const sessions = new Sessions({ db, clock, secrets, keys, issuer, roles })
+  const sessions = new Sessions({ db, clock, secrets, keys, issuer, roles: rules })
   const transport = config.smtpUrl === null ? mailboxTransport(log) : smtpTransport(config.smtpUrl)
   const outbox = new Outbox({
     db,
     clock,
     secrets,
-    roles,
+    roles: rules,
     transport,
     publicUrl,
     from: config.mailFrom,
@@ -114,7 +118,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     log,
   })
   const signInDeps = { db, clock, secrets, limits, sessions, outbox, log }
-  const signIn = {
+  const signIn: Record<Role, SignIn> = {
     veterinarian: new SignIn(signInDeps, veterinarians),
     student: new SignIn(signInDeps, students),
   }
@@ -124,7 +128,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     log,
     keys,
     veterinarians,
-    sweeps: [limits, signIn.veterinarian, sessions, outbox],
+    parts: [veterinarians, limits, signIn.veterinarian, sessions, outbox],
   })
 
   const networks = new Recent<string, CallerNetwork>(networksMax)
@@ -152,24 +156,24 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   const server = createServer({ publicUrl, corsOrigins, logger: log, countUncounted: countUncounted(access) })
   const { app } = server
   warnOfUntrustedProxy(app, config.trustedProxies, log)
-  guardAccess(app, access)
+  const { callerOf } = guardAccess(app, access)
   const others = watchMethods(app)
   await app.register(fastifyStatic, { serve: false, preCompressed: true })
   const portal = portalCookie(publicUrl)
   await describeApi(app, packageVersion(), portal.name)
   for (const schema of [Problem, OwnProfile, StudentProfile, ClassEntry]) app.addSchema(schema)
 
-  veterinarianRoutes(app, { veterinarians, networkOf: callerNetworkOf })
-  const Profiles = { veterinarian: Type.Ref('VeterinarianProfile'), student: Type.Ref('StudentProfile') }
-  for (const role of ['veterinarian', 'student'] as const) {
+  veterinarianRoutes(app, { veterinarians, callerOf, networkOf: callerNetworkOf })
+  const Profiles: Record<Role, TSchema> = { veterinarian: Ref(OwnProfile), student: Ref(StudentProfile) }
+  for (const role of roles) {
     const Profile = Profiles[role]
     signInRoutes(app, { role, signIn: signIn[role], Profile, portal, networkOf: callerNetworkOf })
   }
-  studentRoutes(app, { students })
-  calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), publicUrl })
-  const Profile = Type.Union([Profiles.veterinarian, Profiles.student])
+  studentRoutes(app, { students, callerOf })
+  calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), callerOf, publicUrl })
+  const Profile = Type.Union(roles.map((role) => Profiles[role]))
   await refreshRoute(app, { sessions, Profile })
-  sessionRoutes(app, { sessions })
+  sessionRoutes(app, { sessions, callerOf })
   portalSessionRoutes(app, { sessions, Profile, portal })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })

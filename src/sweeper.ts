@@ -8,9 +8,8 @@ import { Failure, type FailureLog } from './lib/failure.ts'
 import type { SigningKeys } from './session/keys.ts'
 import type { Veterinarians } from './veterinarian/veterinarian.ts'
 
-interface Sweep {
-  sweep?(now: number): Statement[]
-  prune?(now: number): Statement | Statement[]
+interface Swept {
+  sweep(now: number): Statement[]
 }
 
 export interface SweeperDeps {
@@ -18,7 +17,8 @@ export interface SweeperDeps {
   readonly clock: Clock
   readonly keys: SigningKeys
   readonly veterinarians: Veterinarians
-  readonly sweeps: readonly Sweep[]
+  /** In this order. */
+  readonly parts: readonly Swept[]
   readonly log: FailureLog
 }
 
@@ -46,13 +46,9 @@ export class Sweeper {
   }
 
   async sweep(): Promise<void> {
-    const { db, clock, keys, veterinarians, sweeps } = this.#deps
+    const { db, clock, keys, parts } = this.#deps
     const now = clock.now()
-    await db.tx(veterinarians.sweep(now))
-    for (const part of sweeps) {
-      const statements = [part.sweep?.(now) ?? [], part.prune?.(now) ?? []].flat()
-      await db.tx(statements)
-    }
+    for (const part of parts) await db.tx(part.sweep(now))
     await keys.tend()
   }
 

@@ -107,9 +107,10 @@ for (const engine of engines) {
     })
 
     test('veterinarian.updated is not written for a PATCH that lost to a close', async () => {
-      const { userId } = await signIn(freshAddress('lost'))
+      const email = freshAddress('lost')
+      const { userId } = await signIn(email)
       const { db, veterinarians } = service.app.parts
-      const person = (await personById(db, userId))!
+      const person = (await veterinarians.findAccount(email))!
       await db.run("update person set status = 'closed' where id = $1", [userId])
       await assert.rejects(veterinarians.rename(person, { firstname: 'Late' }), { code: 'session-ended' })
       assert.ok(!(await types(userId)).includes('veterinarian.updated'))

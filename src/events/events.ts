@@ -4,20 +4,15 @@
  * that notice the same change write it once. Delivery to webhooks reads this table.
  */
 import { type Db, type Statement, statement } from '../db/db.ts'
+import type { Role } from '../lib/roles.ts'
 
-export const eventTypes = [
-  'veterinarian.registered',
-  'veterinarian.activated',
-  'veterinarian.updated',
-  'veterinarian.suspended',
-  'veterinarian.reactivated',
-  'veterinarian.closed',
-  'veterinarian.lapsed',
-  'student.added',
-  'student.updated',
-  'student.deactivated',
-  'student.suspended',
-  'student.reactivated',
+/** What can happen to an account of each role. A new event is added here and nowhere else. */
+const ofRole = {
+  veterinarian: ['registered', 'activated', 'updated', 'suspended', 'reactivated', 'closed', 'lapsed'],
+  student: ['added', 'updated', 'deactivated', 'suspended', 'reactivated'],
+} as const satisfies Record<Role, readonly string[]>
+
+const others = [
   'session.started',
   'session.ended',
   'otp.exhausted',
@@ -25,7 +20,23 @@ export const eventTypes = [
   'roster.imported',
 ] as const
 
-export type EventType = (typeof eventTypes)[number]
+type NameOf<R extends Role> = (typeof ofRole)[R][number]
+/** Of several roles, what can happen to each. */
+type SharedName<R extends Role> = (R extends Role ? (name: NameOf<R>) => void : never) extends (
+  name: infer Name,
+) => void
+  ? Name & string
+  : never
+
+export type EventType = { [R in Role]: `${R}.${NameOf<R>}` }[Role] | (typeof others)[number]
+
+/** The event of an account whose role is known only when it happens. */
+export function eventOf<R extends Role>(role: R, name: SharedName<R>): EventType {
+  return `${role}.${name}` as EventType
+}
+
+/** As a literal of SQL. */
+export const eventSql = (type: EventType) => `'${type}'`
 
 export interface EventRow {
   readonly id: string

@@ -2,72 +2,95 @@
  * Who may call what. Every route says so when it is added (`access: 'public'` is a choice, never a default), and a
  * route that says nothing stops the start. The session of a request with a token is looked up here, once.
  */
-import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type {
+  FastifyBaseLogger,
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+} from 'fastify'
 import { AppError } from '../errors.ts'
-import type { CallerNetwork } from '../limits/limits.ts'
-import type { Role } from '../people/people.ts'
-import type { LiveSession, Sessions } from '../session/session.ts'
+import type { CallerNetwork } from '../lib/bucket.ts'
+import { type Role, roles } from '../lib/roles.ts'
 import { bearerToken } from './bearer.ts'
 import { type MemoryBuckets, memoryPolicies, showLimit } from './limits.ts'
 
-export interface RouteConfig {
-  readonly access: 'public' | 'signed-in' | Role
+const accesses = ['public', 'signed-in', ...roles] as const
+
+export interface RouteConfig extends FastifyContextConfig {
+  readonly access: (typeof accesses)[number]
   /** Which limit counts the call when no token does: the network's, one of its own in the store, or none. */
   readonly limit?: 'network' | 'own' | 'none'
 }
 
-export interface AccessDeps {
-  readonly sessions: Sessions
+/** A route's `config`: Fastify takes any, so this is where a name that does not exist fails the types. */
+export const routeConfig = (config: RouteConfig): RouteConfig => config
+
+const configOf = (route: { config?: FastifyContextConfig }) =>
+  route.config as Partial<RouteConfig> | undefined
+
+/** What access must know of the session behind a token. */
+export interface Identity {
+  readonly session_id: string
+  readonly role: Role
+}
+
+export interface Authenticator<Caller extends Identity> {
+  authenticate(token: string): Promise<Caller>
+  /** Notes that the session was used. */
+  touch(caller: Caller): Promise<unknown> | undefined
+}
+
+export interface AccessDeps<Caller extends Identity> {
+  readonly sessions: Authenticator<Caller>
   /** Absent when limits are off. */
   readonly buckets: MemoryBuckets | null
   readonly log: FastifyBaseLogger
   networkOf(request: FastifyRequest): CallerNetwork
 }
 
-const caller = Symbol('caller')
-
-interface Identified {
-  [caller]: LiveSession | null
-}
-
 /** The caller of a route whose access is not public; say the role if that is the access. */
-export function callerOf<R extends Role = Role>(request: FastifyRequest): LiveSession<R> {
-  const session = (request as unknown as Identified)[caller]
-  if (!session) throw new Error(`${request.routeOptions.url} is public and has no caller`)
-  return session as LiveSession<R>
+export interface CallerOf<Caller extends Identity> {
+  (request: FastifyRequest): Caller
+  <R extends Role>(request: FastifyRequest, role: R): Extract<Caller, { role: R }>
 }
 
 /**
  * Counts, against the network, a call that failed before anything counted it: an unknown path, or a body that never
  * reached a route with a limit of its own. Throws the refusal.
  */
-export function countUncounted(deps: Pick<AccessDeps, 'buckets' | 'networkOf'>) {
+export function countUncounted(deps: Pick<AccessDeps<Identity>, 'buckets' | 'networkOf'>) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
-    const { limit } = request.routeOptions.config as unknown as RouteConfig
+    const limit = configOf(request.routeOptions)?.limit
     if (!deps.buckets || reply.hasHeader('RateLimit') || !(request.is404 || limit === 'own')) return
     showLimit(reply, deps.buckets.take(memoryPolicies.network, deps.networkOf(request).fingerprint))
   }
 }
 
-export function guardAccess(app: FastifyInstance, deps: AccessDeps): void {
-  app.decorateRequest(caller as never, null as never)
+const caller = Symbol('caller')
+
+export function guardAccess<Caller extends Identity>(
+  app: FastifyInstance,
+  deps: AccessDeps<Caller>,
+): { callerOf: CallerOf<Caller> } {
+  app.decorateRequest(caller, null)
   app.addHook('onRoute', (route) => {
-    if (!(route.config as Partial<RouteConfig> | undefined)?.access) {
+    const access = configOf(route)?.access
+    if (access === undefined || !accesses.includes(access))
       throw new Error(`${route.method} ${route.url} does not say who may call it`)
-    }
   })
 
   app.addHook('onRequest', (request, reply, done) => {
-    const { access, limit = 'network' } = request.routeOptions.config as unknown as RouteConfig
+    const { access, limit = 'network' } = configOf(request.routeOptions)!
     if (access === 'public') {
       if (limit === 'network') countNetwork(request, reply)
       return done()
     }
-    identify(request, reply, access).then(done as () => void, done)
+    identify(request, reply, access!).then(() => done(), done)
   })
 
   async function identify(request: FastifyRequest, reply: FastifyReply, access: 'signed-in' | Role) {
-    let session: LiveSession
+    let session: Caller
     try {
       session = await deps.sessions.authenticate(bearerToken(request))
     } catch (error) {
@@ -80,7 +103,7 @@ export function guardAccess(app: FastifyInstance, deps: AccessDeps): void {
         headers: { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' },
       })
     }
-    ;(request as unknown as Identified)[caller] = session
+    request.setDecorator<Caller>(caller, session)
     deps.sessions
       .touch(session)
       ?.catch((error) => deps.log.warn({ requestId: request.id, err: error }, 'a session was not noted'))
@@ -90,4 +113,15 @@ export function guardAccess(app: FastifyInstance, deps: AccessDeps): void {
     if (!deps.buckets) return
     showLimit(reply, deps.buckets.take(memoryPolicies.network, deps.networkOf(request).fingerprint))
   }
+
+  function callerOf(request: FastifyRequest): Caller
+  function callerOf<R extends Role>(request: FastifyRequest, role: R): Extract<Caller, { role: R }>
+  function callerOf(request: FastifyRequest, role?: Role): Caller {
+    const session = request.getDecorator<Caller | null>(caller)
+    if (!session || (role !== undefined && session.role !== role))
+      throw new Error(`${request.routeOptions.url} has no caller${role ? ` who is a ${role}` : ''}`)
+    return session
+  }
+
+  return { callerOf }
 }

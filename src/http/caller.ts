@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import type { Caller, CallerNetwork } from '../limits/limits.ts'
+import type { Caller, CallerNetwork } from '../lib/bucket.ts'
 import { showLimit } from './limits.ts'
 
 /** The caller of a route with a limit of its own: its network, and the reply that shows what is left. */

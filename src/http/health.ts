@@ -1,13 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import type { Db } from '../db/db.ts'
 import { AppError } from '../errors.ts'
+import { routeConfig } from './access.ts'
 import { problems } from './schemas.ts'
 import { Type } from './type.ts'
 
 const Health = Type.Object({ status: Type.Literal('ok') })
 
 export function healthRoutes(app: FastifyInstance, { db }: { db: Db }): void {
-  const config = { access: 'public', limit: 'none' } as object
+  const config = routeConfig({ access: 'public', limit: 'none' })
   const schema = (operationId: string, summary: string) => ({
     tags: ['operation'],
     operationId,

@@ -3,7 +3,6 @@
  * policies only: anything per address or account would tell a stranger about it.
  */
 import type { FastifyReply } from 'fastify'
-import type { Clock } from '../lib/clock.ts'
 import {
   type BucketPolicy,
   type BucketState,
@@ -11,7 +10,8 @@ import {
   bucketState,
   intervalMsOf,
   rateLimitHeaders,
-} from '../limits/limits.ts'
+} from '../lib/bucket.ts'
+import type { Clock } from '../lib/clock.ts'
 
 export const memoryPolicies = {
   network: { name: 'network', burst: 2000, refillPerMinute: 1000 },

@@ -4,9 +4,12 @@ import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
+import { type Role, roles } from '../lib/roles.ts'
+import { routeConfig } from './access.ts'
 import { etagOf, sendCached } from './etag.ts'
 import { apiVersion, referenceContentPolicy } from './headers.ts'
 import { html, staticFile } from './pages.ts'
+import { languageNames } from './schemas.ts'
 
 const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 
@@ -24,6 +27,11 @@ const description = `The access service of a veterinary school: who is who, by a
 
 Errors are \`application/problem+json\` (RFC 9457): decide by \`code\`; [/problems](/problems) explains each. Members, codes and replies may be added: ignore what you do not know.`
 
+const roleTags: Record<Role, string> = {
+  veterinarian: 'Registration, sign-in and profiles of veterinarians',
+  student: 'Profile and classes of students on the roster',
+}
+
 /** Must be ready before the first route is added. */
 export async function describeApi(app: FastifyInstance, version: string, cookieName: string): Promise<void> {
   await app.register(swagger, {
@@ -38,8 +46,7 @@ export async function describeApi(app: FastifyInstance, version: string, cookieN
       // Wherever the document was read from, so that trying calls works under every name of the service.
       servers: [{ url: '/' }],
       tags: [
-        { name: 'veterinarian', description: 'Registration, sign-in and profiles of veterinarians' },
-        { name: 'student', description: 'Profile and classes of students on the roster' },
+        ...roles.map((name) => ({ name, description: roleTags[name] })),
         { name: 'session', description: 'Refreshing, listing and ending sessions' },
         {
           name: 'portal',
@@ -62,7 +69,7 @@ export async function describeApi(app: FastifyInstance, version: string, cookieN
       },
       security: [{ bearer: [] }],
     },
-    transformObject: (document) => describe((document as { openapiObject: OpenApi }).openapiObject) as never,
+    transformObject: (document) => describe((document as { openapiObject: OpenApi }).openapiObject),
     refResolver: { buildLocalReference: (json, _base, _fragment, i) => (json.$id as string) ?? `def-${i}` },
   })
 }
@@ -104,7 +111,7 @@ const parameters = {
   AcceptLanguage: {
     name: 'Accept-Language',
     in: 'header',
-    description: 'The language of the mail, such as `fr-CH, fr;q=0.9, en;q=0.5`: English, French or Spanish.',
+    description: `The language of the mail, such as \`fr-CH, fr;q=0.9, en;q=0.5\`: ${languageNames}.`,
     schema: text,
   },
   IfNoneMatch: {
@@ -187,13 +194,13 @@ function withDocumented(value: unknown): unknown {
 }
 
 export function openApiRoutes(app: FastifyInstance): void {
-  const page = { config: { access: 'public', limit: 'none' } as object, schema: { hide: true } }
+  const page = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
   let document = ''
   let etag = ''
 
   app.get(
     '/openapi.json',
-    { config: { access: 'public' } as object, schema: { hide: true } },
+    { config: routeConfig({ access: 'public' }), schema: { hide: true } },
     async (request, reply) => {
       document ||= JSON.stringify(app.swagger())
       etag ||= etagOf(document)

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { AppError, type ErrorCode, errorKinds } from '../errors.ts'
 import { escapeHtml } from '../lib/html.ts'
+import { routeConfig } from './access.ts'
 import { sendCached } from './etag.ts'
 import { pageContentPolicy } from './headers.ts'
 
@@ -38,7 +39,7 @@ export const notFoundPage = html({
 <p><a href="/">To the start page</a></p>`,
 })
 
-const publicPage = { config: { access: 'public', limit: 'none' } as object, schema: { hide: true } }
+const publicPage = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
 
 /** One file under a path of its own; `sendFile` brings type, ETag and ranges. */
 export function staticFile(
@@ -62,12 +63,15 @@ export function pageRoutes(app: FastifyInstance): void {
     staticFile(app, `/assets/${name}`, assets, name)
 
   const page = (url: string, render: (params: Record<string, string>) => string) =>
-    app.get(url, { config: { access: 'public' } as object, schema: { hide: true } }, async (request, reply) =>
-      sendCached(
-        request,
-        reply.header('Content-Security-Policy', pageContentPolicy).type('text/html; charset=utf-8'),
-        render(request.params as Record<string, string>),
-      ),
+    app.get(
+      url,
+      { config: routeConfig({ access: 'public' }), schema: { hide: true } },
+      async (request, reply) =>
+        sendCached(
+          request,
+          reply.header('Content-Security-Policy', pageContentPolicy).type('text/html; charset=utf-8'),
+          render(request.params as Record<string, string>),
+        ),
     )
 
   const list = html({ title: 'Errors', body: problemList() })

@@ -1,6 +1,8 @@
 /** Plain text at addresses that crawlers, finders of flaws and programs look for by themselves. */
 import type { FastifyInstance } from 'fastify'
 import { type Clock, timestamp } from '../lib/clock.ts'
+import { languages } from '../lib/languages.ts'
+import { routeConfig } from './access.ts'
 
 const dayMs = 24 * 3_600_000
 const securityTextDays = 180
@@ -16,7 +18,7 @@ export function plainRoutes(app: FastifyInstance, { publicUrl, mailDomain, clock
   const text = (url: string, lines: () => readonly string[]) =>
     app.get(
       url,
-      { config: { access: 'public' } as object, schema: { hide: true } },
+      { config: routeConfig({ access: 'public' }), schema: { hide: true } },
       async (_request, reply) =>
         reply
           .header('Cache-Control', 'public, max-age=3600')
@@ -31,7 +33,7 @@ export function plainRoutes(app: FastifyInstance, { publicUrl, mailDomain, clock
   text('/.well-known/security.txt', () => [
     `Contact: mailto:postmaster@${mailDomain}`,
     `Expires: ${timestamp((Math.floor(clock.now() / dayMs) + securityTextDays) * dayMs)}`,
-    'Preferred-Languages: en, fr, es',
+    `Preferred-Languages: ${Object.keys(languages).join(', ')}`,
     `Canonical: ${publicUrl}/.well-known/security.txt`,
   ])
 

@@ -8,10 +8,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import { day } from '../lib/clock.ts'
 import { isLoopbackHost } from '../lib/network.ts'
-import type { IssuedTokens, TokenReply } from '../session/session.ts'
 
 // As long as a browser keeps a cookie at most, and as a device token lives.
 const deviceTtlMs = 400 * day
+
+/** Tokens as they were issued. */
+interface Issued<Reply> {
+  readonly reply: Reply
+  /** How long the refresh token lives if nobody uses it. */
+  readonly refreshTtlMs: number
+}
 
 export interface PortalCookie {
   readonly name: string
@@ -20,7 +26,10 @@ export interface PortalCookie {
   /** One at most, unless on http another host of the domain has planted more. */
   tokensIn(request: FastifyRequest): string[]
   /** Puts the refresh token into the cookie, and gives what is left for the body. */
-  keep(reply: FastifyReply, tokens: IssuedTokens): Omit<TokenReply, 'refresh_token'>
+  keep<Reply extends { readonly refresh_token: string }>(
+    reply: FastifyReply,
+    tokens: Issued<Reply>,
+  ): Omit<Reply, 'refresh_token'>
   clear(reply: FastifyReply): void
   /** The device's proof that somebody signed in on it, in a cookie of its own that outlives the session. */
   deviceTokenIn(request: FastifyRequest): string | undefined

@@ -1,8 +1,13 @@
 /** Pieces of schema that several features share, and the problem replies that every route documents. */
-import type { TSchema } from 'typebox'
+import type { Static, TSchema, TUnsafe } from 'typebox'
 import { type ErrorCode, errorKinds } from '../errors.ts'
+import { languages } from '../lib/languages.ts'
 import { problemMediaType } from './problem.ts'
 import { Type } from './type.ts'
+
+const names = Object.values(languages).map(({ english }) => english)
+/** "English, French or Spanish". */
+export const languageNames = `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`
 
 export const Id = (description: string) => Type.String({ description, examples: ['q2nXcUoYTkKsmcYbkzyHRA'] })
 export const Timestamp = (description?: string) =>
@@ -11,6 +16,12 @@ export const Timestamp = (description?: string) =>
     ...(description && { description }),
     examples: ['2026-11-15T09:00:00.000Z'],
   })
+/** One of the schemas that app.ts adds, by its name. */
+export function Ref<T extends TSchema>(schema: T): TUnsafe<Static<T>> {
+  const { $id } = schema as { $id?: string }
+  if ($id === undefined) throw new Error('a schema without a name cannot be referred to')
+  return Type.Unsafe<Static<T>>({ $ref: $id })
+}
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
 // `documented`: keywords that the OpenAPI document shows and validation leaves alone. The rules are in people/, which
@@ -64,16 +75,32 @@ export const Problem = Type.Object(
   { $id: 'Problem', description: 'RFC 9457' },
 )
 
+/** What any call can get. */
+const commonProblems = [
+  'unsupported-version',
+  'too-many-requests',
+  'internal-error',
+  'unavailable',
+] as const satisfies ErrorCode[]
+
+type StatusOf<Code extends ErrorCode> = (typeof errorKinds)[Code]['status']
+
+interface ProblemReply {
+  readonly description: string
+  readonly content: {
+    readonly [problemMediaType]: {
+      readonly schema: TUnsafe<Static<typeof Problem>>
+      readonly example: object
+    }
+  }
+}
+
+type Problems<Code extends ErrorCode> = Record<StatusOf<Code | (typeof commonProblems)[number]>, ProblemReply>
+
 /** Replies for these codes and for those that any call can get, grouped by status. */
-export function problems(...codes: ErrorCode[]): Record<number, object> {
+export function problems<Code extends ErrorCode = never>(...codes: Code[]): Problems<Code> {
   const byStatus = new Map<number, ErrorCode[]>()
-  for (const code of [
-    ...codes,
-    'unsupported-version',
-    'too-many-requests',
-    'internal-error',
-    'unavailable',
-  ] as const) {
+  for (const code of [...codes, ...commonProblems]) {
     const { status } = errorKinds[code]
     byStatus.set(status, [...(byStatus.get(status) ?? []), code])
   }
@@ -82,10 +109,10 @@ export function problems(...codes: ErrorCode[]): Record<number, object> {
       status,
       {
         description: list.map((code) => `\`${code}\`: ${errorKinds[code].title}`).join('; '),
-        content: { [problemMediaType]: { schema: Type.Ref('Problem'), example: exampleOf(list[0]!) } },
+        content: { [problemMediaType]: { schema: Ref(Problem), example: exampleOf(list[0]!) } },
       },
     ]),
-  )
+  ) as Problems<Code>
 }
 
 function exampleOf(code: ErrorCode): object {
@@ -135,7 +162,7 @@ export const SignInReply = (User: TSchema) => {
 /** The portal's: its refresh token is in the cookie. */
 export const PortalTokenReply = (User: TSchema) => Type.Omit(TokenReply(User), ['refresh_token'])
 
-/** What both exports hold besides profile and classes. */
+/** What every export holds besides profile and classes. */
 export const HistoryFields = {
   sessions: Type.Array(
     Type.Object({

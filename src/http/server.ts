@@ -4,11 +4,12 @@
  * whatever throws on the way becomes a problem (problem.ts).
  */
 import { METHODS } from 'node:http'
-import fastJson from 'fast-json-stringify'
+import fastJson, { type Schema } from 'fast-json-stringify'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import { newId } from '../lib/random.ts'
 import type { Log } from '../log.ts'
+import { type RouteConfig, routeConfig } from './access.ts'
 import { compressReplies } from './compress.ts'
 import { allowOrigins } from './cors.ts'
 import { apiVersion, replyWithHeaders } from './headers.ts'
@@ -125,7 +126,7 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
   })
   // Counted once the body is there: whoever sends slowly waits for himself, not in the way of others.
   app.addHook('preValidation', (request, _reply, done) => {
-    if ((request.routeOptions.config as { limit?: string }).limit === 'none') return done()
+    if ((request.routeOptions.config as Partial<RouteConfig>).limit === 'none') return done()
     flow.working++
     request.isWorking = true
     if (flow.working <= workingMax) return done()
@@ -146,7 +147,7 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
   app.setSerializerCompiler(({ schema, httpStatus }) =>
     Number(httpStatus) >= 400
       ? JSON.stringify
-      : fastJson(schema as never, { schema: app.getSchemas() as never }),
+      : fastJson(schema as Schema, { schema: app.getSchemas() as Record<string, Schema> }),
   )
   app.setErrorHandler(onError)
   app.setNotFoundHandler(() => {
@@ -211,12 +212,12 @@ export function watchMethods(app: FastifyInstance): { refuseOthers(): void } {
           url,
           schema: { hide: true },
           exposeHeadRoute: false,
-          config: { access: 'public', limit: 'network' },
+          config: routeConfig({ access: 'public', limit: 'network' }),
           onRequest: () => {
             throw new AppError('method-not-allowed', undefined, { headers: { Allow: allow } })
           },
           handler: () => {},
-        } as Parameters<typeof app.route>[0])
+        })
       }
     },
   }

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify'
 import { AppError, errorKinds } from '../errors.ts'
 import { escapeHtml } from '../lib/html.ts'
+import { routeConfig } from './access.ts'
 import { pageContentPolicy } from './headers.ts'
 import { html, staticFile } from './pages.ts'
 
@@ -34,7 +35,7 @@ interface About {
 
 export function webRoutes(app: FastifyInstance, { log, mailbox, publicUrl, publicProfile }: WebDeps): void {
   const frame = existsSync(`${built}index.html`) ? readFileSync(`${built}index.html`, 'utf8') : notBuilt()
-  const options = { config: { access: 'public' } as object, schema: { hide: true } }
+  const options = { config: routeConfig({ access: 'public' }), schema: { hide: true } }
 
   const send = (reply: FastifyReply, about: About) => {
     const head = `<title>${escapeHtml(about.title)}</title>

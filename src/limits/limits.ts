@@ -1,7 +1,8 @@
 /**
  * The limits that hold across processes and restarts: on codes, validations and registrations. They are taken in
  * the transaction of the thing they limit, in a chain: each statement says `when` the one before it was granted, so
- * nothing is written and nobody else's share is used when an earlier limit refuses.
+ * nothing is written and nobody else's share is used when an earlier limit refuses. What a sign-in gives back it gives
+ * back afterwards, in a transaction of its own.
  *
  * Addresses and networks appear as fingerprints. The limits that live in memory are in http/limits.ts.
  */
@@ -16,7 +17,16 @@ import {
   type Row,
   type Statement,
 } from '../db/db.ts'
-import { AppError } from '../errors.ts'
+import type { AppError } from '../errors.ts'
+import {
+  type BucketPolicy,
+  bucketRefusal,
+  bucketState,
+  type Caller,
+  type CallerNetwork,
+  intervalMsOf,
+  tooManyRequests,
+} from '../lib/bucket.ts'
 import { day, hour, minute } from '../lib/clock.ts'
 import {
   bucketFullAt,
@@ -36,12 +46,6 @@ import {
 } from './store.ts'
 
 export { forgetNetworks } from './store.ts'
-
-export interface BucketPolicy {
-  readonly name: string
-  readonly burst: number
-  readonly refillPerMinute: number
-}
 
 export const bucketPolicies = {
   send: { name: 'send-otp', burst: 600, refillPerMinute: 120 },
@@ -69,33 +73,14 @@ const codesPerInbox: readonly Window[] = [
   { max: 60, windowMs: day },
 ]
 const networkKnownMs = 90 * day
-/** An inbox with so many sessions that wait for their code gets longer codes for further ones. */
-const openSessionsMax = 3
+/** An inbox with so many open challenges gets longer codes for further ones. */
+const openChallengesMax = 3
 
 const attackThresholds = {
   inbox: { shortMs: hour, short: 20, longMs: day, long: 50 },
   network: { shortMs: 10 * minute, short: 100, longMs: day, long: 300 },
   service: { shortMs: hour, short: 500, longMs: hour, long: 500 },
 } as const
-
-/** What is left of a per-network policy, for the RateLimit headers. */
-export interface BucketState {
-  readonly policy: BucketPolicy
-  readonly remaining: number
-  readonly fullInMs: number
-}
-
-/** The network a request comes from, by fingerprint, and the wider ones around it, which have several shares. */
-export interface CallerNetwork {
-  readonly fingerprint: string
-  readonly wider: readonly { readonly fingerprint: string; readonly shares: number }[]
-}
-
-/** Who asks, as far as the limits care, and where to note what is left of them. */
-export interface Caller {
-  readonly network: CallerNetwork
-  noteLimit(state: BucketState): void
-}
 
 /** Statements that take, and the condition under which what follows them may happen. */
 export interface Take {
@@ -123,33 +108,6 @@ export interface CodeAsk {
   readonly device: string | null
 }
 
-export const intervalMsOf = (policy: BucketPolicy) => 60_000 / policy.refillPerMinute
-
-export function bucketState(policy: BucketPolicy, fullAt: number, now: number): BucketState {
-  const intervalMs = intervalMsOf(policy)
-  const fullInMs = Math.max(0, fullAt - now)
-  return { policy, remaining: Math.max(0, Math.floor(policy.burst - fullInMs / intervalMs)), fullInMs }
-}
-
-export function tooManyRequests(
-  freeAt: number,
-  now: number,
-  detail: string,
-  headers: Record<string, string> = {},
-): AppError {
-  const retryAfterSeconds = Math.max(1, Math.ceil((freeAt - now) / 1000))
-  return new AppError('too-many-requests', detail, { retryAfterSeconds, headers })
-}
-
-/** draft-ietf-httpapi-ratelimit-headers: `w` is the time in which an empty bucket fills. */
-export function rateLimitHeaders({ policy, remaining, fullInMs }: BucketState): Record<string, string> {
-  const windowSeconds = (policy.burst * intervalMsOf(policy)) / 1000
-  return {
-    'RateLimit-Policy': `"${policy.name}";q=${policy.burst};w=${windowSeconds}`,
-    RateLimit: `"${policy.name}";r=${remaining};t=${Math.ceil(fullInMs / 1000)}`,
-  }
-}
-
 export class Limits {
   readonly #db: Db
   readonly #enabled: boolean
@@ -159,9 +117,9 @@ export class Limits {
     this.#enabled = enabled
   }
 
-  /** How many sessions of an inbox may wait for a code of six digits; null for any number. */
-  get openSessionsMax(): number | null {
-    return this.#enabled ? openSessionsMax : null
+  /** How many challenges of an inbox may be open with a code of six digits; null for any number. */
+  get openChallengesMax(): number | null {
+    return this.#enabled ? openChallengesMax : null
   }
 
   /** One from the bucket of the caller's network, from those of the wider ones, and from the whole service's if it has one. */
@@ -295,7 +253,7 @@ export class Limits {
     return [giveBackToBuckets(given, now), rememberNetwork(inbox, validateNetwork, now)]
   }
 
-  prune(now: number): Statement[] {
+  sweep(now: number): Statement[] {
     return pruneLimits(now, now - day, now - networkKnownMs)
   }
 }
@@ -314,12 +272,6 @@ function bucketsOf(
   if (!service) return buckets
   const { burst } = service
   return [...buckets, { key: bucketKey(service, 'service'), burst, intervalMs: intervalMsOf(service) }]
-}
-
-export function bucketRefusal(policy: BucketPolicy, fullAt: number, now: number, shown = true): AppError {
-  const freeAt = fullAt - (policy.burst - 1) * intervalMsOf(policy)
-  const headers = shown ? rateLimitHeaders(bucketState(policy, fullAt, now)) : {}
-  return tooManyRequests(freeAt, now, 'Too many requests.', headers)
 }
 
 // Whose it is comes first, so that what one request takes from stands together in the store.

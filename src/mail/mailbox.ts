@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
+import { routeConfig } from '../http/access.ts'
 import { isMailbox } from '../http/cors.ts'
 import { mailboxContentPolicy } from '../http/headers.ts'
 import { html } from '../http/pages.ts'
@@ -37,7 +38,7 @@ function codeIn(message: Message): string | undefined {
 }
 
 export function mailboxRoutes(app: FastifyInstance, { outbox }: { outbox: Outbox }): void {
-  const options = { config: { access: 'public', limit: 'none' } as object, schema: { hide: true } }
+  const options = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
   // For every method, so that a wrong one does not betray that there is a mailbox.
   app.addHook('onRequest', (request, _reply, done) =>
     done(isMailbox(request) && !isFromHere(request) ? new AppError('not-found') : undefined),

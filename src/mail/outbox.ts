@@ -17,7 +17,7 @@ import { Failure, type FailureLog } from '../lib/failure.ts'
 import { newId } from '../lib/random.ts'
 import { fingerprint, type Keys, type Secrets } from '../lib/secret.ts'
 import { inboxOf } from '../people/address.ts'
-import { canSignIn, type Person, type Roles } from '../people/people.ts'
+import { canSignIn, namedBySchool, type Person, type Roles } from '../people/people.ts'
 import { deriveCode } from '../sign-in/code.ts'
 import { Drops } from './drops.ts'
 import {
@@ -37,11 +37,11 @@ import {
   takenMax,
 } from './store.ts'
 import { type Rendered, render } from './templates/layout.ts'
-import type { MailKind, NoticeKind } from './templates/texts.ts'
+import { absentNotice, type MailKind, type NoticeKind } from './templates/texts.ts'
 
 export type { Mail } from './store.ts'
 export { queueMail } from './store.ts'
-export { chooseLanguage, type Language } from './templates/languages.ts'
+export { chooseLanguage } from './templates/languages.ts'
 
 export interface Message extends Rendered {
   readonly from: string
@@ -159,7 +159,7 @@ export class Outbox {
     return mail && this.#caughtMessage(mail)
   }
 
-  prune(now: number) {
+  sweep(now: number) {
     return pruneMail(now, now - caughtKeptMs, now - noticeEveryMs)
   }
 
@@ -229,8 +229,7 @@ export class Outbox {
     const person = await roles[mail.role].findAccount(mail.email.toLowerCase())
     if (person && canSignIn(person, clock.now())) return { kind: 'code', person }
     if (mail.kind !== null && mail.kind !== 'code') return { kind: mail.kind, ...(person && { person }) }
-    const absent = mail.role === 'student' ? 'not-on-roster' : 'no-account'
-    await this.#putBehind(mail, person?.status === 'suspended' ? 'suspended' : absent)
+    await this.#putBehind(mail, person?.status === 'suspended' ? 'suspended' : absentNotice[mail.role])
     return null
   }
 
@@ -324,7 +323,7 @@ export function forgetMail(secrets: Secrets, addressKey: string): Statement[] {
  * looks like a code or an address is left out in any case, so that the code stays the only one.
  */
 function greetingName(person: Person): string | null {
-  const isOwn = person.role === 'student' || person.confirmed_at !== null
+  const isOwn = namedBySchool[person.role] || person.confirmed_at !== null
   if (person.status !== 'active' || !isOwn) return null
   return /\d{4}|[:/@]|\.\S/.test(person.firstname) ? null : person.firstname
 }

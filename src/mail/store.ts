@@ -7,10 +7,10 @@ import {
   type Statement,
   statement,
 } from '../db/db.ts'
-import { insertEvents } from '../events/events.ts'
-import type { Role } from '../people/people.ts'
+import { eventSql, insertEvents } from '../events/events.ts'
+import type { Language } from '../lib/languages.ts'
+import type { Role } from '../lib/roles.ts'
 import type { Digits } from '../sign-in/code.ts'
-import type { Language } from './templates/languages.ts'
 import type { MailKind, NoticeKind } from './templates/texts.ts'
 
 export interface Mail {
@@ -218,7 +218,7 @@ export function failMail(id: string, by: string, reason: string, now: number): S
     statement(`select id from outbox where ${held} ${forUpdate}`, id, by),
     statement(
       `${insertEvents}
-       select 'mail.' || id, cast($3 as bigint), 'mail.failed', null, session_id, cast($4 as text) from outbox where ${held}
+       select 'mail.' || id, cast($3 as bigint), ${eventSql('mail.failed')}, null, session_id, cast($4 as text) from outbox where ${held}
        on conflict (id) do nothing`,
       id,
       by,

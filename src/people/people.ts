@@ -1,14 +1,15 @@
 /**
- * Accounts of either role: who has an address, and in which state the account is. What is particular to a role
+ * Accounts of any role: who has an address, and in which state the account is. What is particular to a role
  * (how an account comes to be, what its profile shows) belongs to `veterinarian/` and `student/`, which describe
  * themselves to sign-in, session and mail as a `RoleRules`.
  */
 import type { Db } from '../db/db.ts'
-import type { EventType } from '../events/events.ts'
-import { changeStatus, type Member, type Person, type Role } from './store.ts'
+import { type EventType, eventOf } from '../events/events.ts'
+import type { Role } from '../lib/roles.ts'
+import { changeStatus, type Member, type Person } from './store.ts'
 
-export type { Member, Person, Role } from './store.ts'
-export { lockPerson, personById, personColumns } from './store.ts'
+export type { Member, Person } from './store.ts'
+export { lockPerson, personById, personColumns, statuses } from './store.ts'
 
 export interface RoleRules {
   readonly role: Role
@@ -16,10 +17,15 @@ export interface RoleRules {
   findAccount(addressKey: string): Promise<Person | undefined>
   /** Whether an active account is one still: a student's is, as long as the roster has it. */
   isPresent(member: Member): boolean | Promise<boolean>
+  /** What the first sign-in of an account is called, if accounts wait for one. */
+  readonly firstSignIn: EventType | null
   profileOf(person: Person): object | Promise<object>
 }
 
 export type Roles = Readonly<Record<Role, RoleRules>>
+
+/** Whose names are the school's own; others may have given any. */
+export const namedBySchool: Readonly<Record<Role, boolean>> = { veterinarian: false, student: true }
 
 /** Whether a right code may sign this account in. */
 export function canSignIn(person: Person, now: number): boolean {
@@ -33,7 +39,7 @@ export const suspension = (person: Person, now: number) =>
     personId: person.id,
     from: 'active',
     to: 'suspended',
-    event: `${person.role}.suspended` as EventType,
+    event: eventOf(person.role, 'suspended'),
     eventId: `suspended.${person.id}.${now}`,
     now,
   })
@@ -44,7 +50,7 @@ export async function reactivate(db: Db, person: Person, now: number): Promise<b
       personId: person.id,
       from: 'suspended',
       to: 'active',
-      event: `${person.role}.reactivated` as EventType,
+      event: eventOf(person.role, 'reactivated'),
       eventId: `reactivated.${person.id}.${now}`,
       now,
     }),

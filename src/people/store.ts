@@ -1,19 +1,25 @@
+import type { columns } from '../db/columns.ts'
 import { type Db, forUpdate, type Statement, statement } from '../db/db.ts'
-import { insertEvents } from '../events/events.ts'
+import { type EventType, insertEvents } from '../events/events.ts'
+import type { Role } from '../lib/roles.ts'
 
-export type Role = 'veterinarian' | 'student'
-export type Status = 'pending' | 'active' | 'inactive' | 'suspended' | 'closed'
+export const statuses = {
+  veterinarian: ['pending', 'active', 'suspended', 'closed'],
+  student: ['active', 'inactive', 'suspended'],
+} as const satisfies Record<Role, readonly string[]>
 
-/** Of an account what is the same for either role. */
-export interface Member {
+export type Status<R extends Role = Role> = (typeof statuses)[R][number]
+
+/** Of a person what is the same for every role. */
+export interface Member<R extends Role = Role> {
   readonly id: string
-  readonly role: Role
-  readonly status: Status
+  readonly role: R
+  readonly status: Status<R>
   /** The number of the roster that held when a student's session was read. */
   readonly roster?: number
 }
 
-export interface Person extends Member {
+export interface Person<R extends Role = Role> extends Member<R> {
   readonly email: string
   readonly email_key: string
   readonly firstname: string
@@ -28,20 +34,22 @@ export interface Person extends Member {
 }
 
 export const personColumns = (alias: string) =>
-  [
-    'id',
-    'role',
-    'status',
-    'email',
-    'email_key',
-    'firstname',
-    'lastname',
-    'created_at',
-    'updated_at',
-    'confirm_before',
-    'confirmed_at',
-    'verified_at',
-  ]
+  (
+    [
+      'id',
+      'role',
+      'status',
+      'email',
+      'email_key',
+      'firstname',
+      'lastname',
+      'created_at',
+      'updated_at',
+      'confirm_before',
+      'confirmed_at',
+      'verified_at',
+    ] satisfies (keyof Person & keyof typeof columns.person)[]
+  )
     .map((column) => `${alias}.${column}`)
     .join(', ')
 
@@ -54,7 +62,7 @@ export function changeStatus(change: {
   personId: string
   from: Status
   to: Status
-  event: string
+  event: EventType
   eventId: string
   now: number
 }): Statement[] {

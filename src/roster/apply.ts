@@ -98,7 +98,7 @@ function statementsOf(db: Db, batch: readonly Write[]): Statement[] {
 
 function* writesOf(plan: Plan, generation: number, now: number): Generator<Write> {
   const data = JSON.stringify({ generation })
-  yield { table: 'event', row: [newId(), now, 'roster.imported', null, data, generation] }
+  yield { table: 'event', row: [newId(), now, 'roster.imported' satisfies EventType, null, data, generation] }
   yield* studentWrites(plan, generation, now)
   yield* recordWrites(plan, generation, now)
   yield* enrolmentWrites(plan, generation)

@@ -2,7 +2,7 @@
 import { parseAddress } from '../people/address.ts'
 import type { CurrentRoster } from './current.ts'
 import { isIncoming } from './incoming.ts'
-import type { Counts, Next, NextRoster, NextStudent, PlanKind } from './plan.ts'
+import type { Counts, Next, NextRoster, NextStudent, PlanKind } from './next.ts'
 import { type Finding, type Kind, kinds, type RosterFile } from './records.ts'
 
 export const classesPerStudentMax = 500

@@ -3,19 +3,16 @@
  * dead process loses it. So does one that is merely slow, and does not notice; therefore everything is written through
  * `Hold.write`, which fails if the hold was lost.
  */
-import type { Db, Row, Statement } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
 import { UsageError } from '../errors.ts'
 import { type Clock, second } from '../lib/clock.ts'
 import { newId } from '../lib/random.ts'
-import { isHoldLost, release, renewHold, rosterState, takeHold } from './store.ts'
+import { type Hold, isHoldLost, release, renewHold, rosterState, takeHold } from './store.ts'
+
+export type { Hold } from './store.ts'
 
 const leaseMs = 15 * second
 const pollMs = 200
-
-export interface Hold {
-  /** All or none, as `Db.tx`; none if the hold was lost. */
-  write(statements: readonly Statement[]): Promise<Row[][]>
-}
 
 export async function whileHeld<T>(db: Db, clock: Clock, work: (hold: Hold) => Promise<T>): Promise<T> {
   const holder = newId()

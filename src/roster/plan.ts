@@ -6,20 +6,18 @@
 import { newId } from '../lib/random.ts'
 import { type Checks, checkRoster } from './checks.ts'
 import { type CurrentRoster, parseData, type RecordKind } from './current.ts'
-import {
-  classDocument,
-  digestOf,
-  isStudent,
-  type Lookup,
-  type StudentFields,
-  studentFields,
-  type Teaching,
-} from './documents.ts'
+import { classDocument, digestOf, isStudent, type Lookup, studentFields, type Teaching } from './documents.ts'
 import { getOrAdd, type Incoming, type Incomings, isIncoming, type NextEnrolment } from './incoming.ts'
+import {
+  type Counts,
+  type Next,
+  type NextRoster,
+  type NextStudent,
+  type PlanKind,
+  planKinds,
+} from './next.ts'
 import type { DataOf, EnrolmentData, Finding, RoleData, RosterFile } from './records.ts'
 
-export const planKinds = ['student', 'class', 'enrolment', 'user', 'role', 'course', 'term', 'org'] as const
-export type PlanKind = (typeof planKinds)[number]
 export type Operation = 'added' | 'changed' | 'leaving' | 'returning'
 
 export interface Change {
@@ -29,38 +27,6 @@ export interface Change {
   /** Field by field, for a change. */
   readonly before: object | null
   readonly after: object | null
-}
-
-export interface Counts {
-  before: number
-  after: number
-  added: number
-  changed: number
-  leaving: number
-  returning: number
-}
-
-/** A record of the next roster: new or changed ones carry their place in the file. */
-export interface Next<D> {
-  readonly data: D
-  readonly digest: string
-  readonly from: Incoming<D> | null
-}
-
-export interface NextRoster {
-  readonly org: ReadonlyMap<string, Next<DataOf['org']>>
-  readonly term: ReadonlyMap<string, Next<DataOf['term']>>
-  readonly course: ReadonlyMap<string, Next<DataOf['course']>>
-  readonly class: ReadonlyMap<string, Next<DataOf['class']>>
-  readonly user: ReadonlyMap<string, Next<DataOf['user']>>
-  readonly role: ReadonlyMap<string, Next<DataOf['role']>>
-  readonly enrolment: ReadonlyMap<string, NextEnrolment>
-}
-
-export interface NextStudent {
-  readonly personId: string
-  readonly fields: StudentFields
-  readonly digest: string
 }
 
 export interface Plan {

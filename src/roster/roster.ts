@@ -5,6 +5,7 @@
  */
 import type { Db, Value } from '../db/db.ts'
 import { UsageError } from '../errors.ts'
+import type { EventType } from '../events/events.ts'
 import type { Clock } from '../lib/clock.ts'
 import { newId } from '../lib/random.ts'
 import { applyPlan, publishGeneration } from './apply.ts'
@@ -148,10 +149,18 @@ export class Roster {
     const after = new Map((await studentsIn(this.#db, plan.content)).map((s) => [s.person_id, s]))
     const undone = plan.generation.id
     const events: Value[][] = [
-      [newId(), now, 'roster.imported', null, JSON.stringify({ generation: undo, undone }), undo],
+      [
+        newId(),
+        now,
+        'roster.imported' satisfies EventType,
+        null,
+        JSON.stringify({ generation: undo, undone }),
+        undo,
+      ],
     ]
     const departures: Value[][] = []
-    const event = (type: string, personId: string) => events.push([newId(), now, type, personId, '{}', undo])
+    const event = (type: EventType, personId: string) =>
+      events.push([newId(), now, type, personId, '{}', undo])
     for (const student of before) {
       const then = after.get(student.person_id)
       after.delete(student.person_id)

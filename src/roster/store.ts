@@ -1,6 +1,11 @@
 /** SQL of the roster. Rows are visible while `from_gen <= content` and `to_gen` is not reached. */
-import { type Db, type Statement, statement, type Value } from '../db/db.ts'
-import type { Hold } from './hold.ts'
+import { type Db, type Row, type Statement, statement, type Value } from '../db/db.ts'
+
+/** The right to write; see hold.ts. */
+export interface Hold {
+  /** All or none, as `Db.tx`; none if the hold was lost. */
+  write(statements: readonly Statement[]): Promise<Row[][]>
+}
 
 export interface GenerationRow {
   readonly id: number

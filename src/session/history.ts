@@ -1,4 +1,4 @@
-/** What is held about a person besides the profile, as both exports show it. */
+/** What is held about a person besides the profile, as every export shows it. */
 import type { Db } from '../db/db.ts'
 import { eventsOf } from '../events/events.ts'
 import { timestamp, timestampOrNull } from '../lib/clock.ts'

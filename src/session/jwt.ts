@@ -42,7 +42,7 @@ export function importVerifyingKey(jwk: JWK): Promise<VerifyingKey> {
 }
 
 export function importSigningKey(jwk: JWK): KeyObject {
-  return createPrivateKey({ key: jwk as never, format: 'jwk' })
+  return createPrivateKey({ key: jwk, format: 'jwk' })
 }
 
 const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')

@@ -2,7 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import type { TSchema } from 'typebox'
 import { AppError } from '../errors.ts'
-import { callerOf } from '../http/access.ts'
+import { type CallerOf, routeConfig } from '../http/access.ts'
 import { formMediaType, takeRefreshForms } from '../http/oauth.ts'
 import type { PortalCookie } from '../http/portal.ts'
 import {
@@ -10,13 +10,14 @@ import {
   Empty,
   PortalTokenReply,
   problems,
+  Ref,
   Timestamp,
   TokenReply,
   tokenProblems,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { timestamp } from '../lib/clock.ts'
-import type { Sessions } from './session.ts'
+import type { LiveSession, Sessions } from './session.ts'
 
 const SessionList = Type.Object({
   sessions: Type.Array(
@@ -33,6 +34,7 @@ const SessionList = Type.Object({
 
 export interface SessionRoutesDeps {
   readonly sessions: Sessions
+  readonly callerOf: CallerOf<LiveSession>
   readonly Profile: TSchema
   readonly portal: PortalCookie
 }
@@ -57,11 +59,11 @@ const OAuthProblem = Type.Object(
 /** In a scope of its own: no other route takes forms. */
 export async function refreshRoute(
   root: FastifyInstance,
-  { sessions, Profile }: Omit<SessionRoutesDeps, 'portal'>,
+  { sessions, Profile }: Pick<SessionRoutesDeps, 'sessions' | 'Profile'>,
 ): Promise<void> {
   root.addSchema(OAuthProblem)
   const refusals = problems(...bodyProblems, 'invalid-token', 'session-ended')
-  const badRequest = refusals[400] as { description: string; content: object }
+  const badRequest = refusals[400]
   const schema = {
     tags: ['session'],
     operationId: 'refreshSession',
@@ -75,7 +77,7 @@ export async function refreshRoute(
       ...refusals,
       400: {
         ...badRequest,
-        content: { ...badRequest.content, 'application/json': { schema: Type.Ref('OAuthProblem') } },
+        content: { ...badRequest.content, 'application/json': { schema: Ref(OAuthProblem) } },
       },
     },
   }
@@ -83,11 +85,11 @@ export async function refreshRoute(
     'application/json': { schema: RefreshBody },
     [formMediaType]: { schema: RefreshForm },
   }
-  const config = {
+  const config = routeConfig({
     access: 'public',
     // A form is read into the same body, so validation knows one schema, and the document two.
     swaggerTransform: ({ url }: { url: string }) => ({ schema: { ...schema, body: { content } }, url }),
-  } as object
+  })
 
   await root.register(async (scope) => {
     takeRefreshForms(scope)
@@ -96,18 +98,18 @@ export async function refreshRoute(
       .post(
         '/session/refresh',
         { config, schema },
-        async (request) => (await sessions.refresh(request.body.refresh_token)).reply as never,
+        async (request) => (await sessions.refresh(request.body.refresh_token)).reply,
       )
   })
 }
 
 export function sessionRoutes(
   root: FastifyInstance,
-  { sessions }: Pick<SessionRoutesDeps, 'sessions'>,
+  { sessions, callerOf }: Pick<SessionRoutesDeps, 'sessions' | 'callerOf'>,
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['session']
-  const signedIn = { access: 'signed-in' } as object
+  const signedIn = routeConfig({ access: 'signed-in' })
 
   app.get(
     '/session',
@@ -180,13 +182,13 @@ export function sessionRoutes(
 /** Refreshing and signing out for the portal's own pages, by cookie. */
 export function portalSessionRoutes(
   root: FastifyInstance,
-  { sessions, Profile, portal }: SessionRoutesDeps,
+  { sessions, Profile, portal }: Omit<SessionRoutesDeps, 'callerOf'>,
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['portal']
   // The cookie comes by itself; the reference page cannot set one.
   const security: [] = []
-  const config = { access: 'public' } as object
+  const config = routeConfig({ access: 'public' })
   const onRequest = portal.refuseForeign
 
   app.post(
@@ -213,7 +215,7 @@ export function portalSessionRoutes(
       if (token === undefined || another !== undefined)
         throw new AppError('unauthenticated', 'There is no cookie of a session, or more than one.')
       try {
-        return portal.keep(reply, await sessions.refresh(token)) as never
+        return portal.keep(reply, await sessions.refresh(token))
       } catch (error) {
         if (error instanceof AppError && isDead(error)) portal.clear(reply)
         throw error

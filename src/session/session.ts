@@ -8,6 +8,7 @@ import { AppError } from '../errors.ts'
 import { type Clock, day, minute, second } from '../lib/clock.ts'
 import { isId, newId } from '../lib/random.ts'
 import { Recent } from '../lib/recent.ts'
+import { roles } from '../lib/roles.ts'
 import type { Secrets } from '../lib/secret.ts'
 import { type Person, personById, type Roles, suspension } from '../people/people.ts'
 import { type AccessClaims, type Issuer, signAccessToken, verifyAccessToken } from './jwt.ts'
@@ -93,11 +94,11 @@ export class Sessions {
     const now = this.#deps.clock.now()
     const claims = this.#verifiedBefore(token, now) ?? (await this.#verify(token, now))
     if (!claims) throw new AppError('invalid-token')
-    const role = claims.roles.includes('student') ? 'student' : 'veterinarian'
+    const role = roles.find((each) => claims.roles.includes(each))
+    if (!role) throw new AppError('invalid-token')
     const session = await liveSession(this.#deps.db, claims.sid, role, now)
     if (!session) throw new AppError('session-ended')
-    if (session.id !== claims.sub || session.role !== role || !claims.roles.includes(role))
-      throw new AppError('invalid-token')
+    if (session.id !== claims.sub || session.role !== role) throw new AppError('invalid-token')
     const isPresent = this.#deps.roles[role].isPresent(session)
     if (isPresent !== true && !(await isPresent)) throw new AppError('session-ended')
     return session

@@ -1,6 +1,7 @@
 import { type Condition, type Db, type Statement, statement } from '../db/db.ts'
-import { insertEvents } from '../events/events.ts'
-import { type Member, type Person, personColumns, type Role } from '../people/people.ts'
+import { eventSql, insertEvents } from '../events/events.ts'
+import type { Role } from '../lib/roles.ts'
+import { type Member, type Person, personColumns } from '../people/people.ts'
 
 export type EndReason = 'signed-out' | 'expired' | 'revoked' | 'reuse' | 'account'
 
@@ -36,8 +37,14 @@ export function sessionById(db: Db, id: string): Promise<SessionAndPerson | unde
  * What a request with a token asks for: the caller, while session and account live. Of a student no more than that; the
  * roster has the rest.
  */
-export type LiveSession<R extends Role = Role> = Pick<Session, 'session_id' | 'started_at' | 'last_seen_at'> &
-  (R extends 'veterinarian' ? Person : Member)
+export type LiveSession<R extends Role = Role> = { [Each in R]: LiveSessionOf<Each> }[R]
+
+type LiveSessionOf<R extends Role> = Pick<Session, 'session_id' | 'started_at' | 'last_seen_at'> & Accounts[R]
+
+interface Accounts {
+  veterinarian: Person<'veterinarian'>
+  student: Member<'student'>
+}
 
 const live = (columns: string) =>
   `select s.id as session_id, s.started_at, s.last_seen_at, ${columns}
@@ -87,7 +94,7 @@ export function startSession(s: NewSession & { expiresAt: number }, when: Condit
     ),
     statement(
       `${insertEvents}
-       select 'started.' || id, started_at, 'session.started', person_id, id, '{}' from session
+       select 'started.' || id, started_at, ${eventSql('session.started')}, person_id, id, '{}' from session
        where id = $1 and person_id = $2
        on conflict (id) do nothing`,
       s.id,
@@ -146,7 +153,7 @@ export function endSessions(
     ),
     statement(
       `${insertEvents}
-       select 'ended.' || id, ended_at, 'session.ended', person_id, id, '{"reason":"' || end_reason || '"}' from session
+       select 'ended.' || id, ended_at, ${eventSql('session.ended')}, person_id, id, '{"reason":"' || end_reason || '"}' from session
        where ended_at = $1 and ${where(2)}
        on conflict (id) do nothing`,
       now,

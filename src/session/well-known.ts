@@ -1,11 +1,13 @@
 /** What other services need to check our tokens by themselves: the public keys and the issuer's metadata. */
 import type { FastifyInstance } from 'fastify'
+import { routeConfig } from '../http/access.ts'
 import { problems } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
+import { languages } from '../lib/languages.ts'
 import type { SigningKeys } from './keys.ts'
 
 export function wellKnownRoutes(app: FastifyInstance, deps: { keys: SigningKeys; issuer: string }): void {
-  const config = { access: 'public' } as object
+  const config = routeConfig({ access: 'public' })
   const cached = 'public, max-age=300'
   const tags = ['tokens']
 
@@ -50,7 +52,7 @@ export function wellKnownRoutes(app: FastifyInstance, deps: { keys: SigningKeys;
     response_types_supported: [],
     token_endpoint_auth_methods_supported: ['none'],
     service_documentation: `${deps.issuer}/docs`,
-    ui_locales_supported: ['en', 'fr', 'es'],
+    ui_locales_supported: Object.keys(languages),
   }
   app.get(
     '/.well-known/oauth-authorization-server',

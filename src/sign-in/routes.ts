@@ -1,12 +1,14 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
+import { routeConfig } from '../http/access.ts'
 import { requestCaller } from '../http/caller.ts'
 import type { PortalCookie } from '../http/portal.ts'
 import {
   bodyProblems,
   Email,
   Id,
+  languageNames,
   Nullable,
   PortalTokenReply,
   problems,
@@ -14,11 +16,11 @@ import {
   Timestamp,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
+import type { CallerNetwork } from '../lib/bucket.ts'
 import { timestamp, timestampOrNull } from '../lib/clock.ts'
-import type { CallerNetwork } from '../limits/limits.ts'
+import type { Role } from '../lib/roles.ts'
 import { chooseLanguage } from '../mail/outbox.ts'
 import { Fields } from '../people/fields.ts'
-import type { Role } from '../people/people.ts'
 import { deviceOf } from './device.ts'
 import type { SignIn } from './sign-in.ts'
 
@@ -59,7 +61,7 @@ export function signInRoutes(
   { role, signIn, Profile, portal, networkOf }: SignInRoutesDeps,
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
-  const config = { access: 'public', limit: 'own' } as object
+  const config = routeConfig({ access: 'public', limit: 'own' })
   const who = `${role[0]!.toUpperCase()}${role.slice(1)}`
 
   app.post(
@@ -70,8 +72,7 @@ export function signInRoutes(
         tags: [role],
         operationId: `send${who}Code`,
         summary: 'Ask for a code by e-mail',
-        description:
-          'Opens a session and mails its code. With `sessionId`, sends the same code again. The reply tells nothing about whether the address has an account. The mail is in the best language of Accept-Language: English, French or Spanish.',
+        description: `Opens a session and mails its code. With \`sessionId\`, sends the same code again. The reply tells nothing about whether the address has an account. The mail is in the best language of Accept-Language: ${languageNames}.`,
         security: [],
         body: Type.Object(
           {
@@ -141,7 +142,7 @@ export function signInRoutes(
     },
     async (request, reply) => {
       const { reply: tokens, deviceToken } = await validate(request, reply, request.body)
-      return { ...tokens, device_token: deviceToken } as never
+      return { ...tokens, device_token: deviceToken }
     },
   )
 
@@ -164,7 +165,7 @@ export function signInRoutes(
     async (request, reply) => {
       const signedIn = await validate(request, reply, request.body)
       portal.keepDevice(reply, signedIn.deviceToken)
-      return portal.keep(reply, signedIn) as never
+      return portal.keep(reply, signedIn)
     },
   )
 }

@@ -1,5 +1,5 @@
 /**
- * Signing in by a code, for either role: send, resend, validate.
+ * Signing in by a code, for any role: send, resend, validate.
  *
  * `send` never asks who owns the address. It writes a challenge and a mail to be sent, for anybody, and answers
  * from what it wrote; the mail's text is decided later, off the request's clock. So a challenge without an
@@ -10,19 +10,14 @@
  */
 import { always, type Db, holds, type Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
+import { type Caller, tooManyRequests } from '../lib/bucket.ts'
 import { type Clock, minute, second } from '../lib/clock.ts'
 import type { FailureLog } from '../lib/failure.ts'
+import type { Language } from '../lib/languages.ts'
 import { isId, newId, newIdAt, newReference } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
-import {
-  type BucketTake,
-  bucketPolicies,
-  type Caller,
-  type CodeAsk,
-  type Limits,
-  tooManyRequests,
-} from '../limits/limits.ts'
-import { type Language, queueMail } from '../mail/outbox.ts'
+import { type BucketTake, bucketPolicies, type CodeAsk, type Limits } from '../limits/limits.ts'
+import { queueMail } from '../mail/outbox.ts'
 import { type Address, inboxOf } from '../people/address.ts'
 import { canSignIn, lockPerson, type Person, type RoleRules } from '../people/people.ts'
 import type { IssuedTokens, Sessions } from '../session/session.ts'
@@ -122,7 +117,7 @@ export class SignIn {
     const challenge: Challenge = {
       id: newIdAt(now),
       role: this.#rules.role,
-      address_hash: this.#hashes(address)[0],
+      address_hash: this.#fingerprints(address)[0],
       inbox_fingerprint: ask.inbox,
       network_hash: ask.network,
       device_id: ask.device,
@@ -140,7 +135,7 @@ export class SignIn {
     const results = await db.tx([
       ...bucket.statements,
       ...code.statements,
-      openChallenge(challenge, { openMax: limits.openSessionsMax, attemptsMax }, code.granted),
+      openChallenge(challenge, { openMax: limits.openChallengesMax, attemptsMax }, code.granted),
       this.#queueMail(challenge, address, language, now),
     ])
     outbox.wake()
@@ -178,7 +173,7 @@ export class SignIn {
       this.#queueMail({ ...found, send_id: sendId }, address, language, now),
     ])
     outbox.wake()
-    const [row] = results.at(-2) as unknown as { resend_at: number | null }[]
+    const [row] = results.at(-2)! as { resend_at: number | null }[]
     if (row) return sendReply(found, row.resend_at)
     // Another request was quicker, or the address has had its codes.
     if (!(await holds(db, due))) throw tooEarly(now + resendPauseMs, now)
@@ -228,8 +223,8 @@ export class SignIn {
   async #openChallenge(address: Address, sessionId: string, now: number): Promise<Challenge | undefined> {
     if (!isId(sessionId)) return undefined
     const { role } = this.#rules
-    const addressHashes = this.#hashes(address)
-    return openChallengeById(this.#deps.db, { id: sessionId, role, addressHashes, now, attemptsMax })
+    const addressFingerprints = this.#fingerprints(address)
+    return openChallengeById(this.#deps.db, { id: sessionId, role, addressFingerprints, now, attemptsMax })
   }
 
   async validate(answer: Answer, caller: Caller): Promise<SignedIn> {
@@ -238,16 +233,16 @@ export class SignIn {
     const { address, sessionId } = answer
     const now = clock.now()
     const take = limits.takeBucket(bucketPolicies.validate, caller.network, newId(), now)
-    const addressHashes = this.#hashes(address)
+    const addressFingerprints = this.#fingerprints(address)
     const results = await db.tx([
       ...take.statements,
       countAttempt(
-        { id: isId(sessionId) ? sessionId : '', role, addressHashes, now, attemptsMax },
+        { id: isId(sessionId) ? sessionId : '', role, addressFingerprints, now, attemptsMax },
         take.granted,
       ),
     ])
     await limits.noteBucket(take, caller, results, now)
-    const [challenge] = results.at(-1) as unknown as Answered[]
+    const [challenge] = results.at(-1)! as Answered[]
     if (!challenge) return this.#repeat(answer, caller, now)
 
     const person = this.#fits(answer, challenge) ? await this.#rules.findAccount(address.key) : undefined
@@ -259,8 +254,8 @@ export class SignIn {
   }
 
   /** Forgets challenges that nobody can answer any more. */
-  prune(now: number) {
-    return pruneChallenges(now - challengeKeptMs)
+  sweep(now: number): Statement[] {
+    return [pruneChallenges(now - challengeKeptMs)]
   }
 
   #fits({ address, code, sessionId }: Answer, { digits }: Answered): boolean {
@@ -292,11 +287,12 @@ export class SignIn {
     const mark = this.#mark(answer) ?? newId()
     const won = claimed(sessionId, mark)
     const addressKey = person.email_key
+    const { firstSignIn } = this.#rules
     const isFirst = person.status === 'pending'
     const results = await db.tx([
       lockPerson(person.id),
       claim(sessionId, mark, now),
-      ...(isFirst ? activate(person.id, now, won) : []),
+      ...(isFirst && firstSignIn ? activate(person.id, firstSignIn, now, won) : []),
       ...sessions.start({ id: sessionId, personId: person.id, addressKey, device, now }, won),
     ])
     const started = results.at(-2)!.length > 0
@@ -320,7 +316,7 @@ export class SignIn {
     const [challenge] = await countRepeat(this.#deps.db, {
       id: answer.sessionId,
       role: this.#rules.role,
-      addressHashes: this.#hashes(answer.address),
+      addressFingerprints: this.#fingerprints(answer.address),
       by,
       usedSince: now - repeatableMs,
       attemptsMax,
@@ -374,7 +370,7 @@ export class SignIn {
   }
 
   /** The address's fingerprint now, and as an earlier secret made it. */
-  #hashes(address: Address): [string, string] {
+  #fingerprints(address: Address): [string, string] {
     const [current, previous] = this.#deps.secrets.all.map((keys) =>
       fingerprint(keys, 'address', address.key),
     )

@@ -1,6 +1,6 @@
 import { type Condition, type Db, type Expression, forUpdate, type Statement, statement } from '../db/db.ts'
-import { insertEvents } from '../events/events.ts'
-import type { Role } from '../people/people.ts'
+import { type EventType, eventSql, insertEvents } from '../events/events.ts'
+import type { Role } from '../lib/roles.ts'
 import type { Digits } from './code.ts'
 
 export interface Challenge {
@@ -28,7 +28,7 @@ const columns =
 const open = (attemptsMax: number) => `used_at is null and attempts < ${attemptsMax}`
 
 /**
- * Opens a session that waits for its code. Where the inbox has `openMax` of them already, the code is longer: that is
+ * Opens a challenge. Where the inbox has `openMax` open ones already, the code is longer: that is
  * decided here and not before, so that many requests at once cannot all be the first.
  */
 export function openChallenge(
@@ -63,19 +63,25 @@ export function openChallenge(
   )
 }
 
-/** How long the code of a session is. */
+/** How long the code of a challenge is. */
 export function digitsOf(id: string): Expression {
   return { sql: (first) => `(select digits from challenge where id = $${first})`, params: [id] }
 }
 
 export function openChallengeById(
   db: Db,
-  ask: { id: string; role: Role; addressHashes: readonly [string, string]; now: number; attemptsMax: number },
+  ask: {
+    id: string
+    role: Role
+    addressFingerprints: readonly [string, string]
+    now: number
+    attemptsMax: number
+  },
 ): Promise<Challenge | undefined> {
   return db.one<Challenge>(
     `select ${columns} from challenge
      where id = $1 and role = $2 and address_hash in ($3, $4) and expires_at > $5 and ${open(ask.attemptsMax)}`,
-    [ask.id, ask.role, ...ask.addressHashes, ask.now],
+    [ask.id, ask.role, ...ask.addressFingerprints, ask.now],
   )
 }
 
@@ -132,7 +138,13 @@ const answeredColumns =
 
 /** Counts an attempt before anything is compared. No row: there is nothing to compare with. */
 export function countAttempt(
-  a: { id: string; role: Role; addressHashes: readonly [string, string]; now: number; attemptsMax: number },
+  a: {
+    id: string
+    role: Role
+    addressFingerprints: readonly [string, string]
+    now: number
+    attemptsMax: number
+  },
   when: Condition,
 ): Statement {
   return statement(
@@ -142,7 +154,7 @@ export function countAttempt(
      returning ${answeredColumns}`,
     a.id,
     a.role,
-    ...a.addressHashes,
+    ...a.addressFingerprints,
     a.now,
     ...when.params,
   )
@@ -157,7 +169,7 @@ export function countRepeat(
   r: {
     id: string
     role: Role
-    addressHashes: readonly [string, string]
+    addressFingerprints: readonly [string, string]
     by: string
     usedSince: number
     attemptsMax: number
@@ -168,7 +180,7 @@ export function countRepeat(
      where id = $1 and role = $2 and address_hash in ($3, $4) and used_by = $5 and used_at >= $6
        and attempts < ${2 * r.attemptsMax}
      returning ${answeredColumns}`,
-    [r.id, r.role, ...r.addressHashes, r.by, r.usedSince],
+    [r.id, r.role, ...r.addressFingerprints, r.by, r.usedSince],
   )
 }
 
@@ -178,7 +190,7 @@ export function exhaust(id: string, now: number): Statement[] {
     lockChallenge(id),
     statement(
       `${insertEvents}
-       select 'exhausted.' || id, cast($2 as bigint), 'otp.exhausted', null, id, '{}' from challenge
+       select 'exhausted.' || id, cast($2 as bigint), ${eventSql('otp.exhausted')}, null, id, '{}' from challenge
        where id = $1 and used_at is null
        on conflict (id) do nothing`,
       id,
@@ -210,7 +222,7 @@ export function uncountRepeat(db: Db, id: string) {
 }
 
 /** The first right code makes a pending account active. */
-export function activate(personId: string, now: number, when: Condition): Statement[] {
+export function activate(personId: string, event: EventType, now: number, when: Condition): Statement[] {
   return [
     statement(
       `update person set status = 'active', activated_at = $1, updated_at = $1, confirm_before = null
@@ -221,7 +233,7 @@ export function activate(personId: string, now: number, when: Condition): Statem
     ),
     statement(
       `${insertEvents}
-       select 'activated.' || id, activated_at, role || '.activated', id, null, '{}' from person
+       select 'activated.' || id, activated_at, ${eventSql(event)}, id, null, '{}' from person
        where id = $1 and activated_at = $2
        on conflict (id) do nothing`,
       personId,

@@ -1,6 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import { callerOf } from '../http/access.ts'
+import { type CallerOf, routeConfig } from '../http/access.ts'
 import {
   bodyProblems,
   Empty,
@@ -8,11 +8,14 @@ import {
   Id,
   Nullable,
   problems,
+  Ref,
   Timestamp,
   tokenProblems,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { timestamp } from '../lib/clock.ts'
+import { statuses } from '../people/people.ts'
+import type { LiveSession } from '../session/session.ts'
 import type { When } from './classes.ts'
 import type { CalendarFeeds } from './feed.ts'
 import type { Students } from './student.ts'
@@ -30,7 +33,7 @@ export const StudentProfile = Type.Object(
     preferredName: Nullable(Type.String()),
     pronouns: Nullable(Type.String()),
     email: Type.String(),
-    status: Type.Enum(['active', 'inactive', 'suspended']),
+    status: Type.Enum(statuses.student),
     year: Nullable(Type.Integer()),
     school: Nullable(School),
     groups: Type.Array(Type.Object({ classId: Type.String(), title: Type.String(), kind: Kind })),
@@ -74,18 +77,23 @@ export const ClassEntry = Type.Object(
 
 const Export = Type.Object({
   exportedAt: Timestamp(),
-  profile: Type.Ref('StudentProfile'),
-  classes: Type.Array(Type.Ref('Class')),
+  profile: Ref(StudentProfile),
+  classes: Type.Array(Ref(ClassEntry)),
   calendar: Nullable(Type.Object({ createdAt: Timestamp('When the calendar feed was made.') })),
   ...HistoryFields,
 })
 
 const json = 'application/json; charset=utf-8'
 
-export function studentRoutes(root: FastifyInstance, { students }: { students: Students }): void {
+export interface StudentRoutesDeps {
+  readonly students: Students
+  readonly callerOf: CallerOf<LiveSession>
+}
+
+export function studentRoutes(root: FastifyInstance, { students, callerOf }: StudentRoutesDeps): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['student']
-  const config = { access: 'student' } as object
+  const config = routeConfig({ access: 'student' })
 
   app.get(
     '/student/me',
@@ -95,7 +103,7 @@ export function studentRoutes(root: FastifyInstance, { students }: { students: S
         tags,
         operationId: 'getOwnStudent',
         summary: 'My profile',
-        response: { 200: Type.Ref('StudentProfile'), ...problems(...tokenProblems, 'forbidden') },
+        response: { 200: Ref(StudentProfile), ...problems(...tokenProblems, 'forbidden') },
       },
     },
     async (request, reply) =>
@@ -114,7 +122,7 @@ export function studentRoutes(root: FastifyInstance, { students }: { students: S
           'Current ones unless asked otherwise, by whole days in the school’s time zone, first and last included. Sorted by start date, then title.',
         querystring: Type.Object({ when: Type.Optional(Type.Enum(['current', 'upcoming', 'past', 'all'])) }),
         response: {
-          200: Type.Object({ classes: Type.Array(Type.Ref('Class')) }),
+          200: Type.Object({ classes: Type.Array(Ref(ClassEntry)) }),
           204: Empty,
           ...problems('invalid-request', ...tokenProblems, 'forbidden'),
         },
@@ -140,21 +148,25 @@ export function studentRoutes(root: FastifyInstance, { students }: { students: S
     },
     async (request, reply) => {
       reply.header('Content-Disposition', 'attachment; filename="chiron-export.json"')
-      return (await students.export(callerOf(request))) as never
+      return students.export(callerOf(request))
     },
   )
 }
 
 export interface CalendarRoutesDeps {
   readonly feeds: CalendarFeeds
+  readonly callerOf: CallerOf<LiveSession>
   readonly publicUrl: string
 }
 
 /** The student's own calendar feed, and the address at which calendar programs read it. */
-export function calendarRoutes(root: FastifyInstance, { feeds, publicUrl }: CalendarRoutesDeps): void {
+export function calendarRoutes(
+  root: FastifyInstance,
+  { feeds, callerOf, publicUrl }: CalendarRoutesDeps,
+): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['student']
-  const config = { access: 'student' } as object
+  const config = routeConfig({ access: 'student' })
   const refusals = problems(...bodyProblems, ...tokenProblems, 'forbidden')
 
   app.post(
@@ -201,7 +213,7 @@ export function calendarRoutes(root: FastifyInstance, { feeds, publicUrl }: Cale
     },
     async (request, reply) => {
       const madeAt = await feeds.madeAt(callerOf(request).id)
-      return madeAt === undefined ? reply.code(204).send() : ({ createdAt: timestamp(madeAt) } as never)
+      return madeAt === undefined ? reply.code(204).send() : { createdAt: timestamp(madeAt) }
     },
   )
 
@@ -225,7 +237,7 @@ export function calendarRoutes(root: FastifyInstance, { feeds, publicUrl }: Cale
   app.get(
     '/calendar/:feedToken.ics',
     {
-      config: { access: 'public' } as object,
+      config: routeConfig({ access: 'public' }),
       schema: {
         tags,
         operationId: 'readCalendar',
@@ -248,7 +260,7 @@ export function calendarRoutes(root: FastifyInstance, { feeds, publicUrl }: Cale
           .type('text/calendar; charset=utf-8')
           // Or a browser would name the file after the token.
           .header('Content-Disposition', 'attachment; filename="classes.ics"')
-          .send(calendar as never)
+          .send(calendar)
       )
     },
   )

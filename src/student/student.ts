@@ -22,6 +22,7 @@ export interface StudentDeps {
 
 export class Students implements RoleRules {
   readonly role = 'student'
+  readonly firstSignIn = null
   readonly #db: Db
   readonly #clock: Clock
   readonly #dayOf: (now: number) => string

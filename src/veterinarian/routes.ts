@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
-import { callerOf } from '../http/access.ts'
+import { type CallerOf, routeConfig } from '../http/access.ts'
 import { requestCaller } from '../http/caller.ts'
 import { matches } from '../http/etag.ts'
 import {
@@ -12,13 +12,16 @@ import {
   Id,
   Name,
   problems,
+  Ref,
   Timestamp,
   tokenProblems,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
+import type { CallerNetwork } from '../lib/bucket.ts'
 import { timestamp } from '../lib/clock.ts'
-import type { CallerNetwork } from '../limits/limits.ts'
 import { Fields } from '../people/fields.ts'
+import { statuses } from '../people/people.ts'
+import type { LiveSession } from '../session/session.ts'
 import type { Veterinarians } from './veterinarian.ts'
 
 export const OwnProfile = Type.Object(
@@ -27,7 +30,7 @@ export const OwnProfile = Type.Object(
     firstname: Type.String(),
     lastname: Type.String(),
     email: Type.String(),
-    status: Type.Enum(['pending', 'active', 'suspended', 'closed']),
+    status: Type.Enum(statuses.veterinarian),
     confirmed: Type.Boolean({ description: 'Whether the names were given or confirmed while signed in.' }),
     verified: Type.Boolean({ description: 'Whether a member of staff has checked who this is.' }),
     createdAt: Timestamp(),
@@ -47,27 +50,28 @@ const lastname = Name(
 
 const Export = Type.Object({
   exportedAt: Timestamp(),
-  profile: Type.Ref('VeterinarianProfile'),
+  profile: Ref(OwnProfile),
   ...HistoryFields,
 })
 
 export interface VeterinarianRoutesDeps {
   readonly veterinarians: Veterinarians
+  readonly callerOf: CallerOf<LiveSession>
   networkOf(request: FastifyRequest): CallerNetwork
 }
 
 export function veterinarianRoutes(
   root: FastifyInstance,
-  { veterinarians, networkOf }: VeterinarianRoutesDeps,
+  { veterinarians, callerOf, networkOf }: VeterinarianRoutesDeps,
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['veterinarian']
-  const own = { access: 'veterinarian' } as object
+  const own = routeConfig({ access: 'veterinarian' })
 
   app.post(
     '/veterinarian/register',
     {
-      config: { access: 'public', limit: 'own' } as object,
+      config: routeConfig({ access: 'public', limit: 'own' }),
       schema: {
         tags,
         operationId: 'registerVeterinarian',
@@ -110,10 +114,10 @@ export function veterinarianRoutes(
         tags,
         operationId: 'getOwnVeterinarian',
         summary: 'My profile',
-        response: { 200: Type.Ref('VeterinarianProfile'), ...problems(...tokenProblems, 'forbidden') },
+        response: { 200: Ref(OwnProfile), ...problems(...tokenProblems, 'forbidden') },
       },
     },
-    (request) => veterinarians.profileOf(callerOf<'veterinarian'>(request)),
+    (request) => veterinarians.profileOf(callerOf(request, 'veterinarian')),
   )
 
   app.patch(
@@ -129,7 +133,7 @@ export function veterinarianRoutes(
           { documented: { minProperties: 1 } },
         ),
         response: {
-          200: Type.Ref('VeterinarianProfile'),
+          200: Ref(OwnProfile),
           ...problems(...bodyProblems, ...tokenProblems, 'forbidden'),
         },
       },
@@ -147,7 +151,7 @@ export function veterinarianRoutes(
         ...(last !== undefined && { lastname: fields.name('lastname', last) }),
       }
       fields.check()
-      return veterinarians.profileOf(await veterinarians.rename(callerOf<'veterinarian'>(request), names))
+      return veterinarians.profileOf(await veterinarians.rename(callerOf(request, 'veterinarian'), names))
     },
   )
 
@@ -167,7 +171,7 @@ export function veterinarianRoutes(
       },
     },
     async (request, reply) => {
-      await veterinarians.close(callerOf<'veterinarian'>(request))
+      await veterinarians.close(callerOf(request, 'veterinarian'))
       return reply.code(204).send()
     },
   )
@@ -185,14 +189,14 @@ export function veterinarianRoutes(
     },
     async (request, reply) => {
       reply.header('Content-Disposition', 'attachment; filename="chiron-export.json"')
-      return veterinarians.export(callerOf<'veterinarian'>(request))
+      return veterinarians.export(callerOf(request, 'veterinarian'))
     },
   )
 
   app.get(
     '/veterinarian/:userId',
     {
-      config: { access: 'public' } as object,
+      config: routeConfig({ access: 'public' }),
       schema: {
         tags,
         operationId: 'getVeterinarian',

@@ -1,5 +1,6 @@
+import { erasing } from '../db/columns.ts'
 import { type Condition, type Db, forUpdate, type Statement, statement } from '../db/db.ts'
-import { insertEvents } from '../events/events.ts'
+import { eventSql, insertEvents } from '../events/events.ts'
 import { type Person, personColumns } from '../people/people.ts'
 
 export interface Registration {
@@ -42,8 +43,8 @@ export function registrationsOf(db: Db, addressKey: string): Promise<Registratio
 export async function accountAt(
   db: Db,
   addressKey: string,
-): Promise<{ person: Person | undefined; registered: boolean }> {
-  const row = await db.one<Person & { registrations: number }>(
+): Promise<{ person: Person<'veterinarian'> | undefined; registered: boolean }> {
+  const row = await db.one<Person<'veterinarian'> & { registrations: number }>(
     `select (select count(*) from registration where email_key = $1) as registrations, ${personColumns('p')}
      from (select 1 as one) always left join person p on p.role = 'veterinarian' and p.email_key = $1`,
     [addressKey],
@@ -79,7 +80,7 @@ export function applyRegistration(r: Registration): Statement[] {
     ),
     statement(
       `${insertEvents}
-       select 'registered.' || p.id, p.created_at, 'veterinarian.registered', p.id, null, '{}' from person p where p.id = $1
+       select 'registered.' || p.id, p.created_at, ${eventSql('veterinarian.registered')}, p.id, null, '{}' from person p where p.id = $1
        on conflict (id) do nothing`,
       r.id,
     ),
@@ -94,7 +95,7 @@ export function lapse(now: number, addressKey: string | null): Statement[] {
     statement(`update person set status = 'lapsed', updated_at = $1 where ${scope}`, now, addressKey),
     statement(
       `${insertEvents}
-       select 'lapsed.' || id, updated_at, 'veterinarian.lapsed', id, null, '{}' from person where status = 'lapsed'
+       select 'lapsed.' || id, updated_at, ${eventSql('veterinarian.lapsed')}, id, null, '{}' from person where status = 'lapsed'
        on conflict (id) do nothing`,
     ),
     statement("delete from person where status = 'lapsed'"),
@@ -120,7 +121,7 @@ export function rename(
     ),
     statement(
       `${insertEvents}
-       select $1, updated_at, 'veterinarian.updated', id, null, '{}' from person
+       select $1, updated_at, ${eventSql('veterinarian.updated')}, id, null, '{}' from person
        where id = $2 and status = 'active' and updated_at = $3`,
       eventId,
       personId,
@@ -133,8 +134,7 @@ export function rename(
 export function erase(personId: string, addressKey: string, now: number): Statement[] {
   return [
     statement(
-      `update person set status = 'closed', email = null, email_key = null, firstname = null, lastname = null,
-         updated_at = $1, closed_at = $1, confirm_before = null, confirmed_at = null, verified_at = null
+      `update person set status = 'closed', updated_at = $1, closed_at = $1, ${erasing('person')}
        where id = $2 and status <> 'closed' returning id`,
       now,
       personId,
@@ -145,7 +145,7 @@ export function erase(personId: string, addressKey: string, now: number): Statem
       personId,
       now,
     ),
-    statement("update session set device = '' where person_id = $1", personId),
+    statement(`update session set ${erasing('session')} where person_id = $1`, personId),
   ]
 }
 

@@ -8,10 +8,11 @@
 import type { Db, Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { eventHappened } from '../events/events.ts'
+import type { Caller } from '../lib/bucket.ts'
 import { type Clock, day, minute, timestamp } from '../lib/clock.ts'
 import { isId, newId } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
-import { bucketPolicies, type Caller, forgetNetworks, type Limits, serviceBuckets } from '../limits/limits.ts'
+import { bucketPolicies, forgetNetworks, type Limits, serviceBuckets } from '../limits/limits.ts'
 import { forgetMail } from '../mail/outbox.ts'
 import { type Address, inboxOf } from '../people/address.ts'
 import type { Person, RoleRules } from '../people/people.ts'
@@ -41,6 +42,8 @@ export interface VeterinarianDeps {
   readonly limits: Limits
 }
 
+type Veterinarian = Person<'veterinarian'>
+
 export interface Names {
   readonly firstname?: string
   readonly lastname?: string
@@ -48,6 +51,7 @@ export interface Names {
 
 export class Veterinarians implements RoleRules {
   readonly role = 'veterinarian'
+  readonly firstSignIn = 'veterinarian.activated'
   readonly #deps: VeterinarianDeps
 
   constructor(deps: VeterinarianDeps) {
@@ -76,7 +80,7 @@ export class Veterinarians implements RoleRules {
     return { confirmBefore: registration.confirm_before }
   }
 
-  async findAccount(addressKey: string): Promise<Person | undefined> {
+  async findAccount(addressKey: string): Promise<Veterinarian | undefined> {
     const { db, clock } = this.#deps
     let { person, registered } = await accountAt(db, addressKey)
     if (registered) {
@@ -103,7 +107,7 @@ export class Veterinarians implements RoleRules {
     return true
   }
 
-  profileOf(person: Person) {
+  profileOf(person: Veterinarian) {
     return {
       userId: person.id,
       firstname: person.firstname,
@@ -118,7 +122,7 @@ export class Veterinarians implements RoleRules {
   }
 
   /** Sets the names, which also confirms them; the same names are confirmed once. */
-  async rename(person: Person, names: Names): Promise<Person> {
+  async rename(person: Veterinarian, names: Names): Promise<Veterinarian> {
     const { firstname = person.firstname, lastname = person.lastname } = names
     const isSame = firstname === person.firstname && lastname === person.lastname
     if (isSame && person.confirmed_at !== null) return person
@@ -147,7 +151,7 @@ export class Veterinarians implements RoleRules {
     ])
   }
 
-  async export(person: Person) {
+  async export(person: Veterinarian) {
     const { db, clock } = this.#deps
     const history = await historyOf(db, person.id)
     return { exportedAt: timestamp(clock.now()), profile: this.profileOf(person), ...history }

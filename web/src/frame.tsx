@@ -120,9 +120,9 @@ function Footer({ onLanguage }: { onLanguage(language: Language): void }) {
           value={language}
           onChange={(event) => onLanguage(event.currentTarget.value as Language)}
         >
-          {Object.entries(languages).map(([tag, name]) => (
+          {Object.entries(languages).map(([tag, { own }]) => (
             <option key={tag} value={tag} lang={tag}>
-              {name}
+              {own}
             </option>
           ))}
         </select>

@@ -1,6 +1,8 @@
 /** What the service says of people and classes. */
+import type { Role } from '../../src/lib/roles.ts'
 
-export type Role = 'veterinarian' | 'student'
+export { type Role, roles } from '../../src/lib/roles.ts'
+
 export const kinds = ['course', 'homeroom', 'rotation', 'practical', 'tutorial'] as const
 export type Kind = (typeof kinds)[number]
 
@@ -28,7 +30,12 @@ export interface Student {
   readonly groups: readonly { readonly classId: string }[]
 }
 
-export type User = Veterinarian | Student
+interface Users {
+  veterinarian: Veterinarian
+  student: Student
+}
+
+export type User = Users[Role]
 
 export const isStudent = (user: User): user is Student => 'studentNumber' in user
 

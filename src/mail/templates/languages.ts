@@ -1,10 +1,10 @@
+import { isLanguage, type Language } from '../../lib/languages.ts'
 import { english } from './en.ts'
 import { spanish } from './es.ts'
 import { french } from './fr.ts'
 import type { MailTexts } from './texts.ts'
 
-export const languages = { en: english, fr: french, es: spanish } as const satisfies Record<string, MailTexts>
-export type Language = keyof typeof languages
+export const mailTexts: Readonly<Record<Language, MailTexts>> = { en: english, fr: french, es: spanish }
 
 /** The best of ours for an Accept-Language header (RFC 9110 §12.5.4); English when none fits. */
 export function chooseLanguage(header: string | undefined): Language {
@@ -20,6 +20,6 @@ export function chooseLanguage(header: string | undefined): Language {
     })
     .filter((wish) => wish.weight > 0)
     .sort((a, b) => b.weight - a.weight || a.order - b.order)
-  for (const { primary } of wishes) if (Object.hasOwn(languages, primary)) return primary as Language
+  for (const { primary } of wishes) if (isLanguage(primary)) return primary
   return 'en'
 }

@@ -3,7 +3,8 @@
  * what mail clients on phones keep. No style or id holds six digits in a row, so that the code is the only one.
  */
 import { escapeHtml } from '../../lib/html.ts'
-import { type Language, languages } from './languages.ts'
+import type { Language } from '../../lib/languages.ts'
+import { mailTexts } from './languages.ts'
 import type { MailKind } from './texts.ts'
 
 export interface MailContent {
@@ -26,7 +27,7 @@ export function render(mail: MailContent): Rendered {
 }
 
 function renderCode(mail: MailContent): Rendered {
-  const { code: texts, footer } = languages[mail.language]
+  const { code: texts, footer } = mailTexts[mail.language]
   const { digits, name, minutes, until } = mail.code!
   const after = [texts.reference(mail.reference), texts.lifetime(minutes, until), texts.never, texts.unasked]
   return {
@@ -42,7 +43,7 @@ function renderCode(mail: MailContent): Rendered {
 }
 
 function renderNotice(mail: MailContent, kind: Exclude<MailKind, 'code'>): Rendered {
-  const texts = languages[mail.language]
+  const texts = mailTexts[mail.language]
   const notice = texts.notices[kind]
   const subject = notice.subject(mail.reference)
   const paragraphs = notice.paragraphs(mail.url)

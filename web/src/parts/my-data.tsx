@@ -7,7 +7,10 @@ import { Button } from './button.tsx'
 import { ProblemNotice } from './notice.tsx'
 import { Page } from './page.tsx'
 
-/** Everything held about oneself as a file; for veterinarians also the way out. */
+/** Whose account is theirs to close; the roster has the others. */
+const closes: Record<Role, boolean> = { veterinarian: true, student: false }
+
+/** Everything held about oneself as a file; for some also the way out. */
 export function MyData({ owner }: { owner: Role }) {
   const { text } = useWords()
   const [done, setDone] = useState(false)
@@ -30,7 +33,7 @@ export function MyData({ owner }: { owner: Role }) {
             {done && text.data.downloaded}
           </p>
         </section>
-        {owner === 'veterinarian' ? (
+        {closes[owner] ? (
           <section className="card" aria-labelledby="close">
             <h2 id="close">{text.data.close}</h2>
             <p>{text.data.closeLead}</p>

@@ -4,13 +4,11 @@ import { Button } from '../parts/button.tsx'
 import { Field } from '../parts/field.tsx'
 import { Notice, ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
-import type { Role } from '../people.ts'
+import { type Role, roles } from '../people.ts'
 import type { Farewell } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { askForCode, showCode } from './challenge.ts'
 import { draft, looksLikeAddress } from './draft.ts'
-
-const roles: readonly Role[] = ['veterinarian', 'student']
 
 export function SignIn({ farewell }: { farewell: Farewell | null }) {
   const { text } = useWords()

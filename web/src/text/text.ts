@@ -1,11 +1,10 @@
 /** The words of the portal, one file a language, each of the same shape; and dates as people of that language write them. */
 import { createContext, use } from 'react'
+import { isLanguage, type Language } from '../../../src/lib/languages.ts'
 import type { Text } from './en.ts'
 
+export { type Language, languages } from '../../../src/lib/languages.ts'
 export type { Text }
-
-export const languages = { en: 'English', fr: 'Français', es: 'Español' } as const
-export type Language = keyof typeof languages
 
 const loaders: Record<Language, () => Promise<Text>> = {
   en: async () => (await import('./en.ts')).english,
@@ -18,7 +17,7 @@ const rightToLeft = ['ar', 'fa', 'he', 'ur']
 /** What was chosen here before, or else the first of the browser's that we speak. */
 export function preferredLanguage(): Language {
   const wishes = [...remembered(), ...navigator.languages.map((tag) => tag.split('-')[0]!)]
-  return (wishes.find((wish) => Object.hasOwn(languages, wish)) ?? 'en') as Language
+  return wishes.find(isLanguage) ?? 'en'
 }
 
 function remembered(): string[] {

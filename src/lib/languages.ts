@@ -1,0 +1,10 @@
+/** The languages of mails and of the portal, which reads this too, so nothing of Node belongs here. */
+export const languages = {
+  en: { own: 'English', english: 'English' },
+  fr: { own: 'Français', english: 'French' },
+  es: { own: 'Español', english: 'Spanish' },
+} as const
+
+export type Language = keyof typeof languages
+
+export const isLanguage = (tag: string): tag is Language => Object.hasOwn(languages, tag)

@@ -1,0 +1,123 @@
+/** Every column is classified (src/db/columns.ts), and what is personal is exported, and erased when an account closes. */
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { type Column, columns, isPersonal, type Personal, type Table } from '../src/db/columns.ts'
+import { engines } from './support/engines.ts'
+import { bulk } from './support/roster-school.ts'
+import { rosterOf, signInStudent } from './support/roster-world.ts'
+import { type Service, startService } from './support/service.ts'
+import { studentSchool } from './support/student-school.ts'
+
+interface PersonalColumn {
+  readonly table: Table
+  readonly name: string
+  readonly about: Personal
+}
+
+const personal: PersonalColumn[] = (Object.keys(columns) as Table[]).flatMap((table) =>
+  Object.entries<Column>(columns[table]).flatMap(([name, about]) =>
+    isPersonal(about) ? [{ table, name, about }] : [],
+  ),
+)
+/** Whose rows the two exports below are compared with. */
+const exported: readonly Table[] = ['person', 'session', 'student', 'roster_enrolment']
+const nameOf = ({ table, name }: PersonalColumn) => `${table}.${name}`
+
+/** `sessions.device` of an export: one or, through arrays, many. */
+function valuesAt(json: unknown, path: string): unknown[] {
+  return path
+    .split('.')
+    .reduce<unknown[]>(
+      (values, key) => values.flatMap((value) => (value as Record<string, unknown>)?.[key] ?? []),
+      [json],
+    )
+}
+
+for (const engine of engines) {
+  suite(`Columns on ${engine}`, () => {
+    let service: Service
+    before(async () => {
+      service = await startService(engine)
+    })
+    after(() => service.stop())
+
+    const filled = async ({ table, name }: PersonalColumn, where = 'true') => {
+      const rows = await service.rows<{ value: string | number }>(
+        `select ${name} as value from ${table} where ${name} is not null and cast(${name} as text) <> '' and ${where}`,
+      )
+      return rows.map(({ value }) => value)
+    }
+
+    const assertExported = async (json: unknown, ownedWhere: Partial<Record<Table, string>>) => {
+      for (const column of personal) {
+        const where = ownedWhere[column.table]
+        const { export: path } = column.about
+        if (where === undefined || typeof path !== 'string') continue
+        const stored = await filled(column, where)
+        assert.ok(stored.length > 0, `${nameOf(column)} is empty, so nothing was tried`)
+        const shown = valuesAt(json, path)
+        for (const value of stored) assert.ok(shown.includes(value), `${nameOf(column)} is not at ${path}`)
+      }
+    }
+
+    test('Every column of every table is classified, and no other', async () => {
+      const found = await service.rows<{ name: string }>(
+        engine === 'sqlite'
+          ? `select t.name || '.' || c.name as name from sqlite_master t join pragma_table_info(t.name) c
+             where t.type = 'table' and t.name not like 'sqlite_%'`
+          : `select c.table_name || '.' || c.column_name as name from information_schema.columns c
+             join information_schema.tables t on t.table_schema = c.table_schema and t.table_name = c.table_name
+             where c.table_schema = 'public' and t.table_type = 'BASE TABLE'`,
+      )
+      const classified = Object.entries(columns).flatMap(([table, each]) =>
+        Object.keys(each).map((name) => `${table}.${name}`),
+      )
+      assert.deepEqual(found.map(({ name }) => name).sort(), classified.sort())
+    })
+
+    test('Every column that an export shows is looked at below', () => {
+      const others = personal.filter(
+        ({ table, about }) => typeof about.export === 'string' && !exported.includes(table),
+      )
+      assert.deepEqual(others.map(nameOf), [])
+    })
+
+    test('What is personal of a student is in the export', async () => {
+      await rosterOf(service).import(bulk(studentSchool([])))
+      const { access, userId } = await signInStudent(service, 'ada.byron@school.example')
+      const { json } = await service.request('/student/me/export', { token: access })
+      const [identity] = await service.rows<{ sourced_id: string }>('select sourced_id from student_identity')
+      await assertExported(json, {
+        student: `person_id = '${userId}'`,
+        roster_enrolment: `user_id = '${identity!.sourced_id}'`,
+        session: `person_id = '${userId}'`,
+      })
+    })
+
+    test('What is personal of a veterinarian is in the export, and gone when the account is closed', async () => {
+      const email = 'Theodolinda@clinic.example'
+      const names = { firstname: 'Theodolinda', lastname: 'Vandersloot' }
+      const { access, userId } = await service.signIn(email, { 'user-agent': 'Firefox/140.0 (Android)' })
+      const { db, outbox, sweeper } = service.app.parts
+      await service.request('/veterinarian/me', { method: 'PATCH', body: names, token: access })
+      await db.run('update person set verified_at = 1, confirm_before = 1 where id = $1', [userId])
+      // From here on nothing is applied and no mail goes, so that their rows are there to be erased.
+      await sweeper.stop()
+      await outbox.stop()
+      await service.register(email, names)
+      await service.post('/veterinarian/send-otp', { email })
+
+      const { json } = await service.request('/veterinarian/me/export', { token: access })
+      await assertExported(json, { person: `id = '${userId}'`, session: `person_id = '${userId}'` })
+
+      const erased = personal.filter(({ about }) => typeof about.closing === 'string')
+      const where = ({ table }: PersonalColumn) => (table === 'session' ? `person_id = '${userId}'` : 'true')
+      for (const column of erased)
+        assert.ok((await filled(column, where(column))).length > 0, `${nameOf(column)} is empty before`)
+      const closed = await service.request('/veterinarian/me', { method: 'DELETE', token: access })
+      assert.equal(closed.status, 204)
+      for (const column of erased)
+        assert.deepEqual(await filled(column, where(column)), [], `${nameOf(column)} was not erased`)
+    })
+  })
+}
