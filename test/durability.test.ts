@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openDb } from '../src/db/open.ts'
-import { engines, newStore } from './support/engines.ts'
+import { engines, newStore, onPostgres } from './support/engines.ts'
 import { type OwnProcess, startProcess } from './support/own-process.ts'
 import { startPostgres } from './support/postgres.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
@@ -116,7 +116,7 @@ for (const engine of engines) {
   })
 }
 
-describe('PostgreSQL stopped and started again under load', () => {
+describe('PostgreSQL stopped and started again under load', onPostgres, () => {
   const patienceMs = 8_000
   const triesMax = 40
 

@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { openPage, overflow, picture, startBrowser } from './support/browser.ts'
-import { engines } from './support/engines.ts'
+import { engines, inBrowser } from './support/engines.ts'
 import { type Service, startService } from './support/service.ts'
 import { standsIn, storeCells } from './support/store-text.ts'
 import { eventually } from './support/wait.ts'
@@ -300,7 +300,7 @@ test('There is no mailbox when SMTP is set, nor in production, for any method', 
   }
 })
 
-describe('In a browser', () => {
+describe('In a browser', inBrowser, () => {
   let service: Service
   let browser: Browser
   let origin: string

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { day, minute } from '../src/lib/clock.ts'
-import { engines, newStore, type Store } from './support/engines.ts'
+import { engines, newStore, onPostgres, type Store } from './support/engines.ts'
 import { bulk } from './support/roster-school.ts'
 import { rosterOf, studentCode } from './support/roster-world.ts'
 import { type Service, startService, TestClock } from './support/service.ts'
@@ -256,27 +256,31 @@ for (const engine of engines) {
   })
 }
 
-test('With a hundred thousand mails waiting, PostgreSQL finds those that are due by an index', async () => {
-  const service = await startService('postgres')
-  try {
-    await service.app.parts.outbox.stop()
-    const { db } = service.app.parts
-    for (const kind of ['null', "'no-account'"])
-      await db.run(
-        `insert into outbox (id, session_id, role, email, address_hash, language, digits, reference, kind, created_at, expires_at, attempts, next_at)
+test(
+  'With a hundred thousand mails waiting, PostgreSQL finds those that are due by an index',
+  onPostgres,
+  async () => {
+    const service = await startService('postgres')
+    try {
+      await service.app.parts.outbox.stop()
+      const { db } = service.app.parts
+      for (const kind of ['null', "'no-account'"])
+        await db.run(
+          `insert into outbox (id, session_id, role, email, address_hash, language, digits, reference, kind, created_at, expires_at, attempts, next_at)
          select 'mail-' || coalesce(${kind}, '') || n, 's', 'veterinarian', 'a@b.example', 'h', 'en', 6, 'ABC', ${kind}, 0, 1, 0, n
          from generate_series(1, 50000) n`,
-      )
-    for (const analyzed of [false, true]) {
-      if (analyzed) await db.analyze(['outbox'])
-      for (const lane of ['null', 'not null']) {
-        const plan = await db.all<Record<string, string>>(
-          `explain select id from outbox where sent_at is null and kind is ${lane} and next_at <= 1000000 order by next_at limit 20`,
         )
-        assert.match(JSON.stringify(plan), /Index (Only )?Scan using outbox_(notices_)?due/)
+      for (const analyzed of [false, true]) {
+        if (analyzed) await db.analyze(['outbox'])
+        for (const lane of ['null', 'not null']) {
+          const plan = await db.all<Record<string, string>>(
+            `explain select id from outbox where sent_at is null and kind is ${lane} and next_at <= 1000000 order by next_at limit 20`,
+          )
+          assert.match(JSON.stringify(plan), /Index (Only )?Scan using outbox_(notices_)?due/)
+        }
       }
+    } finally {
+      await service.stop()
     }
-  } finally {
-    await service.stop()
-  }
-})
+  },
+)

@@ -5,12 +5,13 @@ import type { AddressInfo } from 'node:net'
 import { after, before, suite, test } from 'node:test'
 import type { Browser, BrowserContext } from 'playwright-core'
 import { type NotingPage, startBrowser } from './support/browser.ts'
+import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import { type Service, startService } from './support/service.ts'
 import { newVisitor, openTab, originOf, signIn } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
-suite('The portal beside a hostile page', () => {
+suite('The portal beside a hostile page', inBrowser, () => {
   let service: Service
   let browser: Browser
   let trap: Server

@@ -4,6 +4,7 @@ import { after, before, suite, test } from 'node:test'
 import type { Browser, Locator } from 'playwright-core'
 import { accessFaults } from './support/axe.ts'
 import { overflow, picture, startBrowser } from './support/browser.ts'
+import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import { bulk } from './support/roster-school.ts'
 import { rosterOf } from './support/roster-world.ts'
@@ -13,7 +14,7 @@ import { askForCode, codeField, newVisitor, openTab, originOf, signIn } from './
 
 const minute = 60_000
 
-suite('The portal’s other screens', () => {
+suite('The portal’s other screens', inBrowser, () => {
   let service: Service
   let browser: Browser
   before(async () => {

@@ -5,6 +5,7 @@ import { after, before, suite, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { accessFaults } from './support/axe.ts'
 import { overflow, picture, startBrowser } from './support/browser.ts'
+import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import { bulk } from './support/roster-school.ts'
 import { rosterOf } from './support/roster-world.ts'
@@ -24,7 +25,7 @@ async function assertNoTokens(page: Page): Promise<void> {
   assert.doesNotMatch(kept, /ey[\w-]+\.|[\w-]{40,}/)
 }
 
-suite('The portal', () => {
+suite('The portal', inBrowser, () => {
   let service: Service
   let browser: Browser
   before(async () => {

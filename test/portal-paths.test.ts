@@ -8,6 +8,7 @@ import type { Browser, Locator, Page } from 'playwright-core'
 import { accessFaults } from './support/axe.ts'
 import { openPage, picture, startBrowser } from './support/browser.ts'
 import { newFolder, serveChild, startProcess } from './support/child.ts'
+import { inBrowser } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { type Service, startService } from './support/service.ts'
 import { askForCode, codeField, newVisitor, openTab, signIn } from './support/visitor.ts'
@@ -16,7 +17,7 @@ import { eventually } from './support/wait.ts'
 const second = 1_000
 const project = fileURLToPath(new URL('../', import.meta.url))
 
-suite('The portal off the straight way', () => {
+suite('The portal off the straight way', inBrowser, () => {
   let service: Service
   let browser: Browser
   before(async () => {

@@ -4,13 +4,13 @@ import { after, before, suite, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { accessFaults } from './support/axe.ts'
 import { picture, startBrowser } from './support/browser.ts'
-import { newStore } from './support/engines.ts'
+import { inBrowser, newStore } from './support/engines.ts'
 import { freshAddress, repeat } from './support/fresh.ts'
 import { freePort } from './support/postgres.ts'
 import { type Service, startService } from './support/service.ts'
 import { askForCode, codeField, newVisitor, openTab, signIn } from './support/visitor.ts'
 
-suite('The portal in trouble', () => {
+suite('The portal in trouble', inBrowser, () => {
   let service: Service
   let browser: Browser
   before(async () => {

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { after, before, suite, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { startBrowser } from './support/browser.ts'
-import { engines } from './support/engines.ts'
+import { engines, inBrowser } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { cookieOf, type PortalCall, portalCall, setCookie, signInByPortal } from './support/portal.ts'
 import { bulk, newSchool } from './support/roster-school.ts'
@@ -366,7 +366,7 @@ suite('The portal’s pages', () => {
   })
 })
 
-suite('The portal in a browser', () => {
+suite('The portal in a browser', inBrowser, () => {
   let service: Service
   let browser: Browser
   let port: string

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { migrate } from '../src/db/migrate.ts'
 import { openDb } from '../src/db/open.ts'
-import { type Engine, engines, newStore } from './support/engines.ts'
+import { type Engine, engines, newStore, onPostgres } from './support/engines.ts'
 import { startProcess } from './support/own-process.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
@@ -242,25 +242,29 @@ for (const engine of engines) {
   })
 }
 
-test('an answer that meets the right one being accepted on PostgreSQL is refused, and fails nobody', async (t) => {
-  const service = await startService('postgres')
-  t.after(() => service.stop())
-  const { email, right, answer } = await challenge(service)
-  const owner = new pg.Client({ connectionString: service.databaseUrl })
-  await owner.connect()
-  await owner.query('begin')
-  await owner.query('select id from person where email_key = $1 for update', [email])
-  const waiting = (answers: number) =>
-    eventually(`${answers} answers wait`, async () => {
-      const waits =
-        "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-      return (await service.rows(waits)).length >= answers
-    })
-  const first = answer(right)
-  await waiting(1)
-  const second = answer(right)
-  await waiting(2)
-  await owner.query('commit')
-  await owner.end()
-  assert.deepEqual(tally(await Promise.all([first, second])), { 200: 1, '401 otp-unusable': 1 })
-})
+test(
+  'an answer that meets the right one being accepted on PostgreSQL is refused, and fails nobody',
+  onPostgres,
+  async (t) => {
+    const service = await startService('postgres')
+    t.after(() => service.stop())
+    const { email, right, answer } = await challenge(service)
+    const owner = new pg.Client({ connectionString: service.databaseUrl })
+    await owner.connect()
+    await owner.query('begin')
+    await owner.query('select id from person where email_key = $1 for update', [email])
+    const waiting = (answers: number) =>
+      eventually(`${answers} answers wait`, async () => {
+        const waits =
+          "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+        return (await service.rows(waits)).length >= answers
+      })
+    const first = answer(right)
+    await waiting(1)
+    const second = answer(right)
+    await waiting(2)
+    await owner.query('commit')
+    await owner.end()
+    assert.deepEqual(tally(await Promise.all([first, second])), { 200: 1, '401 otp-unusable': 1 })
+  },
+)

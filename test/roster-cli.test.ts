@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { demoAddresses } from '../demo/school.ts'
 import { endProcesses, newFolder, serveChild, startChiron } from './support/child.ts'
-import { newStore } from './support/engines.ts'
+import { newStore, onPostgres } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
 import { onTerminal, plain, run } from './support/roster-commands.ts'
 import { clean12, packZip, writeFolder, writeZip } from './support/roster-files.ts'
@@ -241,7 +241,7 @@ suite('chiron roster', { concurrency: 2 }, () => {
     for (const text of [out, err, ...held]) assert.ok(!text.includes('hunter2'))
   })
 
-  test('The same commands work on PostgreSQL', async () => {
+  test('The same commands work on PostgreSQL', onPostgres, async () => {
     const store = await newStore('postgres')
     const env = { CHIRON_DATABASE_URL: store.url }
     assert.equal((await roster(env, 'import', bulk(school), '--yes')).code, 0)
