@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openDb } from '../src/db/open.ts'
+import { type ServingChild, serveStore } from './support/child.ts'
 import { engines, newStore, onPostgres } from './support/engines.ts'
-import { type OwnProcess, startProcess } from './support/own-process.ts'
 import { startPostgres } from './support/postgres.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
@@ -19,17 +19,17 @@ const clients = 8
 const enough = { registered: 200, signedIn: 24 }
 const sample = 30
 
-const validate = (target: OwnProcess, email: string, otp_code: number | null, sessionId: string) =>
+const validate = (target: ServingChild, email: string, otp_code: number | null, sessionId: string) =>
   target.post('/veterinarian/validate-otp', { email, otp_code, sessionId })
 
-async function send(target: OwnProcess, email: string): Promise<string> {
+async function send(target: ServingChild, email: string): Promise<string> {
   const sent = await target.post('/veterinarian/send-otp', { email })
   assert.equal(sent.status, 202, sent.text)
   return sent.json.sessionId
 }
 
 /** Registers, asks for codes and signs in until the service goes away; notes only what it answered. */
-async function hammer(target: OwnProcess, mail: MailServer, noted: Acknowledged, client: number) {
+async function hammer(target: ServingChild, mail: MailServer, noted: Acknowledged, client: number) {
   try {
     for (let n = 0; ; n++) {
       const email = `c${client}.${n}@clinic.example`
@@ -51,7 +51,8 @@ async function hammer(target: OwnProcess, mail: MailServer, noted: Acknowledged,
       noted.signedIn.push({ sessionId, access, refresh })
     }
   } catch (error) {
-    if (!(error instanceof TypeError && error.message === 'fetch failed')) throw error
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (!['ECONNRESET', 'ECONNREFUSED', 'EPIPE'].includes(code)) throw error
   }
 }
 
@@ -63,23 +64,23 @@ for (const engine of engines) {
     const store = await newStore(engine)
     const mail = await startMailServer()
     const db = openDb(store.url)
-    const started: OwnProcess[] = []
+    const started: ServingChild[] = []
     t.after(async () => {
-      await Promise.all(started.map((own) => own.kill()))
+      await Promise.all(started.map((child) => child.end('SIGKILL')))
       await Promise.all([mail.close(), db.close()])
       await store.remove()
     })
-    const options = { databaseUrl: store.url, mail, env: { CHIRON_LIMITS: 'off' } }
+    const serve = () => serveStore(store.url, mail, { CHIRON_LIMITS: 'off' })
     const noted: Acknowledged = { over: false, registered: [], sent: [], signedIn: [] }
 
-    const first = await startProcess(options)
+    const first = await serve()
     started.push(first)
     const load = Promise.all(Array.from({ length: clients }, (_, i) => hammer(first, mail, noted, i)))
     await eventually(
       'enough was acknowledged',
       () => noted.registered.length >= enough.registered && noted.signedIn.length >= enough.signedIn,
     )
-    await first.kill()
+    await first.end('SIGKILL')
     noted.over = true
     await load
 
@@ -92,7 +93,7 @@ for (const engine of engines) {
 
     // What the dead process had claimed is due again when its lease is over; bring that moment forward.
     await db.run('update outbox set next_at = 0')
-    const second = await startProcess(options)
+    const second = await serve()
     started.push(second)
     for (const { email } of noted.sent) assert.ok((await mail.mailTo(email)).code, email)
 

@@ -63,9 +63,12 @@ function codesIn(text: string, codes: ReadonlySet<string>): string[] {
 function tokensIn(text: string, tokens: readonly string[]): string[] {
   const ends = new Set(tokens.map((token) => token.slice(-windowLength)))
   const found: string[] = []
-  for (let at = 0; at + windowLength <= text.length; at++) {
-    const window = text.slice(at, at + windowLength)
-    if (ends.has(window)) found.push(window)
+  // Nothing but letters of base64url can be the end of a token.
+  for (const [run] of text.matchAll(/[\w-]{16,}/g)) {
+    for (let at = 0; at + windowLength <= run.length; at++) {
+      const window = run.slice(at, at + windowLength)
+      if (ends.has(window)) found.push(window)
+    }
   }
   return found
 }

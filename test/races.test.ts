@@ -3,8 +3,8 @@ import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { migrate } from '../src/db/migrate.ts'
 import { openDb } from '../src/db/open.ts'
+import { serveStore } from './support/child.ts'
 import { type Engine, engines, newStore, onPostgres } from './support/engines.ts'
-import { startProcess } from './support/own-process.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
 import { eventually } from './support/wait.ts'
@@ -14,14 +14,14 @@ type Target = Pick<Service, 'post' | 'request' | 'rows' | 'mail' | 'stop'>
 async function startWorkers(engine: Engine): Promise<Target> {
   const store = await newStore(engine)
   const mail = await startMailServer()
-  const child = await startProcess({ databaseUrl: store.url, mail, workers: 2 })
+  const child = await serveStore(store.url, mail, { CHIRON_WORKERS: '2' })
   const db = openDb(store.url)
   return {
     ...child,
     mail,
     rows: (sql, params) => db.all(sql, params) as never,
     async stop() {
-      await child.stop()
+      await child.end()
       await Promise.all([mail.close(), db.close()])
       await store.remove()
     },

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, suite, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { demoAddresses } from '../demo/school.ts'
-import { endProcesses, newFolder, serveChild, startChiron } from './support/child.ts'
+import { commandFolder, serveChild, startChiron } from './support/child.ts'
 import { newStore, onPostgres } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
 import { onTerminal, plain, run } from './support/roster-commands.ts'
@@ -20,17 +20,8 @@ const changed = edited(school, (s) => {
 })
 const oneLine = /^chiron: [^\n]+\n$/
 
-let folder: ReturnType<typeof newFolder>
-before(() => {
-  folder = newFolder()
-})
-after(() => {
-  endProcesses()
-  folder.remove()
-})
-
-let stores = 0
-const ownStore = () => ({ CHIRON_DATABASE_URL: `sqlite:store${stores++}/chiron.db` })
+const folder = commandFolder()
+const { ownStore } = folder
 const roster = (env: Record<string, string>, ...args: string[]) => run(folder.path, ['roster', ...args], env)
 /** Number of the column in a row of the table. */
 const cells = (out: string, title: string) =>

@@ -1,15 +1,14 @@
 /** Rosters under fire: imports at once, killed half-way, stalled, under load, and in any order. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { after, before, suite, test } from 'node:test'
 import fc from 'fast-check'
 import type { Db } from '../src/db/db.ts'
 import { eventsOf } from '../src/events/events.ts'
 import { Roster } from '../src/roster/roster.ts'
 import { studentWithClasses } from '../src/student/store.ts'
+import { startChiron } from './support/child.ts'
 import { type Engine, engines } from './support/engines.ts'
 import { repeat } from './support/fresh.ts'
-import { spawnChiron } from './support/own-process.ts'
 import { afterDelta, deltaOf, schoolOf, seenIn, steps } from './support/roster-model.ts'
 import {
   addUser,
@@ -175,8 +174,8 @@ function meetAndDie(engine: Engine): void {
     after(() => world.close())
 
     const started = () =>
-      spawnChiron(['roster', 'import', biggerPath, '--yes', '--force', '--json'], {
-        CHIRON_DATABASE_URL: world.url,
+      startChiron(['roster', 'import', biggerPath, '--yes', '--force', '--json'], {
+        env: { CHIRON_DATABASE_URL: world.url },
       })
     /** Rows that an import has written and not yet published. */
     const unseen = async (table: string) => {
@@ -185,11 +184,12 @@ function meetAndDie(engine: Engine): void {
     }
     const killedWhen = async (reached: () => Promise<boolean>) => {
       const child = started()
-      child.stdout!.resume()
-      const gone = once(child, 'exit')
-      await eventually('the moment to kill', async () => child.exitCode !== null || (await reached()))
-      child.kill('SIGKILL')
-      assert.equal((await gone)[1], 'SIGKILL')
+      let gone = false
+      child.exited.then(() => {
+        gone = true
+      })
+      await eventually('the moment to kill', async () => gone || (await reached()))
+      assert.equal((await child.end('SIGKILL')).signal, 'SIGKILL')
     }
 
     for (const [when, reached] of [
@@ -220,13 +220,8 @@ function meetAndDie(engine: Engine): void {
     test('The next import waits for the lease of a dead one', async () => {
       await killedWhen(async () => (await unseen('student')) > 0)
       const next = started()
-      let said = ''
-      next.stdout!.on('data', (chunk) => {
-        said += chunk
-      })
-      const [code] = await once(next, 'exit')
-      assert.equal(code, 0, said)
-      assert.match(said, /"type":"done"/)
+      assert.equal((await next.exited).code, 0, next.output.err)
+      assert.match(next.output.out, /"type":"done"/)
       assert.deepEqual(await contentOf(world.db), expected)
     })
   })

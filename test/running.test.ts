@@ -4,34 +4,25 @@ import { get, type IncomingHttpHeaders } from 'node:http'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import {
   type Child,
-  endProcesses,
-  newFolder,
+  commandFolder,
+  main,
   serveChild,
   startChiron,
   startProcess,
+  startScript,
 } from './support/child.ts'
 import { freePort } from './support/postgres.ts'
 import { eventually } from './support/wait.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 const ended = { code: 0, signal: null }
 
-let folder: ReturnType<typeof newFolder>
-before(() => {
-  folder = newFolder()
-})
-after(() => {
-  endProcesses()
-  folder.remove()
-})
-
-let stores = 0
-const ownStore = () => ({ CHIRON_DATABASE_URL: `sqlite:store${stores++}/chiron.db` })
+const folder = commandFolder()
+const { ownStore } = folder
 const lines = (text: string) => text.split('\n').filter((line) => line !== '')
 
 /** A registration of which half has arrived, and the service knows it. */
@@ -125,9 +116,7 @@ describe('chiron serve', () => {
       console.warn('Failed to resolve IPv4 addresses with current network')
       console.log('[%s] %s', 'x', { a: 1 })
       process.emitWarning('something is old', 'DeprecationWarning')`
-    const child = startProcess(process.execPath, ['--input-type=module', '--eval', script], {
-      cwd: folder.path,
-    })
+    const child = startScript(script)
     assert.deepEqual(await child.exited, ended)
     assert.equal(child.output.err, '')
     assert.deepEqual(
@@ -155,7 +144,6 @@ describe('chiron serve', () => {
 
   test('does the same with two workers', async () => {
     const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: '2' } })
-    await eventually('both listen', () => child.output.out.split('listening at').length > 2)
     await stopsInOrder(child)
   })
 
@@ -171,7 +159,6 @@ describe('chiron serve', () => {
 
   test('replaces a worker that was killed', async () => {
     const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: '2' } })
-    await eventually('both listen', () => child.output.out.split('listening at').length > 2)
     const [first] = workersOf(child.pid)
     process.kill(first!, 'SIGKILL')
     await eventually('another worker', () => {
@@ -187,7 +174,6 @@ describe('chiron serve', () => {
   test('goes on with the other worker while a new one cannot start, and tries again', async () => {
     const env = { ...ownStore(), CHIRON_WORKERS: '2' }
     const child = await serveChild({ cwd: folder.path, env })
-    await eventually('both listen', () => child.output.out.split('listening at').length > 2)
     const store = new DatabaseSync(join(folder.path, env.CHIRON_DATABASE_URL.slice('sqlite:'.length)), {
       timeout: 5_000,
     })
@@ -204,7 +190,6 @@ describe('chiron serve', () => {
 
   test('ends at once also when a worker has only just been started', async () => {
     const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: '2' } })
-    await eventually('both listen', () => child.output.out.split('listening at').length > 2)
     const [first] = workersOf(child.pid)
     process.kill(first!, 'SIGKILL')
     await eventually('another worker', () => {
@@ -219,7 +204,6 @@ describe('chiron serve', () => {
 
   test('starts no worker any more once it is told to stop', async () => {
     const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: '2' } })
-    await eventually('both listen', () => child.output.out.split('listening at').length > 2)
     const before = workersOf(child.pid)
     process.kill(before[0]!, 'SIGKILL')
     await eventually('it is gone', () => workersOf(child.pid).length === 1)
