@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { type IncomingMessage, request } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { openPage, overflow, picture, startBrowser } from './support/browser.ts'
+import { openPage, overflow, picture } from './support/browser.ts'
 import { engines, inBrowser } from './support/engines.ts'
 import { type Service, startService } from './support/service.ts'
 import { standsIn, storeCells } from './support/store-text.ts'
+import { originOf, portalOfSuite } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
 const withoutSmtp = { CHIRON_SMTP_URL: '' }
@@ -304,15 +305,13 @@ describe('In a browser', inBrowser, () => {
   let service: Service
   let browser: Browser
   let origin: string
-  before(async () => {
-    service = await startService('sqlite', { env: withoutSmtp })
-    origin = service.url.replace('127.0.0.1', 'localhost')
-    browser = await startBrowser()
-  })
-  after(async () => {
-    await browser.close()
-    await service.stop()
-  })
+  portalOfSuite(
+    (parts) => {
+      ;({ service, browser } = parts)
+      origin = originOf(service)
+    },
+    { env: withoutSmtp },
+  )
 
   test('the mailbox shows a new mail by itself, on top, with its code', async () => {
     const page = await openPage(browser, origin)

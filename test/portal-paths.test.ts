@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict'
 import { cpSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, suite, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { accessFaults } from './support/axe.ts'
-import { openPage, picture, startBrowser } from './support/browser.ts'
+import { openPage, picture } from './support/browser.ts'
 import { newFolder, serveChild, startProcess } from './support/child.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
-import { type Service, startService } from './support/service.ts'
-import { askForCode, codeField, newVisitor, openTab, signIn } from './support/visitor.ts'
+import type { Service } from './support/service.ts'
+import { askForCode, codeField, newVisitor, openTab, portalOfSuite, signIn } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
 const second = 1_000
@@ -20,13 +20,8 @@ const project = fileURLToPath(new URL('../', import.meta.url))
 suite('The portal off the straight way', inBrowser, () => {
   let service: Service
   let browser: Browser
-  before(async () => {
-    service = await startService('sqlite')
-    browser = await startBrowser()
-  })
-  after(async () => {
-    await browser.close()
-    await service.stop()
+  portalOfSuite((parts) => {
+    ;({ service, browser } = parts)
   })
 
   const visit = async () => openTab(await newVisitor(browser), service)
