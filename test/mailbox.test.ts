@@ -100,7 +100,11 @@ describe('The mailbox', () => {
 
   test('says that there is no account, once a day, as mail would', async () => {
     const before = markedLines(service).length
-    for (let i = 0; i < 2; i++) await service.post('/veterinarian/send-otp', { email: 'nobody@vets.example' })
+    for (let i = 0; i < 2; i++)
+      assert.equal(
+        (await service.post('/veterinarian/send-otp', { email: 'nobody@vets.example' })).status,
+        202,
+      )
     await eventually(
       'an outbox with caught mail only',
       async () => (await service.rows('select id from outbox where sent_at is null')).length === 0,
@@ -213,7 +217,10 @@ for (const engine of engines) {
         await caught(service, i + 1)
         service.clock.advance(1_000)
       }
-      await service.post('/veterinarian/send-otp', { email: 'nobody@vets.example' })
+      assert.equal(
+        (await service.post('/veterinarian/send-otp', { email: 'nobody@vets.example' })).status,
+        202,
+      )
       await caught(service, 4)
       const mails = async (query = '') => {
         const reply = await service.request(`/mailbox.json${query}`)
@@ -273,7 +280,8 @@ test('The mailbox as JSON has the fifty newest mails that match', async () => {
     await caught(service, 1)
     service.clock.advance(1_000)
     await service.register('many@vets.example')
-    for (let i = 0; i < 51; i++) await service.post('/veterinarian/send-otp', { email: 'many@vets.example' })
+    for (let i = 0; i < 51; i++)
+      assert.equal((await service.post('/veterinarian/send-otp', { email: 'many@vets.example' })).status, 202)
     await caught(service, 52)
     const found = async (query: string) => (await service.request(`/mailbox.json${query}`)).json.mails
     assert.equal((await found('')).length, 50)

@@ -203,7 +203,10 @@ suite('The portal', inBrowser, () => {
     const email = freshAddress('public')
     const { userId, access } = await service.signIn(email)
     const names = { firstname: '<b>Ada', lastname: 'O’"Marsh $&' }
-    await service.request('/veterinarian/me', { method: 'PATCH', body: names, token: access })
+    assert.equal(
+      (await service.request('/veterinarian/me', { method: 'PATCH', body: names, token: access })).status,
+      200,
+    )
     const { text, status } = await service.request(`/v/${userId}`)
     assert.equal(status, 200)
     assert.match(text, /<title>&lt;b&gt;Ada O’&quot;Marsh \$&amp; · Chiron<\/title>/)

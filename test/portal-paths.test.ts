@@ -37,7 +37,8 @@ suite('The portal off the straight way', inBrowser, () => {
       const network = freshNetwork()
       const { json } = await service.post('/veterinarian/send-otp', { email }, network)
       const answer = { email, sessionId: json.sessionId, otp_code: 99_999_999 }
-      await repeat(5, () => service.post('/veterinarian/validate-otp', answer, network), 1)
+      const wrong = await repeat(5, () => service.post('/veterinarian/validate-otp', answer, network), 1)
+      for (const { status } of wrong) assert.equal(status, 401)
     })
 
   /** Whatever went wrong on a page, but for what the test provoked. */

@@ -59,7 +59,8 @@ suite('The portal in trouble', inBrowser, () => {
 
   test('Too many codes: the wait is counted down, the button waits, and then it works', async () => {
     const email = freshAddress('often')
-    await repeat(5, () => service.post('/veterinarian/send-otp', { email }), 1)
+    const sent = await repeat(5, () => service.post('/veterinarian/send-otp', { email }), 1)
+    for (const { status } of sent) assert.equal(status, 202)
     const page = await visit()
     await page.getByLabel('E-mail address').fill(email)
     const send = page.getByRole('button', { name: 'Send me a code' })
@@ -102,7 +103,10 @@ suite('The portal in trouble', inBrowser, () => {
     const page = await visit()
     await signIn(page, service, 'Veterinarian', email)
     const elsewhere = await service.signIn(email)
-    await service.request('/session/all', { method: 'DELETE', token: elsewhere.access })
+    assert.equal(
+      (await service.request('/session/all', { method: 'DELETE', token: elsewhere.access })).status,
+      204,
+    )
     await page.getByRole('link', { name: 'Devices' }).click()
     await page.getByText('Your sign-in has ended.').waitFor()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { demoAddresses } from '../demo/school.ts'
 import { commandFolder, serveChild, startChiron } from './support/child.ts'
-import { newStore, onPostgres } from './support/engines.ts'
+import { atLength, newStore, onPostgres } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
 import { onTerminal, plain, run } from './support/roster-commands.ts'
 import { clean12, packZip, writeFolder, writeZip } from './support/roster-files.ts'
@@ -245,7 +245,7 @@ suite('chiron roster', { concurrency: 2 }, () => {
   })
 })
 
-suite('The demo school', { concurrency: 2 }, () => {
+suite('The demo school', { concurrency: 2, ...atLength }, () => {
   const students = async (env: Record<string, string>) => {
     const { json } = await roster(env, 'history', '--json')
     return json.map(({ file, summary }) => [file, summary.student.added])

@@ -15,6 +15,7 @@ import {
   startProcess,
   startScript,
 } from './support/child.ts'
+import { atLength } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
 import { eventually } from './support/wait.ts'
 
@@ -93,7 +94,17 @@ async function stopsInOrder(child: Child & { port: number; url: string }): Promi
 const workersOf = (pid: number) =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
 
-describe('chiron serve', () => {
+/** Kills one of two workers; another is on its way. */
+async function killWorker({ pid }: Child): Promise<void> {
+  const [first] = workersOf(pid)
+  process.kill(first!, 'SIGKILL')
+  await eventually('another worker', () => {
+    const pids = workersOf(pid)
+    return pids.length === 2 && !pids.includes(first!)
+  })
+}
+
+describe('chiron serve', atLength, () => {
   test('keeps what it makes to its owner', async () => {
     const cwd = join(folder.path, 'own')
     mkdirSync(cwd)
@@ -159,12 +170,7 @@ describe('chiron serve', () => {
 
   test('replaces a worker that was killed', async () => {
     const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: '2' } })
-    const [first] = workersOf(child.pid)
-    process.kill(first!, 'SIGKILL')
-    await eventually('another worker', () => {
-      const pids = workersOf(child.pid)
-      return pids.length === 2 && !pids.includes(first!)
-    })
+    await killWorker(child)
     assert.equal((await fetch(`${child.url}/health/ready`)).status, 200)
     await eventually('it listens', () => child.output.out.split('listening at').length > 3)
     child.kill('SIGTERM')
@@ -190,12 +196,7 @@ describe('chiron serve', () => {
 
   test('ends at once also when a worker has only just been started', async () => {
     const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: '2' } })
-    const [first] = workersOf(child.pid)
-    process.kill(first!, 'SIGKILL')
-    await eventually('another worker', () => {
-      const pids = workersOf(child.pid)
-      return pids.length === 2 && !pids.includes(first!)
-    })
+    await killWorker(child)
     const told = Date.now()
     child.kill('SIGTERM')
     assert.deepEqual(await child.exited, ended)

@@ -222,7 +222,10 @@ for (const engine of engines) {
       const code = await service.code(email, freshNetwork())
       const crossed = await answer(service, email, code.sessionId, code.code)
       assert.deepEqual([crossed.status, crossed.json.code], [401, 'otp-unusable'])
-      await service.request('/veterinarian/me', { method: 'DELETE', token: veterinarian.access })
+      assert.equal(
+        (await service.request('/veterinarian/me', { method: 'DELETE', token: veterinarian.access })).status,
+        204,
+      )
       assert.equal((await get('/student/me', student.access)).status, 200)
     })
 

@@ -8,9 +8,10 @@ export type Engine = 'sqlite' | 'postgres'
 
 const fast = process.env.CHIRON_TEST_FAST !== undefined
 export const engines: readonly Engine[] = fast ? ['sqlite'] : ['sqlite', 'postgres']
-/** Of tests and suites that need PostgreSQL, or a browser. */
+/** Of tests and suites that need PostgreSQL, or a browser, or much time. */
 export const onPostgres = { skip: fast }
 export const inBrowser = { skip: fast }
+export const atLength = { skip: fast }
 
 export interface Store {
   readonly url: string

@@ -115,7 +115,9 @@ export async function startService(
       return { sessionId: sent.json.sessionId, reference: sent.json.reference, code: code ?? 0 }
     },
     async signIn(email, headers) {
-      await service.register(email)
+      const registered = await service.register(email)
+      if (registered.status !== 202)
+        throw new Error(`register answered ${registered.status}: ${registered.text}`)
       const { sessionId, code } = await service.code(email, headers)
       const reply = await service.post(
         '/veterinarian/validate-otp',
