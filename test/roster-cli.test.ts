@@ -33,7 +33,7 @@ const cells = (out: string, title: string) =>
     .split(/\s+/)
     .map(Number)
 
-suite('chiron roster', { concurrency: 2 }, () => {
+suite('chiron roster', { concurrency: 2, ...atLength }, () => {
   test('check shows the plan as a table and in words, and changes nothing', async () => {
     const env = ownStore()
     const zip = writeZip(await packZip(bulkFiles(school)))

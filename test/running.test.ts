@@ -17,7 +17,7 @@ import {
 } from './support/child.ts'
 import { atLength } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
-import { eventually } from './support/wait.ts'
+import { eventually, patienceMs } from './support/wait.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const ended = { code: 0, signal: null }
@@ -264,7 +264,7 @@ describe('chiron serve', atLength, () => {
 describe('What goes wrong is said on one line, with an exit code', () => {
   const failing = async (args: string[], env: Record<string, string>) => {
     const child = startChiron(args, { cwd: folder.path, env: { ...ownStore(), ...env } })
-    const late = setTimeout(() => child.kill('SIGKILL'), 10_000)
+    const late = setTimeout(() => child.kill('SIGKILL'), patienceMs)
     const { code, signal } = await child.exited
     clearTimeout(late)
     assert.equal(signal, null, 'it did not end by itself')

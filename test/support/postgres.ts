@@ -10,6 +10,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
+import { patienceMs } from './wait.ts'
 
 const nobody = 65_534
 /** Kept from the garbage collector, which would close them. */
@@ -103,7 +104,7 @@ function openToAll(path: string): boolean {
 }
 
 async function answering(url: string, process: ChildProcess): Promise<void> {
-  const deadline = Date.now() + 30_000
+  const deadline = Date.now() + patienceMs
   for (;;) {
     if (process.exitCode !== null) throw new Error(`postgres ended with ${process.exitCode}`)
     const client = new pg.Client({ connectionString: url })
