@@ -1,6 +1,6 @@
 /** A student's classes as a calendar feed: who makes it, who may read it, and what it says. */
 import assert from 'node:assert/strict'
-import { after, before, describe, suite, test } from 'node:test'
+import { describe, suite, test } from 'node:test'
 import fc from 'fast-check'
 import { personById, reactivate } from '../src/people/people.ts'
 import { type CalendarEntry, writeCalendar } from '../src/student/calendar.ts'
@@ -9,11 +9,11 @@ import { Students } from '../src/student/student.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { eventsIn, parseCalendar, unescapeText, valueIn } from './support/icalendar.ts'
-import { bulk, change, dropClass, edited, enrol, type School } from './support/roster-school.ts'
-import { rosterOf, type ServiceRoster, signInStudent } from './support/roster-world.ts'
-import { type Reply, type Service, startService } from './support/service.ts'
+import { change, dropClass, enrol } from './support/roster-school.ts'
+import { signInStudent } from './support/roster-world.ts'
+import type { Reply, Service } from './support/service.ts'
 import { storeCells } from './support/store-text.ts'
-import { leavings, studentSchool } from './support/student-school.ts'
+import { leavings, type ServedSchool, schoolOfSuite } from './support/student-school.ts'
 import { wire } from './support/wire.ts'
 
 const others = [
@@ -37,21 +37,12 @@ const path = '/student/me/calendar'
 for (const engine of engines) {
   suite(`The calendar feed on ${engine}`, () => {
     let service: Service
-    let roster: ServiceRoster
-    let school: School
-    before(async () => {
-      service = await startService(engine)
-      roster = rosterOf(service)
-      school = studentSchool(others)
-      await roster.import(bulk(school))
+    let reimport: ServedSchool['reimport']
+    let undo: ServedSchool['undo']
+    schoolOfSuite(engine, others, (served) => {
+      ;({ service, reimport, undo } = served)
     })
-    after(() => service.stop())
 
-    const reimport = async (edit: (school: School) => void) => {
-      service.clock.advance(1_000)
-      school = edited(school, edit)
-      await roster.import(bulk(school))
-    }
     const signIn = async (name: string) => (await signInStudent(service, emailOf(name))).access
     const call = (token: string, method: string) => service.request(path, { method, token })
     const make = async (token: string): Promise<string> => {
@@ -208,7 +199,7 @@ for (const engine of engines) {
     test('It does not need the session in which it was made', async () => {
       const token = await signIn('many')
       const feed = await make(token)
-      await service.request('/session/all', { method: 'DELETE', token })
+      assert.equal((await service.request('/session/all', { method: 'DELETE', token })).status, 204)
       assert.equal((await read(feed)).status, 200)
       assert.deepEqual(outcome(await call(token, 'POST')), [401, 'session-ended'])
     })
@@ -291,15 +282,13 @@ for (const engine of engines) {
       const untouched = await make(await signIn('restored'))
       const first = await make(await signIn('undoing'))
       await moveTo('restored', 'mistaken')
-      await roster.undo()
-      school = edited(school, (s) => change(s.users, 'restored', { email: emailOf('restored') }))
+      await undo()
       assert.deepEqual(outcome(await read(untouched)), missing)
       assert.equal((await read(first)).status, 200)
       await moveTo('undoing', 'undone')
       const second = await make(await signIn('undone'))
-      await roster.undo()
+      await undo()
       for (const one of [first, second]) assert.deepEqual(outcome(await read(one)), missing)
-      school = edited(school, (s) => change(s.users, 'undoing', { email: emailOf('undoing') }))
       assert.equal((await call(await signIn('undoing'), 'GET')).status, 204)
     })
 

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { type Config, loadConfig, readEnv } from '../src/config.ts'
 import { UsageError } from '../src/errors.ts'
-import { newFolder, startProcess } from './support/child.ts'
+import { newFolder, startScript } from './support/child.ts'
 
 const secret = 'thirty-two bytes or more of secret'
 const plain = { CHIRON_SECRET: secret }
@@ -307,7 +307,7 @@ describe('A secret that the service makes', () => {
   const script = `const { loadConfig } = await import(${JSON.stringify(config)})
     process.stdout.write(loadConfig(process.env).secret)`
   const secretIn = async (cwd: string, env: Record<string, string>) => {
-    const child = startProcess(process.execPath, ['--input-type=module', '--eval', script], { cwd, env })
+    const child = startScript(script, { cwd, env })
     assert.deepEqual(await child.exited, { code: 0, signal: null }, child.output.err)
     return child.output.out
   }

@@ -57,7 +57,7 @@ suite('Errors', () => {
 
   const signedOut = async () => {
     const { access } = await service.signIn(freshAddress())
-    await service.request('/session', { method: 'DELETE', token: access })
+    assert.equal((await service.request('/session', { method: 'DELETE', token: access })).status, 204)
     return access
   }
 

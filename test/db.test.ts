@@ -8,7 +8,7 @@ import { type Db, type Statement, statement } from '../src/db/db.ts'
 import { openDb } from '../src/db/open.ts'
 import { AppError } from '../src/errors.ts'
 import { hostsOf } from '../src/lib/postgres-url.ts'
-import { engines, newStore, type Store } from './support/engines.ts'
+import { engines, newStore, onPostgres, type Store } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
 
 interface Item {
@@ -289,7 +289,7 @@ describe('several hosts of PostgreSQL', () => {
   for (const [url, hosts] of cases)
     test(`${url} names ${hosts.length}`, () => assert.deepEqual(hostsOf(url), hosts))
 
-  test('the next one serves when the first is dead', async () => {
+  test('the next one serves when the first is dead', onPostgres, async () => {
     const store = await newStore('postgres')
     const dead = await freePort()
     const db = openDb(store.url.replace('@', `@127.0.0.1:${dead},`))

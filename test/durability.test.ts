@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { openDb } from '../src/db/open.ts'
-import { engines, newStore } from './support/engines.ts'
-import { type OwnProcess, startProcess } from './support/own-process.ts'
+import { type ServingChild, serveStore } from './support/child.ts'
+import { atLength, engines, newStore, onPostgres } from './support/engines.ts'
 import { startPostgres } from './support/postgres.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
@@ -19,17 +19,17 @@ const clients = 8
 const enough = { registered: 200, signedIn: 24 }
 const sample = 30
 
-const validate = (target: OwnProcess, email: string, otp_code: number | null, sessionId: string) =>
+const validate = (target: ServingChild, email: string, otp_code: number | null, sessionId: string) =>
   target.post('/veterinarian/validate-otp', { email, otp_code, sessionId })
 
-async function send(target: OwnProcess, email: string): Promise<string> {
+async function send(target: ServingChild, email: string): Promise<string> {
   const sent = await target.post('/veterinarian/send-otp', { email })
   assert.equal(sent.status, 202, sent.text)
   return sent.json.sessionId
 }
 
 /** Registers, asks for codes and signs in until the service goes away; notes only what it answered. */
-async function hammer(target: OwnProcess, mail: MailServer, noted: Acknowledged, client: number) {
+async function hammer(target: ServingChild, mail: MailServer, noted: Acknowledged, client: number) {
   try {
     for (let n = 0; ; n++) {
       const email = `c${client}.${n}@clinic.example`
@@ -51,7 +51,8 @@ async function hammer(target: OwnProcess, mail: MailServer, noted: Acknowledged,
       noted.signedIn.push({ sessionId, access, refresh })
     }
   } catch (error) {
-    if (!(error instanceof TypeError && error.message === 'fetch failed')) throw error
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (!['ECONNRESET', 'ECONNREFUSED', 'EPIPE'].includes(code)) throw error
   }
 }
 
@@ -59,66 +60,81 @@ const evenly = <T>(all: readonly T[], count: number) =>
   all.filter((_, i) => Math.floor((i * count) / all.length) !== Math.floor(((i - 1) * count) / all.length))
 
 for (const engine of engines) {
-  test(`what was acknowledged before a kill -9 under load is there afterwards, on ${engine}`, async (t) => {
-    const store = await newStore(engine)
-    const mail = await startMailServer()
-    const db = openDb(store.url)
-    const started: OwnProcess[] = []
-    t.after(async () => {
-      await Promise.all(started.map((own) => own.kill()))
-      await Promise.all([mail.close(), db.close()])
-      await store.remove()
-    })
-    const options = { databaseUrl: store.url, mail, env: { CHIRON_LIMITS: 'off' } }
-    const noted: Acknowledged = { over: false, registered: [], sent: [], signedIn: [] }
+  test(
+    `what was acknowledged before a kill -9 under load is there afterwards, on ${engine}`,
+    atLength,
+    async (t) => {
+      const store = await newStore(engine)
+      const mail = await startMailServer()
+      const db = openDb(store.url)
+      const started: ServingChild[] = []
+      t.after(async () => {
+        await Promise.all(started.map((child) => child.end('SIGKILL')))
+        await Promise.all([mail.close(), db.close()])
+        await store.remove()
+      })
+      const serve = () => serveStore(store.url, mail, { CHIRON_LIMITS: 'off' })
+      const noted: Acknowledged = { over: false, registered: [], sent: [], signedIn: [] }
 
-    const first = await startProcess(options)
-    started.push(first)
-    const load = Promise.all(Array.from({ length: clients }, (_, i) => hammer(first, mail, noted, i)))
-    await eventually(
-      'enough was acknowledged',
-      () => noted.registered.length >= enough.registered && noted.signedIn.length >= enough.signedIn,
-    )
-    await first.kill()
-    noted.over = true
-    await load
+      const first = await serve()
+      started.push(first)
+      const load = Promise.all(Array.from({ length: clients }, (_, i) => hammer(first, mail, noted, i)))
+      await eventually(
+        'enough was acknowledged',
+        () => noted.registered.length >= enough.registered && noted.signedIn.length >= enough.signedIn,
+      )
+      await first.end('SIGKILL')
+      noted.over = true
+      await load
 
-    const kept = async (table: 'challenge' | 'session') =>
-      new Set((await db.all<{ id: string }>(`select id from ${table}`)).map((row) => row.id))
-    const challenges = await kept('challenge')
-    for (const { sessionId } of noted.sent) assert.ok(challenges.has(sessionId), 'a sent code is known')
-    const sessions = await kept('session')
-    for (const { sessionId } of noted.signedIn) assert.ok(sessions.has(sessionId), 'a session is kept')
+      const kept = async (table: 'challenge' | 'session') =>
+        new Set((await db.all<{ id: string }>(`select id from ${table}`)).map((row) => row.id))
+      const challenges = await kept('challenge')
+      for (const { sessionId } of noted.sent) assert.ok(challenges.has(sessionId), 'a sent code is known')
+      const sessions = await kept('session')
+      for (const { sessionId } of noted.signedIn) assert.ok(sessions.has(sessionId), 'a session is kept')
 
-    // What the dead process had claimed is due again when its lease is over; bring that moment forward.
-    await db.run('update outbox set next_at = 0')
-    const second = await startProcess(options)
-    started.push(second)
-    for (const { email } of noted.sent) assert.ok((await mail.mailTo(email)).code, email)
+      // What the dead process had claimed is due again when its lease is over; bring that moment forward.
+      await db.run('update outbox set next_at = 0')
+      const second = await serve()
+      started.push(second)
+      for (const { email } of noted.sent) assert.ok((await mail.mailTo(email)).code, email)
 
-    for (const { access, refresh } of noted.signedIn) {
-      assert.equal((await second.request('/veterinarian/me', { token: access })).status, 200)
-      assert.equal((await second.post('/session/refresh', { refresh_token: refresh })).status, 200)
-    }
+      for (const { access, refresh } of noted.signedIn) {
+        assert.equal((await second.request('/veterinarian/me', { token: access })).status, 200)
+        assert.equal((await second.post('/session/refresh', { refresh_token: refresh })).status, 200)
+      }
 
-    const chosen = evenly(noted.registered, sample)
-    assert.equal(chosen.length, sample)
-    await Promise.all(
-      chosen.map(async (email) => {
-        const before = mail.received.filter(({ to }) => to === email).length
-        const sessionId = await send(second, email)
-        const { code } = await mail.mailTo(email, before + 1)
-        const reply = await validate(second, email, code, sessionId)
-        assert.equal(reply.status, 200, `${email}: ${reply.text}`)
-        assert.equal(reply.json.user.email, email)
-      }),
-    )
-  })
+      const chosen = evenly(noted.registered, sample)
+      assert.equal(chosen.length, sample)
+      await Promise.all(
+        chosen.map(async (email) => {
+          const before = mail.received.filter(({ to }) => to === email).length
+          const sessionId = await send(second, email)
+          const { code } = await mail.mailTo(email, before + 1)
+          const reply = await validate(second, email, code, sessionId)
+          assert.equal(reply.status, 200, `${email}: ${reply.text}`)
+          assert.equal(reply.json.user.email, email)
+        }),
+      )
+    },
+  )
 }
 
-describe('PostgreSQL stopped and started again under load', () => {
+describe('PostgreSQL stopped and started again under load', onPostgres, () => {
   const patienceMs = 8_000
   const triesMax = 40
+
+  async function startOnOwnServer(t: TestContext) {
+    const server = await startPostgres()
+    t.after(() => server.remove())
+    const service = await startService('postgres', {
+      databaseUrl: server.url('postgres'),
+      env: { CHIRON_LIMITS: 'off' },
+    })
+    t.after(() => service.stop())
+    return { server, service }
+  }
 
   interface Seen {
     readonly what: string
@@ -157,15 +173,7 @@ describe('PostgreSQL stopped and started again under load', () => {
   }
 
   test('is 503 unavailable while it is down, and works again by itself', async (t) => {
-    const server = await startPostgres()
-    const service = await startService('postgres', {
-      databaseUrl: server.url('postgres'),
-      env: { CHIRON_LIMITS: 'off' },
-    })
-    t.after(async () => {
-      await service.stop()
-      await server.remove()
-    })
+    const { server, service } = await startOnOwnServer(t)
     const { access, refresh } = await service.signIn('ada@clinic.example')
     const kinds = kindsOf(access, refresh)
 
@@ -215,15 +223,7 @@ describe('PostgreSQL stopped and started again under load', () => {
   })
 
   test('every code that was acknowledged around it is mailed', async (t) => {
-    const server = await startPostgres()
-    const service = await startService('postgres', {
-      databaseUrl: server.url('postgres'),
-      env: { CHIRON_LIMITS: 'off' },
-    })
-    t.after(async () => {
-      await service.stop()
-      await server.remove()
-    })
+    const { server, service } = await startOnOwnServer(t)
     const acknowledged: string[] = []
     let loading = true
     let asked = 0

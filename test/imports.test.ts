@@ -1,25 +1,29 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { basename, dirname, join, posix } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-const root = fileURLToPath(new URL('../src/', import.meta.url))
+const project = fileURLToPath(new URL('../', import.meta.url))
+const root = join(project, 'src')
 
 interface Import {
   readonly from: string
-  /** A path below src/ for a file of ours, else the package. */
+  /** A path below the folder for a file of ours, else what is imported of a package. */
   readonly to: string
   readonly typeOnly: boolean
 }
 
-const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts'))
-  .sort()
-const imports = files.flatMap(importsOf)
+const filesIn = (folder: string) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && !name.includes('node_modules'))
+    .sort()
+const files = filesIn(root)
+const imports = files.flatMap((file) => importsOf(root, file))
 
-function importsOf(file: string): Import[] {
-  const text = readFileSync(join(root, file), 'utf8')
+function importsOf(folder: string, file: string): Import[] {
+  const text = readFileSync(join(folder, file), 'utf8')
   const statements = [
     ...text.matchAll(
       /^(?:import|export)\s+(type\s+)?((?:\w+\s*,\s*)?(?:\{[^}]*\}|\*(?:\s+as\s+\w+)?)|\w+)\s+from\s+['"]([^'"]+)['"]/gm,
@@ -41,7 +45,10 @@ function onlyTypes(names: string): boolean {
   return each.filter(Boolean).every((name) => name.startsWith('type '))
 }
 
-const isOurs = ({ to }: Import) => to.endsWith('.ts') && !to.startsWith('../')
+/** jose of jose/jwt/verify, @fastify/static of @fastify/static/types; nothing for a file of ours. */
+const packageOf = ({ to }: Pick<Import, 'to'>) =>
+  /^((@[^/]+\/)?[^./][^/]*)/.exec(isOurs({ to }) ? '' : to)?.[1]
+const isOurs = ({ to }: Pick<Import, 'to'>) => to.endsWith('.ts') && !to.startsWith('../')
 const top = (path: string) => (path.includes('/') ? path.split('/')[0]! : '')
 const isFeatureFile = (path: string) =>
   top(path) !== '' && !['lib', 'db', 'http', 'commands'].includes(top(path))
@@ -62,6 +69,23 @@ test('The reader of imports finds them', () => {
   assert.ok(files.length > 40 && imports.length > 200)
   assert.ok(imports.some(({ from, to }) => from === 'main.ts' && to === 'cli.ts'))
   for (const { to } of imports.filter(isOurs)) assert.ok(files.includes(to), to)
+})
+
+test('A package is known by its name, whatever part of it is imported', () => {
+  const parts = [
+    'jose',
+    'jose/jwt/verify',
+    'nodemailer/lib/mailer',
+    '@fastify/static',
+    '@fastify/x/y',
+    'node:sqlite',
+  ]
+  const names = ['jose', 'jose', 'nodemailer', '@fastify/static', '@fastify/x', 'node:sqlite']
+  assert.deepEqual(
+    parts.map((to) => packageOf({ to })),
+    names,
+  )
+  for (const to of ['lib/clock.ts', '../demo/school.ts']) assert.equal(packageOf({ to }), undefined)
 })
 
 test('lib and errors import nothing of ours but each other', () => {
@@ -123,21 +147,23 @@ test('Only the command that loads it knows the demo school', () => {
 
 test('Only app.ts and commands open engines, and only db knows their drivers', () => {
   noneOf(({ from, to }) => to === 'db/open.ts' && !/^app\.ts$|^commands\//.test(from))
-  noneOf(({ from, to }) => /^(node:sqlite|pg|postgres)$/.test(to) && top(from) !== 'db')
+  noneOf((one) => /^(node:sqlite|pg|postgres)$/.test(packageOf(one) ?? '') && top(one.from) !== 'db')
   noneOf(({ from, to }) => /^db\/(sqlite|postgres)\.ts$/.test(to) && top(from) !== 'db')
 })
 
-test('Only session/jwt.ts imports jose, only mail/smtp.ts nodemailer', () => {
-  noneOf(({ from, to }) => to === 'jose' && from !== 'session/jwt.ts')
-  noneOf(({ from, to }) => to === 'nodemailer' && from !== 'mail/smtp.ts')
+test('Only session/jwt.ts imports jose, only mail/smtp.ts and mail/mime.ts nodemailer', () => {
+  noneOf((one) => packageOf(one) === 'jose' && one.from !== 'session/jwt.ts')
+  noneOf((one) => packageOf(one) === 'nodemailer' && !/^mail\/(smtp|mime)\.ts$/.test(one.from))
 })
 
 test('Only what serves HTTP imports Fastify', () => {
   const mayServe = /^(http\/.*|app\.ts|.*\/(routes|well-known|mailbox)\.ts)$/
   const mayName = /^(log\.ts|commands\/.*)$/
   noneOf(
-    ({ from, to, typeOnly }) =>
-      /^(fastify|@fastify\/.*)$/.test(to) && !mayServe.test(from) && !(typeOnly && mayName.test(from)),
+    (one) =>
+      /^(fastify|@fastify\/.*)$/.test(packageOf(one) ?? '') &&
+      !mayServe.test(one.from) &&
+      !(one.typeOnly && mayName.test(one.from)),
   )
 })
 
@@ -168,9 +194,12 @@ test('Folders stand above each other, types included: http knows no feature, and
   assert.deepEqual(wrong.map(show), upward)
 })
 
-test('Files are imported in no circle, types included', () => {
-  const next = new Map(files.map((file) => [file, new Set<string>()]))
-  for (const one of imports) if (isOurs(one)) next.get(one.from)!.add(one.to)
+/** Every circle in which files of these folders import each other, types included. */
+function circlesIn(folder: string, names: readonly string[]): string[] {
+  const found = names.flatMap((name) => filesIn(join(folder, name)).map((file) => `${name}/${file}`))
+  const next = new Map(found.map((file) => [file, new Set<string>()]))
+  for (const one of found.flatMap((file) => importsOf(folder, file)))
+    if (next.has(one.to)) next.get(one.from)!.add(one.to)
   const done = new Set<string>()
   const circles: string[] = []
   const visit = (file: string, trail: readonly string[]) => {
@@ -180,6 +209,24 @@ test('Files are imported in no circle, types included', () => {
     for (const to of next.get(file)!) visit(to, [...trail, file])
     done.add(file)
   }
-  for (const file of files) visit(file, [])
-  assert.deepEqual(circles, [])
+  for (const file of found) visit(file, [])
+  return circles
+}
+
+test('Files are imported in no circle, types included, here or in the tests and measurements', () => {
+  assert.deepEqual(circlesIn(project, ['src', 'demo', 'test', 'bench']), [])
+})
+
+test('A circle is found, also over two folders', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'chiron-imports-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  for (const [name, text] of [
+    ['a/one.ts', "import { two } from '../b/two.ts'"],
+    ['b/two.ts', "import { type One, one } from '../a/one.ts'"],
+    ['b/three.ts', "import { one } from '../a/one.ts'"],
+  ] as const) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true })
+    writeFileSync(join(folder, name), text)
+  }
+  assert.deepEqual(circlesIn(folder, ['a', 'b']), ['a/one.ts → b/two.ts → a/one.ts'])
 })

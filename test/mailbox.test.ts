@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { type IncomingMessage, request } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { openPage, overflow, picture, startBrowser } from './support/browser.ts'
-import { engines } from './support/engines.ts'
+import { openPage, overflow, picture } from './support/browser.ts'
+import { engines, inBrowser } from './support/engines.ts'
 import { type Service, startService } from './support/service.ts'
 import { standsIn, storeCells } from './support/store-text.ts'
+import { originOf, portalOfSuite } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
 const withoutSmtp = { CHIRON_SMTP_URL: '' }
@@ -99,7 +100,11 @@ describe('The mailbox', () => {
 
   test('says that there is no account, once a day, as mail would', async () => {
     const before = markedLines(service).length
-    for (let i = 0; i < 2; i++) await service.post('/veterinarian/send-otp', { email: 'nobody@vets.example' })
+    for (let i = 0; i < 2; i++)
+      assert.equal(
+        (await service.post('/veterinarian/send-otp', { email: 'nobody@vets.example' })).status,
+        202,
+      )
     await eventually(
       'an outbox with caught mail only',
       async () => (await service.rows('select id from outbox where sent_at is null')).length === 0,
@@ -212,7 +217,10 @@ for (const engine of engines) {
         await caught(service, i + 1)
         service.clock.advance(1_000)
       }
-      await service.post('/veterinarian/send-otp', { email: 'nobody@vets.example' })
+      assert.equal(
+        (await service.post('/veterinarian/send-otp', { email: 'nobody@vets.example' })).status,
+        202,
+      )
       await caught(service, 4)
       const mails = async (query = '') => {
         const reply = await service.request(`/mailbox.json${query}`)
@@ -272,7 +280,8 @@ test('The mailbox as JSON has the fifty newest mails that match', async () => {
     await caught(service, 1)
     service.clock.advance(1_000)
     await service.register('many@vets.example')
-    for (let i = 0; i < 51; i++) await service.post('/veterinarian/send-otp', { email: 'many@vets.example' })
+    for (let i = 0; i < 51; i++)
+      assert.equal((await service.post('/veterinarian/send-otp', { email: 'many@vets.example' })).status, 202)
     await caught(service, 52)
     const found = async (query: string) => (await service.request(`/mailbox.json${query}`)).json.mails
     assert.equal((await found('')).length, 50)
@@ -300,19 +309,17 @@ test('There is no mailbox when SMTP is set, nor in production, for any method', 
   }
 })
 
-describe('In a browser', () => {
+describe('In a browser', inBrowser, () => {
   let service: Service
   let browser: Browser
   let origin: string
-  before(async () => {
-    service = await startService('sqlite', { env: withoutSmtp })
-    origin = service.url.replace('127.0.0.1', 'localhost')
-    browser = await startBrowser()
-  })
-  after(async () => {
-    await browser.close()
-    await service.stop()
-  })
+  portalOfSuite(
+    (parts) => {
+      ;({ service, browser } = parts)
+      origin = originOf(service)
+    },
+    { env: withoutSmtp },
+  )
 
   test('the mailbox shows a new mail by itself, on top, with its code', async () => {
     const page = await openPage(browser, origin)

@@ -1,26 +1,22 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import type { Db } from '../src/db/db.ts'
 import { migrate, migrationsFor } from '../src/db/migrate.ts'
 import { openDb } from '../src/db/open.ts'
+import { startChiron, startScript } from './support/child.ts'
 import { engines, newStore, type Store } from './support/engines.ts'
-import { spawnChiron } from './support/own-process.ts'
 import { TestClock } from './support/service.ts'
 
 const clock = new TestClock()
 const folder = new URL('../migrations/', import.meta.url)
 const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
 
-async function exitOf(
-  child: ChildProcess,
-): Promise<{ code: number | null; signal: string | null; said: string }> {
-  let said = ''
-  for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (chunk) => (said += chunk))
-  const [code, signal] = await once(child, 'close')
-  return { code, signal, said }
+/** A command of ours to its end. */
+async function exitOf(args: string[], env: Record<string, string>) {
+  const child = startChiron(args, { env })
+  const { code } = await child.exited
+  return { code, said: child.output.out + child.output.err }
 }
 
 for (const engine of engines) {
@@ -76,9 +72,7 @@ for (const engine of engines) {
 
     test('ten processes at once all succeed, and each migration ran once', async () => {
       const ends = await Promise.all(
-        Array.from({ length: 10 }, () =>
-          exitOf(spawnChiron(['migrate'], { CHIRON_DATABASE_URL: store.url })),
-        ),
+        Array.from({ length: 10 }, () => exitOf(['migrate'], { CHIRON_DATABASE_URL: store.url })),
       )
       for (const { code, said } of ends) assert.equal(code, 0, said)
       await assertComplete()
@@ -167,9 +161,8 @@ for (const engine of engines) {
             }),
           )
         await migrate({ ...db, exclusively }, Date)`
-      const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'pipe' })
-      const { signal, said } = await exitOf(child)
-      assert.equal(signal, 'SIGKILL', said)
+      const child = startScript(script)
+      assert.equal((await child.exited).signal, 'SIGKILL', child.output.err)
       assert.deepEqual(await noted(), [first])
       await assert.rejects(db.all('select * from bucket'))
       assert.deepEqual(await migrate(db, clock), [limits, ...rest])
@@ -209,11 +202,11 @@ for (const engine of engines) {
         ]
         const env = { CHIRON_DATABASE_URL: store.url, CHIRON_PORT: '0' }
         const ends = await Promise.all([
-          ...commands.map((args) => exitOf(spawnChiron(args, env))),
-          exitOf(spawnChiron(['serve'], { ...env, CHIRON_WORKERS: '2' })),
+          ...commands.map((args) => exitOf(args, env)),
+          exitOf(['serve'], { ...env, CHIRON_WORKERS: '2' }),
         ])
         for (const { code, said } of ends) assert.deepEqual([code, said], [1, `chiron: ${refusal}\n`])
-        const json = await exitOf(spawnChiron(['migrate', '--json'], env))
+        const json = await exitOf(['migrate', '--json'], env)
         assert.deepEqual([json.code, json.said], [1, `${JSON.stringify({ error: refusal })}\n`])
       })
 

@@ -47,7 +47,7 @@ for (const engine of engines) {
       const tokens = await openid.refreshTokenGrant(configuration, refresh)
       const { sessions } = (await service.request('/session', { token: tokens.access_token })).json
       assert.equal(sessions[0].sessionId, sessionId)
-      await service.request('/session', { method: 'DELETE', token: access })
+      assert.equal((await service.request('/session', { method: 'DELETE', token: access })).status, 204)
       await assert.rejects(
         openid.refreshTokenGrant(configuration, tokens.refresh_token!),
         (error: openid.ResponseBodyError) => error.error === 'invalid_grant' && error.status === 400,
@@ -119,7 +119,7 @@ describe('A token request as a form', () => {
 
   test('of an ended session is 400 invalid_grant', async () => {
     const ended = await service.signIn(freshAddress())
-    await service.request('/session', { method: 'DELETE', token: ended.access })
+    assert.equal((await service.request('/session', { method: 'DELETE', token: ended.access })).status, 204)
     const reply = await post(form(ended.refresh))
     assert.deepEqual([reply.status, reply.json.error], [400, 'invalid_grant'])
   })

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { connect, createServer, type Server } from 'node:net'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import type { Db } from '../src/db/db.ts'
 import { second } from '../src/lib/clock.ts'
 import { secretsFrom } from '../src/lib/secret.ts'
 import { Outbox } from '../src/mail/outbox.ts'
 import { smtpTransport } from '../src/mail/smtp.ts'
-import { endProcesses, newFolder, serveChild } from './support/child.ts'
+import { serveStore } from './support/child.ts'
 import { engines, newStore } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
 import { type Service, startService, TestClock } from './support/service.ts'
@@ -81,8 +81,6 @@ const pauseAfter = (service: Service, attempts: number) =>
     const pause = mail ? mail.next_at - service.clock.now() : 0
     return mail?.attempts === attempts && pause !== leaseMs && pause > 0 ? pause : undefined
   })
-
-after(endProcesses)
 
 for (const engine of engines) {
   describe(`The outbox on ${engine}`, () => {
@@ -229,24 +227,11 @@ for (const engine of engines) {
     test('sends after the lease what a worker held that died', async () => {
       const stalled = await stallingServer(() => true)
       const store = await newStore(engine)
-      const folder = newFolder()
-      const child = await serveChild({
-        cwd: folder.path,
-        env: {
-          CHIRON_DATABASE_URL: store.url,
-          CHIRON_SECRET: secret,
-          CHIRON_SMTP_URL: stalled.mail.url,
-        },
-      })
-      await fetch(`${child.url}/veterinarian/send-otp`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ email: 'left@vets.example' }),
-      })
+      const child = await serveStore(store.url, stalled.mail)
+      assert.equal((await child.post('/veterinarian/send-otp', { email: 'left@vets.example' })).status, 202)
       await eventually('the mail is under way', () => stalled.held.length === 1).finally(() =>
-        child.kill('SIGKILL'),
+        child.end('SIGKILL'),
       )
-      await child.exited
       const clock = new TestClock()
       clock.advance(Date.now() - clock.now())
       const service = await startService(engine, { databaseUrl: store.url, clock })
@@ -265,7 +250,6 @@ for (const engine of engines) {
         stalled.release()
         await stalled.mail.close()
         await store.remove()
-        folder.remove()
       }
     })
 

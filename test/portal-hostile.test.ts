@@ -4,31 +4,31 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, suite, test } from 'node:test'
 import type { Browser, BrowserContext } from 'playwright-core'
-import { type NotingPage, startBrowser } from './support/browser.ts'
+import type { NotingPage } from './support/browser.ts'
+import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
-import { type Service, startService } from './support/service.ts'
-import { newVisitor, openTab, originOf, signIn } from './support/visitor.ts'
+import type { Service } from './support/service.ts'
+import { newVisitor, openTab, originOf, portalOfSuite, signIn } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
-suite('The portal beside a hostile page', () => {
+suite('The portal beside a hostile page', inBrowser, () => {
   let service: Service
   let browser: Browser
   let trap: Server
   let portal: string
-  before(async () => {
-    service = await startService('sqlite')
+  portalOfSuite((parts) => {
+    ;({ service, browser } = parts)
     portal = originOf(service)
-    browser = await startBrowser()
+  })
+  before(async () => {
     trap = createServer((_request, reply) => {
       reply.setHeader('content-type', 'text/html').end('<!doctype html><title>Win a pony</title><body>')
     })
     await new Promise<void>((resolve) => trap.listen(0, '127.0.0.1', resolve))
   })
-  after(async () => {
-    await browser.close()
+  after(() => {
     trap.close()
     trap.closeAllConnections()
-    await service.stop()
   })
 
   async function signedIn(): Promise<{ visitor: BrowserContext; victim: NotingPage }> {

@@ -1,30 +1,33 @@
 /** The portal where it refuses, asks back, or has nothing to show: as fit for everybody as its ordinary screens. */
 import assert from 'node:assert/strict'
-import { after, before, suite, test } from 'node:test'
+import { suite, test } from 'node:test'
 import type { Browser, Locator } from 'playwright-core'
 import { accessFaults } from './support/axe.ts'
-import { overflow, picture, startBrowser } from './support/browser.ts'
+import { overflow, picture } from './support/browser.ts'
+import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
-import { bulk } from './support/roster-school.ts'
-import { rosterOf } from './support/roster-world.ts'
-import { type Service, startService } from './support/service.ts'
-import { studentSchool } from './support/student-school.ts'
-import { askForCode, codeField, newVisitor, openTab, originOf, signIn } from './support/visitor.ts'
+import type { Service } from './support/service.ts'
+import {
+  askForCode,
+  codeField,
+  newVisitor,
+  openTab,
+  originOf,
+  portalOfSuite,
+  signIn,
+} from './support/visitor.ts'
 
 const minute = 60_000
 
-suite('The portal’s other screens', () => {
+suite('The portal’s other screens', inBrowser, () => {
   let service: Service
   let browser: Browser
-  before(async () => {
-    service = await startService('sqlite')
-    await rosterOf(service).import(bulk(studentSchool(['idle'])))
-    browser = await startBrowser()
-  })
-  after(async () => {
-    await browser.close()
-    await service.stop()
-  })
+  portalOfSuite(
+    (parts) => {
+      ;({ service, browser } = parts)
+    },
+    { students: ['idle'] },
+  )
 
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`Every screen that refuses, asks back or is empty is fit for everybody on a narrow phone, ${colorScheme}`, async () => {

@@ -1,16 +1,22 @@
 /** The portal in a real Chromium, as vets and students meet it. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { after, before, suite, test } from 'node:test'
+import { suite, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { accessFaults } from './support/axe.ts'
-import { overflow, picture, startBrowser } from './support/browser.ts'
+import { overflow, picture } from './support/browser.ts'
+import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
-import { bulk } from './support/roster-school.ts'
-import { rosterOf } from './support/roster-world.ts'
-import { type Service, startService } from './support/service.ts'
-import { studentSchool } from './support/student-school.ts'
-import { askForCode, codeField, newVisitor, openTab, originOf, signIn } from './support/visitor.ts'
+import type { Service } from './support/service.ts'
+import {
+  askForCode,
+  codeField,
+  newVisitor,
+  openTab,
+  originOf,
+  portalOfSuite,
+  signIn,
+} from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
 const firstScriptBytesMax = 90_000
@@ -24,18 +30,18 @@ async function assertNoTokens(page: Page): Promise<void> {
   assert.doesNotMatch(kept, /ey[\w-]+\.|[\w-]{40,}/)
 }
 
-suite('The portal', () => {
+suite('The portal', inBrowser, () => {
   let service: Service
   let browser: Browser
-  before(async () => {
-    service = await startService('sqlite', { env: { CHIRON_LIMITS: 'off' } })
-    await rosterOf(service).import(bulk(studentSchool(['idle'])))
-    browser = await startBrowser()
-  })
-  after(async () => {
-    await browser.close()
-    await service.stop()
-  })
+  portalOfSuite(
+    (parts) => {
+      ;({ service, browser } = parts)
+    },
+    {
+      env: { CHIRON_LIMITS: 'off' },
+      students: ['idle'],
+    },
+  )
 
   const visit = async (path = '/', look = {}) => openTab(await newVisitor(browser, look), service, path)
 
@@ -197,7 +203,10 @@ suite('The portal', () => {
     const email = freshAddress('public')
     const { userId, access } = await service.signIn(email)
     const names = { firstname: '<b>Ada', lastname: 'O’"Marsh $&' }
-    await service.request('/veterinarian/me', { method: 'PATCH', body: names, token: access })
+    assert.equal(
+      (await service.request('/veterinarian/me', { method: 'PATCH', body: names, token: access })).status,
+      200,
+    )
     const { text, status } = await service.request(`/v/${userId}`)
     assert.equal(status, 200)
     assert.match(text, /<title>&lt;b&gt;Ada O’&quot;Marsh \$&amp; · Chiron<\/title>/)

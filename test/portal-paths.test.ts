@@ -2,30 +2,26 @@
 import assert from 'node:assert/strict'
 import { cpSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, suite, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { accessFaults } from './support/axe.ts'
-import { openPage, picture, startBrowser } from './support/browser.ts'
+import { openPage, picture } from './support/browser.ts'
 import { newFolder, serveChild, startProcess } from './support/child.ts'
+import { inBrowser } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
-import { type Service, startService } from './support/service.ts'
-import { askForCode, codeField, newVisitor, openTab, signIn } from './support/visitor.ts'
+import type { Service } from './support/service.ts'
+import { askForCode, codeField, newVisitor, openTab, portalOfSuite, signIn } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
 const second = 1_000
 const project = fileURLToPath(new URL('../', import.meta.url))
 
-suite('The portal off the straight way', () => {
+suite('The portal off the straight way', inBrowser, () => {
   let service: Service
   let browser: Browser
-  before(async () => {
-    service = await startService('sqlite')
-    browser = await startBrowser()
-  })
-  after(async () => {
-    await browser.close()
-    await service.stop()
+  portalOfSuite((parts) => {
+    ;({ service, browser } = parts)
   })
 
   const visit = async () => openTab(await newVisitor(browser), service)
@@ -41,7 +37,8 @@ suite('The portal off the straight way', () => {
       const network = freshNetwork()
       const { json } = await service.post('/veterinarian/send-otp', { email }, network)
       const answer = { email, sessionId: json.sessionId, otp_code: 99_999_999 }
-      await repeat(5, () => service.post('/veterinarian/validate-otp', answer, network), 1)
+      const wrong = await repeat(5, () => service.post('/veterinarian/validate-otp', answer, network), 1)
+      for (const { status } of wrong) assert.equal(status, 401)
     })
 
   /** Whatever went wrong on a page, but for what the test provoked. */

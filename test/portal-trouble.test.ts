@@ -1,25 +1,20 @@
 /** The portal when things go wrong around it: the service is away, refuses, or a part of the page does not arrive. */
 import assert from 'node:assert/strict'
-import { after, before, suite, test } from 'node:test'
+import { suite, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { accessFaults } from './support/axe.ts'
-import { picture, startBrowser } from './support/browser.ts'
-import { newStore } from './support/engines.ts'
+import { picture } from './support/browser.ts'
+import { inBrowser, newStore } from './support/engines.ts'
 import { freshAddress, repeat } from './support/fresh.ts'
 import { freePort } from './support/postgres.ts'
 import { type Service, startService } from './support/service.ts'
-import { askForCode, codeField, newVisitor, openTab, signIn } from './support/visitor.ts'
+import { askForCode, codeField, newVisitor, openTab, portalOfSuite, signIn } from './support/visitor.ts'
 
-suite('The portal in trouble', () => {
+suite('The portal in trouble', inBrowser, () => {
   let service: Service
   let browser: Browser
-  before(async () => {
-    service = await startService('sqlite')
-    browser = await startBrowser()
-  })
-  after(async () => {
-    await browser.close()
-    await service.stop()
+  portalOfSuite((parts) => {
+    ;({ service, browser } = parts)
   })
 
   const visit = async (path = '/') => openTab(await newVisitor(browser), service, path)
@@ -27,22 +22,23 @@ suite('The portal in trouble', () => {
   test('A service that is stopped and started again: said, nothing lost, and going on without a new sign-in', async (t) => {
     const store = await newStore('sqlite')
     const env = { CHIRON_PORT: String(await freePort()) }
+    t.after(store.remove)
     const first = await startService('sqlite', { databaseUrl: store.url, env })
+    let stopFirst = () => first.stop()
+    t.after(() => stopFirst())
     const page = await openTab(await newVisitor(browser), first)
     await signIn(page, first, 'Veterinarian', freshAddress('restart'))
     await page.getByRole('button', { name: 'Change my name' }).click()
     await page.getByLabel('First name').fill('Grace')
-    await first.stop()
+    await stopFirst()
+    stopFirst = async () => {}
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('The service cannot be reached.').waitFor()
     assert.equal(await page.getByLabel('First name').inputValue(), 'Grace')
     await picture(page, 'portal-away')
     assert.deepEqual(await accessFaults(page), [])
     const second = await startService('sqlite', { databaseUrl: store.url, env, clock: first.clock })
-    t.after(async () => {
-      await second.stop()
-      await store.remove()
-    })
+    t.after(() => second.stop())
     await page.getByRole('button', { name: 'Try again' }).click()
     await page.getByRole('heading', { name: 'Grace Marsh' }).waitFor()
   })
@@ -63,7 +59,8 @@ suite('The portal in trouble', () => {
 
   test('Too many codes: the wait is counted down, the button waits, and then it works', async () => {
     const email = freshAddress('often')
-    await repeat(5, () => service.post('/veterinarian/send-otp', { email }), 1)
+    const sent = await repeat(5, () => service.post('/veterinarian/send-otp', { email }), 1)
+    for (const { status } of sent) assert.equal(status, 202)
     const page = await visit()
     await page.getByLabel('E-mail address').fill(email)
     const send = page.getByRole('button', { name: 'Send me a code' })
@@ -106,7 +103,10 @@ suite('The portal in trouble', () => {
     const page = await visit()
     await signIn(page, service, 'Veterinarian', email)
     const elsewhere = await service.signIn(email)
-    await service.request('/session/all', { method: 'DELETE', token: elsewhere.access })
+    assert.equal(
+      (await service.request('/session/all', { method: 'DELETE', token: elsewhere.access })).status,
+      204,
+    )
     await page.getByRole('link', { name: 'Devices' }).click()
     await page.getByText('Your sign-in has ended.').waitFor()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()

@@ -5,13 +5,13 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, suite, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { startBrowser } from './support/browser.ts'
-import { engines } from './support/engines.ts'
+import { engines, inBrowser } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { cookieOf, type PortalCall, portalCall, setCookie, signInByPortal } from './support/portal.ts'
 import { bulk, newSchool } from './support/roster-school.ts'
 import { rosterOf, studentCode } from './support/roster-world.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
+import { portalOfSuite } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 import { wire } from './support/wire.ts'
 
@@ -366,18 +366,13 @@ suite('The portal’s pages', () => {
   })
 })
 
-suite('The portal in a browser', () => {
+suite('The portal in a browser', inBrowser, () => {
   let service: Service
   let browser: Browser
   let port: string
-  before(async () => {
-    service = await startService('sqlite')
-    browser = await startBrowser()
+  portalOfSuite((parts) => {
+    ;({ service, browser } = parts)
     port = new URL(service.url).port
-  })
-  after(async () => {
-    await browser?.close()
-    await service.stop()
   })
 
   const post = (page: Page, url: string, init: object = {}) =>

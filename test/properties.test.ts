@@ -28,6 +28,7 @@ import {
   userAgents,
   validAddress,
 } from './support/arbitraries.ts'
+import { atLength } from './support/engines.ts'
 import { startService } from './support/service.ts'
 
 const secrets = secretsFrom('a secret for properties, long enough', 'an earlier secret, long enough too')
@@ -122,7 +123,7 @@ describe('A code', () => {
     )
   })
 
-  test('is any of the 900,000 with equal chance', () => {
+  test('is any of the 900,000 with equal chance', atLength, () => {
     const bins = new Uint32Array(900)
     const draws = 1_000_000
     for (let i = 0; i < draws; i++) {
@@ -141,7 +142,7 @@ describe('A code', () => {
   })
 })
 
-describe('A refresh token', () => {
+describe('A refresh token', atLength, () => {
   const ticket = fc.record({ sessionId: id, seq: fc.integer({ min: 1, max: 999_999_999 }) })
 
   test('says what it stands for, under the present secret and the previous', () => {
@@ -242,7 +243,7 @@ class RefreshModel {
   }
 }
 
-describe('A refresh token with two holders', () => {
+describe('A refresh token with two holders', atLength, () => {
   test('ends the session as soon as either comes back after the other was there', async () => {
     const service = await startService('sqlite', { env: { CHIRON_LIMITS: 'off' } })
     const visit = fc.record({ holder: fc.nat(1), wait: fc.integer({ min: 31, max: 3_600 }) })

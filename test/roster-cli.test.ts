@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, suite, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { demoAddresses } from '../demo/school.ts'
-import { endProcesses, newFolder, serveChild, startChiron } from './support/child.ts'
-import { newStore } from './support/engines.ts'
+import { commandFolder, serveChild, startChiron } from './support/child.ts'
+import { atLength, newStore, onPostgres } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
 import { onTerminal, plain, run } from './support/roster-commands.ts'
 import { clean12, packZip, writeFolder, writeZip } from './support/roster-files.ts'
@@ -20,17 +20,8 @@ const changed = edited(school, (s) => {
 })
 const oneLine = /^chiron: [^\n]+\n$/
 
-let folder: ReturnType<typeof newFolder>
-before(() => {
-  folder = newFolder()
-})
-after(() => {
-  endProcesses()
-  folder.remove()
-})
-
-let stores = 0
-const ownStore = () => ({ CHIRON_DATABASE_URL: `sqlite:store${stores++}/chiron.db` })
+const folder = commandFolder()
+const { ownStore } = folder
 const roster = (env: Record<string, string>, ...args: string[]) => run(folder.path, ['roster', ...args], env)
 /** Number of the column in a row of the table. */
 const cells = (out: string, title: string) =>
@@ -42,7 +33,7 @@ const cells = (out: string, title: string) =>
     .split(/\s+/)
     .map(Number)
 
-suite('chiron roster', { concurrency: 2 }, () => {
+suite('chiron roster', { concurrency: 2, ...atLength }, () => {
   test('check shows the plan as a table and in words, and changes nothing', async () => {
     const env = ownStore()
     const zip = writeZip(await packZip(bulkFiles(school)))
@@ -241,7 +232,7 @@ suite('chiron roster', { concurrency: 2 }, () => {
     for (const text of [out, err, ...held]) assert.ok(!text.includes('hunter2'))
   })
 
-  test('The same commands work on PostgreSQL', async () => {
+  test('The same commands work on PostgreSQL', onPostgres, async () => {
     const store = await newStore('postgres')
     const env = { CHIRON_DATABASE_URL: store.url }
     assert.equal((await roster(env, 'import', bulk(school), '--yes')).code, 0)
@@ -254,7 +245,7 @@ suite('chiron roster', { concurrency: 2 }, () => {
   })
 })
 
-suite('The demo school', { concurrency: 2 }, () => {
+suite('The demo school', { concurrency: 2, ...atLength }, () => {
   const students = async (env: Record<string, string>) => {
     const { json } = await roster(env, 'history', '--json')
     return json.map(({ file, summary }) => [file, summary.student.added])

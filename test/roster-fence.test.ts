@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Db } from '../src/db/db.ts'
 import { Roster } from '../src/roster/roster.ts'
-import { engines } from './support/engines.ts'
+import { atLength, engines } from './support/engines.ts'
 import { addUser, bulk, drop, edited, newSchool, type School } from './support/roster-school.ts'
 import {
   assertSound,
@@ -149,7 +149,7 @@ async function stallsBefore(
 }
 
 for (const engine of engines) {
-  suite(`The hold of a roster on ${engine}`, { concurrency: true }, () => {
+  suite(`The hold of a roster on ${engine}`, { concurrency: true, ...atLength }, () => {
     const contentAfter = async (file: string) => {
       let content = {}
       await inWorld(engine, async (world) => {

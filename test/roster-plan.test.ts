@@ -4,7 +4,7 @@ import { after, before, suite, test } from 'node:test'
 import { eventsOf } from '../src/events/events.ts'
 import { isEmpty, isRefused, type Plan, Roster } from '../src/roster/roster.ts'
 import { engines } from './support/engines.ts'
-import { busySchool, emptyFiles, findingCases, followUp, heldCases } from './support/roster-cases.ts'
+import { busySchool, findingCases, followUp, heldCases } from './support/roster-cases.ts'
 import {
   addClass,
   addUser,
@@ -16,6 +16,7 @@ import {
   emptySchool,
   enrol,
   newSchool,
+  schoolFiles,
 } from './support/roster-school.ts'
 import {
   inWorld,
@@ -209,7 +210,7 @@ for (const engine of engines) {
     test('An empty file is always held, however small the school', async () => {
       await shared.import(bulk(school))
       const notHeld: string[] = []
-      for (const file of emptyFiles) {
+      for (const file of schoolFiles) {
         const alone = await shared.plan(bulk({ ...school, [file]: new Map() }, [file]))
         const other = file === 'orgs' ? 'academicSessions' : 'orgs'
         const beside = await shared.plan(bulk({ ...school, [file]: new Map() }, [other, file]))

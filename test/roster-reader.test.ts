@@ -7,6 +7,7 @@ import { after, test } from 'node:test'
 import { ZipFile } from 'yazl'
 import { findingKinds } from '../src/roster/findings.ts'
 import { readRoster } from '../src/roster/oneroster.ts'
+import { atLength } from './support/engines.ts'
 import { delta, in12, rowOf } from './support/roster-edits.ts'
 import {
   clean11,
@@ -271,7 +272,7 @@ test('after ten thousand findings the rest is a number, and an error if one of t
   assert.match(findings[10_000]!.message, /^500 more/)
 })
 
-test('two hundred thousand rows pass through in little memory', async () => {
+test('two hundred thousand rows pass through in little memory', atLength, async () => {
   const path = freshPath('roster.zip')
   const zip = new ZipFile()
   zip.addReadStream(Readable.from(enrolments(200_000)), 'enrollments.csv')

@@ -1,25 +1,82 @@
-/** `npm test`: types, format and lint, dead code, the portal's build, then every test. Stops at the first kind that fails. */
+/**
+ * `npm test`: types, format and lint, dead code, the portal's build, then every test. Stops at the first kind that
+ * fails. `--fast`: the tests alone, on SQLite and without a browser.
+ */
 import { spawnSync } from 'node:child_process'
+import { globSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { relative } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
+import { fileURLToPath } from 'node:url'
 
-const node = process.execPath
 const steps: [name: string, command: string, ...args: string[]][] = [
   ['types', 'tsc', '-p', '.'],
   ['types of the portal', 'tsc', '-p', 'web'],
   ['format and lint', 'biome', 'check', '--error-on-warnings', '.'],
   ['dead code', 'knip'],
   ['the portal', 'vite', 'build', 'web', '--logLevel', 'warn'],
-  ['tests', node, '--test', '--test-global-setup=test/support/setup.ts', ...testFiles()],
 ]
+// Each file is a process; what they all import is compiled once.
+const compiled = fileURLToPath(new URL('../node_modules/.cache/chiron-test', import.meta.url))
+// Files wait as often as they work. Each has stores, ports and mail servers of its own.
+const filesAtOnce = availableParallelism() + 1
+// Only for a test that would never end: the slowest takes a twentieth of it.
+const testTimeoutMs = 10 * 60_000
+const slowestShown = 10
 
-for (const [name, command, ...args] of steps) {
+const named = process.argv.slice(2).filter((arg) => arg !== '--fast')
+const fast = process.argv.includes('--fast')
+
+process.env.NODE_COMPILE_CACHE ??= compiled
+if (fast) process.env.CHIRON_TEST_FAST = 'yes'
+else {
+  delete process.env.CHIRON_TEST_FAST
+  for (const step of steps) check(...step)
+}
+await test()
+
+function check(name: string, command: string, ...args: string[]): void {
   process.stdout.write(`\n== ${name}\n`)
   const { status, error } = spawnSync(command, args, { stdio: 'inherit' })
   if (error) throw error
   if (status !== 0) process.exit(status ?? 1)
 }
 
-/** Those named on the command line, or all. */
-function testFiles(): string[] {
-  const named = process.argv.slice(2)
-  return named.length > 0 ? named : ['test/**/*.test.ts']
+/** The files named on the command line, or all. */
+async function test(): Promise<void> {
+  process.stdout.write('\n== tests\n')
+  // It reads what is set above.
+  const { globalSetup, globalTeardown } = await import('./support/setup.ts')
+  await globalSetup()
+  const took: [file: string, ms: number][] = []
+  const leftOut: string[] = []
+  const tests = run({
+    files: named.length > 0 ? named : globSync('test/**/*.test.ts').sort(),
+    concurrency: filesAtOnce,
+    timeout: testTimeoutMs,
+    // Whatever a failed test left running must not keep its file from ending.
+    forceExit: true,
+  })
+  tests.on('test:summary', ({ file, duration_ms, success }) => {
+    if (file !== undefined) took.push([relative('', file), duration_ms])
+    else if (!success) process.exitCode = 1
+  })
+  tests.on('test:pass', ({ name, skip, todo }) => {
+    if (!fast && (skip || todo)) leftOut.push(name)
+  })
+  await pipeline(tests, new spec(), process.stdout, { end: false })
+  process.stdout.write(slowest(took))
+  if (leftOut.length > 0) {
+    process.stdout.write(`\nLeft out, which is a failure: ${leftOut.join(', ')}\n`)
+    process.exitCode = 1
+  }
+  await globalTeardown()
+}
+
+function slowest(took: [file: string, ms: number][]): string {
+  const first = took.toSorted(([, a], [, b]) => b - a).slice(0, slowestShown)
+  const lines = first.map(([file, ms]) => `  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}\n`)
+  return `\nThe slowest of ${took.length} files:\n${lines.join('')}`
 }

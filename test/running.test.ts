@@ -4,34 +4,26 @@ import { get, type IncomingHttpHeaders } from 'node:http'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import {
   type Child,
-  endProcesses,
-  newFolder,
+  commandFolder,
+  main,
   serveChild,
   startChiron,
   startProcess,
+  startScript,
 } from './support/child.ts'
+import { atLength } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
-import { eventually } from './support/wait.ts'
+import { eventually, patienceMs } from './support/wait.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 const ended = { code: 0, signal: null }
 
-let folder: ReturnType<typeof newFolder>
-before(() => {
-  folder = newFolder()
-})
-after(() => {
-  endProcesses()
-  folder.remove()
-})
-
-let stores = 0
-const ownStore = () => ({ CHIRON_DATABASE_URL: `sqlite:store${stores++}/chiron.db` })
+const folder = commandFolder()
+const { ownStore } = folder
 const lines = (text: string) => text.split('\n').filter((line) => line !== '')
 
 /** A registration of which half has arrived, and the service knows it. */
@@ -102,7 +94,17 @@ async function stopsInOrder(child: Child & { port: number; url: string }): Promi
 const workersOf = (pid: number) =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
 
-describe('chiron serve', () => {
+/** Kills one of two workers; another is on its way. */
+async function killWorker({ pid }: Child): Promise<void> {
+  const [first] = workersOf(pid)
+  process.kill(first!, 'SIGKILL')
+  await eventually('another worker', () => {
+    const pids = workersOf(pid)
+    return pids.length === 2 && !pids.includes(first!)
+  })
+}
+
+describe('chiron serve', atLength, () => {
   test('keeps what it makes to its owner', async () => {
     const cwd = join(folder.path, 'own')
     mkdirSync(cwd)
@@ -125,9 +127,7 @@ describe('chiron serve', () => {
       console.warn('Failed to resolve IPv4 addresses with current network')
       console.log('[%s] %s', 'x', { a: 1 })
       process.emitWarning('something is old', 'DeprecationWarning')`
-    const child = startProcess(process.execPath, ['--input-type=module', '--eval', script], {
-      cwd: folder.path,
-    })
+    const child = startScript(script)
     assert.deepEqual(await child.exited, ended)
     assert.equal(child.output.err, '')
     assert.deepEqual(
@@ -155,7 +155,6 @@ describe('chiron serve', () => {
 
   test('does the same with two workers', async () => {
     const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: '2' } })
-    await eventually('both listen', () => child.output.out.split('listening at').length > 2)
     await stopsInOrder(child)
   })
 
@@ -171,13 +170,7 @@ describe('chiron serve', () => {
 
   test('replaces a worker that was killed', async () => {
     const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: '2' } })
-    await eventually('both listen', () => child.output.out.split('listening at').length > 2)
-    const [first] = workersOf(child.pid)
-    process.kill(first!, 'SIGKILL')
-    await eventually('another worker', () => {
-      const pids = workersOf(child.pid)
-      return pids.length === 2 && !pids.includes(first!)
-    })
+    await killWorker(child)
     assert.equal((await fetch(`${child.url}/health/ready`)).status, 200)
     await eventually('it listens', () => child.output.out.split('listening at').length > 3)
     child.kill('SIGTERM')
@@ -187,7 +180,6 @@ describe('chiron serve', () => {
   test('goes on with the other worker while a new one cannot start, and tries again', async () => {
     const env = { ...ownStore(), CHIRON_WORKERS: '2' }
     const child = await serveChild({ cwd: folder.path, env })
-    await eventually('both listen', () => child.output.out.split('listening at').length > 2)
     const store = new DatabaseSync(join(folder.path, env.CHIRON_DATABASE_URL.slice('sqlite:'.length)), {
       timeout: 5_000,
     })
@@ -204,13 +196,7 @@ describe('chiron serve', () => {
 
   test('ends at once also when a worker has only just been started', async () => {
     const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: '2' } })
-    await eventually('both listen', () => child.output.out.split('listening at').length > 2)
-    const [first] = workersOf(child.pid)
-    process.kill(first!, 'SIGKILL')
-    await eventually('another worker', () => {
-      const pids = workersOf(child.pid)
-      return pids.length === 2 && !pids.includes(first!)
-    })
+    await killWorker(child)
     const told = Date.now()
     child.kill('SIGTERM')
     assert.deepEqual(await child.exited, ended)
@@ -219,7 +205,6 @@ describe('chiron serve', () => {
 
   test('starts no worker any more once it is told to stop', async () => {
     const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: '2' } })
-    await eventually('both listen', () => child.output.out.split('listening at').length > 2)
     const before = workersOf(child.pid)
     process.kill(before[0]!, 'SIGKILL')
     await eventually('it is gone', () => workersOf(child.pid).length === 1)
@@ -279,7 +264,7 @@ describe('chiron serve', () => {
 describe('What goes wrong is said on one line, with an exit code', () => {
   const failing = async (args: string[], env: Record<string, string>) => {
     const child = startChiron(args, { cwd: folder.path, env: { ...ownStore(), ...env } })
-    const late = setTimeout(() => child.kill('SIGKILL'), 10_000)
+    const late = setTimeout(() => child.kill('SIGKILL'), patienceMs)
     const { code, signal } = await child.exited
     clearTimeout(late)
     assert.equal(signal, null, 'it did not end by itself')

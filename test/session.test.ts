@@ -302,7 +302,7 @@ for (const engine of engines) {
       const desk = await signIn(email)
       const deskAt = service.clock.now()
       const gone = await signIn(email)
-      await service.request('/session', { method: 'DELETE', token: gone.access })
+      assert.equal((await service.request('/session', { method: 'DELETE', token: gone.access })).status, 204)
       const reply = await service.request('/session', { token: desk.access })
       assert.equal(reply.status, 200)
       const byId = Object.fromEntries(

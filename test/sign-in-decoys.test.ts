@@ -51,7 +51,10 @@ for (const engine of engines) {
         'closed',
         async (email) => {
           const { access } = await service.signIn(email, freshNetwork())
-          await service.request('/veterinarian/me', { method: 'DELETE', token: access })
+          assert.equal(
+            (await service.request('/veterinarian/me', { method: 'DELETE', token: access })).status,
+            204,
+          )
         },
       ],
       [

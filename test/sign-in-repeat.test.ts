@@ -93,7 +93,10 @@ for (const engine of engines) {
     test('It never revives a session that has ended', async () => {
       const body = await challenge()
       const first = await answer(body, 'key')
-      await service.request('/session', { method: 'DELETE', token: first.json.access_token })
+      assert.equal(
+        (await service.request('/session', { method: 'DELETE', token: first.json.access_token })).status,
+        204,
+      )
       assert.deepEqual(outcome(await answer(body, 'key')), unusable)
     })
 

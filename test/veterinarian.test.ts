@@ -255,7 +255,7 @@ for (const engine of engines) {
       const other = await service.signIn(freshAddress('export.other'), freshNetwork())
       const first = await service.signIn(email, freshNetwork())
       const second = await service.signIn(email, freshNetwork())
-      await service.request('/session', { method: 'DELETE', token: first.access })
+      assert.equal((await service.request('/session', { method: 'DELETE', token: first.access })).status, 204)
       const reply = await service.request('/veterinarian/me/export', { token: second.access })
       assert.equal(reply.status, 200)
       assert.match(reply.headers.get('content-type') ?? '', /^application\/json/)

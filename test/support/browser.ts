@@ -4,6 +4,7 @@ import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Browser, chromium, type Page } from 'playwright-core'
+import { patienceMs } from './wait.ts'
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
 const flags = [
@@ -67,6 +68,7 @@ export async function openPage(browser: Browser, origin: string): Promise<Noting
 }
 
 export async function noteFaults(page: Page, origin: string): Promise<NotingPage> {
+  page.setDefaultTimeout(patienceMs)
   const faults: string[] = []
   page.on('console', (message) => {
     if (message.type() === 'error') faults.push(`console: ${message.text()}`)

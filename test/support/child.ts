@@ -1,18 +1,24 @@
-/** The service as its users start it: a process of its own, in a folder of its own. */
-import { type ChildProcess, spawn } from 'node:child_process'
+/** The service as its users start it: a process of its own, in a folder of its own, on a real clock. */
+import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { freePort } from './postgres.ts'
+import type { Calls } from './service.ts'
+import type { MailServer } from './smtp.ts'
 import { eventually } from './wait.ts'
+import { callsTo } from './wire.ts'
 
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+export const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 const groups = new Set<number>()
+// Also when a test failed and its file is ended by force.
+process.on('exit', endProcesses)
 
 /** Ends whatever is left of the processes started here, and of those that they started. */
-export function endProcesses(): void {
+function endProcesses(): void {
   for (const group of groups) {
     try {
       process.kill(-group, 'SIGKILL')
@@ -23,11 +29,24 @@ export function endProcesses(): void {
   groups.clear()
 }
 
+interface End {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
 export interface Child {
   readonly pid: number
   readonly output: { out: string; err: string }
-  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+  readonly exited: Promise<End>
   kill(signal: NodeJS.Signals): void
+  /** Kills it and waits until it is gone. */
+  end(signal?: NodeJS.Signals): Promise<End>
+}
+
+export interface ChildOptions {
+  /** Without one, a folder of its own that is removed in the end. */
+  readonly cwd?: string
+  readonly env?: Record<string, string>
 }
 
 export function newFolder(): { path: string; remove(): void } {
@@ -35,21 +54,29 @@ export function newFolder(): { path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
 }
 
+/** A folder for the commands of one test file, and in it a store for whoever asks. */
+export function commandFolder(): { path: string; ownStore(): { CHIRON_DATABASE_URL: string } } {
+  const { path, remove } = newFolder()
+  after(() => {
+    endProcesses()
+    remove()
+  })
+  let stores = 0
+  return { path, ownStore: () => ({ CHIRON_DATABASE_URL: `sqlite:store${stores++}/chiron.db` }) }
+}
+
 /** Nothing of the settings of whoever runs the tests. */
-export function cleanEnv(env: Record<string, string> = {}): Record<string, string> {
+function cleanEnv(env: Record<string, string> = {}): Record<string, string> {
   const kept = Object.entries(process.env).filter(
     ([name, value]) => value !== undefined && !/^(CHIRON_|NODE_|npm_)/.test(name),
   ) as [string, string][]
   return { ...Object.fromEntries(kept), ...env }
 }
 
-export function startProcess(
-  command: string,
-  args: string[],
-  options: { cwd: string; env?: Record<string, string> },
-): Child {
-  const child: ChildProcess = spawn(command, args, {
-    cwd: options.cwd,
+export function startProcess(command: string, args: string[], options: ChildOptions): Child {
+  const own = options.cwd === undefined ? newFolder() : undefined
+  const child = spawn(command, args, {
+    cwd: options.cwd ?? own!.path,
     env: cleanEnv(options.env),
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own, so that whatever it started can be ended with it.
@@ -57,42 +84,73 @@ export function startProcess(
   })
   groups.add(child.pid!)
   const output = { out: '', err: '' }
-  child.stdout!.on('data', (chunk) => {
+  child.stdout.on('data', (chunk) => {
     output.out += chunk
   })
-  child.stderr!.on('data', (chunk) => {
+  child.stderr.on('data', (chunk) => {
     output.err += chunk
   })
-  const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve, reject) => {
+  const exited = new Promise<End>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code, signal) => resolve({ code, signal }))
   })
-  return { pid: child.pid!, output, exited, kill: (signal) => void child.kill(signal) }
+  if (own) exited.finally(own.remove)
+  return {
+    pid: child.pid!,
+    output,
+    exited,
+    kill: (signal) => void child.kill(signal),
+    end(signal = 'SIGTERM') {
+      child.kill(signal)
+      return exited
+    },
+  }
 }
 
-/** `chiron …` in a folder. */
-export function startChiron(args: string[], options: { cwd: string; env?: Record<string, string> }): Child {
+/** `chiron …`. */
+export function startChiron(args: string[], options: ChildOptions): Child {
   return startProcess(process.execPath, [main, ...args], options)
 }
 
-/** `chiron serve` that answers. */
-export async function serveChild(
-  options: { cwd: string; env?: Record<string, string> },
-  start: typeof startChiron = startChiron,
-): Promise<Child & { port: number; url: string }> {
+/** A module given as text. */
+export function startScript(script: string, options: ChildOptions = {}): Child {
+  return startProcess(process.execPath, ['--input-type=module', '--eval', script], options)
+}
+
+export type ServingChild = Child & Calls & { port: number; url: string }
+
+/** `chiron serve` of which every worker listens. */
+export async function serveChild(options: ChildOptions, start = startChiron): Promise<ServingChild> {
   const port = await freePort()
-  const child = start(['serve'], { ...options, env: { CHIRON_PORT: String(port), ...options.env } })
-  const url = `http://127.0.0.1:${port}`
+  const env = { CHIRON_PORT: String(port), ...options.env }
+  const child = start(['serve'], { ...options, env })
+  const workers = Number(options.env?.CHIRON_WORKERS ?? 1)
   let ended = false
   child.exited.then(() => {
     ended = true
   })
-  await eventually('the service answers', async () => {
+  await eventually('the service listens', () => {
     if (ended) throw new Error(`the service ended: ${child.output.err}${child.output.out}`)
-    return fetch(`${url}/health/live`).then(
-      (reply) => reply.ok,
-      () => false,
-    )
+    return child.output.out.split('listening at').length > workers
   })
-  return { ...child, port, url }
+  const url = `http://127.0.0.1:${port}`
+  return { ...child, ...callsTo(url), port, url }
+}
+
+/** `chiron serve` on a store, with a mail server. */
+export function serveStore(
+  databaseUrl: string,
+  mail: MailServer,
+  env: Record<string, string> = {},
+): Promise<ServingChild> {
+  return serveChild({
+    env: {
+      CHIRON_PUBLIC_URL: 'http://chiron.localhost',
+      CHIRON_DATABASE_URL: databaseUrl,
+      CHIRON_SECRET: 'a secret for tests that is long enough',
+      CHIRON_SMTP_URL: mail.url,
+      CHIRON_TRUSTED_PROXIES: '127.0.0.1',
+      ...env,
+    },
+  })
 }

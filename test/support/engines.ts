@@ -1,11 +1,17 @@
-/** Both engines, each test with a store of its own. */
+/** Both engines, each test with a store of its own. `npm run test:fast` has SQLite only, and no browser. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 
-export const engines = ['sqlite', 'postgres'] as const
-export type Engine = (typeof engines)[number]
+export type Engine = 'sqlite' | 'postgres'
+
+const fast = process.env.CHIRON_TEST_FAST !== undefined
+export const engines: readonly Engine[] = fast ? ['sqlite'] : ['sqlite', 'postgres']
+/** Of tests and suites that need PostgreSQL, or a browser, or much time. */
+export const onPostgres = { skip: fast }
+export const inBrowser = { skip: fast }
+export const atLength = { skip: fast }
 
 export interface Store {
   readonly url: string

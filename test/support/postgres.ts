@@ -3,14 +3,18 @@
  * runs as `nobody`: nothing is added to the machine.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { createServer } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
+import { patienceMs } from './wait.ts'
 
 const nobody = 65_534
+/** Kept from the garbage collector, which would close them. */
+const held: Socket[] = []
 
 export interface PostgresServer {
   readonly port: number
@@ -52,7 +56,8 @@ export async function startPostgres(settings: readonly string[] = ['fsync=off'])
     async start() {
       const all = [
         ...settings,
-        'max_connections=200',
+        // Four files at once, each with a few services of ten connections.
+        'max_connections=400',
         'listen_addresses=127.0.0.1',
         `unix_socket_directories=${folder}`,
       ]
@@ -99,7 +104,7 @@ function openToAll(path: string): boolean {
 }
 
 async function answering(url: string, process: ChildProcess): Promise<void> {
-  const deadline = Date.now() + 30_000
+  const deadline = Date.now() + patienceMs
   for (;;) {
     if (process.exitCode !== null) throw new Error(`postgres ended with ${process.exitCode}`)
     const client = new pg.Client({ connectionString: url })
@@ -114,13 +119,19 @@ async function answering(url: string, process: ChildProcess): Promise<void> {
   }
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number }
-      probe.close(() => resolve(port))
-    })
-  })
+/**
+ * A port for somebody who listens later, or never. It is not let go: a connection stays open on it, so that the system
+ * gives it to nobody who asks for any port, while listening on it by its number is possible.
+ */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const accepted = once(server, 'connection')
+  const client = connect(port, '127.0.0.1')
+  const [socket] = (await accepted) as [Socket]
+  for (const end of [client, socket]) end.unref()
+  held.push(client, socket)
+  server.close()
+  return port
 }

@@ -1,5 +1,4 @@
 /** Rosters that follow a school of 20 students and 20 classes (or fewer), and whether they are held or refused. */
-import type { FileName } from '../../demo/oneroster.ts'
 import {
   addUser,
   bulk,
@@ -70,17 +69,6 @@ export const heldCases: readonly Held[] = [
     },
     /new-1 is new and has the address of stu-1/,
   ],
-]
-
-/** The kinds whose file alone may come, empty but for its header. */
-export const emptyFiles: readonly FileName[] = [
-  'orgs',
-  'academicSessions',
-  'courses',
-  'classes',
-  'users',
-  'roles',
-  'enrollments',
 ]
 
 type Found = readonly [

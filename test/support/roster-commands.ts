@@ -1,8 +1,5 @@
 /** `chiron …` to its end, in a folder of its own, with or without a terminal. */
-import { fileURLToPath } from 'node:url'
-import { startChiron, startProcess } from './child.ts'
-
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+import { main, startChiron, startProcess } from './child.ts'
 
 export interface Ran {
   readonly code: number | null

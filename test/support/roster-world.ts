@@ -113,30 +113,17 @@ export async function assertSound(db: Db): Promise<void> {
   for (const row of rows) assert.deepEqual([row.person_id, row.role], [row.identity, 'student'])
 }
 
-/** Something happens just before the nth read from now. Gives what puts the store back as it was. */
-export function beforeRead(db: Db, nth: number, happens: () => Promise<void>): () => Promise<void> {
+/** Told of every read, which waits for what it does. Gives what puts the store back as it was. */
+export function onRead(db: Db, told: (sql: string) => Promise<void> | void): () => void {
   const { one, all } = db
-  const undo = () => void Object.assign(db, { one, all })
-  let reads = 0
-  let happening = Promise.resolve()
-  const stepIn = async () => {
-    if (++reads !== nth) return
-    undo()
-    happening = happens()
-    await happening
-  }
-  const guarded = (read: (sql: string, params?: readonly Value[]) => Promise<unknown>) => {
+  const telling = (read: (sql: string, params?: readonly Value[]) => Promise<unknown>) => {
     return async (sql: string, params?: readonly Value[]) => {
-      await stepIn()
+      await told(sql)
       return read(sql, params)
     }
   }
-  Object.assign(db, { one: guarded(one), all: guarded(all) })
-  // It may be one of the outbox's reads that met it, which nobody waits for.
-  return async () => {
-    undo()
-    await happening
-  }
+  Object.assign(db, { one: telling(one), all: telling(all) })
+  return () => void Object.assign(db, { one, all })
 }
 
 export const writesStudents = (statements: readonly Statement[]) =>

@@ -6,6 +6,7 @@ import { createLog } from '../../src/log.ts'
 import { type Engine, newStore } from './engines.ts'
 import { freePort } from './postgres.ts'
 import { type MailServer, startMailServer } from './smtp.ts'
+import { callsTo } from './wire.ts'
 
 export class TestClock implements Clock {
   #now = Date.parse('2026-11-15T09:00:00.000Z')
@@ -42,7 +43,12 @@ export interface SignedIn {
   readonly userId: string
 }
 
-export interface Service {
+export interface Calls {
+  request(path: string, options?: RequestOptions): Promise<Reply>
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Reply>
+}
+
+export interface Service extends Calls {
   readonly url: string
   readonly clock: TestClock
   readonly mail: MailServer
@@ -50,8 +56,6 @@ export interface Service {
   /** Everything logged so far. */
   readonly log: string[]
   readonly databaseUrl: string
-  request(path: string, options?: RequestOptions): Promise<Reply>
-  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Reply>
   register(email: string, names?: { firstname?: string; lastname?: string }): Promise<Reply>
   /** Asks for a code and takes it from the mail. */
   code(
@@ -93,27 +97,6 @@ export async function startService(
   await app.listen()
   const url = `http://127.0.0.1:${port}`
 
-  const request: Service['request'] = async (path, { method, body, token, headers } = {}) => {
-    const reply = await fetch(`${url}${path}`, {
-      method: method ?? (body === undefined ? 'GET' : 'POST'),
-      redirect: 'manual',
-      headers: {
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-        ...headers,
-      },
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    })
-    const text = await reply.text()
-    const isJson = /json/.test(reply.headers.get('content-type') ?? '')
-    return {
-      status: reply.status,
-      headers: reply.headers,
-      text,
-      json: isJson && text ? JSON.parse(text) : undefined,
-    }
-  }
-
   const service: Service = {
     url,
     clock,
@@ -121,8 +104,7 @@ export async function startService(
     app,
     log,
     databaseUrl: store.url,
-    request,
-    post: (path, body, headers) => request(path, { body, ...(headers && { headers }) }),
+    ...callsTo(url),
     register: (email, { firstname = 'Ada', lastname = 'Marsh' } = {}) =>
       service.post('/veterinarian/register', { firstname, lastname, email }),
     async code(email, headers) {
@@ -133,7 +115,9 @@ export async function startService(
       return { sessionId: sent.json.sessionId, reference: sent.json.reference, code: code ?? 0 }
     },
     async signIn(email, headers) {
-      await service.register(email)
+      const registered = await service.register(email)
+      if (registered.status !== 202)
+        throw new Error(`register answered ${registered.status}: ${registered.text}`)
       const { sessionId, code } = await service.code(email, headers)
       const reply = await service.post(
         '/veterinarian/validate-otp',

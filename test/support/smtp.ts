@@ -1,6 +1,7 @@
 /** A real SMTP server on a socket that keeps what it receives. */
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+import { patienceMs } from './wait.ts'
 
 export interface Received {
   readonly to: string
@@ -17,8 +18,6 @@ export interface MailServer {
   mailTo(address: string, nth?: number): Promise<Received>
   close(): Promise<void>
 }
-
-const patienceMs = 20_000
 
 export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
   const received: Received[] = []

@@ -1,5 +1,20 @@
 /** A school whose student Ada has one class of every sort and time, seen from the middle of November 2026. */
-import { addClass, addUser, autumn, change, drop, emptySchool, enrol, type School } from './roster-school.ts'
+import { after, before } from 'node:test'
+import type { Engine } from './engines.ts'
+import {
+  addClass,
+  addUser,
+  autumn,
+  bulk,
+  change,
+  drop,
+  edited,
+  emptySchool,
+  enrol,
+  type School,
+} from './roster-school.ts'
+import { rosterOf } from './roster-world.ts'
+import { type Service, startService } from './service.ts'
 
 export const spring = { startDate: '2027-01-04', endDate: '2027-05-28' }
 
@@ -45,6 +60,45 @@ export function studentSchool(others: readonly string[]): School {
   addClass(school, 'prac', { title: 'Suturing', classType: 'ext:practical', termSourcedIds: 'term-2' })
   enrol(school, 'ada', 'prac')
   return school
+}
+
+export interface ServedSchool {
+  readonly service: Service
+  readonly importedAt: string
+  /** The next roster is this one, changed, a second later. */
+  reimport(edit: (school: School) => void): Promise<void>
+  /** Back to the roster before. */
+  undo(): Promise<void>
+}
+
+/** A service with that school for the tests of a suite. */
+export function schoolOfSuite(
+  engine: Engine,
+  others: readonly string[],
+  use: (served: ServedSchool) => void,
+): void {
+  let service: Service | undefined
+  before(async () => {
+    service = await startService(engine)
+    const { clock } = service
+    const roster = rosterOf(service)
+    const past = [studentSchool(others)]
+    await roster.import(bulk(past[0]!))
+    use({
+      service,
+      importedAt: new Date(clock.now()).toISOString(),
+      async reimport(edit) {
+        clock.advance(1_000)
+        past.push(edited(past.at(-1)!, edit))
+        await roster.import(bulk(past.at(-1)!))
+      },
+      async undo() {
+        await roster.undo()
+        past.pop()
+      },
+    })
+  })
+  after(() => service?.stop())
 }
 
 /** Ways to stop being a student, and back. */

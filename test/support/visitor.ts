@@ -1,7 +1,30 @@
 /** The portal as people use it: a window on the service's clock, and the steps that many tests begin with. */
+import { after, before } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { type NotingPage, noteFaults } from './browser.ts'
-import type { Service } from './service.ts'
+import { type NotingPage, noteFaults, startBrowser } from './browser.ts'
+import { bulk } from './roster-school.ts'
+import { rosterOf } from './roster-world.ts'
+import { type Service, startService } from './service.ts'
+import { studentSchool } from './student-school.ts'
+
+/** A service and a browser for the tests of a suite; with students, the school of `studentSchool`. */
+export function portalOfSuite(
+  use: (parts: { service: Service; browser: Browser }) => void,
+  { env = {}, students }: { env?: Record<string, string>; students?: readonly string[] } = {},
+): void {
+  let service: Service | undefined
+  let browser: Browser | undefined
+  before(async () => {
+    service = await startService('sqlite', { env })
+    if (students) await rosterOf(service).import(bulk(studentSchool(students)))
+    browser = await startBrowser()
+    use({ service, browser })
+  })
+  after(async () => {
+    await browser?.close()
+    await service?.stop()
+  })
+}
 
 export interface Look {
   readonly colorScheme?: 'light' | 'dark'

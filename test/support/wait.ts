@@ -1,7 +1,8 @@
 /** Waiting for what happens in its own time, without a guess at how long it takes. */
 import type { Service } from './service.ts'
 
-const patienceMs = 30_000
+/** For what is not going to happen; a machine with much else to do must not use it up. */
+export const patienceMs = 120_000
 const pauseMs = 20
 
 export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
