@@ -22,18 +22,18 @@ export const mailboxContentPolicy = `${pageContentPolicy}; frame-src 'self'`
 export const referenceContentPolicy = [...pagePolicy, "img-src 'self' data:"].join('; ')
 
 const everywhere = {
-  'API-Version': apiVersion,
-  'Cache-Control': 'no-store',
-  'Content-Security-Policy': apiContentPolicy,
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'Origin-Agent-Cluster': '?1',
-  'Referrer-Policy': 'no-referrer',
-  'X-Content-Type-Options': 'nosniff',
-  'X-Frame-Options': 'DENY',
-  'X-Permitted-Cross-Domain-Policies': 'none',
+  'api-version': apiVersion,
+  'cache-control': 'no-store',
+  'content-security-policy': apiContentPolicy,
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'origin-agent-cluster': '?1',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'x-permitted-cross-domain-policies': 'none',
 }
-const transportSecurity = { 'Strict-Transport-Security': 'max-age=31536000; includeSubDomains' }
+const transportSecurity = { 'strict-transport-security': 'max-age=31536000; includeSubDomains' }
 
 /** What a reply has before anything else is done with it; what a route says itself takes its place. */
 export function commonHeaders(https: boolean): Readonly<Record<string, string>> {
