@@ -8,11 +8,12 @@ import type { Db } from '../db/db.ts'
 import { isUntouched, migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
 import { systemClock } from '../lib/clock.ts'
-import { createLog, type Log, logWhatOthersPrint } from '../log.ts'
+import { createLog, type Log, logWhatOthersPrint, logWritten } from '../log.ts'
 
 type Demo = readonly { readonly email: string; readonly who: string }[]
 
 const stopWithinMs = 9_500
+const logPatienceMs = 500
 const restartPauseMs = 1_000
 const returnMemoryAfterMs = 250
 
@@ -195,6 +196,7 @@ function onSignals(handle: () => void): void {
 async function endInTime(stopped: Promise<void>): Promise<never> {
   setTimeout(() => process.exit(0), stopWithinMs).unref()
   await stopped
+  await logWritten(logPatienceMs)
   process.exit(0)
 }
 

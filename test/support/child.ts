@@ -23,6 +23,13 @@ export function endProcesses(): void {
   groups.clear()
 }
 
+export interface ChildOptions {
+  readonly cwd: string
+  readonly env?: Record<string, string>
+  /** Instead of what `output.out` shows. */
+  readonly stdout?: number
+}
+
 export interface Child {
   readonly pid: number
   readonly output: { out: string; err: string }
@@ -43,21 +50,17 @@ export function cleanEnv(env: Record<string, string> = {}): Record<string, strin
   return { ...Object.fromEntries(kept), ...env }
 }
 
-export function startProcess(
-  command: string,
-  args: string[],
-  options: { cwd: string; env?: Record<string, string> },
-): Child {
+export function startProcess(command: string, args: string[], options: ChildOptions): Child {
   const child: ChildProcess = spawn(command, args, {
     cwd: options.cwd,
     env: cleanEnv(options.env),
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', options.stdout ?? 'pipe', 'pipe'],
     // A group of its own, so that whatever it started can be ended with it.
     detached: true,
   })
   groups.add(child.pid!)
   const output = { out: '', err: '' }
-  child.stdout!.on('data', (chunk) => {
+  child.stdout?.on('data', (chunk) => {
     output.out += chunk
   })
   child.stderr!.on('data', (chunk) => {
@@ -71,13 +74,13 @@ export function startProcess(
 }
 
 /** `chiron …` in a folder. */
-export function startChiron(args: string[], options: { cwd: string; env?: Record<string, string> }): Child {
+export function startChiron(args: string[], options: ChildOptions): Child {
   return startProcess(process.execPath, [main, ...args], options)
 }
 
 /** `chiron serve` that answers. */
 export async function serveChild(
-  options: { cwd: string; env?: Record<string, string> },
+  options: ChildOptions,
   start: typeof startChiron = startChiron,
 ): Promise<Child & { port: number; url: string }> {
   const port = await freePort()
