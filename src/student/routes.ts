@@ -80,8 +80,6 @@ const Export = Type.Object({
   ...HistoryFields,
 })
 
-const json = 'application/json; charset=utf-8'
-
 export function studentRoutes(root: FastifyInstance, { students }: { students: Students }): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['student']
@@ -98,8 +96,7 @@ export function studentRoutes(root: FastifyInstance, { students }: { students: S
         response: { 200: Type.Ref('StudentProfile'), ...problems(...tokenProblems, 'forbidden') },
       },
     },
-    async (request, reply) =>
-      reply.type(json).send((await students.profile(callerOf(request))) as never) as never,
+    (request) => students.profileOf(callerOf(request)),
   )
 
   app.get(
@@ -123,7 +120,7 @@ export function studentRoutes(root: FastifyInstance, { students }: { students: S
     async (request, reply) => {
       const classes = await students.classes(callerOf(request), (request.query.when ?? 'current') as When)
       if (classes.length === 0) return reply.code(204).send()
-      return reply.type(json).send(`{"classes":[${classes.join(',')}]}` as never)
+      return { classes }
     },
   )
 
@@ -140,7 +137,7 @@ export function studentRoutes(root: FastifyInstance, { students }: { students: S
     },
     async (request, reply) => {
       reply.header('Content-Disposition', 'attachment; filename="chiron-export.json"')
-      return (await students.export(callerOf(request))) as never
+      return students.export(callerOf(request))
     },
   )
 }
