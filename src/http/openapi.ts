@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
-import { etagOf, sendCached } from './etag.ts'
+import { sendCached } from './etag.ts'
 import { apiVersion, referenceContentPolicy } from './headers.ts'
 import { html, staticFile } from './pages.ts'
 
@@ -189,15 +189,13 @@ function withDocumented(value: unknown): unknown {
 export function openApiRoutes(app: FastifyInstance): void {
   const page = { config: { access: 'public', limit: 'none' } as object, schema: { hide: true } }
   let document = ''
-  let etag = ''
 
   app.get(
     '/openapi.json',
     { config: { access: 'public' } as object, schema: { hide: true } },
     async (request, reply) => {
       document ||= JSON.stringify(app.swagger())
-      etag ||= etagOf(document)
-      return sendCached(request, reply.type('application/json; charset=utf-8'), document, etag)
+      return sendCached(request, reply.type('application/json; charset=utf-8'), document)
     },
   )
 
