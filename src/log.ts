@@ -4,41 +4,20 @@ import { Writable } from 'node:stream'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type pretty from 'pino-pretty'
 
-/** What is noted of a request. None of it needs escaping: names of methods, patterns of routes, ids and numbers. */
-export interface RequestNote {
-  readonly requestId: string
-  /** Null if the request could not be read. */
-  readonly method: string | null
-  readonly route: string | null
-  /** What was sent; null if the client went away first. */
-  readonly status: number | null
-  /** Whether the client went away before it had the whole reply. */
-  readonly aborted: boolean
-  readonly ms: number
-  /** Hexadecimal, from a `traceparent` that was checked. */
-  readonly traceId?: string | undefined
-}
+export type Log = Logger
 
-export interface Log extends Logger {
-  /** As `info` would write it, for a third of the cost: there is one for every request. */
-  request(note: RequestNote): void
-}
+// Some 6,000 requests.
+const unreadBytesMax = 1024 * 1024
 
 /** For people on a terminal, for machines otherwise; to standard output unless told. */
-export function createLog(forPeople: boolean, stream = forPeople ? painted() : linesOfATurn()): Log {
-  const log = pino({ base: null, timestamp: timeField, serializers: { err: describeError } }, stream)
-  const level = pino.levels.values.info
-  return Object.assign(log, {
-    request({ requestId, method, route, status, aborted, ms, traceId }: RequestNote) {
-      const verb = method === null ? 'null' : `"${method}"`
-      const pattern = route === null ? 'null' : `"${route}"`
-      const gone = aborted ? ',"aborted":true' : ''
-      const trace = traceId === undefined ? '' : `,"traceId":"${traceId}"`
-      stream.write(
-        `{"level":${level}${timeField()},"requestId":"${requestId}","method":${verb},"route":${pattern},"status":${status}${gone},"ms":${ms}${trace},"msg":"request"}\n`,
-      )
-    },
-  })
+export function createLog(forPeople: boolean, stream?: DestinationStream): Log {
+  const tellDropped = (dropped: number) =>
+    log.warn({ dropped }, 'nobody read the log in time; lines are missing')
+  const log = pino(
+    { base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: describeError } },
+    stream ?? (forPeople ? painted() : standardOutput(tellDropped)),
+  )
+  return log
 }
 
 /** What packages print by themselves, and Node's warnings, become lines of the log: its readers expect nothing else. */
@@ -60,35 +39,34 @@ function painted(): DestinationStream {
   return paint({ colorize: true, translateTime: 'SYS:HH:MM:ss', singleLine: true, sync: true })
 }
 
-/** Standard output, written once for all lines of a turn of the event loop, and before the process ends. */
-function linesOfATurn(): DestinationStream {
-  const out = pino.destination({ dest: 1, sync: true })
-  let lines = ''
-  const flush = () => {
-    const written = lines
-    lines = ''
-    if (written !== '') out.write(written)
-  }
-  process.on('exit', flush)
+/**
+ * Writes to a pipe wait in memory while it is full. Whoever does not read it must not hold up the service, nor fill its
+ * memory: lines beyond a limit are dropped. (Not pino's own destination: with a full pipe it cannot end the process.)
+ */
+function standardOutput(tellDropped: (lines: number) => void): DestinationStream {
+  const { stdout } = process
+  let dropped = 0
+  // The reader went away. There is nobody to tell.
+  stdout.on('error', () => {})
+  stdout.on('drain', () => {
+    if (dropped === 0) return
+    tellDropped(dropped)
+    dropped = 0
+  })
   return {
     write(line) {
-      if (lines === '') setImmediate(flush)
-      lines += line
+      if (stdout.writableLength < unreadBytesMax) stdout.write(line)
+      else dropped++
     },
   }
 }
 
-let lastMs = 0
-let lastField = ''
-
-/** As pino's isoTime; many lines share a millisecond. */
-function timeField(): string {
-  const now = Date.now()
-  if (now !== lastMs) {
-    lastMs = now
-    lastField = `,"time":"${new Date(now).toISOString()}"`
-  }
-  return lastField
+/** What was logged is out of the process, or nobody takes it. */
+export function logWritten(patienceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, patienceMs).unref()
+    process.stdout.write('', () => resolve())
+  })
 }
 
 /** Not the error's other fields: a database's or mail server's error may carry the values of a row. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Reply, type Service, type SignedIn, startService } from './support/service.ts'
-import { wire } from './support/wire.ts'
+import { type WireRequest, wire } from './support/wire.ts'
 
 const get = 'GET, HEAD'
 const paths: [path: string, allow: string][] = [
@@ -300,6 +300,44 @@ suite('Conventions', () => {
       assert.equal(headers.get('x-powered-by'), null, path)
     }
   })
+
+  const kinds: [name: string, status: number, path: () => string, request?: WireRequest][] = [
+    ['a route', 200, () => '/health/live'],
+    ['an error', 401, () => '/veterinarian/me'],
+    ['a body that cannot be read', 400, () => '/veterinarian/send-otp', { method: 'POST', body: '{' }],
+    ['an unknown path', 404, () => '/nowhere'],
+    ['an unknown page', 404, () => '/nowhere', { headers: { accept: 'text/html' } }],
+    ['a path that cannot be decoded', 404, () => '/%zz'],
+    ['another method', 405, () => '/health/live', { method: 'PUT' }],
+    ['a static file', 200, () => '/assets/page.css'],
+    ['HEAD', 200, () => '/assets/page.css', { method: 'HEAD' }],
+    ['304', 304, () => `/veterinarian/${me.userId}`, { headers: { 'if-none-match': '*' } }],
+    ['a preflight', 404, () => '/nowhere', { method: 'OPTIONS' }],
+  ]
+  for (const [name, status, path, request] of kinds) {
+    test(`The reply to ${name} carries what every reply carries`, async () => {
+      const reply = await wire(service.url, path(), {
+        ...request,
+        headers: { ...freshNetwork(), 'content-type': 'application/json', ...request?.headers },
+      })
+      assert.equal(reply.status, status)
+      const common = {
+        'api-version': '1',
+        'cross-origin-opener-policy': 'same-origin',
+        'cross-origin-resource-policy': 'same-origin',
+        'origin-agent-cluster': '?1',
+        'referrer-policy': 'no-referrer',
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': 'DENY',
+        'x-permitted-cross-domain-policies': 'none',
+      }
+      for (const [header, value] of Object.entries(common))
+        assert.equal(reply.headers.get(header), value, header)
+      assert.match(reply.headers.get('request-id') ?? '', /^[\w-]{22}$/)
+      assert.match(reply.headers.get('content-security-policy') ?? '', /^default-src 'none'/)
+      assert.ok(reply.headers.get('cache-control'))
+    })
+  }
 
   const pages: [path: string, type: RegExp][] = [
     ['/', /^text\/html; charset=utf-8$/],

@@ -1,20 +1,17 @@
 /** `chiron serve`: one process, or a primary that keeps CHIRON_WORKERS of them running. */
-import { executionAsyncResource } from 'node:async_hooks'
 import cluster, { type Worker } from 'node:cluster'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { type Config, loadConfig, readEnv } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import { isUntouched, migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
 import { systemClock } from '../lib/clock.ts'
-import { createLog, type Log, logWhatOthersPrint } from '../log.ts'
+import { createLog, type Log, logWhatOthersPrint, logWritten } from '../log.ts'
 
 type Demo = readonly { readonly email: string; readonly who: string }[]
 
 const stopWithinMs = 9_500
+const logPatienceMs = 500
 const restartPauseMs = 1_000
-const returnMemoryAfterMs = 250
 
 export async function serve(options: { json?: boolean }): Promise<void> {
   const config = loadConfig(readEnv())
@@ -38,7 +35,6 @@ export async function serve(options: { json?: boolean }): Promise<void> {
   const first = !config.production && (await isUntouched(app.parts.db))
   const { port } = await app.listen()
   announce({ config, port, log, pretty, demo: first ? await demoInto(app.parts.db, config, log) : [] })
-  returnMemorySoon()
 }
 
 /** One of several. The primary tells it to drain, and to close once all are drained: until then each answers 503. */
@@ -60,7 +56,6 @@ async function work(config: Config, log: Log): Promise<void> {
   process.on('disconnect', close)
   const app = await starting
   await app.listen()
-  returnMemorySoon()
   process.send?.('ready')
 }
 
@@ -169,24 +164,6 @@ function announce({ config, port, log, pretty, demo }: Announcement): void {
   )
 }
 
-/**
- * Kept for their shape: V8 forgets one of which no object lives at a collection, and the code that makes more of them,
- * here Node's own for every tick, is slower from then on.
- */
-const ticks: object[] = []
-
-/** Starting leaves much garbage behind (schemas, stripped types): given back once, when whoever waited was answered. */
-function returnMemorySoon(): void {
-  setTimeout(() => process.nextTick(returnMemory), returnMemoryAfterMs).unref()
-}
-
-function returnMemory(): void {
-  ticks.push(executionAsyncResource())
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as (options: object) => void
-  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
-}
-
 function onSignals(handle: () => void): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, handle)
 }
@@ -195,6 +172,7 @@ function onSignals(handle: () => void): void {
 async function endInTime(stopped: Promise<void>): Promise<never> {
   setTimeout(() => process.exit(0), stopWithinMs).unref()
   await stopped
+  await logWritten(logPatienceMs)
   process.exit(0)
 }
 

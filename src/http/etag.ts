@@ -1,10 +1,9 @@
 /** Replies that caches may keep, and ask about by their tag. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** Weak, for the same text may go out in several encodings. */
 export function etagOf(text: string): string {
-  return `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
+  return `"${hash('sha256', text, 'base64url').slice(0, 22)}"`
 }
 
 /** RFC 9110 §13.1.2: a list, weakly compared, or a star. */
@@ -15,7 +14,9 @@ export function matches(header: string | undefined, etag: string): boolean {
 }
 
 /** Sends a text, or 304 to whoever has it. */
-export function sendCached(request: FastifyRequest, reply: FastifyReply, text: string, etag = etagOf(text)) {
+export function sendCached(request: FastifyRequest, reply: FastifyReply, text: string) {
+  // Weak, for the same text may go out in several encodings.
+  const etag = `W/${etagOf(text)}`
   reply.headers({ 'Cache-Control': 'public, max-age=60', ETag: etag })
   return matches(request.headers['if-none-match'], etag) ? reply.code(304).send() : reply.send(text)
 }

@@ -6,7 +6,7 @@ import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { type Role, roles } from '../lib/roles.ts'
 import { routeConfig } from './access.ts'
-import { etagOf, sendCached } from './etag.ts'
+import { sendCached } from './etag.ts'
 import { apiVersion, referenceContentPolicy } from './headers.ts'
 import { html, staticFile } from './pages.ts'
 import { languageNames } from './schemas.ts'
@@ -196,15 +196,13 @@ function withDocumented(value: unknown): unknown {
 export function openApiRoutes(app: FastifyInstance): void {
   const page = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
   let document = ''
-  let etag = ''
 
   app.get(
     '/openapi.json',
     { config: routeConfig({ access: 'public' }), schema: { hide: true } },
     async (request, reply) => {
       document ||= JSON.stringify(app.swagger())
-      etag ||= etagOf(document)
-      return sendCached(request, reply.type('application/json; charset=utf-8'), document, etag)
+      return sendCached(request, reply.type('application/json; charset=utf-8'), document)
     },
   )
 

@@ -5,6 +5,19 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { newId } from '../lib/random.ts'
 import type { Log } from '../log.ts'
 
+interface RequestNote {
+  readonly requestId: string
+  /** Null if the request could not be read. */
+  readonly method: string | null
+  readonly route: string | null
+  /** What was sent; null if the client went away first. */
+  readonly status: number | null
+  /** The client went away before it had the whole reply. */
+  readonly aborted?: true | undefined
+  readonly ms: number
+  readonly traceId?: string | undefined
+}
+
 interface Exchange {
   readonly id: string
   readonly request: IncomingMessage
@@ -31,7 +44,7 @@ export class RequestLog {
     // Also when the client went away before the reply.
     reply.raw.on('close', () => {
       if (this.#receiving.get(socket) === exchange) this.#receiving.delete(socket)
-      this.#log.request({
+      this.#note({
         requestId: request.id,
         method: request.method,
         // The pattern, never the path: a path may hold what only its owner should see.
@@ -61,16 +74,20 @@ export class RequestLog {
       return exchange.id
     }
     const requestId = newId()
-    this.#log.request({ requestId, method, route: null, status, aborted: false, ms: 0 })
+    this.#note({ requestId, method, route: null, status, ms: 0 })
     return requestId
+  }
+
+  #note(note: RequestNote): void {
+    this.#log.info(note, 'request')
   }
 }
 
-function outcomeOf({ request, reply, status }: Exchange): { status: number | null; aborted: boolean } {
-  if (status !== undefined) return { status, aborted: false }
+function outcomeOf({ request, reply, status }: Exchange): Pick<RequestNote, 'status' | 'aborted'> {
+  if (status !== undefined) return { status }
   // A reply to somebody who went away while sending counts as finished, though nobody got it.
   if (!reply.headersSent || request.errored) return { status: null, aborted: true }
-  return { status: reply.statusCode, aborted: !reply.writableFinished }
+  return { status: reply.statusCode, aborted: reply.writableFinished ? undefined : true }
 }
 
 export function hasBody({ headers }: IncomingMessage): boolean {

@@ -12,7 +12,7 @@ import type { Log } from '../log.ts'
 import { type RouteConfig, routeConfig } from './access.ts'
 import { compressReplies } from './compress.ts'
 import { allowOrigins } from './cors.ts'
-import { apiVersion, replyWithHeaders } from './headers.ts'
+import { apiVersion, commonHeaders } from './headers.ts'
 import { parseJsonBody } from './json.ts'
 import { clientErrorHandler, errorHandler, expectationHandler } from './problem.ts'
 import { hasBody, RequestLog } from './request-log.ts'
@@ -47,6 +47,7 @@ export interface ServerOptions {
 export function createServer({ publicUrl, corsOrigins, logger, countUncounted }: ServerOptions): Server {
   const onError = errorHandler(publicUrl, countUncounted, logger)
   const requests = new RequestLog(logger)
+  const headers = commonHeaders(publicUrl.startsWith('https:'))
   const app = Fastify({
     // Its own would make a child for every request; the few who log say which request it was.
     logger: false,
@@ -59,7 +60,6 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     return503OnClosing: false,
     clientErrorHandler: clientErrorHandler(publicUrl, requests),
     http: {
-      ServerResponse: replyWithHeaders(publicUrl.startsWith('https:')),
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: 1_000,
       // Node's own refusal would not be a problem document; ours follows below.
@@ -79,7 +79,7 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     // A path that cannot be decoded names nothing.
     frameworkErrors: (_error, request, reply) => {
       requests.begin(request, reply as FastifyReply, () => {})
-      reply.header('Request-Id', request.id)
+      reply.headers(headers).header('Request-Id', request.id)
       onError(new AppError('not-found'), request, reply as FastifyReply)
     },
   })
@@ -93,7 +93,7 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
       flow.inFlight--
       if (flow.inFlight === 0) flow.idle()
     })
-    reply.header('Request-Id', request.id)
+    reply.headers(headers).header('Request-Id', request.id)
     done()
   })
   compressReplies(app)

@@ -1,20 +1,10 @@
-import { randomBytes, randomFillSync, randomInt } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 
 const idPattern = /^[A-Za-z0-9_-]{22}(?:[A-Za-z0-9_-]{8})?$/
 
-const idBytes = 16
-// Asking for randomness costs the same for a page as for an id. Each byte is used once.
-const pool = Buffer.alloc(256 * idBytes)
-let used = pool.length
-
 /** An opaque id: 128 random bits, URL-safe. */
 export function newId(): string {
-  if (used === pool.length) {
-    randomFillSync(pool)
-    used = 0
-  }
-  used += idBytes
-  return pool.toString('base64url', used - idBytes, used)
+  return randomBytes(16).toString('base64url')
 }
 
 /**

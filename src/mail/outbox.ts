@@ -12,7 +12,7 @@
  */
 import { hash, randomInt } from 'node:crypto'
 import type { Db, Statement } from '../db/db.ts'
-import { byTheMinute, type Clock, day, minute, second } from '../lib/clock.ts'
+import { type Clock, day, minute, second } from '../lib/clock.ts'
 import { Failure, type FailureLog } from '../lib/failure.ts'
 import { newId } from '../lib/random.ts'
 import { fingerprint, type Keys, type Secrets } from '../lib/secret.ts'
@@ -328,7 +328,7 @@ function greetingName(person: Person): string | null {
   return /\d{4}|[:/@]|\.\S/.test(person.firstname) ? null : person.firstname
 }
 
-const clocks = new Map<string, (at: number) => string>()
+const clocks = new Map<string, Intl.DateTimeFormat>()
 
 function timeOfDay(at: number, language: string, timeZone: string): string {
   const key = `${language} ${timeZone}`
@@ -336,10 +336,10 @@ function timeOfDay(at: number, language: string, timeZone: string): string {
   if (!clock) {
     const parts = { hour: '2-digit', minute: '2-digit', timeZoneName: 'short' } as const
     // Making one costs more than everything else about a mail.
-    clock = byTheMinute(new Intl.DateTimeFormat(language, { ...parts, hourCycle: 'h23', timeZone }))
+    clock = new Intl.DateTimeFormat(language, { ...parts, hourCycle: 'h23', timeZone })
     clocks.set(key, clock)
   }
-  return clock(at)
+  return clock.format(at)
 }
 
 const sixteenLetters = 'ghijklmnopabcdef'

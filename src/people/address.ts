@@ -39,11 +39,7 @@ export function inboxOf(addressKey: string): string {
   return addressKey.replace(/(?<=^[^+@]+)\+[^@]*(?=@)/, '')
 }
 
-// Nothing that IDNA or the host parser would change, which take a while.
-const plainDomain = /^[a-z]{1,63}(?:\.[a-z]{1,63})+$/
-
 function parseDomain(text: string): string | null {
-  if (plainDomain.test(text)) return text
   if (foreignToDomains.test(text)) return null
   const ascii = domainToASCII(text)
   const typedInAscii = /^[\x21-\x7e]+$/.test(text)

@@ -1,5 +1,4 @@
 /** Which classes are current, upcoming or past on a day. Whole days, first and last included. Pure. */
-import { byTheMinute } from '../lib/clock.ts'
 
 export type When = 'current' | 'upcoming' | 'past' | 'all'
 
@@ -46,5 +45,6 @@ export function byStart(a: Dated, b: Dated): number {
 /** The date on the wall of a school in this time zone. */
 export function dayIn(timeZone: string): (now: number) => string {
   // Swedish writes dates as ISO does.
-  return byTheMinute(new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' }))
+  const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' })
+  return (now) => format.format(now)
 }

@@ -83,8 +83,6 @@ const Export = Type.Object({
   ...HistoryFields,
 })
 
-const json = 'application/json; charset=utf-8'
-
 export interface StudentRoutesDeps {
   readonly students: Students
   readonly callerOf: CallerOf<LiveSession>
@@ -106,8 +104,7 @@ export function studentRoutes(root: FastifyInstance, { students, callerOf }: Stu
         response: { 200: Ref(StudentProfile), ...problems(...tokenProblems, 'forbidden') },
       },
     },
-    async (request, reply) =>
-      reply.type(json).send((await students.profile(callerOf(request))) as never) as never,
+    (request) => students.profileOf(callerOf(request)),
   )
 
   app.get(
@@ -131,7 +128,7 @@ export function studentRoutes(root: FastifyInstance, { students, callerOf }: Stu
     async (request, reply) => {
       const classes = await students.classes(callerOf(request), (request.query.when ?? 'current') as When)
       if (classes.length === 0) return reply.code(204).send()
-      return reply.type(json).send(`{"classes":[${classes.join(',')}]}` as never)
+      return { classes }
     },
   )
 

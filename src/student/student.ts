@@ -10,7 +10,7 @@ import { historyOf } from '../session/session.ts'
 import { type CalendarEntry, writeCalendar } from './calendar.ts'
 import { byStart, dayIn, isWhen, type When } from './classes.ts'
 import { feedOf, isOnRoster, personIdByAddress, studentWithClasses } from './store.ts'
-import { type ClassOfStudent, hasClass, jsonOf, spanFor, type Timetable, Timetables } from './timetable.ts'
+import { type ClassOfStudent, classOf, hasClass, spanFor, type Timetable, Timetables } from './timetable.ts'
 
 export { endFeedsOfMoved } from './store.ts'
 
@@ -45,17 +45,11 @@ export class Students implements RoleRules {
   }
 
   async profileOf(member: Member) {
-    return JSON.parse(await this.profile(member))
+    return this.#profile(await this.#timetable(member))
   }
 
-  /** As JSON, which is how it is kept. */
-  async profile(member: Member): Promise<string> {
-    return this.#profile(member, await this.#timetable(member))
-  }
-
-  /** Each as JSON. */
-  async classes(member: Member, when: When): Promise<string[]> {
-    return this.#select(await this.#timetable(member), when).map(jsonOf)
+  async classes(member: Member, when: When) {
+    return this.#select(await this.#timetable(member), when).map(classOf)
   }
 
   async export(member: Member) {
@@ -66,8 +60,8 @@ export class Students implements RoleRules {
     ])
     return {
       exportedAt: timestamp(this.#clock.now()),
-      profile: JSON.parse(this.#profile(member, timetable)),
-      classes: timetable.classes.map((entry) => JSON.parse(jsonOf(entry))),
+      profile: this.#profile(timetable),
+      classes: timetable.classes.map(classOf),
       calendar: feed ? { createdAt: timestamp(feed.created_at) } : null,
       ...history,
     }
@@ -98,9 +92,14 @@ export class Students implements RoleRules {
     return timetable
   }
 
-  #profile({ status }: Member, timetable: Timetable): string {
-    const groups = this.#select(timetable, 'current').map(({ shared }) => shared.group)
-    return `${timetable.profile},"status":"${status}","groups":[${groups.join(',')}]}`
+  /** Whoever gets to see it is signed in, and so active. */
+  #profile(timetable: Timetable) {
+    const groups = this.#select(timetable, 'current').map(({ shared: { document } }) => ({
+      classId: document.classId,
+      title: document.title,
+      kind: document.kind,
+    }))
+    return { ...timetable.profile, status: 'active' as const, groups }
   }
 
   #select({ classes }: Timetable, when: When): readonly ClassOfStudent[] {

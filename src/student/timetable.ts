@@ -1,38 +1,49 @@
 /**
- * Students with their classes, kept between requests as the JSON texts that replies are made of. What the roster says
- * changes only when another one is published, and every caller arrives with the number of the one that holds
- * (`Member.roster`): under the same number nothing need be read again. A class is kept once for all of its students.
+ * Students with their classes, kept between requests. What the roster says changes only when another one is published,
+ * and every caller arrives with the number of the one that holds (`Member.roster`): under the same number nothing need
+ * be read again. A class is kept once for all of its students.
  */
 import type { Db } from '../db/db.ts'
 import { timestamp } from '../lib/clock.ts'
 import { Recent } from '../lib/recent.ts'
 import type { Member } from '../people/people.ts'
-import { byStart, type Dated, type Span, spanOf } from './classes.ts'
+import { byStart, type Span, spanOf } from './classes.ts'
 import { type ClassRow, type StudentRow, studentWithClasses } from './store.ts'
 
 const studentsMax = 25_000
 const classesMax = 10_000
 
+/** As the import made it (roster/documents.ts). */
+interface ClassDocument {
+  classId: string
+  code: string | null
+  title: string
+  kind: 'course' | 'homeroom' | 'rotation' | 'practical' | 'tutorial'
+  course: { courseId: string; code: string | null; title: string }
+  school: { schoolId: string; name: string }
+  terms: { termId: string; title: string; startDate: string; endDate: string }[]
+  teachers: { firstname: string; lastname: string; email: string | null; primary: boolean }[]
+  location: string | null
+  periods: string[]
+  subjects: string[]
+}
+
 /** What all of its students see of a class. */
-interface SharedClass extends Omit<Dated, 'enrolment'> {
+interface SharedClass {
+  readonly document: ClassDocument & { readonly updatedAt: string }
   readonly span: Span
-  /** As one of the groups of a profile. */
-  readonly group: string
-  /** All of its JSON but the student's own dates, which come between. */
-  readonly before: string
-  readonly after: string
 }
 
 export interface ClassOfStudent {
   readonly shared: SharedClass
-  readonly startDate: string | null
-  readonly endDate: string | null
+  /** The student's own dates. */
+  readonly enrolment: { startDate: string | null; endDate: string | null }
 }
 
 export interface Timetable {
   readonly roster: number
-  /** The profile's JSON up to what depends on the day and the account. */
-  readonly profile: string
+  /** All of the profile but what depends on the day and the account. */
+  readonly profile: ReturnType<typeof profileOf>
   /** By their start. */
   readonly classes: readonly ClassOfStudent[]
 }
@@ -59,13 +70,12 @@ export class Timetables {
     if (!first) return undefined
     const classes = rows
       .filter(hasClass)
-      .map((row) => ({ shared: this.#share(row), startDate: row.start_date, endDate: row.end_date }))
-      .sort((a, b) => byStart({ ...a.shared, enrolment: a }, { ...b.shared, enrolment: b }))
-    const timetable = {
-      roster: first.roster,
-      profile: JSON.stringify(profileOf(first)).slice(0, -1),
-      classes,
-    }
+      .map((row) => ({
+        shared: this.#share(row),
+        enrolment: { startDate: row.start_date, endDate: row.end_date },
+      }))
+      .sort((a, b) => byStart(classOf(a), classOf(b)))
+    const timetable = { roster: first.roster, profile: profileOf(first), classes }
     this.#kept.set(member.id, timetable)
     return timetable
   }
@@ -74,30 +84,26 @@ export class Timetables {
     const key = `${row.class_updated_at} ${row.document}`
     const known = this.#classes.get(key)
     if (known) return known
-    const { classId, kind, title, terms } = JSON.parse(row.document!) as ClassReply
+    const document = JSON.parse(row.document!) as ClassDocument
     const shared = {
-      group: JSON.stringify({ classId, title, kind }),
-      title,
-      terms,
-      span: spanOf({ title, terms, enrolment: { startDate: null, endDate: null } }),
-      before: `${row.document!.slice(0, -1)},"enrolment":{"startDate":`,
-      after: `},"updatedAt":"${timestamp(row.class_updated_at!)}"}`,
+      document: { ...document, updatedAt: timestamp(row.class_updated_at!) },
+      span: spanOf({ ...document, enrolment: { startDate: null, endDate: null } }),
     }
     this.#classes.set(key, shared)
     return shared
   }
 }
 
-interface ClassReply extends Dated {
-  readonly classId: string
-  readonly kind: string
-}
-
 /** False for the one row of a student without classes. */
 export const hasClass = (row: ClassRow) => row.document !== null
 
-export function spanFor({ shared, startDate, endDate }: ClassOfStudent): Span {
-  return { start: startDate ?? shared.span.start, end: endDate ?? shared.span.end }
+/** The class as the student sees it. */
+export function classOf({ shared, enrolment }: ClassOfStudent) {
+  return { ...shared.document, enrolment }
+}
+
+export function spanFor({ shared, enrolment }: ClassOfStudent): Span {
+  return { start: enrolment.startDate ?? shared.span.start, end: enrolment.endDate ?? shared.span.end }
 }
 
 function profileOf(student: StudentRow) {
@@ -114,11 +120,4 @@ function profileOf(student: StudentRow) {
     school: schoolId === null ? null : { schoolId, name: name ?? '' },
     updatedAt: timestamp(student.student_updated_at),
   }
-}
-
-const date = (text: string | null) => (text === null ? 'null' : `"${text}"`)
-
-/** The class as it is sent. */
-export function jsonOf({ shared, startDate, endDate }: ClassOfStudent): string {
-  return `${shared.before}${date(startDate)},"endDate":${date(endDate)}${shared.after}`
 }

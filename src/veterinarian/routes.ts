@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import { type CallerOf, routeConfig } from '../http/access.ts'
 import { requestCaller } from '../http/caller.ts'
-import { matches } from '../http/etag.ts'
+import { etagOf, matches } from '../http/etag.ts'
 import {
   bodyProblems,
   Email,
@@ -222,13 +222,16 @@ export function veterinarianRoutes(
     },
     async (request, reply) => {
       const profile = await veterinarians.publicProfile(request.params.userId)
-      const { id: userId, firstname: first, lastname: last } = profile
-      const verified = profile.verified_at !== null
-      // What is shown itself: short, and different whenever it is.
-      const etag = `"${Buffer.from(`${first}\0${last}\0${verified}`).toString('base64url')}"`
+      const shown = {
+        userId: profile.id,
+        firstname: profile.firstname,
+        lastname: profile.lastname,
+        verified: profile.verified_at !== null,
+      }
+      const etag = etagOf(JSON.stringify(shown))
       reply.headers({ 'Cache-Control': 'public, max-age=60', ETag: etag })
       if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send()
-      return { userId, firstname: first, lastname: last, verified }
+      return shown
     },
   )
 }

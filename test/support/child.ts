@@ -1,5 +1,5 @@
 /** The service as its users start it: a process of its own, in a folder of its own, on a real clock. */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ const groups = new Set<number>()
 process.on('exit', endProcesses)
 
 /** Ends whatever is left of the processes started here, and of those that they started. */
-function endProcesses(): void {
+export function endProcesses(): void {
   for (const group of groups) {
     try {
       process.kill(-group, 'SIGKILL')
@@ -47,6 +47,8 @@ export interface ChildOptions {
   /** Without one, a folder of its own that is removed in the end. */
   readonly cwd?: string
   readonly env?: Record<string, string>
+  /** Instead of what `output.out` shows. */
+  readonly stdout?: number
 }
 
 export function newFolder(): { path: string; remove(): void } {
@@ -75,19 +77,19 @@ function cleanEnv(env: Record<string, string> = {}): Record<string, string> {
 
 export function startProcess(command: string, args: string[], options: ChildOptions): Child {
   const own = options.cwd === undefined ? newFolder() : undefined
-  const child = spawn(command, args, {
+  const child: ChildProcess = spawn(command, args, {
     cwd: options.cwd ?? own!.path,
     env: cleanEnv(options.env),
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', options.stdout ?? 'pipe', 'pipe'],
     // A group of its own, so that whatever it started can be ended with it.
     detached: true,
   })
   groups.add(child.pid!)
   const output = { out: '', err: '' }
-  child.stdout.on('data', (chunk) => {
+  child.stdout?.on('data', (chunk) => {
     output.out += chunk
   })
-  child.stderr.on('data', (chunk) => {
+  child.stderr!.on('data', (chunk) => {
     output.err += chunk
   })
   const exited = new Promise<End>((resolve, reject) => {
