@@ -106,6 +106,12 @@ test('A feature imports of another feature its main file, or a part that is pure
   })
 })
 
+test('Mail imports nothing of the features that send mails', () => {
+  noneOf(
+    ({ from, to }) => top(from) === 'mail' && /^(sign-in|session|veterinarian|student|roster)\//.test(to),
+  )
+})
+
 test('Features do not import http, but for what serves HTTP', () => {
   noneOf(
     ({ from, to }) =>

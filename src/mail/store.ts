@@ -8,8 +8,8 @@ import {
   statement,
 } from '../db/db.ts'
 import { insertEvents } from '../events/events.ts'
+import type { Digits } from '../lib/code.ts'
 import type { Role } from '../people/people.ts'
-import type { Digits } from '../sign-in/code.ts'
 import type { Language } from './templates/languages.ts'
 import type { MailKind, NoticeKind } from './templates/texts.ts'
 

@@ -1,7 +1,7 @@
 import { type Condition, type Db, type Expression, forUpdate, type Statement, statement } from '../db/db.ts'
 import { insertEvents } from '../events/events.ts'
+import type { Digits } from '../lib/code.ts'
 import type { Role } from '../people/people.ts'
-import type { Digits } from './code.ts'
 
 export interface Challenge {
   readonly id: string
