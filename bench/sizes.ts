@@ -11,9 +11,9 @@ import { createApp } from '../src/app.ts'
 import { loadConfig } from '../src/config.ts'
 import type { Db } from '../src/db/db.ts'
 import { openDb } from '../src/db/open.ts'
+import { deriveCode } from '../src/lib/code.ts'
 import { secretsFrom } from '../src/lib/secret.ts'
 import { createLog } from '../src/log.ts'
-import { deriveCode } from '../src/sign-in/code.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 
 const [people, students, atOnce] = [10_000, 20_000, 50]

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import fc from 'fast-check'
+import PostalMime from 'postal-mime'
 import type { SMTPServerOptions } from 'smtp-server'
 import { day, hour, minute } from '../src/lib/clock.ts'
 import { mimeOf } from '../src/mail/mime.ts'
@@ -198,6 +200,52 @@ test('A mail goes as it is if it is short lines of ASCII, and as quoted-printabl
   assert.deepEqual(encodings('Plain.\nLines.\n'), ['7bit', '7bit'])
   for (const text of ['Élan\n', 'a'.repeat(1_000), 'a tab\there\n'])
     assert.deepEqual(encodings(text), ['quoted-printable', '7bit'])
+})
+
+test('A mail says on arrival what it said at first, in whatever letters, and no line of it is too long', async () => {
+  const letters = fc.string({
+    unit: fc.constantFrom('a', 'é', '獣', '🐎', '=', ' ', '.', '7', '\t', "'"),
+    maxLength: 400,
+  })
+  const lines = fc.array(letters.map((line) => `x${line}`)).map((all) => `${all.join('\n')}\n`)
+  await fc.assert(
+    fc.asyncProperty(letters, lines, lines, async (subject, text, html) => {
+      const message = {
+        subject: `x${subject}y`,
+        text,
+        html,
+        from: 'Žofie “Z” <a@b.example>',
+        to: 'c@d.example',
+      }
+      const raw = mimeOf({ ...message, messageId: '<m@b.example>', language: 'en' }, new Date(0))
+      assert.match(raw, /^(?:[\x20-\x7e]{0,998}\r\n)+$/)
+      const mail = await PostalMime.parse(raw)
+      assert.equal(mail.subject, message.subject)
+      assert.deepEqual(mail.from, { name: 'Žofie “Z”', address: 'a@b.example' })
+      assert.equal(mail.text?.trimEnd(), text.trimEnd())
+      assert.equal(mail.html?.trimEnd(), html.trimEnd())
+    }),
+  )
+})
+
+test('A code is whole in the mail as it goes over the wire, and no header or boundary could be taken for one', () => {
+  for (const [text, encoding] of [
+    ['Code:\n\n    123456\n', '7bit'],
+    [`Élan${'é'.repeat(200)}:\n\n    123456\n`, 'quoted-printable'],
+  ] as const) {
+    const message = { subject: 'Élan', text, html: '<p>x</p>\n', from: 'a@b.example', to: 'c@d.example' }
+    const mail = mimeOf({ ...message, messageId: '<m@b.example>', language: 'en' }, new Date(0))
+    assert.ok(mail.includes(`: ${encoding}\r\n`))
+    assert.ok(mail.includes('\r\n    123456\r\n'))
+    assert.deepEqual(codeRuns(mail), ['123456'])
+  }
+})
+
+test('No value of a mail begins a header of its own', () => {
+  const evil = 'x\r\nBcc: all@b.example'
+  const message = { subject: evil, text: 'x\n', html: 'x\n', from: `${evil} <a@b.example>`, to: evil }
+  const mail = mimeOf({ ...message, messageId: `<${evil}>`, language: evil }, new Date(0))
+  assert.doesNotMatch(mail, /^Bcc:/m)
 })
 
 test('The language of a mail is the best of Accept-Language that there is', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { deriveCode } from '../src/lib/code.ts'
 import { secretsFrom } from '../src/lib/secret.ts'
-import { deriveCode } from '../src/sign-in/code.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Reply, type Service, startService } from './support/service.ts'

@@ -13,12 +13,12 @@
 import { hash, randomInt } from 'node:crypto'
 import type { Db, Statement } from '../db/db.ts'
 import { type Clock, day, minute, second } from '../lib/clock.ts'
+import { deriveCode } from '../lib/code.ts'
 import { Failure, type FailureLog } from '../lib/failure.ts'
 import { newId } from '../lib/random.ts'
 import { fingerprint, type Keys, type Secrets } from '../lib/secret.ts'
 import { inboxOf } from '../people/address.ts'
 import { canSignIn, namedBySchool, type Person, type Roles } from '../people/people.ts'
-import { deriveCode } from '../sign-in/code.ts'
 import { Drops } from './drops.ts'
 import {
   type CaughtFilter,

@@ -1,5 +1,5 @@
 import type { columns } from '../db/columns.ts'
-import { type Db, forUpdate, type Statement, statement } from '../db/db.ts'
+import { type Db, locking, type Statement, statement } from '../db/db.ts'
 import { type EventType, insertEvents } from '../events/events.ts'
 import type { Role } from '../lib/roles.ts'
 
@@ -90,5 +90,5 @@ export function changeStatus(change: {
 
 /** Makes whoever changes this account at the same time wait, so that what follows sees what was decided. */
 export function lockPerson(personId: string): Statement {
-  return statement(`select id from person where id = $1 ${forUpdate}`, personId)
+  return locking('select id from person where id = $1', personId)
 }

@@ -6,12 +6,13 @@
  * account is no different from any other until a right code for it turns up, which was mailed to nobody.
  *
  * `validate` counts the attempt in one conditional statement, then compares, then looks the account up. Issuing
- * tokens is `session/`'s affair; what a code looks like is `code.ts`'s.
+ * tokens is `session/`'s affair; how a code is derived is `lib/code.ts`'s.
  */
 import { always, type Db, holds, type Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { type Caller, tooManyRequests } from '../lib/bucket.ts'
 import { type Clock, minute, second } from '../lib/clock.ts'
+import { type CodeSubject, codesEqual, type Digits, deriveCode } from '../lib/code.ts'
 import type { FailureLog } from '../lib/failure.ts'
 import type { Language } from '../lib/languages.ts'
 import { isId, newId, newIdAt, newReference } from '../lib/random.ts'
@@ -21,7 +22,6 @@ import { queueMail } from '../mail/outbox.ts'
 import { type Address, inboxOf } from '../people/address.ts'
 import { canSignIn, lockPerson, type Person, type RoleRules } from '../people/people.ts'
 import type { IssuedTokens, Sessions } from '../session/session.ts'
-import { type CodeSubject, codesEqual, type Digits, deriveCode } from './code.ts'
 import { deviceToken, readDeviceToken } from './device-token.ts'
 import {
   type Answered,

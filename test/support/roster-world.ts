@@ -115,15 +115,19 @@ export async function assertSound(db: Db): Promise<void> {
 
 /** Told of every read, which waits for what it does. Gives what puts the store back as it was. */
 export function onRead(db: Db, told: (sql: string) => Promise<void> | void): () => void {
-  const { one, all } = db
+  const { one, byId, all } = db
   const telling = (read: (sql: string, params?: readonly Value[]) => Promise<unknown>) => {
     return async (sql: string, params?: readonly Value[]) => {
       await told(sql)
       return read(sql, params)
     }
   }
-  Object.assign(db, { one: telling(one), all: telling(all) })
-  return () => void Object.assign(db, { one, all })
+  const tellingById: Db['byId'] = async (read, id) => {
+    await told(read.one)
+    return byId(read, id)
+  }
+  Object.assign(db, { one: telling(one), byId: tellingById, all: telling(all) })
+  return () => void Object.assign(db, { one, byId, all })
 }
 
 export const writesStudents = (statements: readonly Statement[]) =>

@@ -3,7 +3,7 @@
  * the secret stands, so a resend repeats it and a look at the store reveals nothing. Pure.
  */
 import { timingSafeEqual } from 'node:crypto'
-import { type Keys, mac } from '../lib/secret.ts'
+import { type Keys, mac } from './secret.ts'
 
 export type Digits = 6 | 8
 
