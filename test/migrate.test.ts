@@ -53,7 +53,7 @@ for (const engine of engines) {
 
     test('a second time changes nothing', async () => {
       await migrate(db, clock)
-      await db.run("insert into notice (address_hash, sent_at) values ('a', 1)")
+      await db.run("insert into notice (inbox_fingerprint, sent_at) values ('a', 1)")
       assert.deepEqual(await migrate(db, clock), [])
       const other = openDb(store.url)
       assert.deepEqual(await migrate(other, clock), [])

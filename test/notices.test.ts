@@ -273,7 +273,7 @@ test(
       const { db } = service.app.parts
       for (const kind of ['null', "'no-account'"])
         await db.run(
-          `insert into outbox (id, session_id, role, email, address_hash, language, digits, reference, kind, created_at, expires_at, attempts, next_at)
+          `insert into outbox (id, session_id, role, email, address_fingerprint, language, digits, reference, kind, created_at, expires_at, attempts, next_at)
          select 'mail-' || coalesce(${kind}, '') || n, 's', 'veterinarian', 'a@b.example', 'h', 'en', 6, 'ABC', ${kind}, 0, 1, 0, n
          from generate_series(1, 50000) n`,
         )

@@ -265,14 +265,14 @@ for (const engine of engines) {
       const old = await signedInBefore(email)
       await during(both, async (service) => {
         const now = clock.now()
-        const [row] = await service.rows<{ address_hash: string }>(
-          'select address_hash from challenge where id = $1',
+        const [row] = await service.rows<{ address_fingerprint: string }>(
+          'select address_fingerprint from challenge where id = $1',
           [old.challenge.sessionId],
         )
         await service.app.parts.db.run(
-          `insert into outbox (id, session_id, role, email, address_hash, language, digits, reference, created_at, expires_at, attempts, next_at)
+          `insert into outbox (id, session_id, role, email, address_fingerprint, language, digits, reference, created_at, expires_at, attempts, next_at)
            values ($1, $2, 'veterinarian', $3, $4, 'en', 6, 'BCD', $5, $6, 0, $6)`,
-          ['queued-before', old.challenge.sessionId, email, row!.address_hash, now, now + 9 * minute],
+          ['queued-before', old.challenge.sessionId, email, row!.address_fingerprint, now, now + 9 * minute],
         )
         const closed = await service.request('/veterinarian/me', { method: 'DELETE', token: old.who.access })
         assert.equal(closed.status, 204)

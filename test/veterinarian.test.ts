@@ -304,8 +304,8 @@ for (const engine of engines) {
       await me(second.access, 'PATCH', { firstname: 'Wilhelmina', lastname: 'Quartermaine' })
       const { sessionId } = await service.code(email, freshNetwork())
       await service.app.parts.db.run(
-        `insert into outbox (id, session_id, role, email, address_hash, language, digits, reference, created_at, expires_at, attempts, next_at)
-         select 'waiting', id, role, $1, address_hash, 'en', digits, reference, created_at, expires_at, 0, expires_at - 1
+        `insert into outbox (id, session_id, role, email, address_fingerprint, language, digits, reference, created_at, expires_at, attempts, next_at)
+         select 'waiting', id, role, $1, address_fingerprint, 'en', digits, reference, created_at, expires_at, 0, expires_at - 1
          from challenge where id = $2`,
         [email, sessionId],
       )

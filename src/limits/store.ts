@@ -153,8 +153,8 @@ interface FailureAsk {
 
 export function rememberNetwork(inbox: string, network: string, now: number): Statement {
   return statement(
-    `insert into known_network (address_hash, network_hash, seen_at) values ($1, $2, $3)
-     on conflict (address_hash, network_hash) do update set seen_at = excluded.seen_at`,
+    `insert into known_network (inbox_fingerprint, network_fingerprint, seen_at) values ($1, $2, $3)
+     on conflict (inbox_fingerprint, network_fingerprint) do update set seen_at = excluded.seen_at`,
     inbox,
     network,
     now,
@@ -164,13 +164,13 @@ export function rememberNetwork(inbox: string, network: string, now: number): St
 export function networkIsKnown(inbox: string, network: string, since: number): Condition {
   return {
     sql: (first) =>
-      `exists (select 1 from known_network where address_hash = $${first} and network_hash = $${first + 1} and seen_at > $${first + 2})`,
+      `exists (select 1 from known_network where inbox_fingerprint = $${first} and network_fingerprint = $${first + 1} and seen_at > $${first + 2})`,
     params: [inbox, network, since],
   }
 }
 
 export function forgetNetworks(inbox: string): Statement {
-  return statement('delete from known_network where address_hash = $1', inbox)
+  return statement('delete from known_network where inbox_fingerprint = $1', inbox)
 }
 
 export function pruneLimits(now: number, dayAgo: number, knownSince: number): Statement[] {

@@ -262,7 +262,7 @@ export class Outbox {
     const addressKey = mail.email.toLowerCase()
     const subject = { ...mail, sessionId: mail.session_id, addressKey }
     // A session that began under an earlier secret keeps its code, also when it is sent again.
-    const ofSession = (k: Keys) => fingerprint(k, 'address', addressKey) === mail.address_hash
+    const ofSession = (k: Keys) => fingerprint(k, 'address', addressKey) === mail.address_fingerprint
     const keys = (secrets.all.length > 1 && secrets.all.find(ofSession)) || secrets.current
     const rendered = render({
       kind,

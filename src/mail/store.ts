@@ -18,7 +18,7 @@ export interface Mail {
   readonly session_id: string
   readonly role: Role
   readonly email: string
-  readonly address_hash: string
+  readonly address_fingerprint: string
   readonly language: Language
   readonly digits: Digits
   readonly reference: string
@@ -30,7 +30,7 @@ export interface Mail {
 }
 
 const columns =
-  'id, session_id, role, email, address_hash, language, digits, reference, kind, created_at, expires_at, attempts, sent_at'
+  'id, session_id, role, email, address_fingerprint, language, digits, reference, kind, created_at, expires_at, attempts, sent_at'
 
 export type NewMail = Omit<Mail, 'digits' | 'kind' | 'created_at' | 'attempts' | 'sent_at'> & {
   readonly now: number
@@ -38,14 +38,14 @@ export type NewMail = Omit<Mail, 'digits' | 'kind' | 'created_at' | 'attempts' |
 
 export function queueMail(m: NewMail, digits: Expression, when: Condition): Statement {
   return statement(
-    `insert into outbox (id, session_id, role, email, address_hash, language, digits, reference, created_at, expires_at, attempts, next_at)
+    `insert into outbox (id, session_id, role, email, address_fingerprint, language, digits, reference, created_at, expires_at, attempts, next_at)
      select $1, $2, $3, $4, $5, $6, ${digits.sql(10)}, $7, cast($8 as bigint), cast($9 as bigint), 0, cast($8 as bigint)
      where ${when.sql(10 + digits.params.length)}`,
     m.id,
     m.session_id,
     m.role,
     m.email,
-    m.address_hash,
+    m.address_fingerprint,
     m.language,
     m.reference,
     m.now,
@@ -124,9 +124,9 @@ export async function chooseNotice(
   const results = await db.tx([
     ...budgets.statements,
     statement(
-      `insert into notice (address_hash, sent_at) select $1, cast($2 as bigint) where ${budgets.taken.sql(4)}
-       on conflict (address_hash) do update set sent_at = excluded.sent_at where notice.sent_at <= $3
-       returning address_hash`,
+      `insert into notice (inbox_fingerprint, sent_at) select $1, cast($2 as bigint) where ${budgets.taken.sql(4)}
+       on conflict (inbox_fingerprint) do update set sent_at = excluded.sent_at where notice.sent_at <= $3
+       returning inbox_fingerprint`,
       inbox,
       now,
       unlessSince,
@@ -134,7 +134,7 @@ export async function chooseNotice(
     ),
     statement(
       `update outbox set kind = $1, next_at = $2, claimed_by = null, attempts = attempts - 1
-       where id = $3 and kind is null and exists (select 1 from notice where address_hash = $4 and sent_at = $2)
+       where id = $3 and kind is null and exists (select 1 from notice where inbox_fingerprint = $4 and sent_at = $2)
          and ${budgets.taken.sql(5)}`,
       kind,
       now,
@@ -142,7 +142,7 @@ export async function chooseNotice(
       inbox,
       ...budgets.taken.params,
     ),
-    statement('select sent_at from notice where address_hash = $1 and sent_at > $2', inbox, unlessSince),
+    statement('select sent_at from notice where inbox_fingerprint = $1 and sent_at > $2', inbox, unlessSince),
   ])
   const [chosen, , repeated] = results.slice(budgets.statements.length)
   if (chosen!.length > 0) return 'chosen'
@@ -160,7 +160,7 @@ function takeBudgets({ budgets, inbox, now, unlessSince, mark }: NewNotice): {
   if (!budgets) return { statements: [], taken: always }
   const { service, domain } = budgets
   const free: Condition = {
-    sql: (n) => `not exists (select 1 from notice where address_hash = $${n} and sent_at > $${n + 1})
+    sql: (n) => `not exists (select 1 from notice where inbox_fingerprint = $${n} and sent_at > $${n + 1})
       and not exists (select 1 from notice_budget
         where (key = $${n + 2} and full_at > $${n + 3}) or (key = $${n + 4} and full_at > $${n + 5}))`,
     params: [inbox, unlessSince, service.key, lastFullAt(service, now), domain.key, lastFullAt(domain, now)],
@@ -261,9 +261,9 @@ export function pruneMail(now: number, caughtBefore: number, noticedBefore: numb
   ]
 }
 
-export function forgetMail(addressHash: string, inbox: string): Statement[] {
+export function forgetMail(addressFingerprint: string, inbox: string): Statement[] {
   return [
-    statement('delete from notice where address_hash = $1', inbox),
-    statement('delete from outbox where address_hash = $1', addressHash),
+    statement('delete from notice where inbox_fingerprint = $1', inbox),
+    statement('delete from outbox where address_fingerprint = $1', addressFingerprint),
   ]
 }

@@ -117,9 +117,9 @@ export class SignIn {
     const challenge: Challenge = {
       id: newIdAt(now),
       role: this.#rules.role,
-      address_hash: this.#fingerprints(address)[0],
+      address_fingerprint: this.#fingerprints(address)[0],
       inbox_fingerprint: ask.inbox,
-      network_hash: ask.network,
+      network_fingerprint: ask.network,
       device_id: ask.device,
       digits,
       reference: newReference(),
@@ -215,8 +215,8 @@ export class SignIn {
   }
 
   #queueMail(challenge: Challenge, { email }: Address, language: Language, now: number): Statement {
-    const { id: session_id, send_id: id, role, address_hash, reference, expires_at } = challenge
-    const mail = { id, session_id, role, email, address_hash, language, reference, expires_at, now }
+    const { id: session_id, send_id: id, role, address_fingerprint, reference, expires_at } = challenge
+    const mail = { id, session_id, role, email, address_fingerprint, language, reference, expires_at, now }
     return queueMail(mail, digitsOf(session_id), sent(session_id, id))
   }
 
@@ -271,7 +271,7 @@ export class SignIn {
   }
 
   #countFailure(challenge: Answered, caller: Caller, now: number): Statement[] {
-    const networks = [caller.network.fingerprint, challenge.network_hash]
+    const networks = [caller.network.fingerprint, challenge.network_fingerprint]
     return this.#deps.limits.countFailure(challenge.inbox_fingerprint, networks, now)
   }
 
@@ -350,7 +350,7 @@ export class SignIn {
    */
   async #refund(challenge: Answered, caller: Caller, now: number): Promise<void> {
     const { db, limits, log } = this.#deps
-    const { inbox_fingerprint: inbox, network_hash: sentFrom } = challenge
+    const { inbox_fingerprint: inbox, network_fingerprint: sentFrom } = challenge
     try {
       await db.tx(limits.signedIn(inbox, sentFrom, caller.network.fingerprint, now))
     } catch (error) {

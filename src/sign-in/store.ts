@@ -6,10 +6,10 @@ import type { Role } from '../lib/roles.ts'
 export interface Challenge {
   readonly id: string
   readonly role: Role
-  readonly address_hash: string
+  readonly address_fingerprint: string
   /** Fingerprint of the address without its tag, by which limits count. */
   readonly inbox_fingerprint: string
-  readonly network_hash: string
+  readonly network_fingerprint: string
   /** The device whose share of codes paid for this one, if one did. */
   readonly device_id: string | null
   readonly digits: Digits
@@ -23,7 +23,7 @@ export interface Challenge {
 }
 
 const columns =
-  'id, role, address_hash, inbox_fingerprint, network_hash, device_id, digits, reference, created_at, expires_at, resend_at, resends, attempts, send_id'
+  'id, role, address_fingerprint, inbox_fingerprint, network_fingerprint, device_id, digits, reference, created_at, expires_at, resend_at, resends, attempts, send_id'
 
 const open = (attemptsMax: number) => `used_at is null and attempts < ${attemptsMax}`
 
@@ -49,9 +49,9 @@ export function openChallenge(
      returning digits`,
     c.id,
     c.role,
-    c.address_hash,
+    c.address_fingerprint,
     c.inbox_fingerprint,
-    c.network_hash,
+    c.network_fingerprint,
     c.device_id,
     c.digits,
     c.reference,
@@ -80,7 +80,7 @@ export function openChallengeById(
 ): Promise<Challenge | undefined> {
   return db.one<Challenge>(
     `select ${columns} from challenge
-     where id = $1 and role = $2 and address_hash in ($3, $4) and expires_at > $5 and ${open(ask.attemptsMax)}`,
+     where id = $1 and role = $2 and address_fingerprint in ($3, $4) and expires_at > $5 and ${open(ask.attemptsMax)}`,
     [ask.id, ask.role, ...ask.addressFingerprints, ask.now],
   )
 }
@@ -129,12 +129,12 @@ export function sent(challengeId: string, sendId: string): Condition {
 /** What an answer has to fit, and whom to count it for. */
 export type Answered = Pick<
   Challenge,
-  'attempts' | 'digits' | 'inbox_fingerprint' | 'network_hash' | 'device_id'
+  'attempts' | 'digits' | 'inbox_fingerprint' | 'network_fingerprint' | 'device_id'
 >
 
 // Challenges from before there was a fingerprint of the inbox live for ten minutes.
 const answeredColumns =
-  'attempts, digits, coalesce(inbox_fingerprint, address_hash) as inbox_fingerprint, network_hash, device_id'
+  'attempts, digits, coalesce(inbox_fingerprint, address_fingerprint) as inbox_fingerprint, network_fingerprint, device_id'
 
 /** Counts an attempt before anything is compared. No row: there is nothing to compare with. */
 export function countAttempt(
@@ -149,7 +149,7 @@ export function countAttempt(
 ): Statement {
   return statement(
     `update challenge set attempts = attempts + 1
-     where id = $1 and role = $2 and address_hash in ($3, $4) and expires_at > $5 and ${open(a.attemptsMax)}
+     where id = $1 and role = $2 and address_fingerprint in ($3, $4) and expires_at > $5 and ${open(a.attemptsMax)}
        and ${when.sql(6)}
      returning ${answeredColumns}`,
     a.id,
@@ -177,7 +177,7 @@ export function countRepeat(
 ): Promise<Answered[]> {
   return db.run<Answered>(
     `update challenge set attempts = attempts + 1
-     where id = $1 and role = $2 and address_hash in ($3, $4) and used_by = $5 and used_at >= $6
+     where id = $1 and role = $2 and address_fingerprint in ($3, $4) and used_by = $5 and used_at >= $6
        and attempts < ${2 * r.attemptsMax}
      returning ${answeredColumns}`,
     [r.id, r.role, ...r.addressFingerprints, r.by, r.usedSince],

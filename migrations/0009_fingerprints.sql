@@ -1,0 +1,7 @@
+-- Columns that hold keyed fingerprints are called so, and by what the fingerprint is of.
+alter table challenge rename column address_hash to address_fingerprint;
+alter table challenge rename column network_hash to network_fingerprint;
+alter table outbox rename column address_hash to address_fingerprint;
+alter table notice rename column address_hash to inbox_fingerprint;
+alter table known_network rename column address_hash to inbox_fingerprint;
+alter table known_network rename column network_hash to network_fingerprint;
