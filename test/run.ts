@@ -22,8 +22,8 @@ const steps: [name: string, command: string, ...args: string[]][] = [
 const compiled = fileURLToPath(new URL('../node_modules/.cache/chiron-test', import.meta.url))
 // Files wait as often as they work. Each has stores, ports and mail servers of its own.
 const filesAtOnce = availableParallelism() + 1
-// Only for a test that would never end: the slowest takes a twentieth of it.
-const testTimeoutMs = 10 * 60_000
+// Of tests and of suites, only for what would never end: the slowest suite takes a twentieth of it.
+const testTimeoutMs = 20 * 60_000
 const slowestShown = 10
 
 const named = process.argv.slice(2).filter((arg) => arg !== '--fast')
