@@ -1,4 +1,4 @@
--- Names that their owner gave or confirmed while signed in, and people whom a member of staff has checked.
+-- When the owner gave or confirmed the names while signed in, and when a member of staff verified the person.
 alter table person add column confirmed_at bigint;
 alter table person add column verified_at bigint;
 
@@ -20,13 +20,13 @@ left join student s on s.person_id = p.id
   and s.from_gen <= (select content from roster_state)
   and (s.to_gen is null or s.to_gen > (select content from roster_state));
 
--- The address without its +tag, under which limits count it; and the device whose share of codes paid for this one.
+-- The address without its +tag, which limits count by, and the device whose own allowance of codes was used.
 alter table challenge add column inbox_fingerprint text;
 alter table challenge add column device_id text;
 create index challenge_inbox on challenge (inbox_fingerprint, expires_at);
 
--- The numbers of the refresh tokens before the current one. Numbers that were given away and never used are skipped, so
--- the predecessor is no longer always one less.
+-- The numbers of the previous two refresh tokens. Numbers that were issued but never used are skipped, so the previous
+-- one is not always one less.
 alter table session add column refresh_parent integer not null default 0;
 alter table session add column refresh_grandparent integer not null default 0;
 update session set refresh_parent = refresh_seq - 1, refresh_grandparent = refresh_seq - 2;

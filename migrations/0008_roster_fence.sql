@@ -1,9 +1,9 @@
--- Whoever writes a roster puts its name here first. If somebody else has the hold by then, the check fails, and with it
--- the whole transaction.
+-- Every transaction that writes a roster sets its writer here first. If somebody else has the hold by then, the check
+-- fails and rolls the transaction back.
 alter table roster_state add column writer text
   constraint roster_hold_lost check (writer is null or (held_by is not null and writer = held_by));
 
--- Numbers of generations only grow: one that was given up must never come back with other rows.
+-- Generation numbers only grow: an abandoned number must never be used again for other rows.
 alter table roster_state add column last_generation integer not null default 0;
 update roster_state set last_generation = (
   select coalesce(max(n), 0) from (

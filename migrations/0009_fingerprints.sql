@@ -1,4 +1,4 @@
--- Columns that hold keyed fingerprints are called so, and by what the fingerprint is of.
+-- Names these columns after what they hold: keyed fingerprints, not plain hashes.
 alter table challenge rename column address_hash to address_fingerprint;
 alter table challenge rename column network_hash to network_fingerprint;
 alter table outbox rename column address_hash to address_fingerprint;

@@ -1,4 +1,4 @@
-/** Plans and findings in words and tables. Pure. */
+/** Plans and findings as text and tables. Pure. */
 import type { Finding } from '../roster/records.ts'
 import { type GenerationRow, isEmpty, isRefused, type Plan, type UndoPlan } from '../roster/roster.ts'
 
@@ -70,7 +70,7 @@ function changeLines(plan: Plan): string[] {
   return lines
 }
 
-/** Many of one sort are shown as a few and a number, unless everything is wanted. */
+/** Shows a few findings of each sort and the number of the others, unless `all` is set. */
 export function findingLines(findings: readonly Finding[], all: boolean): string[] {
   const lines: string[] = []
   for (const severity of ['error', 'warning'] as const) {
@@ -96,7 +96,7 @@ function findingLine({ file, line, column, value, message }: Finding): string {
   return `  ${place}${value === null ? '' : `: "${value}"`}: ${message}`
 }
 
-/** To be sent to whoever made the file. */
+/** The report is meant for the people who made the file. */
 export function reportText(plan: Plan): string {
   const verdict = isRefused(plan)
     ? 'This roster cannot be imported: see the errors below.'

@@ -19,7 +19,7 @@ export interface RosterOptions {
   readonly force?: boolean
 }
 
-// So that a script can tell a bad file from one that somebody should look at.
+// Lets a script tell a bad file from one that somebody should confirm.
 const exitRefused = 1
 const exitHeld = 2
 
@@ -106,7 +106,7 @@ async function withRoster(work: (roster: Roster, db: Db) => Promise<void>): Prom
   }
 }
 
-/** Reads the file and shows the plan, its findings and what holds it. */
+/** Reads the file, then shows the plan and its findings. */
 async function readPlan(roster: Roster, path: string, options: RosterOptions): Promise<Plan> {
   const progress = startProgress(options.json === true)
   const plan = await roster.plan(path, progress.show)

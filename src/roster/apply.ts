@@ -1,7 +1,7 @@
 /**
- * Writes a plan as a new generation, unseen, in short batches with pauses between them, so that sign-ins never wait
- * long; then publishes it in one short transaction. Killed at any point before that, nothing has happened, and the
- * next import clears what was left.
+ * Writes a plan as a new generation that readers cannot see yet, in short batches with pauses so that sign-ins never
+ * wait long, then publishes it in one short transaction. If the process is killed before that, nothing has changed, and
+ * the next import clears the leftovers.
  */
 import type { Db, Statement, Value } from '../db/db.ts'
 import type { EventType } from '../events/events.ts'
@@ -32,7 +32,7 @@ export interface ApplyDeps {
   onBatch(written: number, total: number): void
 }
 
-/** True once published; false if the roster changed meanwhile. */
+/** Returns false if the roster changed in the meantime. */
 export async function applyPlan(
   plan: Plan,
   generation: number,
@@ -40,7 +40,7 @@ export async function applyPlan(
   deps: ApplyDeps,
 ): Promise<boolean> {
   await writeInBatches(() => writesOf(plan, generation, now), deps)
-  // Before anybody reads them: with the statistics of an empty table a class list takes a hundred times as long.
+  // With the statistics of an empty table, reading a class list takes a hundred times as long.
   await deps.db.analyze(['person', 'student', 'roster_record', 'roster_enrolment'])
   return publishGeneration(deps.hold, generation, plan, now)
 }
@@ -59,7 +59,6 @@ export async function publishGeneration(
   return published!.length > 0
 }
 
-/** A row to insert, or a statement that closes one. */
 type Write = { readonly table: Table; readonly row: readonly Value[] } | Statement
 
 async function writeInBatches(
@@ -76,7 +75,7 @@ async function writeInBatches(
     written += batch.length
     batch = []
     onBatch(written, total)
-    // Whoever waits for the store gets it now.
+    // Gives other users of the store a turn.
     await pause(Math.max(pauseMsMin, (performance.now() - started) * pauseShare))
   }
   for (const write of writes()) {
@@ -126,7 +125,7 @@ function* recordWrites(
 }
 
 function* enrolmentWrites({ current, next }: Plan, generation: number): Generator<Write> {
-  // In the order of the key: a tree that grows at its end is written many times faster.
+  // Sorted by key: an index that grows at its end is written many times faster.
   const fresh = [...next.enrolment.keys()].filter((id) => isIncoming(next.enrolment.get(id)!)).sort()
   for (const id of fresh) {
     const before = current.enrolments.get(id)
@@ -142,7 +141,6 @@ function* enrolmentWrites({ current, next }: Plan, generation: number): Generato
 
 function* studentWrites({ current, students }: Plan, generation: number, now: number): Generator<Write> {
   const event = (type: EventType, personId: string): Write => {
-    // The same when it is counted and when it is written.
     return {
       table: 'event',
       row: [`${type}.${personId}.${generation}`, now, type, personId, '{}', generation],

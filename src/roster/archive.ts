@@ -1,7 +1,7 @@
 /**
- * Opens a roster, be it a zip or a folder, and gives its files as streams. Nothing is unpacked to disk. A zip may be
- * made to hurt: what its headers say is refused early when it is too much, and what really comes out is counted while
- * it streams, whatever the headers said.
+ * Opens a roster, a zip or a folder, and streams its files; nothing is unpacked to disk. A zip may be malicious:
+ * excessive sizes in its headers are refused early, and the actual bytes are counted while streaming because headers
+ * can lie.
  */
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -18,18 +18,18 @@ const ratioMax = 100
 
 export interface Archive {
   readonly name: string
-  /** Of the zip, or of the names and contents of the folder's CSV files in order of name. */
+  /** Hash of the zip, or of the folder's CSV files (names and contents) sorted by name. */
   readonly sha256: string
-  /** About the archive itself. After an error here there are no files. */
+  /** Findings about the archive itself. After an error there are no files. */
   readonly findings: readonly ReaderFinding[]
-  /** The names of its files; those in deeper folders with their path. */
+  /** Files in subfolders include their path. */
   readonly names: readonly string[]
-  /** Throws, or the stream fails with, an ArchiveError when the file breaks a bound or is damaged. */
+  /** Throws an ArchiveError, or the stream fails with one, when the file is too large or damaged. */
   open(name: string): Promise<Readable>
   close(): void
 }
 
-/** Something wrong with the archive that showed only while a file was read. */
+/** A fault of the archive that appears only while a file is read. */
 export class ArchiveError extends Error {
   override readonly name = 'ArchiveError'
   readonly finding: ReaderFinding
@@ -74,14 +74,11 @@ function isJunk(path: string): boolean {
 
 const isCsv = (path: string) => path.toLowerCase().endsWith('.csv')
 
-// Folders
-
 async function openFolder(path: string): Promise<Archive> {
   const entries = await readdir(path, { withFileTypes: true })
   const names: string[] = []
   for (const entry of entries) {
     if (isJunk(entry.name)) continue
-    // A symbolic link to a file is as good as the file.
     if (entry.isFile() || (entry.isSymbolicLink() && (await stat(join(path, entry.name))).isFile()))
       names.push(entry.name)
   }
@@ -103,7 +100,7 @@ async function hashFolder(path: string, names: readonly string[]): Promise<strin
   const hash = createHash('sha256')
   for (const name of names) {
     const { size } = await stat(join(path, name))
-    // With its length, so that what ends one file cannot begin the next.
+    // The size marks where each file ends, so that different files cannot produce the same hash input.
     hash.update(`${name}\0${size}\0`)
     await hashFile(join(path, name), hash)
   }
@@ -114,11 +111,9 @@ async function hashFile(path: string, hash: Hash): Promise<void> {
   for await (const chunk of createReadStream(path)) hash.update(chunk)
 }
 
-// Zips
-
 interface Packed {
   readonly zip: ZipFile
-  /** By name, without the folder that wraps them all. */
+  /** By name, without the enclosing folder. */
   readonly entries: ReadonlyMap<string, Entry>
   readonly findings: readonly ReaderFinding[]
 }
@@ -141,7 +136,7 @@ async function openZip(path: string): Promise<Archive> {
 }
 
 async function list(path: string, name: string): Promise<Packed> {
-  // Names are decoded here, one by one: the library would refuse the whole zip for one that leads out of it.
+  // Names are decoded here because the library would reject the whole zip for a single unsafe name.
   const options = { autoClose: false, decodeStrings: false }
   const zip = await openPromise(path, options).catch((error) => {
     if (error.code) throw error
@@ -180,7 +175,7 @@ async function listEntries(zip: ZipFile, name: string, found: Map<string, Entry>
 }
 
 function unlistable(name: string, error: Error): ReaderFinding {
-  // The one kind of encryption that the library notices before the entry has a name.
+  // The library reports this kind of encryption before it knows the entry's name.
   if (error.message.includes('encryption')) return encrypted(name)
   return aboutFile(
     'error',
@@ -190,7 +185,7 @@ function unlistable(name: string, error: Error): ReaderFinding {
   )
 }
 
-/** Whoever zips a folder gets the folder too: the names below it are what counts. */
+/** Zipping a folder usually includes the folder itself; this strips it from the names. */
 function unwrap(
   found: ReadonlyMap<string, Entry>,
   name: string,
@@ -211,7 +206,7 @@ function commonFolder(paths: readonly string[]): string {
   return folder
 }
 
-/** What the headers alone tell. */
+/** Checks that need only the headers. */
 function early(entries: ReadonlyMap<string, Entry>, name: string): ReaderFinding[] {
   const findings: ReaderFinding[] = []
   let unpacked = 0
@@ -246,8 +241,6 @@ async function* count(packed: Readable, entry: Entry, file: string, budget: { le
     throw error instanceof ArchiveError ? error : new ArchiveError(damaged(file), error)
   }
 }
-
-// What there is to say
 
 function tooMany(name: string, count: number): ReaderFinding {
   const message = `There are ${count} files; a roster has at most ${entriesMax}. Leave only the CSV files of the roster in it.`

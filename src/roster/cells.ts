@@ -1,4 +1,4 @@
-/** The cells of the row at hand, read by column and type. Remembers whether any of them was refused. */
+/** Reads the cells of the current row by column and type, and remembers whether any was refused. */
 import type { FileColumns, Version } from './columns.ts'
 import { type FindingCode, type ReaderFinding, shown } from './findings.ts'
 import type { Columns } from './header.ts'
@@ -13,10 +13,10 @@ export interface CellsOptions {
   finding(finding: ReaderFinding): void
 }
 
-/** Columns of which an extension may take the place. */
+/** Columns whose value may come from an extension column instead. */
 const standIns: ReadonlyMap<string, string> = new Map([['classType', 'metadata.kind']])
 
-/** One for a file, moved from row to row: a roster has hundreds of thousands of rows. */
+/** Reused for all rows of a file, because a roster has hundreds of thousands. */
 export class Cells {
   readonly version: Version
   readonly file: string
@@ -38,12 +38,11 @@ export class Cells {
     this.#failed = false
   }
 
-  /** Whether an error was told about this row. */
   get failed(): boolean {
     return this.#failed
   }
 
-  /** Trimmed; empty when the cell is, or the column is not there. */
+  /** Trimmed; empty if the cell is empty or the column is missing. */
   raw(column: string): string {
     const at = this.#options.columns.get(column)
     return at === undefined ? '' : this.#cells[at]!.trim()
@@ -93,7 +92,7 @@ export class Cells {
     return text === '' ? null : values.parseDate(text, this.#tell)
   }
 
-  /** Both days, warned about when they are the wrong way round. */
+  /** Reads both dates and warns if they are in the wrong order. */
   days(first: string, last: string): [string | null, string | null] {
     const start = this.date(first)
     const end = this.date(last)

@@ -1,4 +1,4 @@
-/** Whether a planned roster holds together, and whether it changes so much that somebody should look first. Pure. */
+/** Checks that a planned roster is consistent, and whether it changes so much that somebody should confirm it. Pure. */
 import { parseAddress } from '../people/address.ts'
 import type { CurrentRoster } from './current.ts'
 import { isIncoming } from './incoming.ts'
@@ -21,9 +21,8 @@ export interface CheckInput {
   readonly students: ReadonlyMap<string, NextStudent>
   readonly counts: Readonly<Record<PlanKind, Counts>>
   readonly file: RosterFile
-  /** What the reader found. */
   readonly readerFindings: readonly Finding[]
-  /** Lines of enrolments that are as they were. */
+  /** sourcedId → line, for enrolments that did not change. */
   readonly unchangedEnrolments: ReadonlyMap<string, number>
 }
 
@@ -39,9 +38,9 @@ export function checkRoster(input: CheckInput): Checks {
   }
 }
 
-/** In a bulk file what is named must be there; in a delta it may still come. */
+/** In a bulk file every referenced record must exist; in a delta it may arrive later. */
 function* references({ next, file, readerFindings, unchangedEnrolments }: CheckInput): Generator<Finding> {
-  // Of a file that could not be read at all nothing is there; one message about its header is enough.
+  // If a file could not be read at all, its header error is enough; do not also report every reference into it.
   const unread = new Set(readerFindings.filter(isAboutWholeFile).map((finding) => finding.file))
   const readable = (kind: keyof typeof fileOf) => (unread.has(fileOf[kind]) ? everything : next[kind])
   const [orgs, terms, courses] = [readable('org'), readable('term'), readable('course')]
@@ -180,7 +179,7 @@ function* emptyFiles({ counts, file }: CheckInput): Generator<string> {
   }
 }
 
-/** Somebody new with the address of somebody else, now or before, is probably the same person under another id. */
+/** A new student with an address that another student has or had is probably the same person under a new sourcedId. */
 function* idChanges({ current, students }: CheckInput): Generator<string> {
   const owners = new Map(current.formerAddresses)
   for (const [id, { email_key }] of current.students) if (email_key !== null) owners.set(email_key, id)

@@ -1,17 +1,20 @@
 /**
- * The CSV files of OneRoster 1.1 and 1.2, as tables: the columns of each, which of them must be there and filled, which
- * of them Chiron reads, and the values that enumerations allow. No logic. (1.1: "CSV Tables"; 1.2: "CSV Binding".)
+ * The CSV files of OneRoster 1.1 and 1.2 as tables: their columns, which ones are required, which ones Chiron reads,
+ * and the values of enumerations. No logic. (1.1: "CSV Tables"; 1.2: "CSV Binding".)
  */
 import type { ClassKind, Kind } from './records.ts'
 
 export type Version = '1.1' | '1.2'
 
 export interface FileColumns {
-  /** Every column of the standard, in its order. */
+  /** Every column of the standard, in order. */
   readonly all: readonly string[]
-  /** Without these a row means nothing: the column must be there, and filled (but for rows of status tobedeleted). */
+  /** Required columns: they must exist and be filled, except in rows with status tobedeleted. */
   readonly needed: readonly string[]
-  /** The others that are read: when one is missing and another looks like it, that is an error and not an extra. */
+  /**
+   * Optional columns that Chiron reads. If one is missing and another column looks like a misspelling of it, that is an
+   * error.
+   */
   readonly read: readonly string[]
 }
 
@@ -51,7 +54,7 @@ const users11 = columns(
   'identifier email grades',
 )
 
-// preferred names and pronouns came with 1.2 and 1.2.1; a 1.2 file may lack them.
+// Preferred names and pronouns were added in 1.2 and 1.2.1, so a 1.2 file may lack them.
 const users12 = columns(
   'enabledUser username userIds givenName familyName middleName identifier email sms phone agentSourcedIds grades password userMasterIdentifier resourceSourcedIds preferredGivenName preferredMiddleName preferredFamilyName primaryOrgSourcedId pronouns',
   'givenName familyName',
@@ -85,16 +88,16 @@ export const manifestColumns: FileColumns = {
 export interface DataFile {
   /** As the standard spells it, without `.csv`. */
   readonly name: string
-  /** null: checked for form only. */
+  /** null: only the form is checked. */
   readonly kind: Kind | null
-  /** undefined: no file of that version. */
+  /** undefined: this version has no such file. */
   readonly columns: Readonly<Record<Version, FileColumns | undefined>>
 }
 
 const inBoth = (file: FileColumns) => ({ '1.1': file, '1.2': file })
 const inNewer = (file: FileColumns) => ({ '1.1': undefined, '1.2': file })
 
-/** In the order in which they are read. */
+/** In reading order. */
 export const dataFiles: readonly DataFile[] = [
   { name: 'orgs', kind: 'org', columns: inBoth(orgs) },
   { name: 'academicSessions', kind: 'term', columns: inBoth(academicSessions) },
@@ -106,7 +109,7 @@ export const dataFiles: readonly DataFile[] = [
   { name: 'enrollments', kind: 'enrolment', columns: inBoth(enrollments) },
 ]
 
-/** Files of the standard, of either version, that hold nothing for Chiron. */
+/** Files of the standard, in either version, that Chiron does not use. */
 export const ignoredFiles: readonly string[] = [
   'categories',
   'classResources',
@@ -123,7 +126,7 @@ export const ignoredFiles: readonly string[] = [
   'userResources',
 ]
 
-/** Names that people use for columns of the standard (letters and digits only, in lower case). */
+/** Common names for columns of the standard (lower case, letters and digits only). */
 export const columnAliases: Readonly<Record<string, readonly string[]>> = {
   id: ['sourcedId'],
   guid: ['sourcedId'],
@@ -150,7 +153,7 @@ export const columnAliases: Readonly<Record<string, readonly string[]>> = {
   orgsourcedid: ['orgSourcedId', 'orgSourcedIds'],
 }
 
-/** Of either version: the standard took values away and added some, and each still has one meaning. */
+/** Values of both versions together: none of them has two meanings. */
 export const enumerations = {
   status: ['active', 'tobedeleted', 'inactive'],
   orgType: ['department', 'school', 'district', 'local', 'state', 'national'],
@@ -175,7 +178,7 @@ export const enumerations = {
   mode: ['absent', 'bulk', 'delta'],
 } as const
 
-/** Those of the standard that take `ext:` values. */
+/** Enumerations in which the standard allows `ext:` values. */
 export const extensible: ReadonlySet<keyof typeof enumerations> = new Set([
   'orgType',
   'sessionType',

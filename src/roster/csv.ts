@@ -1,7 +1,7 @@
 /**
- * Streams one CSV file: bytes in, rows out, with everything about its form that its sender should know. What the cells
- * mean is not its business; which columns there should be, it is told. Rows come with the line on which they start, as
- * an editor counts. A file is read in one pass and a chunk at a time, whatever its size.
+ * Streams one CSV file into rows and reports problems with its form: encoding, quotes, header, number of cells. What
+ * the cells mean is checked elsewhere. Rows carry the line they start on, as an editor counts. The file is read in one
+ * pass, so its size does not matter.
  */
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -18,13 +18,13 @@ export interface CsvFile {
   readonly name: string
   readonly source: Readable
   readonly columns: FileColumns
-  /** Columns of the other version: known, though not used. */
+  /** Columns of the other version: recognised but ignored. */
   readonly foreign: readonly string[]
 }
 
 export interface CsvTaker {
   finding(finding: ReaderFinding): void
-  /** Once, before the rows; not at all when the header has errors, and then no rows come either. */
+  /** Called once before the rows. If the header has errors, neither it nor any row is passed on. */
   header(columns: Columns): void
   row(cells: readonly string[], line: number): void
 }
@@ -53,7 +53,7 @@ class CsvReader {
       record_delimiter: ['\r\n', '\n', '\r'],
       relax_column_count: true,
       max_record_size: rowOctetsMax,
-      // Not as a stream of rows: that loses the rows before an error, and with them the line of the error.
+      // A stream of rows would lose the rows before an error, and with them the line number of the error.
       on_record: (cells: string[], { lines }) => {
         this.#take(cells, lines)
         return null
@@ -68,8 +68,6 @@ class CsvReader {
     if (this.#header === 'awaited' && !this.#failed)
       this.#tell('error', 'empty-file', 1, null, null, `The file is empty. ${headerExpected(this.#file)}`)
   }
-
-  // Bytes
 
   async *#check(source: AsyncIterable<Buffer>) {
     const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -94,7 +92,7 @@ class CsvReader {
   #checkStart(start: Buffer): Buffer {
     const [first, second, third] = start
     const marked = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)
-    // Every second byte of Latin letters is zero in UTF-16, and a CSV file starts with Latin letters.
+    // In UTF-16, every second byte of a Latin letter is zero, and a CSV header starts with Latin letters.
     if (marked || first === 0 || second === 0) {
       const message = `The file is in UTF-16 ("Unicode text"). ${howToSave}`
       this.#tell('error', 'not-utf-8', 1, null, null, message)
@@ -106,7 +104,7 @@ class CsvReader {
     return start.subarray(3)
   }
 
-  /** Which cells are concerned shows when they are decoded: as replacement characters. */
+  /** The affected cells show up later: their decoded text contains replacement characters. */
   #checkUtf8(decode: () => string): void {
     if (!this.#isUtf8) return
     try {
@@ -130,12 +128,10 @@ class CsvReader {
     return chunk.at(-1) === 0x0d
   }
 
-  // Rows
-
   #take(cells: readonly string[], linesParsed: number): void {
     const line = this.#line
     this.#line += 1
-    // The parser counts a CR LF inside quotes twice, but that there are line breaks inside, it knows.
+    // The parser counts a CR LF inside quotes twice, so line breaks inside cells are counted here.
     if (linesParsed !== this.#linesParsed + 1) this.#line += breaksInside(cells)
     this.#linesParsed = linesParsed
     if (cells.every(isBlank)) {
@@ -199,7 +195,7 @@ class CsvReader {
     return true
   }
 
-  /** Without the parser's own words: they quote the cell, which may be a password. */
+  /** Does not use the parser's own message: it quotes the cell, which may be a password. */
   #badQuotes(error: CsvError): void {
     const reasons: Record<string, string> = {
       CSV_QUOTE_NOT_CLOSED: 'A double quote opens a cell here and is never closed.',
@@ -229,7 +225,7 @@ class CsvReader {
   }
 }
 
-/** Ends the reading of a file about which all has been said. */
+/** Stops reading a file whose problem has already been reported. */
 class NotText extends Error {
   override readonly name = 'NotText'
 }

@@ -1,4 +1,4 @@
-/** The roster as it stands in the store, loaded to be compared with a file. */
+/** The current roster, loaded from the store to be compared with a file. */
 import type { Db } from '../db/db.ts'
 import type { DataOf, EnrolmentData, Kind } from './records.ts'
 import {
@@ -16,7 +16,7 @@ export type RecordKind = Exclude<Kind, 'enrolment'>
 export interface CurrentRecord {
   readonly fromGen: number
   readonly digest: string
-  /** As JSON; parsed when somebody needs it. */
+  /** JSON, parsed only when needed. */
   readonly data: string
   readonly document: string | null
 }
@@ -32,15 +32,15 @@ export interface CurrentRoster {
   readonly records: Readonly<Record<RecordKind, ReadonlyMap<string, CurrentRecord>>>
   readonly enrolments: ReadonlyMap<string, CurrentEnrolment>
   readonly students: ReadonlyMap<string, StudentVersion>
-  /** Address → sourcedId, of students who had it before. */
+  /** Address → sourcedId of a student who had it before. */
   readonly formerAddresses: ReadonlyMap<string, string>
-  /** sourcedId → userId, of everybody who was ever on the roster. */
+  /** sourcedId → userId, for everybody who was ever on the roster. */
   readonly identities: ReadonlyMap<string, string>
-  /** Whether a record that is not there now was there before. */
+  /** Whether a record that is absent now existed before. */
   wasThere(kind: Kind, sourcedId: string): boolean
 }
 
-/** The same few thousand ids and dates stand in hundreds of thousands of enrolments; this keeps one copy of each. */
+/** Hundreds of thousands of enrolments repeat a few thousand ids and dates; this keeps one copy of each. */
 export class SharedTexts {
   readonly #texts = new Map<string, string>()
 

@@ -1,6 +1,6 @@
 /**
- * What readers get, made from records: classes with course, school, terms and teachers in place, and students with
- * their school. Made once, when the roster is imported, so that a request reads rows and resolves nothing. Pure.
+ * Builds what readers get: classes with their course, school, terms and teachers, and students with their school. This
+ * happens once per import, so that a request only reads rows. Pure.
  */
 import { createHash } from 'node:crypto'
 import { parseAddress } from '../people/address.ts'
@@ -14,12 +14,12 @@ import type {
   UserData,
 } from './records.ts'
 
-/** Ids of the interface say nothing of the file's, and fit into a URL. */
+/** Public ids do not reveal the file's ids, and are safe in a URL. */
 export function publicId(kind: string, sourcedId: string): string {
   return createHash('sha256').update(`${kind}\0${sourcedId}`).digest('base64url').slice(0, 22)
 }
 
-/** Fixed order of members, so that equal data has equal text. */
+/** The caller builds members in a fixed order, so equal data has an equal digest. */
 export function digestOf(data: object): string {
   return createHash('sha1').update(JSON.stringify(data)).digest('base64url')
 }
@@ -88,7 +88,6 @@ function byName(a: Teacher, b: Teacher): number {
   )
 }
 
-/** A student as the store keeps one for a generation. */
 export interface StudentFields {
   readonly sourced_id: string
   readonly email: string | null
@@ -131,7 +130,7 @@ export function studentFields(
   }
 }
 
-/** The org of the student's primary role; of several, a school before a district. */
+/** The org of the student's primary role; with several, schools come before districts. */
 function schoolOf(user: UserData, roles: readonly RoleData[], lookup: Lookup): string | null {
   const asStudent = roles.filter((role) => role.role === 'student')
   const ids = [

@@ -1,7 +1,6 @@
 /**
- * What the reader can say about a roster: every code with its meaning, and the log that passes findings on. The log
- * bounds what one bad file can say: a warning that repeats down a column is counted after the first hundred, and after
- * ten thousand findings the rest is one number.
+ * All finding codes with their meanings, and the log that passes findings on. The log is bounded: after a hundred
+ * similar warnings about one column the rest are only counted, and after ten thousand findings so is everything else.
  */
 import type { Finding } from './records.ts'
 
@@ -64,7 +63,7 @@ export const findingKinds = {
 
 export type FindingCode = keyof typeof findingKinds
 
-/** What is wrong with one value; whoever passes it on knows where the value stood. */
+/** Reports a problem with one value; the caller adds its place in the file. */
 export type Tell = (severity: Finding['severity'], code: FindingCode, message: string) => void
 
 export interface ReaderFinding extends Finding {
@@ -114,7 +113,7 @@ export class FindingLog {
     this.#pass(finding)
   }
 
-  /** Call when everything was read. */
+  /** Call after everything was read. */
   close(): void {
     for (const { first, count } of this.#alike.values()) {
       if (count <= alikeMax) continue
@@ -122,7 +121,7 @@ export class FindingLog {
       this.#send({ ...first, line: null, value: null, message })
     }
     if (this.#held === 0) return
-    // An error if only one of them was: what is not shown must still refuse the import.
+    // If any hidden finding is an error, this is one too, so that the import is still refused.
     this.#pass({
       severity: this.#heldErrors > 0 ? 'error' : 'warning',
       code: 'more-findings',
@@ -135,7 +134,6 @@ export class FindingLog {
   }
 }
 
-/** A finding about a file as a whole. */
 export function aboutFile(
   severity: Finding['severity'],
   code: FindingCode,
@@ -145,7 +143,7 @@ export function aboutFile(
   return { severity, code, file, line: null, column: null, value: null, message }
 }
 
-/** A value as a finding shows it: short, and nothing at all from a column of passwords. */
+/** Shortens a value for display. Values from password columns are never shown. */
 export function shown(column: string | null, value: string): string | null {
   if (column !== null && /passw/i.test(column)) return null
   return value.length > valueCharactersMax ? `${value.slice(0, valueCharactersMax)}…` : value

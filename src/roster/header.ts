@@ -1,13 +1,13 @@
 /**
- * Finds the columns of a CSV file by their names, whatever their order: forgiving about capitals and extra columns, but
- * not about a misspelt column that is read, for its values would be lost without a word. Pure.
+ * Finds the columns of a CSV file by name, in any order. Capitals and extra columns are only warned about, but a
+ * misspelt column that Chiron reads is an error: its values would be lost silently. Pure.
  */
 
 import { bare, nearest } from '../lib/nearest.ts'
 import { columnAliases, type FileColumns } from './columns.ts'
 import { type FindingCode, shown } from './findings.ts'
 
-/** Where each column stands, by its name in the standard. */
+/** Position of each column, by its name in the standard. */
 export type Columns = ReadonlyMap<string, number>
 
 interface Expected {
@@ -23,7 +23,7 @@ type TellHeader = (
   message: string,
 ) => void
 
-/** null: an error was told, and the rows cannot be read. */
+/** Returns null after reporting an error that makes the rows unreadable. */
 export function resolveHeader(
   names: readonly string[],
   expected: Expected,
@@ -84,7 +84,7 @@ class Header {
     return true
   }
 
-  /** Takes the column that was probably meant out of `absent`: one finding is enough. */
+  /** Removes the column that was probably meant from `absent`, so that it is not reported as missing too. */
   #tellUnknown(written: string, absent: Set<string>): void {
     const meant = meantBy(written, absent)
     if (this.#expected.foreign.some((name) => bare(name) === bare(written))) {

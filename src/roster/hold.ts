@@ -1,7 +1,7 @@
 /**
- * The hold: the right to write a roster, which one import or undo has at a time, in all processes. It is a lease, so a
- * dead process loses it. So does one that is merely slow, and does not notice; therefore everything is written through
- * `Hold.write`, which fails if the hold was lost.
+ * The hold is the right to write a roster; one import or undo has it at a time, across all processes. It is a lease, so
+ * a dead process loses it. A slow process can lose it without noticing, so every write goes through `Hold.write`, which
+ * fails if the hold was lost.
  */
 import type { Db } from '../db/db.ts'
 import { UsageError } from '../errors.ts'
@@ -24,12 +24,12 @@ export async function whileHeld<T>(db: Db, clock: Clock, work: (hold: Hold) => P
   } catch (error) {
     throw isHoldLost(error) ? new UsageError('another import took over') : error
   } finally {
-    // If that fails, the lease runs out.
+    // If this fails, the lease runs out by itself.
     await release(db, holder).catch(() => {})
   }
 }
 
-/** A live holder renews; a hold that nobody renews is waited for until it runs out. */
+/** If the hold is renewed while we wait, its owner is alive and we give up. If not, we wait until it runs out. */
 async function waitForHold(db: Db, clock: Clock, holder: string): Promise<void> {
   const seen = await rosterState(db)
   for (;;) {

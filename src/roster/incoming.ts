@@ -1,9 +1,8 @@
-/** What a file brings, collected while it is read; enrolments that are as they were are only noted, to stay small. */
+/** Collects the records of a file while it is read. For unchanged enrolments only the line is kept, to save memory. */
 import { type CurrentEnrolment, type CurrentRoster, SharedTexts } from './current.ts'
 import { enrolmentKey } from './documents.ts'
 import type { EnrolmentData, Finding, Kind, RosterRecord, RosterSink } from './records.ts'
 
-/** An incoming record that differs from what stands, or has no counterpart. */
 export interface Incoming<D> {
   readonly data: D
   readonly file: string
@@ -14,7 +13,7 @@ export class Incomings implements RosterSink {
   readonly findings: Finding[] = []
   readonly records = new Map<Kind, Map<string, Incoming<object>>>()
   readonly deleted = new Map<Kind, Set<string>>()
-  /** With their lines. */
+  /** sourcedId → line. */
   readonly unchangedEnrolments = new Map<string, number>()
   readonly #current: CurrentRoster
   readonly #onProgress: (rows: number) => void
@@ -48,7 +47,7 @@ export class Incomings implements RosterSink {
   }
 }
 
-/** Hundreds of thousands, so each stands for itself: as it came in, or as it stands. */
+/** Enrolments are kept as they are, without a wrapper object: there are hundreds of thousands. */
 export type NextEnrolment = Incoming<EnrolmentData> | CurrentEnrolment
 
 export function isIncoming(enrolment: NextEnrolment): enrolment is Incoming<EnrolmentData> {

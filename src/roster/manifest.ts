@@ -1,4 +1,4 @@
-/** Reads manifest.csv: which version the roster is in, and what each file is said to be. */
+/** Reads manifest.csv: the version of the roster, and the mode that it declares for each file. */
 import type { Archive } from './archive.ts'
 import { manifestColumns, type Version } from './columns.ts'
 import { readCsv } from './csv.ts'
@@ -14,9 +14,9 @@ export interface Said {
 }
 
 export interface Manifest {
-  /** null: not said, or refused. */
+  /** null: missing or refused. */
   readonly version: Version | null
-  /** By the name of the file in lower case, without `.csv`. */
+  /** By file name in lower case, without `.csv`. */
   readonly modes: ReadonlyMap<string, Said>
 }
 
@@ -44,7 +44,7 @@ export async function readManifest(
       reader.property(cell('propertyName'), cell('value'), line)
     },
   })
-  // A manifest whose header is refused has said nothing, and an error about it stands already.
+  // If the header was refused, that error has already been reported.
   if (columns.size > 0) reader.checkVersions()
   return reader.manifest
 }

@@ -1,6 +1,6 @@
 /**
- * Watches the rows of one file to tell bulk from delta: in bulk, status and dateLastModified are empty in every row; in
- * delta both are filled in every row. What the manifest says counts only for a file without rows.
+ * Tells bulk from delta by the rows of a file: status and dateLastModified are empty in every row of a bulk file, and
+ * filled in every row of a delta. The manifest decides only for a file without rows.
  */
 import type { Cells } from './cells.ts'
 import type { FindingLog } from './findings.ts'
@@ -22,7 +22,7 @@ export class ModeWatch {
     this.#log = log
   }
 
-  /** Takes note of the row's status and date. */
+  /** Also records the row's status and date. */
   isDeleted(cells: Cells): boolean {
     const status = cells.raw('status')
     const date = cells.raw('dateLastModified')
@@ -48,7 +48,7 @@ export class ModeWatch {
     this.#tellMixed(cells, empty, `Only ${empty} is empty here.`)
   }
 
-  /** Once: in a mixed file it would be said of half the rows. */
+  /** Reported once, because it would apply to half the rows of a mixed file. */
   #tellMixed(cells: Cells, column: string, what: string): void {
     if (this.#mixed) return
     this.#mixed = true
@@ -56,7 +56,7 @@ export class ModeWatch {
     cells.tell('error', 'mixed-mode', column, message)
   }
 
-  /** What the file is; call after its last row. */
+  /** Call after the last row. */
   close(): Mode {
     const said = this.#said?.mode
     if (!this.#first) return said === 'delta' ? 'delta' : 'bulk'

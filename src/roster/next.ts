@@ -1,4 +1,4 @@
-/** The roster as it would be after an import, and how many of each kind change. */
+/** The roster as it would be after an import, and the number of changes by kind. */
 import type { StudentFields } from './documents.ts'
 import type { Incoming, NextEnrolment } from './incoming.ts'
 import type { DataOf } from './records.ts'
@@ -15,7 +15,7 @@ export interface Counts {
   returning: number
 }
 
-/** A record of the next roster: new or changed ones carry their place in the file. */
+/** A record of the next roster. New and changed ones carry their place in the file. */
 export interface Next<D> {
   readonly data: D
   readonly digest: string

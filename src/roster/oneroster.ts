@@ -1,8 +1,7 @@
 /**
- * Reads a roster in OneRoster CSV, 1.1 or 1.2, from a zip or a folder: the manifest, then each file in the order of
- * `kinds`, a row at a time. What it makes of the rows, and what it has to say about them, goes to the sink at once. A
- * row with an error yields findings and no record. It looks at one file at a time: what files say about each other is
- * for the plan to compare.
+ * Reads a roster in OneRoster CSV 1.1 or 1.2 from a zip or folder: the manifest, then each file in the order of
+ * `kinds`. Records and findings go to the sink row by row; a row with an error yields no record. References between
+ * files are checked later, in the plan.
  */
 import { type Archive, ArchiveError, openArchive } from './archive.ts'
 import { Cells } from './cells.ts'
@@ -16,7 +15,7 @@ import { readData } from './rows.ts'
 
 const rowsBetweenProgress = 1000
 
-/** Throws a UsageError when there is nothing at `path` that could be read. */
+/** Throws a UsageError if `path` has nothing readable. */
 export async function readRoster(path: string, sink: RosterSink): Promise<RosterFile> {
   const archive = await openArchive(path)
   const log = new FindingLog(archive.name, (finding) => sink.finding(finding))
@@ -33,7 +32,7 @@ class RosterReader {
   readonly #archive: Archive
   readonly #log: FindingLog
   readonly #sink: RosterSink
-  /** By name in lower case, without `.csv`: the name in the archive. */
+  /** Name in the archive, by name in lower case without `.csv`. */
   readonly #names = new Map<string, string>()
   readonly #modes: Partial<Record<Kind, Mode>> = {}
   #manifest: Manifest = { version: null, modes: new Map() }
@@ -54,7 +53,7 @@ class RosterReader {
         version = await this.#readManifest()
         await this.#readFiles(version)
       } catch (error) {
-        // An archive that breaks once cannot be trusted with the rest.
+        // After one failure the rest of the archive cannot be trusted.
         if (!(error instanceof ArchiveError)) throw error
         this.#log.add(error.finding)
       }
@@ -63,8 +62,6 @@ class RosterReader {
     const { name, sha256 } = this.#archive
     return { name, sha256, version, modes: this.#modes, rows: this.#rows }
   }
-
-  // Which files there are
 
   #sortOut(): void {
     const standard = ['manifest', ...dataFiles.map(({ name }) => name), ...ignoredFiles]
@@ -98,10 +95,8 @@ class RosterReader {
     this.#log.add(aboutFile('warning', 'unknown-file', name, `${reason}; it was ignored.`))
   }
 
-  // The manifest
-
   async #readManifest(): Promise<Version> {
-    // Of 1.2 only: it has what 1.1 has in users.csv.
+    // Only 1.2 has these files; 1.1 has their content in users.csv.
     const inferred = this.#names.has('roles') || this.#names.has('userprofiles') ? '1.2' : '1.1'
     const name = this.#names.get('manifest')
     if (name === undefined) {
@@ -113,7 +108,6 @@ class RosterReader {
     return this.#manifest.version ?? inferred
   }
 
-  /** Only where manifest and files differ. */
   #compareWithManifest(file: DataFile, name: string | undefined): void {
     const said = this.#manifest.modes.get(file.name.toLowerCase())
     if (said === undefined) return
@@ -131,8 +125,6 @@ class RosterReader {
       this.#log.add({ ...about, severity: 'warning', code: 'unexpected-file', message })
     }
   }
-
-  // The files
 
   async #readFiles(version: Version): Promise<void> {
     for (const file of dataFiles) {
@@ -185,7 +177,7 @@ function readRow(
   lines: Map<string, number>,
 ): RosterRecord | null {
   const deleted = mode.isDeleted(cells)
-  // Whoever takes a row away need not fill it.
+  // A row that deletes a record need not be filled in.
   if (!deleted) cells.checkNeeded()
   const sourcedId = cells.id('sourcedId')
   if (sourcedId !== null) checkDuplicate(sourcedId, cells, lines)

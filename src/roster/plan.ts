@@ -1,7 +1,7 @@
 /**
- * What an import would do: the difference between the roster as it stands and a file, and whether it may be done.
- * Matching is by sourcedId alone. Bulk: what the file leaves out goes away; delta: only what it names changes.
- * Nothing is written here; apply.ts does that.
+ * Works out what an import would do: the difference between the current roster and a file, and whether it may be
+ * imported. Records are matched by sourcedId alone. A bulk file removes what it leaves out; a delta changes only what
+ * it names. apply.ts does the writing.
  */
 import { newId } from '../lib/random.ts'
 import { type Checks, checkRoster } from './checks.ts'
@@ -24,7 +24,7 @@ export interface Change {
   readonly kind: PlanKind
   readonly sourcedId: string
   readonly operation: Operation
-  /** Field by field, for a change. */
+  /** Set for a change, to compare field by field. */
   readonly before: object | null
   readonly after: object | null
 }
@@ -35,7 +35,7 @@ export interface Plan {
   readonly generation: number
   readonly findings: readonly Finding[]
   readonly counts: Readonly<Record<PlanKind, Counts>>
-  /** Why it waits for --force. */
+  /** Reasons why it needs --force. */
   readonly held: readonly string[]
   readonly next: NextRoster
   readonly students: ReadonlyMap<string, NextStudent>

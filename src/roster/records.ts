@@ -1,9 +1,9 @@
 /**
- * What a roster consists of, once it has been read: records of a few kinds, in our own words, each with the sourcedId
- * that alone identifies it. The reader (oneroster.ts) makes them, the plan compares them, the store keeps them.
+ * The records of a roster after reading. Each is identified by its sourcedId alone. The reader (oneroster.ts) makes
+ * them, the plan compares them, the store keeps them.
  */
 
-/** In the order in which they are read: each refers only to kinds before it (roles and enrolments last). */
+/** In reading order: each kind refers only to earlier ones (roles and enrolments come last). */
 export const kinds = ['org', 'term', 'course', 'class', 'user', 'role', 'enrolment'] as const
 export type Kind = (typeof kinds)[number]
 
@@ -47,12 +47,12 @@ export interface UserData {
   readonly lastname: string
   readonly preferredName: string | null
   readonly pronouns: string | null
-  /** `identifier`: what the school calls the student's number. */
+  /** `identifier` in OneRoster: the student number. */
   readonly number: string | null
-  /** As written; null when empty. */
+  /** As written; null if empty. */
   readonly email: string | null
   readonly year: number | null
-  /** Of 1.1: the user's own role and orgs. In 1.2 they stand in role records, and these are null and empty. */
+  /** Only in 1.1. In 1.2 roles are separate records, and these are null and empty. */
   readonly role: string | null
   readonly orgIds: readonly string[]
 }
@@ -87,7 +87,7 @@ export interface DataOf {
 export interface RosterRecord<K extends Kind = Kind> {
   readonly kind: K
   readonly sourcedId: string
-  /** Of a delta: the record goes away. */
+  /** Only in a delta: the record is removed. */
   readonly deleted: boolean
   readonly data: DataOf[K]
   readonly file: string
@@ -95,15 +95,15 @@ export interface RosterRecord<K extends Kind = Kind> {
   readonly line: number
 }
 
-/** Something about the file that its sender should know. Errors refuse the import; warnings do not. */
+/** A problem with the file. Errors refuse the import; warnings do not. */
 export interface Finding {
   readonly severity: 'error' | 'warning'
-  /** Stable, for programs and for docs/roster.md: `bad-date`, `unknown-header`, `dangling-reference`, … */
+  /** Stable: programs and docs/roster.md rely on it. */
   readonly code: string
   readonly file: string
   readonly line: number | null
   readonly column: string | null
-  /** As it stands in the file, shortened; never a password. */
+  /** As in the file, shortened; never a password. */
   readonly value: string | null
   /** What was expected, in words that a registrar understands. */
   readonly message: string
@@ -111,21 +111,19 @@ export interface Finding {
 
 export type Mode = 'bulk' | 'delta'
 
-/** What was read. */
 export interface RosterFile {
   readonly name: string
-  /** Of the zip, or of the names and contents of the folder's files in order of name. */
+  /** Hash of the zip, or of the folder's files (names and contents) sorted by name. */
   readonly sha256: string
   readonly version: '1.1' | '1.2'
-  /** Kinds whose file was there. */
+  /** Only kinds whose file exists. */
   readonly modes: Partial<Readonly<Record<Kind, Mode>>>
   readonly rows: number
 }
 
-/** Takes what the reader finds, as it finds it. */
 export interface RosterSink {
   record(record: RosterRecord): void
   finding(finding: Finding): void
-  /** Now and then: rows read so far. */
+  /** Called now and then with the number of rows read so far. */
   progress(rows: number): void
 }

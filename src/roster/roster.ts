@@ -1,7 +1,7 @@
 /**
- * The roster: who studies here, and in which classes. It comes as a file (oneroster.ts reads it), is compared with
- * what stands (plan.ts), and becomes a new generation (apply.ts). `undo` goes back to the generation before, exactly.
- * The service only reads it; students see their part through `student/`.
+ * The roster: who studies here, and in which classes. A file is read (oneroster.ts), compared with the current roster
+ * (plan.ts) and written as a new generation (apply.ts). `undo` restores the previous generation exactly. The service
+ * only reads the roster; students see their part through `student/`.
  */
 import type { Db, Value } from '../db/db.ts'
 import { UsageError } from '../errors.ts'
@@ -37,9 +37,9 @@ export type Progress = (stage: 'reading' | 'writing', done: number, total: numbe
 
 export interface UndoPlan {
   readonly generation: GenerationRow
-  /** The roster that it was made against. */
+  /** The roster that the plan was made against. */
   readonly seen: Seen
-  /** What is visible afterwards. */
+  /** The generation that is visible afterwards. */
   readonly content: number
   readonly counts: { leaving: number; returning: number; changed: number }
 }
@@ -55,7 +55,7 @@ export class Roster {
     this.#batch = batch
   }
 
-  /** What importing this file would do. Writes nothing. */
+  /** Plans the import of a file; writes nothing. */
   async plan(path: string, onProgress: Progress = () => {}, name?: string): Promise<Plan> {
     const current = await loadCurrent(this.#db, await rosterState(this.#db))
     const incoming = new Incomings(current, (rows) => onProgress('reading', rows, null))
@@ -63,7 +63,7 @@ export class Roster {
     return makePlan(current, incoming, name === undefined ? file : { ...file, name })
   }
 
-  /** Does what the plan says, all of it or nothing. Gives the new generation. */
+  /** Applies the whole plan or nothing. Returns the new generation. */
   async import(
     plan: Plan,
     options: { force: boolean },
@@ -106,7 +106,6 @@ export class Roster {
     return publishedGenerations(this.#db, historyMax)
   }
 
-  /** What going one step back would do. */
   async planUndo(): Promise<UndoPlan> {
     const seen = await rosterState(this.#db)
     const { content } = seen
@@ -143,7 +142,7 @@ export class Roster {
     })
   }
 
-  /** The events of going back, and whose sessions end. */
+  /** Writes the events of the undo, and which sessions end. */
   async #stageUndo(hold: Hold, plan: UndoPlan, undo: number, now: number): Promise<void> {
     const before = await studentsIn(this.#db, plan.generation.id)
     const after = new Map((await studentsIn(this.#db, plan.content)).map((s) => [s.person_id, s]))
@@ -180,7 +179,7 @@ export class Roster {
     }
   }
 
-  /** With the hold, and on the roster that the plan has seen. */
+  /** Holds the roster, and fails if it is no longer the one that the plan was made against. */
   async #alone<T>(seen: Seen, work: (hold: Hold) => Promise<T>): Promise<T> {
     return whileHeld(this.#db, this.#clock, async (hold) => {
       const { content, generation } = await rosterState(this.#db)

@@ -1,10 +1,10 @@
-/** Turns the rows of each OneRoster file into our records. Says nothing about other rows, nor about other files. */
+/** Turns the rows of each OneRoster file into records. Looks at one row at a time. */
 import type { Cells } from './cells.ts'
 import { classKinds } from './columns.ts'
 import type { ClassKind, DataOf, Kind, UserData } from './records.ts'
 import { parseYear } from './values.ts'
 
-/** What the data of a row is, by kind. Cells that were refused leave a gap: such a row yields no record. */
+/** Refused cells leave a gap here; such a row yields no record. */
 export const readData: { readonly [K in Kind]: (cells: Cells) => DataOf[K] } = {
   org: (cells) => ({
     name: cells.text('name') ?? '',
@@ -53,7 +53,7 @@ export const readData: { readonly [K in Kind]: (cells: Cells) => DataOf[K] } = {
   }),
 
   role(cells) {
-    // Of no use, but a date that is written wrongly is refused wherever it stands.
+    // These dates are not used, but a malformed date is always refused.
     cells.days('beginDate', 'endDate')
     return {
       userId: cells.id('userSourcedId') ?? '',
@@ -89,7 +89,7 @@ function names(cells: Cells): Pick<UserData, 'firstname' | 'lastname' | 'preferr
 
 const kindNames = new Set<string>(Object.values(classKinds))
 
-/** `metadata.kind` wins: it is what 1.1 has in place of ext: values. */
+/** `metadata.kind` wins: 1.1 has no ext: values and uses it instead. */
 function classKind(cells: Cells): ClassKind {
   const type = cells.enumeration('classType', 'classType')
   const named = cells.raw('metadata.kind').toLowerCase().replace(/^ext:/, '')

@@ -1,9 +1,9 @@
-/** SQL of the roster. Rows are visible while `from_gen <= content` and `to_gen` is not reached. */
+/** The roster's SQL. A row is visible while `from_gen <= content` and `to_gen` is null or greater than `content`. */
 import { type Db, type Row, type Statement, statement, type Value } from '../db/db.ts'
 
 /** The right to write; see hold.ts. */
 export interface Hold {
-  /** All or none, as `Db.tx`; none if the hold was lost. */
+  /** Atomic like `Db.tx`; fails if the hold was lost. */
   write(statements: readonly Statement[]): Promise<Row[][]>
 }
 
@@ -45,7 +45,7 @@ export function generationById(db: Db, id: number): Promise<GenerationRow | unde
   return db.one<GenerationRow>(`select ${generationColumns} from roster_generation where id = $1`, [id])
 }
 
-/** Gives whether it was free, or its last holder's lease over. */
+/** Returns whether the hold was free or its lease had run out. */
 export async function takeHold(db: Db, by: string, now: number, until: number): Promise<boolean> {
   const rows = await db.run(
     'update roster_state set held_by = $1, held_until = $2, writer = null where held_until <= $3 returning content',
@@ -57,8 +57,8 @@ export async function takeHold(db: Db, by: string, now: number, until: number): 
 const holdLost = 'roster_hold_lost'
 
 /**
- * The first statement of every transaction that writes a roster. The table's check on `writer` fails it if somebody else
- * has the hold; if not, nobody can take it before the transaction ends, for the row is locked.
+ * The first statement of every transaction that writes a roster. If another process has the hold, the table's check on
+ * `writer` makes it fail. Otherwise the row stays locked, so nobody can take the hold before the transaction ends.
  */
 export function renewHold(by: string, until: number): Statement {
   return statement('update roster_state set writer = $1, held_until = $2', by, until)
@@ -79,7 +79,7 @@ export type Seen = Pick<StateRow, 'content' | 'generation'>
 
 const highest = '(select coalesce(max(id), 0) from roster_generation)'
 
-/** Gives its number; none if the roster is not the one that was seen. */
+/** Returns the generation's number, or undefined if the roster has changed since `seen`. */
 export async function newGeneration(
   hold: Hold,
   seen: Seen,
@@ -87,7 +87,7 @@ export async function newGeneration(
   content: number | null,
 ): Promise<number | undefined> {
   const [, rows] = await hold.write([
-    // An import of an older program, which does not count here, may have been under way during the upgrade.
+    // During an upgrade, an older version that does not update last_generation may have been importing.
     statement(
       `update roster_state set last_generation = 1 + case when last_generation < ${highest} then ${highest} else last_generation end`,
     ),
@@ -111,7 +111,7 @@ export async function newGeneration(
   return rows![0]?.id as number | undefined
 }
 
-/** The one short transaction: readers see the old roster before it and the new one after. */
+/** Readers see the old roster before this transaction and the new one after it. */
 export function publish(generation: number, seen: Seen, now: number): Statement[] {
   return [
     statement(
@@ -132,7 +132,7 @@ export function publish(generation: number, seen: Seen, now: number): Statement[
 const visible = '(select content from roster_state)'
 const unpublished = '(select id from roster_generation where published_at is null)'
 
-/** Of an unfinished or undone generation: what it wrote, and where it closed what stood before. */
+/** An unfinished or undone generation leaves its own rows, and `to_gen` on the rows it replaced. */
 const leftovers = [
   ['roster_record', 'kind, sourced_id, from_gen'],
   ['roster_enrolment', 'sourced_id, from_gen'],
@@ -151,7 +151,7 @@ const unseen = [
   },
 ]
 
-/** Takes away what an unfinished or undone generation wrote, a short batch at a time. */
+/** Removes what an unfinished or undone generation wrote, in short batches. */
 export async function clearLeftovers(
   db: Db,
   hold: Hold,
@@ -168,7 +168,7 @@ export async function clearLeftovers(
   await hold.write([statement('delete from roster_generation where published_at is null')])
 }
 
-/** People who were written but never on a published roster: nobody has seen them. */
+/** People who were written but never appeared on a published roster. */
 async function clearNewcomers(db: Db, hold: Hold, batch: number, pause: () => Promise<void>): Promise<void> {
   for (;;) {
     const people = await db.all<{ person_id: string }>(
@@ -197,7 +197,7 @@ export interface RecordRow {
 
 const pageSize = 10_000
 
-/** Every record that is or ever was on the roster, the latest version of each last. */
+/** Every record that is or was on the roster; the latest version of each comes last. */
 export async function* recordsOf(db: Db): AsyncGenerator<RecordRow> {
   let last = { kind: '', sourced_id: '', from_gen: -1 }
   for (;;) {
@@ -248,7 +248,6 @@ export interface StudentVersion {
   readonly email_key: string | null
 }
 
-/** Students visible in a generation. */
 export function studentsIn(db: Db, content: number): Promise<StudentVersion[]> {
   return db.all<StudentVersion>(
     `select person_id, from_gen, to_gen, sourced_id, digest, email_key from student
@@ -257,7 +256,7 @@ export function studentsIn(db: Db, content: number): Promise<StudentVersion[]> {
   )
 }
 
-/** The addresses that students had in earlier generations. */
+/** Addresses that students had in earlier generations. */
 export function formerAddresses(
   db: Db,
   content: number,
@@ -275,9 +274,9 @@ export function identities(db: Db): Promise<{ sourced_id: string; person_id: str
   )
 }
 
-// --- writing a generation, many rows a statement ---
-
-/** Inserts as statements of `rowsPerInsert`; the rest one by one, so that few texts have to be prepared. */
+/**
+ * Inserts `rowsPerInsert` rows per statement and the remainder one by one, so that few statements have to be prepared.
+ */
 export function insertRows(db: Db, table: Table, rows: readonly (readonly Value[])[]): Statement[] {
   const statements: Statement[] = []
   const whole = rows.length - (rows.length % db.rowsPerInsert)

@@ -1,6 +1,6 @@
 /**
- * What one cell may hold: each function takes a filled cell, trimmed, and gives its value, or null when it has told an
- * error. Forgiving about form with a warning; a value that could mean two things is refused. Pure.
+ * Parsers for single cells. Each takes a filled, trimmed cell and returns its value, or null after reporting an error.
+ * Harmless deviations only get a warning; an ambiguous value is refused. Pure.
  */
 
 import { nearest } from '../lib/nearest.ts'
@@ -13,12 +13,11 @@ const textCharactersMax = 1000
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are exactly what is refused
 const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
-// A spreadsheet always writes the sign of the exponent; 12E4 may well be somebody's class code.
+// Spreadsheets always write the sign of the exponent; 12E4 may be a real class code.
 const spreadsheetNumber = /^[+-]?\d(?:[.,]\d+)?E[+-]\d{1,3}$/i
 const dateForm = /^\d{4}-\d{2}-\d{2}$/
 const timeForm = /^T([01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d{1,9})?)?(Z|[+-]\d{2}(?::?\d{2})?)?$/i
 
-/** A title, a place, pronouns. */
 export function parseText(text: string, tell: Tell): string | null {
   if (!isPlain(text, textCharactersMax, tell)) return null
   return text.normalize('NFC')
@@ -31,7 +30,7 @@ export function parsePersonName(text: string, tell: Tell): string | null {
   return null
 }
 
-/** A sourcedId, a reference to one, an identifier or a code: compared as it is, so never normalised. */
+/** For sourcedIds, references, identifiers and codes. They are compared byte by byte, so never normalised. */
 export function parseId(text: string, tell: Tell): string | null {
   if (!isPlain(text, idCharactersMax, tell)) return null
   if (!spreadsheetNumber.test(text)) return text
@@ -57,7 +56,6 @@ function isPlain(text: string, charactersMax: number, tell: Tell): boolean {
   return true
 }
 
-/** As it is: the form is already the one that is kept. */
 export function parseDate(text: string, tell: Tell): string | null {
   if (isDay(text)) return text
   const shape = dateForm.test(text)
@@ -81,7 +79,7 @@ function daysIn(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
 }
 
-/** Whether it is one; what time it was is of no use here. */
+/** Checks the form only; the value is not used. */
 export function checkDateTime(text: string, tell: Tell): void {
   const time = timeForm.exec(text.slice(10))
   if (!isDay(text.slice(0, 10)) || (text.length > 10 && !time)) {
@@ -106,7 +104,7 @@ export function parseBoolean(text: string, tell: Tell): boolean | null {
 
 export type Enumeration = keyof typeof enumerations
 
-/** The value as the standard writes it; an `ext:` value as it is. */
+/** Returns the standard's spelling, or an `ext:` value unchanged. */
 export function parseEnumeration(
   text: string,
   name: Enumeration,
@@ -141,7 +139,7 @@ function parseExtension(text: string, version: Version, tell: Tell): string | nu
   return `ext:${value.slice(4)}`
 }
 
-/** Comma-separated values in one (quoted) cell. */
+/** Splits a cell with comma-separated values. */
 export function splitList(text: string): string[] {
   if (!text.includes(',')) return [text]
   return text
@@ -150,7 +148,7 @@ export function splitList(text: string): string[] {
     .filter((item) => item !== '')
 }
 
-/** The first of the grades that is a number: 09 is 9. */
+/** The first grade that is a number: 09 becomes 9. */
 export function parseYear(grades: string): number | null {
   const year = splitList(grades).find((grade) => /^\d{1,4}$/.test(grade))
   return year === undefined ? null : Number(year)
