@@ -24,7 +24,7 @@ export function App({ words: first }: { words: Words }) {
         setWords(next)
       },
       () => {
-        // Not to be had right now: the page stays as it is.
+        // The words could not be loaded; the page keeps its language.
       },
     )
   }

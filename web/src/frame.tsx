@@ -8,7 +8,7 @@ import { useRoute } from './route.ts'
 import { signOut, useSession } from './session.ts'
 import { type Language, languages, useWords } from './text/text.ts'
 
-/** What is around every screen: the mark, where one can go, and the language. */
+/** The frame around every screen: logo, navigation and language. */
 export function Frame({
   onLanguage,
   children,
@@ -50,7 +50,7 @@ export function Frame({
   )
 }
 
-/** No link: what comes after `#` is the place within the portal. */
+/** Not a `#` link, because the hash is the portal's route. */
 function skip(): void {
   document.querySelector<HTMLElement>('h1')?.focus()
 }

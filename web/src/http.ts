@@ -1,21 +1,21 @@
-/** One call to the service: JSON in, JSON out, and whatever fails is a `Problem`. Knows nothing of who is signed in. */
+/** One call to the service: JSON in, JSON out, and every failure is a `Problem`. Does not know who is signed in. */
 import type { ErrorCode } from '../../src/errors.ts'
 
 const patienceMs = 20_000
 
-/** `unreachable`: no answer came at all. */
+/** `unreachable`: there was no answer at all. */
 export type ProblemCode = ErrorCode | 'unreachable'
 
 export class Problem extends Error {
   override readonly name = 'Problem'
   readonly code: ProblemCode
   readonly status: number
-  /** Names of the fields that were refused. */
+  /** The names of refused fields. */
   readonly fields: readonly string[]
   readonly attemptsLeft: number | null
-  /** When to try again, by the clock of this device. */
+  /** By this device's clock. */
   readonly retryAt: number | null
-  /** What to tell the operator. */
+  /** The reference to give to the operator. */
   readonly instance: string | null
 
   constructor(code: ProblemCode, about: Partial<Omit<Problem, 'code'>> = {}) {
@@ -33,11 +33,11 @@ export interface Call {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly body?: unknown
   readonly token?: string
-  /** The same in every repetition of one call. */
+  /** Must stay the same when a call is repeated. */
   readonly idempotencyKey?: string
 }
 
-/** The body of the reply; undefined when it has none. */
+/** Undefined if the reply has no body. */
 export async function send<T>(path: string, call: Call = {}): Promise<T> {
   const { method = 'GET', body, token, idempotencyKey } = call
   let reply: Response
@@ -50,7 +50,7 @@ export async function send<T>(path: string, call: Call = {}): Promise<T> {
       signal: AbortSignal.timeout(patienceMs),
       headers: {
         Accept: 'application/json',
-        // Mails are written in the language of the page.
+        // The service writes mails in this language.
         'Accept-Language': document.documentElement.lang,
         ...(body !== undefined && { 'Content-Type': 'application/json' }),
         ...(token !== undefined && { Authorization: `Bearer ${token}` }),
@@ -75,7 +75,7 @@ function problemOf(reply: Response, text: string): Problem {
     const fields = errors.map(({ pointer = '' }: { pointer?: string }) => pointer.replace(/^#\//, ''))
     return new Problem(code, { status, fields, attemptsLeft, instance, retryAt })
   } catch {
-    // Not from the service: a proxy in front of it that cannot reach it.
+    // This reply came from a proxy that could not reach the service.
     return new Problem(status >= 500 ? 'unavailable' : 'internal-error', { status, retryAt })
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The portal: the words and the session are fetched side by side, then the page is drawn. Screens are chosen in
- * app.tsx; http.ts and session.ts alone speak to the service.
+ * The portal: loads texts and session in parallel, then renders. app.tsx chooses the screen; only http.ts and
+ * session.ts call the service.
  */
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'

@@ -1,4 +1,4 @@
-/** What the service says of people and classes. */
+/** Replies of the service about people and classes. */
 import type { Role } from '../../src/lib/roles.ts'
 
 export { type Role, roles } from '../../src/lib/roles.ts'
@@ -11,7 +11,7 @@ export interface Veterinarian {
   readonly firstname: string
   readonly lastname: string
   readonly email: string
-  /** Whether the names were given or confirmed by whom they name. */
+  /** Whether the person gave or confirmed these names. */
   readonly confirmed: boolean
   readonly createdAt: string
 }
@@ -26,7 +26,7 @@ export interface Student {
   readonly email: string
   readonly year: number | null
   readonly school: { readonly name: string } | null
-  /** The current classes, by the days of the school. */
+  /** The current classes, by the school's own calendar date. */
   readonly groups: readonly { readonly classId: string }[]
 }
 

@@ -1,4 +1,4 @@
-/** What was read from the service, kept while one is signed in: shown at once when one comes back, and read anew. */
+/** Caches what was read from the service until sign-out: it is shown at once on return, then read again. */
 import { useCallback, useEffect, useState } from 'react'
 import { asProblem, type Problem } from './http.ts'
 
@@ -9,12 +9,12 @@ export function forgetAll(): void {
 }
 
 export interface Resource<T> {
-  /** Undefined until it is there. */
+  /** Undefined until it is loaded. */
   readonly data: T | undefined
-  /** Why the last reading failed; `data` may be there still, from before. */
+  /** Why the last attempt failed; `data` may still hold an earlier result. */
   readonly problem: Problem | null
   reload(): void
-  /** Puts what is known to be true now in its place. */
+  /** Replaces the cached data, for example after a change. */
   replace(data: T): void
 }
 
@@ -44,7 +44,7 @@ export function useResource<T>(key: string, read: (key: string) => Promise<T>): 
   }, [key, read, round])
 
   useEffect(() => {
-    // Left open overnight, the page shows the new day when it is looked at again.
+    // A page left open overnight must show the new day when it is looked at again.
     const look = () => {
       if (document.visibilityState === 'visible') setRound((before) => before + 1)
     }

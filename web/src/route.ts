@@ -1,4 +1,4 @@
-/** Where in the portal one is: `#/sessions`, `#/classes/{id}`. Nothing after `#` is ever sent to a server. */
+/** The current place in the portal: `#/sessions`, `#/classes/{id}`. The part after `#` is never sent to a server. */
 import { useSyncExternalStore } from 'react'
 
 function subscribe(listener: () => void): () => void {
@@ -10,7 +10,7 @@ function subscribe(listener: () => void): () => void {
   }
 }
 
-/** The parts between slashes; none on the first page. */
+/** The segments of the path; empty on the first page. */
 export function useRoute(): readonly string[] {
   const hash = useSyncExternalStore(subscribe, () => location.hash)
   return hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decoded)
@@ -32,10 +32,10 @@ addEventListener('hashchange', () => {
   navigated = true
 })
 
-/** Whether one has moved since the page was loaded. */
+/** Whether the reader has navigated since the page was loaded. */
 export const wasNavigated = (): boolean => navigated
 
-/** `state` stays with the entry of this tab's history, over reloads too. */
+/** `state` is kept in this tab's history entry and survives a reload. */
 export function go(
   hash: string,
   { state = null, replace = false }: { state?: unknown; replace?: boolean } = {},

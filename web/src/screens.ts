@@ -1,4 +1,4 @@
-/** The parts that are fetched when somebody is let in: a stranger's first screen need not carry them. */
+/** Screens loaded only after sign-in, to keep the first page small. */
 import { lazy } from 'react'
 import type { Role } from './people.ts'
 
@@ -14,9 +14,9 @@ export const VeterinarianScreens = lazy(async () => ({
 export const StudentScreens = lazy(async () => ({ default: (await parts.student()).StudentScreens }))
 export const PublicProfile = lazy(async () => ({ default: (await parts.publicProfile()).PublicProfile }))
 
-/** While the code is typed. */
+/** Called while the code is being typed. */
 export function preload(role: Role): void {
   parts[role]().catch(() => {
-    // It is asked for again when it is needed, and said then.
+    // It is loaded again when needed, and a failure is shown then.
   })
 }

@@ -1,9 +1,7 @@
 /**
- * Who is signed in. The access token lives in this module's memory and nowhere else; the refresh token is in a cookie
- * that scripts cannot read. What is remembered in localStorage is only that there was a sign-in, so that a stranger's
- * visit asks nothing.
- *
- * Tabs share the cookie. They use it one after the other, under a lock, and tell each other of sign-in and sign-out.
+ * Who is signed in. The access token is only in this module's memory; the refresh token is in a cookie that scripts
+ * cannot read. localStorage only remembers that there was a sign-in, so that a first visit sends no request. Tabs share
+ * the cookie: they use it one at a time under a lock, and tell each other about sign-in and sign-out.
  */
 import { useSyncExternalStore } from 'react'
 import { asProblem, type Call, type Problem, send } from './http.ts'
@@ -16,7 +14,6 @@ export type Session =
   | { readonly state: 'out'; readonly reason: Farewell | null }
   | { readonly state: 'in'; readonly user: User }
 
-/** Why somebody who was signed in no longer is. */
 export type Farewell = 'signed-out' | 'signed-out-elsewhere' | 'ended' | 'closed'
 
 interface TokenReply {
@@ -65,7 +62,7 @@ function leave(reason: Farewell | null): void {
   become({ state: 'out', reason })
 }
 
-/** Storage may be refused; then a reload asks for a code again. */
+/** If storage is refused, a reload asks for a code again. */
 function remember(signedIn: boolean): void {
   try {
     if (signedIn) localStorage.setItem(hint, '1')
@@ -81,11 +78,12 @@ function wasSignedIn(): boolean {
   }
 }
 
-/** One tab at a time. Without a secure context there are no locks, and the service's grace has to do. */
+/**
+ * One tab at a time. Locks need a secure context; without them the service's grace period for refresh tokens has to do.
+ */
 const alone = <T>(work: () => Promise<T>): Promise<T> =>
   navigator.locks ? (navigator.locks.request('chiron.cookie', work) as Promise<T>) : work()
 
-/** A new access token for the cookie. */
 function refresh(): Promise<void> {
   refreshing ??= alone(async () => {
     try {
@@ -100,7 +98,7 @@ function refresh(): Promise<void> {
   return refreshing
 }
 
-/** On loading the page, and again when it could not be done. */
+/** Called when the page loads, and again to retry. */
 export async function resume(): Promise<void> {
   if (!wasSignedIn()) return become({ state: 'out', reason: null })
   try {
@@ -110,7 +108,7 @@ export async function resume(): Promise<void> {
   }
 }
 
-/** A call in the name of who is signed in. A token that was refused is renewed, once. */
+/** Makes a call with the access token. If the token is refused, it is renewed once. */
 export async function ask<T>(path: string, call: Call = {}): Promise<T> {
   if (!token || token.freshUntil < Date.now()) await refresh()
   try {
@@ -128,14 +126,14 @@ export interface Answer {
   readonly sessionId: string
 }
 
-/** May be repeated with the same key when no reply came: whoever was let in is let in again. */
+/** Safe to repeat with the same key if no reply came. */
 export async function signIn(role: Role, answer: Answer, idempotencyKey: string): Promise<void> {
   const call: Call = { method: 'POST', body: answer, idempotencyKey }
   await alone(async () => admit(await send<TokenReply>(`/portal/${role}/validate-otp`, call)))
   tabs.postMessage('in')
 }
 
-/** Throws when the service could not be told: then one still is signed in. */
+/** Throws if the service could not be reached; the person is then still signed in. */
 export async function signOut(reason: Farewell = 'signed-out'): Promise<void> {
   await alone(() => send('/portal/sign-out', { method: 'POST' }))
   leave(reason)
@@ -148,7 +146,7 @@ export function rename(user: User): void {
 
 function quietly(work: Promise<void>): void {
   work.catch(() => {
-    // The next call finds out and says so.
+    // The next call runs into the same problem and shows it.
   })
 }
 
@@ -157,7 +155,7 @@ tabs.addEventListener('message', ({ data }) => {
   if (data === 'in') quietly(refresh())
 })
 
-// A page taken back from the browser's memory has heard nothing meanwhile.
+// A page restored from the back-forward cache has missed messages from other tabs.
 addEventListener('pageshow', ({ persisted }) => {
   if (persisted && session.state === 'in') quietly(refresh())
 })

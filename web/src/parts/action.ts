@@ -2,7 +2,7 @@ import { useCallback, useState } from 'react'
 import { useSecondsUntil } from '../clock.ts'
 import { asProblem, type Problem } from '../http.ts'
 
-/** Something one asks of the service by pressing a button: whether it is under way, what went wrong, and whether it has to wait. */
+/** An action behind a button: whether it is running, how it failed, and how long to wait. */
 export function useAction<A extends unknown[]>(work: (...args: A) => Promise<void>) {
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState<Problem | null>(null)

@@ -6,7 +6,7 @@ import { Button } from './button.tsx'
 import { ProblemNotice } from './notice.tsx'
 import { Page } from './page.tsx'
 
-/** Whatever breaks inside, a part of the page that did not arrive included, is said instead of leaving a blank page. */
+/** Shows a message instead of a blank page when a component fails or part of the page did not load. */
 export class Boundary extends Component<{ children: ReactNode }, { broken: boolean }> {
   override state = { broken: false }
 
@@ -21,7 +21,7 @@ export class Boundary extends Component<{ children: ReactNode }, { broken: boole
 
 function Broken() {
   const { text } = useWords()
-  // Loading again while the service is away would leave the reader with nothing of ours at all.
+  // Reloading while the service is down would leave the reader with the browser's error page.
   const reloading = useAction(async () => {
     await send('/health/live')
     location.reload()

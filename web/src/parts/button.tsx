@@ -1,8 +1,6 @@
 import type { ReactNode, Ref } from 'react'
 
-/**
- * A button that is busy or has to wait stays where it is and keeps the focus; pressing it then does nothing.
- */
+/** Uses aria-disabled instead of disabled, so that a busy button keeps the focus; clicks are ignored meanwhile. */
 export function Button({
   children,
   look = 'plain',

@@ -2,7 +2,7 @@ import { type ReactNode, useEffect, useRef } from 'react'
 import { useWords } from '../text/text.ts'
 import { Button } from './button.tsx'
 
-/** Asks before something that cannot be taken back. The browser's own dialogue: it keeps the focus and closes by Escape. */
+/** Asks before something irreversible. The native dialogue traps the focus and closes on Escape. */
 export function Confirm({
   title,
   children,

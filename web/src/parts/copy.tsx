@@ -4,7 +4,7 @@ import { Button } from './button.tsx'
 
 const shownMs = 3_000
 
-/** An address to copy: in a field, so that it can also be selected by hand where copying is not allowed. */
+/** In a field, so that the value can be selected by hand if the clipboard is not allowed. */
 export function Copy({ label, value }: { label: string; value: string }) {
   const { text } = useWords()
   const [copied, setCopied] = useState(false)

@@ -1,6 +1,5 @@
 import type { ReactNode } from 'react'
 
-/** Names and values, without those that have none. */
 export function Facts({ of }: { of: readonly (readonly [name: string, value: ReactNode])[] }) {
   return (
     <dl className="list">

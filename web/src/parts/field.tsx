@@ -3,7 +3,6 @@ import { type InputHTMLAttributes, type ReactNode, type Ref, useId } from 'react
 interface FieldProps extends Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange'> {
   label: ReactNode
   hint?: ReactNode
-  /** What is wrong with it. */
   error?: string | null
   onText(text: string): void
   ref?: Ref<HTMLInputElement>

@@ -5,7 +5,7 @@ import { Notice, ProblemNotice } from './notice.tsx'
 
 const patienceMs = 300
 
-/** Says nothing at first: what comes at once needs no announcement. */
+/** Says nothing at first: a fast reply needs no announcement. */
 export function Loading() {
   const { text } = useWords()
   const [long, setLong] = useState(false)
@@ -20,7 +20,7 @@ export function Loading() {
   )
 }
 
-/** What stands in place of a resource that is not there, or above one that could not be read anew. */
+/** Shown in place of a resource that is not loaded, or above one that could not be read again. */
 export function Reading({ of }: { of: Pick<Resource<unknown>, 'data' | 'problem' | 'reload'> }) {
   const { text } = useWords()
   if (of.problem)

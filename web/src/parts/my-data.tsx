@@ -7,10 +7,9 @@ import { Button } from './button.tsx'
 import { ProblemNotice } from './notice.tsx'
 import { Page } from './page.tsx'
 
-/** Whose account is theirs to close; the roster has the others. */
+/** Students come from the roster, so they cannot close their accounts themselves. */
 const closes: Record<Role, boolean> = { veterinarian: true, student: false }
 
-/** Everything held about oneself as a file; for some also the way out. */
 export function MyData({ owner }: { owner: Role }) {
   const { text } = useWords()
   const [done, setDone] = useState(false)

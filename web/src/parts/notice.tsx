@@ -8,7 +8,7 @@ export function Notice({ tone, children }: { tone: 'good' | 'bad' | 'plain'; chi
   return <div className={`notice ${tone}`}>{children}</div>
 }
 
-/** Says what went wrong in plain words, when one can go on, and offers to try again. */
+/** Says what went wrong and when to continue, and offers to try again. */
 export function ProblemNotice({ problem, onRetry }: { problem: Problem; onRetry?: () => void }) {
   const { text } = useWords()
   const wait = useSecondsUntil(problem.retryAt)

@@ -1,7 +1,7 @@
 import { type ReactNode, useEffect, useRef } from 'react'
 import { wasNavigated } from '../route.ts'
 
-/** A screen: its heading is the title of the window, and takes the focus when one comes from another screen. */
+/** A screen. Its title is also the window's, and its heading takes the focus on navigation. */
 export function Page({
   title,
   heading = title,
@@ -22,7 +22,7 @@ export function Page({
   useEffect(() => {
     if (!wasNavigated()) return
     scrollTo(0, 0)
-    // A field that took the focus for itself keeps it.
+    // Leaves the focus to a field that has already taken it.
     if (!document.activeElement?.matches('main input')) top.current?.focus({ preventScroll: true })
   }, [])
   return (

@@ -1,4 +1,4 @@
-/** A code that was asked for. It holds no secret, so it may stay in this tab's history while one reads the mail. */
+/** A code that was requested. It contains no secret, so it may stay in this tab's history while the mail is read. */
 import { deadline } from '../clock.ts'
 import { send } from '../http.ts'
 import type { Role } from '../people.ts'
@@ -13,13 +13,13 @@ export interface Challenge {
   readonly sessionId: string
   readonly reference: string
   readonly digits: number
-  /** Times by the clock of this device. */
+  /** By this device's clock. */
   readonly expiresAt: number
-  /** Null when it cannot be sent again. */
+  /** Null if it cannot be sent again. */
   readonly resendAt: number | null
-  /** Known after a wrong answer. */
+  /** Known only after a wrong answer. */
   readonly attemptsLeft: number | null
-  /** Goes with every answer, so that one whose reply was lost can be given again. */
+  /** Sent with every answer, so that it can be repeated if the reply was lost. */
   readonly idempotencyKey: string
 }
 
@@ -41,7 +41,7 @@ export async function askForCode(role: Role, email: string): Promise<Challenge> 
   }
 }
 
-/** The same code once more; it lives no longer for that. */
+/** Sends the same code again; this does not extend its lifetime. */
 export async function sendAgain(challenge: Challenge): Promise<Challenge> {
   const { role, email, sessionId } = challenge
   return { ...challenge, resendAt: resendTime(await post(role, { email, sessionId })) }
@@ -57,10 +57,10 @@ const post = (role: Role, body: { email: string; sessionId?: string }) =>
 
 const resendTime = ({ resendAt }: Sent) => (resendAt === null ? null : deadline(resendAt, resendPauseMs))
 
-/** What stays with an entry of the history, so that a reload, or a phone that drops the page, loses nothing. */
+/** Kept in the history entry, so that it survives a reload or a phone that drops the page. */
 export interface Kept {
   readonly challenge: Challenge
-  /** Where one wanted to go. */
+  /** The place to open after sign-in. */
   readonly next: string
 }
 

@@ -10,8 +10,8 @@ import { useWords } from '../text/text.ts'
 import { askForCode, type Challenge, sendAgain } from './challenge.ts'
 
 /**
- * Takes the code of a challenge. The field keeps the focus through wrong answers; what happens is said in one live
- * region; a challenge that is over leaves one button, for a new one.
+ * The form for the code. The field keeps the focus after a wrong answer, messages go to one live region, and when the
+ * code is no longer valid only a button for a new one remains.
  */
 export function CodeForm({
   challenge,
@@ -63,7 +63,8 @@ export function CodeForm({
 
   function refused(problem: Problem, retry: () => void) {
     const { code } = problem
-    // A code that begins with 0 is none of ours, and not counted as an attempt.
+    // The service refuses a code with a leading 0 as malformed, without counting an attempt. To the reader it is just
+    // wrong.
     if (code === 'invalid-request') setSaid({ tone: 'bad', text: text.problems['otp-incorrect'] })
     else if (code === 'otp-incorrect') {
       const left = problem.attemptsLeft ?? 0
@@ -125,7 +126,7 @@ export function CodeForm({
             if (next.length === digits && next !== code) answer(next)
           }}
           onPaste={(event) => {
-            // The field would cut "Code: 483 920" off before we could find the digits in it.
+            // Because of its length limit, the field would cut off "Code: 483 920" before the digits could be found.
             const pasted = onlyDigits(event.clipboardData.getData('text'))
             if (pasted.length !== digits) return
             event.preventDefault()

@@ -1,4 +1,4 @@
-/** What was typed on the way in, kept while one goes back and forth between the forms. */
+/** What was typed so far, kept while the reader switches between the forms. */
 import type { Role } from '../people.ts'
 
 export const draft: { role: Role; email: string; firstname: string; lastname: string } = {
@@ -8,5 +8,5 @@ export const draft: { role: Role; email: string; firstname: string; lastname: st
   lastname: '',
 }
 
-/** Only what is plainly none is refused here; the service has the rules. */
+/** Catches only obvious mistakes; the service has the real rules. */
 export const looksLikeAddress = (text: string): boolean => /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(text.trim())

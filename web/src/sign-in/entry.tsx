@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import { useWords } from '../text/text.ts'
 
-/** The way in: beside the form, on a wide screen, Chiron as he stands in the sky. */
+/** The sign-in screens. Wide windows show the constellation beside the form. */
 export function Entry({ first, children }: { first: boolean; children: ReactNode }) {
   const { text } = useWords()
   return (

@@ -19,7 +19,7 @@ interface Feed {
 const path = '/student/me/calendar'
 const read = async (path: string) => (await ask<{ createdAt: string } | undefined>(path)) ?? null
 
-/** The feed's address is shown once, when it is made: only its hash is kept by the service. */
+/** The feed's address is shown only once, because the service keeps just its hash. */
 export function Calendar() {
   const { text, dates } = useWords()
   const feed = useResource(path, read)

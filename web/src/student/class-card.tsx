@@ -1,7 +1,6 @@
 import { useWords } from '../text/text.ts'
 import { type Placed, spanText } from './classes.ts'
 
-/** The whole card is one link, with the title as its name. */
 export function ClassCard({ placed, today }: { placed: Placed; today: readonly string[] }) {
   const { text, dates } = useWords()
   const { entry, state } = placed

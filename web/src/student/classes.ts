@@ -1,4 +1,4 @@
-/** A student's classes and when they are, by the rules of the service itself. */
+/** A student's classes and their dates, by the service's own rules. */
 import { byStart, spanOf } from '../../../src/student/classes.ts'
 import type { Class, Student } from '../people.ts'
 import { type Resource, useResource } from '../resource.ts'
@@ -19,7 +19,7 @@ const read = async (path: string): Promise<readonly Placed[]> => {
     ask<Student>('/student/me'),
     ask<{ classes: Class[] } | undefined>(path),
   ])
-  // What is current the service says, by the days of the school; the rest is before or after that.
+  // The service decides what is current, by the school's calendar date; everything else is past or upcoming.
   const current = new Set(student.groups.map(({ classId }) => classId))
   const today = dateOf(new Date())
   return (reply?.classes ?? []).sort(byStart).map((entry) => {
@@ -31,13 +31,13 @@ const read = async (path: string): Promise<readonly Placed[]> => {
 
 export const useClasses = (): Resource<readonly Placed[]> => useResource('/student/me/classes?when=all', read)
 
-/** The date on the wall of whoever looks. */
+/** The date in the reader's time zone. */
 export const dateOf = (now: Date): string =>
   [now.getFullYear(), now.getMonth() + 1, now.getDate()].map((n) => String(n).padStart(2, '0')).join('-')
 
 const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 
-/** Rosters name periods freely; those that begin with a weekday, as most do, tell what is on today. */
+/** Rosters name periods freely. Most begin with a weekday, and those show what is on today. */
 export function periodsToday({ periods }: Class, now: Date): readonly string[] {
   return periods.filter((period) => period.startsWith(weekdays[now.getDay()]!))
 }

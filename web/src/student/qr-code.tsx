@@ -2,7 +2,7 @@ import { encode } from 'uqr'
 
 const border = 4
 
-/** Always dark on light, also at night: cameras want it so. */
+/** Always dark on light, even in dark mode: many cameras need it. */
 export function QrCode({ value, label }: { value: string; label: string }) {
   const { data, size } = encode(value, { ecc: 'M', border })
   const path = data

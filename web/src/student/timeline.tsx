@@ -13,9 +13,9 @@ interface Bar extends Span {
 }
 
 /**
- * The terms as a picture, with rotations (or, for who has none, classes) as bars in them. It is drawn with boxes
- * whose place is in per cent along the line: names wrap, letters may grow, and it turns round for languages that
- * run the other way. Each bar is a link that says in words what the picture shows.
+ * The terms as a picture, with rotations (or classes, if there are none) as bars. Boxes are placed in per cent, so
+ * names wrap, text can be enlarged and right-to-left languages work. Each bar is a link whose text says what the
+ * picture shows.
  */
 export function Timeline({ classes }: { classes: readonly Placed[] }) {
   const { text, dates } = useWords()
@@ -95,7 +95,7 @@ const at = (date: string) => Date.parse(`${date}T00:00:00Z`)
 
 const meets = (a: Span) => (b: Span) => a.startDate <= b.endDate && b.startDate <= a.endDate
 
-/** Each term once, in order; those that hold others (a year, beside its semesters) are left out. */
+/** Each term once, in order. Terms that contain others, such as a year with its semesters, are left out. */
 function termsOf(classes: readonly Placed[]) {
   const all = new Map(classes.flatMap(({ entry }) => entry.terms).map((term) => [term.termId, term]))
   const terms = [...all.values()].sort((a, b) => a.startDate.localeCompare(b.startDate))
@@ -107,7 +107,7 @@ function termsOf(classes: readonly Placed[]) {
   )
 }
 
-/** The first of every month in between, but for one so late that its name would not fit. */
+/** The first of every month, except one so late that its name would not fit. */
 function monthsBetween(from: string, to: string): string[] {
   const last = new Date(at(to) - 7 * dayMs).toISOString().slice(0, 10)
   const months: string[] = []

@@ -1,6 +1,6 @@
 import type { Text } from './en.ts'
 
-/** Zero counts as one in French. */
+/** French uses the singular for zero. */
 const counted = (n: number, one: string, more: string) => `${n} ${n < 2 ? one : more}`
 const ourFault = 'Une erreur s’est produite de notre côté. Veuillez réessayer.'
 

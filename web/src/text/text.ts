@@ -1,4 +1,4 @@
-/** The words of the portal, one file a language, each of the same shape; and dates as people of that language write them. */
+/** The portal's texts, one file per language with the same shape, and dates in each language's format. */
 import { createContext, use } from 'react'
 import { isLanguage, type Language } from '../../../src/lib/languages.ts'
 import type { Text } from './en.ts'
@@ -14,7 +14,7 @@ const loaders: Record<Language, () => Promise<Text>> = {
 const chosen = 'chiron.language'
 const rightToLeft = ['ar', 'fa', 'he', 'ur']
 
-/** What was chosen here before, or else the first of the browser's that we speak. */
+/** The language chosen earlier, or the first of the browser's languages that we have. */
 export function preferredLanguage(): Language {
   const wishes = [...remembered(), ...navigator.languages.map((tag) => tag.split('-')[0]!)]
   return wishes.find(isLanguage) ?? 'en'
@@ -32,7 +32,7 @@ export function rememberLanguage(language: Language): void {
   try {
     localStorage.setItem(chosen, language)
   } catch {
-    // Refused: it is asked of the browser again next time.
+    // Storage was refused; next time the browser's language is used again.
   }
 }
 
@@ -58,10 +58,10 @@ export function useWords(): Words {
 export type Dates = ReturnType<typeof datesIn>
 
 function datesIn(language: Language) {
-  // Britain's English has the day before the month, as most of the world.
+  // Plain `en` would mean American dates, with the month first.
   const locale = navigator.languages.find((tag) => tag.split('-')[0] === language) ?? language
   const region = locale === 'en' ? 'en-GB' : locale
-  // A calendar date has no zone: it is the same day wherever it is read.
+  // A calendar date has no time zone: UTC keeps it the same day everywhere.
   const calendar = (options: Intl.DateTimeFormatOptions) => {
     const format = new Intl.DateTimeFormat(region, { ...options, timeZone: 'UTC' })
     return { format: (date: string) => format.format(at(date)), range: format }
@@ -81,7 +81,7 @@ function datesIn(language: Language) {
     month: month.format,
     monthInitial: initial.format,
     today: (now: Date) => today.format(now),
-    /** The time of a moment of today, else with its day; in the zone of whoever reads. */
+    /** Only the time for today, otherwise with the date; in the reader's time zone. */
     recent: (text: string) => {
       const then = new Date(text)
       return (then.toDateString() === new Date().toDateString() ? time : moment).format(then)
@@ -93,7 +93,7 @@ function datesIn(language: Language) {
 
 const at = (date: string) => new Date(`${date}T00:00:00Z`)
 
-/** "Lisbon" of Europe/Lisbon: the zone that times on this page are in. */
+/** "Lisbon" for Europe/Lisbon: the time zone of the times on this page. */
 export function zoneCity(): string {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
   return timeZone.split('/').at(-1)!.replaceAll('_', ' ')

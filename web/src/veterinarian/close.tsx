@@ -10,7 +10,7 @@ import { askForCode, type Challenge } from '../sign-in/challenge.ts'
 import { CodeForm } from '../sign-in/code-form.tsx'
 import { useWords } from '../text/text.ts'
 
-/** Explains, asks for the surname, and for a fresh code where the service wants one. */
+/** Asks for the surname as confirmation, and for a fresh code if the service demands one. */
 export function Close({ user }: { user: Veterinarian }) {
   const { text } = useWords()
   const [typed, setTyped] = useState('')

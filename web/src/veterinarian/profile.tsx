@@ -68,7 +68,7 @@ export function Profile({ user }: { user: Veterinarian }) {
                 look="quiet"
                 onPress={() => {
                   navigator.share({ title: name, url: address }).catch(() => {
-                    // Put away without sharing.
+                    // The share dialogue was cancelled.
                   })
                 }}
               >
@@ -85,7 +85,7 @@ export function Profile({ user }: { user: Veterinarian }) {
 const saveNames = async (names: Pick<Veterinarian, 'firstname' | 'lastname'>) =>
   rename(await ask<Veterinarian>('/veterinarian/me', { method: 'PATCH', body: names }))
 
-/** Anybody could have registered this address under any name; so whoever signs in first is asked, once. */
+/** Anybody could have registered this address under any name, so the owner is asked once, after signing in. */
 function ConfirmNames({ user, onDone, onChange }: { user: Veterinarian; onDone(): void; onChange(): void }) {
   const { text } = useWords()
   const { firstname, lastname } = user

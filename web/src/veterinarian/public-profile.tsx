@@ -12,7 +12,7 @@ interface PublicProfileReply {
 
 const read = (userId: string) => send<PublicProfileReply>(`/veterinarian/${userId}`)
 
-/** `/v/{userId}`: what anybody may see. */
+/** `/v/{userId}`, visible to everybody. */
 export function PublicProfile({ userId }: { userId: string }) {
   const { text } = useWords()
   const profile = useResource(userId, read)
