@@ -1,4 +1,4 @@
-/** A student's classes as a calendar feed: who makes it, who may read it, and what it says. */
+/** A student's calendar feed: who creates it, who may read it, and its content. */
 import assert from 'node:assert/strict'
 import { describe, suite, test } from 'node:test'
 import fc from 'fast-check'

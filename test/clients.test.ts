@@ -1,4 +1,4 @@
-/** What other people's tools make of the OpenAPI document. */
+/** Whether other people's tools can use the OpenAPI document. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { complaintsAbout, generateClients, loadProgram, programs } from './clients/generators.ts'

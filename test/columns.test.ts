@@ -1,4 +1,4 @@
-/** Every column is classified (src/db/columns.ts), and what is personal is exported, and erased when an account closes. */
+/** Every column is classified (src/db/columns.ts); personal data is exported, and erased when an account closes. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { type Column, columns, isPersonal, type Personal, type Table } from '../src/db/columns.ts'
@@ -19,11 +19,11 @@ const personal: PersonalColumn[] = (Object.keys(columns) as Table[]).flatMap((ta
     isPersonal(about) ? [{ table, name, about }] : [],
   ),
 )
-/** Whose rows the two exports below are compared with. */
+/** Tables whose rows are compared with the two exports below. */
 const exported: readonly Table[] = ['person', 'session', 'student', 'roster_enrolment']
 const nameOf = ({ table, name }: PersonalColumn) => `${table}.${name}`
 
-/** `sessions.device` of an export: one or, through arrays, many. */
+/** The values at a path such as `sessions.device`, also through arrays. */
 function valuesAt(json: unknown, path: string): unknown[] {
   return path
     .split('.')

@@ -18,7 +18,7 @@ const production = {
   CHIRON_PUBLIC_URL: 'https://access.vets.example',
 }
 
-/** What is said of wrong settings: one line that begins with the setting's name. */
+/** The message about wrong settings: one line that begins with the setting's name. */
 function complaint(env: Record<string, string>): string {
   try {
     loadConfig({ ...plain, ...env })

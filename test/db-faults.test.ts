@@ -1,4 +1,4 @@
-/** What a store of SQLite does when its file fails it, or another process keeps it locked. */
+/** What the SQLite store does when its file fails or another process keeps it locked. */
 import assert from 'node:assert/strict'
 import { renameSync } from 'node:fs'
 import { dirname } from 'node:path'

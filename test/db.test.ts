@@ -295,7 +295,7 @@ for (const engine of engines) {
   })
 }
 
-/** In a process of its own, each call counts the items and adds one named by that number. */
+/** Runs in a separate process: each call counts the items and adds one named after the count. */
 async function countExclusively(url: string, calls: number): Promise<void> {
   const script = `
     import { setTimeout } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-/** A device that has signed in keeps a share of codes that no stranger can use up. */
+/** A device that has signed in has its own allowance of codes, which strangers cannot use up. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { engines } from './support/engines.ts'

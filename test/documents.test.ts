@@ -1,4 +1,4 @@
-/** The documentation, as far as a program can read it. */
+/** Checks of the documentation. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -16,10 +16,10 @@ const pages = ['.', 'docs', 'docs/decisions', 'bench', 'bench/peers/better-auth'
     .map((name) => join(folder, name)),
 )
 
-/** What people read, without examples of code. */
+/** The page without code examples. */
 const prose = (page: string) => read(page).replace(/^ *```[\s\S]*?^ *```$/gm, '')
 
-/** As GitHub names the places of headings. */
+/** The anchor that GitHub makes from a heading. */
 const anchorOf = (heading: string) =>
   heading
     .toLowerCase()

@@ -28,7 +28,7 @@ async function send(target: ServingChild, email: string): Promise<string> {
   return sent.json.sessionId
 }
 
-/** Registers, asks for codes and signs in until the service goes away; notes only what it answered. */
+/** Registers, asks for codes and signs in until the service goes away. Records only what was answered. */
 async function hammer(target: ServingChild, mail: MailServer, noted: Acknowledged, client: number) {
   try {
     for (let n = 0; ; n++) {

@@ -45,7 +45,7 @@ function onlyTypes(names: string): boolean {
   return each.filter(Boolean).every((name) => name.startsWith('type '))
 }
 
-/** jose of jose/jwt/verify, @fastify/static of @fastify/static/types; nothing for a file of ours. */
+/** jose for jose/jwt/verify, @fastify/static for @fastify/static/types; undefined for our own files. */
 const packageOf = ({ to }: Pick<Import, 'to'>) =>
   /^((@[^/]+\/)?[^./][^/]*)/.exec(isOurs({ to }) ? '' : to)?.[1]
 const isOurs = ({ to }: Pick<Import, 'to'>) => to.endsWith('.ts') && !to.startsWith('../')
@@ -169,7 +169,7 @@ test('Only what serves HTTP imports Fastify', () => {
   )
 })
 
-/** Each knows those before it. */
+/** Each may import only from those before it. */
 const layers = [
   'lib',
   'db',
@@ -196,7 +196,7 @@ test('Folders stand above each other, types included: http knows no feature, and
   assert.deepEqual(wrong.map(show), [])
 })
 
-/** Every circle in which files of these folders import each other, by values or by types as well. */
+/** All import cycles among files of these folders, by value imports or also by type imports. */
 function circlesIn(folder: string, names: readonly string[], by: 'values' | 'types' = 'values'): string[] {
   const found = names.flatMap((name) => filesIn(join(folder, name)).map((file) => `${name}/${file}`))
   const next = new Map(found.map((file) => [file, new Set<string>()]))

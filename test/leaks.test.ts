@@ -60,12 +60,12 @@ async function manySignIns(service: Service): Promise<Taken> {
   return { codes, tokens }
 }
 
-/** Codes that stand by themselves. */
+/** Codes that occur on their own, not as part of a longer word. */
 function codesIn(text: string, codes: ReadonlySet<string>): string[] {
   return (text.match(/(?<![\w-])\d{6}(?![\w-])/g) ?? []).filter((run) => codes.has(run))
 }
 
-/** The end of each token is its proof, and long enough to be told from anything else. */
+/** Looks for the end of each token: it is the secret part, and long enough to be unmistakable. */
 function tokensIn(text: string, tokens: readonly string[]): string[] {
   const ends = new Set(tokens.map((token) => token.slice(-windowLength)))
   const found: string[] = []
@@ -79,7 +79,7 @@ function tokensIn(text: string, tokens: readonly string[]): string[] {
   return found
 }
 
-/** The secret and every key made from it, however they might be written. */
+/** The secret and every key derived from it, in several encodings. */
 function keyMaterial(): string[] {
   const keys = secretsFrom(secret, null).current
   return [Buffer.from(secret), ...(Object.keys(keys) as (keyof Keys)[]).map((name) => keys[name])].flatMap(
@@ -236,7 +236,7 @@ for (const engine of engines) {
   })
 }
 
-/** From now on the store refuses registrations, and says why in its own words. */
+/** Makes the store refuse registrations with an error message of its own. */
 async function refuseNewRows(service: Service, engine: Engine): Promise<void> {
   await service.app.parts.db.run(
     engine === 'sqlite'

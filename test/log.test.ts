@@ -21,7 +21,7 @@ after(() => {
   folder.remove()
 })
 
-/** A pipe as a shell makes it, with nobody reading yet. */
+/** A named pipe that nobody reads yet. */
 function newPipe() {
   const path = join(folder.path, `pipe-${Math.random()}`)
   execFileSync('mkfifo', [path])
@@ -29,7 +29,7 @@ function newPipe() {
   return { path, reading, writing: openSync(path, O_WRONLY) }
 }
 
-/** Many requests in a row over one connection, without waiting for answers; how many were answered with 200. */
+/** Pipelines many requests on one connection. Returns how many were answered with 200. */
 function ask(port: number, count: number): Promise<number> {
   const one = 'GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n'
   const last = 'GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'

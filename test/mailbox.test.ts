@@ -11,7 +11,7 @@ import { eventually } from './support/wait.ts'
 
 const withoutSmtp = { CHIRON_SMTP_URL: '' }
 
-/** As fetch cannot: with any header. */
+/** Can send any header, unlike fetch. */
 const plainly = (url: string, path: string, headers: Record<string, string> = {}, method = 'GET') =>
   new Promise<IncomingMessage>((resolve, reject) => {
     const sent = request(new URL(path, url), { method, headers }, (reply) => {

@@ -12,7 +12,6 @@ const clock = new TestClock()
 const folder = new URL('../migrations/', import.meta.url)
 const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
 
-/** A command of ours to its end. */
 async function exitOf(args: string[], env: Record<string, string>) {
   const child = startChiron(args, { env })
   const { code } = await child.exited

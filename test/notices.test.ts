@@ -1,4 +1,4 @@
-/** Mails without a code: to whom, how many, and after which others. */
+/** Mails without a code: who gets them, how many, and in what order. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { day, minute } from '../src/lib/clock.ts'
@@ -15,7 +15,7 @@ const serviceBurst = 500
 const connections = 20
 let asked = 0
 
-/** From a network of its own each, so that no limit but the budgets is met. */
+/** Each from its own network, so that only the budgets limit them. */
 async function ask(service: Service, ...emails: string[]): Promise<void> {
   for (let at = 0; at < emails.length; at += 50) {
     await Promise.all(

@@ -1,4 +1,4 @@
-/** RFC 6749 at /session/refresh, as the libraries of its clients speak it, and as bytes. */
+/** RFC 6749 at /session/refresh, with client libraries and with raw bytes. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import * as oauth from 'oauth4webapi'

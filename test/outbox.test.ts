@@ -18,7 +18,7 @@ const secret = 'a secret for tests that is long enough'
 const leaseMs = 25 * second
 const refusal = (responseCode: number) => Object.assign(new Error('no'), { responseCode })
 
-/** A mail server behind a port where at first nobody listens. */
+/** A mail server on a port where nobody listens at first. */
 async function shutDoor(mail: MailServer): Promise<{ url: string; open(): Promise<void>; close(): void }> {
   const port = await freePort()
   const door: Server = createServer((socket) => {
@@ -33,7 +33,7 @@ async function shutDoor(mail: MailServer): Promise<{ url: string; open(): Promis
   }
 }
 
-/** A mail server that keeps those waiting whom `stalls` names, until they are let go. */
+/** A mail server that delays the recipients for which `stalls` returns true, until they are released. */
 async function stallingServer(stalls: (address: string, from: string) => boolean) {
   const held: { address: string; from: string; go: () => void }[] = []
   let open = false
@@ -73,7 +73,7 @@ interface Waiting {
   next_at: number
 }
 
-/** How long the mail waits after its nth try failed. */
+/** How long the mail waits after its nth attempt failed. */
 const pauseAfter = (service: Service, attempts: number) =>
   eventually(`try ${attempts}`, async () => {
     service.app.parts.outbox.wake()

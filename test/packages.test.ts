@@ -1,4 +1,4 @@
-/** What installing brings along, and runs. */
+/** What an installation contains, and which scripts it runs. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'

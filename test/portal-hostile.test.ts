@@ -1,4 +1,4 @@
-/** The portal beside a page that means harm, in the browser of somebody who is signed in. */
+/** The portal against a malicious page in the browser of a signed-in person. */
 import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** The portal where it refuses, asks back, or has nothing to show: as fit for everybody as its ordinary screens. */
+/** Accessibility of the portal's error, confirmation and empty screens. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Browser, Locator } from 'playwright-core'

@@ -1,4 +1,4 @@
-/** The portal in a real Chromium, as vets and students meet it. */
+/** The portal in a real Chromium, as vets and students use it. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
@@ -22,7 +22,7 @@ import { eventually } from './support/wait.ts'
 const firstScriptBytesMax = 90_000
 const student = 'ada.byron@school.example'
 
-/** Storage, address and history hold nothing that lets anybody in. */
+/** Storage, address and history contain nothing that would let anybody sign in. */
 async function assertNoTokens(page: Page): Promise<void> {
   const kept = await page.evaluate<string>(
     'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href, history.state, document.cookie])',

@@ -1,4 +1,4 @@
-/** The portal off the straight way: longer codes, codes sent again, signing out elsewhere, tabs, no portal. */
+/** Less common ways through the portal: longer codes, codes sent again, sign-out elsewhere, tabs, no portal. */
 import assert from 'node:assert/strict'
 import { cpSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'

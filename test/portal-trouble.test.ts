@@ -1,4 +1,4 @@
-/** The portal when things go wrong around it: the service is away, refuses, or a part of the page does not arrive. */
+/** The portal when the service is down or refuses, or part of the page does not load. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Browser } from 'playwright-core'

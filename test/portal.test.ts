@@ -1,4 +1,4 @@
-/** The portal's own calls: the refresh token in a cookie, and only for the portal's own pages. */
+/** The portal's own calls: the refresh token is in a cookie, for the portal's pages only. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'

@@ -219,7 +219,7 @@ describe('A refresh token', atLength, () => {
   })
 })
 
-/** The contract's rules, by the numbers of tokens in the order in which they were given. */
+/** The contract's rules for refresh tokens, numbered in the order of issue. */
 class RefreshModel {
   /** The newest token, the one that it was given for, and that one's predecessor. */
   #line = [0]
@@ -273,7 +273,7 @@ describe('A refresh token with two holders', atLength, () => {
   })
 })
 
-/** Never the token itself, which may well end in AA. */
+/** Changes the last two characters, even if they are already AA. */
 const forged = (token: string) => `${token.slice(0, -2)}${token.endsWith('AA') ? 'BB' : 'AA'}`
 
 describe('The strict JSON reader', () => {

@@ -53,7 +53,7 @@ async function challenge(target: Target) {
   return { email, sessionId, right: code!, wrong: code === 100_000 ? 100_001 : 100_000, answer }
 }
 
-/** How often each outcome occurred: the status, or the code of the problem. */
+/** Counts outcomes by status or problem code. */
 function tally(replies: readonly Reply[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { status, json } of replies) {

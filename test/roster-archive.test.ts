@@ -1,4 +1,4 @@
-/** Zips as they come, and zips that are made to hurt. */
+/** Ordinary zips and malicious ones. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-/** `chiron roster …` and the demo school, as registrars and operators meet them: processes, words and exit codes. */
+/** `chiron roster …` and the demo school, as separate processes: output and exit codes. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +23,6 @@ const oneLine = /^chiron: [^\n]+\n$/
 const folder = commandFolder()
 const { ownStore } = folder
 const roster = (env: Record<string, string>, ...args: string[]) => run(folder.path, ['roster', ...args], env)
-/** Number of the column in a row of the table. */
 const cells = (out: string, title: string) =>
   out
     .split('\n')

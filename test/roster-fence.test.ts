@@ -1,4 +1,4 @@
-/** An import or undo that stalls for longer than its lease writes nothing more, wherever it stood. */
+/** An import or undo that stalls for longer than its lease writes nothing more. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Db } from '../src/db/db.ts'
@@ -50,7 +50,7 @@ async function planned(roster: Roster, work: Work, file: string): Promise<() => 
   return () => roster.import(plan, { force: true })
 }
 
-/** Everything that an import or undo writes, seen or not. */
+/** Everything that an import or undo writes, visible or not. */
 async function everything(db: Db): Promise<object> {
   const tables: Record<string, string[]> = {}
   for (const table of [
@@ -67,7 +67,7 @@ async function everything(db: Db): Promise<object> {
   return { ...tables, state: { ...(await db.one('select content, generation from roster_state')) } }
 }
 
-/** Somebody who stops where `at` says so, until told to go on. */
+/** Stops before the write that `at` selects, until told to go on. */
 function stallingRoster(world: World, at: (sql: string, write: number) => boolean) {
   const reached = Promise.withResolvers<void>()
   const goOn = Promise.withResolvers<void>()
@@ -91,7 +91,7 @@ const settled = (work: Promise<unknown>) =>
     (error: Error) => error.message,
   )
 
-/** A roster with one before it, and what a killed import has left. */
+/** Two imports, and the leftovers of a third that was killed. */
 async function prepare(world: World): Promise<void> {
   await world.import(first)
   await world.import(base)
@@ -112,7 +112,7 @@ interface Case {
   readonly goesOn: 'before' | 'after'
 }
 
-/** False once the slow one has fewer writes than that. */
+/** Returns false once the slow one makes fewer writes than that. */
 async function stallsBefore(
   world: World,
   write: number,

@@ -1,4 +1,4 @@
-/** What one roster after another makes of the store: plans, what holds or refuses them, imports, undo, events. */
+/** A sequence of rosters: plans, what holds or refuses them, imports, undo and events. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { eventsOf } from '../src/events/events.ts'
@@ -31,7 +31,6 @@ import {
 } from './support/roster-world.ts'
 import { startService } from './support/service.ts'
 
-/** What a plan does to a kind: added, changed, leaving, returning. */
 function doing(plan: Plan, kind: keyof Plan['counts']): number[] {
   const { added, changed, leaving, returning } = plan.counts[kind]
   return [added, changed, leaving, returning]

@@ -1,4 +1,4 @@
-/** Rosters under fire: imports at once, killed half-way, stalled, under load, and in any order. */
+/** Rosters under stress: concurrent, killed, stalled and under load, in any order. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-/** Rosters as they come, clean and dirty: what is read of them, and what is said about them and where. */
+/** Clean and dirty rosters: which records are read, and which findings are reported where. */
 import assert from 'node:assert/strict'
 import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
@@ -21,7 +21,7 @@ import {
 import { lenientCases } from './support/roster-lenient.ts'
 import { strictCases } from './support/roster-strict.ts'
 
-/** Those that only a zip can have. */
+/** Findings that only a zip can have. */
 const inArchiveTests = [
   'unpacks-too-large',
   'packed-too-tightly',

@@ -26,7 +26,7 @@ const folder = commandFolder()
 const { ownStore } = folder
 const lines = (text: string) => text.split('\n').filter((line) => line !== '')
 
-/** A registration of which half has arrived, and the service knows it. */
+/** A registration that is half sent, at a moment when the service has noticed it. */
 async function halfSent(port: number): Promise<{ finish(): Promise<string>; socket: Socket }> {
   const body = JSON.stringify({ firstname: 'Ada', lastname: 'Marsh', email: 'ada@vets.example' })
   const socket = connect(port, '127.0.0.1')
@@ -58,7 +58,6 @@ async function halfSent(port: number): Promise<{ finish(): Promise<string>; sock
   }
 }
 
-/** A request on a connection of its own. */
 const newcomer = (url: string) =>
   new Promise<{ status: number; headers: IncomingHttpHeaders; text: string }>((resolve, reject) => {
     const sent = get(`${url}/health/live`, { agent: false }, async (reply) => {
@@ -94,7 +93,7 @@ async function stopsInOrder(child: Child & { port: number; url: string }): Promi
 const workersOf = (pid: number) =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
 
-/** Kills one of two workers; another is on its way. */
+/** Kills one of two workers and waits for its replacement. */
 async function killWorker({ pid }: Child): Promise<void> {
   const [first] = workersOf(pid)
   process.kill(first!, 'SIGKILL')

@@ -39,7 +39,7 @@ function generate(...args: string[]): string {
 
 const sha256 = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex')
 
-/** As the contract counts: the enrolment's own dates, or else those of the class's terms, whole days. */
+/** By the contract's rule: the enrolment's own dates or else those of the class's terms, in whole days. */
 function whenOf(
   roster: Tables,
   enrolment: Record<string, string>,

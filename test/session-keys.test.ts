@@ -19,7 +19,7 @@ const publicUrl = 'https://access.school.example'
 const oldSecret = 'the secret of yesterday, long enough'
 const newSecret = 'the secret of tomorrow, long enough!'
 
-/** A store of its own, and what takes it out of reach and brings it back. */
+/** A separate store that can be made unreachable and brought back. */
 async function storeThatGoesAway(engine: Engine) {
   if (engine === 'postgres') {
     const server = await startPostgres()

@@ -10,7 +10,7 @@ const second = 1_000
 const day = 24 * 3_600_000
 const secret = 'a secret for tests that is long enough'
 
-/** What an outsider can compare: everything but what is random or the address itself. */
+/** What an outsider can compare: everything except random values and the address itself. */
 function seen(reply: Reply, email: string) {
   const body = { ...reply.json }
   for (const name of ['sessionId', 'reference', 'instance']) if (name in body) body[name] = body[name].length

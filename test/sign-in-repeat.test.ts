@@ -1,4 +1,4 @@
-/** A right code whose reply was lost: the same request, with the same Idempotency-Key, is answered again. */
+/** When the reply to a right code was lost, the same request with the same Idempotency-Key is answered again. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { engines } from './support/engines.ts'
@@ -159,7 +159,6 @@ for (const engine of engines) {
   })
 }
 
-/** The store itself refuses the last step of a refund. */
 async function failUpdatesOfKnownNetworks(service: Service, engine: (typeof engines)[number]) {
   const { db } = service.app.parts
   if (engine === 'sqlite')

@@ -1,4 +1,4 @@
-/** Students of an imported roster: how they sign in, what they see, and what becomes of them when the roster changes. */
+/** Students of an imported roster: sign-in, what they see, and what happens when the roster changes. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { personById, reactivate } from '../src/people/people.ts'

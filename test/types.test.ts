@@ -1,4 +1,4 @@
-/** What must not compile, and the few places where a cast switches the types off. */
+/** Code that must not compile, and the few casts that switch types off. */
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ import type { Role } from '../src/lib/roles.ts'
 const sessions = { authenticate: () => Promise.reject(new Error('nobody')), touch: () => undefined }
 const root = fileURLToPath(new URL('../', import.meta.url))
 
-/** Never called: `tsc` reads it, and fails where a line that must not compile does. */
+/** Never called; `tsc` fails if one of these lines does compile. */
 export function mustNotCompile(root: FastifyInstance): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const config = routeConfig({ access: 'veterinarian', limit: 'own' })
@@ -54,7 +54,6 @@ test('A route that does not say who may call it, or says it in other words, stop
 
 const casts = /\bas (?:never|any|unknown as|object)\b/g
 
-/** Each with its reason. */
 const known: Record<string, { times: number; because: string }> = {
   'src/http/openapi.ts': { times: 1, because: 'a document is walked whatever is in it' },
   'src/http/type.ts': { times: 1, because: 'our few lines stand in for all of TypeBox' },

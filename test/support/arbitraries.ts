@@ -1,4 +1,4 @@
-/** What the properties draw from: texts, addresses, JSON, hops and browsers. */
+/** Generators for the property tests. */
 import fc from 'fast-check'
 
 export const anyText = fc.string({ unit: 'binary', maxLength: 300 })
@@ -26,10 +26,9 @@ const international = fc
   .tuple(atom, fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }), topLabel)
   .map(([local, name, top]) => `${local}@${name}.${top}`)
 
-/** Addresses with something foreign in them, and international ones. */
+/** Addresses with unexpected characters, and international ones. */
 export const nearlyAddress = fc.oneof(withExtras, international)
 
-/** Without members named __proto__. */
 export const json = fc
   .jsonValue({ maxDepth: 6, stringUnit: 'binary' })
   .filter((v) => !JSON.stringify(v).includes('__proto__'))
@@ -44,7 +43,7 @@ export const nearlyJson = fc
 const escaped = (name: string) =>
   `"${[...Array(name.length).keys()].map((i) => `\\u${name.charCodeAt(i).toString(16).padStart(4, '0')}`).join('')}"`
 
-/** JSON in which, at any depth, one object has two members of one name, plainly or in escapes. */
+/** JSON with a duplicate member name at any depth, written plainly or with escapes. */
 export const jsonWithTwins = fc
   .tuple(anyText, json, json, json, fc.array(fc.constantFrom('[', '{'), { maxLength: 20 }), fc.boolean())
   .map(([name, a, b, c, outer, spelt]) => {
@@ -61,7 +60,7 @@ export const jsonWithTwins = fc
     )
   })
 
-/** Hops that no proxy of 10.0.0.0/8 or 2001:db8:ffff::/48 is, and hops that are. */
+/** Addresses outside and inside the trusted proxies 10.0.0.0/8 and 2001:db8:ffff::/48. */
 export const outside = fc.oneof(
   fc.ipV4().filter((ip) => !ip.startsWith('10.')),
   fc.ipV6().filter((ip) => !/^2001:0?db8:ffff|^::ffff:|\./i.test(ip)),

@@ -1,4 +1,4 @@
-/** What axe finds wrong with a page, for people who do not see it, or not well, or use no mouse. */
+/** Accessibility problems that axe finds on a page. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
@@ -9,7 +9,7 @@ const run = `axe.run(document).then(({ violations }) =>
   violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' at ' + target + ': ' + failureSummary)))`
 
 export async function accessFaults(page: Page): Promise<string[]> {
-  // Through the debugger: the page's own policy lets no foreign script in.
+  // Through the debugger, because the page's policy blocks foreign scripts.
   const debug = await page.context().newCDPSession(page)
   await debug.send('Runtime.evaluate', { expression: source })
   const { result } = await debug.send('Runtime.evaluate', {

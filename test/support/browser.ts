@@ -1,4 +1,4 @@
-/** A real Chromium: the one on this machine, or on Debian as root one that is installed and said so. */
+/** A real Chromium from the PATH. On Debian as root, one is installed if it is missing. */
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -37,7 +37,7 @@ function onPath(): string | undefined {
         accessSync(file, constants.X_OK)
         return file
       } catch {
-        // Not this one.
+        // Not here; try the next one.
       }
     }
   }
@@ -62,7 +62,7 @@ function install(): string {
 
 export type NotingPage = Page & { faults: string[] }
 
-/** A page that notes whatever goes wrong on it, and whatever it asks of other hosts. */
+/** A page that records errors and requests to other hosts. */
 export async function openPage(browser: Browser, origin: string): Promise<NotingPage> {
   return noteFaults(await browser.newPage({ viewport: viewports[1] }), origin)
 }
@@ -88,7 +88,7 @@ export async function noteFaults(page: Page, origin: string): Promise<NotingPage
   return Object.assign(page, { faults })
 }
 
-/** Pictures for people, in every size. */
+/** Screenshots for people to look at, in every size. */
 export async function picture(page: Page, name: string): Promise<void> {
   mkdirSync(pictures, { recursive: true })
   for (const viewport of viewports) {
@@ -97,7 +97,7 @@ export async function picture(page: Page, name: string): Promise<void> {
   }
 }
 
-/** How much wider than the window the page is. */
+/** By how many pixels the page is wider than the window. */
 export async function overflow(page: Page, width: number): Promise<number> {
   await page.setViewportSize({ width, height: 740 })
   return page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')

@@ -1,4 +1,4 @@
-/** The service as its users start it: a process of its own, in a folder of its own, on a real clock. */
+/** The service as operators start it: a separate process with its own folder and a real clock. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,16 +14,16 @@ import { callsTo } from './wire.ts'
 export const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 const groups = new Set<number>()
-// Also when a test failed and its file is ended by force.
+// Also runs when a test failed and its file is ended by force.
 process.on('exit', endProcesses)
 
-/** Ends whatever is left of the processes started here, and of those that they started. */
+/** Kills all processes started here, with their children. */
 export function endProcesses(): void {
   for (const group of groups) {
     try {
       process.kill(-group, 'SIGKILL')
     } catch {
-      // Nothing is left of it.
+      // Already gone.
     }
   }
   groups.clear()
@@ -39,15 +39,14 @@ export interface Child {
   readonly output: { out: string; err: string }
   readonly exited: Promise<End>
   kill(signal: NodeJS.Signals): void
-  /** Kills it and waits until it is gone. */
   end(signal?: NodeJS.Signals): Promise<End>
 }
 
 export interface ChildOptions {
-  /** Without one, a folder of its own that is removed in the end. */
+  /** By default a temporary folder, removed at the end. */
   readonly cwd?: string
   readonly env?: Record<string, string>
-  /** Instead of what `output.out` shows. */
+  /** A file descriptor to use instead of collecting `output.out`. */
   readonly stdout?: number
 }
 
@@ -56,7 +55,7 @@ export function newFolder(): { path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
 }
 
-/** A folder for the commands of one test file, and in it a store for whoever asks. */
+/** A folder for the commands of one test file; `ownStore` gives a new store in it. */
 export function commandFolder(): { path: string; ownStore(): { CHIRON_DATABASE_URL: string } } {
   const { path, remove } = newFolder()
   after(() => {
@@ -67,7 +66,7 @@ export function commandFolder(): { path: string; ownStore(): { CHIRON_DATABASE_U
   return { path, ownStore: () => ({ CHIRON_DATABASE_URL: `sqlite:store${stores++}/chiron.db` }) }
 }
 
-/** Nothing of the settings of whoever runs the tests. */
+/** Removes settings of the person who runs the tests. */
 function cleanEnv(env: Record<string, string> = {}): Record<string, string> {
   const kept = Object.entries(process.env).filter(
     ([name, value]) => value !== undefined && !/^(CHIRON_|NODE_|npm_)/.test(name),
@@ -81,7 +80,7 @@ export function startProcess(command: string, args: string[], options: ChildOpti
     cwd: options.cwd ?? own!.path,
     env: cleanEnv(options.env),
     stdio: ['ignore', options.stdout ?? 'pipe', 'pipe'],
-    // A group of its own, so that whatever it started can be ended with it.
+    // A process group of its own, so that its children can be killed with it.
     detached: true,
   })
   groups.add(child.pid!)
@@ -109,19 +108,17 @@ export function startProcess(command: string, args: string[], options: ChildOpti
   }
 }
 
-/** `chiron …`. */
 export function startChiron(args: string[], options: ChildOptions): Child {
   return startProcess(process.execPath, [main, ...args], options)
 }
 
-/** A module given as text. */
 export function startScript(script: string, options: ChildOptions = {}): Child {
   return startProcess(process.execPath, ['--input-type=module', '--eval', script], options)
 }
 
 export type ServingChild = Child & Calls & { port: number; url: string }
 
-/** `chiron serve` of which every worker listens. */
+/** Starts `chiron serve` and waits until every worker listens. */
 export async function serveChild(options: ChildOptions, start = startChiron): Promise<ServingChild> {
   const port = await freePort()
   const env = { CHIRON_PORT: String(port), ...options.env }
@@ -134,14 +131,13 @@ export async function serveChild(options: ChildOptions, start = startChiron): Pr
   })
   await eventually('the service listens', async () => {
     if (ended) throw new Error(`the service ended: ${child.output.err}${child.output.out}`)
-    // Where its output goes elsewhere, an answer tells.
+    // Without its output, ask the service itself.
     if (options.stdout !== undefined) return (await fetch(`${url}/health/live`).catch(() => null))?.ok
     return child.output.out.split('listening at').length > workers
   })
   return { ...child, ...callsTo(url), port, url }
 }
 
-/** `chiron serve` on a store, with a mail server. */
 export function serveStore(
   databaseUrl: string,
   mail: MailServer,

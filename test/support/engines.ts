@@ -1,4 +1,4 @@
-/** Both engines, each test with a store of its own. `npm run test:fast` has SQLite only, and no browser. */
+/** Both engines, with a separate store for each test. `npm run test:fast` uses only SQLite, and no browser. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ export type Engine = 'sqlite' | 'postgres'
 
 const fast = process.env.CHIRON_TEST_FAST !== undefined
 export const engines: readonly Engine[] = fast ? ['sqlite'] : ['sqlite', 'postgres']
-/** Of tests and suites that need PostgreSQL, or a browser, or much time. */
+/** For tests that need PostgreSQL, a browser or a long time. */
 export const onPostgres = { skip: fast }
 export const inBrowser = { skip: fast }
 export const atLength = { skip: fast }

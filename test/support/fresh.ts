@@ -8,13 +8,13 @@ export function freshAddress(name = 'vet'): string {
 
 export type Network = { readonly 'x-forwarded-for': string }
 
-/** The header that puts a request into a network of its own. */
+/** Puts a request into a network of its own. */
 export function freshNetwork(): Network {
   count++
   return { 'x-forwarded-for': `100.${(count >> 16) & 255}.${(count >> 8) & 255}.${count & 255}` }
 }
 
-/** Runs `work` for 0 … times − 1, a few at a time, and gives what each returned, in order. */
+/** Runs `work` for 0 to times − 1, at most `atOnce` at a time. Results are in order. */
 export async function repeat<T>(times: number, work: (i: number) => Promise<T>, atOnce = 25): Promise<T[]> {
   const results: T[] = new Array(times)
   let next = 0

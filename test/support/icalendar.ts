@@ -1,4 +1,4 @@
-/** Reads iCalendar as RFC 5545 writes it, and forgives nothing. */
+/** A strict iCalendar reader (RFC 5545). */
 import assert from 'node:assert/strict'
 
 export interface Property {
@@ -13,7 +13,7 @@ export interface Component {
   readonly components: Component[]
 }
 
-/** The lines on the wire. Each must be UTF-8 by itself, at most 75 octets, and end in CRLF. */
+/** Splits into lines. Each must be valid UTF-8, at most 75 octets, and end in CRLF. */
 function wireLines(bytes: Uint8Array): string[] {
   const octets = Buffer.from(bytes).toString('latin1')
   assert.ok(octets.endsWith('\r\n'), 'the last line ends in CRLF')
@@ -52,7 +52,7 @@ function property(line: string): Property {
   return { name: match[1]!, params: Object.fromEntries(params), value: match[3]! }
 }
 
-/** A TEXT value: every backslash is one of four escapes, and commas and semicolons are escaped. */
+/** Checks a TEXT value: only the four escapes are allowed, and commas and semicolons must be escaped. */
 export function unescapeText(value: string): string {
   assert.match(value, /^(?:[^\\;,]|\\[\\;,nN])*$/su, `not a text: ${value}`)
   return value.replace(/\\(.)/gsu, (_, one: string) => (/n/i.test(one) ? '\n' : one))
@@ -115,7 +115,7 @@ export interface CalendarEvent {
   readonly summary: string
   readonly location: string | null
   readonly description: string | null
-  /** First day, and the first day after. */
+  /** The first day, and the day after the last. */
   readonly days: readonly [from: string, to: string]
 }
 

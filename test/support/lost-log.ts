@@ -1,8 +1,8 @@
-/** A real I/O error of SQLite: what another process wrote is gone from the log that the shared index points into. */
+/** Causes a real SQLite I/O error: the write-ahead log loses content that the shared index still points to. */
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
-/** Pages that `write` changes cannot be read any more. Gives what puts them back. */
+/** Makes the pages that `write` changes unreadable. Returns a function that restores them. */
 export function loseLog(path: string, write: string): () => void {
   const other = new DatabaseSync(path)
   other.exec(write)

@@ -1,4 +1,4 @@
-/** What the portal's pages do, with their cookie in hand. */
+/** The portal's calls, made with its cookie. */
 import { freshNetwork } from './fresh.ts'
 import type { Reply, Service } from './service.ts'
 import { wire } from './wire.ts'
@@ -6,11 +6,11 @@ import { wire } from './wire.ts'
 export interface SetCookie {
   readonly name: string
   readonly value: string
-  /** Lower-cased; true for one without a value. */
+  /** Names in lower case; true for an attribute without a value. */
   readonly attributes: Readonly<Record<string, string | true>>
 }
 
-/** The cookie of the session or of the device, if a reply sets it. */
+/** The session or device cookie, if the reply sets it. */
 export function setCookie(reply: Reply, which: 'refresh' | 'device' = 'refresh'): SetCookie | undefined {
   const ofThisName = new RegExp(`^(__Host-)?chiron_${which}=`)
   const [line, another] = reply.headers.getSetCookie().filter((one) => ofThisName.test(one))
@@ -25,7 +25,7 @@ export function setCookie(reply: Reply, which: 'refresh' | 'device' = 'refresh')
   return { name, value, attributes: Object.fromEntries(attributes) }
 }
 
-/** As a Cookie header has it. */
+/** As in a Cookie header. */
 export function cookieOf(reply: Reply, which?: 'refresh' | 'device'): string {
   const cookie = setCookie(reply, which)
   if (!cookie) throw new Error(`no cookie, but ${reply.status}: ${reply.text}`)
@@ -57,11 +57,11 @@ export interface PortalSession {
   readonly cookie: string
   readonly access: string
   readonly sessionId: string
-  /** What was answered. */
+  /** The body of the sign-in request. */
   readonly body: object
 }
 
-/** Registers if need be, and signs a veterinarian in by the portal. */
+/** Registers a veterinarian if needed, and signs in through the portal. */
 export async function signInByPortal(
   service: Service,
   email: string,

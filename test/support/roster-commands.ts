@@ -1,4 +1,4 @@
-/** `chiron …` to its end, in a folder of its own, with or without a terminal. */
+/** Runs `chiron …` to its end in a given folder, with or without a terminal. */
 import { main, startChiron, startProcess } from './child.ts'
 
 export interface Ran {
@@ -19,7 +19,7 @@ export async function run(cwd: string, args: string[], env: Record<string, strin
 
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
-/** On a terminal of its own; what is typed ahead answers its questions. */
+/** Runs on a terminal; `typed` answers its questions. */
 export function onTerminal(cwd: string, args: string[], env: Record<string, string> = {}, typed = '') {
   const command = [process.execPath, main, ...args].map(quoted).join(' ')
   const script = `printf ${quoted(typed)} | script -qec ${quoted(command)} /dev/null`
@@ -29,7 +29,7 @@ export function onTerminal(cwd: string, args: string[], env: Record<string, stri
   })
 }
 
-/** Without the colours and movements of a terminal. */
+/** Strips terminal escape sequences. */
 export function plain(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with one
   return text.replaceAll(/\u001b\[[\d;?]*[A-Za-z]/g, '').replaceAll('\r', '')

@@ -1,9 +1,8 @@
-/** Clean rosters with one thing changed, and findings as rows of a table. */
+/** Clean rosters with one change, and the expected findings as table rows. */
 import assert from 'node:assert/strict'
 import type { Finding } from '../../src/roster/records.ts'
 import { clean11, clean12, type Files } from './roster-files.ts'
 
-/** A roster, and what is to be said about it. */
 export type Case = readonly [sentence: string, files: Files, expected: readonly Row[]]
 
 export type Row = [
@@ -24,7 +23,6 @@ export const rowOf = ({ severity, code, file, line, column, value }: Finding): R
   value,
 ]
 
-/** A clean roster with one thing changed in one file. */
 function edited<F extends Files>(base: F, file: keyof F & string, from: string, to: string): Files {
   const text = String(base[file])
   assert.ok(text.includes(from), `${file} holds ${from}`)

@@ -1,4 +1,4 @@
-/** Small rosters in folders and zips, made for one test each and gone when the process ends. */
+/** Small rosters in folders and zips, deleted when the process ends. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import type { Finding, RosterFile, RosterRecord } from '../../src/roster/records
 
 export type Files = Readonly<Record<string, string | Buffer>>
 
-/** OneRoster 1.2, bulk, nothing to complain about. */
+/** OneRoster 1.2, bulk, without any findings. */
 export const clean12 = {
   'manifest.csv': `propertyName,value
 manifest.version,1.0
@@ -53,7 +53,7 @@ enr-2,,,class-1,org-1,user-2,teacher,true,,
 `,
 } as const
 
-/** The same in OneRoster 1.1. */
+/** The same roster in OneRoster 1.1. */
 export const clean11 = {
   ...without(clean12, 'roles.csv'),
   'manifest.csv': `propertyName,value
@@ -76,7 +76,7 @@ export function without(files: Files, ...names: string[]): Record<string, string
 let folder: string | undefined
 let count = 0
 
-/** A path that nothing has yet. */
+/** A path that does not exist yet. */
 export function freshPath(name = 'roster'): string {
   if (folder === undefined) {
     const made = mkdtempSync(join(tmpdir(), 'chiron-roster-'))
@@ -108,7 +108,7 @@ export function writeZip(zip: Buffer): string {
   return path
 }
 
-/** Where the headers of the central directory start, in order: to make them lie. */
+/** Offsets of the central directory headers, so that tests can falsify them. */
 export function centralHeaders(zip: Buffer): number[] {
   const headers: number[] = []
   for (

@@ -1,4 +1,4 @@
-/** Rosters whose form is not what the standard wants, and whose meaning is clear: read, with a warning. */
+/** Rosters that deviate from the standard but are clear: they are read with a warning. */
 import { type Case, delta, in11, in12 } from './roster-edits.ts'
 import { clean11, clean12, without } from './roster-files.ts'
 

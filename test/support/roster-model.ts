@@ -1,4 +1,4 @@
-/** Random rosters, one after another, and what a simple model says must be visible after each. */
+/** Random rosters in sequence, and what a simple model expects to be visible after each. */
 import fc from 'fast-check'
 import {
   addClass,
@@ -13,7 +13,7 @@ import {
 const studentNames = ['s1', 's2', 's3', 's4']
 const classNames = ['c1', 'c2', 'c3']
 
-/** Who is there under which name, which classes there are under which title, and who is in which. */
+/** Students by id with their names, classes by id with their titles, and who is enrolled where. */
 export interface Wish {
   readonly students: Record<string, string | null>
   readonly classes: Record<string, string | null>
@@ -49,7 +49,7 @@ export const steps: fc.Arbitrary<Step[]> = fc.array(
   { minLength: 3, maxLength: 10 },
 )
 
-/** A keeper stays, so that the school is never empty. */
+/** One student always stays, so that the school is never empty. */
 export function schoolOf({ students, classes, enrolled }: Wish): School {
   const school = emptySchool()
   addUser(school, 'keeper', 'student')
@@ -76,7 +76,6 @@ export function deltaOf(students: Record<string, string | null | undefined>): De
   return { users, roles }
 }
 
-/** The school after a delta. */
 export function afterDelta(school: School, { users = [], roles = [] }: Delta): School {
   const next = structuredClone(school)
   for (const [rows, changes] of [
@@ -91,7 +90,6 @@ export function afterDelta(school: School, { users = [], roles = [] }: Delta): S
   return next
 }
 
-/** What students see: their name, their address, and the titles of their classes. */
 export function seenIn(school: School): Record<string, [name: string, email: string, classes: string[]]> {
   const seen: Record<string, [string, string, string[]]> = {}
   for (const [id, user] of [...school.users].sort()) {

@@ -1,4 +1,4 @@
-/** What OneRoster asks of a set of CSV files, told independently of the reader: every fault found, in words. */
+/** The rules of OneRoster for a set of CSV files, implemented independently of the reader. */
 import { parse } from 'csv-parse/sync'
 
 export type Rows = Record<string, string>[]
@@ -111,7 +111,7 @@ function* wrongInBulk(tables: Tables): Generator<string> {
       if (row.status || row.dateLastModified) yield `${name} ${row.sourcedId}: has a status`
 }
 
-/** Of a bulk set; empty when all is well. */
+/** For a bulk set; empty if there are no faults. */
 export function faultsOf(tables: Tables): string[] {
   const names = [...tables.keys()].filter((name) => name !== 'manifest')
   return [

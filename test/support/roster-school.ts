@@ -1,4 +1,4 @@
-/** A small school that tests change row by row and write out whole, in part or as a delta. OneRoster 1.2. */
+/** A small school in OneRoster 1.2 that tests change row by row and write as bulk files or a delta. */
 import { type FileName, headerLine, manifest, rowLine } from '../../demo/oneroster.ts'
 import { type Files, writeFolder } from './roster-files.ts'
 
@@ -64,7 +64,7 @@ export function enrol(school: School, userId: string, classId: string, cells: Ce
   })
 }
 
-/** Takes a user away, with roles and enrolments. */
+/** Removes a user with their roles and enrolments. */
 export function drop(school: School, id: string): void {
   school.users.delete(id)
   for (const rows of [school.roles, school.enrollments])
@@ -82,7 +82,7 @@ export function change(rows: Map<string, Cells>, id: string, cells: Cells): void
 
 export const numbers = (count: number) => Array.from({ length: count }, (_, i) => i + 1)
 
-/** stu-1 … each in one of class-1 …, which tea-1 teaches. */
+/** stu-1 and so on, each in one of class-1 and so on, taught by tea-1. */
 export function newSchool(students: number, classes = 2): School {
   const school = emptySchool()
   addUser(school, 'tea-1', 'teacher', { givenName: 'Tom', familyName: 'Gray' })
@@ -97,7 +97,7 @@ export function newSchool(students: number, classes = 2): School {
   return school
 }
 
-/** The same school with something changed. */
+/** A copy of the school with a change. */
 export function edited(school: School, edit: (school: School) => void): School {
   const copy = structuredClone(school)
   edit(copy)
@@ -111,7 +111,6 @@ function csv(file: FileName, rows: Iterable<[string, Cells]>): string {
   )
 }
 
-/** The whole roster, or these files of it. */
 export function bulkFiles(school: School, files: readonly FileName[] = schoolFiles): Files {
   return {
     'manifest.csv': manifest('1.2', 'bulk', files, 'Tests'),
@@ -123,7 +122,7 @@ export const bulk = (school: School, files?: readonly FileName[]) => writeFolder
 
 export type Delta = { readonly [F in FileName]?: readonly (readonly [string, Cells | null])[] }
 
-/** Rows to add or change; null takes one away. */
+/** Rows to add or change; null deletes one. */
 export function deltaFiles(delta: Delta, dateLastModified = '2026-11-01T08:00:00Z'): Files {
   const files = Object.keys(delta) as FileName[]
   const marked = (rows: readonly (readonly [string, Cells | null])[]) =>

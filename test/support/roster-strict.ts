@@ -1,4 +1,4 @@
-/** Rosters that cannot be read as they are: every error with its place, and no record of the row. */
+/** Rosters that cannot be read: every error has its place, and the row yields no record. */
 import { bytes, type Case, delta, in12 } from './roster-edits.ts'
 import { clean12, without } from './roster-files.ts'
 

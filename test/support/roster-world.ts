@@ -1,4 +1,4 @@
-/** A store with a roster and nothing around it, what is visible in it, and students of a service. */
+/** A store with only a roster, what is visible in it, and the roster of a running service. */
 import assert from 'node:assert/strict'
 import type { Db, Statement, Value } from '../../src/db/db.ts'
 import { migrate } from '../../src/db/migrate.ts'
@@ -14,7 +14,7 @@ export interface World {
   readonly clock: TestClock
   readonly roster: Roster
   plan(path: string): Promise<Plan>
-  /** Plans and imports; what is held goes through. */
+  /** Plans and imports, with --force. */
   import(path: string): Promise<number | null>
   undo(): Promise<number>
   close(): Promise<void>
@@ -53,7 +53,6 @@ export async function inWorld(engine: Engine, work: (world: World) => Promise<vo
 const isVisible = (t: string) =>
   `${t}.from_gen <= (select content from roster_state) and (${t}.to_gen is null or ${t}.to_gen > (select content from roster_state))`
 
-/** Every row of the roster that readers can see, and every student account. */
 export async function visibleRows(db: Db): Promise<Record<string, object[]>> {
   const rows: Record<string, object[]> = {}
   for (const [table, order] of [
@@ -70,7 +69,7 @@ export async function visibleRows(db: Db): Promise<Record<string, object[]>> {
   return rows
 }
 
-/** sourcedId → userId of those on the roster now. */
+/** sourcedId → userId of the students now on the roster. */
 export async function studentsNow(db: Db): Promise<Record<string, string>> {
   const rows = await db.all<{ sourced_id: string; person_id: string }>(
     `select sourced_id, person_id from student t where ${isVisible('t')} order by sourced_id, person_id`,
@@ -78,7 +77,7 @@ export async function studentsNow(db: Db): Promise<Record<string, string>> {
   return Object.fromEntries(rows.map((row) => [row.sourced_id, row.person_id]))
 }
 
-/** The same store through which somebody can step in before a write. */
+/** The same store, calling `before` ahead of every write. */
 export function watched(db: Db, before: (statements: readonly Statement[]) => Promise<void> | void): Db {
   return {
     ...db,
@@ -93,7 +92,7 @@ export function watched(db: Db, before: (statements: readonly Statement[]) => Pr
   }
 }
 
-/** Everything but when: the same roster imported into a store of its own gives the same rows. */
+/** The content without times and ids, so that two stores with the same roster compare equal. */
 export async function contentOf(db: Db): Promise<object> {
   const { roster_record, roster_enrolment, student } = await visibleRows(db)
   const plain = (rows: object[] = []) =>
@@ -101,7 +100,7 @@ export async function contentOf(db: Db): Promise<object> {
   return { records: plain(roster_record), enrolments: plain(roster_enrolment), students: plain(student) }
 }
 
-/** One student row for each sourcedId, and the one that its identity says. */
+/** Checks that every sourcedId has one student row, and that its person is the recorded one. */
 export async function assertSound(db: Db): Promise<void> {
   const rows = await db.all(
     `select s.sourced_id, s.person_id, i.person_id as identity, p.role from student s
@@ -113,7 +112,7 @@ export async function assertSound(db: Db): Promise<void> {
   for (const row of rows) assert.deepEqual([row.person_id, row.role], [row.identity, 'student'])
 }
 
-/** Told of every read, which waits for what it does. Gives what puts the store back as it was. */
+/** Calls `told` before every read and waits for it. Returns a function that restores the store. */
 export function onRead(db: Db, told: (sql: string) => Promise<void> | void): () => void {
   const { one, byId, all } = db
   const telling = (read: (sql: string, params?: readonly Value[]) => Promise<unknown>) => {
@@ -141,7 +140,6 @@ export interface ServiceRoster {
   undo(): Promise<number>
 }
 
-/** The roster of a running service, written beside it. */
 export function rosterOf(service: Service): ServiceRoster {
   const roster = new Roster(service.app.parts.db, service.clock)
   return {

@@ -1,4 +1,4 @@
-/** The whole service in this process, on a real store, a real socket and a real mail server, with a clock to move. */
+/** The whole service in this process, with a real store, socket and mail server, and a clock that tests control. */
 import { type App, createApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Clock } from '../../src/lib/clock.ts'
@@ -30,7 +30,7 @@ export interface Reply {
 
 export interface RequestOptions {
   readonly method?: string
-  /** Sent as JSON; a string is sent as it is. */
+  /** Sent as JSON; a string is sent unchanged. */
   readonly body?: unknown
   readonly token?: string
   readonly headers?: Record<string, string>
@@ -53,18 +53,16 @@ export interface Service extends Calls {
   readonly clock: TestClock
   readonly mail: MailServer
   readonly app: App
-  /** Everything logged so far. */
   readonly log: string[]
   readonly databaseUrl: string
   register(email: string, names?: { firstname?: string; lastname?: string }): Promise<Reply>
-  /** Asks for a code and takes it from the mail. */
+  /** Asks for a code and reads it from the mail. */
   code(
     email: string,
     headers?: Record<string, string>,
   ): Promise<{ sessionId: string; code: number; reference: string }>
-  /** Registers if need be, and signs in. */
+  /** Registers first if needed. */
   signIn(email: string, headers?: Record<string, string>): Promise<SignedIn>
-  /** Rows of the store. */
   rows<R>(sql: string, params?: (string | number)[]): Promise<R[]>
   stop(): Promise<void>
 }
@@ -86,7 +84,7 @@ export async function startService(
     CHIRON_SECRET: 'a secret for tests that is long enough',
     CHIRON_SMTP_URL: mail.url,
     CHIRON_MAIL_FROM: 'Chiron <no-reply@chiron.example>',
-    // Every test client can pick its network by X-Forwarded-For.
+    // Lets every test client choose its network with X-Forwarded-For.
     CHIRON_TRUSTED_PROXIES: '127.0.0.1',
     ...options.env,
   })

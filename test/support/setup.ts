@@ -1,4 +1,4 @@
-/** Runs once around the whole suite (--test-global-setup): one PostgreSQL server for all test files. */
+/** Runs once for the whole suite (--test-global-setup): one PostgreSQL server for all test files. */
 import { engines } from './engines.ts'
 import { type PostgresServer, startPostgres } from './postgres.ts'
 

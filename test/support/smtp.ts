@@ -1,4 +1,4 @@
-/** A real SMTP server on a socket that keeps what it receives. */
+/** A real SMTP server on a socket, which keeps what it receives. */
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { patienceMs } from './wait.ts'
@@ -7,14 +7,14 @@ export interface Received {
   readonly to: string
   readonly raw: string
   readonly mail: Email
-  /** The run of digits in the plain part, if there is one. */
+  /** The digits in the plain text part, if any. */
   readonly code: number | null
 }
 
 export interface MailServer {
   readonly url: string
   readonly received: Received[]
-  /** The nth mail (from 1) to this address, as soon as it is there. */
+  /** Waits for the nth mail (from 1) to this address. */
   mailTo(address: string, nth?: number): Promise<Received>
   close(): Promise<void>
 }

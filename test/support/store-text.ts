@@ -1,4 +1,4 @@
-/** Everything that a store holds, as text: what somebody would read who got hold of it. */
+/** Everything in a store as text, as an attacker with a copy would read it. */
 import { existsSync, readFileSync } from 'node:fs'
 import type { Service } from './service.ts'
 
@@ -25,7 +25,7 @@ export async function storeCells(service: Service): Promise<Cell[]> {
   return cells
 }
 
-/** The bytes of the SQLite file and of what lies beside it, one character a byte. */
+/** The raw bytes of the SQLite file and its log, one character per byte. */
 export function sqliteBytes(databaseUrl: string): string {
   const file = databaseUrl.slice('sqlite:'.length)
   return [file, `${file}-wal`]
@@ -34,7 +34,7 @@ export function sqliteBytes(databaseUrl: string): string {
     .join('\n')
 }
 
-/** A code that stands by itself; a run of digits inside an id or a time is none. */
+/** Whether the code occurs on its own, not as digits inside an id or a time. */
 export function standsIn(text: string, code: string | number): boolean {
   return new RegExp(`(?<![\\w-])${code}(?![\\w-])`).test(text)
 }

@@ -1,4 +1,4 @@
-/** A school whose student Ada has one class of every sort and time, seen from the middle of November 2026. */
+/** A school whose student Ada has one class of every sort and time, as of mid-November 2026. */
 import { after, before } from 'node:test'
 import type { Engine } from './engines.ts'
 import {
@@ -65,13 +65,12 @@ export function studentSchool(others: readonly string[]): School {
 export interface ServedSchool {
   readonly service: Service
   readonly importedAt: string
-  /** The next roster is this one, changed, a second later. */
+  /** Imports a changed copy of the school, one second later. */
   reimport(edit: (school: School) => void): Promise<void>
-  /** Back to the roster before. */
   undo(): Promise<void>
 }
 
-/** A service with that school for the tests of a suite. */
+/** A service with that school for a suite. */
 export function schoolOfSuite(
   engine: Engine,
   others: readonly string[],
@@ -101,7 +100,7 @@ export function schoolOfSuite(
   after(() => service?.stop())
 }
 
-/** Ways to stop being a student, and back. */
+/** Ways to stop being a student and become one again. */
 export const leavings: {
   readonly how: string
   readonly name: string

@@ -1,4 +1,4 @@
-/** Everything a store holds, as text to be searched. */
+/** Searches the tables of a store for words. */
 import type { Service } from './service.ts'
 
 const tables = [
@@ -17,7 +17,6 @@ const tables = [
   'signing_key',
 ]
 
-/** The rows that hold one of these words in any column, whatever the case. */
 export async function rowsHolding(service: Service, ...words: string[]): Promise<string[]> {
   const found: string[] = []
   for (const table of tables) {

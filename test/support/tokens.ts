@@ -1,4 +1,4 @@
-/** Access tokens read and made by node:crypto alone, as another service would. */
+/** Reads and makes access tokens with node:crypto alone, as another service would. */
 import {
   createPublicKey,
   generateKeyPairSync,
@@ -36,7 +36,6 @@ export function verifiesUnder(token: string, jwk: webcrypto.JsonWebKey): boolean
 
 export const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** Signs as the service does. */
 export function signedBy(key: KeyObject, header: Json, payload: Json): string {
   const signed = `${part(header)}.${part(payload)}`
   const signature = sign('sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' })

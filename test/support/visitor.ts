@@ -1,4 +1,4 @@
-/** The portal as people use it: a window on the service's clock, and the steps that many tests begin with. */
+/** The portal as people use it: browser windows on the service's clock, and the first steps of many tests. */
 import { after, before } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { type NotingPage, noteFaults, startBrowser } from './browser.ts'
@@ -7,7 +7,7 @@ import { rosterOf } from './roster-world.ts'
 import { type Service, startService } from './service.ts'
 import { studentSchool } from './student-school.ts'
 
-/** A service and a browser for the tests of a suite; with students, the school of `studentSchool`. */
+/** A service and a browser for a suite; `students` imports the school of `studentSchool`. */
 export function portalOfSuite(
   use: (parts: { service: Service; browser: Browser }) => void,
   { env = {}, students }: { env?: Record<string, string>; students?: readonly string[] } = {},
@@ -32,7 +32,7 @@ export interface Look {
   readonly width?: number
 }
 
-/** A browser of its own, with nothing remembered. */
+/** A separate browser context without cookies or storage. */
 export async function newVisitor(
   browser: Browser,
   { colorScheme = 'light', locale = 'en-GB', width = 1280 }: Look = {},
@@ -45,7 +45,7 @@ export async function newVisitor(
   })
 }
 
-/** Another tab of a visitor. Its time is the service's, and goes on by itself. */
+/** Another tab of a visitor. It starts at the service's time and runs on by itself. */
 export async function openTab(visitor: BrowserContext, service: Service, path = '/'): Promise<NotingPage> {
   const page = await noteFaults(await visitor.newPage(), originOf(service))
   await page.clock.install({ time: service.clock.now() })
@@ -55,7 +55,7 @@ export async function openTab(visitor: BrowserContext, service: Service, path = 
 
 export const originOf = ({ url }: Service) => url.replace('127.0.0.1', 'localhost')
 
-/** Fills in the first form; the code screen is next. */
+/** Fills in the first form; the code screen follows. */
 export async function askForCode(page: Page, role: 'Veterinarian' | 'Student', email: string): Promise<void> {
   await page.getByRole('radio', { name: role }).check()
   await page.getByLabel('E-mail address').fill(email)
@@ -65,7 +65,7 @@ export async function askForCode(page: Page, role: 'Veterinarian' | 'Student', e
 
 export const codeField = (page: Page) => page.getByRole('textbox', { name: 'Code' })
 
-/** Signs in from the start page; `nth` is the how-manieth mail to that address brings the code. */
+/** Signs in from the start page with the code of the nth mail to that address. */
 export async function signIn(
   page: Page,
   service: Service,

@@ -1,13 +1,13 @@
-/** Waiting for what happens in its own time, without a guess at how long it takes. */
+/** Waits for conditions instead of guessing how long something takes. */
 import type { Service } from './service.ts'
 
-/** For what is not going to happen; a machine with much else to do must not use it up. */
+/** Generous, so that only something that never happens times out, even on a busy machine. */
 export const patienceMs = 120_000
 const pauseMs = 20
 
 export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-/** What `look` gives as soon as it is neither undefined nor false. */
+/** Waits until `look` returns something other than undefined or false. */
 export async function eventually<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,
@@ -21,7 +21,7 @@ export async function eventually<T>(
   }
 }
 
-/** What `ask` answers, as soon as the answer satisfies. */
+/** Repeats `ask` until its answer satisfies. */
 export async function until<T>(ask: () => Promise<T>, satisfies: (answer: T) => boolean): Promise<T> {
   const { answer } = await eventually('an answer that satisfies', async () => {
     const answer = await ask()
@@ -30,7 +30,7 @@ export async function until<T>(ask: () => Promise<T>, satisfies: (answer: T) => 
   return answer
 }
 
-/** Every mail was sent or dropped. */
+/** Waits until every mail was sent or dropped. */
 export async function outboxEmpty({ rows }: Pick<Service, 'rows'>): Promise<void> {
   await eventually('an empty outbox', async () => (await rows('select id from outbox')).length === 0)
 }
