@@ -46,7 +46,7 @@ export async function rosterImport(path: string, options: RosterOptions): Promis
       return say(
         options,
         { type: 'done', generation: null },
-        'The roster is as the file has it; nothing to do.',
+        'The roster already matches the file; nothing to do.',
       )
     if (!(await agreed(options, 'Import this?')))
       return say(options, { type: 'declined' }, 'Nothing was changed.')

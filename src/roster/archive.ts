@@ -164,7 +164,7 @@ async function listEntries(zip: ZipFile, name: string, found: Map<string, Entry>
       )
       if (path.endsWith('/') || isJunk(path)) continue
       if (validateFileName(path) !== null) {
-        const message = 'The name leads out of the folder, so the file was ignored. Make the zip anew.'
+        const message = 'The name leads out of the folder, so the file was ignored. Create the zip again.'
         findings.push(aboutFile('warning', 'unsafe-name', path, message))
       } else if (found.has(path)) findings.push(duplicate(path))
       else found.set(path, entry)
@@ -193,7 +193,7 @@ function unwrap(
 ): Map<string, Entry> {
   const folder = commonFolder([...found.keys()].filter(isCsv))
   if (folder === '') return new Map(found)
-  const message = `The files lie in the folder ${folder} of the zip and were read from there. The standard wants them at its top.`
+  const message = `The files are in the folder ${folder} of the zip and were read from there. The standard wants them at the top level.`
   findings.push(aboutFile('warning', 'wrapped-in-folder', name, message))
   const inside = (path: string) => (path.startsWith(folder) ? path.slice(folder.length) : path)
   return new Map([...found].map(([path, entry]) => [inside(path), entry]))
@@ -253,7 +253,7 @@ function tooLarge(name: string): ReaderFinding {
 }
 
 function tooTight(file: string): ReaderFinding {
-  const message = `It unpacks to more than ${ratioMax} times its packed size, as no real roster does. Export it once more, or give the folder with the CSV files.`
+  const message = `It unpacks to more than ${ratioMax} times its packed size, which no real roster does. Export it again, or give the folder with the CSV files.`
   return aboutFile('error', 'packed-too-tightly', file, message)
 }
 
@@ -267,7 +267,7 @@ function encrypted(file: string): ReaderFinding {
 }
 
 function damaged(file: string): ReaderFinding {
-  const message = 'It cannot be unpacked. Export the zip, or copy it here, once more.'
+  const message = 'It cannot be unpacked. Export the zip or copy it here again.'
   return aboutFile('error', 'damaged-file', file, message)
 }
 

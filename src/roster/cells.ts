@@ -72,7 +72,7 @@ export class Cells {
     if (text === '') return null
     const id = values.parseId(text, this.#tell)
     if (id !== null && id.length !== this.#written(column).length)
-      this.#tell('warning', 'surrounding-space', 'The spaces around it were taken away.')
+      this.#tell('warning', 'surrounding-space', 'The spaces around it were removed.')
     return id
   }
 
@@ -97,7 +97,7 @@ export class Cells {
     const start = this.date(first)
     const end = this.date(last)
     if (start !== null && end !== null && start > end)
-      this.tell('warning', 'date-order', last, `It lies before ${first}, which is ${start}.`)
+      this.tell('warning', 'date-order', last, `It is before ${first}, which is ${start}.`)
     return [start, end]
   }
 

@@ -117,7 +117,7 @@ function* addresses({ next, students }: CheckInput): Generator<Finding> {
       if (isStudent) yield { ...about, severity: 'error', code: 'bad-address', message: address }
     } else {
       const owner = owners.get(address.key)
-      const message = `the user with sourcedId ${owner} has the same address; each needs one of their own`
+      const message = `the user with sourcedId ${owner} has the same address; every user needs a different one`
       if (owner !== undefined) yield { ...about, severity: 'error', code: 'duplicate-address', message }
       owners.set(address.key, id)
     }

@@ -161,7 +161,7 @@ class CsvReader {
     if (!this.#isUtf8 && this.#hasBadBytes(cells, line)) return
     const wanted = this.#header.length
     if (cells.length !== wanted && !this.#isPadded(cells, wanted, line)) {
-      const message = `The row has ${cells.length} cells and the header ${wanted}. A cell with a comma in it must stand in double quotes.`
+      const message = `The row has ${cells.length} cells and the header has ${wanted}. A cell with a comma in it must be in double quotes.`
       this.#tell('error', 'cell-count', line, null, null, message)
       return
     }
@@ -234,7 +234,7 @@ const howToSave =
   'Save it as UTF-8: in Excel by File, Save As, "CSV UTF-8 (Comma delimited)"; in LibreOffice by Save As, Edit filter settings, Unicode (UTF-8).'
 
 function headerExpected({ columns }: CsvFile): string {
-  return `Expected was a first line with the names of the columns: ${columns.all.join(',')}`
+  return `Expected a first line with the names of the columns: ${columns.all.join(',')}`
 }
 
 function breaksInside(cells: readonly string[]): number {

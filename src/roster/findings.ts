@@ -23,9 +23,8 @@ export const findingKinds = {
   'bad-manifest-mode': 'A file. property of the manifest is none of absent, bulk and delta.',
   'missing-file': 'The manifest announces a file that is not there.',
   'unexpected-file': 'The manifest says absent, but the file is there; it was read.',
-  'mode-differs':
-    'The manifest says bulk and the rows say delta, or the other way round; the rows were believed.',
-  'mixed-mode': 'Some rows have status and dateLastModified and others have not.',
+  'mode-differs': 'The manifest says bulk and the rows say delta, or the other way round; the rows count.',
+  'mixed-mode': 'Some rows have status and dateLastModified and others do not.',
   'byte-order-mark': 'The file starts with a byte order mark.',
   'not-utf-8': 'The file is not encoded in UTF-8.',
   'lone-carriage-return': 'Lines end with a lone carriage return.',
@@ -129,7 +128,7 @@ export class FindingLog {
       line: null,
       column: null,
       value: null,
-      message: `${this.#held} more findings are not shown (${this.#heldErrors} of them errors). Mend these first, then check again.`,
+      message: `${this.#held} more findings are not shown (${this.#heldErrors} of them errors). Fix these first, then check again.`,
     })
   }
 }

@@ -60,7 +60,7 @@ class Header {
     for (const name of unknown) this.#tellUnknown(name, absent)
     for (const name of this.#expected.columns.needed) {
       if (!absent.has(name)) continue
-      const message = `The column ${name} is missing. Expected were: ${this.#expected.columns.all.join(',')}`
+      const message = `The column ${name} is missing. Expected columns: ${this.#expected.columns.all.join(',')}`
       this.#tell('error', 'missing-column', name, null, message)
     }
     return this.#failed ? null : this.#found

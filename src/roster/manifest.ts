@@ -76,13 +76,13 @@ class ManifestReader {
   checkVersions(): void {
     if (this.#seen.has('oneroster.version')) return
     const message =
-      'The manifest has no oneroster.version, so it was inferred from the files. Expected was 1.1 or 1.2.'
+      'The manifest has no oneroster.version, so it was inferred from the files. Expected 1.1 or 1.2.'
     this.#tell('warning', 'missing-version', null, null, message)
   }
 
   #manifestVersion(value: string, line: number): void {
     if (value === '1.0') return
-    this.#tell('warning', 'manifest-version', line, value, 'Expected was 1.0; it was read as that.')
+    this.#tell('warning', 'manifest-version', line, value, 'Expected 1.0; it was read as 1.0.')
   }
 
   #oneRosterVersion(value: string, line: number): void {

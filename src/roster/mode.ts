@@ -89,6 +89,6 @@ function isDeletion(cells: Cells): boolean {
       'status',
       'Read as tobedeleted, which is what 1.1 has in its place.',
     )
-  else cells.tell('error', 'bad-enumeration', 'status', 'Expected was active or tobedeleted.')
+  else cells.tell('error', 'bad-enumeration', 'status', 'Expected active or tobedeleted.')
   return true
 }

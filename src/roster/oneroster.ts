@@ -182,7 +182,7 @@ function readRow(
   const sourcedId = cells.id('sourcedId')
   if (sourcedId !== null) checkDuplicate(sourcedId, cells, lines)
   else if (deleted && !cells.failed)
-    cells.tell('error', 'missing-value', 'sourcedId', 'Without it nobody knows what is to be deleted.')
+    cells.tell('error', 'missing-value', 'sourcedId', 'Without it, it is unclear which record to delete.')
   if (kind === null) {
     cells.id('userSourcedId')
     return null

@@ -96,7 +96,7 @@ function classKind(cells: Cells): ClassKind {
   if (kindNames.has(named)) return named as ClassKind
   if (named === 'scheduled') return 'course'
   if (named !== '') {
-    const message = `Expected was one of ${[...kindNames].join(', ')}, or nothing.`
+    const message = `Expected one of ${[...kindNames].join(', ')}, or nothing.`
     cells.tell('error', 'bad-class-kind', 'metadata.kind', message)
     return 'course'
   }

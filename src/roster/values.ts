@@ -35,7 +35,7 @@ export function parseId(text: string, tell: Tell): string | null {
   if (!isPlain(text, idCharactersMax, tell)) return null
   if (!spreadsheetNumber.test(text)) return text
   const message =
-    'A spreadsheet has turned this identifier into a number and lost its digits. Export it once more and do not open it in a spreadsheet, or format the column as text before the values come in.'
+    'A spreadsheet has turned this identifier into a number and lost its digits. Export it again and do not open it in a spreadsheet, or format the column as text first.'
   tell('error', 'spreadsheet-number', message)
   return null
 }
@@ -45,12 +45,12 @@ function isPlain(text: string, charactersMax: number, tell: Tell): boolean {
     tell(
       'error',
       'control-character',
-      'A line break or another control character stands in the cell. Remove it.',
+      'The cell contains a line break or another control character. Remove it.',
     )
     return false
   }
   if (text.length > charactersMax) {
-    tell('error', 'too-long', `The cell has ${text.length} characters; ${charactersMax} are the most.`)
+    tell('error', 'too-long', `The cell has ${text.length} characters; at most ${charactersMax} are allowed.`)
     return false
   }
   return true
@@ -60,7 +60,7 @@ export function parseDate(text: string, tell: Tell): string | null {
   if (isDay(text)) return text
   const shape = dateForm.test(text)
     ? 'There is no such day in the calendar.'
-    : 'Expected was year-month-day, such as 2018-08-27.'
+    : 'Expected year-month-day, such as 2018-08-27.'
   tell('error', 'bad-date', shape)
   return null
 }
@@ -83,7 +83,7 @@ function daysIn(year: number, month: number): number {
 export function checkDateTime(text: string, tell: Tell): void {
   const time = timeForm.exec(text.slice(10))
   if (!isDay(text.slice(0, 10)) || (text.length > 10 && !time)) {
-    tell('error', 'bad-datetime', 'Expected was a date and time such as 2026-08-17T09:30:00Z.')
+    tell('error', 'bad-datetime', 'Expected a date and time such as 2026-08-17T09:30:00Z.')
   } else if (!time?.[2]) {
     const message = 'The standard wants a date, a time and a time zone, such as 2026-08-17T09:30:00Z.'
     tell('warning', 'datetime-form', message)
@@ -98,7 +98,7 @@ export function parseBoolean(text: string, tell: Tell): boolean | null {
     tell('warning', 'boolean-case', `Read as ${lower}, which is how the standard writes it.`)
     return lower === 'true'
   }
-  tell('error', 'bad-boolean', 'Expected was true or false.')
+  tell('error', 'bad-boolean', 'Expected true or false.')
   return null
 }
 
@@ -123,7 +123,7 @@ export function parseEnumeration(
   const near = nearest(text, allowed)
   const hint = near === undefined ? '' : ` Did you mean ${near}?`
   const own = extensible.has(name) ? ', or a value of your own that starts with ext:' : ''
-  tell('error', 'bad-enumeration', `Expected was one of ${allowed.join(', ')}${own}.${hint}`)
+  tell('error', 'bad-enumeration', `Expected one of ${allowed.join(', ')}${own}.${hint}`)
   return null
 }
 
