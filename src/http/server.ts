@@ -77,12 +77,10 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     },
   })
 
-  const flow = { inFlight: 0, stopping: false, idle: () => {} }
-  const working = new Set<FastifyRequest>()
+  const flow = { inFlight: 0, working: 0, stopping: false, idle: () => {} }
   app.addHook('onRequest', (request, reply, done) => {
     flow.inFlight++
     requests.begin(request, reply, () => {
-      working.delete(request)
       flow.inFlight--
       if (flow.inFlight === 0) flow.idle()
     })
@@ -118,10 +116,13 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     )
   })
   // Counted once the body is there: whoever sends slowly waits for himself, not in the way of others.
-  app.addHook('preValidation', (request, _reply, done) => {
+  app.addHook('preValidation', (request, reply, done) => {
     if ((request.routeOptions.config as Partial<RouteConfig>).limit === 'none') return done()
-    working.add(request)
-    if (working.size <= workingMax) return done()
+    flow.working++
+    reply.raw.on('close', () => {
+      flow.working--
+    })
+    if (flow.working <= workingMax) return done()
     done(new AppError('unavailable', 'The service is overloaded.', { retryAfterSeconds: 2 }))
   })
 
