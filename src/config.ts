@@ -116,7 +116,7 @@ function checkTogether(config: Config): void {
       isPlainByOmission(databaseUrl) &&
       wrong(
         'CHIRON_DATABASE_URL',
-        'must say a known sslmode in production when a host is not this machine: sslmode=verify-full, or sslmode=disable for plain text',
+        'must set a known sslmode in production when a host is not this machine: sslmode=verify-full, or sslmode=disable for plain text',
       ),
     production && !limits && wrong('CHIRON_LIMITS', 'cannot be off in production'),
     !production &&

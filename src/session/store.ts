@@ -33,7 +33,8 @@ export function sessionById(db: Db, id: string): Promise<SessionAndPerson | unde
 }
 
 /**
- * The caller of a request, while session and account are alive. For a student only the status; the roster has the rest.
+ * The caller of a request, while session and account are alive. A student has only id and status here; the roster has
+ * the rest.
  */
 export type LiveSession<R extends Role = Role> = { [Each in R]: LiveSessionOf<Each> }[R]
 
