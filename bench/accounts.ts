@@ -1,13 +1,12 @@
 /**
- * Fills a store with accounts and live sessions, and writes their tokens down for whoever makes the load.
+ * Fills a store with accounts and live sessions, and writes their tokens to a file for load tests.
  *
  *   node bench/accounts.ts --veterinarians 1000000 --students 20000 --tokens 20000 --out tokens.jsonl
  *
- * Reads CHIRON_DATABASE_URL, CHIRON_SECRET, CHIRON_PUBLIC_URL and CHIRON_PORT as the service does; give both the same.
- * Veterinarians are written straight into the store. Students come in as a school does, by a roster import, with
- * --classes and --enrolments as in bench/school.ts. --tokens is a number of sessions for each role, which
- * belong to its accounts in turn; access tokens live
- * for 15 minutes, and the command makes fresh ones when run again with --tokens alone. A line of --out is
+ * Uses CHIRON_DATABASE_URL, CHIRON_SECRET, CHIRON_PUBLIC_URL and CHIRON_PORT, which must be the same as those of the
+ * service. Veterinarians are written directly into the store. Students come from a roster import, with --classes and
+ * --enrolments as in bench/school.ts. --tokens is the number of sessions per role, spread over its accounts. Access
+ * tokens live for 15 minutes; run again with --tokens alone for new ones. A line of --out is
  * {"role","userId","email","accessToken","refreshToken"}.
  */
 import { createWriteStream, mkdtempSync, rmSync } from 'node:fs'
@@ -65,7 +64,7 @@ async function addVeterinarians(total: number): Promise<void> {
   if (total === 0) return
   const now = Date.now()
   const started = performance.now()
-  // In the order of both indexes, which then grow at their end; in any other a large store takes minutes.
+  // Sorted, so that both indexes grow at their end; otherwise a large store takes minutes.
   const ids = Array.from({ length: total }, newId).sort()
   const run = now.toString(36)
   for (let done = 0; done < total; done += perTransaction) {
@@ -103,7 +102,7 @@ async function addStudents(students: number): Promise<void> {
   say(`${students} students in ${seconds(started)} s`)
 }
 
-/** For accounts from all over the store: a page of the index would otherwise hold most of them. */
+/** Picks accounts from all over the store, not neighbours in the index. */
 function accounts(role: Role, limit: number) {
   return db.all<{ id: string; email: string }>(
     `select id, email from account where role = $1 and status = 'active' order by substr(id, 9) limit ${limit}`,

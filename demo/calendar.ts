@@ -1,6 +1,6 @@
 /**
- * A school year around a given day: it began fourteen weeks before that day's week, so that there is always a term under
- * way, a past to look back on and a second semester to come, on whatever day the service is first started.
+ * A school year that began fourteen weeks before the given day’s week, so that on any day there are past, current and
+ * future classes.
  */
 import type { Row } from './oneroster.ts'
 
@@ -9,7 +9,7 @@ const weeksBefore = 14
 const weeksOfFirstSemester = 22
 export const weeksAYear = 46
 
-/** Dates are YYYY-MM-DD throughout; arithmetic is in UTC, where every day has 24 hours. */
+/** Dates are YYYY-MM-DD; computed in UTC, where every day has 24 hours. */
 export function addDays(date: string, days: number): string {
   const at = new Date(`${date}T00:00:00Z`)
   at.setUTCDate(at.getUTCDate() + days)
@@ -37,12 +37,12 @@ export interface Term {
 }
 
 export interface Calendar {
-  /** Of the week of today. */
+  /** Monday of today's week. */
   readonly monday: string
   readonly year: Term
   readonly first: Term
   readonly second: Term
-  /** academicSessions.csv. */
+  /** Rows of academicSessions.csv. */
   readonly rows: readonly Row<'academicSessions'>[]
 }
 

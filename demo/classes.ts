@@ -1,4 +1,4 @@
-/** What is taught at the demo school, by year: courses, and the classes, practicals, tutorials and rotations in them. */
+/** Courses of the demo school, and their classes, practicals, tutorials and rotations. */
 
 export interface Course {
   readonly code: string
@@ -7,7 +7,7 @@ export interface Course {
   readonly subjects: readonly string[]
 }
 
-/** `first` and `second`: of one semester; `year`: of both. */
+/** `first` and `second` are semesters; `year` is both. */
 export type Span = 'first' | 'second' | 'year'
 
 export interface Class {
@@ -83,10 +83,10 @@ function homeroom(year: number, location: string, teacher: string): Class {
   }
 }
 
-/** Of year 1: over by now, whatever the day. */
+/** In the past on any day. */
 export const handlingCode = 'HUSB1-P'
 export const shelterCode = 'SHEL4-R'
-/** In the order in which a pair of students goes round. */
+/** In the order in which students rotate. */
 export const rotationCodes: readonly string[] = [
   ...['ROEQ5-R', 'ROSM5-R', 'ROAN5-R', 'ROEX5-R', 'ROFA5-R', 'RODI5-R'],
 ]

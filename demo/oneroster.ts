@@ -1,6 +1,6 @@
 /**
- * Writes OneRoster CSV: the columns of each file in their order, a row as a line, the manifest. Lines end in LF, cells
- * are quoted only where they must be. The reader (src/roster) shares nothing with this, so that each checks the other.
+ * Writes OneRoster CSV with LF line ends, quoting only where needed. Shares no code with the reader (src/roster), so
+ * that each checks the other.
  */
 export type Version = '1.1' | '1.2'
 export type Mode = 'bulk' | 'delta'
@@ -35,7 +35,7 @@ const person = [
 const columns = {
   '1.1': {
     ...shared,
-    // 1.1 knows only homeroom and scheduled; what a class really is stands in an extension column.
+    // Version 1.1 knows only homeroom and scheduled; an extension column has the real kind.
     classes: [...shared.classes, 'metadata.kind'],
     users: [...head, 'enabledUser', 'orgSourcedIds', 'role', ...person],
     roles: [],
@@ -65,7 +65,7 @@ const columns = {
 
 export type FileName = keyof (typeof columns)['1.2']
 type Column<F extends FileName> = (typeof columns)[Version][F][number]
-/** May hold cells of either version; those that the version written does not know are left out. */
+/** May have cells of either version; those that the written version lacks are left out. */
 export type Row<F extends FileName> = Readonly<Partial<Record<Column<F>, string>>>
 
 function cell(value: string): string {

@@ -1,9 +1,9 @@
-/** Who studies and teaches at the demo school. All invented; addresses are under example.edu, which never receives mail. */
+/** People of the demo school. All are invented; example.edu never receives mail. */
 
 export interface Student {
   readonly given: string
   readonly family: string
-  /** Before the @. */
+  /** The part of the address before the @. */
   readonly local: string
   readonly year: number
   readonly preferred?: string
@@ -32,7 +32,7 @@ const foreignLetters: Readonly<Record<string, string>> = {
   ı: 'i',
 }
 
-/** A name in plain letters, for an address; what has none in Latin script comes out empty. */
+/** Turns a name into ASCII letters for an address; empty if it is not in Latin script. */
 export function plainLetters(name: string): string {
   const lower = name.toLowerCase().replace(/[łøßđðþæœı]/g, (letter) => foreignLetters[letter]!)
   return lower.normalize('NFD').replace(/[^a-z]/g, '')
@@ -113,7 +113,6 @@ const namesByYear: readonly (readonly Name[])[] = [
   ],
 ]
 
-/** By address; the rest have nothing special about them. */
 const particulars: Readonly<Record<string, Partial<Student>>> = {
   'alexandra.petrova': { preferred: 'Sasha', pronouns: 'they/them' },
   'henry.ashworth': { enabled: false },

@@ -1,7 +1,7 @@
 /**
- * A small veterinary school to look at, as OneRoster 1.2 CSV: sixty students, twelve teachers, five years. Its dates are
- * computed around the day it is made, so that there are always classes under way, behind and ahead. People are in
- * people.ts, what is taught in classes.ts.
+ * A small veterinary school as OneRoster 1.2 CSV: sixty students, twelve teachers, five years. Its dates depend on the
+ * given day, so that there are always past, current and future classes. People are in people.ts, courses and classes in
+ * classes.ts.
  */
 import { addDays, addWeeks, type Calendar, calendarAround } from './calendar.ts'
 import {
@@ -19,7 +19,7 @@ import { plainLetters, type Student, studentDomain, students, teacherDomain, tea
 const universityId = 'university'
 const schoolId = 'vet-school'
 const weeksARotation = 3
-/** On leave for this round: rotations behind and ahead, nothing now. */
+/** On leave in this round: has past and future rotations, but none now. */
 const onLeave = 'oscar.nystrom'
 
 export interface DemoAddress {
@@ -31,7 +31,6 @@ function demoAddress(local: string, who: string): DemoAddress {
   return { email: `${local}@${studentDomain}`, who }
 }
 
-/** A handful to sign in with. */
 export const demoAddresses: readonly DemoAddress[] = [
   demoAddress('eleanor.whitcombe', 'Eleanor, year 5, on rotation in Equine Surgery now'),
   demoAddress('amelie.rousseau', 'Amélie, year 1, courses and practicals'),
@@ -46,13 +45,13 @@ interface Dates {
   readonly endDate?: string
 }
 
-/** From the Monday so many weeks from this week's, to the Friday `weeks` later. */
+/** From the Monday `offset` weeks from now to the Friday `weeks` later. */
 function weeksFrom(calendar: Calendar, offset: number, weeks: number): Dates {
   const beginDate = addWeeks(calendar.monday, offset)
   return { beginDate, endDate: addDays(beginDate, weeks * 7 - 3) }
 }
 
-/** Three behind, one now (in its second week), two ahead: each pair of students meets all six rotations. */
+/** Three past, one now (in its second week), two ahead: each pair of students does all six rotations. */
 function rotationDates(calendar: Calendar, nth: number, code: string): Dates {
   const pair = nth >> 1
   const place = (rotationCodes.indexOf(code) - pair + rotationCodes.length) % rotationCodes.length
@@ -64,7 +63,7 @@ function isNow(dates: Dates, calendar: Calendar): boolean {
   return dates.beginDate! <= calendar.monday && calendar.monday <= dates.endDate!
 }
 
-/** The student's dates in the class, or null: is not in it. `nth` counts the students of a year. */
+/** Null if the student is not in the class. `nth` counts the students of a year. */
 function datesIn({ code, type }: Class, student: Student, nth: number, calendar: Calendar): Dates | null {
   if (rotationCodes.includes(code)) {
     const dates = rotationDates(calendar, nth, code)
@@ -197,7 +196,7 @@ function file<F extends FileName>(name: F, rows: readonly Row<F>[]): [string, st
   return [`${name}.csv`, headerLine(name, '1.2') + rows.map((row) => rowLine<F>(name, '1.2', row)).join('')]
 }
 
-/** File name → CSV text, the manifest first. */
+/** CSV text by file name, the manifest first. */
 export function demoSchool(today: string): Map<string, string> {
   const calendar = calendarAround(today)
   const present: FileName[] = [

@@ -1,4 +1,4 @@
-/** The only wiring: settings in, a service that can listen and stop out. */
+/** The only wiring: takes settings and returns a service that can listen and stop. */
 import fastifyStatic from '@fastify/static'
 import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
@@ -49,15 +49,14 @@ const drainPatienceMs = 7_000
 const networksMax = 10_000
 
 export interface App {
-  /** Where it listens, once it does. */
   listen(): Promise<{ address: string; port: number }>
-  /** Turns newcomers away with 503 and waits until those under way are done. */
+  /** Refuses new requests with 503 and waits for those in progress. */
   drain(): Promise<void>
   stop(): Promise<void>
   readonly parts: Awaited<ReturnType<typeof assemble>>
 }
 
-/** What tests set otherwise. */
+/** Replaced in tests. */
 export interface Pace {
   readonly clock: Clock
   readonly mailDelayMs: readonly [number, number]

@@ -1,10 +1,10 @@
-/** argv → command. What goes wrong is said on one line; the exit code tells scripts. */
+/** Parses the command line. Errors are one line on stderr and exit code 1. */
 import cluster from 'node:cluster'
 import { Command } from 'commander'
 import { AppError, UsageError } from './errors.ts'
 import { packageVersion } from './version.ts'
 
-// Each command brings its own code, so that the service starts without the reader of rosters.
+// Loaded on demand, so that the service starts without the roster code.
 const roster = () => import('./commands/roster.ts')
 
 const program = new Command('chiron')
@@ -56,7 +56,7 @@ try {
   await program.parseAsync()
 } catch (error) {
   const reason = explain(error)
-  // Workers fail alike; the primary says it once for all.
+  // All workers fail for the same reason; the primary reports it once.
   if (cluster.isWorker) process.send?.({ failed: reason }, () => process.exit(1))
   else fail(reason)
 }

@@ -1,6 +1,6 @@
 /**
- * Settings: environment first, then a `.env` file. Every CHIRON_* name is checked; what is wrong is said in one
- * line that names the setting. Only `main.ts`, `app.ts` and `commands/` read this; features receive values.
+ * Settings from the environment, then from a `.env` file. Every CHIRON_* name is checked, and an error names the
+ * setting in one line. Only `main.ts`, `app.ts` and `commands/` read this; features receive values.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -51,10 +51,10 @@ type Name = (typeof names)[number] | 'NODE_ENV'
 const environments = ['production', 'development', 'test'] as const
 
 const secretBytesMin = 32
-// Whoever may speak for others must be few. A /8 is as wide as private networks are; unique local addresses are a /7.
+// Limits how many addresses can be trusted as proxies. A /8 is the widest private network; unique local addresses are a
+// /7.
 const proxyBitsMin = { ipv4: 8, ipv6: 16, uniqueLocal: 7 }
 
-/** The environment over the `.env` file of the working directory. */
 export function readEnv(env: Env = process.env, file = '.env'): Env {
   return existsSync(file) ? { ...parseEnv(readFileSync(file, 'utf8')), ...env } : env
 }
@@ -116,7 +116,7 @@ function checkTogether(config: Config): void {
       isPlainByOmission(databaseUrl) &&
       wrong(
         'CHIRON_DATABASE_URL',
-        'must say a known sslmode in production when a host is not this machine: sslmode=verify-full, or sslmode=disable for plain text',
+        'must set a known sslmode in production when a host is not this machine: sslmode=verify-full, or sslmode=disable for plain text',
       ),
     production && !limits && wrong('CHIRON_LIMITS', 'cannot be off in production'),
     !production &&
@@ -126,7 +126,7 @@ function checkTogether(config: Config): void {
         'CHIRON_SMTP_URL',
         `must be set when CHIRON_HOST is ${host}: the built-in mailbox is for this machine only`,
       ),
-    // Behind a proxy on this machine, everybody would seem to be on it.
+    // Behind a proxy on this machine, every request would seem to be local.
     !production &&
       smtpUrl === null &&
       !isLoopbackHost(new URL(publicUrl).hostname) &&
@@ -138,7 +138,7 @@ function checkTogether(config: Config): void {
   if (complaints.length > 0) throw new UsageError(complaints.map(({ message }) => message).join('; '))
 }
 
-/** Not a measure of strength: it finds what people type in a hurry. */
+/** Not a measure of strength; it catches what people type in a hurry. */
 function isGuessable(secret: string): boolean {
   const characters = [...secret]
   if (new Set(characters).size < 6) return true
@@ -188,7 +188,7 @@ function parsePublicUrl(text: string): string {
   return url.origin
 }
 
-/** May hold a password, so it is never repeated. */
+/** The URL may contain a password, so errors never repeat it. */
 function parseDatabaseUrl(text: string): string {
   if (/^sqlite:[^?#]+$/.test(text) && text !== 'sqlite::memory:') return text
   if (/^postgres(ql)?:\/\/[^/]+\/[^/?]+(\?.*)?$/.test(text)) return text
@@ -233,7 +233,7 @@ function parseProxy(text: string): Range {
   if (bits < bitsMin)
     throw wrong(
       'CHIRON_TRUSTED_PROXIES',
-      `holds ${JSON.stringify(text)}, which trusts far too many to speak for others: at least /${bitsMin}`,
+      `holds ${JSON.stringify(text)}, which is too wide a range to trust: use at least /${bitsMin}`,
     )
   return range
 }
@@ -265,8 +265,8 @@ function parseWorkers(text: string): number {
 }
 
 /**
- * Outside production the first process makes a secret and keeps it beside the SQLite file. A link fails if the name
- * exists, so of several processes that start at once one wins and the others read what it wrote.
+ * Outside production the first process creates a secret next to the SQLite file. `link` fails if the file exists, so of
+ * several processes starting at once one wins and the others read its secret.
  */
 function ownSecret(databaseUrl: string): string {
   const folder = databaseUrl.startsWith('sqlite:') ? dirname(databaseUrl.slice('sqlite:'.length)) : 'data'

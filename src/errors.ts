@@ -1,12 +1,12 @@
 /**
- * Every way a request can fail, by a stable code. Inside, code throws `new AppError(code, …)`;
- * `http/problem.ts` alone turns one into a reply, and `/problems` explains each from this table.
+ * Every way a request can fail, by a stable code. Code throws `new AppError(code, …)`; only `http/problem.ts` turns it
+ * into a reply, and `/problems` explains each code from this table.
  */
 
 interface ErrorKind {
   readonly status: number
   readonly title: string
-  /** What to do about it, for the developer who reads /problems/{code}. */
+  /** For the developer who reads /problems/{code}. */
   readonly explanation: string
 }
 
@@ -119,7 +119,7 @@ export const errorKinds = {
 
 export type ErrorCode = keyof typeof errorKinds
 
-/** Where in the body (a JSON pointer as a fragment), or which parameter of the path, query or headers. */
+/** `pointer`: a JSON pointer into the body, as a fragment. `parameter`: a name in the path, query or headers. */
 export type FieldError = { readonly detail: string } & (
   | { readonly pointer: string; readonly parameter?: undefined }
   | { readonly parameter: string; readonly pointer?: undefined }
@@ -147,7 +147,7 @@ export class AppError extends Error {
 
 const plain = (text: string) => text.replaceAll('`', '')
 
-/** A wrong setting or command line: one line for the operator, no stack. */
+/** A wrong setting or command line, reported to the operator in one line without a stack. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }

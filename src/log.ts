@@ -6,13 +6,13 @@ import type pretty from 'pino-pretty'
 
 export type Log = Logger
 
-// Some 6,000 requests.
+// About 6,000 requests.
 const unreadBytesMax = 1024 * 1024
 
-/** For people on a terminal, for machines otherwise; to standard output unless told. */
+/** Readable for people or JSON for machines, on standard output by default. */
 export function createLog(forPeople: boolean, stream?: DestinationStream): Log {
   const tellDropped = (dropped: number) =>
-    log.warn({ dropped }, 'nobody read the log in time; lines are missing')
+    log.warn({ dropped }, 'the log was not read fast enough; lines were dropped')
   const log = pino(
     { base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: describeError } },
     stream ?? (forPeople ? painted() : standardOutput(tellDropped)),
@@ -20,7 +20,7 @@ export function createLog(forPeople: boolean, stream?: DestinationStream): Log {
   return log
 }
 
-/** What packages print by themselves, and Node's warnings, become lines of the log: its readers expect nothing else. */
+/** Turns console output of packages and Node warnings into log lines, so that the output stays valid JSON lines. */
 export function logWhatOthersPrint(log: Pick<Log, 'warn'>): void {
   const toLog = new Writable({
     decodeStrings: false,
@@ -40,13 +40,13 @@ function painted(): DestinationStream {
 }
 
 /**
- * Writes to a pipe wait in memory while it is full. Whoever does not read it must not hold up the service, nor fill its
- * memory: lines beyond a limit are dropped. (Not pino's own destination: with a full pipe it cannot end the process.)
+ * Node buffers writes in memory while the pipe is full. A reader that stops must neither block the service nor fill its
+ * memory, so lines beyond a limit are dropped. (pino’s own destination cannot end the process while the pipe is full.)
  */
 function standardOutput(tellDropped: (lines: number) => void): DestinationStream {
   const { stdout } = process
   let dropped = 0
-  // The reader went away. There is nobody to tell.
+  // The reader is gone, so there is nobody to tell.
   stdout.on('error', () => {})
   stdout.on('drain', () => {
     if (dropped === 0) return
@@ -61,7 +61,7 @@ function standardOutput(tellDropped: (lines: number) => void): DestinationStream
   }
 }
 
-/** What was logged is out of the process, or nobody takes it. */
+/** Resolves when everything logged was written, or after `patienceMs`. */
 export function logWritten(patienceMs: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, patienceMs).unref()
@@ -69,7 +69,7 @@ export function logWritten(patienceMs: number): Promise<void> {
   })
 }
 
-/** Not the error's other fields: a database's or mail server's error may carry the values of a row. */
+/** Leaves out all other fields: errors of the database or mail server may contain the values of a row. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error === undefined ? undefined : String(error)
   const { name, message, code, stack } = error as NodeJS.ErrnoException

@@ -1,6 +1,6 @@
 /**
- * Work that time brings: registrations to apply, pending accounts that lapse, sessions that expire, rows that nobody
- * needs any more, keys that are due. Every process does it; each piece is safe to do twice.
+ * Periodic work: applies registrations, lets pending accounts lapse, ends expired sessions, prunes old rows and rotates
+ * keys. Every process does it; each step is safe to run twice at once.
  */
 import type { Db, Statement } from './db/db.ts'
 import { type Clock, minute } from './lib/clock.ts'
@@ -17,7 +17,6 @@ export interface SweeperDeps {
   readonly clock: Clock
   readonly keys: SigningKeys
   readonly veterinarians: Veterinarians
-  /** In this order. */
   readonly parts: readonly Swept[]
   readonly log: FailureLog
 }
@@ -39,7 +38,7 @@ export class Sweeper {
     this.#repeat(sweepEveryMs, () => this.sweep())
   }
 
-  /** Begins nothing more, and waits for what is under way. */
+  /** Starts nothing more and waits for what is running. */
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer)
     await Promise.all(this.#busy.values())
@@ -52,7 +51,7 @@ export class Sweeper {
     await keys.tend()
   }
 
-  /** Never two rounds of one work at once, however long one takes. */
+  /** Never runs two rounds of the same work at once. */
   #repeat(everyMs: number, work: () => Promise<void>): void {
     const failure = new Failure(this.#deps.log, 'background work')
     const begin = () => {

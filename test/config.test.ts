@@ -227,7 +227,7 @@ describe('In production', () => {
     ]) {
       test(`is refused unless the address says how to speak to it: ${url}`, () => {
         const said = complaint({ ...production, CHIRON_DATABASE_URL: url })
-        assert.match(said, /^CHIRON_DATABASE_URL must say a known sslmode/)
+        assert.match(said, /^CHIRON_DATABASE_URL must set a known sslmode/)
         assert.doesNotMatch(said, /hunter2/)
         assert.doesNotThrow(() => start(url, plain))
       })

@@ -152,7 +152,7 @@ for (const engine of engines) {
       assert.equal(reply.status, 200)
       const me = await service.request('/veterinarian/me', { token: reply.json.access_token })
       assert.equal(me.status, 200)
-      assert.ok(service.log.some((line) => line.includes('a sign-in was not given back to the limits')))
+      assert.ok(service.log.some((line) => line.includes('a sign-in could not be refunded to the limits')))
     } finally {
       await service.stop()
     }

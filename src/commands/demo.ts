@@ -1,4 +1,4 @@
-/** A small school to sign in to, for whoever starts the service for the first time. */
+/** Loads a small school to sign in to when the service is started for the first time. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import type { Clock } from '../lib/clock.ts'
 import { Roster } from '../roster/roster.ts'
 import { dayIn } from '../student/classes.ts'
 
-/** Imports it as any other roster; gives the addresses to try. */
+/** Imported like any roster; returns the addresses to try. */
 export async function loadDemo(db: Db, timeZone: string, clock: Clock): Promise<typeof demoAddresses> {
   const folder = mkdtempSync(join(tmpdir(), 'chiron-demo-'))
   try {

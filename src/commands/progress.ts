@@ -1,4 +1,4 @@
-/** How far an import is: a bar on a terminal, JSON lines for programs, silence elsewhere. */
+/** Progress of an import: a bar on a terminal, JSON lines for programs, otherwise nothing. */
 import { SingleBar } from 'cli-progress'
 import type { Progress } from '../roster/roster.ts'
 

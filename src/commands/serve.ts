@@ -18,7 +18,7 @@ export async function serve(options: { json?: boolean }): Promise<void> {
   const pretty = process.stdout.isTTY === true && !options.json
   const log = createLog(pretty)
   logWhatOthersPrint(log)
-  // The supervisor needs none of the service's own code, which would cost it memory.
+  // The supervisor does not load the app, to save memory.
   if (config.workers > 1 && cluster.isPrimary) return supervise(config, log, pretty)
 
   if (cluster.isWorker) return work(config, log)
@@ -31,17 +31,17 @@ export async function serve(options: { json?: boolean }): Promise<void> {
       await endInTime(app.stop())
     }),
   )
-  // Never in production, never into a store that holds anything.
+  // The demo school is loaded only outside production and only into an empty store.
   const first = !config.production && (await isUntouched(app.parts.db))
   const { port } = await app.listen()
   announce({ config, port, log, pretty, demo: first ? await demoInto(app.parts.db, config, log) : [] })
 }
 
-/** One of several. The primary tells it to drain, and to close once all are drained: until then each answers 503. */
+/** A worker. The primary tells it to drain, and to close once all are drained; until then each answers 503. */
 async function work(config: Config, log: Log): Promise<void> {
-  // The primary may be gone before it has heard us; then `disconnect` ends this one.
+  // The primary may be gone before it receives a message; `disconnect` then ends this worker.
   cluster.worker?.on('error', () => {})
-  // A signal to the whole group must not end a worker before the primary says so.
+  // A signal to the process group must not end a worker before the primary says so.
   onSignals(() => {})
   const starting = import('../app.ts').then(({ createApp }) => createApp(config, log))
   const drain = onceOnly(async () => {
@@ -59,7 +59,6 @@ async function work(config: Config, log: Log): Promise<void> {
   process.send?.('ready')
 }
 
-/** Migrates once, then keeps the workers running until told to stop. */
 async function supervise(config: Config, log: Log, pretty: boolean): Promise<void> {
   const db = openDb(config.databaseUrl)
   await migrate(db, systemClock)
@@ -79,13 +78,13 @@ async function supervise(config: Config, log: Log, pretty: boolean): Promise<voi
     if (stopping) return
     const worker = cluster.fork()
     workers.add(worker)
-    // It may be gone before it has heard us; its exit tells.
+    // The worker may be gone before it receives a message; its exit is handled below.
     worker.on('error', () => {})
     worker.on('message', (message) => {
       if (message === 'ready' && ++everReady === config.workers)
         announce({ config, port: config.port, log, pretty, demo })
       if (isFailure(message) && !stopping) {
-        // Once the service was up, a worker that cannot start (the store is away) is tried again.
+        // Once the service was up, a failed start (such as an unreachable store) is retried.
         if (everReady >= config.workers) return log.warn({ worker: worker.id }, message.failed)
         stopping = true
         process.stderr.write(`chiron: ${message.failed}\n`)
@@ -101,7 +100,7 @@ async function supervise(config: Config, log: Log, pretty: boolean): Promise<voi
       drained.delete(worker)
       if (stopping) closeWhenDrained()
       else if (everReady < config.workers && !signal) {
-        // It never came up, so another try would fail the same way.
+        // It never started, so another try would fail the same way.
         process.exit(code || 1)
       } else {
         log.warn({ worker: worker.id, code }, 'a worker ended; starting another')
@@ -125,7 +124,7 @@ function isFailure(message: unknown): message is { failed: string } {
   return typeof message === 'object' && message !== null && 'failed' in message
 }
 
-/** The demo school. Its code is loaded here, once, and not at every start. */
+/** Its code is loaded only when needed. */
 async function demoInto(db: Db, config: Config, log: Log): Promise<Demo> {
   const { loadDemo } = await import('./demo.ts')
   try {
@@ -146,9 +145,9 @@ interface Announcement {
 
 function announce({ config, port, log, pretty, demo }: Announcement): void {
   if (config.smtpUrl === null)
-    log.info('development: mail is not sent but caught, at /mailbox; codes appear in this log')
+    log.info('development: mail is not sent but shown at /mailbox; codes appear in this log')
   const url = new URL(config.publicUrl)
-  // Without a port of its own choosing (CHIRON_PORT=0) the public address does not know where we are.
+  // With CHIRON_PORT=0 the system picks the port, so the public URL cannot contain it.
   const base = config.port === 0 ? `http://localhost:${port}` : url.origin
   if (!pretty) return
   const lines = [
@@ -158,7 +157,7 @@ function announce({ config, port, log, pretty, demo }: Announcement): void {
   ]
   const people = demo.map(({ email, who }) => `  ${email.padEnd(40)} ${who}`)
   const school =
-    demo.length > 0 ? `\n  A demo school is there; students to sign in as:\n${people.join('\n')}\n` : ''
+    demo.length > 0 ? `\n  A demo school is loaded. Students to sign in as:\n${people.join('\n')}\n` : ''
   process.stdout.write(
     `\n${lines.map(([name, at]) => `  ${name!.padEnd(14)} ${at}`).join('\n')}\n${school}\n`,
   )
@@ -168,7 +167,7 @@ function onSignals(handle: () => void): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, handle)
 }
 
-/** Whatever hangs, the process ends in time. */
+/** Ends the process in time even if something hangs. */
 async function endInTime(stopped: Promise<void>): Promise<never> {
   setTimeout(() => process.exit(0), stopWithinMs).unref()
   await stopped

@@ -1,13 +1,12 @@
 /**
- * What each column holds. Closing an account erases by this list; test/columns.test.ts finds by it what an export leaves
- * out, what closing leaves behind, and columns that are not here.
+ * What each column holds. Closing an account erases by this list. test/columns.test.ts uses it to find data that an
+ * export omits, data that closing leaves behind, and columns missing here.
  */
 
-/** Of a person, or of what a person gave. */
 export interface Personal {
-  /** What closing an account does with it: it is set to null or to the empty text, or its row goes; or why nothing. */
+  /** What closing an account does: set it to null or to an empty text, delete its row, or the reason to keep it. */
   readonly closing: 'null' | 'empty' | 'row' | Because
-  /** Where the owner's export shows it; or why it does not. */
+  /** Where the owner's export shows it, or the reason why not. */
   readonly export: string | Because
 }
 
@@ -203,7 +202,6 @@ export const isPersonal = (column: Column): column is Personal => typeof column 
 
 const emptyValue = { null: 'null', empty: "''" } as const
 
-/** The `set` of an update that erases what is personal in a row. */
 export function erasing(table: Table): string {
   return Object.entries<Column>(columns[table])
     .flatMap(([name, column]) => {

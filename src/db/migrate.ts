@@ -1,7 +1,7 @@
 /**
- * Migrations are numbered SQL files, additive, each in one transaction with the note that it ran: killed half-way,
- * it did not happen. Processes that start together take turns (`exclusively`) and find the work done.
- * `0007_x.postgres.sql` or `.sqlite.sql` stands where an engine must differ.
+ * Migrations are numbered, additive SQL files. Each runs in one transaction together with its entry in `migration`, so
+ * an interrupted one has no effect. Processes that start together take turns (`exclusively`). Where the engines differ,
+ * there is one file for each: `0007_x.postgres.sql` and `0007_x.sqlite.sql`.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { UsageError } from '../errors.ts'
@@ -16,7 +16,7 @@ interface Migration {
   readonly file: string
 }
 
-/** Brings the store up to date; gives the names of what ran. Refuses a store that a newer program has migrated. */
+/** Returns the names of the migrations that ran. Refuses a store migrated by a newer program. */
 export async function migrate(db: Db, clock: Clock): Promise<string[]> {
   const ran: string[] = []
   const known = migrationsFor(db.engine)
@@ -32,7 +32,7 @@ export async function migrate(db: Db, clock: Clock): Promise<string[]> {
   for (const migration of known) {
     await db.exclusively(async (exec) => {
       const applied = versionsOf(await exec('select version from migration'))
-      // A newer program may have started at the same moment.
+      // A newer program may have started at the same time.
       refuseNewer(applied, newest)
       if (applied.includes(migration.version)) return
       const sql = readFileSync(new URL(migration.file, folder), 'utf8')
@@ -47,12 +47,12 @@ export async function migrate(db: Db, clock: Clock): Promise<string[]> {
 }
 
 /**
- * Files up to 0008 mark with a comment the tables that SQLite keeps in the order of their key, so that a row is found in
- * one step instead of two. What has run in a store does not change; a newer file is one for each engine instead.
+ * In files up to 0008 a comment marks the tables that SQLite stores in key order (one lookup instead of two). Applied
+ * migrations must not change; newer ones use a file per engine instead.
  */
 const withoutRowid = (sql: string) => sql.replaceAll('/* without rowid */', 'without rowid')
 
-/** What an older program writes into a newer store may lack what the newer one relies on. */
+/** An older program may write rows that lack what the newer one relies on. */
 function refuseNewer(applied: readonly number[], known: number): void {
   const newest = Math.max(0, ...applied)
   if (newest <= known) return
@@ -62,7 +62,7 @@ function refuseNewer(applied: readonly number[], known: number): void {
   )
 }
 
-/** Whether nothing has happened in this store yet but migrations. */
+/** Whether the store is empty apart from its schema. */
 export async function isUntouched(db: Db): Promise<boolean> {
   const something = await db.one(
     `select 1 as something where exists (select 1 from person) or exists (select 1 from registration)

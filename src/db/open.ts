@@ -6,7 +6,7 @@ const require = createRequire(import.meta.url)
 
 export function openDb(url: string): Db {
   if (url.startsWith('sqlite:')) return openSqlite(url.slice('sqlite:'.length))
-  // Only whoever needs it pays for the driver.
+  // Loads the driver only if it is needed.
   const { openPostgres } = require('./postgres.ts') as typeof import('./postgres.ts')
   return openPostgres(url)
 }

@@ -1,11 +1,11 @@
 /**
- * PostgreSQL through `pg` in pipeline mode. A connection is never checked out: statements are written to the
- * least busy one as they come and answered in order, a `tx` as begin … commit in one go, so it costs one round
- * trip and the server holds its locks for no longer than its own work. Reads have connections of their own and
- * do not queue behind commits; those by id go together (by-id.ts).
+ * PostgreSQL through `pg` in pipeline mode. Connections are never checked out: each statement goes to the least busy
+ * one and is answered in order. A `tx` is sent as begin … commit at once, so it takes one round trip and holds its
+ * locks only while the server works. Reads have their own connections and do not wait behind commits; reads by id are
+ * batched (by-id.ts).
  *
- * A connection that breaks fails what was on it; the next caller opens a new one. With several hosts in the URL
- * each is tried in turn until one takes writes, which is how a failover is followed.
+ * A broken connection fails the statements on it, and the next caller opens a new one. With several hosts in the URL,
+ * each is tried until one accepts writes, which follows a failover.
  */
 import { createHash } from 'node:crypto'
 import pg from 'pg'
@@ -16,7 +16,7 @@ import { type Db, outOfReach, overloaded, type Row, type Statement, type Value, 
 
 const connectTimeoutMs = 3_000
 const statementTimeoutMs = 10_000
-// For a peer that vanished without a word: a little after the server itself would have given up.
+// For a server that vanished silently: slightly longer than its own timeout.
 const replyTimeoutMs = statementTimeoutMs + 2_000
 const writeConnections = 6
 const readConnections = 2
@@ -48,7 +48,7 @@ export function openPostgres(url: string): Db {
     },
     async exclusively(work) {
       const client = await connect(hosts)
-      // Only what the store does is translated: an error of the work's own stays what it is.
+      // Translates only errors of the store; those of `work` pass unchanged.
       const exec = async (sql: string): Promise<Row[]> => {
         try {
           return (await client.query(sql)).rows
@@ -57,7 +57,7 @@ export function openPostgres(url: string): Db {
         }
       }
       try {
-        // A migration of a large table may take as long as it takes.
+        // A migration of a large table may take long.
         await exec(`set statement_timeout = 0; begin; select pg_advisory_xact_lock(${migrationLock})`)
         await work(exec)
         await exec('commit')
@@ -71,7 +71,7 @@ export function openPostgres(url: string): Db {
   }
 }
 
-/** One connection, opened when first needed and again after it broke. */
+/** Opened on first use, and again after it broke. */
 class Connection {
   waiting = 0
   #closed = false
@@ -82,7 +82,7 @@ class Connection {
     this.#hosts = hosts
   }
 
-  /** Runs several statements as a transaction; one alone is a transaction of its own. Gives the rows of each. */
+  /** Several statements run as one transaction. Returns the rows of each. */
   async submit(statements: readonly Command[]): Promise<Row[][]> {
     if (this.waiting >= waitingMax) throw overloaded()
     this.waiting++
@@ -105,7 +105,7 @@ class Connection {
     try {
       return await send(client, statements)
     } catch (error) {
-      // An error inside a pipelined transaction leaves statements that were never prepared; start afresh.
+      // After an error in a pipelined transaction, statements that pg considers prepared may not be; reconnect.
       if (statements.length > 1 || !isPostgresError(error) || isUndone(error)) this.#retire(client)
       throw error
     }
@@ -149,7 +149,7 @@ function leastBusy(connections: readonly Connection[]): Connection {
 type Parameter = Value | readonly string[]
 type Command = Omit<Statement, 'params'> & { readonly params: readonly Parameter[] }
 
-/** Settles when all are answered: with the rows of each, or with what failed first. */
+/** Settles when all are answered: with the rows of each, or with the first error. */
 function send(client: pg.Client, statements: readonly Command[]): Promise<Row[][]> {
   const isTransaction = statements.length > 1
   return new Promise((resolve, reject) => {
@@ -174,7 +174,7 @@ function send(client: pg.Client, statements: readonly Command[]): Promise<Row[][
 
 const names = new Map<string, string>()
 
-/** Prepared once on each connection, under a name made from its text. */
+/** Prepared once per connection, under a name derived from the SQL. */
 function queryOf({ sql, params, locks }: Command): pg.QueryConfig {
   const text = locks ? `${sql} for update` : sql
   let name = names.get(text)
@@ -221,14 +221,14 @@ function isPostgresError(error: unknown): boolean {
 }
 
 /**
- * The server rolled everything back and it can be sent again: a deadlock, a conflict, or a statement that was not
- * prepared because a transaction before it on the same connection had failed.
+ * The server rolled everything back and it can be sent again: a deadlock, a serialisation conflict, or a statement that
+ * was not prepared because an earlier transaction on the connection failed.
  */
 function isUndone(error: unknown): boolean {
   return isPostgresError(error) && /^(40P01|40001|26000)$/.test((error as pg.DatabaseError).code ?? '')
 }
 
-/** Without an SQLSTATE it is the connection that failed; with one of these, the server or its limits. */
+/** Without an SQLSTATE the connection failed; with one of these, the server itself or its limits. */
 function translate(error: unknown): unknown {
   if (error instanceof AppError) return error
   if (!isPostgresError(error)) return outOfReach(error)

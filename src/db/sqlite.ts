@@ -1,11 +1,10 @@
 /**
- * SQLite through node:sqlite. It is synchronous, so work is collected for one turn of the event loop and done
- * together: the reads of a turn in one read transaction, the writes of a turn in one commit. If one of them fails, all
- * are undone and done again, each with a savepoint to go back to, so that it fails its own caller alone: rare enough for
- * the others to need none. Nobody is answered before the commit.
+ * SQLite through node:sqlite. It is synchronous, so work is collected during one turn of the event loop: the reads of a
+ * turn share one read transaction, the writes one commit. If a write fails, the whole batch is rolled back and repeated
+ * with a savepoint per job, so that only the failing one is rejected. Callers are answered only after the commit.
  *
- * One connection does both. A second one for reading would gain nothing in one thread, and would throw its page cache
- * away at every commit of the first.
+ * One connection does both. A second one for reads would gain nothing in one thread, and every commit of the first
+ * would invalidate its page cache.
  */
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -27,10 +26,10 @@ interface Write extends Job<Row[][]> {
 
 type Outcome = { rows: Row[][] } | { error: unknown }
 
-// A commit that grows without bound would hold its first caller up for its last.
+// Limits how long the first caller of a batch waits for the last.
 const jobsPerCommitMax = 500
-// Of little use beyond the upper levels of the trees, since the system keeps the file in memory too; and SQLite walks
-// through all of it at a commit that has split a page.
+// A larger cache gains little, since the operating system caches the file too, and SQLite scans all of it at a commit
+// that split a page.
 const cacheKb = 16_000
 const busyTimeoutMs = 5_000
 const busyRetryMs = 1
@@ -38,14 +37,14 @@ const busyRetryMs = 1
 const exclusiveTimeoutMs = 120_000
 const exclusiveRetryMs = 20
 
-/** @param now measures how long another process keeps the store locked; in milliseconds, and never backwards. */
+/** @param now monotonic milliseconds, to measure how long another process keeps the store locked */
 export function openSqlite(path: string, now = () => performance.now()): Db {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  // It holds people's addresses. SQLite gives its other files the same mode.
+  // The file contains addresses of people. SQLite creates its other files with the same mode.
   closeSync(openSync(path, 'a', 0o600))
   const connection = connect(path)
-  // Another process may be writing. Waiting for it in SQLite would stop this one; the turn comes back instead.
-  // Fewer, larger checkpoints.
+  // busy_timeout = 0: waiting inside SQLite for another process would block this one, so the queue retries instead. The
+  // larger checkpoint interval means fewer checkpoints.
   connection.database.exec(
     `pragma busy_timeout = 0; pragma cache_size = -${cacheKb}; pragma wal_autocheckpoint = 4000`,
   )
@@ -57,7 +56,7 @@ export function openSqlite(path: string, now = () => performance.now()): Db {
   const write = (statements: readonly Statement[]) =>
     new Promise<Row[][]>((resolve, reject) => writes.add({ statements, resolve, reject }))
 
-  // Those of this process take turns; a second one would otherwise wait for a lock that only the first can release.
+  // Serialised within the process: a second one would wait for a lock that only the first can release.
   let exclusive: Promise<void> = Promise.resolve()
 
   return {
@@ -113,13 +112,13 @@ async function beginExclusively(own: Connection): Promise<void> {
   }
 }
 
-/** Collects what one turn of the event loop asks for, and does it at the end of that turn. */
+/** Collects the jobs of one turn of the event loop and runs them at its end. */
 class Queue<J extends Job<never>> {
   #jobs: J[] = []
   #scheduled = false
   #closed = false
   #busySince: number | null = null
-  /** Settles the jobs; false: another process is writing, try again. */
+  /** Settles the jobs. Returns false if another process is writing and they must be retried. */
   readonly #work: (jobs: J[]) => boolean
   readonly #now: () => number
 
@@ -135,7 +134,7 @@ class Queue<J extends Job<never>> {
     this.#schedule()
   }
 
-  /** Does what is waiting and takes nothing more. */
+  /** Finishes what is queued and accepts nothing more. */
   async close(): Promise<void> {
     this.#closed = true
     while (this.#jobs.length > 0) {
@@ -170,7 +169,7 @@ class Queue<J extends Job<never>> {
     rejectAll(this.#jobs.splice(0), outOfReach(new Error('another process kept the store locked')))
   }
 
-  /** Nothing may be thrown from here: nobody is there to catch it, and it would end the process. */
+  /** Must not throw: nobody would catch it and the process would end. */
   #tried(jobs: J[]): boolean {
     try {
       return this.#work(jobs)
@@ -211,7 +210,7 @@ class Connection {
   }
 }
 
-/** To SQLite `$1` is a name. */
+/** SQLite treats `$1` as a named parameter. */
 function byName(params: readonly Value[]): Record<string, Value> {
   const named: Record<string, Value> = {}
   for (const [i, value] of params.entries()) named[`$${i + 1}`] = value
@@ -220,15 +219,15 @@ function byName(params: readonly Value[]): Record<string, Value> {
 
 function connect(path: string, timeout = busyTimeoutMs): Connection {
   const database = new DatabaseSync(path, { timeout })
-  // synchronous=FULL: a commit that was acknowledged survives a power cut, not only a crash.
+  // synchronous=FULL: an acknowledged commit survives a power cut, not only a crash.
   database.exec('pragma journal_mode = wal; pragma synchronous = full')
-  // What was erased is not to be found in the file's free pages, nor in its backups.
+  // secure_delete: erased data must not survive in free pages or backups.
   database.exec('pragma secure_delete = on')
   return new Connection(database)
 }
 
 function readTogether(connection: Connection, jobs: Read[]): boolean {
-  // A statement alone is a transaction of its own.
+  // A single statement is its own transaction.
   if (jobs.length > 1) begin(connection, 'begin')
   for (const job of jobs) {
     try {
@@ -268,12 +267,12 @@ function writeTogether(connection: Connection, jobs: Write[], alone = false): bo
 }
 
 function begin(connection: Connection, command: 'begin' | 'begin immediate'): void {
-  // Only if rolling back has failed before.
+  // Needed only if an earlier rollback failed.
   rollBack(connection)
   connection.command(command)
 }
 
-/** False if there was nothing to roll back: on an I/O error or a full disk SQLite does so by itself. */
+/** Returns false if there was nothing to roll back: SQLite does it itself on an I/O error or a full disk. */
 function rollBack(connection: Connection): boolean {
   if (!connection.database.isTransaction) return false
   connection.command('rollback')
@@ -301,7 +300,7 @@ function attemptAlone(connection: Connection, job: Write): Outcome {
   }
 }
 
-// Busy, read-only, I/O error, full, cannot open: the store, not the statement, is at fault.
+// SQLITE_BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN: the store is at fault, not the statement.
 const storeFaults = new Set([5, 6, 8, 10, 13, 14])
 
 function isBusy(error: unknown): boolean {

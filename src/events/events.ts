@@ -1,12 +1,12 @@
 /**
- * The audit trail: every change of state of a person or of a signed-in session, written in the transaction of the
- * change, with ids only. An event that can happen once has an id made from its subject, so that two processes
- * that notice the same change write it once. Delivery to webhooks reads this table.
+ * The audit trail: every change of state of a person or session, written in the transaction of the change, with ids
+ * only. An event that can happen only once has an id made from its subject, so two processes that notice the same
+ * change write it once.
  */
 import { type Db, type Statement, statement } from '../db/db.ts'
 import type { Role } from '../lib/roles.ts'
 
-/** What can happen to an account of each role. A new event is added here and nowhere else. */
+/** Events of an account, by role. Add new ones here. */
 const ofRole = {
   veterinarian: ['registered', 'activated', 'updated', 'suspended', 'reactivated', 'closed', 'lapsed'],
   student: ['added', 'updated', 'deactivated', 'suspended', 'reactivated'],
@@ -21,7 +21,7 @@ const others = [
 ] as const
 
 type NameOf<R extends Role> = (typeof ofRole)[R][number]
-/** Of several roles, what can happen to each. */
+/** The names that all these roles have. */
 type SharedName<R extends Role> = (R extends Role ? (name: NameOf<R>) => void : never) extends (
   name: infer Name,
 ) => void
@@ -30,12 +30,11 @@ type SharedName<R extends Role> = (R extends Role ? (name: NameOf<R>) => void : 
 
 export type EventType = { [R in Role]: `${R}.${NameOf<R>}` }[Role] | (typeof others)[number]
 
-/** The event of an account whose role is known only when it happens. */
+/** For accounts whose role is known only at run time. */
 export function eventOf<R extends Role>(role: R, name: SharedName<R>): EventType {
   return `${role}.${name}` as EventType
 }
 
-/** As a literal of SQL. */
 export const eventSql = (type: EventType) => `'${type}'`
 
 export interface EventRow {
@@ -47,7 +46,6 @@ export interface EventRow {
   readonly data: string
 }
 
-/** An event that happens if the statement runs at all. */
 export function eventHappened(
   type: EventType,
   event: { id: string; at: number; personId?: string; sessionId?: string; data?: Record<string, string> },
@@ -64,10 +62,10 @@ export function eventHappened(
   )
 }
 
-/** `insert` part for events taken from rows: the caller adds `select id, at, type, person_id, session_id, data …`. */
+/** To be followed by `select id, at, type, person_id, session_id, data …`. */
 export const insertEvents = 'insert into event (id, at, type, person_id, session_id, data)'
 
-/** Everything written down about a person. What an import wrote counts from its publication on. */
+/** Events of an import count only once it is published. */
 export function eventsOf(db: Db, personId: string): Promise<EventRow[]> {
   return db.all<EventRow>(
     `select e.id, e.at, e.type, e.person_id, e.session_id, e.data from event e

@@ -1,6 +1,6 @@
 /**
- * Who may call what. Every route says so when it is added (`access: 'public'` is a choice, never a default), and a
- * route that says nothing stops the start. The session of a request with a token is looked up here, once.
+ * Decides who may call a route. Every route declares its access (`public` is never a default); one that does not stops
+ * the startup. The session behind a token is looked up here, once per request.
  */
 import type {
   FastifyBaseLogger,
@@ -19,17 +19,16 @@ const accesses = ['public', 'signed-in', ...roles] as const
 
 export interface RouteConfig extends FastifyContextConfig {
   readonly access: (typeof accesses)[number]
-  /** Which limit counts the call when no token does: the network's, one of its own in the store, or none. */
+  /** Which limit counts a call without a token: the network’s, one of the route’s own in the store, or none. */
   readonly limit?: 'network' | 'own' | 'none'
 }
 
-/** A route's `config`: Fastify takes any, so this is where a name that does not exist fails the types. */
+/** Fastify accepts any `config`; this function makes a wrong name fail to compile. */
 export const routeConfig = (config: RouteConfig): RouteConfig => config
 
 const configOf = (route: { config?: FastifyContextConfig }) =>
   route.config as Partial<RouteConfig> | undefined
 
-/** What access must know of the session behind a token. */
 export interface Identity {
   readonly session_id: string
   readonly role: Role
@@ -37,27 +36,26 @@ export interface Identity {
 
 export interface Authenticator<Caller extends Identity> {
   authenticate(token: string): Promise<Caller>
-  /** Notes that the session was used. */
   touch(caller: Caller): Promise<unknown> | undefined
 }
 
 export interface AccessDeps<Caller extends Identity> {
   readonly sessions: Authenticator<Caller>
-  /** Absent when limits are off. */
+  /** Null when limits are off. */
   readonly buckets: MemoryBuckets | null
   readonly log: FastifyBaseLogger
   networkOf(request: FastifyRequest): CallerNetwork
 }
 
-/** The caller of a route whose access is not public; say the role if that is the access. */
+/** The caller of a route that is not public. Pass the role if the route’s access is a role. */
 export interface CallerOf<Caller extends Identity> {
   (request: FastifyRequest): Caller
   <R extends Role>(request: FastifyRequest, role: R): Extract<Caller, { role: R }>
 }
 
 /**
- * Counts, against the network, a call that failed before anything counted it: an unknown path, or a body that never
- * reached a route with a limit of its own. Throws the refusal.
+ * Counts a call against its network if it failed before any limit was applied: an unknown path, or a body that never
+ * reached a route with its own limit. Throws if the limit is exceeded.
  */
 export function countUncounted(deps: Pick<AccessDeps<Identity>, 'buckets' | 'networkOf'>) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
@@ -99,14 +97,16 @@ export function guardAccess<Caller extends Identity>(
     }
     deps.buckets?.take(memoryPolicies.session, session.session_id)
     if (access !== 'signed-in' && session.role !== access) {
-      throw new AppError('forbidden', `This is for a ${access}'s token.`, {
+      throw new AppError('forbidden', `This needs a ${access}'s token.`, {
         headers: { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' },
       })
     }
     request.setDecorator<Caller>(caller, session)
     deps.sessions
       .touch(session)
-      ?.catch((error) => deps.log.warn({ requestId: request.id, err: error }, 'a session was not noted'))
+      ?.catch((error) =>
+        deps.log.warn({ requestId: request.id, err: error }, 'the last use of a session could not be saved'),
+      )
   }
 
   function countNetwork(request: FastifyRequest, reply: FastifyReply): void {

@@ -1,4 +1,4 @@
-/** Reads the token of a request. Only the Authorization header counts, and only the Bearer scheme. */
+/** Accepts a token only in the Authorization header, with the Bearer scheme. */
 import type { FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Replies over 1 kB, compressed for whoever asks. Files that were compressed when they were built pass as they are.
- * No reply that a page elsewhere can provoke holds both a secret and that page's words, which is what BREACH needs.
+ * Compresses replies over 1 kB. Files that were compressed at build time pass unchanged. BREACH does not apply: no
+ * reply contains both a secret and text that a page elsewhere can choose.
  */
 import { pipeline, Readable } from 'node:stream'
 import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib'
@@ -9,7 +9,7 @@ import { weightsOf } from './preference.ts'
 
 const bytesMin = 1_024
 const compressible = /^(?:text\/|image\/svg\+xml|application\/(?:json|javascript|[\w.-]+\+json))/
-// As small as gzip makes it, or smaller, in less time.
+// At this quality Brotli is at least as small as gzip and faster.
 const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LGWIN]: 18 } }
 
 type Encoding = 'br' | 'gzip'
@@ -25,13 +25,11 @@ export function compressReplies(app: FastifyInstance): void {
       if (encoding === 'br') brotliCompress(payload, brotli, done)
       else gzip(payload, done)
     } else {
-      // Of a HEAD only the headers go out.
       done(null, request.method === 'HEAD' ? payload : compressStream(payload as Readable, encoding))
     }
   })
 }
 
-/** 0 where it is not known. */
 function bytesOf(reply: FastifyReply, payload: unknown): number {
   if (typeof payload === 'string') return Buffer.byteLength(payload)
   if (Buffer.isBuffer(payload)) return payload.length
@@ -50,7 +48,7 @@ function chooseEncoding(header: string | string[] | undefined): Encoding | null 
   return gz! > 0 ? 'gzip' : null
 }
 
-/** Also on those that go out plain: a cache must not give them to everybody, nor the others. */
+/** Uncompressed replies need it too, or a cache could send one variant to everybody. */
 function addVary(reply: FastifyReply): void {
   const vary = String(reply.getHeader('vary') ?? '')
   if (!/\baccept-encoding\b/i.test(vary))
@@ -59,6 +57,6 @@ function addVary(reply: FastifyReply): void {
 
 function compressStream(payload: Readable, encoding: Encoding): Readable {
   const compressor = encoding === 'br' ? createBrotliCompress(brotli) : createGzip()
-  // Whoever sends the compressor on sees its error.
+  // The consumer of the compressor sees its error.
   return pipeline(payload, compressor, () => {})
 }

@@ -1,6 +1,6 @@
 /**
- * Calls from pages of other origins: only from those listed, with tokens in headers and never with cookies. What is
- * under /.well-known is for everybody, and the mailbox of development, which shows codes, for nobody.
+ * CORS: only the configured origins may call, with tokens in headers and never with cookies. /.well-known is open to
+ * all origins; the development mailbox, which shows codes, to none.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 

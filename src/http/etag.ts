@@ -1,4 +1,3 @@
-/** Replies that caches may keep, and ask about by their tag. */
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
@@ -6,16 +5,15 @@ export function etagOf(text: string): string {
   return `"${hash('sha256', text, 'base64url').slice(0, 22)}"`
 }
 
-/** RFC 9110 §13.1.2: a list, weakly compared, or a star. */
+/** RFC 9110 §13.1.2: a list of tags, compared weakly, or `*`. */
 export function matches(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false
   const opaque = (tag: string) => tag.trim().replace(/^W\//, '')
   return header.split(',').some((tag) => tag.trim() === '*' || opaque(tag) === opaque(etag))
 }
 
-/** Sends a text, or 304 to whoever has it. */
 export function sendCached(request: FastifyRequest, reply: FastifyReply, text: string) {
-  // Weak, for the same text may go out in several encodings.
+  // Weak, because the same text may be sent in several encodings.
   const etag = `W/${etagOf(text)}`
   reply.headers({ 'Cache-Control': 'public, max-age=60', ETag: etag })
   return matches(request.headers['if-none-match'], etag) ? reply.code(304).send() : reply.send(text)

@@ -1,4 +1,4 @@
-/** Headers that every reply carries. Pages widen the content policy for themselves. */
+/** Headers of every reply. Pages use a wider content policy. */
 export const apiVersion = '1'
 
 const apiContentPolicy = "default-src 'none'; frame-ancestors 'none'"
@@ -12,13 +12,12 @@ const pagePolicy = [
   "base-uri 'none'",
   "frame-ancestors 'none'",
 ]
-// No text becomes markup or script anywhere on the page.
+// Blocks every way of turning text into markup or script.
 const trustedTypes = ["require-trusted-types-for 'script'", "trusted-types 'none'"]
 
 export const pageContentPolicy = [...pagePolicy, "img-src 'self'", ...trustedTypes].join('; ')
-/** Mails are shown in frames. */
 export const mailboxContentPolicy = `${pageContentPolicy}; frame-src 'self'`
-/** Swagger UI has its pictures in its style sheet and writes markup. */
+/** Swagger UI has images in its style sheet and sets innerHTML. */
 export const referenceContentPolicy = [...pagePolicy, "img-src 'self' data:"].join('; ')
 
 const everywhere = {
@@ -35,7 +34,7 @@ const everywhere = {
 }
 const transportSecurity = { 'strict-transport-security': 'max-age=31536000; includeSubDomains' }
 
-/** What a reply has before anything else is done with it; what a route says itself takes its place. */
+/** Defaults; a route may override them. */
 export function commonHeaders(https: boolean): Readonly<Record<string, string>> {
   return { ...everywhere, ...(https && transportSecurity) }
 }

@@ -1,6 +1,6 @@
 /**
- * Bodies, read strictly. `JSON.parse` keeps the last of two members with one name and lets `__proto__` through;
- * two readers of one body could then see different things, so both are refused.
+ * Strict JSON. `JSON.parse` keeps the last of two members with the same name and accepts `__proto__`; two readers could
+ * then see different bodies, so both are refused.
  */
 import { AppError } from '../errors.ts'
 
@@ -28,7 +28,7 @@ function malformed(detail: string): AppError {
   return new AppError('malformed-json', detail)
 }
 
-/** Walks text that is known to be JSON, looking at nesting and member names only. */
+/** The text is known to be valid JSON; only nesting and member names are checked. */
 function inspect(text: string): void {
   const open: (Set<string> | null)[] = []
   for (let at = 0; at < text.length; at++) {

@@ -1,6 +1,6 @@
 /**
- * The limits that live in memory, a process each, and the headers that show what is left. Headers show per-network
- * policies only: anything per address or account would tell a stranger about it.
+ * Limits kept in memory, separately in each process, and the headers that show what is left. Headers show only
+ * per-network limits: anything per address or account would tell a stranger about it.
  */
 import type { FastifyReply } from 'fastify'
 import {
@@ -20,7 +20,7 @@ export const memoryPolicies = {
 
 const keysMax = 100_000
 
-/** Buckets as in the store: the time at which each is full again. */
+/** Like the buckets in the store, holds the time at which each bucket is full again. */
 export class MemoryBuckets {
   #fullAt = new Map<string, number>()
   readonly #clock: Clock
@@ -29,7 +29,6 @@ export class MemoryBuckets {
     this.#clock = clock
   }
 
-  /** Takes one, or throws the refusal. */
   take(policy: BucketPolicy, key: string): BucketState {
     const now = this.#clock.now()
     const name = `${policy.name}:${key}`
@@ -44,7 +43,7 @@ export class MemoryBuckets {
 
   #forgetFull(now: number): void {
     for (const [name, fullAt] of this.#fullAt) if (fullAt <= now) this.#fullAt.delete(name)
-    // Still full of busy ones: forgetting the oldest errs towards letting people in.
+    // No bucket is full: drop the oldest, which may let a caller in too early but never locks one out.
     if (this.#fullAt.size >= keysMax) this.#fullAt.delete(this.#fullAt.keys().next().value!)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * RFC 6749 for those who speak it: a token request as a form, and what is wrong with it as §5.2 has it. What HTTP itself
- * refuses (size, limits, faults) stays a problem.
+ * Accepts the token request of RFC 6749 as a form and reports its errors as §5.2 says. What HTTP itself refuses (size,
+ * limits, faults) stays a problem document.
  */
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../errors.ts'
@@ -19,7 +19,7 @@ class OAuthError extends Error {
   }
 }
 
-/** Lets the routes of this scope take a refresh token as a form, too. They see the body that JSON would have given. */
+/** Routes of this scope also take a refresh token as a form. They see the same body as with JSON. */
 export function takeRefreshForms(scope: FastifyInstance): void {
   scope.addContentTypeParser(formMediaType, { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
     readRefreshForm(body),
@@ -27,7 +27,7 @@ export function takeRefreshForms(scope: FastifyInstance): void {
   scope.setErrorHandler((thrown, request, reply) => {
     const isForm = request.mediaType === formMediaType
     const refusal = isForm ? asOAuthError(thrown) : null
-    // What a handler throws goes on to the one around it, which writes problems.
+    // Rethrown errors reach the outer error handler, which writes problems.
     if (refusal === null) throw withAccept(thrown)
     return reply
       .code(400)
@@ -47,8 +47,8 @@ function readRefreshForm(body: Buffer): { refresh_token: string } {
   }
   const names = [...form.keys()]
   if (new Set(names).size < names.length)
-    throw new OAuthError('invalid_request', 'A parameter is there twice.')
-  // §3.1: without a value a parameter counts as left out.
+    throw new OAuthError('invalid_request', 'A parameter appears twice.')
+  // RFC 6749 §3.1: a parameter without a value counts as missing.
   const grant = form.get('grant_type') || null
   const token = form.get('refresh_token') || null
   if (grant === null) throw new OAuthError('invalid_request', 'grant_type is missing.')

@@ -1,4 +1,4 @@
-/** OpenAPI 3.1, made from the route schemas, and the reference page that reads it and can try calls. */
+/** The OpenAPI 3.1 document, generated from the route schemas, and the reference page. */
 import { STATUS_CODES } from 'node:http'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
@@ -32,7 +32,7 @@ const roleTags: Record<Role, string> = {
   student: 'Profile and classes of students on the roster',
 }
 
-/** Must be ready before the first route is added. */
+/** Await this before adding the first route. */
 export async function describeApi(app: FastifyInstance, version: string, cookieName: string): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -43,14 +43,14 @@ export async function describeApi(app: FastifyInstance, version: string, cookieN
         description,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
-      // Wherever the document was read from, so that trying calls works under every name of the service.
+      // Relative, so that trying calls works under every host name.
       servers: [{ url: '/' }],
       tags: [
         ...roles.map((name) => ({ name, description: roleTags[name] })),
         { name: 'session', description: 'Refreshing, listing and ending sessions' },
         {
           name: 'portal',
-          // No security scheme: the reference page would offer to set a cookie that no script can set.
+          // No security scheme: the reference page would offer to set the cookie, which no script can.
           description: `For the portal’s own pages. The refresh token is in the HttpOnly cookie \`${cookieName}\`, which the browser keeps and sends by itself; pages of other origins get 403.`,
         },
         { name: 'tokens', description: 'For services that check our tokens themselves' },
@@ -93,7 +93,7 @@ interface OpenApi {
 }
 
 const text = { type: 'string' }
-// Without examples: the reference page would send them with every call that is tried.
+// No examples: the reference page would send them with every call.
 const parameters = {
   ApiVersion: {
     name: 'API-Version',
@@ -145,7 +145,7 @@ const headers = {
 const parameter = (name: keyof typeof parameters) => ({ $ref: `#/components/parameters/${name}` })
 const header = (name: keyof typeof headers) => ({ $ref: `#/components/headers/${name}` })
 
-/** What holds for every operation by its path, statuses and security, added in one place. */
+/** Adds what follows from an operation’s path, statuses and security. */
 function describe(document: OpenApi): OpenApi {
   const described = withDocumented(document) as OpenApi
   for (const [path, item] of Object.entries(described.paths)) {
@@ -166,9 +166,8 @@ function describeOperation(path: string, operation: Operation): void {
   ]
   const isPublic = operation.security?.length === 0
   for (const [status, reply] of Object.entries(responses)) {
-    // Where a schema has no description of its own, the status says what it is.
     if (reply.description === 'Default Response') reply.description = STATUS_CODES[status] ?? ''
-    // With a token the limit is the session's, which headers do not show.
+    // With a token the session's limit applies, which headers do not show.
     const showsLimit = !path.startsWith('/health/') && (isPublic || status === '401')
     reply.headers = {
       ...reply.headers,
@@ -183,7 +182,7 @@ function describeOperation(path: string, operation: Operation): void {
   }
 }
 
-/** A copy in which `documented` (schemas.ts) stands among the other keywords. */
+/** Copies the document and moves `documented` keywords (schemas.ts) up into their schemas. */
 function withDocumented(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withDocumented)
   if (typeof value !== 'object' || value === null) return value

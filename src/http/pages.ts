@@ -1,4 +1,4 @@
-/** Plain HTML pages: the explanations of errors, and the frame and files that the service's own pages share. */
+/** The HTML pages that explain errors, and the layout and assets that all pages of the service share. */
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { AppError, type ErrorCode, errorKinds } from '../errors.ts'
@@ -31,7 +31,6 @@ ${page.body}
 `
 }
 
-/** For people; programs get the problem. */
 export const notFoundPage = html({
   title: 'Not found',
   body: `<h1>There is nothing here</h1>
@@ -41,7 +40,7 @@ export const notFoundPage = html({
 
 const publicPage = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
 
-/** One file under a path of its own; `sendFile` brings type, ETag and ranges. */
+/** Serves one file under its own path. `sendFile` adds the type and the ETag. */
 export function staticFile(
   app: FastifyInstance,
   url: string,
@@ -50,7 +49,7 @@ export function staticFile(
   caching = 'public, max-age=3600',
 ): void {
   app.get(url, publicPage, (request, reply) => {
-    // Whole files, as they are: no ranges, and no preconditions but If-None-Match.
+    // Only If-None-Match is supported; @fastify/static would evaluate the others too.
     for (const condition of ['if-match', 'if-unmodified-since']) delete request.raw.headers[condition]
     return reply
       .header('Cache-Control', caching)

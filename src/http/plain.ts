@@ -1,4 +1,4 @@
-/** Plain text at addresses that crawlers, finders of flaws and programs look for by themselves. */
+/** Plain-text files at well-known paths: robots.txt, security.txt and llms.txt. */
 import type { FastifyInstance } from 'fastify'
 import { type Clock, timestamp } from '../lib/clock.ts'
 import { languages } from '../lib/languages.ts'
@@ -9,7 +9,6 @@ const securityTextDays = 180
 
 export interface PlainDeps {
   readonly publicUrl: string
-  /** The domain that mails come from. */
   readonly mailDomain: string
   readonly clock: Clock
 }
@@ -26,10 +25,10 @@ export function plainRoutes(app: FastifyInstance, { publicUrl, mailDomain, clock
           .send(`${lines().join('\n')}\n`),
     )
 
-  // Not /v/: its pages say noindex, which only a crawler that may read them can see.
+  // /v/ is not listed: its pages say noindex, which a crawler must be allowed to read.
   text('/robots.txt', () => ['User-agent: *', ...personal.map((path) => `Disallow: ${path}`), 'Allow: /'])
 
-  // RFC 9116. Without a setting for it, the one mailbox that a mail domain must have (RFC 5321 §4.5.1).
+  // RFC 9116. Every mail domain must have a postmaster (RFC 5321 §4.5.1), so no setting is needed.
   text('/.well-known/security.txt', () => [
     `Contact: mailto:postmaster@${mailDomain}`,
     `Expires: ${timestamp((Math.floor(clock.now() / dayMs) + securityTextDays) * dayMs)}`,
@@ -52,7 +51,7 @@ const personal = [
   '/health/',
 ]
 
-/** As llmstxt.org has it. */
+/** Format: llmstxt.org. */
 const guide = (publicUrl: string) => [
   '# Chiron',
   '',

@@ -1,37 +1,36 @@
 /**
- * How the portal's own pages stay signed in: the refresh token lies in a cookie that no script can read. On https its
- * name begins with `__Host-`, so that no other host of the domain can set one (RFC 6265bis §4.1.3.2). SameSite keeps it from other sites, but a sibling subdomain is the same site; so what the browser
- * says of where a request comes from is checked as well. Programs that are no browsers say nothing, and have no
- * cookies but their own.
+ * Keeps the portal signed in: the refresh token is in a cookie that scripts cannot read. On https its name starts with
+ * `__Host-`, so no other host of the domain can set it (RFC 6265bis §4.1.3.2). SameSite blocks other sites, but a
+ * sibling subdomain is the same site, so Origin and Sec-Fetch-Site are checked as well. Programs other than browsers
+ * send neither header and hold only their own cookies.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import { day } from '../lib/clock.ts'
 import { isLoopbackHost } from '../lib/network.ts'
 
-// As long as a browser keeps a cookie at most, and as a device token lives.
+// Browsers keep a cookie for at most 400 days; a device token lives as long.
 const deviceTtlMs = 400 * day
 
-/** Tokens as they were issued. */
 interface Issued<Reply> {
   readonly reply: Reply
-  /** How long the refresh token lives if nobody uses it. */
+  /** Lifetime of the refresh token if it is not used. */
   readonly refreshTtlMs: number
 }
 
 export interface PortalCookie {
   readonly name: string
-  /** A route's onRequest hook: only from the portal's own pages. */
+  /** onRequest hook: accepts only the portal's own pages. */
   refuseForeign(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void
-  /** One at most, unless on http another host of the domain has planted more. */
+  /** At most one, unless (on http) another host of the domain planted more. */
   tokensIn(request: FastifyRequest): string[]
-  /** Puts the refresh token into the cookie, and gives what is left for the body. */
+  /** Moves the refresh token into the cookie and returns the rest for the body. */
   keep<Reply extends { readonly refresh_token: string }>(
     reply: FastifyReply,
     tokens: Issued<Reply>,
   ): Omit<Reply, 'refresh_token'>
   clear(reply: FastifyReply): void
-  /** The device's proof that somebody signed in on it, in a cookie of its own that outlives the session. */
+  /** The device token, in a separate cookie that outlives the session. */
   deviceTokenIn(request: FastifyRequest): string | undefined
   keepDevice(reply: FastifyReply, token: string): void
 }
@@ -52,7 +51,7 @@ export function portalCookie(publicUrl: string): PortalCookie {
       const foreign =
         (origin !== undefined && !isOwnOrigin(origin, host, publicUrl)) ||
         (site !== undefined && site !== 'same-origin')
-      done(foreign ? new AppError('forbidden', 'This is for the portal’s own pages.') : undefined)
+      done(foreign ? new AppError('forbidden', 'Only the portal’s own pages may call this.') : undefined)
     },
     tokensIn: (request) => cookieValues(request.headers.cookie ?? '', name),
     keep(reply, { reply: { refresh_token, ...rest }, refreshTtlMs }) {
@@ -66,9 +65,8 @@ export function portalCookie(publicUrl: string): PortalCookie {
 }
 
 /**
- * The public URL's origin. In development the service answers to every name of this machine (localhost, 127.0.0.1,
- * [::1]), so there the request's own host counts as well: only if it is such a name, for any other can be made to
- * lead here (DNS rebinding), while these the browser resolves by itself.
+ * Accepts the public URL's origin. In development also the request's own host if it is a loopback name (localhost,
+ * 127.0.0.1, [::1]): browsers resolve those themselves, while any other name could be pointed here (DNS rebinding).
  */
 function isOwnOrigin(origin: string, host: string | undefined, publicUrl: string): boolean {
   if (origin === publicUrl) return true

@@ -1,4 +1,4 @@
-/** The weights of an Accept or Accept-Encoding header (RFC 9110 §12.4.2), by lower-cased name. */
+/** Weights in an Accept or Accept-Encoding header (RFC 9110 §12.4.2), by lower-cased name. */
 export function weightsOf(header: string): ReadonlyMap<string, number> {
   return new Map(
     header.split(',').map((part) => {

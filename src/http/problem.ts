@@ -1,6 +1,6 @@
 /**
- * The one place where an error becomes a reply: `application/problem+json` (RFC 9457). What is not an AppError is a
- * fault of ours: it is logged whole and answered with a bare 500.
+ * The only place where an error becomes a reply: `application/problem+json` (RFC 9457). Anything that is not an
+ * AppError is our fault: it is logged in full and answered with a bare 500.
  */
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
@@ -88,7 +88,7 @@ export function errorHandler(publicUrl: string, countUncounted: Count, log: Fast
   }
 }
 
-/** A browser that looks for a page where none is. Programs ask for JSON, or for anything. */
+/** A person looking for a missing page. Programs ask for JSON or for anything. */
 function isForPeople(request: FastifyRequest): boolean {
   const { method, is404, headers, routeOptions } = request
   if (method !== 'GET' && method !== 'HEAD') return false
@@ -97,7 +97,7 @@ function isForPeople(request: FastifyRequest): boolean {
   return isPage && prefersHtml(headers.accept ?? '')
 }
 
-/** RFC 9110 §12.5.1. HTML must be named; JSON that is named as well wins a tie. */
+/** RFC 9110 §12.5.1. HTML must be named explicitly, and JSON wins a tie. */
 function prefersHtml(accept: string): boolean {
   const weights = weightsOf(accept)
   const html = weights.get('text/html') ?? 0
@@ -106,7 +106,7 @@ function prefersHtml(accept: string): boolean {
   return html > json && html >= others
 }
 
-/** Fastify's own errors in our words. */
+/** Turns Fastify's own errors into ours. */
 export function asAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown
   const error = thrown as FastifyError
@@ -120,7 +120,7 @@ export function asAppError(thrown: unknown): AppError {
       return new AppError('body-too-large')
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new AppError('unsupported-media-type')
-    case 'ECONNRESET': // the sender went away
+    case 'ECONNRESET': // the client disconnected
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new AppError('invalid-request', 'The body is not as long as Content-Length says.')
     default:
@@ -137,7 +137,7 @@ const fieldError =
     const path = `${instancePath}${missing}`
     const detail = missing ? 'is missing' : wording(keyword, params, message)
     if (context === undefined || context === 'body') return { pointer: `#${path}`, detail }
-    // Query and headers give a list where something stands twice.
+    // In a query or header, a repeated parameter arrives as an array and fails the type check.
     return {
       parameter: path.split('/')[1] ?? '',
       detail: keyword === 'type' ? 'must be given once' : detail,
@@ -151,7 +151,7 @@ function wording(keyword: string, params: Record<string, unknown>, message: stri
   return message ?? 'is not valid'
 }
 
-/** Answers what never became a request: broken or oversized heads, and those that took too long. */
+/** Answers requests that could not be parsed: broken or oversized headers, and timeouts. */
 export function clientErrorHandler(publicUrl: string, requests: RequestLog) {
   return (error: Error & { code?: string }, socket: Socket) => {
     const brokeOff = error.code === 'HPE_INVALID_EOF_STATE' && requests.isReceiving(socket)
@@ -163,7 +163,7 @@ export function clientErrorHandler(publicUrl: string, requests: RequestLog) {
   }
 }
 
-/** An `Expect` that we do not know (RFC 9110 §10.1.1) gets the same problem as any request that we cannot read. */
+/** An unknown `Expect` header (RFC 9110 §10.1.1) gets the same problem as any unreadable request. */
 export function expectationHandler(publicUrl: string, requests: RequestLog) {
   return ({ socket, method }: IncomingMessage) => {
     const appError = new AppError('invalid-request', 'The Expect header is not understood.')

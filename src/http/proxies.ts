@@ -1,4 +1,6 @@
-/** Says once, in the log, that a proxy in front of the service is not trusted: all behind it share one network's limits. */
+/**
+ * Warns once if a proxy in front of the service is not trusted: all its users would share the limits of one network.
+ */
 import type { FastifyInstance } from 'fastify'
 import { isInternal, isTrusted, type Range } from '../lib/network.ts'
 
@@ -15,13 +17,13 @@ export function warnOfUntrustedProxy(
     const header = forwarding.find((name) => headers[name] !== undefined)
     if (header === undefined) return done()
     const peer = raw.socket.remoteAddress ?? ''
-    // The mailbox turns proxies away by design.
+    // The mailbox refuses proxies on purpose.
     if (isTrusted(peer, trusted) || routeOptions.url?.startsWith('/mailbox')) return done()
     warned = true
     log.warn(
-      // From outside it may be a person who made the header up.
+      // A public peer may be a person who made the header up, so its address is not logged.
       { header, ...(isInternal(peer) && { peer }) },
-      'a request came with a forwarding header from a peer that is not trusted, so the header is ignored; if the peer is your proxy, add its address to CHIRON_TRUSTED_PROXIES',
+      'ignoring a forwarding header from a peer that is not trusted; if the peer is your proxy, add its address to CHIRON_TRUSTED_PROXIES',
     )
     done()
   })

@@ -1,4 +1,4 @@
-/** One line in the log for whatever came in: answered, refused by the parser, timed out or given up. */
+/** Writes one log line per request: answered, refused by the parser, timed out or aborted. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -7,12 +7,11 @@ import type { Log } from '../log.ts'
 
 interface RequestNote {
   readonly requestId: string
-  /** Null if the request could not be read. */
   readonly method: string | null
   readonly route: string | null
-  /** What was sent; null if the client went away first. */
+  /** Null if the client left before a reply. */
   readonly status: number | null
-  /** The client went away before it had the whole reply. */
+  /** The client left before it had the whole reply. */
   readonly aborted?: true | undefined
   readonly ms: number
   readonly traceId?: string | undefined
@@ -22,12 +21,12 @@ interface Exchange {
   readonly id: string
   readonly request: IncomingMessage
   readonly reply: ServerResponse
-  /** What was written past the reply, straight to the socket. */
+  /** Set if the reply was written directly to the socket. */
   status?: number
 }
 
 export class RequestLog {
-  /** Requests whose bodies may still be on their way. */
+  /** Requests whose bodies may still be arriving. */
   readonly #receiving = new WeakMap<Socket, Exchange>()
   readonly #log: Log
 
@@ -35,19 +34,18 @@ export class RequestLog {
     this.#log = log
   }
 
-  /** Logs the request when it is over, and calls back. */
   begin(request: FastifyRequest, reply: FastifyReply, over: () => void): void {
     const since = performance.now()
     const exchange: Exchange = { id: request.id, request: request.raw, reply: reply.raw }
     const { socket } = request.raw
     if (hasBody(request.raw)) this.#receiving.set(socket, exchange)
-    // Also when the client went away before the reply.
+    // Also emitted if the client leaves before the reply.
     reply.raw.on('close', () => {
       if (this.#receiving.get(socket) === exchange) this.#receiving.delete(socket)
       this.#note({
         requestId: request.id,
         method: request.method,
-        // The pattern, never the path: a path may hold what only its owner should see.
+        // The route pattern, never the path: a path may contain a secret.
         route: request.is404 ? null : (request.routeOptions.url ?? null),
         ...outcomeOf(exchange),
         ms: Math.round((performance.now() - since) * 10) / 10,
@@ -57,14 +55,13 @@ export class RequestLog {
     })
   }
 
-  /** Whether a body is on its way. */
   isReceiving(socket: Socket): boolean {
     return this.#receiving.get(socket)?.request.complete === false
   }
 
   /**
-   * Something is answered straight on the socket: what never became a request, or one whose body broke off or took too
-   * long. The id to answer with, or null when a reply is on its way already.
+   * For replies written directly to the socket: unparsable requests, and bodies that broke off or took too long.
+   * Returns the request id, or null if a reply has already begun.
    */
   refuse(socket: Socket, status: number, method: string | null = null): string | null {
     const exchange = this.#receiving.get(socket)
@@ -85,7 +82,7 @@ export class RequestLog {
 
 function outcomeOf({ request, reply, status }: Exchange): Pick<RequestNote, 'status' | 'aborted'> {
   if (status !== undefined) return { status }
-  // A reply to somebody who went away while sending counts as finished, though nobody got it.
+  // Node reports this reply as finished although the client left while sending.
   if (!reply.headersSent || request.errored) return { status: null, aborted: true }
   return { status: reply.statusCode, aborted: reply.writableFinished ? undefined : true }
 }
@@ -95,7 +92,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
 }
 
-// W3C Trace Context §3.2: ff is no version, zeros are no id, and versions after 00 may add fields.
+// W3C Trace Context §3.2: version ff and all-zero ids are invalid; versions after 00 may add fields.
 const traceparent = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?$/
 
 function traceIdOf(header: string | string[] | undefined): string | undefined {

@@ -1,4 +1,4 @@
-/** Pieces of schema that several features share, and the problem replies that every route documents. */
+/** Schemas that several features share, and the problem replies of every route. */
 import type { Static, TSchema, TUnsafe } from 'typebox'
 import { type ErrorCode, errorKinds } from '../errors.ts'
 import { languages } from '../lib/languages.ts'
@@ -6,7 +6,6 @@ import { problemMediaType } from './problem.ts'
 import { Type } from './type.ts'
 
 const names = Object.values(languages).map(({ english }) => english)
-/** "English, French or Spanish". */
 export const languageNames = `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`
 
 export const Id = (description: string) => Type.String({ description, examples: ['q2nXcUoYTkKsmcYbkzyHRA'] })
@@ -16,22 +15,22 @@ export const Timestamp = (description?: string) =>
     ...(description && { description }),
     examples: ['2026-11-15T09:00:00.000Z'],
   })
-/** One of the schemas that app.ts adds, by its name. */
+/** Refers to a schema that app.ts registers. */
 export function Ref<T extends TSchema>(schema: T): TUnsafe<Static<T>> {
   const { $id } = schema as { $id?: string }
-  if ($id === undefined) throw new Error('a schema without a name cannot be referred to')
+  if ($id === undefined) throw new Error('a schema needs an $id to be referenced')
   return Type.Unsafe<Static<T>>({ $ref: $id })
 }
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
-// `documented`: keywords that the OpenAPI document shows and validation leaves alone. The rules are in people/, which
-// counts what is kept, not what was typed, and says in its own words what is wrong.
+// `documented` keywords appear in the OpenAPI document but are not validated. people/ enforces these rules: it measures
+// the normalised value and has better error messages.
 export const Email = Type.String({
   description: 'One plain e-mail address. Kept as typed, compared lower-cased.',
   documented: { format: 'email', minLength: 3, maxLength: 254 },
   examples: ['ada@example.org'],
 })
-// Not every generator knows \p{L}. Whatever has a letter passes; people/names.ts looks closer.
+// Not every client generator supports \p{L}, so this accepts anything with a letter. people/names.ts is stricter.
 const mayBeName = '^[^/@]*[A-Za-z\\u00aa\\u00b5\\u00ba\\u00c0-\\uffff][^/@]*$'
 export const Name = (description: string, example: string) =>
   Type.String({
@@ -75,7 +74,7 @@ export const Problem = Type.Object(
   { $id: 'Problem', description: 'RFC 9457' },
 )
 
-/** What any call can get. */
+/** Problems of every call. */
 const commonProblems = [
   'unsupported-version',
   'too-many-requests',
@@ -97,7 +96,7 @@ interface ProblemReply {
 
 type Problems<Code extends ErrorCode> = Record<StatusOf<Code | (typeof commonProblems)[number]>, ProblemReply>
 
-/** Replies for these codes and for those that any call can get, grouped by status. */
+/** Replies for these codes and the common ones, grouped by status. */
 export function problems<Code extends ErrorCode = never>(...codes: Code[]): Problems<Code> {
   const byStatus = new Map<number, ErrorCode[]>()
   for (const code of [...codes, ...commonProblems]) {
@@ -122,7 +121,7 @@ function exampleOf(code: ErrorCode): object {
   return { type: `https://access.example.org/problems/${code}`, title, status, detail, instance, code }
 }
 
-/** What any call with a body can get besides. */
+/** Further problems of calls with a body. */
 export const bodyProblems = [
   'invalid-request',
   'malformed-json',
@@ -131,7 +130,7 @@ export const bodyProblems = [
   'unsupported-media-type',
 ] as const satisfies ErrorCode[]
 
-/** What any call with a token can get besides. */
+/** Further problems of calls with a token. */
 export const tokenProblems = [
   'unauthenticated',
   'invalid-token',
@@ -149,7 +148,6 @@ export const TokenReply = (User: TSchema) =>
     user: User,
   })
 
-/** Of a sign-in: also what the device may ask its next code with. */
 export const SignInReply = (User: TSchema) => {
   const { properties } = TokenReply(User)
   const device_token = Type.String({
@@ -159,10 +157,10 @@ export const SignInReply = (User: TSchema) => {
   return Type.Object({ ...properties, device_token })
 }
 
-/** The portal's: its refresh token is in the cookie. */
+/** In the portal the refresh token is in the cookie. */
 export const PortalTokenReply = (User: TSchema) => Type.Omit(TokenReply(User), ['refresh_token'])
 
-/** What every export holds besides profile and classes. */
+/** Part of the export of every role. */
 export const HistoryFields = {
   sessions: Type.Array(
     Type.Object({

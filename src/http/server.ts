@@ -1,7 +1,8 @@
 /**
- * The HTTP server itself: strict bodies, common headers, 404 and 405, one log line a request, and an orderly stop.
- * A request passes: version → access and limits (access.ts) → body → validation → the route → serialisation;
- * whatever throws on the way becomes a problem (problem.ts).
+ * The HTTP server: strict bodies, common headers, 404 and 405, one log line per request, orderly shutdown.
+ *
+ * A request passes through: version → access and limits (access.ts) → body → validation → route → serialisation.
+ * Anything thrown on the way becomes a problem (problem.ts).
  */
 import { METHODS } from 'node:http'
 import fastJson, { type Schema } from 'fast-json-stringify'
@@ -24,7 +25,7 @@ const closePatienceMs = 300
 
 export interface Server {
   readonly app: FastifyInstance
-  /** Turns newcomers away and waits until those under way are done. */
+  /** Refuses new requests and waits for those in progress. */
   drain(patienceMs: number): Promise<void>
   close(): Promise<void>
 }
@@ -33,7 +34,7 @@ export interface ServerOptions {
   readonly publicUrl: string
   readonly corsOrigins: readonly string[]
   readonly logger: Log
-  /** Counts a call that fails before anything else counted it. */
+  /** Counts a request that failed before any limit was applied. */
   countUncounted(request: FastifyRequest, reply: FastifyReply): void
 }
 
@@ -42,7 +43,7 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
   const requests = new RequestLog(logger)
   const headers = commonHeaders(publicUrl.startsWith('https:'))
   const app = Fastify({
-    // Its own would make a child for every request; the few who log say which request it was.
+    // Fastify’s logger creates a child per request. Our few log lines name the request id themselves.
     logger: false,
     genReqId: newId,
     requestIdHeader: false,
@@ -55,7 +56,7 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     http: {
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: 1_000,
-      // Node's own refusal would not be a problem document; ours follows below.
+      // Node's own refusal is not a problem document; the onRequest hook below checks instead.
       requireHostHeader: false,
     },
     routerOptions: { maxParamLength: 256 },
@@ -65,11 +66,11 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
         removeAdditional: false,
         useDefaults: false,
         allErrors: true,
-        // Only for the OpenAPI document (schemas.ts).
+        // Used only in the OpenAPI document (schemas.ts).
         keywords: ['documented'],
       },
     },
-    // A path that cannot be decoded names nothing.
+    // The path cannot be decoded.
     frameworkErrors: (_error, request, reply) => {
       requests.begin(request, reply as FastifyReply, () => {})
       reply.headers(headers).header('Request-Id', request.id)
@@ -88,7 +89,7 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
     done()
   })
   compressReplies(app)
-  // Before anything can fail, so that pages of listed origins can read the problem.
+  // Runs first, so that allowed origins can also read errors.
   allowOrigins(app, corsOrigins)
   app.addHook('onRequest', (request, reply, done) => {
     if (flow.stopping) {
@@ -115,7 +116,7 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
       }),
     )
   })
-  // Counted once the body is there: whoever sends slowly waits for himself, not in the way of others.
+  // Counted only after the body has arrived, so that slow senders do not use up capacity.
   app.addHook('preValidation', (request, reply, done) => {
     if ((request.routeOptions.config as Partial<RouteConfig>).limit === 'none') return done()
     flow.working++
@@ -136,7 +137,7 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
       done(error as Error)
     }
   })
-  // Problems are written by problem.ts: not compiling their schemas for every route saves a tenth of the start.
+  // problem.ts writes problems itself. Skipping their schemas saves a tenth of the startup time.
   app.setSerializerCompiler(({ schema, httpStatus }) =>
     Number(httpStatus) >= 400
       ? JSON.stringify
@@ -158,7 +159,7 @@ export function createServer({ publicUrl, corsOrigins, logger, countUncounted }:
       await Promise.race([idle, new Promise((resolve) => setTimeout(resolve, patienceMs).unref())])
     },
     async close() {
-      // Whoever has sent half a request by now gets a moment to hear that it is over.
+      // Gives half-sent requests a moment to receive their 503.
       const force = setTimeout(() => app.server.closeAllConnections(), closePatienceMs)
       await app.close()
       clearTimeout(force)
@@ -173,7 +174,7 @@ function parseBody(request: FastifyRequest, body: Buffer): unknown {
   return parseJsonBody(body)
 }
 
-/** `headers` shows the first alone, and what is in front of us may have gone by another (RFC 9112 §3.2). */
+/** Node exposes only the first Host header; a proxy in front may have used another (RFC 9112 §3.2). */
 function hasTwoHosts(rawHeaders: readonly string[]): boolean {
   let found = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -184,8 +185,8 @@ function hasTwoHosts(rawHeaders: readonly string[]): boolean {
 }
 
 /**
- * Answers 405 for every other method of a known path. Registered as routes, so that GET /veterinarian/register is
- * found before /veterinarian/{userId} is. Call it after all other routes were added; `watchMethods` before.
+ * Answers 405 for every other method of a known path. These are real routes, so that GET /veterinarian/register does
+ * not match /veterinarian/{userId}. Call `watchMethods` before the first route and `refuseOthers` after the last.
  */
 export function watchMethods(app: FastifyInstance): { refuseOthers(): void } {
   const methods = new Map<string, Set<string>>()

@@ -1,4 +1,4 @@
-/** The portal: what `npm run build` made of web/, and the page of a veterinarian, which is the portal with a title of its own. */
+/** Serves the built portal (web/dist). The public page of a veterinarian is the same document with its own title. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify'
@@ -15,7 +15,6 @@ const schoolLine = 'The access service of the veterinary school: sign in with a 
 
 export interface WebDeps {
   readonly log: Pick<FastifyBaseLogger, 'warn'>
-  /** Whether the page may point to a mailbox on this machine. */
   readonly mailbox: boolean
   readonly publicUrl: string
   publicProfile(userId: string): Promise<PublicProfile>
@@ -45,7 +44,7 @@ ${about.more ?? ''}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
       reply
         .headers({ 'Content-Security-Policy': pageContentPolicy, 'Cache-Control': 'no-cache' })
         .type('text/html; charset=utf-8')
-        // A function, so that no name can hold a pattern of replacement.
+        // A function, because `$` in a replacement string is a pattern and names may contain it.
         .send(frame.replace('<!-- head -->', () => head))
     )
   }
@@ -54,14 +53,15 @@ ${about.more ?? ''}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
 
   app.get('/v/:userId', options, async (request, reply) => {
     const { userId } = request.params as { userId: string }
-    // Anybody can register under any name.
+    // Anybody can register under any name, so search engines must not list it.
     reply.header('X-Robots-Tag', 'noindex')
     try {
       return send(reply, profileHead(await publicProfile(userId), `${publicUrl}/v/${userId}`))
     } catch (error) {
-      // The page itself says it in plain words, and tries again.
+      // The portal shows the error itself and tries again.
       const code = error instanceof AppError ? error.code : 'internal-error'
-      if (code !== 'not-found') log.warn({ requestId: request.id, err: error }, 'a public page had no name')
+      if (code !== 'not-found')
+        log.warn({ requestId: request.id, err: error }, 'a public profile page could not read its profile')
       return send(reply.code(errorKinds[code].status), {
         title: 'Chiron',
         description: schoolLine,
@@ -72,12 +72,12 @@ ${about.more ?? ''}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
 
   for (const name of existsSync(files) ? readdirSync(files) : []) {
     if (/\.(br|gz)$/.test(name)) continue
-    // Its name changes with its content.
+    // The file name contains a hash of the content.
     staticFile(app, `/web/${name}`, files, name, 'public, max-age=31536000, immutable')
   }
 }
 
-/** For who shares the page: Open Graph (ogp.me). */
+/** Open Graph (ogp.me), for link previews. */
 function profileHead({ firstname, lastname, verified_at }: PublicProfile, url: string): About {
   const title = `${firstname} ${lastname} · Chiron`
   const description =

@@ -1,6 +1,6 @@
 /**
- * What limits in the store and limits in memory have in common: buckets that fill again by and by (GCRA), the refusal
- * when one is empty, and the headers that show what is left. Pure.
+ * Shared by the limits in the store and those in memory: buckets that refill over time (GCRA), the refusal when one is
+ * empty, and the headers that show what is left.
  */
 import { AppError } from '../errors.ts'
 
@@ -10,20 +10,20 @@ export interface BucketPolicy {
   readonly refillPerMinute: number
 }
 
-/** What is left of a per-network policy, for the RateLimit headers. */
+/** For the RateLimit headers. */
 export interface BucketState {
   readonly policy: BucketPolicy
   readonly remaining: number
   readonly fullInMs: number
 }
 
-/** The network a request comes from, by fingerprint, and the wider ones around it, which have several shares. */
+/** The fingerprints of the caller's network and of the wider networks around it, which get several shares. */
 export interface CallerNetwork {
   readonly fingerprint: string
   readonly wider: readonly { readonly fingerprint: string; readonly shares: number }[]
 }
 
-/** Who asks, as far as the limits care, and where to note what is left of them. */
+/** The caller as limits see it. */
 export interface Caller {
   readonly network: CallerNetwork
   noteLimit(state: BucketState): void
@@ -47,7 +47,7 @@ export function tooManyRequests(
   return new AppError('too-many-requests', detail, { retryAfterSeconds, headers })
 }
 
-/** draft-ietf-httpapi-ratelimit-headers: `w` is the time in which an empty bucket fills. */
+/** draft-ietf-httpapi-ratelimit-headers; `w` is the time in which an empty bucket refills. */
 export function rateLimitHeaders({ policy, remaining, fullInMs }: BucketState): Record<string, string> {
   const windowSeconds = (policy.burst * intervalMsOf(policy)) / 1000
   return {

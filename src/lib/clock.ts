@@ -1,4 +1,4 @@
-/** Time comes from one place, so that tests can move it. Epoch milliseconds everywhere inside. */
+/** Injected, so that tests can move time. Times are epoch milliseconds. */
 export interface Clock {
   now(): number
 }
@@ -10,7 +10,7 @@ export const minute = 60 * second
 export const hour = 60 * minute
 export const day = 24 * hour
 
-/** RFC 3339 UTC, as the interface writes times. */
+/** RFC 3339 in UTC, as in the HTTP interface. */
 export function timestamp(ms: number): string {
   return new Date(ms).toISOString()
 }

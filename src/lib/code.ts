@@ -1,6 +1,6 @@
 /**
- * Codes are derived, never stored: the same session, address, role and length give the same code for as long as
- * the secret stands, so a resend repeats it and a look at the store reveals nothing. Pure.
+ * Codes are derived, never stored: the same session, address, role and length give the same code while the secret stays
+ * the same. So a resend repeats the code, and the store reveals nothing.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { type Keys, mac } from './secret.ts'
@@ -17,7 +17,7 @@ export interface CodeSubject {
 export function deriveCode(keys: Keys, subject: CodeSubject): number {
   const least = 10 ** (subject.digits - 1)
   const range = 9 * least
-  // A remainder favours the low end unless the last, incomplete stretch of the range is thrown away.
+  // Rejection sampling: values from the last, incomplete range would favour low codes.
   const fair = 2 ** 48 - (2 ** 48 % range)
   for (let round = 0; ; round++) {
     const bytes = mac(
@@ -35,7 +35,7 @@ export function deriveCode(keys: Keys, subject: CodeSubject): number {
   }
 }
 
-/** Takes the same time wherever the first difference lies. */
+/** Constant time. */
 export function codesEqual(a: number, b: number): boolean {
   const left = Buffer.alloc(8)
   const right = Buffer.alloc(8)

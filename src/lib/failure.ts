@@ -1,4 +1,4 @@
-/** Work that is repeated may fail a thousand times for one reason; the log says when it began and when it was over. */
+/** Repeated work may fail a thousand times for one reason, so only the first failure and the recovery are logged. */
 
 export interface FailureLog {
   info(fields: object, message: string): void

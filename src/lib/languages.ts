@@ -1,4 +1,4 @@
-/** The languages of mails and of the portal, which reads this too, so nothing of Node belongs here. */
+/** The languages of mails and of the portal. The portal imports this file, so it must not use Node. */
 export const languages = {
   en: { own: 'English', english: 'English' },
   fr: { own: 'Français', english: 'French' },

@@ -1,6 +1,4 @@
-/** "Did you mean": the name that a misspelt one is closest to. Pure. */
-
-/** The candidate at most two slips away (one, for short names), capitals and punctuation aside. */
+/** For "did you mean": the candidate at most two typos away (one for short names), ignoring case and punctuation. */
 export function nearest(text: string, candidates: Iterable<string>): string | undefined {
   const wanted = bare(text)
   let best: string | undefined
@@ -15,12 +13,12 @@ export function nearest(text: string, candidates: Iterable<string>): string | un
   return best
 }
 
-/** `Sourced_ID` and `sourcedId` are the same but for this. */
+/** Makes `Sourced_ID` and `sourcedId` equal. */
 export function bare(text: string): string {
   return text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
 }
 
-/** Letters added, dropped, exchanged or swapped with their neighbour (optimal string alignment). */
+/** Edit distance that also counts swapped neighbours as one (optimal string alignment). */
 function countSlips(a: string, b: string): number {
   if (Math.abs(a.length - b.length) > 2) return 3
   let beforeLast: number[] = []

@@ -1,4 +1,4 @@
-/** Addresses of hosts and peers: which are this machine, which may speak for others, which are one network. */
+/** IP addresses: which are this machine, which are trusted proxies, which belong to one network. */
 import ipaddr from 'ipaddr.js'
 
 export function isLoopbackHost(host: string): boolean {
@@ -9,7 +9,6 @@ export function isLoopbackHost(host: string): boolean {
 
 export type Range = [ipaddr.IPv4 | ipaddr.IPv6, number]
 
-/** An address or a CIDR; null if it is neither. */
 export function parseRange(text: string): Range | null {
   if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text)
   if (!ipaddr.isValid(text) || (!text.includes(':') && !ipaddr.IPv4.isValidFourPartDecimal(text))) return null
@@ -23,14 +22,14 @@ export function isTrusted(address: string, trusted: readonly Range[]): boolean {
   return trusted.some(([range, bits]) => range.kind() === parsed.kind() && parsed.match(range, bits))
 }
 
-/** Of this machine or of the network it stands in: never a person's own address on the Internet. */
+/** A loopback, private or link-local address, so never that of a person on the Internet. */
 export function isInternal(address: string): boolean {
   if (!ipaddr.isValid(address)) return false
   const range = ipaddr.process(address).range()
   return range === 'loopback' || range === 'private' || range === 'uniqueLocal' || range === 'linkLocal'
 }
 
-/** The right-most hop that no trusted proxy vouches for is the client. */
+/** Walks X-Forwarded-For from the right: the first hop that is not a trusted proxy is the client. */
 export function clientAddress(
   peer: string,
   forwardedFor: string | undefined,
@@ -48,7 +47,7 @@ export function clientAddress(
   return client
 }
 
-/** One IPv4 address, or the /64 that an IPv6 host can choose from freely. */
+/** One IPv4 address, or an IPv6 /64, within which a host can pick any address. */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)
@@ -56,8 +55,8 @@ export function networkOf(address: string): string {
 }
 
 /**
- * The networks around that one, and how many times its share of a limit each has: whoever was given a /48 or a /24 has
- * thousands of addresses to ask from.
+ * The networks around it, and how many times its limit each gets: somebody with a /48 or a /24 has many addresses to
+ * send from.
  */
 export function widerNetworksOf(address: string): { network: string; shares: number }[] {
   if (!ipaddr.isValid(address)) return []

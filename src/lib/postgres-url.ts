@@ -1,7 +1,7 @@
-/** Addresses of PostgreSQL, read as the driver reads them. */
+/** Connection URLs of PostgreSQL, parsed as the driver parses them. */
 import { isLoopbackHost } from './network.ts'
 
-/** `postgres://user@a:5432,b:5432/name` names the same database on several hosts. */
+/** `postgres://user@a:5432,b:5432/name` is one database on several hosts. */
 export function hostsOf(url: string): string[] {
   const match = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]+)(.*)$/.exec(url)
   if (!match) return [url]
@@ -11,7 +11,7 @@ export function hostsOf(url: string): string[] {
 
 const sslModes = ['verify-full', 'verify-ca', 'require', 'prefer', 'no-verify', 'disable']
 
-/** Whether any host is another machine and nothing says how to speak to it. The driver would use plain text. */
+/** Whether a host is another machine and no sslmode is set: the driver would use plain text. */
 export function isPlainByOmission(url: string): boolean {
   return hostsOf(url).some((one) => {
     const parsed = URL.parse(one)

@@ -1,4 +1,4 @@
-/** A map that holds its newest entries and forgets the oldest. */
+/** A map with a maximum size that drops its oldest entries. */
 export class Recent<Key, Value> {
   readonly #entries = new Map<Key, Value>()
   readonly #max: number
@@ -12,7 +12,6 @@ export class Recent<Key, Value> {
   }
 
   set(key: Key, value: Value): void {
-    // Maps keep the order of insertion.
     if (this.#entries.size >= this.#max) this.#entries.delete(this.#entries.keys().next().value!)
     this.#entries.set(key, value)
   }

@@ -1,3 +1,3 @@
-/** Who can have an account. The portal reads this too, so nothing of Node belongs here. */
+/** The portal imports this file, so it must not use Node. */
 export const roles = ['veterinarian', 'student'] as const
 export type Role = (typeof roles)[number]

@@ -1,6 +1,6 @@
 /**
- * One secret, many keys: each purpose gets its own by HKDF, so that nothing learnt from one use helps with another.
- * While a previous secret is given, what it made is still recognised; new things are made under the current one.
+ * Derives one key per purpose from the secret (HKDF), so that one key reveals nothing about another. With a previous
+ * secret set, what it created is still accepted; new things use the current one.
  */
 import { createHmac, hkdfSync } from 'node:crypto'
 
@@ -14,7 +14,6 @@ export interface Keys {
 
 export interface Secrets {
   readonly current: Keys
-  /** Current first. */
   readonly all: readonly Keys[]
 }
 
@@ -34,7 +33,7 @@ function deriveKeys(secret: string): Keys {
   }
 }
 
-/** HMAC-SHA256 over parts, each prefixed by its length, so that no two lists of parts look alike. */
+/** HMAC-SHA256. Each part is prefixed with its length, so that different lists never give the same message. */
 export function mac(key: Buffer, ...parts: readonly string[]): Buffer {
   const lengths = parts.map((part) => Buffer.byteLength(part))
   const message = Buffer.allocUnsafe(lengths.reduce((sum, length) => sum + 4 + length, 0))
@@ -47,8 +46,8 @@ export function mac(key: Buffer, ...parts: readonly string[]): Buffer {
 }
 
 /**
- * How addresses, domains and networks of people who may never have had an account stand in the store: recognisable by us,
- * readable by nobody.
+ * How the store keeps addresses, domains and networks of people who may not have an account: we can recognise them, but
+ * nobody can read them.
  */
 export function fingerprint(
   keys: Keys,

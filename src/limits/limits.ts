@@ -1,10 +1,10 @@
 /**
- * The limits that hold across processes and restarts: on codes, validations and registrations. They are taken in
- * the transaction of the thing they limit, in a chain: each statement says `when` the one before it was granted, so
- * nothing is written and nobody else's share is used when an earlier limit refuses. What a sign-in gives back it gives
- * back afterwards, in a transaction of its own.
+ * Limits on codes, validations and registrations, shared by all processes and kept across restarts. They are taken in
+ * the transaction of what they limit, as a chain: each statement runs only `when` the one before was granted, so a
+ * refusal writes nothing and uses up no other limit. A successful sign-in is refunded afterwards, in its own
+ * transaction.
  *
- * Addresses and networks appear as fingerprints. The limits that live in memory are in http/limits.ts.
+ * Addresses and networks appear as fingerprints. Limits kept in memory are in http/limits.ts.
  */
 import {
   always,
@@ -53,7 +53,6 @@ export const bucketPolicies = {
   register: { name: 'register', burst: 100, refillPerMinute: 20 },
 } as const satisfies Record<string, BucketPolicy>
 
-/** Over all networks together. */
 export const serviceBuckets = {
   register: { name: 'register', burst: 5_000, refillPerMinute: 1_000 },
 } as const satisfies Record<string, BucketPolicy>
@@ -62,7 +61,7 @@ const codesPerDevice: readonly Window[] = [
   { max: 5, windowMs: 15 * minute },
   { max: 40, windowMs: day },
 ]
-/** Over all devices of an inbox: each sign-in without a token makes one, and they live long. */
+/** All devices of an inbox together: every sign-in without a device token creates a device, and devices live long. */
 const codesPerDevices: readonly Window[] = [
   { max: 20, windowMs: 15 * minute },
   { max: 160, windowMs: day },
@@ -73,7 +72,7 @@ const codesPerInbox: readonly Window[] = [
   { max: 60, windowMs: day },
 ]
 const networkKnownMs = 90 * day
-/** An inbox with so many open challenges gets longer codes for further ones. */
+/** With this many open challenges, an inbox gets longer codes for new ones. */
 const openChallengesMax = 3
 
 const attackThresholds = {
@@ -82,13 +81,13 @@ const attackThresholds = {
   service: { shortMs: hour, short: 500, longMs: hour, long: 500 },
 } as const
 
-/** Statements that take, and the condition under which what follows them may happen. */
+/** The statements that take from a limit, and the condition that holds if they succeeded. */
 export interface Take {
   readonly statements: readonly Statement[]
   readonly granted: Condition
 }
 
-/** One from each of these buckets, the caller's own first. */
+/** Takes one from each bucket, the caller's own first. */
 export interface BucketTake extends Take {
   readonly policy: BucketPolicy
   readonly buckets: readonly Bucket[]
@@ -100,9 +99,8 @@ interface Bucket {
   readonly intervalMs: number
 }
 
-/** What a code is counted against: a device's own share, or else those of the inbox and its pair with the network. */
+/** What a code is counted against: the device's own quota, or else the inbox and its pair with the network. */
 export interface CodeAsk {
-  /** Fingerprint of the address without its tag. */
   readonly inbox: string
   readonly network: string
   readonly device: string | null
@@ -117,12 +115,12 @@ export class Limits {
     this.#enabled = enabled
   }
 
-  /** How many challenges of an inbox may be open with a code of six digits; null for any number. */
+  /** How many challenges of an inbox may be open with six-digit codes; null means no limit. */
   get openChallengesMax(): number | null {
     return this.#enabled ? openChallengesMax : null
   }
 
-  /** One from the bucket of the caller's network, from those of the wider ones, and from the whole service's if it has one. */
+  /** Takes one from the caller's network, from the wider networks, and from the whole service if it has a bucket. */
   takeBucket(
     policy: BucketPolicy,
     network: CallerNetwork,
@@ -144,8 +142,9 @@ export class Limits {
   }
 
   /**
-   * One code, only if `after` was granted. The inbox is asked only while its pair with the network has room, so a
-   * network that has had its share uses up nobody else's. A network where the inbox has signed in is not counted there.
+   * Takes one code, if `after` holds. The inbox is charged only while its pair with the network has room, so a network
+   * that used up its own share cannot use up the inbox’s. A network where the inbox has signed in before does not
+   * charge the inbox at all.
    */
   takeCode(ask: CodeAsk, mark: string, now: number, after: Condition): Take {
     if (!this.#enabled) return { statements: [], granted: always }
@@ -174,7 +173,7 @@ export class Limits {
     }
   }
 
-  /** Shows the caller what a take left in its bucket, or throws the refusal. `results` begins with the take's own. */
+  /** Reports what is left in the bucket, or throws the refusal. `results` starts with those of the take. */
   async noteBucket(take: BucketTake, caller: Caller, results: readonly Row[][], now: number): Promise<void> {
     const fullAts = take.buckets.map((_bucket, i) => results[i]?.[0]?.full_at)
     if (typeof fullAts[0] === 'number') caller.noteLimit(bucketState(take.policy, fullAts[0], now))
@@ -186,17 +185,16 @@ export class Limits {
     throw tooManyRequests(fullAt - (burst - 1) * intervalMs, now, 'Too many requests.')
   }
 
-  /** Shows what is left in the bucket of the caller's network, and takes nothing. */
+  /** Reports what is left without taking anything. */
   async showBucket(policy: BucketPolicy, caller: Caller, now: number): Promise<void> {
     if (!this.#enabled) return
     const fullAt = await bucketFullAt(this.#db, bucketKey(policy, caller.network.fingerprint))
     caller.noteLimit(bucketState(policy, fullAt, now))
   }
 
-  /** Why no code was granted. */
   async codeRefusal(ask: CodeAsk, now: number): Promise<AppError> {
     const freeAt = await quotaFreeAt(this.#db, await this.#quotasOf(ask, now))
-    return tooManyRequests(freeAt, now, 'Too many codes were asked for this address.')
+    return tooManyRequests(freeAt, now, 'Too many codes were requested for this address.')
   }
 
   async #quotasOf(ask: CodeAsk, now: number): Promise<Quota[]> {
@@ -209,7 +207,7 @@ export class Limits {
     return networkIsKnown(inbox, network, now - networkKnownMs)
   }
 
-  /** `networks`: the one that answered, and the one that had asked for the code. */
+  /** `networks`: the one that answered and the one that asked for the code. */
   countFailure(inbox: string, networks: readonly string[], now: number): Statement[] {
     if (!this.#enabled) return []
     const at = Math.floor(now / minute)
@@ -217,7 +215,7 @@ export class Limits {
     return keys.map((key) => countFailure(key, at))
   }
 
-  /** True while guessing goes on against this inbox, from this network or at the whole service. */
+  /** Whether somebody is guessing codes of this inbox, from this network or across the service. */
   async underAttack(inbox: string, network: string, now: number): Promise<boolean> {
     if (!this.#enabled) return false
     const since = (ms: number) => Math.floor((now - ms) / minute)
@@ -239,7 +237,7 @@ export class Limits {
     )
   }
 
-  /** What a successful sign-in gives back, and what it teaches about the network. */
+  /** Refunds a successful sign-in and remembers its network. */
   signedIn(inbox: string, sendNetwork: string, validateNetwork: string, now: number): Statement[] {
     if (!this.#enabled) return []
     const one = (policy: BucketPolicy, network: string) => ({
@@ -274,7 +272,7 @@ function bucketsOf(
   return [...buckets, { key: bucketKey(service, 'service'), burst, intervalMs: intervalMsOf(service) }]
 }
 
-// Whose it is comes first, so that what one request takes from stands together in the store.
+// The owner comes first, so that the buckets of one request are neighbours in the index.
 const bucketKey = (policy: BucketPolicy, owner: string) => `${owner}:${policy.name}`
 const deviceQuota = (device: string): Quota => ({ key: `device:${device}`, windows: codesPerDevice })
 const devicesQuota = ({ inbox }: CodeAsk): Quota => ({ key: `devices:${inbox}`, windows: codesPerDevices })

@@ -1,4 +1,4 @@
-/** SQL of the limits. Each take is one conditional statement: two callers cannot both have the last one. */
+/** Each take is one conditional statement, so two callers cannot both take the last one. */
 import { type Condition, type Db, type Statement, statement } from '../db/db.ts'
 
 export function takenFrom(table: 'bucket' | 'quota', key: string, mark: string): Condition {
@@ -8,7 +8,7 @@ export function takenFrom(table: 'bucket' | 'quota', key: string, mark: string):
   }
 }
 
-/** Gives `full_at` if there was one to take, no row if the bucket is empty or `when` does not hold. */
+/** Returns `full_at` if one was taken; no row if the bucket is empty or `when` does not hold. */
 export function takeFromBucket(take: {
   key: string
   mark: string
@@ -50,7 +50,7 @@ export function giveBackToBuckets([one, other]: readonly [GiveBack, GiveBack], n
   )
 }
 
-// 13 digits hold milliseconds until the year 2286, and compare as text as they do as numbers.
+// 13 digits hold milliseconds until the year 2286, and sort as text like numbers.
 const timeDigits = 13
 
 export interface Window {
@@ -63,14 +63,14 @@ export interface Quota {
   readonly windows: readonly Window[]
 }
 
-/** True while every window has room: the time that must be older than the window is. Its parameters begin at `first`. */
+/** `times` lists the newest times first. A window has room if its `max`-th newest time is older than the window. */
 const hasRoom = (windows: readonly Window[], first: number) =>
   windows
     .map(({ max }, i) => `substr(quota.times, ${(max - 1) * timeDigits + 1}, ${timeDigits}) <= $${first + i}`)
     .join(' and ')
 const beginnings = ({ windows }: Quota, now: number) => windows.map(({ windowMs }) => String(now - windowMs))
 
-/** Looks only: somebody else may take it before the statement after does. */
+/** Only a check: another caller may still take it before the next statement does. */
 export function quotaHasRoom(quota: Quota, now: number): Condition {
   return {
     sql: (n) =>
@@ -79,7 +79,7 @@ export function quotaHasRoom(quota: Quota, now: number): Condition {
   }
 }
 
-/** Gives a row if every window had room. Takes nothing unless `when` holds. */
+/** Returns a row if every window had room and `when` holds; otherwise takes nothing. */
 export function takeFromQuota(take: Quota & { mark: string; now: number; when: Condition }): Statement {
   const kept = Math.max(...take.windows.map(({ max }) => max)) * timeDigits
   const windowsAt = 5
@@ -99,7 +99,7 @@ export function takeFromQuota(take: Quota & { mark: string; now: number; when: C
   )
 }
 
-/** When each key has room again, at the latest. */
+/** The time from which every quota has room again. */
 export async function quotaFreeAt(db: Db, quotas: readonly Quota[]): Promise<number> {
   let freeAt = 0
   for (const { key, windows } of quotas) {
@@ -131,7 +131,6 @@ export interface FailureCount {
   readonly long: number
 }
 
-/** Failures of three keys since two minutes each. */
 export function failureCounts(
   db: Db,
   asks: readonly [FailureAsk, FailureAsk, FailureAsk],

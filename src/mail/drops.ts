@@ -3,7 +3,9 @@ import type { FailureLog } from '../lib/failure.ts'
 
 const overAfterMs = minute
 
-/** One line when mails over budget begin to be dropped, and one with their number when no more were for a minute. */
+/**
+ * Logs once when notices over budget start to be dropped, and once, with their number, after a minute without drops.
+ */
 export class Drops {
   #count = 0
   #lastAt = 0
@@ -22,7 +24,7 @@ export class Drops {
     this.#lastAt = this.#clock.now()
   }
 
-  /** Call now and then. */
+  /** Call this regularly. */
   look(): void {
     if (this.#count === 0 || this.#clock.now() - this.#lastAt < overAfterMs) return
     this.#log.info({ dropped: this.#count }, 'mails without a code are within their budget again')

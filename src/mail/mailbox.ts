@@ -1,6 +1,7 @@
 /**
- * The mailbox of development: it takes the place of a mail server where none is set, outside production and on this
- * machine only. It keeps no mail: a caught one stays in the outbox, and is made again, code and all, when looked at.
+ * The development mailbox replaces the mail server if none is configured: never in production, and only on this
+ * machine. It stores nothing: a caught mail stays in the outbox and is rendered again, with its code, when it is
+ * viewed.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
@@ -16,7 +17,7 @@ import type { Mail, Message, Outbox, Transport } from './outbox.ts'
 
 const shownMax = 50
 
-/** Says on the log what would have been sent. The one place that may print a code. */
+/** Logs the mail instead of sending it. The only place that may print a code. */
 export function mailboxTransport(log: { info(fields: object, message: string): void }): Transport {
   return {
     concurrency: 20,
@@ -39,7 +40,7 @@ function codeIn(message: Message): string | undefined {
 
 export function mailboxRoutes(app: FastifyInstance, { outbox }: { outbox: Outbox }): void {
   const options = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
-  // For every method, so that a wrong one does not betray that there is a mailbox.
+  // For every method, so that a 405 does not reveal the mailbox.
   app.addHook('onRequest', (request, _reply, done) =>
     done(isMailbox(request) && !isFromHere(request) ? new AppError('not-found') : undefined),
   )
@@ -73,7 +74,7 @@ export function mailboxRoutes(app: FastifyInstance, { outbox }: { outbox: Outbox
       ...(to && { to: String(to).toLowerCase() }),
       ...(reference && { reference: String(reference) }),
     }
-    // PostgreSQL takes no such text, and no mail holds any.
+    // PostgreSQL rejects NUL in text, and no mail contains it.
     if (`${to}${reference}`.includes('\0')) return { mails: [] }
     const caught = await outbox.caught(filter, shownMax)
     return { mails: caught.map(({ mail, message }) => mailEntry(mail, message)) }
@@ -110,13 +111,13 @@ function mailEntry(mail: Mail, message: Message) {
 
 const forwarding = /^(forwarded|via|x-forwarded-.*|x-real-ip|x-client-ip|cf-connecting-ip|true-client-ip)$/
 
-/** A program on this machine that asked for this machine: no proxy in between, no other name in front. */
+/** A direct request from this machine, under a loopback name and without a proxy. */
 function isFromHere(request: FastifyRequest): boolean {
   const { headers, socket } = request.raw
   if (Object.keys(headers).some((name) => forwarding.test(name))) return false
-  // A proxy that hides itself still speaks HTTP/1.0 unless told otherwise; browsers and curl do not.
+  // Proxies that add no header still use HTTP/1.0 by default; browsers and curl do not.
   if (request.raw.httpVersion === '1.0' || /[@/]/.test(headers.host ?? '')) return false
-  // A page of another origin, also of one that may call everything else.
+  // No page of another origin, not even of an allowed one.
   if (!['none', 'same-origin', undefined].includes(headers['sec-fetch-site'] as string | undefined))
     return false
   const host = URL.parse(`http://${headers.host ?? ''}`)?.hostname ?? ''

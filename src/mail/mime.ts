@@ -1,8 +1,6 @@
 /**
- * A mail as it goes over the wire: multipart/alternative, quoted-printable where it is not plain ASCII. Pure.
- *
- * nodemailer's composer would do this too, and make a whole sign-in a quarter dearer: 1.47 ms of processor time against
- * 1.17 (docs/decisions/0011-mail-and-store-by-plain-means.md).
+ * Writes a mail as MIME: multipart/alternative, quoted-printable where it is not plain ASCII. nodemailer's composer
+ * would make a whole sign-in a quarter more expensive (docs/decisions/0011-mail-and-store-by-plain-means.md).
  */
 import type { Message } from './outbox.ts'
 
@@ -22,7 +20,7 @@ export function mimeOf(message: Message, date: Date): string {
     'Content-Type': `multipart/alternative; boundary="${boundary}"`,
   }
   return [
-    // No value ever begins a header of its own.
+    // Prevents header injection.
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value.replace(/[\r\n]+/g, ' ')}`),
     '',
     ...part('text/plain', message.text),
@@ -32,7 +30,7 @@ export function mimeOf(message: Message, date: Date): string {
   ].join('\r\n')
 }
 
-/** Of `Name <address>` or an address alone. */
+/** Accepts `Name <address>` or a bare address. */
 export function addressOf(from: string): string {
   return /<([^<>]+)>$/.exec(from)?.[1] ?? from
 }
@@ -44,10 +42,10 @@ function mailbox(from: string): string {
   return `${isPlain(name) ? quoted : encodedWords(name)} <${addressOf(from)}>`
 }
 
-/** ASCII, and not too long for a line: passes everywhere as it is. */
+/** Printable ASCII within the line limit of SMTP needs no encoding. */
 const isPlain = (line: string) => /^[\x20-\x7e]{0,990}$/.test(line)
 
-/** RFC 2047. A word has at most 75 characters, which eleven of at most four octets never exceed. */
+/** RFC 2047: an encoded word has at most 75 characters, which eleven characters of up to four octets never exceed. */
 function encodedWords(text: string): string {
   if (isPlain(text)) return text
   const word = (piece: string) => `=?utf-8?B?${Buffer.from(piece).toString('base64')}?=`
@@ -71,7 +69,7 @@ function part(type: string, content: string): string[] {
   ]
 }
 
-/** RFC 2045, section 6.7. Lines that become too long are continued, but never within the three characters of an octet. */
+/** RFC 2045 §6.7. Long lines are folded, but never within an `=XX` escape. */
 function quotedPrintable(line: string): string {
   const octets = (text: string) => Buffer.from(text).toString('hex').toUpperCase().replace(/../g, '=$&')
   const encoded = line.replace(/[^\x20-\x3c\x3e-\x7e]+| $/g, octets)

@@ -1,14 +1,15 @@
 /**
- * Mail leaves by a durable queue: sign-in writes a row in its own transaction and never waits for a mail server.
- * Workers of all processes claim rows under a lease, decide who the address belongs to and so what the mail says,
- * derive the code, and hand it over. What cannot be delivered is tried again with growing pauses while the code
- * lives, then dropped and recorded.
+ * Sends mail from a durable queue: sign-in writes a row in its own transaction and never waits for a mail server.
+ * Workers in all processes claim rows under a lease, find out who owns the address and so what the mail says, derive
+ * the code and send it. Failed mails are retried with growing pauses while the code is valid, then dropped and
+ * recorded.
  *
- * A mail that turns out to carry no code, a notice, goes back behind all that may carry one, and notices have a part of
- * the connections only: no code waits for them. An inbox gets one a day; a domain and the whole service have budgets.
+ * A mail that turns out to carry no code (a notice) goes back behind all others, and notices get only a share of the
+ * connections, so that no code waits for them. An inbox gets one notice a day; each domain and the whole service have
+ * budgets.
  *
- * Work starts at a time of its own choosing, not on the heels of the request that queued it: what a mail costs depends
- * on who owns the address, and must not show in the time of the requests that follow.
+ * The worker starts after a random delay, not right after the request that queued the mail: the work depends on who
+ * owns the address, and must not show in the timing of later requests.
  */
 import { hash, randomInt } from 'node:crypto'
 import type { Db, Statement } from '../db/db.ts'
@@ -52,10 +53,10 @@ export interface Message extends Rendered {
 
 export interface Transport {
   readonly concurrency: number
-  /** Whether mails stay in the store after they were handed over, to be looked at. */
+  /** Whether sent mails stay in the store, for the mailbox. */
   readonly keeps: boolean
   send(message: Message): Promise<void>
-  /** Whether trying again is pointless. */
+  /** Whether a retry is pointless. */
   isFinal(error: unknown): boolean
   close(): Promise<void>
 }
@@ -69,9 +70,9 @@ export interface OutboxDeps {
   readonly publicUrl: string
   readonly from: string
   readonly timeZone: string
-  /** Whether mails without a code have budgets. */
+  /** Whether notices have budgets. */
   readonly budgets: boolean
-  /** A mail waits for a random time between these two. */
+  /** Minimum and maximum of the random delay. */
   readonly delayMs: readonly [number, number]
   readonly log: FailureLog
 }
@@ -79,7 +80,6 @@ export interface OutboxDeps {
 const pollMs = 1_000
 const leaseMs = 25 * second
 const noticeEveryMs = day
-/** Of all connections, those that notices may have. */
 const noticesShare = 1 / 4
 const serviceBudget = { key: 'service', burst: 500, intervalMs: minute / 60 }
 const domainBudget = { burst: 100, intervalMs: minute / 10 }
@@ -99,7 +99,9 @@ export class Outbox {
   #beat: NodeJS.Timeout | undefined
   #taking: Promise<void> = Promise.resolve()
   #poll: NodeJS.Timeout | undefined
-  /** The last time there was more than could be taken, so there may be more now. Not of notices, which have time. */
+  /**
+   * The last claim of codes filled every free slot, so more may be waiting. Notices do not count: they are not urgent.
+   */
   #backlog = false
   #stopped = false
 
@@ -116,7 +118,6 @@ export class Outbox {
     this.wake()
   }
 
-  /** Something may be due. */
   wake(): void {
     if (this.#stopped || this.#beat) return
     this.#beat = setTimeout(
@@ -137,7 +138,7 @@ export class Outbox {
       )
   }
 
-  /** Takes nothing more, and waits for what is under way. */
+  /** Claims no more mails and waits for those being sent. */
   async stop(): Promise<void> {
     this.#stopped = true
     clearInterval(this.#poll)
@@ -148,7 +149,6 @@ export class Outbox {
     await this.#deps.transport.close()
   }
 
-  /** Mails caught by the mailbox, newest first. */
   async caught(filter: CaughtFilter, limit: number): Promise<{ mail: Mail; message: Message }[]> {
     const mails = await caughtMails(this.#deps.db, filter, limit)
     return Promise.all(mails.map(async (mail) => ({ mail, message: await this.#caughtMessage(mail) })))
@@ -173,7 +173,7 @@ export class Outbox {
     if (notices > 0 && !this.#stopped) await this.#claim('notices', notices)
   }
 
-  /** Takes mails and begins to deliver them; gives their number. */
+  /** Claims mails and starts to send them; returns how many. */
   async #claim(lane: Lane, limit: number): Promise<number> {
     const { db, clock, log } = this.#deps
     const now = clock.now()
@@ -193,7 +193,7 @@ export class Outbox {
     return mails.length
   }
 
-  /** In a rush mails follow each other at once, many at a time; otherwise each waits its random moment. */
+  /** With a backlog, mails are claimed in batches at once; otherwise after the random delay. */
   #next(): void {
     const { concurrency } = this.#deps.transport
     if (!this.#backlog) this.wake()
@@ -223,7 +223,7 @@ export class Outbox {
     else await db.tx([dropMail(mail.id)])
   }
 
-  /** What this mail says, or nothing when it is not to be sent now. */
+  /** What this mail says, or null if it is not to be sent now. */
   async #choose(mail: Mail): Promise<{ kind: MailKind; person?: Person } | null> {
     const { clock, roles } = this.#deps
     const person = await roles[mail.role].findAccount(mail.email.toLowerCase())
@@ -261,7 +261,7 @@ export class Outbox {
     const { secrets, publicUrl, from, timeZone } = this.#deps
     const addressKey = mail.email.toLowerCase()
     const subject = { ...mail, sessionId: mail.session_id, addressKey }
-    // A session that began under an earlier secret keeps its code, also when it is sent again.
+    // A code must stay the same when it is sent again, even if the secret changed in between.
     const ofSession = (k: Keys) => fingerprint(k, 'address', addressKey) === mail.address_fingerprint
     const keys = (secrets.all.length > 1 && secrets.all.find(ofSession)) || secrets.current
     const rendered = render({
@@ -312,15 +312,15 @@ export class Outbox {
   }
 }
 
-/** Erases what is held of mails to an address. */
+/** Erases everything stored about mails to an address. */
 export function forgetMail(secrets: Secrets, addressKey: string): Statement[] {
   const of = (keys: Keys, address: string) => fingerprint(keys, 'address', address)
   return secrets.all.flatMap((keys) => forgetMailOf(of(keys, addressKey), of(keys, inboxOf(addressKey))))
 }
 
 /**
- * Only a name that the roster has or that its owner confirmed: anybody can register any address under any name. One that
- * looks like a code or an address is left out in any case, so that the code stays the only one.
+ * Greets only with a name from the roster or confirmed by its owner: anybody can register any address under any name. A
+ * name that looks like a code or an address is never used.
  */
 function greetingName(person: Person): string | null {
   const isOwn = namedBySchool[person.role] || person.confirmed_at !== null
@@ -335,7 +335,7 @@ function timeOfDay(at: number, language: string, timeZone: string): string {
   let clock = clocks.get(key)
   if (!clock) {
     const parts = { hour: '2-digit', minute: '2-digit', timeZoneName: 'short' } as const
-    // Making one costs more than everything else about a mail.
+    // Cached: creating one costs more than the rest of a mail.
     clock = new Intl.DateTimeFormat(language, { ...parts, hourCycle: 'h23', timeZone })
     clocks.set(key, clock)
   }
@@ -344,7 +344,7 @@ function timeOfDay(at: number, language: string, timeZone: string): string {
 
 const sixteenLetters = 'ghijklmnopabcdef'
 
-/** A stable id in letters alone, so that it can never be taken for a code. */
+/** A stable id without digits, so that it cannot be mistaken for a code. */
 function letters(id: string): string {
   let text = ''
   for (const byte of hash('sha256', id, 'buffer').subarray(0, 16))

@@ -1,6 +1,6 @@
 /**
- * Hands mails to a mail server through nodemailer's pool of connections. What a server wants to be told (TLS, who we
- * are, how we sign in) is an option of the transport, in `optionsOf` and nowhere else.
+ * Sends mails through a pool of connections (nodemailer). Everything about the server (TLS, login, timeouts) is in
+ * `optionsOf`.
  */
 import { createTransport } from 'nodemailer'
 import { isLoopbackHost } from '../lib/network.ts'
@@ -23,7 +23,6 @@ export function smtpTransport(url: string): Transport {
       const rejected = code === 'EENVELOPE' || code === 'EMESSAGE'
       return rejected && responseCode !== undefined && responseCode >= 500
     },
-    // Mails under way are finished first.
     async close() {
       pool.close()
     },
@@ -39,14 +38,14 @@ function optionsOf(url: string) {
     pool: true,
     maxConnections: connectionsMax,
     maxMessages: 100,
-    // Before the server does it in the midst of a mail.
+    // Close idle connections before the server does, possibly in the middle of a mail.
     idleTimeout: 5_000,
-    // Once, over another connection, if the server closed the first; further tries are the outbox's.
+    // One retry if the server closed the connection; the outbox makes any further tries.
     maxRequeues: 1,
     host,
     port: port === '' ? (secure ? 465 : 587) : Number(port),
     secure,
-    // On this machine nobody listens in, and its certificate is rarely one that can be checked.
+    // Connections to this machine need no TLS, and its certificate can rarely be verified.
     requireTLS: !secure && !loopback,
     tls: { rejectUnauthorized: !loopback },
     connectionTimeout: 10_000,

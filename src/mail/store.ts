@@ -55,19 +55,18 @@ export function queueMail(m: NewMail, digits: Expression, when: Condition): Stat
   )
 }
 
-/** How many mails are taken at once, at most. */
 export const takenMax = 20
 
 const taken = Array.from({ length: takenMax }, (_, i) => `$${i + 4}`).join(', ')
 
-/** Mails that may carry a code, and those that are known to carry none. */
+/** `codes`: mails that may carry a code. `notices`: mails known to carry none. */
 export type Lane = 'codes' | 'notices'
 const within: Record<Lane, string> = { codes: 'kind is null', notices: 'kind is not null' }
 
 /**
- * Takes mails that are due by moving their next time past the lease: whoever dies with one loses it then. The
- * condition is checked again on each row when it is locked, so two workers never hold the same mail. In two steps,
- * because PostgreSQL cannot know that the first finds few and would read all that are waiting for the second.
+ * Claims due mails by moving `next_at` to the end of the lease, so that another worker takes over if this one dies. The
+ * update checks the condition again on each locked row, so two workers never hold the same mail. Two statements,
+ * because as one PostgreSQL would plan to read all waiting rows.
  */
 export async function claimMails(
   db: Db,
@@ -87,12 +86,12 @@ export async function claimMails(
   )
 }
 
-/** Moves a held mail's next time: to keep the lease, or to try again then. */
+/** Extends the lease, or sets the time of the next try. */
 export function holdUntil(db: Db, id: string, by: string, nextAt: number) {
   return db.run('update outbox set next_at = $1 where id = $2 and claimed_by = $3', [nextAt, id, by])
 }
 
-/** How many mails without a code may go at once, and how fast more may follow. */
+/** A limit on notices: how many at once, and how fast more may follow. */
 export interface Budget {
   readonly key: string
   readonly burst: number
@@ -104,16 +103,15 @@ export interface NewNotice {
   readonly kind: NoticeKind
   readonly inbox: string
   readonly now: number
-  /** No second one to an inbox that had one after this. */
+  /** No notice if the inbox had one after this time. */
   readonly unlessSince: number
   readonly mark: string
-  /** Null: there are none. */
   readonly budgets: { readonly service: Budget; readonly domain: Budget } | null
 }
 
 /**
- * Fixes that a mail carries no code, and puts it back behind those that may. Unless it is one too many for the inbox or
- * for a budget; then nothing is taken of anything.
+ * Turns a mail into a notice and puts it behind the codes. If the inbox or a budget has had enough, nothing changes and
+ * no budget is used.
  */
 export async function chooseNotice(
   db: Db,
@@ -150,8 +148,8 @@ export async function chooseNotice(
 }
 
 /**
- * The first statement makes everybody who takes wait at the service's row, so that the second knows of all others what
- * they took. It does so only if there seems to be something to take: a flood of refusals waits for nobody.
+ * The first statement locks the service's row, so that the second sees what all others took. It locks only if there
+ * seems to be something left, so a flood of refusals does not queue.
  */
 function takeBudgets({ budgets, inbox, now, unlessSince, mark }: NewNotice): {
   statements: Statement[]
@@ -204,14 +202,14 @@ const oneMore = (now: string, intervalMs: string) =>
   `case when notice_budget.full_at > cast(${now} as bigint) then notice_budget.full_at else cast(${now} as bigint) end
      + cast(${intervalMs} as bigint)`
 
-/** Up to when a budget may be full again for there to be one left. */
+/** Latest `full_at` at which one more may be taken. */
 const lastFullAt = ({ burst, intervalMs }: Budget, now: number) => now + (burst - 1) * intervalMs
 
 export function dropMail(id: string): Statement {
   return statement('delete from outbox where id = $1', id)
 }
 
-/** Drops a mail for good and writes it down, if this worker still holds it: another may have delivered it since. */
+/** Drops a mail and records it, if this worker still holds it: another may have sent it since. */
 export function failMail(id: string, by: string, reason: string, now: number): Statement[] {
   const held = 'id = $1 and claimed_by = $2'
   return [
@@ -234,7 +232,6 @@ export function keepCaught(db: Db, id: string, kind: MailKind, now: number) {
 }
 
 export interface CaughtFilter {
-  /** Lower-cased. */
   readonly to?: string
   readonly reference?: string
 }

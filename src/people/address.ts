@@ -1,10 +1,10 @@
-/** E-mail addresses: one plain address, nothing of RFC 5322's finery. Pure. */
+/** Accepts one plain e-mail address, without the comments and quoting of RFC 5322. */
 import { domainToASCII } from 'node:url'
 
 export interface Address {
-  /** As typed, the domain as A-labels: where mail goes. */
+  /** As typed, with the domain as A-labels. Mail is sent here. */
   readonly email: string
-  /** Lower-cased: what is compared. */
+  /** Lower-cased, for comparison. */
   readonly key: string
 }
 
@@ -12,13 +12,12 @@ const addressOctetsMax = 254
 const localOctetsMax = 64
 const dotAtom = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/
 const label = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/
-// What would make the host parser do more than IDNA: percent signs, ports, paths, brackets, spaces.
+// Characters that the host parser treats specially: percent signs, ports, paths, brackets, spaces.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are exactly what is refused
 const foreignToDomains = /[\u0000-\u002c\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00a0]/
 
-/** The address, or what is wrong with it. */
 export function parseAddress(text: string): Address | string {
-  // Before anything else: turning a long domain into A-labels takes quadratic time.
+  // First, because converting a long domain to A-labels takes quadratic time.
   if (text.length > addressOctetsMax) return `must have at most ${addressOctetsMax} octets`
   const at = text.lastIndexOf('@')
   if (at < 1 || at === text.length - 1) return 'must be one e-mail address such as ada@example.org'
@@ -34,7 +33,7 @@ export function parseAddress(text: string): Address | string {
   return { email, key: email.toLowerCase() }
 }
 
-/** The address that mail for this one reaches: `ada+vet@example.org` is ada's inbox. Limits count inboxes. */
+/** The address without its tag: `ada+vet@example.org` reaches the inbox of ada@example.org. */
 export function inboxOf(addressKey: string): string {
   return addressKey.replace(/(?<=^[^+@]+)\+[^@]*(?=@)/, '')
 }
@@ -43,7 +42,7 @@ function parseDomain(text: string): string | null {
   if (foreignToDomains.test(text)) return null
   const ascii = domainToASCII(text)
   const typedInAscii = /^[\x21-\x7e]+$/.test(text)
-  // The host parser also reads 0x7f.1 as an IPv4 address; a name must come out as it went in.
+  // The host parser also turns 0x7f.1 into an IPv4 address; a name must come out unchanged.
   if (typedInAscii && ascii !== text.toLowerCase()) return null
   const labels = ascii.split('.')
   if (labels.length < 2 || !labels.every((l) => label.test(l))) return null

@@ -1,4 +1,4 @@
-/** Reads the fields of a body that is already of the right shape; reports everything wrong with them at once. */
+/** Parses the fields of a validated body and reports all errors at once. */
 import { AppError, type FieldError } from '../errors.ts'
 import { type Address, parseAddress } from './address.ts'
 import { parseOwnName } from './names.ts'
@@ -16,7 +16,7 @@ export class Fields {
     return typeof parsed === 'string' ? this.#wrong(field, parsed, '') : parsed.name
   }
 
-  /** Call when everything was read. */
+  /** Call after all fields were read. */
   check(): void {
     if (this.#errors.length > 0) throw new AppError('invalid-request', undefined, { errors: this.#errors })
   }

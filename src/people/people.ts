@@ -1,7 +1,7 @@
 /**
- * Accounts of any role: who has an address, and in which state the account is. What is particular to a role
- * (how an account comes to be, what its profile shows) belongs to `veterinarian/` and `student/`, which describe
- * themselves to sign-in, session and mail as a `RoleRules`.
+ * Accounts of any role: who has an address, and the state of the account. What differs by role (how an account is
+ * created, what its profile shows) is in `veterinarian/` and `student/`, which sign-in, session and mail use through
+ * `RoleRules`.
  */
 import type { Db } from '../db/db.ts'
 import { type EventType, eventOf } from '../events/events.ts'
@@ -13,27 +13,26 @@ export { lockPerson, personById, personColumns, statuses } from './store.ts'
 
 export interface RoleRules {
   readonly role: Role
-  /** The account behind an address, whatever its status; nothing once it has lapsed or was closed. */
+  /** The account of an address in any status; undefined once it has lapsed or was closed. */
   findAccount(addressKey: string): Promise<Person | undefined>
-  /** Whether an active account is one still: a student's is, as long as the roster has it. */
-  isPresent(member: Member): boolean | Promise<boolean>
-  /** What the first sign-in of an account is called, if accounts wait for one. */
+  /** Whether an active account still exists: a student must still be on the roster. */
+  isPresent(person: Member): boolean | Promise<boolean>
+  /** The event of the first sign-in, if accounts start as pending. */
   readonly firstSignIn: EventType | null
   profileOf(person: Person): object | Promise<object>
 }
 
 export type Roles = Readonly<Record<Role, RoleRules>>
 
-/** Whose names are the school's own; others may have given any. */
+/** Roles whose names come from the school; others choose their own. */
 export const namedBySchool: Readonly<Record<Role, boolean>> = { veterinarian: false, student: true }
 
-/** Whether a right code may sign this account in. */
 export function canSignIn(person: Person, now: number): boolean {
   if (person.status === 'active') return true
   return person.status === 'pending' && person.confirm_before !== null && person.confirm_before > now
 }
 
-/** An operator's lock. The caller ends the person's sessions in the same transaction. */
+/** The caller must end the person's sessions in the same transaction. */
 export const suspension = (person: Person, now: number) =>
   changeStatus({
     personId: person.id,

@@ -10,12 +10,12 @@ export const statuses = {
 
 export type Status<R extends Role = Role> = (typeof statuses)[R][number]
 
-/** Of a person what is the same for every role. */
+/** The part of a person that every session needs. */
 export interface Member<R extends Role = Role> {
   readonly id: string
   readonly role: R
   readonly status: Status<R>
-  /** The number of the roster that held when a student's session was read. */
+  /** The roster that was current when a student’s session was read. */
   readonly roster?: number
 }
 
@@ -27,9 +27,9 @@ export interface Person<R extends Role = Role> extends Member<R> {
   readonly created_at: number
   readonly updated_at: number
   readonly confirm_before: number | null
-  /** When the owner gave or confirmed the names while signed in. */
+  /** When the owner set or confirmed the names while signed in. */
   readonly confirmed_at: number | null
-  /** When a member of staff checked who this is. */
+  /** When staff checked who this is. */
   readonly verified_at: number | null
 }
 
@@ -57,7 +57,7 @@ export function personById(db: Db, id: string): Promise<Person | undefined> {
   return db.one<Person>(`select ${personColumns('p')} from account p where p.id = $1`, [id])
 }
 
-/** Moves a person from one status to another, and writes it down if it happened. */
+/** The event is written only if the status changed. */
 export function changeStatus(change: {
   personId: string
   from: Status
@@ -88,7 +88,7 @@ export function changeStatus(change: {
   ]
 }
 
-/** Makes whoever changes this account at the same time wait, so that what follows sees what was decided. */
+/** Serialises changes of one account, so that later statements see the decision. */
 export function lockPerson(personId: string): Statement {
   return locking('select id from person where id = $1', personId)
 }

@@ -1,4 +1,4 @@
-/** What is held about a person besides the profile, as every export shows it. */
+/** The part of the export that is the same for every role. */
 import type { Db } from '../db/db.ts'
 import { eventsOf } from '../events/events.ts'
 import { timestamp, timestampOrNull } from '../lib/clock.ts'

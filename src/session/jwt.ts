@@ -1,6 +1,6 @@
 /**
- * Access tokens as JWTs (RFC 9068). The only file that knows jose, which checks them; they are signed with node:crypto,
- * which is done at once where jose goes by way of another thread.
+ * Access tokens as JWTs (RFC 9068). The only file that uses jose, which verifies them. node:crypto signs them, because
+ * it does so synchronously and jose goes through the thread pool.
  */
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import type { JWK } from 'jose'
@@ -61,7 +61,7 @@ export function signAccessToken(
   return `${header}.${payload}.${signature.toString('base64url')}`
 }
 
-/** The claims of a token that one of our keys signed for us and that has not expired; null for any other. */
+/** The claims of a valid token that we issued; null for any other. */
 export async function verifyAccessToken(
   token: string,
   issuer: Issuer,

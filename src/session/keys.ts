@@ -1,7 +1,7 @@
 /**
- * Signing keys: kept in the store, the private half sealed under a key derived from the secret. A new one is
- * published for a while before it signs, and an old one verifies until the last token it signed is gone, so
- * rotation is never noticed. A key that the present secrets cannot open is of no use and is not trusted either.
+ * Signing keys, stored with the private part encrypted under a key derived from the secret. A new key is published for
+ * a while before it signs, and an old one verifies until its last token has expired, so rotation goes unnoticed. A key
+ * that the current secrets cannot decrypt is neither used nor trusted.
  */
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto'
 import type { Db } from '../db/db.ts'
@@ -30,7 +30,6 @@ export class SigningKeys {
   #lastNumber = 0
   #loadedAt = 0
   #loading: Promise<void> | null = null
-  /** Of the last attempt to load, if it failed. */
   #failure: { readonly error: unknown; readonly at: number } | null = null
   readonly #db: Db
   readonly #clock: Clock
@@ -44,13 +43,13 @@ export class SigningKeys {
     this.#tokenTtlMs = tokenTtlMs
   }
 
-  /** Loads the keys; makes the first one where there is none that can be opened. */
+  /** Loads the keys, and creates the first one if none can be decrypted. */
   async open(): Promise<void> {
     await this.#load()
     if (this.#keys.length === 0) await this.rotate({ signsIn: 0 })
   }
 
-  /** A new key, which signs after it has been published for `signsIn`. */
+  /** Adds a key that signs after it has been published for `signsIn`. */
   async rotate({ signsIn }: { signsIn: number } = { signsIn: publishedBeforeMs }): Promise<void> {
     const now = this.#clock.now()
     const { kid, privateJwk, publicJwk } = await newKeyPair()
@@ -65,7 +64,7 @@ export class SigningKeys {
     await this.#load()
   }
 
-  /** Rotates on schedule, and drops keys whose last token has expired. */
+  /** Rotates on schedule and drops keys whose last token has expired. */
   async tend(): Promise<void> {
     const now = this.#clock.now()
     await this.#load()
@@ -90,13 +89,13 @@ export class SigningKeys {
     return { kid, key: signs }
   }
 
-  /** Another process may have made the key, so an unknown one is looked for, though not more than now and then. */
+  /** Another process may have created the key, so an unknown one triggers a reload, but not too often. */
   async verifier(kid: string): Promise<VerifyingKey | undefined> {
     const found = this.#keys.find((key) => key.kid === kid)
     if (found) return found.verifies
     await this.#reload(reloadPauseMs)
     const made = this.#keys.find((key) => key.kid === kid)
-    // It may be one that only the store knows.
+    // The key may exist in the store, which could not be read.
     if (!made && this.#failure) throw this.#failure.error
     return made?.verifies
   }
@@ -112,7 +111,10 @@ export class SigningKeys {
     return key
   }
 
-  /** Loads what is older than that, one attempt at a time. While the store is out of reach, what is in memory serves. */
+  /**
+   * Reloads if the keys are older than this, one attempt at a time. While the store is out of reach, the keys in memory
+   * are used.
+   */
   async #reload(olderThanMs: number): Promise<void> {
     const now = this.#clock.now()
     if (now - this.#loadedAt < olderThanMs) return
@@ -161,7 +163,7 @@ export class SigningKeys {
 const ivBytes = 12
 const tagBytes = 16
 
-/** AES-256-GCM, bound to the key's id so that sealed keys cannot be swapped. */
+/** AES-256-GCM with the key id as associated data, so that encrypted keys cannot be swapped. */
 function seal(key: Buffer, kid: string, text: string): string {
   const iv = randomBytes(ivBytes)
   const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(kid))

@@ -1,6 +1,6 @@
 /**
- * Refresh tokens are derived like codes: the session, a number and a MAC over both. They check themselves, and the
- * store holds one number a session. Pure.
+ * Refresh tokens are derived like codes: session id, sequence number and a MAC over both. The store keeps only the
+ * number.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { isId } from '../lib/random.ts'
@@ -17,14 +17,13 @@ export function refreshToken(keys: Keys, { sessionId, seq }: RefreshTicket): str
   return `${sessionId}.${seq}.${proof(keys, sessionId, seq).toString('base64url')}`
 }
 
-/** What the token stands for, or null if we did not make it. */
 export function readRefreshToken(allKeys: readonly Keys[], token: string): RefreshTicket | null {
   const match = shape.exec(token)
   if (!match || !isId(match[1]!)) return null
   const sessionId = match[1]!
   const seq = Number(match[2])
   const given = Buffer.from(match[3]!, 'base64url')
-  // The last character of 43 has spare bits; only the canonical spelling is ours.
+  // The last character has spare bits; only the canonical encoding is accepted.
   if (given.toString('base64url') !== match[3]) return null
   const ours = allKeys.some((keys) => timingSafeEqual(proof(keys, sessionId, seq), given))
   return ours ? { sessionId, seq } : null

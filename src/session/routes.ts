@@ -56,7 +56,7 @@ const OAuthProblem = Type.Object(
   { $id: 'OAuthProblem', description: 'RFC 6749 §5.2, the answer to a form' },
 )
 
-/** In a scope of its own: no other route takes forms. */
+/** In its own scope, because no other route takes forms. */
 export async function refreshRoute(
   root: FastifyInstance,
   { sessions, Profile }: Pick<SessionRoutesDeps, 'sessions' | 'Profile'>,
@@ -87,7 +87,7 @@ export async function refreshRoute(
   }
   const config = routeConfig({
     access: 'public',
-    // A form is read into the same body, so validation knows one schema, and the document two.
+    // A form becomes the same body, so validation uses one schema and the document shows two.
     swaggerTransform: ({ url }: { url: string }) => ({ schema: { ...schema, body: { content } }, url }),
   })
 
@@ -179,14 +179,14 @@ export function sessionRoutes(
   )
 }
 
-/** Refreshing and signing out for the portal's own pages, by cookie. */
+/** Refresh and sign-out for the portal, by cookie. */
 export function portalSessionRoutes(
   root: FastifyInstance,
   { sessions, Profile, portal }: Omit<SessionRoutesDeps, 'callerOf'>,
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['portal']
-  // The cookie comes by itself; the reference page cannot set one.
+  // The browser sends the cookie; the reference page cannot set it.
   const security: [] = []
   const config = routeConfig({ access: 'public' })
   const onRequest = portal.refuseForeign
@@ -211,9 +211,9 @@ export function portalSessionRoutes(
     },
     async (request, reply) => {
       const [token, another] = portal.tokensIn(request)
-      // Of two, one was planted, and nobody can tell which: a guess could sign people in as somebody else.
+      // Of two cookies one was planted, and guessing could sign people in as somebody else.
       if (token === undefined || another !== undefined)
-        throw new AppError('unauthenticated', 'There is no cookie of a session, or more than one.')
+        throw new AppError('unauthenticated', 'There is no session cookie, or more than one.')
       try {
         return portal.keep(reply, await sessions.refresh(token))
       } catch (error) {
@@ -246,5 +246,5 @@ export function portalSessionRoutes(
   )
 }
 
-/** Whether the cookie will never be good again. A store out of reach says nothing about it. */
+/** Whether the cookie can never work again; an unreachable store proves nothing. */
 const isDead = ({ code }: AppError) => code === 'invalid-token' || code === 'session-ended'

@@ -1,7 +1,7 @@
 /**
- * Signed-in sessions: their tokens, their renewal and their end. A session starts in sign-in's transaction (see
- * `start`); from then on its access tokens say who calls, and the store says on every request whether session and
- * account are still alive, so ending either takes effect at once.
+ * Sessions: their tokens, renewal and end. A session starts in sign-in’s transaction (see `start`). From then on access
+ * tokens say who the caller is, and every request checks in the store that session and account are still alive, so
+ * ending either takes effect at once.
  */
 import type { Condition, Db, Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
@@ -52,7 +52,7 @@ export interface TokenReply {
 
 export interface IssuedTokens {
   readonly reply: TokenReply
-  /** How long the refresh token lives if nobody uses it. */
+  /** Lifetime of the refresh token if it is not used. */
   readonly refreshTtlMs: number
 }
 
@@ -67,7 +67,7 @@ export interface SessionsDeps {
 
 export class Sessions {
   readonly #deps: SessionsDeps
-  /** Tokens whose signature was checked, until they expire. A check costs more than everything else a request does. */
+  /** Verified tokens, until they expire. Verifying a signature costs more than the rest of a request. */
   readonly #verified = new Recent<string, AccessClaims>(verifiedMax)
 
   constructor(deps: SessionsDeps) {
@@ -78,18 +78,16 @@ export class Sessions {
     return startSession({ ...session, expiresAt: session.now + idleMaxMs }, when)
   }
 
-  /** Of a session that started just now. */
   firstTokens(sessionId: string, person: Person, now: number): Promise<IssuedTokens> {
     return this.#tokens({ ...person, session_id: sessionId, expires_at: now + idleMaxMs }, 1)
   }
 
-  /** The same once more, for whoever lost the reply; null if the session has ended since. */
+  /** The same tokens again if the reply was lost; null if the session has ended since. */
   async firstTokensAgain(sessionId: string): Promise<IssuedTokens | null> {
     const session = await sessionById(this.#deps.db, sessionId)
     return session && isAlive(session, this.#deps.clock.now()) ? this.#tokens(session, 1) : null
   }
 
-  /** The live session behind an access token. */
   async authenticate(token: string): Promise<LiveSession> {
     const now = this.#deps.clock.now()
     const claims = this.#verifiedBefore(token, now) ?? (await this.#verify(token, now))
@@ -104,7 +102,7 @@ export class Sessions {
     return session
   }
 
-  /** Notes that the session was used, at most once a minute. */
+  /** Saves the time of last use, at most once a minute. */
   touch(session: LiveSession): Promise<unknown> | undefined {
     const now = this.#deps.clock.now()
     if (now - session.last_seen_at < seenEveryMs) return
@@ -112,10 +110,10 @@ export class Sessions {
   }
 
   /**
-   * The current token rotates. For 30 seconds its predecessor gives the same child, so that two tabs at once sign nobody
-   * out. Later the predecessor works only while that child was never used: the reply was lost, or somebody holds a copy.
-   * It then gives a new child, and the unused one is void, so that of two holders one comes with a void token. Any other
-   * token has been copied, and ends the session.
+   * Rotates the refresh token. For 30 seconds its predecessor gives the same successor, so that two tabs do not sign
+   * each other out. After that the predecessor works only if the successor was never used: either the reply was lost or
+   * somebody has a copy. It then gives a new successor and voids the unused one, so that of two holders one will
+   * present a void token. Any other token is a copy and ends the session.
    */
   async refresh(token: string): Promise<IssuedTokens> {
     const { db, clock, secrets } = this.#deps
@@ -136,11 +134,11 @@ export class Sessions {
     const times = { now, expiresAt: now + idleMaxMs, expiresMaxMs: sessionMaxMs }
     const [rotated] = await rotate(db, { id: ticket.sessionId, current, from: ticket.seq, ...times })
     if (rotated) return this.#tokens({ ...session, ...rotated }, rotated.refresh_seq)
-    // Somebody else was quicker; what happened to the session decides.
+    // Another request was faster; decide again with the new state.
     return this.refresh(token)
   }
 
-  /** Signs out by refresh token, however old. One that we did not make, or whose session is over, ends nothing. */
+  /** Accepts a refresh token of any age. Unknown tokens and ended sessions are ignored. */
   async signOut(token: string): Promise<void> {
     const { db, secrets } = this.#deps
     const ticket = readRefreshToken(secrets.all, token)
@@ -160,7 +158,6 @@ export class Sessions {
     return ended!.length > 0
   }
 
-  /** Signs a person's other device out. */
   async endOne(personId: string, sessionId: string): Promise<void> {
     const ended = isId(sessionId) && (await this.end({ session_id: sessionId, id: personId }, 'revoked'))
     if (!ended) throw new AppError('not-found')
@@ -170,7 +167,6 @@ export class Sessions {
     await this.#deps.db.tx(endSessions({ personId }, 'signed-out', this.#deps.clock.now()))
   }
 
-  /** Locks an account and signs it out everywhere. */
   async suspend(personId: string): Promise<boolean> {
     const { db, clock } = this.#deps
     const person = await personById(db, personId)
@@ -223,7 +219,6 @@ export class Sessions {
   }
 }
 
-/** Is the session running, and may its account be used? */
 function isAlive(session: SessionAndPerson, now: number): boolean {
   return session.ended_at === null && session.expires_at > now && session.status === 'active'
 }

@@ -11,7 +11,7 @@ export interface Session {
   readonly started_at: number
   readonly last_seen_at: number
   readonly expires_at: number
-  /** The number of the newest refresh token, of the one that it was given for, and of that one's predecessor. */
+  /** Sequence numbers of the newest refresh token, its predecessor and the one before that. */
   readonly refresh_seq: number
   readonly refresh_parent: number
   readonly refresh_grandparent: number
@@ -21,7 +21,6 @@ export interface Session {
   readonly end_reason: EndReason | null
 }
 
-/** A session with the account it belongs to. */
 export type SessionAndPerson = Session & Person
 
 const sessionColumns =
@@ -34,8 +33,8 @@ export function sessionById(db: Db, id: string): Promise<SessionAndPerson | unde
 }
 
 /**
- * What a request with a token asks for: the caller, while session and account live. Of a student no more than that; the
- * roster has the rest.
+ * The caller of a request, while session and account are alive. A student has only id and status here; the roster has
+ * the rest.
  */
 export type LiveSession<R extends Role = Role> = { [Each in R]: LiveSessionOf<Each> }[R]
 
@@ -84,13 +83,13 @@ export function sessionsOf(db: Db, personId: string): Promise<Session[]> {
 export interface NewSession {
   readonly id: string
   readonly personId: string
-  /** Still the account's: a code for an address that the account has lost signs nobody in. */
+  /** Must still be the account’s address, or a code sent to a former address would sign somebody in. */
   readonly addressKey: string
   readonly device: string
   readonly now: number
 }
 
-/** Starts the session of a claimed challenge, if the account is alive at that moment. */
+/** Starts the session of a claimed challenge, if the account is active at that moment. */
 export function startSession(s: NewSession & { expiresAt: number }, when: Condition): Statement[] {
   return [
     statement(
@@ -119,8 +118,8 @@ export function startSession(s: NewSession & { expiresAt: number }, when: Condit
 }
 
 /**
- * A new refresh token for the one of number `from`, while `current` is the newest. That is either the newest itself, or
- * its parent, whose unused child is then void.
+ * Issues the successor of token `from`, while `current` is the newest. `from` is either the newest itself or its
+ * predecessor, whose unused successor is then void.
  */
 export function rotate(
   db: Db,
@@ -148,7 +147,7 @@ export function seen(db: Db, id: string, now: number, unlessSince: number) {
   ])
 }
 
-/** Ends live sessions and writes down each: one, all of a person, all that have expired, or of all who left the roster. */
+/** Ends sessions and records each: one, all of a person, all expired, or those of people who left the roster. */
 export function endSessions(
   scope:
     | { id: string; personId: string }
@@ -177,7 +176,7 @@ export function endSessions(
   ]
 }
 
-/** Of a generation that has been published. */
+/** Only of a published generation. */
 const departed = (n: number) =>
   `person_id in (select d.person_id from roster_departure d join roster_state r on r.generation = d.generation where d.generation = $${n})`
 
@@ -209,7 +208,6 @@ export function signingKeys(db: Db): Promise<SigningKeyRow[]> {
   )
 }
 
-/** Adds a key unless another process has added that number. */
 export function addSigningKey(db: Db, key: SigningKeyRow) {
   return db.run(
     `insert into signing_key (kid, number, sealed, public_jwk, created_at, signs_from)

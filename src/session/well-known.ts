@@ -1,4 +1,4 @@
-/** What other services need to check our tokens by themselves: the public keys and the issuer's metadata. */
+/** Public keys and issuer metadata, for services that verify our tokens themselves. */
 import type { FastifyInstance } from 'fastify'
 import { routeConfig } from '../http/access.ts'
 import { problems } from '../http/schemas.ts'

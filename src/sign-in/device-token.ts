@@ -1,7 +1,7 @@
 /**
- * What a device gets when somebody signs in on it: proof, for asking codes later, that this address has signed in there.
- * It gives the device a share of codes that no stranger can use up, and nothing else. It checks itself, so nothing is
- * stored: the device's id, when it was issued, and a MAC that binds both to role and address. Pure.
+ * A device token proves that this address has signed in on this device. It gives the device its own quota of codes,
+ * which no stranger can use up, and nothing else. It contains the device id, the time of issue and a MAC over both with
+ * role and address, so nothing is stored.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { day } from '../lib/clock.ts'
@@ -22,7 +22,7 @@ export function deviceToken(keys: Keys, subject: DeviceSubject, deviceId: string
   return `${deviceId}.${issued}.${proof(keys, subject, deviceId, issued).toString('base64url')}`
 }
 
-/** The id of the device, or null if the token is not ours, not for this address or too old. */
+/** The device id, or null if the token is not ours, for another address or too old. */
 export function readDeviceToken(
   allKeys: readonly Keys[],
   subject: DeviceSubject,

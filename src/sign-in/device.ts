@@ -1,4 +1,4 @@
-/** "Firefox on Android": enough for people to recognise their own devices, and no more. Pure. */
+/** Names a device, such as "Firefox on Android": just enough for people to recognise their own. */
 
 const programs: readonly (readonly [RegExp, string])[] = [
   [/\bEdg(?:A|iOS)?\//, 'Edge'],

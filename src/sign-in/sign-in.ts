@@ -1,12 +1,12 @@
 /**
- * Signing in by a code, for any role: send, resend, validate.
+ * Sign-in with a code, for any role: send, resend, validate.
  *
- * `send` never asks who owns the address. It writes a challenge and a mail to be sent, for anybody, and answers
- * from what it wrote; the mail's text is decided later, off the request's clock. So a challenge without an
- * account is no different from any other until a right code for it turns up, which was mailed to nobody.
+ * `send` never looks up who owns the address. It writes a challenge and a queued mail for any address and answers from
+ * that; the outbox decides later what the mail says. So a challenge without an account looks like any other, and its
+ * code is mailed to nobody.
  *
- * `validate` counts the attempt in one conditional statement, then compares, then looks the account up. Issuing
- * tokens is `session/`'s affair; how a code is derived is `lib/code.ts`'s.
+ * `validate` counts the attempt in one conditional statement, then compares the code, then looks up the account. Tokens
+ * are issued by `session/`; codes are derived in `lib/code.ts`.
  */
 import { always, type Db, holds, type Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
@@ -61,7 +61,7 @@ export interface SendReply {
 export interface CodeRequest {
   readonly address: Address
   readonly language: Language
-  /** As the client sent it; one that is not good for this address is as good as none. */
+  /** As sent by the client; a token for another address is ignored. */
   readonly deviceToken: string | undefined
 }
 
@@ -69,9 +69,7 @@ export interface Answer {
   readonly address: Address
   readonly code: number
   readonly sessionId: string
-  /** The device's name, for people. */
   readonly device: string
-  /** The same in every repetition of one request. */
   readonly idempotencyKey: string | undefined
 }
 
@@ -175,12 +173,11 @@ export class SignIn {
     outbox.wake()
     const [row] = results.at(-2)! as { resend_at: number | null }[]
     if (row) return sendReply(found, row.resend_at)
-    // Another request was quicker, or the address has had its codes.
+    // Another request was faster, or the quota of codes is used up.
     if (!(await holds(db, due))) throw tooEarly(now + resendPauseMs, now)
     throw await limits.codeRefusal(ask, now)
   }
 
-  /** What the code is counted against. */
   #ask({ address, deviceToken: token }: CodeRequest, caller: Caller, now: number): CodeAsk {
     const { secrets } = this.#deps
     const subject = { role: this.#rules.role, addressKey: address.key }
@@ -191,14 +188,14 @@ export class SignIn {
     }
   }
 
-  /** A device with a share of its own takes nothing from its network's, which strangers could have used up. */
+  /** A device with its own quota takes nothing from its network, which strangers may have used up. */
   #takeSend({ device }: CodeAsk, caller: Caller, mark: string, now: number): BucketTake {
     const policy = bucketPolicies.send
     if (device === null) return this.#deps.limits.takeBucket(policy, caller.network, mark, now)
     return { policy, buckets: [], statements: [], granted: always }
   }
 
-  /** What a device asks for in vain counts for its network: its share pays for codes only. */
+  /** If a device’s request fails, it is charged to the network: the device’s quota pays only for codes. */
   async #counted<T>({ device }: CodeAsk, caller: Caller, now: number, work: () => Promise<T>): Promise<T> {
     if (device === null) return work()
     const { db, limits } = this.#deps
@@ -253,7 +250,6 @@ export class SignIn {
     return this.#succeeded(person, answer, challenge, caller, now)
   }
 
-  /** Forgets challenges that nobody can answer any more. */
   sweep(now: number): Statement[] {
     return [pruneChallenges(now - challengeKeptMs)]
   }
@@ -307,8 +303,8 @@ export class SignIn {
   }
 
   /**
-   * A right answer whose reply was lost comes again: with the key of the request that used the code up, it gets the
-   * tokens of the session that it started. Anybody else learns that the code cannot be used.
+   * Repeats a successful answer whose reply was lost: a request with the same Idempotency-Key gets the tokens of the
+   * session it started. Anybody else learns that the code cannot be used.
    */
   async #repeat(answer: Answer, caller: Caller, now: number): Promise<SignedIn> {
     const by = this.#mark(answer)
@@ -332,7 +328,7 @@ export class SignIn {
     return this.#signedIn(answer, challenge, tokens, now)
   }
 
-  /** A device that asked with a token keeps its id, so that signing in again and again gives it no further shares. */
+  /** A device that sent its token keeps its id, so that signing in repeatedly gives it no extra quota. */
   #signedIn(
     { address, sessionId }: Answer,
     { device_id }: Answered,
@@ -345,8 +341,8 @@ export class SignIn {
   }
 
   /**
-   * In a transaction of its own: an attempt locks the bucket before the challenge, and must not meet this halfway. The
-   * session has started by now, so whatever goes wrong here must not keep its tokens back.
+   * In its own transaction: `validate` locks the bucket before the challenge, so locking them in the other order could
+   * deadlock. The session has already started, so a failure here must not withhold the tokens.
    */
   async #refund(challenge: Answered, caller: Caller, now: number): Promise<void> {
     const { db, limits, log } = this.#deps
@@ -354,22 +350,21 @@ export class SignIn {
     try {
       await db.tx(limits.signedIn(inbox, sentFrom, caller.network.fingerprint, now))
     } catch (error) {
-      log.warn({ err: error }, 'a sign-in was not given back to the limits')
+      log.warn({ err: error }, 'a sign-in could not be refunded to the limits')
     }
   }
 
-  /** What marks a code as used up by this request, however often it is sent. */
+  /** Marks the code as used by this request, however often it is sent. */
   #mark({ idempotencyKey }: Answer): string | null {
     if (idempotencyKey === undefined) return null
     return fingerprint(this.#deps.secrets.current, 'idempotency-key', idempotencyKey)
   }
 
-  /** The fingerprint under which limits count an address. */
   #inboxOf(address: Address): string {
     return fingerprint(this.#deps.secrets.current, 'address', inboxOf(address.key))
   }
 
-  /** The address's fingerprint now, and as an earlier secret made it. */
+  /** Under the current secret, and under the previous one if there is one. */
   #fingerprints(address: Address): [string, string] {
     const [current, previous] = this.#deps.secrets.all.map((keys) =>
       fingerprint(keys, 'address', address.key),
@@ -393,13 +388,9 @@ function unusable(): AppError {
 }
 
 function tooEarly(resendAt: number, now: number): AppError {
-  return tooManyRequests(resendAt, now, 'The code was sent only just now.')
+  return tooManyRequests(resendAt, now, 'The code was sent a moment ago.')
 }
 
 function noMoreResends(challenge: Challenge, now: number): AppError {
-  return tooManyRequests(
-    challenge.expires_at,
-    now,
-    'This code was sent as often as it can be; ask for a new one.',
-  )
+  return tooManyRequests(challenge.expires_at, now, 'This code cannot be sent again; ask for a new one.')
 }

@@ -7,10 +7,9 @@ export interface Challenge {
   readonly id: string
   readonly role: Role
   readonly address_fingerprint: string
-  /** Fingerprint of the address without its tag, by which limits count. */
   readonly inbox_fingerprint: string
   readonly network_fingerprint: string
-  /** The device whose share of codes paid for this one, if one did. */
+  /** The device whose quota paid for this code, if any. */
   readonly device_id: string | null
   readonly digits: Digits
   readonly reference: string
@@ -28,8 +27,8 @@ const columns =
 const open = (attemptsMax: number) => `used_at is null and attempts < ${attemptsMax}`
 
 /**
- * Opens a challenge. Where the inbox has `openMax` open ones already, the code is longer: that is
- * decided here and not before, so that many requests at once cannot all be the first.
+ * If the inbox already has `openMax` open challenges, the code is longer. Decided in this statement, so that parallel
+ * requests cannot all count as the first.
  */
 export function openChallenge(
   c: Challenge,
@@ -63,7 +62,6 @@ export function openChallenge(
   )
 }
 
-/** How long the code of a challenge is. */
 export function digitsOf(id: string): Expression {
   return { sql: (first) => `(select digits from challenge where id = $${first})`, params: [id] }
 }
@@ -85,7 +83,7 @@ export function openChallengeById(
   )
 }
 
-/** One more mail of the same code, unless another request was quicker. */
+/** Sends the same code again, unless another request was faster. */
 export function resend(
   r: { id: string; sendId: string; now: number; nextAt: number; resendsMax: number },
   when: Condition,
@@ -104,12 +102,11 @@ export function resend(
   )
 }
 
-/** Makes the resends of one challenge wait for each other, so that what follows sees what the one before did. */
+/** Serialises resends of one challenge, so that each sees the effect of the one before. */
 export function lockChallenge(id: string): Statement {
   return locking('select id from challenge where id = $1', id)
 }
 
-/** Looks only: holds while the code may be sent once more. */
 export function resendable(id: string, now: number, resendsMax: number): Condition {
   return {
     sql: (n) =>
@@ -118,7 +115,7 @@ export function resendable(id: string, now: number, resendsMax: number): Conditi
   }
 }
 
-/** Holds if this very send was written. */
+/** Holds if this send succeeded. */
 export function sent(challengeId: string, sendId: string): Condition {
   return {
     sql: (first) => `exists (select 1 from challenge where id = $${first} and send_id = $${first + 1})`,
@@ -126,17 +123,16 @@ export function sent(challengeId: string, sendId: string): Condition {
   }
 }
 
-/** What an answer has to fit, and whom to count it for. */
 export type Answered = Pick<
   Challenge,
   'attempts' | 'digits' | 'inbox_fingerprint' | 'network_fingerprint' | 'device_id'
 >
 
-// Challenges from before there was a fingerprint of the inbox live for ten minutes.
+// Older challenges have no inbox fingerprint.
 const answeredColumns =
   'attempts, digits, coalesce(inbox_fingerprint, address_fingerprint) as inbox_fingerprint, network_fingerprint, device_id'
 
-/** Counts an attempt before anything is compared. No row: there is nothing to compare with. */
+/** Counted before the code is compared. Returns no row if there is no open challenge. */
 export function countAttempt(
   a: {
     id: string
@@ -161,8 +157,8 @@ export function countAttempt(
 }
 
 /**
- * Counts one more answer to a code that this very request, by its idempotency key, has used up since `usedSince`. Answers
- * stay bounded: whoever guesses the key must not get to guess the code.
+ * Counts another answer to a code that the same request (by Idempotency-Key) used since `usedSince`. Answers stay
+ * limited, so that guessing the key does not allow guessing the code.
  */
 export function countRepeat(
   db: Db,
@@ -184,7 +180,7 @@ export function countRepeat(
   )
 }
 
-/** Writes down that nobody can answer any more, unless a right answer has come at the same time. */
+/** Records that the attempts are used up, unless a right answer arrived at the same time. */
 export function exhaust(id: string, now: number): Statement[] {
   return [
     lockChallenge(id),
@@ -199,7 +195,7 @@ export function exhaust(id: string, now: number): Statement[] {
   ]
 }
 
-/** Uses the code up. Of many right answers, `claimed` holds for one. */
+/** Uses up the code. Of many right answers, `claimed` holds for one. */
 export function claim(id: string, by: string, now: number): Statement {
   return statement(
     'update challenge set used_at = $1, used_by = $2 where id = $3 and used_at is null',
@@ -216,12 +212,11 @@ export function claimed(id: string, by: string): Condition {
   }
 }
 
-/** A right answer that was repeated does not count: only guesses do. */
+/** Only wrong answers count against the limit. */
 export function uncountRepeat(db: Db, id: string) {
   return db.run('update challenge set attempts = attempts - 1 where id = $1', [id])
 }
 
-/** The first right code makes a pending account active. */
 export function activate(personId: string, event: EventType, now: number, when: Condition): Statement[] {
   return [
     statement(

@@ -1,10 +1,10 @@
-/** A student's classes as iCalendar (RFC 5545): days on which a class or rotation runs, first to last. Pure. */
+/** A student's classes as iCalendar (RFC 5545), as all-day events from the first to the last day. */
 import { createHash } from 'node:crypto'
 import { day } from '../lib/clock.ts'
 import type { Dated, Term } from './classes.ts'
 
 export interface CalendarEntry extends Dated {
-  /** Names this student's enrolment for good, so that an event that moves stays the same event. */
+  /** Stable id of the enrolment, so that an event that moves stays the same event. */
   readonly key: string
   readonly terms: readonly (Term & { readonly termId: string })[]
   readonly location: string | null
@@ -31,7 +31,7 @@ export function writeCalendar(calendar: {
     'METHOD:PUBLISH',
     `X-WR-CALNAME:${text(calendar.name)}`,
     `REFRESH-INTERVAL;VALUE=DURATION:${refreshEvery}`,
-    // The same for programs that are older than RFC 7986.
+    // For programs older than RFC 7986.
     `X-PUBLISHED-TTL:${refreshEvery}`,
     ...(events.length > 0 ? events : utc),
     'END:VCALENDAR',
@@ -39,7 +39,7 @@ export function writeCalendar(calendar: {
   return lines.map((line) => `${fold(line)}\r\n`).join('')
 }
 
-/** A calendar must have something in it (RFC 5545 §3.6), even if that is only how to tell the time. */
+/** RFC 5545 §3.6 requires at least one component. */
 const utc = [
   'BEGIN:VTIMEZONE',
   'TZID:UTC',
@@ -64,18 +64,17 @@ function eventsOf(entry: CalendarEntry, stamp: string): string[] {
     `SUMMARY:${text(title)}`,
     ...(location === null ? [] : [`LOCATION:${text(location)}`]),
     ...(names.length === 0 ? [] : [`DESCRIPTION:${text(names.join(', '))}`]),
-    // A term is no appointment: nobody is busy for months.
+    // A term is not an appointment and must not block the calendar.
     'TRANSP:TRANSPARENT',
     'END:VEVENT',
   ])
 }
 
 interface Span extends Term {
-  /** Which of the entry's spans it is. */
   readonly name: string
 }
 
-/** The student's own dates if both are there, else each term as far as they allow. What has no end is no span. */
+/** The dates of the enrolment if both are set, else each term limited by them. A class without an end is left out. */
 function spansOf({ terms, enrolment }: CalendarEntry): Span[] {
   const { startDate, endDate } = enrolment
   const spans =
@@ -89,16 +88,16 @@ function spansOf({ terms, enrolment }: CalendarEntry): Span[] {
   return spans.filter((span) => span.startDate <= span.endDate && span.startDate < lastDay)
 }
 
-/** The end of an all-day event is the first day that is not part of it. */
+/** DTEND of an all-day event is exclusive. */
 function dayAfter(date: string): string {
-  // Registrars write the last day there is for "open", and no date comes after it.
+  // Registrars write 9999-12-31 for "open", and no date follows it.
   return date >= lastDay ? lastDay : new Date(Date.parse(date) + day).toISOString().slice(0, 10)
 }
 
 const digits = (date: string) => date.replaceAll('-', '')
 const instant = (iso: string) => iso.replace(/\.\d+/, '').replace(/[-:]/g, '')
 
-/** A TEXT value (§3.3.11). Control characters but the tab have no place in one. */
+/** TEXT value (§3.3.11): control characters other than tab are not allowed. */
 function text(value: string): string {
   return value
     .toWellFormed()
@@ -108,7 +107,7 @@ function text(value: string): string {
     .replaceAll('\n', '\\n')
 }
 
-/** Lines of at most 75 octets, never broken inside a character (§3.1). */
+/** §3.1: lines of at most 75 octets, never split within a character. */
 function fold(line: string): string {
   let folded = ''
   let octets = 0

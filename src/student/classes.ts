@@ -1,4 +1,4 @@
-/** Which classes are current, upcoming or past on a day. Whole days, first and last included. Pure. */
+/** Which classes are current, upcoming or past on a day. Whole days, including the first and the last. */
 
 export type When = 'current' | 'upcoming' | 'past' | 'all'
 
@@ -18,7 +18,7 @@ export interface Span {
   readonly end: string | null
 }
 
-/** The student's own dates, or else those of the class's terms; null is open. */
+/** The dates of the enrolment, or else of the terms; null means open. */
 export function spanOf(entry: Dated): Span {
   const starts = entry.terms.map((term) => term.startDate).sort()
   const ends = entry.terms.map((term) => term.endDate).sort()
@@ -35,16 +35,16 @@ export function isWhen({ start, end }: Span, when: When, today: string): boolean
   return when === 'current'
 }
 
-/** By start date, then title; what has no start comes first. */
+/** Classes without a start come first. */
 export function byStart(a: Dated, b: Dated): number {
   const [left, right] = [spanOf(a).start ?? '', spanOf(b).start ?? '']
   if (left !== right) return left < right ? -1 : 1
   return a.title.localeCompare(b.title)
 }
 
-/** The date on the wall of a school in this time zone. */
+/** Today’s date in the time zone of the school. */
 export function dayIn(timeZone: string): (now: number) => string {
-  // Swedish writes dates as ISO does.
+  // The Swedish date format is that of ISO 8601.
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' })
   return (now) => format.format(now)
 }

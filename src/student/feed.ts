@@ -1,8 +1,8 @@
 /**
- * A student's calendar feed: an address that a calendar program reads without signing in. Whoever has the address can
- * read it, so the student makes it and takes it back, it shows classes and nothing else, the store has a hash of its
- * token, it works while the student is active and no longer, and it ends when the student's address changes: whoever
- * made it may have been reached by the old one.
+ * A student's calendar feed: a URL that a calendar program reads without signing in. Anybody with the URL can read it,
+ * so the student creates and revokes it, it shows only classes, and the store keeps only a hash of its token. It works
+ * while the student is active and ends when the student's address changes, because the feed may have been created by
+ * whoever had the old address.
  */
 import { createHash } from 'node:crypto'
 import type { Db } from '../db/db.ts'
@@ -26,7 +26,7 @@ export class CalendarFeeds {
     this.#deps = deps
   }
 
-  /** A new one; the one before stops working. Its token is known now and never again. */
+  /** Replaces any earlier feed. The token cannot be shown again. */
   async make({ id, roster }: Member): Promise<{ token: string; createdAt: number }> {
     const token = newToken()
     const createdAt = this.#deps.clock.now()
@@ -36,7 +36,6 @@ export class CalendarFeeds {
     return { token, createdAt }
   }
 
-  /** Since when there is one. */
   async madeAt(personId: string): Promise<number | undefined> {
     return (await feedOf(this.#deps.db, personId))?.created_at
   }
@@ -45,7 +44,6 @@ export class CalendarFeeds {
     await dropFeed(this.#deps.db, personId)
   }
 
-  /** What the address gives. */
   async read(token: string): Promise<string> {
     const { db, students } = this.#deps
     const owner = isToken(token) ? await ownerOfFeed(db, hash(token)) : undefined
@@ -55,7 +53,7 @@ export class CalendarFeeds {
   }
 }
 
-/** Of 256 random bits, so that a plain hash cannot be turned round. */
+/** The token has 256 random bits, so a plain hash is enough. */
 function hash(token: string): string {
   return createHash('sha256').update(token).digest('base64url')
 }

@@ -156,7 +156,7 @@ export interface CalendarRoutesDeps {
   readonly publicUrl: string
 }
 
-/** The student's own calendar feed, and the address at which calendar programs read it. */
+/** Manages the student's feed, and serves it to calendar programs. */
 export function calendarRoutes(
   root: FastifyInstance,
   { feeds, callerOf, publicUrl }: CalendarRoutesDeps,
@@ -255,7 +255,7 @@ export function calendarRoutes(
       return (
         reply
           .type('text/calendar; charset=utf-8')
-          // Or a browser would name the file after the token.
+          // Otherwise a browser would name the file after the token.
           .header('Content-Disposition', 'attachment; filename="classes.ics"')
           .send(calendar)
       )

@@ -4,7 +4,7 @@ const visible = (alias: string) =>
   `${alias}.from_gen <= (select content from roster_state) and (${alias}.to_gen is null or ${alias}.to_gen > (select content from roster_state))`
 
 export interface StudentRow {
-  /** The number of the roster that this was read from. */
+  /** The generation of the roster that this was read from. */
   readonly roster: number
   readonly person_id: string
   readonly email: string
@@ -20,18 +20,17 @@ export interface StudentRow {
 }
 
 export interface ClassRow {
-  /** JSON, as made by the import; null in the one row of a student without classes. */
+  /** JSON written by the import; null in the single row of a student without classes. */
   readonly document: string | null
   readonly start_date: string | null
   readonly end_date: string | null
   readonly class_updated_at: number | null
-  /** The roster's own id of the enrolment. */
   readonly enrolment_id: string | null
 }
 
 /**
- * A student with all classes: one statement, so one round trip and one roster, by the index on the student alone.
- * No row if the student is not on the roster.
+ * A student with all classes, in one statement so that everything comes from the same roster. No row if the student is
+ * not on the roster.
  */
 export function studentWithClasses(db: Db, personId: string): Promise<(StudentRow & ClassRow)[]> {
   return db.all<StudentRow & ClassRow>(
@@ -51,7 +50,6 @@ export async function isOnRoster(db: Db, personId: string): Promise<boolean> {
   return (await db.one(sql, [personId])) !== undefined
 }
 
-/** Who on the roster has this address. */
 export async function personIdByAddress(db: Db, addressKey: string): Promise<string | undefined> {
   const row = await db.one<{ person_id: string }>(
     `select s.person_id from student s where s.email_key = $1 and ${visible('s')}`,
@@ -61,9 +59,8 @@ export async function personIdByAddress(db: Db, addressKey: string): Promise<str
 }
 
 /**
- * The student's calendar feed, in the place of an earlier one, under the address that held with the roster under which
- * the caller was let in: if another was published since, the address may be somebody else's. No row if that roster is
- * gone.
+ * Replaces the student's feed. Its address is taken from the roster with which the caller was authenticated: in a
+ * roster published since, the address may be somebody else's. No row if that roster has been pruned.
  */
 export function putFeed(
   db: Db,
@@ -80,7 +77,7 @@ export function putFeed(
   )
 }
 
-// Also for who left the roster and came back under another address.
+// Also covers students who left the roster and came back with another address.
 const feedWithItsAddress =
   'calendar_feed f join account p on p.id = f.person_id and p.email_key = f.email_key'
 
@@ -92,7 +89,6 @@ export function dropFeed(db: Db, personId: string) {
   return db.run('delete from calendar_feed where person_id = $1', [personId])
 }
 
-/** Whose feed it is, as long as the account may be used. */
 export function ownerOfFeed(db: Db, tokenHash: string): Promise<{ person_id: string } | undefined> {
   return db.one(
     `select f.person_id from ${feedWithItsAddress} where f.token_hash = $1 and p.status = 'active'`,
@@ -100,7 +96,10 @@ export function ownerOfFeed(db: Db, tokenHash: string): Promise<{ person_id: str
   )
 }
 
-/** Of those whose sessions a generation ended when it was published: feeds of who stayed, and so has another address. */
+/**
+ * Ends the feeds of students whose address changed: a generation ended their sessions, but they are still on the
+ * roster.
+ */
 export function endFeedsOfMoved(generation: number): Statement {
   return statement(
     `delete from calendar_feed where person_id in (

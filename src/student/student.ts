@@ -1,6 +1,6 @@
 /**
- * Students: on the roster, active; off it, inactive; the roster alone makes and changes them. Here they sign in by
- * the address that it has for them and read their profile and classes, also as a calendar (`feed.ts`).
+ * Students are active while they are on the roster; only the roster creates and changes them. They sign in with the
+ * address on the roster and read their profile and classes, also as a calendar (`feed.ts`).
  */
 import type { Db } from '../db/db.ts'
 import { AppError } from '../errors.ts'
@@ -40,23 +40,23 @@ export class Students implements RoleRules {
     return personId === undefined ? undefined : personById(this.#db, personId)
   }
 
-  isPresent(member: Member): boolean | Promise<boolean> {
-    return this.#timetables.known(member) !== undefined || isOnRoster(this.#db, member.id)
+  isPresent(student: Member): boolean | Promise<boolean> {
+    return this.#timetables.known(student) !== undefined || isOnRoster(this.#db, student.id)
   }
 
-  async profileOf(member: Member) {
-    return this.#profile(await this.#timetable(member))
+  async profileOf(student: Member) {
+    return this.#profile(await this.#timetable(student))
   }
 
-  async classes(member: Member, when: When) {
-    return this.#select(await this.#timetable(member), when).map(classOf)
+  async classes(student: Member, when: When) {
+    return this.#select(await this.#timetable(student), when).map(classOf)
   }
 
-  async export(member: Member) {
+  async export(student: Member) {
     const [timetable, feed, history] = await Promise.all([
-      this.#timetable(member),
-      feedOf(this.#db, member.id),
-      historyOf(this.#db, member.id),
+      this.#timetable(student),
+      feedOf(this.#db, student.id),
+      historyOf(this.#db, student.id),
     ])
     return {
       exportedAt: timestamp(this.#clock.now()),
@@ -67,7 +67,7 @@ export class Students implements RoleRules {
     }
   }
 
-  /** All classes as iCalendar; nothing for who is not on the roster. */
+  /** All classes as iCalendar; undefined for somebody who is not on the roster. */
   async calendar(personId: string): Promise<string | undefined> {
     const rows = await studentWithClasses(this.#db, personId)
     const [student] = rows
@@ -85,14 +85,14 @@ export class Students implements RoleRules {
     return writeCalendar({ name, entries: entries.sort(byStart), now: this.#clock.now() })
   }
 
-  async #timetable(member: Member): Promise<Timetable> {
-    const timetable = this.#timetables.known(member) ?? (await this.#timetables.of(member))
-    // Left the roster since the token was looked at.
+  async #timetable(student: Member): Promise<Timetable> {
+    const timetable = this.#timetables.known(student) ?? (await this.#timetables.of(student))
+    // The student left the roster after the token was checked.
     if (!timetable) throw new AppError('session-ended')
     return timetable
   }
 
-  /** Whoever gets to see it is signed in, and so active. */
+  /** Only signed-in students see it, so the status is active. */
   #profile(timetable: Timetable) {
     const groups = this.#select(timetable, 'current').map(({ shared: { document } }) => ({
       classId: document.classId,

@@ -1,7 +1,7 @@
 /**
- * Students with their classes, kept between requests. What the roster says changes only when another one is published,
- * and every caller arrives with the number of the one that holds (`Member.roster`): under the same number nothing need
- * be read again. A class is kept once for all of its students.
+ * Caches students with their classes. The roster changes only when a new one is published, and each caller carries the
+ * number of the current one (`Member.roster`), so nothing is read again while it stays the same. A class is cached once
+ * for all its students.
  */
 import type { Db } from '../db/db.ts'
 import { timestamp } from '../lib/clock.ts'
@@ -13,7 +13,7 @@ import { type ClassRow, type StudentRow, studentWithClasses } from './store.ts'
 const studentsMax = 25_000
 const classesMax = 10_000
 
-/** As the import made it (roster/documents.ts). */
+/** Written by the import (roster/documents.ts). */
 interface ClassDocument {
   classId: string
   code: string | null
@@ -28,7 +28,7 @@ interface ClassDocument {
   subjects: string[]
 }
 
-/** What all of its students see of a class. */
+/** The part of a class that is the same for all its students. */
 interface SharedClass {
   readonly document: ClassDocument & { readonly updatedAt: string }
   readonly span: Span
@@ -36,15 +36,14 @@ interface SharedClass {
 
 export interface ClassOfStudent {
   readonly shared: SharedClass
-  /** The student's own dates. */
   readonly enrolment: { startDate: string | null; endDate: string | null }
 }
 
 export interface Timetable {
   readonly roster: number
-  /** All of the profile but what depends on the day and the account. */
+  /** The profile without what depends on the day and the account. */
   readonly profile: ReturnType<typeof profileOf>
-  /** By their start. */
+  /** Sorted by start. */
   readonly classes: readonly ClassOfStudent[]
 }
 
@@ -57,15 +56,15 @@ export class Timetables {
     this.#db = db
   }
 
-  /** As far as it is known without asking. */
-  known(member: Member): Timetable | undefined {
-    const kept = this.#kept.get(member.id)
-    return kept?.roster === member.roster ? kept : undefined
+  /** From the cache only. */
+  known(student: Member): Timetable | undefined {
+    const kept = this.#kept.get(student.id)
+    return kept?.roster === student.roster ? kept : undefined
   }
 
-  /** Read anew. Nothing for who is not on the roster. */
-  async of(member: Member): Promise<Timetable | undefined> {
-    const rows = await studentWithClasses(this.#db, member.id)
+  /** Reads from the store; undefined if the student is not on the roster. */
+  async of(student: Member): Promise<Timetable | undefined> {
+    const rows = await studentWithClasses(this.#db, student.id)
     const [first] = rows
     if (!first) return undefined
     const classes = rows
@@ -76,7 +75,7 @@ export class Timetables {
       }))
       .sort((a, b) => byStart(classOf(a), classOf(b)))
     const timetable = { roster: first.roster, profile: profileOf(first), classes }
-    this.#kept.set(member.id, timetable)
+    this.#kept.set(student.id, timetable)
     return timetable
   }
 
@@ -94,10 +93,9 @@ export class Timetables {
   }
 }
 
-/** False for the one row of a student without classes. */
+/** False for the single row of a student without classes. */
 export const hasClass = (row: ClassRow) => row.document !== null
 
-/** The class as the student sees it. */
 export function classOf({ shared, enrolment }: ClassOfStudent) {
   return { ...shared.document, enrolment }
 }

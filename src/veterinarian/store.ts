@@ -13,7 +13,6 @@ export interface Registration {
   readonly confirm_before: number
 }
 
-/** The same append for a known and an unknown address. */
 export function appendRegistration(r: Registration, when: Condition): Statement {
   return statement(
     `insert into registration (id, email, email_key, firstname, lastname, created_at, confirm_before)
@@ -39,7 +38,7 @@ export function registrationsOf(db: Db, addressKey: string): Promise<Registratio
   )
 }
 
-/** The account behind an address, and whether there are registrations for it that were not applied yet. */
+/** The account of an address, and whether it has registrations that are not yet applied. */
 export async function accountAt(
   db: Db,
   addressKey: string,
@@ -60,12 +59,12 @@ export function oldestRegistrations(db: Db, limit: number): Promise<Registration
 }
 
 /**
- * Applies one registration: a new pending account, or new names and a new date for a pending one. `updated_at`
- * keeps a slow process from putting an older registration over a newer one.
+ * Creates a pending account, or gives a pending one new names and a new deadline. `updated_at` keeps a slow process
+ * from overwriting a newer registration with an older one.
  */
 export function applyRegistration(r: Registration): Statement[] {
   return [
-    // Of several processes that apply it at once, the others wait here and then find it gone.
+    // If several processes apply it at once, the others wait here and then find it gone.
     locking('select id from registration where id = $1', r.id),
     ...lapse(r.created_at, r.email_key),
     statement(
@@ -88,7 +87,7 @@ export function applyRegistration(r: Registration): Statement[] {
   ]
 }
 
-/** Pending accounts whose date has passed are gone: all of them, or the one behind an address. */
+/** Removes pending accounts past their deadline: all of them, or that of one address. */
 export function lapse(now: number, addressKey: string | null): Statement[] {
   const scope = "status = 'pending' and confirm_before <= $1 and (cast($2 as text) is null or email_key = $2)"
   return [
@@ -102,7 +101,7 @@ export function lapse(now: number, addressKey: string | null): Statement[] {
   ]
 }
 
-/** New names, given by their owner, and the event if the account was still there to be changed. */
+/** The event is written only if the account was still active. */
 export function rename(
   personId: string,
   names: { firstname?: string; lastname?: string },
@@ -130,7 +129,7 @@ export function rename(
   ]
 }
 
-/** Erases what is personal; the id stays, so that the audit trail keeps its meaning. */
+/** The id stays, so that the audit trail keeps its meaning. */
 export function erase(personId: string, addressKey: string, now: number): Statement[] {
   return [
     statement(

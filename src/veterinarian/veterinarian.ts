@@ -1,9 +1,8 @@
 /**
- * Veterinarians: they register, confirm by their first code, keep their profile and may close their account.
+ * Veterinarians: they register, confirm with their first code, edit their profile and may close their account.
  *
- * A registration is only appended; the request does not look whether the address is known, so it does the same work
- * and gives the same reply for every address. `settle` applies it a moment later: on a beat in the background, and
- * in any case before anybody asks for the account behind that address.
+ * A registration is only appended, without looking up the address, so every address gets the same work and the same
+ * reply. `settle` applies it shortly after in the background; a lookup of the account applies it first.
  */
 import type { Db, Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
@@ -92,7 +91,6 @@ export class Veterinarians implements RoleRules {
     return lapsed ? undefined : person
   }
 
-  /** Applies what was appended since. */
   async settle(): Promise<void> {
     const { db } = this.#deps
     for (const registration of await oldestRegistrations(db, settleBatch))
@@ -121,7 +119,7 @@ export class Veterinarians implements RoleRules {
     }
   }
 
-  /** Sets the names, which also confirms them; the same names are confirmed once. */
+  /** Setting the names also confirms them, even if they are the same. */
   async rename(person: Veterinarian, names: Names): Promise<Veterinarian> {
     const { firstname = person.firstname, lastname = person.lastname } = names
     const isSame = firstname === person.firstname && lastname === person.lastname
@@ -136,7 +134,7 @@ export class Veterinarians implements RoleRules {
     return { ...person, ...row }
   }
 
-  /** Cannot be undone, so it asks for a sign-in that is still warm. */
+  /** Cannot be undone, so it needs a recent sign-in. */
   async close(caller: LiveSession<'veterinarian'>): Promise<void> {
     const { db, clock, secrets } = this.#deps
     const now = clock.now()
@@ -157,7 +155,7 @@ export class Veterinarians implements RoleRules {
     return { exportedAt: timestamp(clock.now()), profile: this.profileOf(person), ...history }
   }
 
-  /** What anybody may see; nothing for anybody who is not an active veterinarian. */
+  /** Only of active veterinarians. */
   async publicProfile(userId: string): Promise<PublicProfile> {
     const profile = isId(userId) ? await publicProfile(this.#deps.db, userId) : undefined
     if (!profile) throw new AppError('not-found')

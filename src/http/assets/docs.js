@@ -1,4 +1,4 @@
-// Swagger UI, reading the service's own document. Nothing comes from another host.
+// Starts Swagger UI with our own OpenAPI document. Nothing is loaded from another host.
 const dark = matchMedia('(prefers-color-scheme: dark)')
 const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
 dark.addEventListener('change', follow)

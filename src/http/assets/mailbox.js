@@ -1,8 +1,8 @@
-// Asks now and then whether there is newer mail, and puts only what is new on top.
+// Polls for new mail and adds it on top.
 const list = document.querySelector('#mails')
 
 function update() {
-  // Reads a document without a parser of text, which Trusted Types would refuse.
+  // XMLHttpRequest parses HTML by itself; DOMParser is blocked by Trusted Types.
   const request = new XMLHttpRequest()
   request.open('GET', '/mailbox')
   request.responseType = 'document'

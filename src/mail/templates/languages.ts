@@ -6,7 +6,7 @@ import type { MailTexts } from './texts.ts'
 
 export const mailTexts: Readonly<Record<Language, MailTexts>> = { en: english, fr: french, es: spanish }
 
-/** The best of ours for an Accept-Language header (RFC 9110 §12.5.4); English when none fits. */
+/** Best supported language for an Accept-Language header (RFC 9110 §12.5.4), or English. */
 export function chooseLanguage(header: string | undefined): Language {
   const wishes = (header ?? '')
     .slice(0, 500)

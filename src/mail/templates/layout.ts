@@ -1,6 +1,6 @@
 /**
- * The form of a mail: a subject, a plain part and an HTML part. Only inline styles and a single column, which is
- * what mail clients on phones keep. No style or id holds six digits in a row, so that the code is the only one.
+ * Renders a mail: subject, plain text and HTML. Only inline styles and a single column, which is what mail clients on
+ * phones support. No style or id contains six digits in a row, so that nothing else looks like a code.
  */
 import { escapeHtml } from '../../lib/html.ts'
 import type { Language } from '../../lib/languages.ts'
@@ -12,7 +12,6 @@ export interface MailContent {
   readonly language: Language
   readonly reference: string
   readonly url: string
-  /** For a code only. */
   readonly code?: { digits: string; name: string | null; minutes: number; until: string }
 }
 
@@ -62,7 +61,7 @@ function plainParagraph(text: string): string {
   return `<p style="margin:0 0 14px">${escapeHtml(text)}</p>`
 }
 
-/** Only our own address becomes a link: a name may look like one. */
+/** Only our own URL becomes a link, because a name may look like one. */
 function paragraph(url: string) {
   const href = escapeHtml(url)
   const link = `<a href="${href}" style="color:#1d6b5a">${href}</a>`

@@ -1,10 +1,10 @@
-/** What a mail says, in one language. One file a language; `layout.ts` gives it its form. */
+/** The texts of mails, one file per language. `layout.ts` renders them. */
 import type { Role } from '../../lib/roles.ts'
 
 export type NoticeKind = 'no-account' | 'not-on-roster' | 'suspended'
 export type MailKind = 'code' | NoticeKind
 
-/** What somebody reads who has no account of that role. */
+/** Sent if the address has no account of that role. */
 export const absentNotice: Readonly<Record<Role, NoticeKind>> = {
   veterinarian: 'no-account',
   student: 'not-on-roster',
