@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { type Db, type Statement, statement } from '../src/db/db.ts'
+import { type Db, locking, type ReadById, type Statement, statement } from '../src/db/db.ts'
 import { openDb } from '../src/db/open.ts'
 import { AppError } from '../src/errors.ts'
 import { hostsOf } from '../src/lib/postgres-url.ts'
@@ -20,6 +20,12 @@ interface Item {
 const insertItem = 'insert into item (id, at, note) values ($1, $2, $3)'
 const item = (id: string, at: number | null = null, note: string | null = null): Statement =>
   statement(insertItem, id, at, note)
+
+const itemById: ReadById = {
+  one: 'select id, at from item where id = $1',
+  many: 'select id, at from item where id = any($1)',
+  idColumn: 'id',
+}
 
 // An engine may give its rows another prototype; only their members matter.
 const plain = <R extends object>(rows: readonly R[]) => rows.map((row) => ({ ...row }))
@@ -83,6 +89,41 @@ for (const engine of engines) {
       await db.tx([item('a'), item('b'), item('c')])
       assert.deepEqual(await ids(), ['a', 'b', 'c'])
       assert.equal((await db.one<Item>('select id from item order by id desc'))?.id, 'c')
+    })
+
+    test('byId gives each of many callers the row of its id, or undefined', async () => {
+      await db.tx([item('a', 1), item('b', 2), item('c', 3)])
+      assert.deepEqual({ ...(await db.byId(itemById, 'b')) }, { id: 'b', at: 2 })
+      const asked = ['a', 'none', 'c', 'a', "'", 'b', 'A', '{a,b}']
+      const found = await Promise.all(asked.map((id) => db.byId<Item>(itemById, id)))
+      assert.deepEqual(
+        found.map((row) => row?.at),
+        [1, undefined, 3, 1, undefined, 2, undefined, undefined],
+      )
+      const nowhere = { ...itemById, one: 'select id from nowhere', many: 'select id from nowhere' }
+      const outcomes = await Promise.allSettled([
+        db.byId(nowhere, 'a'),
+        db.byId(nowhere, 'b'),
+        db.byId(itemById, 'a'),
+      ])
+      assert.deepEqual(
+        outcomes.map(({ status }) => status),
+        ['rejected', 'rejected', 'fulfilled'],
+      )
+    })
+
+    test('what follows a select that locks sees what others have done to its rows', async () => {
+      await db.run(insertItem, ['count', 0, null])
+      const [one, other] = [db, openDb(store.url)]
+      const addOne = [
+        locking('select id from item where id = $1', 'count'),
+        statement(
+          "update item set at = 1 + (select i.at from item i where i.id = 'count') where id = 'count'",
+        ),
+      ]
+      await Promise.all(Array.from({ length: 60 }, (_, i) => (i % 2 === 0 ? one : other).tx(addOne)))
+      assert.equal((await db.byId<Item>(itemById, 'count'))?.at, 60)
+      await other.close()
     })
 
     test('run gives the rows of its returning, and none without it', async () => {
@@ -246,6 +287,7 @@ for (const engine of engines) {
       await own.close()
       await assert.rejects(own.all('select id from item'), isUnavailable)
       await assert.rejects(own.one('select id from item'), isUnavailable)
+      await assert.rejects(own.byId(itemById, 'before'), isUnavailable)
       await assert.rejects(own.run(insertItem, ['after', 1, null]), isUnavailable)
       await assert.rejects(own.tx([item('after')]), isUnavailable)
       assert.deepEqual(await ids(), ['before'])

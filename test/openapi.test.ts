@@ -573,16 +573,16 @@ suite('/openapi.json', () => {
 
   test('Faults are as described', async () => {
     const { db } = service.app.parts
-    const { one, all: many, tx, run } = db
+    const { one, byId } = db
     const broken = async () => {
       throw Object.assign(new Error('disk I/O error'), { errcode: 10 })
     }
-    Object.assign(db, { one: broken })
+    Object.assign(db, { one: broken, byId: broken })
     try {
       assert.equal((await ask('GET /health/ready', '/health/ready')).status, 503)
       assert.equal((await ask('GET /veterinarian/{userId}', path('GET /veterinarian/{userId}'))).status, 500)
     } finally {
-      Object.assign(db, { one, all: many, tx, run })
+      Object.assign(db, { one, byId })
     }
   })
 

@@ -16,6 +16,18 @@ export type Row = Record<string, Value>
 export interface Statement {
   readonly sql: string
   readonly params: readonly Value[]
+  /** A `select` whose rows nobody else changes before the transaction ends. SQLite has one writer at a time anyhow. */
+  readonly locks?: true
+}
+
+/** A read of single rows by id that many requests make at once, written for one and for many of them. */
+export interface ReadById {
+  /** `$1` is the id. */
+  readonly one: string
+  /** `$1` is an array of ids. For PostgreSQL alone: SQLite has no arrays, and no round trip to save. */
+  readonly many: string
+  /** The column of the result that holds the id. */
+  readonly idColumn: string
 }
 
 export interface Db {
@@ -25,6 +37,8 @@ export interface Db {
   /** Reads. */
   all<R = Row>(sql: string, params?: readonly Value[]): Promise<R[]>
   one<R = Row>(sql: string, params?: readonly Value[]): Promise<R | undefined>
+  /** What is asked for in the same turn of the event loop may share a statement. */
+  byId<R = Row>(read: ReadById, id: string): Promise<R | undefined>
   /** One write, durable when it resolves. Gives the rows of its `returning`. */
   run<R = Row>(sql: string, params?: readonly Value[]): Promise<R[]>
   /** Several writes, all or none, durable when it resolves. Gives the rows of each. */
@@ -36,14 +50,13 @@ export interface Db {
   close(): Promise<void>
 }
 
-/**
- * Ends a `select` in a transaction: others who want to change its rows wait for the transaction's end. A comment,
- * because SQLite has no such clause and, with one writer at a time, no need of it.
- */
-export const forUpdate = '/* for update */'
-
 export function statement(sql: string, ...params: Value[]): Statement {
   return { sql, params }
+}
+
+/** A `select` that locks the rows it finds. */
+export function locking(sql: string, ...params: Value[]): Statement {
+  return { sql, params, locks: true }
 }
 
 /** A piece of a statement, its parameters numbered from `first`. */

@@ -1,8 +1,7 @@
 /**
  * Migrations are numbered SQL files, additive, each in one transaction with the note that it ran: killed half-way,
  * it did not happen. Processes that start together take turns (`exclusively`) and find the work done.
- * `0007_x.postgres.sql` or `.sqlite.sql` stands where an engine must differ. A table marked `without rowid` in a
- * comment is kept by SQLite in the order of its key: a row is found in one step instead of two.
+ * `0007_x.postgres.sql` or `.sqlite.sql` stands where an engine must differ.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { UsageError } from '../errors.ts'
@@ -37,7 +36,7 @@ export async function migrate(db: Db, clock: Clock): Promise<string[]> {
       refuseNewer(applied, newest)
       if (applied.includes(migration.version)) return
       const sql = readFileSync(new URL(migration.file, folder), 'utf8')
-      await exec(db.engine === 'sqlite' ? sql.replaceAll('/* without rowid */', 'without rowid') : sql)
+      await exec(db.engine === 'sqlite' ? withoutRowid(sql) : sql)
       await exec(
         `insert into migration (version, name, applied_at) values (${migration.version}, '${migration.name}', ${clock.now()})`,
       )
@@ -46,6 +45,12 @@ export async function migrate(db: Db, clock: Clock): Promise<string[]> {
   }
   return ran
 }
+
+/**
+ * Files up to 0008 mark with a comment the tables that SQLite keeps in the order of their key, so that a row is found in
+ * one step instead of two. What has run in a store does not change; a newer file is one for each engine instead.
+ */
+const withoutRowid = (sql: string) => sql.replaceAll('/* without rowid */', 'without rowid')
 
 /** What an older program writes into a newer store may lack what the newer one relies on. */
 function refuseNewer(applied: readonly number[], known: number): void {

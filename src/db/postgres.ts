@@ -2,7 +2,7 @@
  * PostgreSQL through `pg` in pipeline mode. A connection is never checked out: statements are written to the
  * least busy one as they come and answered in order, a `tx` as begin … commit in one go, so it costs one round
  * trip and the server holds its locks for no longer than its own work. Reads have connections of their own and
- * do not queue behind commits; single rows that many ask for in the same way are asked for together (`Together`).
+ * do not queue behind commits; those by id go together (by-id.ts).
  *
  * A connection that breaks fails what was on it; the next caller opens a new one. With several hosts in the URL
  * each is tried in turn until one takes writes, which is how a failover is followed.
@@ -11,20 +11,12 @@ import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { AppError } from '../errors.ts'
 import { hostsOf } from '../lib/postgres-url.ts'
-import {
-  type Db,
-  forUpdate,
-  outOfReach,
-  overloaded,
-  type Row,
-  type Statement,
-  type Value,
-  waitingMax,
-} from './db.ts'
+import { ReadsById } from './by-id.ts'
+import { type Db, outOfReach, overloaded, type Row, type Statement, type Value, waitingMax } from './db.ts'
 
 const connectTimeoutMs = 3_000
 const statementTimeoutMs = 10_000
-// A little after the server itself would have given up.
+// For a peer that vanished without a word: a little after the server itself would have given up.
 const replyTimeoutMs = statementTimeoutMs + 2_000
 const writeConnections = 6
 const readConnections = 2
@@ -35,27 +27,24 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 
 export function openPostgres(url: string): Db {
   const hosts = hostsOf(url)
-  const readers = Array.from({ length: readConnections }, () => new Line(hosts))
-  const writers = Array.from({ length: writeConnections }, () => new Line(hosts))
+  const readers = Array.from({ length: readConnections }, () => new Connection(hosts))
+  const writers = Array.from({ length: writeConnections }, () => new Connection(hosts))
 
-  const together = readers.map((line) => new Together(line))
-
-  const all = async (sql: string, params: readonly Value[] = []) =>
-    (await leastBusy(readers).submit([{ sql, params }], false))[0]!
+  const read = async (sql: string, params: readonly Parameter[] = []) =>
+    (await leastBusy(readers).submit([{ sql, params }]))[0]!
+  const write = (statements: readonly Statement[]) => leastBusy(writers).submit(statements)
+  const readsById = new ReadsById((sql, ids) => read(sql, [ids]))
 
   return {
     engine: 'postgres',
     rowsPerInsert: 100,
-    all: all as Db['all'],
-    one: ((sql, params = []) => leastBusy(together).ask(sql, params)) as Db['one'],
-    run: (async (sql, params = []) =>
-      (await leastBusy(writers).submit([{ sql, params }], false))[0]!) as Db['run'],
-    // A statement alone is a transaction of its own.
-    tx: async (statements) =>
-      statements.length === 0 ? [] : leastBusy(writers).submit(statements, statements.length > 1),
+    all: read as Db['all'],
+    one: (async (sql, params) => (await read(sql, params))[0]) as Db['one'],
+    byId: ((lookup, id) => readsById.row(lookup, id)) as Db['byId'],
+    run: (async (sql, params = []) => (await write([{ sql, params }]))[0]!) as Db['run'],
+    tx: async (statements) => (statements.length === 0 ? [] : write(statements)),
     async analyze(tables) {
-      for (const table of tables)
-        await leastBusy(writers).submit([{ sql: `analyze ${table}`, params: [] }], false)
+      for (const table of tables) await write([{ sql: `analyze ${table}`, params: [] }])
     },
     async exclusively(work) {
       const client = await connect(hosts)
@@ -77,13 +66,13 @@ export function openPostgres(url: string): Db {
       }
     },
     async close() {
-      await Promise.all([...readers, ...writers].map((line) => line.close()))
+      await Promise.all([...readers, ...writers].map((connection) => connection.close()))
     },
   }
 }
 
 /** One connection, opened when first needed and again after it broke. */
-class Line {
+class Connection {
   waiting = 0
   #closed = false
   #client: Promise<pg.Client> | undefined
@@ -93,13 +82,14 @@ class Line {
     this.#hosts = hosts
   }
 
-  async submit(statements: readonly Statement[], transaction: boolean): Promise<Row[][]> {
+  /** Runs several statements as a transaction; one alone is a transaction of its own. Gives the rows of each. */
+  async submit(statements: readonly Command[]): Promise<Row[][]> {
     if (this.waiting >= waitingMax) throw overloaded()
     this.waiting++
     try {
       for (let tries = 1; ; tries++) {
         try {
-          return await this.#try(statements, transaction)
+          return await this.#try(statements)
         } catch (error) {
           if (tries === triesMax || !isUndone(error)) throw translate(error)
         }
@@ -109,19 +99,15 @@ class Line {
     }
   }
 
-  async #try(statements: readonly Statement[], transaction: boolean): Promise<Row[][]> {
+  async #try(statements: readonly Command[]): Promise<Row[][]> {
     if (this.#closed) throw outOfReach(new Error('the store was closed'))
     const client = await this.#open()
-    // A peer that vanished without a word never answers.
-    const patience = setTimeout(() => client.connection.stream.destroy(), replyTimeoutMs)
     try {
-      return await send(client, statements, transaction)
+      return await send(client, statements)
     } catch (error) {
       // An error inside a pipelined transaction leaves statements that were never prepared; start afresh.
-      if (transaction || !isPostgresError(error) || isUndone(error)) this.#retire(client)
+      if (statements.length > 1 || !isPostgresError(error) || isUndone(error)) this.#retire(client)
       throw error
-    } finally {
-      clearTimeout(patience)
     }
   }
 
@@ -134,7 +120,7 @@ class Line {
 
   #open(): Promise<pg.Client> {
     if (!this.#client) {
-      const opening = connect(this.#hosts)
+      const opening = connect(this.#hosts, { query_timeout: replyTimeoutMs })
       this.#client = opening
       const forget = () => {
         if (this.#client === opening) this.#client = undefined
@@ -152,159 +138,51 @@ class Line {
   }
 }
 
-interface Question {
-  readonly sql: string
-  readonly params: readonly Value[]
-  readonly resolve: (row: Row | undefined) => void
-  readonly reject: (error: unknown) => void
-}
-
-/**
- * Single rows over one connection. While it answers, further questions gather; those of the same text then go as one
- * statement over arrays of their parameters, which costs the server and us a fraction of as many statements.
- */
-class Together {
-  readonly #line: Line
-  #gathered: Question[] = []
-  #asking = false
-
-  constructor(line: Line) {
-    this.#line = line
-  }
-
-  get waiting(): number {
-    return this.#gathered.length + this.#line.waiting
-  }
-
-  ask(sql: string, params: readonly Value[]): Promise<Row | undefined> {
-    return new Promise((resolve, reject) => {
-      if (this.#gathered.length >= waitingMax) return reject(overloaded())
-      this.#gathered.push({ sql, params, resolve, reject })
-      if (this.#asking) return
-      this.#asking = true
-      setImmediate(() => this.#askAll())
-    })
-  }
-
-  async #askAll(): Promise<void> {
-    const questions = this.#gathered
-    this.#gathered = []
-    const groups = Map.groupBy(questions, ({ sql }) => sql)
-    await Promise.all([...groups.values()].map((group) => this.#askGroup(group)))
-    if (this.#gathered.length > 0) setImmediate(() => this.#askAll())
-    else this.#asking = false
-  }
-
-  async #askGroup(group: Question[]): Promise<void> {
-    const typed = group.length > 1 && group.every(({ params }) => params.length > 0 && !params.includes(null))
-    if (!typed) return this.#askEach(group)
-    const { sql, params } = group[0]!
-    const columns = params.map((_, i) => group.map((question) => question.params[i]!))
-    try {
-      const [rows] = await this.#line.submit(
-        [{ sql: overArrays(sql, params), params: columns as never }],
-        false,
-      )
-      const found = new Array<Row | undefined>(group.length)
-      for (const row of rows!) found[(row[position] as number) - 1] ??= row
-      for (const [i, question] of group.entries()) question.resolve(found[i])
-    } catch (error) {
-      // Whose question it was that failed, each finds out alone; not so when the store itself did.
-      if (error instanceof AppError) for (const { reject } of group) reject(error)
-      else await this.#askEach(group)
-    }
-  }
-
-  async #askEach(group: Question[]): Promise<void> {
-    await Promise.all(
-      group.map(async ({ sql, params, resolve, reject }) => {
-        try {
-          resolve((await this.#line.submit([{ sql, params }], false))[0]![0])
-        } catch (error) {
-          reject(error)
-        }
-      }),
-    )
-  }
-}
-
-const position = '#'
-const overArraysTexts = new Map<string, string>()
-
-/** The same question for every element of arrays of its parameters, each row with the position of its element. */
-function overArrays(sql: string, params: readonly Value[]): string {
-  const known = overArraysTexts.get(sql)
-  if (known) return known
-  const arrays = params.map((value, i) => `$${i + 1}::${typeof value === 'number' ? 'bigint' : 'text'}[]`)
-  const names = params.map((_, i) => `p${i + 1}`)
-  const inner = sql.replace(/\$(\d+)/g, 'k.p$1')
-  const text = `select q.*, k."${position}" from unnest(${arrays.join(', ')}) with ordinality as k(${names.join(', ')}, "${position}"), lateral (${inner}) q`
-  overArraysTexts.set(sql, text)
-  return text
-}
-
 const retired = new WeakSet<pg.Client>()
 
-function leastBusy<T extends { readonly waiting: number }>(lines: readonly T[]): T {
-  let best = lines[0]!
-  for (const line of lines) if (line.waiting < best.waiting) best = line
+function leastBusy(connections: readonly Connection[]): Connection {
+  let best = connections[0]!
+  for (const connection of connections) if (connection.waiting < best.waiting) best = connection
   return best
 }
 
-const begin: Statement = { sql: 'begin', params: [] }
-const commit: Statement = { sql: 'commit', params: [] }
+type Parameter = Value | readonly string[]
+type Command = Omit<Statement, 'params'> & { readonly params: readonly Parameter[] }
 
 /** Settles when all are answered: with the rows of each, or with what failed first. */
-function send(client: pg.Client, statements: readonly Statement[], transaction: boolean): Promise<Row[][]> {
-  const { stream } = client.connection
-  stream.cork()
-  // Transactions of the same turn of the event loop leave as one write.
-  if (transaction) setImmediate(() => stream.uncork())
-  const sent = new Promise<Row[][]>((resolve, reject) => {
+function send(client: pg.Client, statements: readonly Command[]): Promise<Row[][]> {
+  const isTransaction = statements.length > 1
+  return new Promise((resolve, reject) => {
     const results: Row[][] = []
     let failure: Error | null = null
-    const whole = transaction ? [begin, ...statements, commit] : statements
-    let left = whole.length
-    for (const [i, one] of whole.entries())
-      ask(client, one, (error, rows) => {
-        failure ??= error
-        results[i] = rows
-        if (--left > 0) return
-        if (failure) reject(failure)
-        else resolve(transaction ? results.slice(1, -1) : results)
+    let left = statements.length + (isTransaction ? 2 : 0)
+    const answered = (error: Error | null) => {
+      failure ??= error
+      if (--left > 0) return
+      if (failure) reject(failure)
+      else resolve(results)
+    }
+    if (isTransaction) client.query('begin', answered)
+    for (const [i, one] of statements.entries())
+      client.query(queryOf(one), (error: Error | null, result?: pg.QueryResult) => {
+        results[i] = result?.rows ?? []
+        answered(error)
       })
+    if (isTransaction) client.query('commit', answered)
   })
-  if (!transaction) stream.uncork()
-  return sent
 }
 
-// By their text. What begins and ends a transaction is cheaper not prepared.
-const prepared = new Map<string, { name?: string; text: string }>([
-  [begin.sql, { text: begin.sql }],
-  [commit.sql, { text: commit.sql }],
-])
+const names = new Map<string, string>()
 
-/** Prepared once a connection under a name made from its text. With a callback, for a promise costs `pg` three. */
-function ask(
-  client: pg.Client,
-  { sql, params }: Statement,
-  done: (error: Error | null, rows: Row[]) => void,
-): void {
-  let known = prepared.get(sql)
-  if (!known) {
-    const name = createHash('sha256').update(sql).digest('base64url').slice(0, 20)
-    known = { name, text: sql.replace(forUpdate, 'for update') }
-    prepared.set(sql, known)
+/** Prepared once on each connection, under a name made from its text. */
+function queryOf({ sql, params, locks }: Command): pg.QueryConfig {
+  const text = locks ? `${sql} for update` : sql
+  let name = names.get(text)
+  if (!name) {
+    name = createHash('sha256').update(text).digest('base64url').slice(0, 20)
+    names.set(text, name)
   }
-  const query = new pg.Query(known.text) as pg.Query & {
-    name: string | undefined
-    values: readonly Value[]
-    callback: (error: Error | null, result?: { rows: Row[] }) => void
-  }
-  query.name = known.name
-  query.values = params
-  query.callback = (error, result) => done(error, result?.rows ?? [])
-  client.query(query)
+  return { name, text, values: params as unknown[] }
 }
 
 const standbyQuestion = {
@@ -312,7 +190,7 @@ const standbyQuestion = {
   query_timeout: replyTimeoutMs,
 } as pg.QueryConfig
 
-async function connect(hosts: string[]): Promise<pg.Client> {
+async function connect(hosts: string[], options: pg.ClientConfig = {}): Promise<pg.Client> {
   let failure: unknown
   for (const connectionString of hosts) {
     const client = new pg.Client({
@@ -322,6 +200,7 @@ async function connect(hosts: string[]): Promise<pg.Client> {
       connectionTimeoutMillis: connectTimeoutMs,
       statement_timeout: statementTimeoutMs,
       application_name: 'chiron',
+      ...options,
     } as pg.ClientConfig)
     client.on('error', () => client.end().catch(() => {}))
     try {

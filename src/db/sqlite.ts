@@ -49,8 +49,8 @@ export function openSqlite(path: string, now = () => performance.now()): Db {
   connection.database.exec(
     `pragma busy_timeout = 0; pragma cache_size = -${cacheKb}; pragma wal_autocheckpoint = 4000`,
   )
-  const reads = new Turn<Read>((jobs) => readTogether(connection, jobs), now)
-  const writes = new Turn<Write>((jobs) => writeTogether(connection, jobs), now)
+  const reads = new Queue<Read>((jobs) => readTogether(connection, jobs), now)
+  const writes = new Queue<Write>((jobs) => writeTogether(connection, jobs), now)
 
   const read = (sql: string, params: readonly Value[], onlyFirst: boolean) =>
     new Promise((resolve, reject) => reads.add({ sql, params, onlyFirst, resolve, reject }))
@@ -65,6 +65,7 @@ export function openSqlite(path: string, now = () => performance.now()): Db {
     rowsPerInsert: 1,
     all: ((sql, params = []) => read(sql, params, false)) as Db['all'],
     one: ((sql, params = []) => read(sql, params, true)) as Db['one'],
+    byId: ((lookup, id) => read(lookup.one, [id], true)) as Db['byId'],
     run: (async (sql, params = []) => (await write([{ sql, params }]))[0]!) as Db['run'],
     tx: (statements) => (statements.length === 0 ? Promise.resolve([]) : write(statements)),
     async analyze() {},
@@ -113,7 +114,7 @@ async function beginExclusively(own: Connection): Promise<void> {
 }
 
 /** Collects what one turn of the event loop asks for, and does it at the end of that turn. */
-class Turn<J extends Job<never>> {
+class Queue<J extends Job<never>> {
   #jobs: J[] = []
   #scheduled = false
   #closed = false
@@ -189,11 +190,11 @@ class Connection {
   }
 
   rows({ sql, params }: Statement): Row[] {
-    return this.#prepare(sql).all(...params) as Row[]
+    return this.#prepare(sql).all(byName(params)) as Row[]
   }
 
   first({ sql, params }: Statement): Row | undefined {
-    return this.#prepare(sql).get(...params) as Row | undefined
+    return this.#prepare(sql).get(byName(params)) as Row | undefined
   }
 
   command(sql: string): void {
@@ -203,12 +204,18 @@ class Connection {
   #prepare(sql: string): StatementSync {
     let prepared = this.#prepared.get(sql)
     if (!prepared) {
-      // `$1` would be a name, which is dearer to bind than a number.
-      prepared = this.database.prepare(sql.replace(/\$(\d+)/g, '?$1'))
+      prepared = this.database.prepare(sql)
       this.#prepared.set(sql, prepared)
     }
     return prepared
   }
+}
+
+/** To SQLite `$1` is a name. */
+function byName(params: readonly Value[]): Record<string, Value> {
+  const named: Record<string, Value> = {}
+  for (const [i, value] of params.entries()) named[`$${i + 1}`] = value
+  return named
 }
 
 function connect(path: string, timeout = busyTimeoutMs): Connection {

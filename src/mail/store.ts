@@ -3,7 +3,7 @@ import {
   type Condition,
   type Db,
   type Expression,
-  forUpdate,
+  locking,
   type Statement,
   statement,
 } from '../db/db.ts'
@@ -215,7 +215,7 @@ export function dropMail(id: string): Statement {
 export function failMail(id: string, by: string, reason: string, now: number): Statement[] {
   const held = 'id = $1 and claimed_by = $2'
   return [
-    statement(`select id from outbox where ${held} ${forUpdate}`, id, by),
+    locking(`select id from outbox where ${held}`, id, by),
     statement(
       `${insertEvents}
        select 'mail.' || id, cast($3 as bigint), 'mail.failed', null, session_id, cast($4 as text) from outbox where ${held}

@@ -1,4 +1,4 @@
-import { type Db, forUpdate, type Statement, statement } from '../db/db.ts'
+import { type Db, locking, type Statement, statement } from '../db/db.ts'
 import { insertEvents } from '../events/events.ts'
 
 export type Role = 'veterinarian' | 'student'
@@ -82,5 +82,5 @@ export function changeStatus(change: {
 
 /** Makes whoever changes this account at the same time wait, so that what follows sees what was decided. */
 export function lockPerson(personId: string): Statement {
-  return statement(`select id from person where id = $1 ${forUpdate}`, personId)
+  return locking('select id from person where id = $1', personId)
 }

@@ -1,4 +1,4 @@
-import { type Condition, type Db, type Statement, statement } from '../db/db.ts'
+import { type Condition, type Db, type ReadById, type Statement, statement } from '../db/db.ts'
 import { insertEvents } from '../events/events.ts'
 import { type Member, type Person, personColumns, type Role } from '../people/people.ts'
 
@@ -36,20 +36,34 @@ export function sessionById(db: Db, id: string): Promise<SessionAndPerson | unde
  * What a request with a token asks for: the caller, while session and account live. Of a student no more than that; the
  * roster has the rest.
  */
-export type LiveSession<R extends Role = Role> = Pick<Session, 'session_id' | 'started_at' | 'last_seen_at'> &
+export type LiveSession<R extends Role = Role> = Pick<
+  Session,
+  'session_id' | 'started_at' | 'last_seen_at' | 'expires_at'
+> &
   (R extends 'veterinarian' ? Person : Member)
 
-const live = (columns: string) =>
-  `select s.id as session_id, s.started_at, s.last_seen_at, ${columns}
-   from session s join person p on p.id = s.person_id
-   where s.id = $1 and s.ended_at is null and s.expires_at > $2 and p.status = 'active'`
-const liveOf: Record<Role, string> = {
+const live = (columns: string): ReadById => {
+  const select = `select s.id as session_id, s.started_at, s.last_seen_at, s.expires_at, ${columns}
+    from session s join person p on p.id = s.person_id where s.ended_at is null and p.status = 'active'`
+  return {
+    one: `${select} and s.id = $1`,
+    many: `${select} and s.id = any($1)`,
+    idColumn: 'session_id',
+  }
+}
+const liveOf: Record<Role, ReadById> = {
   veterinarian: live(personColumns('p')),
   student: live('p.id, p.role, p.status, (select content from roster_state) as roster'),
 }
 
-export function liveSession(db: Db, id: string, role: Role, now: number): Promise<LiveSession | undefined> {
-  return db.one<LiveSession>(liveOf[role], [id, now])
+export async function liveSession(
+  db: Db,
+  id: string,
+  role: Role,
+  now: number,
+): Promise<LiveSession | undefined> {
+  const session = await db.byId<LiveSession>(liveOf[role], id)
+  return session && session.expires_at > now ? session : undefined
 }
 
 export function sessionsOf(db: Db, personId: string): Promise<Session[]> {

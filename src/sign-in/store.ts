@@ -1,4 +1,4 @@
-import { type Condition, type Db, type Expression, forUpdate, type Statement, statement } from '../db/db.ts'
+import { type Condition, type Db, type Expression, locking, type Statement, statement } from '../db/db.ts'
 import { insertEvents } from '../events/events.ts'
 import type { Digits } from '../lib/code.ts'
 import type { Role } from '../people/people.ts'
@@ -100,7 +100,7 @@ export function resend(
 
 /** Makes the resends of one challenge wait for each other, so that what follows sees what the one before did. */
 export function lockChallenge(id: string): Statement {
-  return statement(`select id from challenge where id = $1 ${forUpdate}`, id)
+  return locking('select id from challenge where id = $1', id)
 }
 
 /** Looks only: holds while the code may be sent once more. */

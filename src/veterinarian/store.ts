@@ -1,4 +1,4 @@
-import { type Condition, type Db, forUpdate, type Statement, statement } from '../db/db.ts'
+import { type Condition, type Db, locking, type ReadById, type Statement, statement } from '../db/db.ts'
 import { insertEvents } from '../events/events.ts'
 import { type Person, personColumns } from '../people/people.ts'
 
@@ -65,7 +65,7 @@ export function oldestRegistrations(db: Db, limit: number): Promise<Registration
 export function applyRegistration(r: Registration): Statement[] {
   return [
     // Of several processes that apply it at once, the others wait here and then find it gone.
-    statement(`select id from registration where id = $1 ${forUpdate}`, r.id),
+    locking('select id from registration where id = $1', r.id),
     ...lapse(r.created_at, r.email_key),
     statement(
       `insert into person (id, role, status, email, email_key, firstname, lastname, created_at, updated_at, confirm_before)
@@ -156,10 +156,14 @@ export interface PublicProfile {
   readonly verified_at: number | null
 }
 
+const publicProfiles = `select id, firstname, lastname, verified_at from person
+  where role = 'veterinarian' and status = 'active'`
+const publicProfileById: ReadById = {
+  one: `${publicProfiles} and id = $1`,
+  many: `${publicProfiles} and id = any($1)`,
+  idColumn: 'id',
+}
+
 export function publicProfile(db: Db, userId: string): Promise<PublicProfile | undefined> {
-  return db.one<PublicProfile>(
-    `select id, firstname, lastname, verified_at from person
-     where id = $1 and role = 'veterinarian' and status = 'active'`,
-    [userId],
-  )
+  return db.byId<PublicProfile>(publicProfileById, userId)
 }

@@ -1,6 +1,6 @@
 /** A store with a roster and nothing around it, what is visible in it, and students of a service. */
 import assert from 'node:assert/strict'
-import type { Db, Statement, Value } from '../../src/db/db.ts'
+import type { Db, Statement } from '../../src/db/db.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDb } from '../../src/db/open.ts'
 import { type Plan, Roster } from '../../src/roster/roster.ts'
@@ -115,8 +115,8 @@ export async function assertSound(db: Db): Promise<void> {
 
 /** Something happens just before the nth read from now. Gives what puts the store back as it was. */
 export function beforeRead(db: Db, nth: number, happens: () => Promise<void>): () => Promise<void> {
-  const { one, all } = db
-  const undo = () => void Object.assign(db, { one, all })
+  const { one, byId, all } = db
+  const undo = () => void Object.assign(db, { one, byId, all })
   let reads = 0
   let happening = Promise.resolve()
   const stepIn = async () => {
@@ -125,13 +125,13 @@ export function beforeRead(db: Db, nth: number, happens: () => Promise<void>): (
     happening = happens()
     await happening
   }
-  const guarded = (read: (sql: string, params?: readonly Value[]) => Promise<unknown>) => {
-    return async (sql: string, params?: readonly Value[]) => {
+  const guarded = <Asked extends unknown[]>(read: (...asked: Asked) => Promise<unknown>) => {
+    return async (...asked: Asked) => {
       await stepIn()
-      return read(sql, params)
+      return read(...asked)
     }
   }
-  Object.assign(db, { one: guarded(one), all: guarded(all) })
+  Object.assign(db, { one: guarded(one), byId: guarded(byId), all: guarded(all) })
   // It may be one of the outbox's reads that met it, which nobody waits for.
   return async () => {
     undo()
