@@ -1,6 +1,6 @@
 /**
  * Writes a mail as MIME: multipart/alternative, quoted-printable where it is not plain ASCII. nodemailer's composer
- * would make a whole sign-in a quarter more expensive (docs/decisions/0011-mail-and-store-by-plain-means.md).
+ * makes a whole sign-in take 1.4 times the processor time (docs/decisions/0011-mail-and-store-by-plain-means.md).
  */
 import type { Message } from './outbox.ts'
 
