@@ -1,89 +1,76 @@
-/**
- * The benchmark: `npm run bench`. Ten minutes on two cores, nothing to prepare, nothing left behind.
- *
- *   npm run bench                writes docs/performance.json, .md and .svg
- *   npm run bench -- --check     compares with docs/performance.json instead, and ends with 1 if something got slower
- *   npm run bench -- --quick     two minutes, fewer accounts and sweeps; prints and writes nothing
- */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+/** The benchmark: `npm run bench`. README.md beside this file says what it can be asked. */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { slower } from './check.ts'
-import { measure, type Plan } from './measure.ts'
-import { endAll } from './processes.ts'
-import { kept, print, write } from './report.ts'
-
-const whole: Plan = {
-  sizes: {
-    accounts: [1_000, 100_000, 1_000_000],
-    tokens: 20_000,
-    students: 20_000,
-    classes: 1_500,
-    peerUsers: 100_000,
-    peerSessions: 20_000,
-  },
-  sweeps: [3, 5],
-  sweepUntilSeconds: 370,
-  passes: 1,
-  workerSweeps: 3,
-  starts: 3,
-  durations: { bare: 0.3, request: 0.6, signIns: 1 },
-  requestsForMemory: 1_000_000,
-}
-
-const quick: Plan = {
-  sizes: {
-    accounts: [1_000, 100_000],
-    tokens: 4_000,
-    students: 2_000,
-    classes: 300,
-    peerUsers: 10_000,
-    peerSessions: 4_000,
-  },
-  sweeps: [2, 2],
-  sweepUntilSeconds: 0,
-  passes: 4,
-  workerSweeps: 1,
-  starts: 1,
-  durations: { bare: 0.2, request: 0.4, signIns: 0.6 },
-  requestsForMemory: 100_000,
-}
+import { openBench, say } from './bench.ts'
+import { buildAt, thisBuild } from './builds.ts'
+import { cases } from './cases.ts'
+import { type Comparison, compare } from './compare.ts'
+import { median } from './statistics.ts'
+import { type Engine, engines } from './stores.ts'
 
 const { values } = parseArgs({
-  options: { check: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
+  options: {
+    against: { type: 'string' },
+    'self-check': { type: 'boolean', default: false },
+    cases: { type: 'string' },
+    engine: { type: 'string' },
+    accounts: { type: 'string', default: '100000' },
+    rounds: { type: 'string', default: '6' },
+    starts: { type: 'string', default: '2' },
+  },
 })
 
-const folder = mkdtempSync(join(tmpdir(), 'chiron-bench-'))
-/** What undoes what was done, the last first. */
-const undo: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true }), endAll]
-let cleaned: Promise<void> | undefined
-async function cleanUp(): Promise<void> {
-  for (const step of undo.toReversed()) await step()
+function chosen<T>(text: string | undefined, all: readonly T[], nameOf: (one: T) => string): readonly T[] {
+  if (text === undefined) return all
+  return text.split(',').map((name) => {
+    const one = all.find((candidate) => nameOf(candidate) === name)
+    if (one === undefined) throw new Error(`there is no ${name}; there are ${all.map(nameOf).join(', ')}`)
+    return one
+  })
 }
-async function giveUp(reason: unknown): Promise<void> {
-  process.exitCode = 1
-  cleaned ??= cleanUp()
-  await cleaned
-  if (reason instanceof Error) process.stderr.write(`${reason.stack}\n`)
-  process.exit()
+
+const chosenCases = chosen(values.cases, cases, ({ id }) => id)
+const chosenEngines = chosen<Engine>(values.engine, engines, (name) => name)
+
+const bench = await openBench()
+for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+  process.on(event, async () => {
+    await bench.close()
+    process.exit(1)
+  })
+
+const percent = (ratio: number) => `${ratio >= 1 ? '+' : '−'}${Math.abs((ratio - 1) * 100).toFixed(1)} %`
+
+function tell({ id, engine, before, now, cost, verdict }: Comparison): void {
+  const of = (outcomes: typeof before, pick: 'cpuMicros' | 'perSecond' | 'p99' | 'storeMicros') =>
+    median(outcomes.map((outcome) => outcome[pick]))
+  const store =
+    engine === 'postgres'
+      ? `, database ${of(before, 'storeMicros').toFixed(1)} → ${of(now, 'storeMicros').toFixed(1)}`
+      : ''
+  if (process.env.BENCH_RAW)
+    process.stderr.write(
+      `${before.map((b, i) => `${b.cpuMicros.toFixed(1)}/${now[i]!.cpuMicros.toFixed(1)} @${Math.round(b.perSecond)}/${Math.round(now[i]!.perSecond)}`).join('  ')}\n`,
+    )
+  process.stdout.write(
+    `${id.padEnd(12)} ${engine.padEnd(9)} ${of(before, 'cpuMicros').toFixed(1)} → ${of(now, 'cpuMicros').toFixed(1)} µs${store}  ` +
+      `${percent(cost.median)} (${percent(cost.low)} to ${percent(cost.high)})  ${verdict}  ` +
+      `${Math.round(of(before, 'perSecond'))} → ${Math.round(of(now, 'perSecond'))}/s  p99 ${of(before, 'p99').toFixed(1)} → ${of(now, 'p99').toFixed(1)} ms\n`,
+  )
 }
-for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'uncaughtException']) process.on(event, giveUp)
 
 try {
-  const results = await measure(values.quick ? quick : whole, folder, (step) => undo.push(step))
-  print(results)
-  const failed = results.rows.filter((row) => row.failure !== null)
-  for (const { id, failure } of failed) process.stdout.write(`FAILED ${id}: ${failure}\n`)
-  const worse = values.check ? slower(kept(), results) : []
-  for (const line of worse) process.stdout.write(`SLOWER ${line}\n`)
-  if (values.check && worse.length === 0) process.stdout.write('Nothing got slower.\n')
-  if (failed.length > 0 || worse.length > 0) process.exitCode = 1
-  if (!values.check && !values.quick) write(results)
-} catch (error) {
-  // While it is being stopped everything fails, and that is not news.
-  if (!cleaned) throw error
+  const before =
+    values.against === undefined ? thisBuild : await buildAt(values.against, join(bench.folder, 'before'))
+  const plan = {
+    cases: chosenCases,
+    engines: chosenEngines,
+    sizes: { veterinarians: Number(values.accounts), students: 5_000, tokens: 20_000 },
+    rounds: Number(values.rounds),
+    starts: Number(values.starts),
+  }
+  say(`before: ${before.name}; now: ${thisBuild.name}`)
+  await compare(bench, before, thisBuild, plan, tell)
 } finally {
-  cleaned ??= cleanUp()
-  await cleaned
+  await bench.close()
 }
