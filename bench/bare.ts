@@ -10,8 +10,11 @@ function replyTo(path: string) {
   return { body, headers }
 }
 
-createServer((request, reply) => {
+const server = createServer((request, reply) => {
   const { body, headers } = replies.get(request.url!) ?? replyTo(request.url!)
   reply.writeHead(200, headers)
   reply.end(body)
-}).listen(Number(process.argv[2]), '127.0.0.1')
+})
+// As Fastify has it: a connection may rest while others have their turn.
+server.keepAliveTimeout = 72_000
+server.listen(Number(process.argv[2]), '127.0.0.1')

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort, startPostgres } from '../test/support/postgres.ts'
-import type { Case } from './cases.ts'
 import { Load } from './driver.ts'
 import { bodyOf, Connection, wire } from './http.ts'
+import type { Card } from './orders.ts'
 import { endAll, loadCore, pin, type Server, startServer } from './processes.ts'
 import type { Contestant } from './rounds.ts'
 import { type Engine, postgresSettings, postgresStores, type Stores, sqliteStores } from './stores.ts'
@@ -75,15 +75,10 @@ async function startBare(cwd: string): Promise<Server> {
   return startServer({ command: [process.execPath, script, String(port)], port, path: '/250', cwd })
 }
 
-/** How large the body of a case's reply is, in steps that make sizes of one kind the same. */
-export async function replyBytes(
-  one: Case,
-  cards: readonly { text: string }[],
-  port: number,
-): Promise<number> {
-  if (one.traffic('').kind !== 'requests') return 250
+/** How large the body of a reply is, in steps, so that sizes of one kind are the same. */
+export async function replySize({ text }: Card, port: number): Promise<number> {
   const connection = new Connection(port)
-  const reply = await connection.ask(cards[0]!.text)
+  const reply = await connection.ask(text)
   connection.end()
   return Math.round(bodyOf(reply).length / 50) * 50
 }

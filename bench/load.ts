@@ -54,6 +54,7 @@ class Player {
   #cpu = 0
   #storeCpu = 0
   #seconds = 0
+  #turns: { at: number; cpuMicros: number }[] = []
 
   constructor(side: Side) {
     this.side = side
@@ -61,13 +62,14 @@ class Player {
     this.#connections = Array.from({ length: connectionCount }, () => new Connection(side.port))
   }
 
-  /** A turn that does not count, to wake up. */
-  async begin(): Promise<void> {
-    await this.turn()
+  async begin(cold = false): Promise<void> {
+    // A turn that does not count, to wake up.
+    if (!cold) await this.turn()
     await untilAtRest(this.#server)
     this.#tally = new Tally()
     this.#seconds = 0
     this.#storeCpu = 0
+    this.#turns = []
     this.#cpu = cpuMicros(this.#server)
   }
 
@@ -79,8 +81,11 @@ class Player {
     const { store, turnRequests, turnSeconds } = this.side
     const storeBefore = cpuMicros(family(store))
     const since = performance.now()
+    const [cpuBefore, doneBefore] = [cpuMicros(this.#server), this.#tally.done]
     await this.#send(turnRequests, turnSeconds)
     this.#seconds += (performance.now() - since) / 1000
+    const cost = (cpuMicros(this.#server) - cpuBefore) / (this.#tally.done - doneBefore)
+    this.#turns.push({ at: this.#seconds, cpuMicros: cost })
     this.#storeCpu += cpuMicros(family(store)) - storeBefore
     this.#tally.endTurn()
   }
@@ -99,6 +104,7 @@ class Player {
       p99: tally.latency(0.99),
       failures: tally.failures,
       failure: tally.failure,
+      turns: this.#turns,
     }
   }
 
@@ -116,7 +122,7 @@ class Player {
 
 async function carryOut(order: Order): Promise<Slice[]> {
   const players = order.sides.map((side) => new Player(side))
-  for (const player of players) await player.begin()
+  for (const player of players) await player.begin(order.cold)
   for (let waiting = players; waiting.length > 0; ) {
     for (const player of waiting) await player.turn()
     waiting = waiting.filter((player) => !player.hasEnough(order))

@@ -40,6 +40,8 @@ export interface Order {
   readonly sides: readonly Side[]
   readonly requests: number
   readonly seconds: number
+  /** Counts from the very first request, to see a server wake up. */
+  readonly cold?: boolean
 }
 
 /** Of one side in one round: a slice. */
@@ -56,4 +58,6 @@ export interface Slice {
   readonly failures: number
   /** The first reply that was not as expected. */
   readonly failure: string | null
+  /** Of each turn: when it ended, in seconds of load, and processor time for a request. */
+  readonly turns: readonly { readonly at: number; readonly cpuMicros: number }[]
 }

@@ -1,6 +1,6 @@
 /** Measuring in rounds, after everybody is warm. What is compared takes turns within a round: see load.ts. */
 import type { Load } from './driver.ts'
-import type { Side, Slice } from './orders.ts'
+import type { Order, Side, Slice } from './orders.ts'
 import type { Server } from './processes.ts'
 
 export interface Contestant {
@@ -12,29 +12,30 @@ export interface Contestant {
 
 const requests = 20_000
 const seconds = 3
-const turnRequests = 1_000
+const turnRequests = 250
 const turnSeconds = 0.1
 /** Mails take half a second to arrive. */
 const signInSeconds = 1.5
 const agreement = 0.05
-const warmUpMax = 6
+const warmUpMax = 4
+const halfLoadSeconds = 1
 
-function sideOf({ server, storePids, traffic }: Contestant, rate?: number): Side {
+function sideOf({ server, storePids, traffic }: Contestant): Side {
   const isSignIns = traffic.kind === 'sign-ins'
   return {
     port: server.port,
     traffic,
     server: [server.pid],
     store: storePids,
-    rate,
     turnRequests,
     turnSeconds: isSignIns ? signInSeconds : turnSeconds,
   }
 }
 
-async function round(load: Load, contestants: readonly Contestant[]): Promise<Slice[]> {
-  const sides = contestants.map((one) => sideOf(one))
-  const slices = await load.carryOut({ sides, requests, seconds })
+type More = Partial<Omit<Order, 'sides'>>
+
+async function round(load: Load, contestants: readonly Contestant[], sides: Side[], more: More = {}) {
+  const slices = await load.carryOut({ sides, requests, seconds, ...more })
   for (const [i, { done, failures, failure }] of slices.entries()) {
     const { name } = contestants[i]!
     if (failures > 0) throw new Error(`${name}: ${failures} wrong answers, the first: ${failure}`)
@@ -43,14 +44,31 @@ async function round(load: Load, contestants: readonly Contestant[]): Promise<Sl
   return slices
 }
 
-/** Until everybody's slices, one after the other, cost the same within 5 %, or there is no more patience. */
+/** One of them alone, and no rounds. */
+export async function measure(load: Load, one: Contestant, more: More): Promise<Slice> {
+  const [slice] = await round(load, [one], [sideOf(one)], more)
+  return slice!
+}
+
+/** One round in which requests are sent when they are due. */
+export function halfLoad(load: Load, contestants: readonly Contestant[], rates: number[]): Promise<Slice[]> {
+  const sides = contestants.map((one, i) => ({
+    ...sideOf(one),
+    rate: rates[i]!,
+    turnRequests: Number.POSITIVE_INFINITY,
+    turnSeconds: one.traffic.kind === 'sign-ins' ? 2 * halfLoadSeconds : halfLoadSeconds,
+  }))
+  return round(load, contestants, sides, { requests: Number.POSITIVE_INFINITY, seconds: 2 })
+}
+
+/** Until two rounds, one after the other, give the same ratios within 5 %, or there is no more patience. */
 async function warmUp(load: Load, contestants: readonly Contestant[]): Promise<void> {
-  let before = await round(load, contestants)
+  const sides = contestants.map(sideOf)
+  let before = await round(load, contestants, sides)
   for (let i = 1; i < warmUpMax; i++) {
-    const now = await round(load, contestants)
-    // By the ratio to the first, since the machine may be faster or slower by now.
-    const cost = (slices: Slice[], at: number) =>
-      slices[at]!.cpuMicros / (at === 0 ? 1 : slices[0]!.cpuMicros)
+    const now = await round(load, contestants, sides)
+    // Ratios to the first, not costs: the machine may be faster or slower by now.
+    const cost = (slices: Slice[], at: number) => slices[at]!.cpuMicros / slices[0]!.cpuMicros
     if (now.every((_, at) => Math.abs(cost(now, at) / cost(before, at) - 1) < agreement)) return
     before = now
   }
@@ -67,10 +85,8 @@ export async function inRounds(
   for (let i = 0; i < rounds; i++) {
     // Whoever was first is last in the next round.
     const order = i % 2 === 0 ? [...contestants.keys()] : [...contestants.keys()].reverse()
-    const some = await round(
-      load,
-      order.map((at) => contestants[at]!),
-    )
+    const inOrder = order.map((at) => contestants[at]!)
+    const some = await round(load, inOrder, inOrder.map(sideOf))
     for (const [place, at] of order.entries()) slices[at]!.push(some[place]!)
   }
   return slices

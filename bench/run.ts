@@ -4,22 +4,32 @@ import { parseArgs } from 'node:util'
 import { openBench, say } from './bench.ts'
 import { buildAt, thisBuild } from './builds.ts'
 import { cases } from './cases.ts'
+import { slower } from './check.ts'
 import { type Comparison, compare } from './compare.ts'
+import { machine } from './machine.ts'
+import { measureBetterAuth, measurePocketBase } from './peers.ts'
+import { quick, whole } from './plan.ts'
+import { figuresTable, kept, restOf, targetsTable, write } from './report.ts'
+import type { Figure, Pair, Results, Single } from './results.ts'
 import { median } from './statistics.ts'
 import { type Engine, engines } from './stores.ts'
+import { Suite } from './suite.ts'
+import { digits, whole as inFull } from './text.ts'
 
 const { values } = parseArgs({
   options: {
-    against: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    check: { type: 'boolean', default: false },
     'self-check': { type: 'boolean', default: false },
+    against: { type: 'string' },
     cases: { type: 'string' },
     engine: { type: 'string' },
     accounts: { type: 'string', default: '100000' },
-    rounds: { type: 'string', default: '6' },
-    starts: { type: 'string', default: '2' },
+    rounds: { type: 'string' },
   },
 })
 
+/** Those that were named, separated by commas; all without a name. */
 function chosen<T>(text: string | undefined, all: readonly T[], nameOf: (one: T) => string): readonly T[] {
   if (text === undefined) return all
   return text.split(',').map((name) => {
@@ -29,8 +39,13 @@ function chosen<T>(text: string | undefined, all: readonly T[], nameOf: (one: T)
   })
 }
 
-const chosenCases = chosen(values.cases, cases, ({ id }) => id)
-const chosenEngines = chosen<Engine>(values.engine, engines, (name) => name)
+const theEngines = chosen<Engine>(values.engine, engines, (name) => name)
+const plan = values.quick ? quick : whole
+const theCases = chosen(values.cases ?? plan.cases?.join(), cases, ({ id }) => id)
+/** Then nothing else is measured, and nothing written. */
+const isPart = values.quick || values.cases !== undefined || values.engine !== undefined
+const rounds = Number(values.rounds ?? plan.rounds)
+const print = (text: string) => process.stdout.write(`${text}\n`)
 
 const bench = await openBench()
 for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP'])
@@ -39,38 +54,93 @@ for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP'])
     process.exit(1)
   })
 
-const percent = (ratio: number) => `${ratio >= 1 ? '+' : '−'}${Math.abs((ratio - 1) * 100).toFixed(1)} %`
+try {
+  if (values.against !== undefined || values['self-check']) await againstAnother()
+  else if (values.check) await checkKept()
+  else await measureAll()
+} finally {
+  await bench.close()
+}
+
+async function againstAnother(): Promise<void> {
+  const before =
+    values.against === undefined ? thisBuild : await buildAt(values.against, join(bench.folder, 'before'))
+  const sizes = { veterinarians: Number(values.accounts), students: 5_000, tokens: 20_000 }
+  const how = { cases: theCases, engines: theEngines, sizes, rounds: Number(values.rounds ?? 10), starts: 2 }
+  say(`before: ${before.name}; now: ${thisBuild.name}`)
+  const found = await compare(bench, before, thisBuild, how, tell)
+  if (!values['self-check']) return
+  const wrong = found.filter(({ id, cost }) => Math.abs(cost.median - 1) >= (id === 'sign-in' ? 0.08 : 0.05))
+  for (const { id, engine } of wrong) print(`NOT STEADY ${id}, ${engine}`)
+  if (wrong.length === 0) print('A build costs what it costs: no case differs from itself.')
+  else process.exitCode = 1
+}
 
 function tell({ id, engine, before, now, cost, verdict }: Comparison): void {
-  const of = (outcomes: typeof before, pick: 'cpuMicros' | 'perSecond' | 'p99' | 'storeMicros') =>
-    median(outcomes.map((outcome) => outcome[pick]))
-  const store =
-    engine === 'postgres'
-      ? `, database ${of(before, 'storeMicros').toFixed(1)} → ${of(now, 'storeMicros').toFixed(1)}`
-      : ''
-  if (process.env.BENCH_RAW)
-    process.stderr.write(
-      `${before.map((b, i) => `${b.cpuMicros.toFixed(1)}/${now[i]!.cpuMicros.toFixed(1)} @${Math.round(b.perSecond)}/${Math.round(now[i]!.perSecond)}`).join('  ')}\n`,
-    )
-  process.stdout.write(
-    `${id.padEnd(12)} ${engine.padEnd(9)} ${of(before, 'cpuMicros').toFixed(1)} → ${of(now, 'cpuMicros').toFixed(1)} µs${store}  ` +
-      `${percent(cost.median)} (${percent(cost.low)} to ${percent(cost.high)})  ${verdict}  ` +
-      `${Math.round(of(before, 'perSecond'))} → ${Math.round(of(now, 'perSecond'))}/s  p99 ${of(before, 'p99').toFixed(1)} → ${of(now, 'p99').toFixed(1)} ms\n`,
+  const of = (slices: typeof before, pick: 'cpuMicros' | 'perSecond' | 'p99' | 'storeMicros') =>
+    median(slices.map((slice) => slice[pick]))
+  const both = (pick: Parameters<typeof of>[1], text = digits) =>
+    `${text(of(before, pick))} → ${text(of(now, pick))}`
+  const percent = (ratio: number) => `${ratio >= 1 ? '+' : '−'}${Math.abs((ratio - 1) * 100).toFixed(1)} %`
+  const database = engine === 'postgres' ? `, database ${both('storeMicros')}` : ''
+  print(
+    `${id.padEnd(12)} ${engine.padEnd(9)} ${percent(cost.median)} (${percent(cost.low)} to ${percent(cost.high)}) ${verdict}: ` +
+      `${both('cpuMicros')} µs${database}; ${both('perSecond', inFull)} a second; p99 ${both('p99')} ms`,
   )
 }
 
-try {
-  const before =
-    values.against === undefined ? thisBuild : await buildAt(values.against, join(bench.folder, 'before'))
-  const plan = {
-    cases: chosenCases,
-    engines: chosenEngines,
-    sizes: { veterinarians: Number(values.accounts), students: 5_000, tokens: 20_000 },
-    rounds: Number(values.rounds),
-    starts: Number(values.starts),
+/** The chosen cases only, against the ratios in docs/performance.json. */
+async function checkKept(): Promise<void> {
+  const figures: Figure[] = []
+  for (const engine of theEngines) {
+    const suite = new Suite(bench, await bench.stores(engine), { ...plan, rounds })
+    await suite.fill(false)
+    await suite.requests(theCases, false)
+    figures.push(...suite.figures)
   }
-  say(`before: ${before.name}; now: ${thisBuild.name}`)
-  await compare(bench, before, thisBuild, plan, tell)
-} finally {
-  await bench.close()
+  print(figuresTable(figures))
+  const worse = slower(kept(), figures)
+  for (const line of worse) print(`SLOWER ${line}`)
+  if (worse.length === 0) print('Nothing got slower.')
+  else process.exitCode = 1
+}
+
+async function measureAll(): Promise<void> {
+  const began = performance.now()
+  const figures: Figure[] = []
+  const pairs: Pair[] = []
+  const singles: Single[] = []
+  const left: string[] = []
+  for (const engine of theEngines) {
+    const suite = new Suite(bench, await bench.stores(engine), { ...plan, rounds })
+    const withMore = theCases.length === cases.length
+    await suite.fill(withMore)
+    await suite.requests(theCases, withMore)
+    if (withMore) {
+      await suite.once()
+      await suite.workers()
+    }
+    figures.push(...suite.figures)
+    pairs.push(...suite.pairs)
+    singles.push(...suite.singles)
+  }
+  if (!isPart) {
+    const pocketBase = await measurePocketBase(bench, plan.peer, rounds)
+    if (pocketBase.length === 0) left.push('PocketBase was left out: there is no Go on this machine.')
+    figures.push(...pocketBase, ...(await measureBetterAuth(bench, plan.peer, rounds)))
+  }
+  const results: Results = {
+    date: new Date().toISOString().slice(0, 10),
+    seconds: (performance.now() - began) / 1000,
+    rounds,
+    accounts: plan.accounts,
+    machine: machine(),
+    figures,
+    pairs,
+    singles,
+    left,
+  }
+  print(`${figuresTable(figures)}\n${restOf(results)}\n${targetsTable(results)}`)
+  print(`in ${inFull(results.seconds)} s`)
+  if (!isPart) write(results)
 }

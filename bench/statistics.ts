@@ -4,7 +4,7 @@ export interface Spread {
   readonly median: number
   readonly q1: number
   readonly q3: number
-  /** Where the true middle lies, 19 times in 20: by the ranks of the values, whatever their distribution. */
+  /** Where the true middle lies, some 19 times in 20. */
   readonly low: number
   readonly high: number
 }
@@ -16,19 +16,18 @@ function quantile(sorted: readonly number[], share: number): number {
   return low + (high - low) * (place % 1)
 }
 
-/** Of n values all but so many at either end, so that the middle is inside 94 times in 100 or more. */
-const outside = (n: number) => (n < 8 ? 0 : n < 11 ? 1 : n < 14 ? 2 : Math.floor(n / 2 - Math.sqrt(n)))
+/** As the notch of a box plot has it (McGill, Tukey, Larsen 1978): by the quartiles, so one wild value does not count. */
+const notch = 1.58
 
 export function spread(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b)
-  const cut = outside(sorted.length)
-  return {
-    median: quantile(sorted, 0.5),
-    q1: quantile(sorted, 0.25),
-    q3: quantile(sorted, 0.75),
-    low: sorted[cut]!,
-    high: sorted[sorted.length - 1 - cut]!,
-  }
+  const [q1, middle, q3] = [0.25, 0.5, 0.75].map((share) => quantile(sorted, share)) as [
+    number,
+    number,
+    number,
+  ]
+  const reach = (notch * (q3 - q1)) / Math.sqrt(sorted.length)
+  return { median: middle, q1, q3, low: middle - reach, high: middle + reach }
 }
 
 export const median = (values: readonly number[]) => spread(values).median
