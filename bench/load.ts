@@ -66,7 +66,8 @@ class Player {
     // A turn that does not count, to wake up.
     if (!cold) await this.turn()
     await untilAtRest(this.#server)
-    this.#tally = new Tally()
+    // What was wrong already then must not be forgotten.
+    if (this.#tally.failures === 0) this.#tally = new Tally()
     this.#seconds = 0
     this.#storeCpu = 0
     this.#turns = []
