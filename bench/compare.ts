@@ -6,7 +6,7 @@ import type { Case } from './cases.ts'
 import type { Slice } from './orders.ts'
 import { type Contestant, inRounds } from './rounds.ts'
 import { difference, type Spread, spread } from './statistics.ts'
-import { type Engine, fill, type Sizes } from './stores.ts'
+import { type Engine, Filled, type Sizes } from './stores.ts'
 
 export interface Comparison {
   readonly id: string
@@ -41,27 +41,25 @@ export async function compare(
   for (const engine of plan.engines) {
     const stores = await bench.stores(engine)
     say(`filling, ${engine}`)
-    await stores.create('before')
-    const tokens = await fill(stores, 'before', before, plan.sizes, bench.folder)
-    const shared = sameSchema(before, now)
-    if (shared) await stores.copy('before', 'now')
-    else await stores.create('now')
-    const nowTokens = shared ? tokens : await fill(stores, 'now', now, plan.sizes, bench.folder)
+    const older = await Filled.make(stores, 'before', before, bench.folder, plan.sizes)
+    const newer = sameSchema(before, now)
+      ? await older.copy('now', now)
+      : await Filled.make(stores, 'now', now, bench.folder, plan.sizes)
     const sides = [
-      { build: before, store: 'before', tokens },
-      { build: now, store: 'now', tokens: nowTokens },
+      { build: before, store: older },
+      { build: now, store: newer },
     ]
     for (const one of plan.cases) {
       const slices: [Slice[], Slice[]] = [[], []]
       for (let start = 0; start < plan.starts; start++) {
         const contestants: Contestant[] = []
-        for (const { build, store, tokens: own } of sides) {
-          const databaseUrl = stores.url(store)
+        for (const { build, store } of sides) {
+          const databaseUrl = store.url
           const { smtpUrl } = bench.load
           const serving = { databaseUrl, smtpUrl, port: await freePort(), cwd: bench.folder }
           const server = await serve(build, { ...serving, limits: one.limits })
-          const deck = `${engine} ${store} ${one.id}`
-          const cards = await one.cards(own, server.port)
+          const deck = `${engine} ${store.name} ${one.id}`
+          const cards = await one.cards(await store.tokens(), server.port)
           await bench.load.keep({ deck, cards })
           const name = `${one.id}, ${build.name}`
           contestants.push({ name, server, storePids: stores.pids, traffic: one.traffic(deck) })

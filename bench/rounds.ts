@@ -14,22 +14,15 @@ const requests = 20_000
 const seconds = 3
 const turnRequests = 250
 const turnSeconds = 0.1
-/** Mails take half a second to arrive. */
-const signInSeconds = 1.5
+/** Mails take half a second to arrive. And an address may ask for no more than twenty codes in a quarter of an hour. */
+const signInTurn = { turnRequests: 600, turnSeconds: 1.5 }
 const agreement = 0.05
-const warmUpMax = 4
+const warmUpMax = 3
 const halfLoadSeconds = 1
 
 function sideOf({ server, storePids, traffic }: Contestant): Side {
-  const isSignIns = traffic.kind === 'sign-ins'
-  return {
-    port: server.port,
-    traffic,
-    server: [server.pid],
-    store: storePids,
-    turnRequests,
-    turnSeconds: isSignIns ? signInSeconds : turnSeconds,
-  }
+  const turn = traffic.kind === 'sign-ins' ? signInTurn : { turnRequests, turnSeconds }
+  return { port: server.port, traffic, server: [server.pid], store: storePids, ...turn }
 }
 
 type More = Partial<Omit<Order, 'sides'>>

@@ -75,8 +75,62 @@ export interface Sizes {
   readonly tokens: number
 }
 
-/** Fills a store, which has to be there; with the numbers of people left at 0 it only makes fresh tokens. */
-export async function fill(
+/** Access tokens live for 15 minutes, and no case takes longer than the rest of them. */
+const freshMs = 5 * 60_000
+
+/** A store with accounts in it, and live tokens of some. */
+export class Filled {
+  readonly stores: Stores
+  readonly name: string
+  readonly #build: Build
+  readonly #folder: string
+  readonly #sessions: number
+  #tokens: readonly Token[]
+  #madeAt = performance.now()
+
+  private constructor(stores: Stores, name: string, build: Build, folder: string, tokens: readonly Token[]) {
+    this.stores = stores
+    this.name = name
+    this.#build = build
+    this.#folder = folder
+    this.#tokens = tokens
+    this.#sessions = tokens.filter(({ role }) => role === 'veterinarian').length
+  }
+
+  static async make(
+    stores: Stores,
+    name: string,
+    build: Build,
+    folder: string,
+    sizes: Sizes,
+  ): Promise<Filled> {
+    await stores.create(name)
+    return new Filled(stores, name, build, folder, await fill(stores, name, build, sizes, folder))
+  }
+
+  /** Nobody may be using the store. */
+  async copy(name: string, build: Build): Promise<Filled> {
+    await this.stores.copy(this.name, name)
+    const copy = new Filled(this.stores, name, build, this.#folder, this.#tokens)
+    copy.#madeAt = this.#madeAt
+    return copy
+  }
+
+  get url(): string {
+    return this.stores.url(this.name)
+  }
+
+  async tokens(): Promise<readonly Token[]> {
+    if (performance.now() - this.#madeAt < freshMs) return this.#tokens
+    const sizes = { veterinarians: 0, students: 0, tokens: this.#sessions }
+    this.#tokens = await fill(this.stores, this.name, this.#build, sizes, this.#folder)
+    this.#madeAt = performance.now()
+    return this.#tokens
+  }
+}
+
+/** With the numbers of people left at 0 it only makes tokens. */
+async function fill(
   stores: Stores,
   name: string,
   build: Build,

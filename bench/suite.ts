@@ -9,7 +9,7 @@ import { type Figure, figureOf, type Pair, pairOf, type Single } from './results
 import { type Contestant, inRounds } from './rounds.ts'
 import { afterMany, atRest, latencyAtHalfLoad, rosterImport, startTimes, wakingUp } from './singles.ts'
 import { spread } from './statistics.ts'
-import { type Engine, fill, type Stores, type Token } from './stores.ts'
+import { type Engine, Filled, type Stores } from './stores.ts'
 
 /** Also measured in the small store. */
 const bySize = ['me', 'sign-in']
@@ -25,7 +25,7 @@ export class Suite {
   readonly #bench: Bench
   readonly #stores: Stores
   readonly #plan: Plan
-  #tokens = new Map<string, Token[]>()
+  readonly #filled = new Map<string, Filled>()
 
   constructor(bench: Bench, stores: Stores, plan: Plan) {
     this.#bench = bench
@@ -56,15 +56,15 @@ export class Suite {
     for (const [i, store] of [small, large].entries()) {
       if (store === small && !withSmall) continue
       this.#say(`filling, ${accounts[i]!} accounts`)
-      await this.#stores.create(store)
       const sizes = { veterinarians: accounts[i]!, students: store === large ? students : 0, tokens }
-      this.#tokens.set(store, await fill(this.#stores, store, thisBuild, sizes, this.#bench.folder))
+      const { folder } = this.#bench
+      this.#filled.set(store, await Filled.make(this.#stores, store, thisBuild, folder, sizes))
     }
   }
 
   async #contestant(one: Case, store: string, server: Server): Promise<Contestant & { bytes: number }> {
     const deck = `${this.#engine} ${store} ${one.id}`
-    const cards = await one.cards(this.#tokens.get(store)!, server.port)
+    const cards = await one.cards(await this.#filled.get(store)!.tokens(), server.port)
     await this.#bench.load.keep({ deck, cards })
     const traffic = one.traffic(deck)
     const bytes = traffic.kind === 'requests' ? await replySize(cards[0]!, server.port) : 250
@@ -153,7 +153,7 @@ export class Suite {
     this.#single('start', 'start to the first 200', 'ms', starts)
     this.#single('rest', 'memory at rest', 'MB', await atRest(this.#bench, this.#stores, large, rounds))
     this.#say('waking up')
-    const cards = await cases[0]!.cards(this.#tokens.get(large)!, 0)
+    const cards = await cases[0]!.cards(await this.#filled.get(large)!.tokens(), 0)
     const deck = `${this.#engine} waking`
     await this.#bench.load.keep({ deck, cards: cards.slice(0, 2_000) })
     const traffic = { kind: 'requests', deck, status: 200 } as const
@@ -163,24 +163,9 @@ export class Suite {
 
   /** Two workers against one, with server, load and database sharing both cores. */
   async workers(): Promise<void> {
-    const { bare, load, folder } = this.#bench
-    const { accounts, tokens, rounds } = this.#plan
-    await this.#stores.copy(large, 'twin')
-    const fresh = await fill(
-      this.#stores,
-      large,
-      thisBuild,
-      { veterinarians: 0, students: 0, tokens },
-      folder,
-    )
-    const twin = await fill(
-      this.#stores,
-      'twin',
-      thisBuild,
-      { veterinarians: 0, students: 0, tokens },
-      folder,
-    )
-    this.#tokens.set(large, fresh).set('twin', twin)
+    const { bare, load } = this.#bench
+    const { accounts, rounds } = this.#plan
+    this.#filled.set('twin', await this.#filled.get(large)!.copy('twin', thisBuild))
     for (const pid of [load.pid, bare.pid, ...this.#stores.pids]) pin(pid, bothCores)
     const one = await this.#serve(large, { cores: bothCores })
     const two = await this.#serve('twin', { cores: bothCores, workers: 2 })
