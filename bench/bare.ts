@@ -1,10 +1,20 @@
-/** The limit: a bare node:http server that answers 250 fixed bytes, on the port of its first argument. */
+/** The measure: a bare node:http server on the port of its first argument. /250 is answered with 250 fixed bytes. */
 import { createServer } from 'node:http'
 
-const body = Buffer.from(JSON.stringify({ fixed: 'x'.repeat(238) }))
-const headers = { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': body.length }
+const replies = new Map<string, { body: Buffer; headers: Record<string, string | number> }>()
 
-createServer((_request, reply) => {
+function replyTo(path: string) {
+  const body = Buffer.alloc(Number(path.slice(1)), 'x')
+  const headers = { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': body.length }
+  replies.set(path, { body, headers })
+  return { body, headers }
+}
+
+const server = createServer((request, reply) => {
+  const { body, headers } = replies.get(request.url!) ?? replyTo(request.url!)
   reply.writeHead(200, headers)
   reply.end(body)
-}).listen(Number(process.argv[2]), '127.0.0.1', () => process.stdout.write('listening\n'))
+})
+// As Fastify has it: a connection may rest while others have their turn.
+server.keepAliveTimeout = 72_000
+server.listen(Number(process.argv[2]), '127.0.0.1')

@@ -1,41 +1,23 @@
-/** What got slower since the figures in the repository. Only ratios are compared: machines differ. */
-import type { Results } from './measure.ts'
-import type { Row } from './sweep.ts'
+/** What got slower since the figures in the repository. Only ratios to the bare server are compared: machines differ. */
+import type { Figure, Results } from './results.ts'
 
-// By the clock a busy machine easily differs by a fifth; by processor time hardly by a tenth.
-const keepsByClock = 0.75
-const keepsByCpu = 0.85
-const memoryGrows = 1.2
+/** Two processes of one build, hours apart, were seen to differ by this much. */
+const least = { request: 0.05, 'sign-in': 0.08 }
 
-/** A line for each row that lost more than the noise of a machine explains. */
-export function slower(before: Results, now: Results): string[] {
-  const lines: string[] = []
-  const compare = (what: string, was: number | undefined, is: number | undefined, keeps: number) => {
-    if (was === undefined || is === undefined || is >= was * keeps) return
-    lines.push(`${what}: ${was.toPrecision(3)} → ${is.toPrecision(3)} (×${(is / was).toFixed(2)})`)
-  }
-  const rowsOf = (results: Results) => new Map(results.rows.map((row) => [row.id, row]))
-  const rows = rowsOf(now)
-  for (const [id, was] of rowsOf(before)) {
-    const is: Row | undefined = rows.get(id)
-    if (was.id === 'bare' || was.id.includes('/peer-')) continue
-    compare(`${id}, ratio to bare`, was.ratio?.median, is?.ratio?.median, keepsByClock)
-    compare(`${id}, ratio by CPU`, was.ratioByCpu?.median, is?.ratioByCpu?.median, keepsByCpu)
-  }
-  for (const [name, was] of Object.entries(before.comparisons))
-    compare(name, was?.median, now.comparisons[name]?.median, keepsByClock)
-  for (const was of before.once) {
-    const is = now.once.find((one) => one.engine === was.engine)!
-    const rowsPerBare = (once: typeof was, { rows: [bare] }: Results) =>
-      once.rosterRowsPerSecond / bare!.perSecond!.median
-    compare(
-      `${was.engine}, roster rows for a bare request`,
-      rowsPerBare(was, before),
-      rowsPerBare(is, now),
-      keepsByClock,
-    )
-    if (is.idleMb > was.idleMb * memoryGrows)
-      lines.push(`${was.engine}, idle memory: ${Math.round(was.idleMb)} → ${Math.round(is.idleMb)} MB`)
-  }
-  return lines
+const keyOf = ({ service, id, engine, accounts, workers }: Figure) =>
+  [service, id, engine, accounts, workers].join(' ')
+
+/** Slower only where the spreads do not touch. */
+export function slower(kept: Results, figures: readonly Figure[]): string[] {
+  const before = new Map(kept.figures.map((figure) => [keyOf(figure), figure]))
+  return figures.flatMap((now) => {
+    const was = before.get(keyOf(now))
+    if (!was) return []
+    const share = now.ratio.median / was.ratio.median
+    const isBeyond = now.ratio.high < was.ratio.low
+    if (!isBeyond || share > 1 - (now.id === 'sign-in' ? least['sign-in'] : least.request)) return []
+    const text = (ratio: Figure['ratio']) =>
+      `${ratio.median.toPrecision(3)} (${ratio.low.toPrecision(3)} to ${ratio.high.toPrecision(3)})`
+    return [`${now.engine} ${now.name}: ${text(was.ratio)} of bare, now ${text(now.ratio)}`]
+  })
 }

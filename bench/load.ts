@@ -1,145 +1,141 @@
 /**
  * The load, a process of its own so that it can have a core of its own; the mail server is in it. Takes `Deck`s to
  * keep and `Order`s to carry out from its parent, and answers each.
+ *
+ * Sides take turns of some tens of milliseconds, so that whatever disturbs the machine disturbs all alike. A server's
+ * processor time is read at rest, before its first turn and after all that its last one set off, so that it belongs to
+ * exactly the requests that were counted.
  */
-import { Line } from './line.ts'
-import { flows, signIns } from './sign-ins.ts'
+import { flows } from './flows.ts'
+import { Connection } from './http.ts'
+import type { Card, Deck, Order, Side, Slice } from './orders.ts'
+import { type Source, sourceOf } from './requests.ts'
+import { People, signIns } from './sign-ins.ts'
 import { SmtpSink } from './smtp-sink.ts'
 import { Tally } from './tally.ts'
-import { type Card, type Source, sourceOf } from './traffic.ts'
+import { atRate, closedLoop } from './turns.ts'
+import { cpuMicros, family } from './usage.ts'
 
-export interface Deck {
-  readonly deck: string
-  readonly cards: readonly Card[]
-}
-
-export type Traffic =
-  | { readonly kind: 'requests'; readonly deck: string; readonly status: number }
-  | { readonly kind: 'refresh'; readonly deck: string }
-  | { readonly kind: 'register' }
-  | { readonly kind: 'sign-ins'; readonly deck: string; readonly flow: keyof typeof flows }
-
-export interface Order {
-  readonly port: number
-  readonly traffic: Traffic
-  readonly connections: number
-  readonly seconds: number
-  /** Every card so many times, instead of for some seconds. */
-  readonly passes?: number
-  /** Requests or sign-ins a second; as many as possible without it. Latency then counts from when one was due. */
-  readonly rate?: number
-  /** Processes, by what they are, whose processor time is wanted. */
-  readonly watch: Readonly<Record<string, readonly number[]>>
-}
-
-export interface Outcome {
-  /** Requests, or whole sign-ins. */
-  readonly done: number
-  readonly seconds: number
-  readonly failures: number
-  /** The first reply that was not as expected. */
-  readonly failure: string | null
-  /** Of single requests, in milliseconds. */
-  readonly p50: number
-  readonly p99: number
-  readonly cpuSeconds: Readonly<Record<string, number>>
-}
-
-/** Not counted: caches and compiled code are another server's at first. */
-const leadInOf = ({ seconds }: Order) => seconds / 2
+const connectionCount = 48
+/** A server that takes less of its core than this is at rest. */
+const restingShare = 0.04
+const restMs = 40
+const restWithinMs = 4_000
 
 const decks = new Map<string, readonly Card[]>()
-const sources = new Map<string, Source>()
 const sink = await SmtpSink.listen()
 
-/** One for all orders of a kind, so that short ones together reach all cards, and rotated tokens are kept. */
-function source(traffic: Exclude<Traffic, { kind: 'sign-ins' }>): Source {
-  const key = JSON.stringify(traffic)
-  const cards = 'deck' in traffic ? decks.get(traffic.deck)! : []
-  const known = sources.get(key) ?? sourceOf(traffic, cards)
-  sources.set(key, known)
-  return known
+/** One for each server and kind: turns together reach all cards, and rotated tokens are kept. */
+const known = new Map<string, Source | People>()
+function keep<T extends Source | People>({ port, traffic }: Side, make: (cards: readonly Card[]) => T): T {
+  const key = `${port} ${JSON.stringify(traffic)}`
+  const one = known.get(key) ?? make('deck' in traffic ? decks.get(traffic.deck)! : [])
+  known.set(key, one)
+  return one as T
 }
 
-async function carryOut(order: Order): Promise<Outcome> {
-  const tally = new Tally(order.watch)
-  const lines = Array.from({ length: order.connections }, () => new Line(order.port))
-  const { traffic } = order
-  if (traffic.kind === 'sign-ins') {
-    const addresses = decks.get(traffic.deck)!.map((card) => card.text)
-    await signIns({ ...order, lines, tally, sink, addresses, flow: flows[traffic.flow] })
-  } else {
-    const opening = setTimeout(() => tally.open(), order.passes === undefined ? leadInOf(order) * 1000 : 0)
-    await (order.rate === undefined
-      ? closedLoop(order, lines, source(traffic), tally)
-      : atRate({ ...order, rate: order.rate }, lines, source(traffic), tally))
-    clearTimeout(opening)
-    tally.close()
+async function untilAtRest(pids: readonly number[]): Promise<void> {
+  const patience = performance.now() + restWithinMs
+  for (let before = cpuMicros(pids); performance.now() < patience; ) {
+    const since = performance.now()
+    await new Promise((resolve) => setTimeout(resolve, restMs))
+    const now = cpuMicros(pids)
+    if (now - before < (performance.now() - since) * 1000 * restingShare) return
+    before = now
   }
-  for (const line of lines) line.end()
-  return tally.outcome()
 }
 
-/** Each connection asks again as soon as it has its answer. */
-async function closedLoop(order: Order, lines: Line[], next: Source, tally: Tally): Promise<void> {
-  const until = performance.now() + (leadInOf(order) + order.seconds) * 1000
-  let left = order.passes === undefined ? Number.POSITIVE_INFINITY : order.passes * next.size
-  const caller = (line: Line) =>
-    new Promise<void>((resolve) => {
-      const one = () => {
-        const since = performance.now()
-        if (left-- <= 0 || (order.passes === undefined && since >= until)) return resolve()
-        const asking = next.take()
-        line.send(asking.request, (reply) => {
-          tally.replied(since)
-          if (asking.isRight(reply)) tally.done()
-          else tally.failed(reply)
-          if (reply === '') return resolve()
-          one()
-        })
-      }
-      one()
-    })
-  await Promise.all(lines.map(caller))
+/** One side on its way through a round. */
+class Player {
+  readonly side: Side
+  readonly #server: readonly number[]
+  readonly #connections: readonly Connection[]
+  #tally = new Tally()
+  #cpu = 0
+  #storeCpu = 0
+  #seconds = 0
+  #turns: { at: number; cpuMicros: number }[] = []
+
+  constructor(side: Side) {
+    this.side = side
+    this.#server = family(side.server)
+    this.#connections = Array.from({ length: connectionCount }, () => new Connection(side.port))
+  }
+
+  async begin(cold = false): Promise<void> {
+    // A turn that does not count, to wake up.
+    if (!cold) await this.turn()
+    await untilAtRest(this.#server)
+    // What was wrong already then must not be forgotten.
+    if (this.#tally.failures === 0) this.#tally = new Tally()
+    this.#seconds = 0
+    this.#storeCpu = 0
+    this.#turns = []
+    this.#cpu = cpuMicros(this.#server)
+  }
+
+  hasEnough({ requests, seconds }: Order): boolean {
+    return this.#tally.done >= requests || this.#seconds >= seconds || this.#tally.failures > 0
+  }
+
+  async turn(): Promise<void> {
+    const { store, turnRequests, turnSeconds } = this.side
+    const storeBefore = cpuMicros(family(store))
+    const since = performance.now()
+    const [cpuBefore, doneBefore] = [cpuMicros(this.#server), this.#tally.done]
+    await this.#send(turnRequests, turnSeconds)
+    this.#seconds += (performance.now() - since) / 1000
+    const cost = (cpuMicros(this.#server) - cpuBefore) / (this.#tally.done - doneBefore)
+    this.#turns.push({ at: this.#seconds, cpuMicros: cost })
+    this.#storeCpu += cpuMicros(family(store)) - storeBefore
+    this.#tally.endTurn()
+  }
+
+  async end(): Promise<Slice> {
+    await untilAtRest(this.#server)
+    const cpu = cpuMicros(this.#server) - this.#cpu
+    for (const connection of this.#connections) connection.end()
+    const tally = this.#tally
+    return {
+      done: tally.done,
+      perSecond: tally.perSecond,
+      cpuMicros: cpu / tally.done,
+      storeMicros: this.#storeCpu / tally.done,
+      p50: tally.latency(0.5),
+      p99: tally.latency(0.99),
+      failures: tally.failures,
+      failure: tally.failure,
+      turns: this.#turns,
+    }
+  }
+
+  #send(requests: number, seconds: number): Promise<void> {
+    const { traffic, rate } = this.side
+    const turn = { requests, seconds, connections: this.#connections, tally: this.#tally }
+    if (traffic.kind === 'sign-ins') {
+      const people = keep(this.side, (cards) => new People(cards.map(({ text }) => text)))
+      return signIns({ ...turn, rate, sink, people, flow: flows[traffic.flow] })
+    }
+    const next = keep(this.side, (cards) => sourceOf(traffic, cards))
+    return rate === undefined ? closedLoop(turn, next) : atRate(turn, rate, next)
+  }
 }
 
-/** Sends when a request is due, whether or not those before it have been answered. */
-function atRate(order: Order & { rate: number }, lines: Line[], next: Source, tally: Tally): Promise<void> {
-  return new Promise((resolve) => {
-    const free = [...lines]
-    let started = performance.now()
-    const countsFrom = started + leadInOf(order) * 1000
-    const until = countsFrom + order.seconds * 1000
-    let sent = 0
-    const dueAt = () => started + (sent * 1000) / order.rate
-    const sendDue = () => {
-      const now = performance.now()
-      while (now < until && dueAt() <= now && free.length > 0) {
-        const [line, due, asking] = [free.pop()!, dueAt(), next.take()]
-        sent++
-        line.send(asking.request, (reply) => {
-          tally.replied(due)
-          if (asking.isRight(reply)) tally.done()
-          else tally.failed(reply)
-          free.push(line)
-          sendDue()
-        })
-      }
-    }
-    const turn = () => {
-      // What a server that had to wake up first could not take in time is not due any more.
-      if (started < countsFrom && performance.now() >= countsFrom) [started, sent] = [performance.now(), 0]
-      sendDue()
-      if (performance.now() >= until && free.length === lines.length) return resolve()
-      setTimeout(turn, 1)
-    }
-    turn()
-  })
+async function carryOut(order: Order): Promise<Slice[]> {
+  const players = order.sides.map((side) => new Player(side))
+  for (const player of players) await player.begin(order.cold)
+  for (let waiting = players; waiting.length > 0; ) {
+    for (const player of waiting) await player.turn()
+    waiting = waiting.filter((player) => !player.hasEnough(order))
+  }
+  const slices: Slice[] = []
+  for (const player of players) slices.push(await player.end())
+  return slices
 }
 
 process.on('disconnect', () => process.exit())
 process.on('message', async ({ id, message }: { id: number; message: Deck | Order }) => {
   if ('deck' in message) decks.set(message.deck, message.cards)
-  process.send!({ id, outcome: 'deck' in message ? null : await carryOut(message) })
+  process.send!({ id, slices: 'deck' in message ? [] : await carryOut(message) })
 })
 process.send!({ smtpPort: sink.port })

@@ -1,5 +1,5 @@
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
-import { isPinned } from './processes.ts'
+import { canPin } from './processes.ts'
 
 export interface Machine {
   readonly cpu: string
@@ -18,6 +18,6 @@ export function machine(): Machine {
     memoryGb: Math.round(totalmem() / 1e9),
     system: `${type()} ${release()}`,
     node: process.version,
-    pinned: isPinned,
+    pinned: canPin,
   }
 }

@@ -1,15 +1,9 @@
-/**
- * The stores of a benchmark: on each engine one for every number of accounts, the largest with a school in it and
- * twice (two servers on one store would send each other's mail), and the peer's. They come in full, with live tokens.
- */
-import { copyFileSync, readFileSync } from 'node:fs'
+/** Stores on either engine: made, filled with accounts and live tokens, and copied. */
+import { copyFileSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import type { PostgresServer } from '../test/support/postgres.ts'
-import { seedBetterAuth } from './peers/better-auth/peer.ts'
-import { runScript } from './processes.ts'
-import { writeSchoolZip } from './school.ts'
+import { type Build, runOn } from './builds.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 export const engines: readonly Engine[] = ['sqlite', 'postgres']
@@ -22,48 +16,33 @@ export interface Token {
   readonly refreshToken: string
 }
 
-export interface Sizes {
-  /** Veterinarians, from the smallest store to the largest. */
-  readonly accounts: readonly [number, ...number[]]
-  readonly tokens: number
-  readonly students: number
-  readonly classes: number
-  readonly peerUsers: number
-  readonly peerSessions: number
-}
-
 export interface Stores {
   readonly engine: Engine
+  /** Of the database server, where that is a process of its own. */
+  readonly pids: readonly number[]
   url(name: string): string
   create(name: string): Promise<void>
   copy(from: string, to: string): Promise<void>
+  drop(name: string): Promise<void>
   /** Does what the engine would otherwise do in the middle of a measurement. */
   settle(name: string): Promise<void>
 }
 
-export const school = 'school'
-export const peer = 'peer'
-export const twin = 'twin'
-/** By its number of veterinarians; the largest is the one with the school. */
-export const storeOf = (accounts: number, sizes: Sizes) =>
-  accounts === sizes.accounts.at(-1) ? school : `store${accounts}`
-
-const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-
-/** The same for every server and filler, so that all tokens hold everywhere. */
-export const settings = {
-  CHIRON_SECRET: 'only-ever-for-benchmarks-on-one-machine',
-  CHIRON_PUBLIC_URL: 'http://localhost:3000',
-}
+/** Durable, as in production. */
+export const postgresSettings = ['shared_buffers=512MB', 'max_wal_size=4GB', 'fsync=on']
 
 export function sqliteStores(folder: string): Stores {
   const file = (name: string) => join(folder, `${name}.db`)
   return {
     engine: 'sqlite',
+    pids: [],
     url: (name) => `sqlite:${file(name)}`,
     async create() {},
     async copy(from, to) {
       copyFileSync(file(from), file(to))
+    },
+    async drop(name) {
+      for (const suffix of ['', '-wal', '-shm']) rmSync(file(name) + suffix, { force: true })
     },
     async settle() {},
   }
@@ -80,63 +59,90 @@ export function postgresStores(server: PostgresServer): Stores {
   }
   return {
     engine: 'postgres',
+    pids: [server.pid],
     url: (name) => server.url(name),
     create: (name) => ask('postgres', `create database ${name}`),
     copy: (from, to) => ask('postgres', `create database ${to} template ${from} strategy file_copy`),
+    drop: (name) => ask('postgres', `drop database ${name} with (force)`),
     // Only what was filled: a plan that was made for an empty table would stay when it is empty no more.
     settle: (name) => ask(name, `vacuum analyze ${filledTables}`, 'checkpoint'),
   }
 }
 
-export async function writeSchool(folder: string, { students, classes }: Sizes): Promise<string> {
-  const zip = join(folder, 'school.zip')
-  await writeSchoolZip(zip, { students, classes, seed: 1, today: new Date().toISOString().slice(0, 10) })
-  return zip
+export interface Sizes {
+  readonly veterinarians: number
+  readonly students: number
+  readonly tokens: number
 }
 
-/** The school comes in as a registrar's does, by the command. Gives its rows a second. */
-export async function importSchool(stores: Stores, folder: string, zip: string): Promise<number> {
-  await stores.create(school)
-  const started = performance.now()
-  const printed = await runScript([here('../src/main.ts'), 'roster', 'import', zip, '--yes', '--json'], {
-    cwd: folder,
-    env: { ...settings, CHIRON_DATABASE_URL: stores.url(school) },
-  })
-  return (Number(/"rows":(\d+)/.exec(printed)![1]) * 1000) / (performance.now() - started)
-}
+/** Access tokens live for 15 minutes, and no case takes longer than the rest of them. */
+const freshMs = 5 * 60_000
 
-export interface Filled {
-  /** By the name of the store. */
-  readonly tokens: ReadonlyMap<string, readonly Token[]>
-  readonly cookies: readonly string[]
-}
+/** A store with accounts in it, and live tokens of some. */
+export class Filled {
+  readonly stores: Stores
+  readonly name: string
+  readonly #build: Build
+  readonly #folder: string
+  readonly #sessions: number
+  #tokens: readonly Token[]
+  #madeAt = performance.now()
 
-/** Expects the school to be in. */
-export async function fill(stores: Stores, folder: string, sizes: Sizes): Promise<Filled> {
-  const tokens = new Map<string, Token[]>()
-  await stores.create(peer)
-  const cookies = await seedBetterAuth({
-    databaseUrl: stores.url(peer),
-    users: sizes.peerUsers,
-    sessions: sizes.peerSessions,
-    cookiesFile: join(folder, `cookies-${stores.engine}.json`),
-  })
-  for (const accounts of sizes.accounts) {
-    const name = storeOf(accounts, sizes)
-    if (name !== school) await stores.create(name)
-    const out = join(folder, `${stores.engine}-${name}.jsonl`)
-    const counts = ['--veterinarians', String(accounts), '--tokens', String(sizes.tokens)]
-    await runScript([here('accounts.ts'), ...counts, '--out', out], {
-      cwd: folder,
-      env: { ...settings, CHIRON_DATABASE_URL: stores.url(name) },
-    })
-    await stores.settle(name)
-    const lines = readFileSync(out, 'utf8').trimEnd().split('\n')
-    tokens.set(
-      name,
-      lines.map((line) => JSON.parse(line) as Token),
-    )
+  private constructor(stores: Stores, name: string, build: Build, folder: string, tokens: readonly Token[]) {
+    this.stores = stores
+    this.name = name
+    this.#build = build
+    this.#folder = folder
+    this.#tokens = tokens
+    this.#sessions = tokens.filter(({ role }) => role === 'veterinarian').length
   }
-  await stores.copy(school, twin)
-  return { tokens, cookies }
+
+  static async make(
+    stores: Stores,
+    name: string,
+    build: Build,
+    folder: string,
+    sizes: Sizes,
+  ): Promise<Filled> {
+    await stores.create(name)
+    return new Filled(stores, name, build, folder, await fill(stores, name, build, sizes, folder))
+  }
+
+  /** Nobody may be using the store. */
+  async copy(name: string, build: Build): Promise<Filled> {
+    await this.stores.copy(this.name, name)
+    const copy = new Filled(this.stores, name, build, this.#folder, this.#tokens)
+    copy.#madeAt = this.#madeAt
+    return copy
+  }
+
+  get url(): string {
+    return this.stores.url(this.name)
+  }
+
+  async tokens(): Promise<readonly Token[]> {
+    if (performance.now() - this.#madeAt < freshMs) return this.#tokens
+    const sizes = { veterinarians: 0, students: 0, tokens: this.#sessions }
+    this.#tokens = await fill(this.stores, this.name, this.#build, sizes, this.#folder)
+    this.#madeAt = performance.now()
+    return this.#tokens
+  }
+}
+
+/** With the numbers of people left at 0 it only makes tokens. */
+async function fill(
+  stores: Stores,
+  name: string,
+  build: Build,
+  { veterinarians, students, tokens }: Sizes,
+  folder: string,
+): Promise<Token[]> {
+  const out = join(folder, `${stores.engine}-${name}.jsonl`)
+  // As many classes as in the schools of the roster case: a student has twelve.
+  const people = students === 0 ? [] : ['--students', String(students), '--enrolments', String(students * 12)]
+  const counts = ['--veterinarians', String(veterinarians), ...people, '--tokens', String(tokens)]
+  await runOn(build, stores.url(name), 'bench/accounts.ts', [...counts, '--out', out], folder)
+  await stores.settle(name)
+  const lines = readFileSync(out, 'utf8').trimEnd().split('\n')
+  return lines.map((line) => JSON.parse(line) as Token)
 }

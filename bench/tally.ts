@@ -1,67 +1,46 @@
-/** Counts between `open` and `close`; failures count at any time. */
-import type { Outcome } from './load.ts'
-import { cpuSeconds } from './usage.ts'
-
-const latenciesMax = 2_000_000
+/** Counts the answers of one side in one round, turn by turn. */
+const latenciesMax = 400_000
 
 export class Tally {
-  readonly #watch: Readonly<Record<string, readonly number[]>>
-  readonly #latencies = new Float64Array(latenciesMax)
-  #cpu: Record<string, number> = {}
-  #started = 0
-  #seconds = 0
-  #replies = 0
-  #done = 0
-  #isOpen = false
-  #failures = 0
-  #failure: string | null = null
-
-  constructor(watch: Readonly<Record<string, readonly number[]>>) {
-    this.#watch = watch
-  }
-
-  open(): void {
-    this.#cpu = this.#cpuNow()
-    this.#started = performance.now()
-    this.#isOpen = true
-  }
-
-  close(): void {
-    this.#isOpen = false
-    this.#seconds = (performance.now() - this.#started) / 1000
-    for (const [name, seconds] of Object.entries(this.#cpuNow())) this.#cpu[name] = seconds - this.#cpu[name]!
-  }
+  readonly #latencies: number[] = []
+  #turn: number[] = []
+  #counted = 0
+  #countedMs = 0
+  done = 0
+  failures = 0
+  failure: string | null = null
 
   /** A request that was sent, or due, at this time has its answer. */
   replied(since: number): void {
-    if (this.#isOpen && this.#replies < latenciesMax)
-      this.#latencies[this.#replies++] = performance.now() - since
+    if (this.#latencies.length < latenciesMax) this.#latencies.push(performance.now() - since)
   }
 
-  done(share = 1): void {
-    if (this.#isOpen) this.#done += share
+  right(): void {
+    this.done++
+    this.#turn.push(performance.now())
   }
 
-  failed(what: string): void {
-    this.#failures++
-    this.#failure ??= what === '' ? 'the connection broke' : what.slice(0, 600)
+  wrong(reply: string): void {
+    this.failures++
+    this.failure ??= reply === '' ? 'the connection broke' : reply.slice(0, 600)
   }
 
-  outcome(): Outcome {
-    const sorted = this.#latencies.subarray(0, this.#replies).sort()
-    const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
-    return {
-      done: this.#done,
-      seconds: this.#seconds,
-      failures: this.#failures,
-      failure: this.#failure,
-      p50: at(0.5),
-      p99: at(0.99),
-      cpuSeconds: this.#cpu,
+  /** Speed is that of the middle half of a turn: at its start and at its end fewer are under way. */
+  endTurn(): void {
+    const [from, to] = [Math.floor(this.#turn.length / 4), Math.floor((this.#turn.length * 3) / 4)]
+    if (to > from) {
+      this.#counted += to - from
+      this.#countedMs += this.#turn[to]! - this.#turn[from]!
     }
+    this.#turn = []
   }
 
-  #cpuNow(): Record<string, number> {
-    return Object.fromEntries(Object.entries(this.#watch).map(([name, pids]) => [name, cpuSeconds(pids)]))
+  get perSecond(): number {
+    return this.#countedMs === 0 ? 0 : (this.#counted * 1000) / this.#countedMs
+  }
+
+  latency(share: number): number {
+    const sorted = Float64Array.from(this.#latencies).sort()
+    return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
   }
 }

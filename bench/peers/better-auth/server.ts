@@ -34,6 +34,8 @@ const database = openDatabase(DATABASE_URL!)
 await migrate(database)
 const auth = createAuth(database, url, sendCode)
 const server = createServer(toNodeHandler(auth))
+// A connection may rest while others have their turn, as at the others.
+server.keepAliveTimeout = 72_000
 server.listen(Number(PORT), '127.0.0.1', () => process.stdout.write(`listening at ${url}\n`))
 
 process.once('SIGTERM', () => {

@@ -1,35 +1,26 @@
-/** What single requests the load sends, and what a right answer to each is. */
-import { json, wire } from './line.ts'
-import type { Traffic } from './load.ts'
+/** Which single requests the load sends, and what a right answer to each is. */
+import { fromNetwork, json, wire } from './http.ts'
+import type { Card, Traffic } from './orders.ts'
 
-/** A request as it goes over the wire and what its reply must hold; or a refresh token; or an address. */
-export interface Card {
-  readonly text: string
-  readonly expected?: string
-}
-
-export interface Asking {
+export interface Request {
   readonly request: string | Buffer
   isRight(reply: string): boolean
 }
 
-export interface Source {
-  /** How many different ones there are. */
-  readonly size: number
-  take(): Asking
-}
+/** Gives the next request, for ever. */
+export type Source = () => Request
 
 export function sourceOf(traffic: Exclude<Traffic, { kind: 'sign-ins' }>, cards: readonly Card[]): Source {
-  if (traffic.kind === 'register') return { size: 1_000, take: registration }
-  const askings =
+  if (traffic.kind === 'register') return registration
+  const requests =
     traffic.kind === 'refresh'
-      ? cards.map((card) => new Rotation(card.text))
+      ? cards.map((card, i) => new Rotation(card.text, i))
       : cards.map((card) => new Fixed(card, traffic.status))
   let next = 0
-  return { size: askings.length, take: () => askings[next++ % askings.length]! }
+  return () => requests[next++ % requests.length]!
 }
 
-class Fixed implements Asking {
+class Fixed implements Request {
   readonly request: Buffer
   readonly #status: string
   readonly #expected: string
@@ -46,16 +37,19 @@ class Fixed implements Asking {
 }
 
 /** Every answer brings the token of the next request. */
-class Rotation implements Asking {
+class Rotation implements Request {
   #token: string
+  readonly #network: number
 
-  constructor(token: string) {
+  constructor(token: string, network: number) {
     this.#token = token
+    this.#network = network
   }
 
   get request(): string {
     const body = JSON.stringify({ refresh_token: this.#token })
-    return wire({ method: 'POST', path: '/session/refresh', headers: json, body })
+    const headers = { ...json, ...fromNetwork(this.#network) }
+    return wire({ method: 'POST', path: '/session/refresh', headers, body })
   }
 
   isRight(reply: string): boolean {
@@ -69,7 +63,7 @@ class Rotation implements Asking {
 const run = Date.now().toString(36)
 let registrations = 0
 
-function registration(): Asking {
+function registration(): Request {
   const email = `new.${run}.${registrations++}@practice.example`
   const body = JSON.stringify({ firstname: 'Ada', lastname: 'Marsh', email })
   return {

@@ -17,7 +17,7 @@ function replyLength(text: string): number {
 }
 
 /** One connection with at most one request under way. */
-export class Line {
+export class Connection {
   readonly #socket: Socket
   #received = ''
   #wanted: ((reply: string) => void) | null = null
@@ -43,6 +43,10 @@ export class Line {
     this.#wanted = done
     if (this.#broken) setImmediate(() => this.#answer(''))
     else this.#socket.write(request as string, 'latin1')
+  }
+
+  ask(request: string): Promise<string> {
+    return new Promise((done) => this.send(request, done))
   }
 
   end(): void {
@@ -78,6 +82,12 @@ export function wire({ method, path, headers = {}, body }: WireRequest): string 
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`)
   if (body !== undefined) lines.push(`content-length: ${Buffer.byteLength(body)}`)
   return `${lines.join('\r\n')}\r\n\r\n${body ?? ''}`
+}
+
+/** As a proxy would name it: limits count by network, and so everybody gets one of 10.0.0.0/8. */
+export function fromNetwork(number: number): Record<string, string> {
+  const address = `10.${(number >> 16) & 255}.${(number >> 8) & 255}.${number & 255}`
+  return { 'x-forwarded-for': address }
 }
 
 export const json = { 'content-type': 'application/json' }
