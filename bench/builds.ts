@@ -36,7 +36,9 @@ export async function buildAt(ref: string, folder: string): Promise<Build> {
       if (name !== '.cache') symlinkSync(join(here, 'node_modules', name), join(folder, 'node_modules', name))
     const portal = join(here, 'web/dist')
     if (existsSync(portal)) symlinkSync(portal, join(folder, 'web/dist'))
-    await run([process.execPath, join(folder, 'src/precompile.ts')], { cwd: folder })
+    // Commits that compiled at installation are measured as installed.
+    const precompile = join(folder, 'src/precompile.ts')
+    if (existsSync(precompile)) await run([process.execPath, precompile], { cwd: folder })
   }
   return { name: ref === commit ? commit : `${ref} (${commit})`, folder }
 }
