@@ -62,7 +62,9 @@ export async function compare(
           const cards = await one.cards(await store.tokens(), server.port)
           await bench.load.keep({ deck, cards })
           const name = `${one.id}, ${build.name}`
-          contestants.push({ name, server, storePids: stores.pids, traffic: one.traffic(deck) })
+          const traffic = one.traffic(deck)
+          const firstRequests = traffic.kind === 'requests' ? cards.length : 0
+          contestants.push({ name, server, storePids: stores.pids, traffic, firstRequests })
         }
         const [first, second] = await inRounds(bench.load, contestants, Math.ceil(plan.rounds / plan.starts))
         slices[0].push(...first!)

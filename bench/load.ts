@@ -17,6 +17,7 @@ import { atRate, closedLoop } from './turns.ts'
 import { cpuMicros, family } from './usage.ts'
 
 const connectionCount = 48
+const wakingRequests = 250
 /** A server that takes less of its core than this is at rest. */
 const restingShare = 0.04
 const restMs = 40
@@ -64,7 +65,7 @@ class Player {
 
   async begin(cold = false): Promise<void> {
     // A turn that does not count, to wake up.
-    if (!cold) await this.turn()
+    if (!cold) await this.turn(wakingRequests)
     await untilAtRest(this.#server)
     // What was wrong already then must not be forgotten.
     if (this.#tally.failures === 0) this.#tally = new Tally()
@@ -78,12 +79,12 @@ class Player {
     return this.#tally.done >= requests || this.#seconds >= seconds || this.#tally.failures > 0
   }
 
-  async turn(): Promise<void> {
+  async turn(requestsMax = Number.POSITIVE_INFINITY): Promise<void> {
     const { store, turnRequests, turnSeconds } = this.side
     const storeBefore = cpuMicros(family(store))
     const since = performance.now()
     const [cpuBefore, doneBefore] = [cpuMicros(this.#server), this.#tally.done]
-    await this.#send(turnRequests, turnSeconds)
+    await this.#send(Math.min(turnRequests, requestsMax), turnSeconds)
     this.#seconds += (performance.now() - since) / 1000
     const cost = (cpuMicros(this.#server) - cpuBefore) / (this.#tally.done - doneBefore)
     this.#turns.push({ at: this.#seconds, cpuMicros: cost })

@@ -45,7 +45,8 @@ async function figures(
   const found: Figure[] = []
   for (const { id, name, traffic, bytes } of cases) {
     say(`${service}, ${name}`)
-    const one = { name: `${service}, ${name}`, server, storePids: [], traffic }
+    const firstRequests = traffic.kind === 'requests' ? own.length : 0
+    const one = { name: `${service}, ${name}`, server, storePids: [], traffic, firstRequests }
     const [bare, slices] = await inRounds(bench.load, [await bench.bareOf(bytes), one], rounds)
     const about = { id, name, service, engine: 'sqlite', accounts: sizes.users, workers: 1 } as const
     found.push(figureOf(about, slices!, bare!))

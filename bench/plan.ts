@@ -19,16 +19,16 @@ export const whole: Plan = {
   rounds: 5,
   accounts: [1_000, 1_000_000],
   students: 10_000,
-  tokens: 20_000,
-  peer: { users: 100_000, tokens: 20_000 },
+  tokens: 10_000,
+  peer: { users: 100_000, tokens: 10_000 },
   schools: [1_000, 10_000],
   requestsForMemory: 1_000_000,
-  memorySeconds: 50,
+  memorySeconds: 45,
 }
 
 export const quick: Plan = {
   ...whole,
-  accounts: [1_000, 100_000],
-  students: 5_000,
-  cases: ['me', 'classes', 'sign-in'],
+  accounts: [1_000, 10_000],
+  students: 1_000,
+  cases: ['me', 'sign-in'],
 }

@@ -60,8 +60,12 @@ try {
     turnRequests: Number.POSITIVE_INFINITY,
     turnSeconds: seconds,
   }
-  // A first turn, which does not count, and one that does.
-  const [slice] = await load.carryOut({ sides: [side], requests: 1, seconds })
+  // One turn to warm up and one that counts.
+  const [slice] = await load.carryOut({
+    sides: [side],
+    requests: Number.POSITIVE_INFINITY,
+    seconds: seconds + 1,
+  })
   if (slice!.failures > 0) throw new Error(`${slice!.failures} replies were not 200: ${slice!.failure}`)
 } finally {
   await endAll()

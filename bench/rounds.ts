@@ -8,6 +8,8 @@ export interface Contestant {
   readonly server: Server
   readonly storePids: readonly number[]
   readonly traffic: Side['traffic']
+  /** Requests until the server has seen each token and network, which is dear the first time. */
+  readonly firstRequests?: number
 }
 
 const requests = 20_000
@@ -18,6 +20,7 @@ const turnSeconds = 0.1
 const signInTurn = { turnRequests: 600, turnSeconds: 1.5 }
 const agreement = 0.05
 const warmUpMax = 3
+const firstSecondsMax = 60
 const halfLoadSeconds = 1
 
 function sideOf({ server, storePids, traffic }: Contestant): Side {
@@ -56,6 +59,8 @@ export function halfLoad(load: Load, contestants: readonly Contestant[], rates: 
 
 /** Until two rounds, one after the other, give the same ratios within 5 %, or there is no more patience. */
 async function warmUp(load: Load, contestants: readonly Contestant[]): Promise<void> {
+  for (const one of contestants)
+    if (one.firstRequests) await measure(load, one, { requests: one.firstRequests, seconds: firstSecondsMax })
   const sides = contestants.map(sideOf)
   let before = await round(load, contestants, sides)
   for (let i = 1; i < warmUpMax; i++) {

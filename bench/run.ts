@@ -65,7 +65,7 @@ try {
 async function againstAnother(): Promise<void> {
   const before =
     values.against === undefined ? thisBuild : await buildAt(values.against, join(bench.folder, 'before'))
-  const sizes = { veterinarians: Number(values.accounts), students: 5_000, tokens: 20_000 }
+  const sizes = { veterinarians: Number(values.accounts), students: 5_000, tokens: 10_000 }
   const how = { cases: theCases, engines: theEngines, sizes, rounds: Number(values.rounds ?? 10), starts: 2 }
   say(`before: ${before.name}; now: ${thisBuild.name}`)
   const found = await compare(bench, before, thisBuild, how, tell)

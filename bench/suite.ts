@@ -13,10 +13,17 @@ import { type Engine, Filled, type Stores } from './stores.ts'
 
 /** Also measured in the small store. */
 const bySize = ['me', 'sign-in']
-/** Also measured at half load, and with two workers. */
+/** Also measured at half load. */
 const atHalfLoad = ['me', 'sign-in']
+/** Also measured with two workers. */
+const withTwo = ['me']
 
 const [small, large] = ['small', 'large']
+const fewCards = 4_000
+const passesForTwo = 5
+
+/** With the size of its replies. */
+type Sized = Contestant & { readonly bytes: number }
 
 export class Suite {
   readonly figures: Figure[] = []
@@ -62,13 +69,22 @@ export class Suite {
     }
   }
 
-  async #contestant(one: Case, store: string, server: Server): Promise<Contestant & { bytes: number }> {
-    const deck = `${this.#engine} ${store} ${one.id}`
-    const cards = await one.cards(await this.#filled.get(store)!.tokens(), server.port)
+  async #contestant(one: Case, store: string, server: Server, workers = 1): Promise<Sized> {
+    const deck = `${this.#engine} ${store} ${one.id} ${workers}`
+    const all = await one.cards(await this.#filled.get(store)!.tokens(), server.port)
+    // Which worker gets a connection is chance: only after some passes has each seen every token.
+    const [cards, passes] = workers === 1 ? [all, 1] : [all.slice(0, fewCards), passesForTwo]
     await this.#bench.load.keep({ deck, cards })
     const traffic = one.traffic(deck)
-    const bytes = traffic.kind === 'requests' ? await replySize(cards[0]!, server.port) : 250
-    return { name: `${one.name}, ${store}`, server, storePids: this.#stores.pids, traffic, bytes }
+    const isRequests = traffic.kind === 'requests'
+    return {
+      name: `${one.name}, ${store}`,
+      server,
+      storePids: this.#stores.pids,
+      traffic,
+      firstRequests: isRequests ? cards.length * passes : 0,
+      bytes: isRequests ? await replySize(cards[0]!, server.port) : 250,
+    }
   }
 
   /** The chosen cases, one process on one core; and whatever else is measured on the same servers. */
@@ -79,7 +95,7 @@ export class Suite {
     for (const one of chosen.filter(({ limits }) => limits)) {
       this.#say(one.name)
       const stores = withMore && bySize.includes(one.id) ? [large, small] : [large]
-      const sides: (Contestant & { bytes: number })[] = []
+      const sides: Sized[] = []
       for (const store of stores) sides.push(await this.#contestant(one, store, servers[store]!))
       const bareSide = await this.#bench.bareOf(sides[0]!.bytes)
       const [bare, own, other] = await inRounds(this.#bench.load, [bareSide, ...sides], rounds)
@@ -169,9 +185,12 @@ export class Suite {
     for (const pid of [load.pid, bare.pid, ...this.#stores.pids]) pin(pid, bothCores)
     const one = await this.#serve(large, { cores: bothCores })
     const two = await this.#serve('twin', { cores: bothCores, workers: 2 })
-    for (const each of cases.filter(({ id }) => atHalfLoad.includes(id))) {
+    for (const each of cases.filter(({ id }) => withTwo.includes(id))) {
       this.#say(`${each.name}, two workers`)
-      const sides = [await this.#contestant(each, large, one), await this.#contestant(each, 'twin', two)]
+      const sides = [
+        await this.#contestant(each, large, one, 2),
+        await this.#contestant(each, 'twin', two, 2),
+      ]
       const contestants = [await this.#bench.bareOf(sides[0]!.bytes), ...sides]
       const [bareSlices, ones, twos] = await inRounds(load, contestants, rounds)
       const about = { id: each.id, name: each.name, engine: this.#engine } as const

@@ -12,6 +12,7 @@ export function ranged(value: Spread | null, text: (value: number) => string = d
 }
 
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  if (rows.length === 0) return ''
   const widths = head.map((name, i) => Math.max(name.length, ...rows.map((row) => row[i]!.length)))
   const line = (cells: readonly string[]) =>
     `| ${cells.map((cell, i) => cell.padEnd(widths[i]!)).join(' | ')} |\n`
