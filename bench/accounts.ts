@@ -18,6 +18,7 @@ import { loadConfig, readEnv } from '../src/config.ts'
 import { type Statement, statement, type Value } from '../src/db/db.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { openDb } from '../src/db/open.ts'
+import { bySystem } from '../src/lib/by.ts'
 import { day, systemClock } from '../src/lib/clock.ts'
 import { newId } from '../src/lib/random.ts'
 import type { Role } from '../src/lib/roles.ts'
@@ -95,7 +96,7 @@ async function addStudents(students: number): Promise<void> {
     const enrolments = count('enrolments', students * 10)
     await writeSchoolZip(zip, { students, classes, enrolments, seed: 1, today })
     const roster = new Roster(db, systemClock)
-    await roster.import(await roster.plan(zip), { force: true })
+    await roster.import(await roster.plan(zip), { force: true, by: bySystem })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -3,8 +3,10 @@ import fastifyStatic from '@fastify/static'
 import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { Config } from './config.ts'
-import { migrate } from './db/migrate.ts'
-import { openDb } from './db/open.ts'
+import { deskRoutes } from './desk/routes.ts'
+import { readFeed } from './events/events.ts'
+import { eventRoutes } from './events/routes.ts'
+import { openFeatures } from './features.ts'
 import { countUncounted, guardAccess } from './http/access.ts'
 import { healthRoutes } from './http/health.ts'
 import { MemoryBuckets } from './http/limits.ts'
@@ -13,7 +15,7 @@ import { pageRoutes } from './http/pages.ts'
 import { plainRoutes } from './http/plain.ts'
 import { portalCookie } from './http/portal.ts'
 import { warnOfUntrustedProxy } from './http/proxies.ts'
-import { Problem, Ref } from './http/schemas.ts'
+import { EventEntry, Problem, Ref } from './http/schemas.ts'
 import { createServer, watchMethods } from './http/server.ts'
 import { Type } from './http/type.ts'
 import { webRoutes } from './http/web.ts'
@@ -22,29 +24,23 @@ import { type Clock, systemClock } from './lib/clock.ts'
 import { clientAddress, networkOf, widerNetworksOf } from './lib/network.ts'
 import { Recent } from './lib/recent.ts'
 import { type Role, roles } from './lib/roles.ts'
-import { fingerprint, secretsFrom } from './lib/secret.ts'
-import { Limits } from './limits/limits.ts'
+import { fingerprint } from './lib/secret.ts'
 import type { Log } from './log.ts'
 import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
 import { addressOf } from './mail/mime.ts'
 import { Outbox } from './mail/outbox.ts'
 import { smtpTransport } from './mail/smtp.ts'
-import type { Roles } from './people/people.ts'
-import { SigningKeys } from './session/keys.ts'
 import { portalSessionRoutes, refreshRoute, sessionRoutes } from './session/routes.ts'
-import { accessTtlMs, Sessions } from './session/session.ts'
 import { wellKnownRoutes } from './session/well-known.ts'
 import { signInRoutes } from './sign-in/routes.ts'
 import { SignIn } from './sign-in/sign-in.ts'
+import { StaffProfile, staffRoutes } from './staff/routes.ts'
 import { CalendarFeeds } from './student/feed.ts'
 import { ClassEntry, calendarRoutes, StudentProfile, studentRoutes } from './student/routes.ts'
-import { Students } from './student/student.ts'
 import { Sweeper } from './sweeper.ts'
 import { packageVersion } from './version.ts'
 import { OwnProfile, veterinarianRoutes } from './veterinarian/routes.ts'
-import { Veterinarians } from './veterinarian/veterinarian.ts'
 
-const clientId = 'chiron'
 const drainPatienceMs = 7_000
 const networksMax = 10_000
 
@@ -90,18 +86,10 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
 
 async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) {
   const { publicUrl } = config
-  const db = openDb(config.databaseUrl)
-  await migrate(db, clock)
-  const secrets = secretsFrom(config.secret, config.secretPrevious)
-  const limits = new Limits(db, config.limits)
-  const keys = new SigningKeys({ db, clock, secrets }, accessTtlMs)
+  const features = await openFeatures(config, clock)
+  const { db, secrets, limits, keys, veterinarians, students, staff, roles: rules, sessions, desk } = features
   await keys.open()
 
-  const veterinarians = new Veterinarians({ db, clock, secrets, limits })
-  const students = new Students({ db, clock, timeZone: config.timeZone })
-  const rules: Roles = { veterinarian: veterinarians, student: students }
-  const issuer = { issuer: publicUrl, audience: publicUrl, clientId }
-  const sessions = new Sessions({ db, clock, secrets, keys, issuer, roles: rules })
   const transport = config.smtpUrl === null ? mailboxTransport(log) : smtpTransport(config.smtpUrl)
   const outbox = new Outbox({
     db,
@@ -120,6 +108,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   const signIn: Record<Role, SignIn> = {
     veterinarian: new SignIn(signInDeps, veterinarians),
     student: new SignIn(signInDeps, students),
+    staff: new SignIn(signInDeps, staff),
   }
   const sweeper = new Sweeper({
     db,
@@ -150,20 +139,25 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   }
 
   const buckets = config.limits ? new MemoryBuckets(clock) : null
-  const access = { sessions, buckets, log, networkOf: callerNetworkOf }
+  const access = { sessions, buckets, clock, log, networkOf: callerNetworkOf }
   const { corsOrigins } = config
   const server = createServer({ publicUrl, corsOrigins, logger: log, countUncounted: countUncounted(access) })
   const { app } = server
   warnOfUntrustedProxy(app, config.trustedProxies, log)
-  const { callerOf } = guardAccess(app, access)
+  const { callerOf, byOf } = guardAccess(app, access)
   const others = watchMethods(app)
   await app.register(fastifyStatic, { serve: false, preCompressed: true })
   const portal = portalCookie(publicUrl)
   await describeApi(app, packageVersion(), portal.name)
-  for (const schema of [Problem, OwnProfile, StudentProfile, ClassEntry]) app.addSchema(schema)
+  for (const schema of [Problem, OwnProfile, StudentProfile, StaffProfile, ClassEntry, EventEntry])
+    app.addSchema(schema)
 
-  veterinarianRoutes(app, { veterinarians, callerOf, networkOf: callerNetworkOf })
-  const Profiles: Record<Role, TSchema> = { veterinarian: Ref(OwnProfile), student: Ref(StudentProfile) }
+  veterinarianRoutes(app, { veterinarians, callerOf, byOf, networkOf: callerNetworkOf })
+  const Profiles: Record<Role, TSchema> = {
+    veterinarian: Ref(OwnProfile),
+    student: Ref(StudentProfile),
+    staff: Ref(StaffProfile),
+  }
   for (const role of roles) {
     const Profile = Profiles[role]
     signInRoutes(app, { role, signIn: signIn[role], Profile, portal, networkOf: callerNetworkOf })
@@ -171,9 +165,12 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   studentRoutes(app, { students, callerOf })
   calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), callerOf, publicUrl })
   const Profile = Type.Union(roles.map((role) => Profiles[role]))
-  await refreshRoute(app, { sessions, Profile })
-  sessionRoutes(app, { sessions, callerOf })
-  portalSessionRoutes(app, { sessions, Profile, portal })
+  await refreshRoute(app, { sessions, byOf, Profile })
+  sessionRoutes(app, { sessions, callerOf, byOf })
+  portalSessionRoutes(app, { sessions, byOf, Profile, portal })
+  staffRoutes(app, { staff, callerOf, byOf })
+  eventRoutes(app, { readFeed: (filter) => readFeed(db, filter) })
+  deskRoutes(app, { desk, callerOf, byOf })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })
   openApiRoutes(app)
@@ -187,5 +184,5 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   others.refuseOthers()
   await app.ready()
 
-  return { db, server, outbox, sweeper, sessions, veterinarians, keys, limits }
+  return { db, server, outbox, sweeper, sessions, veterinarians, keys, limits, staff, desk }
 }

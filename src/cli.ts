@@ -24,7 +24,6 @@ program
 program
   .command('migrate')
   .description('bring the store up to date')
-  .option('--json', 'answer as JSON')
   .action(async (options) => (await import('./commands/migrate.ts')).migrateCommand(options))
 
 const rosterCommand = program.command('roster').description('the school’s roster, as OneRoster CSV')
@@ -51,6 +50,95 @@ rosterCommand
   .description('what was imported when, newest first')
   .option('--json', 'answer as JSON lines')
   .action(async (options) => (await roster()).rosterHistory(options))
+
+const people = () => import('./commands/people.ts')
+const peopleCommand = program
+  .command('people')
+  .description('veterinarians and students; <who> is an id, an address or a student number')
+peopleCommand
+  .command('find <text>')
+  .description('by words of a name, an address or a number')
+  .option('--role <role>', 'veterinarian or student')
+  .option('--status <status>', 'such as active or suspended')
+  .option('--limit <number>', 'how many at most (50)')
+  .option('--after <id>', 'the next page')
+  .action(async (text, options) => (await people()).findPeople(text, options))
+const about = (name: string, description: string) =>
+  peopleCommand.command(`${name} <who>`).description(description)
+about('show', 'profile, sessions, deliveries and events').action(async (who, options) =>
+  (await people()).showPerson(who, options),
+)
+about('suspend', 'keep somebody out, and end their sessions')
+  .option('--reason <text>', 'why')
+  .action(async (who, options) => (await people()).suspendPerson(who, options))
+about('reactivate', 'let somebody in again')
+  .option('--reason <text>', 'why')
+  .action(async (who, options) => (await people()).reactivatePerson(who, options))
+about('sign-out', 'end all sessions').action(async (who, options) =>
+  (await people()).signOutPerson(who, options),
+)
+about('verify', 'say that the school has checked who a veterinarian is')
+  .option('--note <text>', 'how it was checked')
+  .action(async (who, options) => (await people()).verifyPerson(who, options))
+about('unverify', 'take that back')
+  .option('--note <text>', 'why')
+  .action(async (who, options) => (await people()).unverifyPerson(who, options))
+peopleCommand
+  .command('change-address <who> <address>')
+  .description('for a veterinarian who lost a mailbox; both addresses are told')
+  .option('--reason <text>', 'why')
+  .action(async (who, address, options) => (await people()).changeAddressOf(who, address, options))
+about('close', 'close a veterinarian’s account and erase what is personal')
+  .option('--reason <text>', 'why')
+  .option('--yes', 'this cannot be undone')
+  .action(async (who, options) => (await people()).closePerson(who, options))
+about('export', 'everything held about somebody, as JSON').action(async (who, options) =>
+  (await people()).exportPerson(who, options),
+)
+
+const staff = () => import('./commands/staff.ts')
+const staffCommand = program.command('staff').description('who runs the school’s side')
+staffCommand
+  .command('add <address>')
+  .description('add a member of staff')
+  .option('--name <name>', 'first and last name')
+  .option('--may <rights>', 'support, registrar, admin; with commas between')
+  .action(async (address, options) => (await staff()).addStaff(address, options))
+staffCommand
+  .command('list')
+  .description('all members of staff')
+  .action(async (options) => (await staff()).listStaff(options))
+staffCommand
+  .command('change <who>')
+  .description('change name or rights; <who> is an id or address')
+  .option('--name <name>', 'first and last name')
+  .option('--may <rights>', 'support, registrar, admin; with commas between')
+  .action(async (who, options) => (await staff()).changeStaff(who, options))
+staffCommand
+  .command('remove <who>')
+  .description('remove a member of staff; <who> is an id or address')
+  .action(async (who, options) => (await staff()).removeStaff(who, options))
+
+program
+  .command('events')
+  .description('what has happened, oldest first')
+  .option('--follow', 'go on with what happens next')
+  .option('--type <types>', 'only these, with commas between')
+  .option('--person <who>', 'only of this person: an id, address or number')
+  .option('--since <time>', 'such as 2026-11-15, or 36h')
+  .option('--after <number>', 'only events with a larger number')
+  .option('--limit <number>', 'how many at most')
+  .action(async (options) => (await import('./commands/events.ts')).events(options))
+
+addCommonOptions(program)
+
+/** Every command takes these. */
+function addCommonOptions(command: Command): void {
+  for (const each of command.commands) addCommonOptions(each)
+  if (command.commands.length > 0) return
+  if (!command.options.some(({ long }) => long === '--json')) command.option('--json', 'answer as JSON')
+  command.option('--env-file <file>', 'read settings from this file instead of .env')
+}
 
 try {
   await program.parseAsync()

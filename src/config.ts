@@ -55,7 +55,14 @@ const secretBytesMin = 32
 // /7.
 const proxyBitsMin = { ipv4: 8, ipv6: 16, uniqueLocal: 7 }
 
-export function readEnv(env: Env = process.env, file = '.env'): Env {
+/** A file that is asked for by name must be there; `.env` need not. */
+export function readEnv(env: Env = process.env, file?: string): Env {
+  if (file !== undefined && !existsSync(file))
+    throw new UsageError(`there is no file ${file} to read settings from`)
+  return fromFile(env, file ?? '.env')
+}
+
+function fromFile(env: Env, file: string): Env {
   return existsSync(file) ? { ...parseEnv(readFileSync(file, 'utf8')), ...env } : env
 }
 

@@ -1,9 +1,10 @@
 /**
- * Periodic work: applies registrations, lets pending accounts lapse, ends expired sessions, prunes old rows and rotates
+ * Periodic work: applies registrations, numbers events, lets pending accounts lapse, ends expired sessions, prunes old rows and rotates
  * keys. Every process does it; each step is safe to run twice at once.
  */
 import type { Db, Statement } from './db/db.ts'
-import { type Clock, minute } from './lib/clock.ts'
+import { numberEvents } from './events/events.ts'
+import { type Clock, minute, second } from './lib/clock.ts'
 import { Failure, type FailureLog } from './lib/failure.ts'
 import type { SigningKeys } from './session/keys.ts'
 import type { Veterinarians } from './veterinarian/veterinarian.ts'
@@ -22,6 +23,7 @@ export interface SweeperDeps {
 }
 
 const settleEveryMs = 250
+const numberEveryMs = second
 const sweepEveryMs = minute
 
 export class Sweeper {
@@ -35,6 +37,7 @@ export class Sweeper {
 
   start(): void {
     this.#repeat(settleEveryMs, () => this.#deps.veterinarians.settle())
+    this.#repeat(numberEveryMs, async () => void (await numberEvents(this.#deps.db)))
     this.#repeat(sweepEveryMs, () => this.sweep())
   }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, suite, test } from 'node:test'
 import fc from 'fast-check'
-import { personById, reactivate } from '../src/people/people.ts'
+import { byOperator } from '../src/lib/by.ts'
 import { type CalendarEntry, writeCalendar } from '../src/student/calendar.ts'
 import { CalendarFeeds } from '../src/student/feed.ts'
 import { Students } from '../src/student/student.ts'
@@ -242,10 +242,9 @@ for (const engine of engines) {
     test('A suspended student’s feed is gone until the student is back', async () => {
       const { access, userId } = await signInStudent(service, emailOf('locked'))
       const feed = await make(access)
-      await service.app.parts.sessions.suspend(userId)
+      await service.app.parts.desk.suspend(userId, 'a test', byOperator)
       assert.deepEqual(outcome(await read(feed)), missing)
-      const { db } = service.app.parts
-      await reactivate(db, (await personById(db, userId))!, service.clock.now())
+      await service.app.parts.desk.reactivate(userId, null, byOperator)
       assert.equal((await read(feed)).status, 200)
     })
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { type Column, columns, isPersonal, type Personal, type Table } from '../src/db/columns.ts'
+import { byOperator } from '../src/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { bulk } from './support/roster-school.ts'
 import { rosterOf, signInStudent } from './support/roster-world.ts'
@@ -20,7 +21,7 @@ const personal: PersonalColumn[] = (Object.keys(columns) as Table[]).flatMap((ta
   ),
 )
 /** Tables whose rows are compared with the two exports below. */
-const exported: readonly Table[] = ['person', 'session', 'student', 'roster_enrolment']
+const exported: readonly Table[] = ['person', 'session', 'student', 'roster_enrolment', 'note']
 const nameOf = ({ table, name }: PersonalColumn) => `${table}.${name}`
 
 /** The values at a path such as `sessions.device`, also through arrays. */
@@ -98,9 +99,10 @@ for (const engine of engines) {
       const email = 'Theodolinda@clinic.example'
       const names = { firstname: 'Theodolinda', lastname: 'Vandersloot' }
       const { access, userId } = await service.signIn(email, { 'user-agent': 'Firefox/140.0 (Android)' })
-      const { db, outbox, sweeper } = service.app.parts
+      const { db, desk, outbox, sweeper } = service.app.parts
+      await desk.verify(userId, true, 'came with a passport', byOperator)
       await service.request('/veterinarian/me', { method: 'PATCH', body: names, token: access })
-      await db.run('update person set verified_at = 1, confirm_before = 1 where id = $1', [userId])
+      await db.run('update person set confirm_before = 1 where id = $1', [userId])
       // From here on nothing is applied and no mail goes, so that their rows are there to be erased.
       await sweeper.stop()
       await outbox.stop()
@@ -108,7 +110,8 @@ for (const engine of engines) {
       await service.post('/veterinarian/send-otp', { email })
 
       const { json } = await service.request('/veterinarian/me/export', { token: access })
-      await assertExported(json, { person: `id = '${userId}'`, session: `person_id = '${userId}'` })
+      const own = `person_id = '${userId}'`
+      await assertExported(json, { person: `id = '${userId}'`, session: own, note: own })
 
       const erased = personal.filter(({ about }) => typeof about.closing === 'string')
       const where = ({ table }: PersonalColumn) => (table === 'session' ? `person_id = '${userId}'` : 'true')

@@ -1,5 +1,6 @@
 /** Checks of the documentation. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { suite, test } from 'node:test'
@@ -9,6 +10,8 @@ import { names as settings } from '../src/config.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const read = (name: string) => readFileSync(join(root, name), 'utf8')
+const help = (...words: string[]) =>
+  execFileSync(process.execPath, [join(root, 'src/main.ts'), ...words, '--help'], { encoding: 'utf8' })
 const manifest = JSON.parse(read('package.json'))
 const pages = ['.', 'docs', 'docs/decisions', 'bench', 'bench/peers/better-auth'].flatMap((folder) =>
   readdirSync(join(root, folder))
@@ -77,9 +80,15 @@ suite('The README', () => {
   })
 
   test('has every command of chiron', () => {
-    const commands = [...read('src/cli.ts').matchAll(/\.command\('([a-z-]+)/g)].map(([, name]) => name!)
-    assert.ok(commands.length > 4)
-    for (const name of commands) assert.match(readme, new RegExp(`npx chiron (?:roster )?${name}\\b`), name)
+    const groups = [...help().matchAll(/^ {2}([a-z]+)\b/gm)].map(([, name]) => name!)
+    assert.ok(groups.length > 4)
+    const commands = read('docs/commands.md')
+    for (const group of groups.filter((name) => name !== 'help')) {
+      assert.match(readme, new RegExp(`npx chiron ${group}\\b`), group)
+      const parts = [...help(group).matchAll(/^ {2}([a-z-]+) .*$/gm)].map(([, name]) => name!)
+      for (const part of parts.filter((name) => name !== 'help' && !name.startsWith('-')))
+        assert.match(commands, new RegExp(`npx chiron ${group} ${part}\\b`), `${group} ${part}`)
+    }
   })
 
   test('asks for the npm that package.json asks for', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { personById, reactivate } from '../src/people/people.ts'
+import { byOperator } from '../src/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Service, startService } from './support/service.ts'
@@ -112,18 +112,22 @@ for (const engine of engines) {
       const { db, veterinarians } = service.app.parts
       const person = (await veterinarians.findAccount(email))!
       await db.run("update person set status = 'closed' where id = $1", [userId])
-      await assert.rejects(veterinarians.rename(person, { firstname: 'Late' }), { code: 'session-ended' })
+      await assert.rejects(veterinarians.rename(person, { firstname: 'Late' }, byOperator), {
+        code: 'session-ended',
+      })
       assert.ok(!(await types(userId)).includes('veterinarian.updated'))
     })
 
     test('veterinarian.suspended, veterinarian.reactivated and session.ended are written once each', async () => {
       const { userId, sessionId } = await signIn(freshAddress('suspended'))
-      const { db, sessions } = service.app.parts
-      assert.deepEqual([await sessions.suspend(userId), await sessions.suspend(userId)], [true, false])
-      const person = (await personById(db, userId))!
+      const { desk } = service.app.parts
+      assert.deepEqual(
+        [await desk.suspend(userId, 'a test', byOperator), await desk.suspend(userId, 'a test', byOperator)],
+        [true, false],
+      )
       service.clock.advance(second)
-      const now = service.clock.now()
-      assert.deepEqual([await reactivate(db, person, now), await reactivate(db, person, now)], [true, false])
+      const reactivate = () => desk.reactivate(userId, null, byOperator)
+      assert.deepEqual([await reactivate(), await reactivate()], [true, false])
       const all = await types(userId)
       for (const type of ['veterinarian.suspended', 'veterinarian.reactivated', 'session.ended'])
         assert.equal(all.filter((one) => one === type).length, 1, type)

@@ -91,8 +91,8 @@ test('lib and errors import nothing of ours but each other', () => {
   )
 })
 
-test('Only main, cli, app and commands read the settings', () => {
-  noneOf(({ from, to }) => to === 'config.ts' && !/^(main|cli|app)\.ts$|^commands\//.test(from))
+test('Only main, cli, app, features and commands read the settings', () => {
+  noneOf(({ from, to }) => to === 'config.ts' && !/^(main|cli|app|features)\.ts$|^commands\//.test(from))
 })
 
 test('Routes import their own feature, http, lib, errors, the reading of fields, and of other features the main file', () => {
@@ -147,8 +147,8 @@ test('Only the command that loads it knows the demo school', () => {
   noneOf(({ from, to }) => to.startsWith('../') && from !== 'commands/demo.ts')
 })
 
-test('Only app.ts and commands open engines, and only db knows their drivers', () => {
-  noneOf(({ from, to }) => to === 'db/open.ts' && !/^app\.ts$|^commands\//.test(from))
+test('Only features.ts and commands open engines, and only db knows their drivers', () => {
+  noneOf(({ from, to }) => to === 'db/open.ts' && !/^features\.ts$|^commands\//.test(from))
   noneOf((one) => /^(node:sqlite|pg|postgres)$/.test(packageOf(one) ?? '') && top(one.from) !== 'db')
   noneOf(({ from, to }) => /^db\/(sqlite|postgres)\.ts$/.test(to) && top(from) !== 'db')
 })
@@ -182,7 +182,9 @@ const layers = [
   'sign-in',
   'student',
   'veterinarian',
+  'staff',
   'roster',
+  'desk',
   'commands',
 ]
 

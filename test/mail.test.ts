@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import PostalMime from 'postal-mime'
 import type { SMTPServerOptions } from 'smtp-server'
+import { byOperator } from '../src/lib/by.ts'
 import { day, hour, minute } from '../src/lib/clock.ts'
 import { mimeOf } from '../src/mail/mime.ts'
 import { smtpTransport } from '../src/mail/smtp.ts'
@@ -150,7 +151,7 @@ describe('A mail', () => {
   test('to a suspended account says so, without a code', async () => {
     const userId = await activate('suspended@vets.example', { firstname: 'Zebedee' })
     await confirm(userId)
-    assert.ok(await service.app.parts.sessions.suspend(userId))
+    assert.ok(await service.app.parts.desk.suspend(userId, 'a test', byOperator))
     const { mail } = await send('suspended@vets.example')
     assert.match(mail.mail.text!, /account is suspended/)
     assert.equal(mail.code, null)
@@ -312,7 +313,7 @@ test('A mail to a suspended account goes to the spelling on record also when it 
   const service = await startService('sqlite', { mail })
   try {
     const { userId } = await service.signIn('On.Record@vets.example')
-    await service.app.parts.sessions.suspend(userId)
+    await service.app.parts.desk.suspend(userId, 'a test', byOperator)
     refuse = true
     assert.equal(
       (await service.post('/veterinarian/send-otp', { email: 'on.record@vets.example' })).status,

@@ -320,7 +320,7 @@ for (const engine of engines) {
         db: slow,
         clock: service.clock,
         secrets: secretsFrom(secret, null),
-        roles: { veterinarian: veterinarians, student: veterinarians },
+        roles: { veterinarian: veterinarians, student: veterinarians, staff: veterinarians },
         transport: smtpTransport(service.mail.url),
         publicUrl: service.url,
         from: 'no-reply@chiron.example',

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Db } from '../src/db/db.ts'
+import { byOperator } from '../src/lib/by.ts'
 import { Roster } from '../src/roster/roster.ts'
 import { atLength, engines } from './support/engines.ts'
 import { addUser, bulk, drop, edited, newSchool, type School } from './support/roster-school.ts'
@@ -44,10 +45,10 @@ type Work = 'import' | 'undo'
 async function planned(roster: Roster, work: Work, file: string): Promise<() => Promise<unknown>> {
   if (work === 'undo') {
     const plan = await roster.planUndo()
-    return () => roster.undo(plan)
+    return () => roster.undo(plan, byOperator)
   }
   const plan = await roster.plan(file)
-  return () => roster.import(plan, { force: true })
+  return () => roster.import(plan, { force: true, by: byOperator })
 }
 
 /** Everything that an import or undo writes, visible or not. */
@@ -102,7 +103,7 @@ async function prepare(world: World): Promise<void> {
     world.clock,
   )
   const plan = await killed.plan(leftover)
-  assert.equal(await settled(killed.import(plan, { force: true })), 'the power went')
+  assert.equal(await settled(killed.import(plan, { force: true, by: byOperator })), 'the power went')
 }
 
 interface Case {
@@ -181,7 +182,7 @@ for (const engine of engines) {
         await world.import(first)
         const plans = [await world.plan(slowFile), await world.plan(quickFile)]
         const results = await Promise.all(
-          plans.map((plan) => settled(world.roster.import(plan, { force: true }))),
+          plans.map((plan) => settled(world.roster.import(plan, { force: true, by: byOperator }))),
         )
         assert.deepEqual(results.filter((message) => message === null).length, 1)
         assert.match(results.find((message) => message !== null)!, /under way|changed since/)
@@ -217,7 +218,9 @@ for (const engine of engines) {
           )
         })
         const roster = new Roster(meddled, world.clock)
-        const message = await settled(roster.import(await roster.plan(quickFile), { force: true }))
+        const message = await settled(
+          roster.import(await roster.plan(quickFile), { force: true, by: byOperator }),
+        )
         assert.match(message ?? 'done', /unique/i)
         assert.deepEqual(await studentsNow(world.db), before)
       }))

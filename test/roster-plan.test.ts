@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { eventsOf } from '../src/events/events.ts'
+import { byOperator } from '../src/lib/by.ts'
 import { isEmpty, isRefused, type Plan, Roster } from '../src/roster/roster.ts'
 import { engines } from './support/engines.ts'
 import { busySchool, findingCases, followUp, heldCases } from './support/roster-cases.ts'
@@ -75,11 +76,11 @@ for (const engine of engines) {
         })
         assert.deepEqual([plan.findings, plan.held], [[], []])
         assert.deepEqual(Object.keys(await studentsNow(world.db)), [], 'a plan writes nothing')
-        assert.equal(await world.roster.import(plan, { force: false }), 1)
+        assert.equal(await world.roster.import(plan, { force: false, by: byOperator }), 1)
         const before = [await visibleRows(world.db), await idsOf(world)]
         const again = await world.plan(bulk(school))
         assert.ok(isEmpty(again))
-        assert.equal(await world.roster.import(again, { force: false }), null)
+        assert.equal(await world.roster.import(again, { force: false, by: byOperator }), null)
         assert.deepEqual([await visibleRows(world.db), await idsOf(world)], before)
         assert.equal((await world.roster.history()).length, 1)
       }))
@@ -104,7 +105,7 @@ for (const engine of engines) {
           user: [1, 1, 1, 0],
           role: [1, 0, 1, 0],
         })
-        await world.roster.import(plan, { force: true })
+        await world.roster.import(plan, { force: true, by: byOperator })
         const now = await studentsNow(world.db)
         assert.deepEqual(Object.keys(now), ['stu-2', 'stu-3', 'stu-4', 'stu-5'])
         assert.equal(now['stu-2'], before['stu-2'], 'a changed address is no new person')
@@ -112,7 +113,7 @@ for (const engine of engines) {
         assert.deepEqual(doing(back, 'student'), [0, 1, 1, 1])
         assert.deepEqual(doing(back, 'enrolment'), [0, 0, 1, 1])
         assert.deepEqual(doing(back, 'role'), [0, 0, 1, 1])
-        await world.roster.import(back, { force: true })
+        await world.roster.import(back, { force: true, by: byOperator })
         assert.deepEqual(await studentsNow(world.db), before)
         const after = await idsOf(world)
         assert.equal(after.persons.length, 5)
@@ -163,7 +164,7 @@ for (const engine of engines) {
           user: [1, 1, 1, 0],
           role: [1, 0, 0, 0],
         })
-        await world.roster.import(plan, { force: true })
+        await world.roster.import(plan, { force: true, by: byOperator })
         assert.deepEqual(Object.keys(await studentsNow(world.db)), ['stu-2', 'stu-3', 'stu-4', 'stu-5'])
         assert.ok(isEmpty(await world.plan(path)), 'the same delta again is nothing')
         const returning = await world.plan(delta({ users: [['stu-1', school.users.get('stu-1')!]] }))
@@ -186,7 +187,7 @@ for (const engine of engines) {
           plan.findings.map(({ severity, code, value }) => [severity, code, value]),
           [['warning', 'dangling-reference', 'class-9']],
         )
-        await world.roster.import(plan, { force: false })
+        await world.roster.import(plan, { force: false, by: byOperator })
         await world.import(delta({ classes: [['class-9', rows.classes.get('class-9')!]] }))
         const whole = await world.plan(bulk(rows))
         assert.ok(isEmpty(whole), 'the two deltas make the whole')
@@ -201,8 +202,8 @@ for (const engine of engines) {
         if (expected === null) return assert.deepEqual(plan.held, [])
         const reasons = plan.held.join('\n')
         assert.match(reasons, expected)
-        await assert.rejects(shared.roster.import(plan, { force: false }), /held/)
-        assert.equal(typeof (await shared.roster.import(plan, { force: true })), 'number')
+        await assert.rejects(shared.roster.import(plan, { force: false, by: byOperator }), /held/)
+        assert.equal(typeof (await shared.roster.import(plan, { force: true, by: byOperator })), 'number')
       })
     }
 
@@ -231,7 +232,7 @@ for (const engine of engines) {
         assert.equal(isRefused(plan), severity === 'error')
         if (severity === 'warning') return
         const rows = await visibleRows(shared.db)
-        await assert.rejects(shared.roster.import(plan, { force: true }), /errors/)
+        await assert.rejects(shared.roster.import(plan, { force: true, by: byOperator }), /errors/)
         assert.deepEqual(await visibleRows(shared.db), rows)
       })
     }
@@ -251,8 +252,11 @@ for (const engine of engines) {
         const undo = await world.roster.planUndo()
         await world.import(bulk(edited(school, (s) => drop(s, 'stu-2'))))
         const before = await visibleRows(world.db)
-        await assert.rejects(world.roster.import(plan, { force: true }), /changed since the plan was made/)
-        await assert.rejects(world.roster.undo(undo), /changed since the plan was made/)
+        await assert.rejects(
+          world.roster.import(plan, { force: true, by: byOperator }),
+          /changed since the plan was made/,
+        )
+        await assert.rejects(world.roster.undo(undo, byOperator), /changed since the plan was made/)
         assert.deepEqual(await visibleRows(world.db), before)
       }))
 
@@ -354,7 +358,10 @@ for (const engine of engines) {
           if (publishes(statements)) throw new Error('the power went')
         })
         const roster = new Roster(failing, world.clock)
-        await assert.rejects(roster.import(await roster.plan(next), { force: true }), /the power went/)
+        await assert.rejects(
+          roster.import(await roster.plan(next), { force: true, by: byOperator }),
+          /the power went/,
+        )
         assert.deepEqual(await typesOf('stu-1'), ['student.added'], 'a failed import is no event')
         for (const path of [next, bulk(school)]) {
           world.clock.advance(1_000)
@@ -368,7 +375,8 @@ for (const engine of engines) {
         assert.deepEqual(await typesOf('stu-2'), [added, ...Array(3).fill('student.updated')])
         assert.deepEqual(await typesOf('stu-3'), [added])
         const all = await db.all<{ type: string; data: string }>('select * from event order by at, id')
-        assert.equal(all.filter(({ type }) => type === 'roster.imported').length, 4)
+        const times = (wanted: string) => all.filter(({ type }) => type === wanted).length
+        assert.deepEqual([times('roster.imported'), times('roster.undone')], [3, 1])
         const text = JSON.stringify(all)
         for (const word of ['stu-', 'school.example', 'Given', 'Family', 'Other'])
           assert.ok(!text.includes(word), word)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { byOperator } from '../src/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
@@ -255,7 +256,10 @@ for (const engine of engines) {
 
     const endings: [name: string, end: (who: { access: string; userId: string }) => Promise<unknown>][] = [
       ['signing out', ({ access }) => service.request('/session', { method: 'DELETE', token: access })],
-      ['suspending the account', ({ userId }) => service.app.parts.sessions.suspend(userId)],
+      [
+        'suspending the account',
+        ({ userId }) => service.app.parts.desk.suspend(userId, 'a test', byOperator),
+      ],
       [
         'closing the account',
         ({ access }) => service.request('/veterinarian/me', { method: 'DELETE', token: access }),
@@ -276,15 +280,12 @@ for (const engine of engines) {
       const email = freshAddress('suspended')
       const who = await signIn(email)
       assert.equal((await me(who.access)).status, 200)
-      assert.equal(await service.app.parts.sessions.suspend(who.userId), true)
+      assert.equal(await service.app.parts.desk.suspend(who.userId, 'a test', byOperator), true)
       const reply = await me(who.access)
       assert.deepEqual(outcome(reply), ended)
       assert.equal(reply.headers.get('www-authenticate'), 'Bearer error="invalid_token"')
       assert.equal(await endReason(who.sessionId), 'account')
-      const { reactivate, personById } = await import('../src/people/people.ts')
-      const { db } = service.app.parts
-      const person = await personById(db, who.userId)
-      assert.equal(await reactivate(db, person!, service.clock.now()), true)
+      assert.equal(await service.app.parts.desk.reactivate(who.userId, null, byOperator), true)
       assert.deepEqual(outcome(await me(who.access)), ended)
       assert.deepEqual(outcome(await refresh(who.refresh)), ended)
       const again = await signIn(email)

@@ -1,7 +1,7 @@
 /** Students of an imported roster: sign-in, what they see, and what happens when the roster changes. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { personById, reactivate } from '../src/people/people.ts'
+import { byOperator } from '../src/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { freshNetwork } from './support/fresh.ts'
 import { addUser, autumn, bulk, change, drop, enrol, type School } from './support/roster-school.ts'
@@ -232,7 +232,7 @@ for (const engine of engines) {
     test('A suspended student is signed out, told so by mail, and stays suspended off the roster', async () => {
       const email = emailOf('locked')
       const { access, userId } = await signInStudent(service, email)
-      await service.app.parts.sessions.suspend(userId)
+      await service.app.parts.desk.suspend(userId, 'a test', byOperator)
       const refused = await get('/student/me', access)
       assert.deepEqual([refused.status, refused.json.code], [401, 'session-ended'])
       const { code, mail } = await studentCode(service, email)
@@ -241,9 +241,9 @@ for (const engine of engines) {
       const locked = studentSchool(others).users.get('locked')!
       await reimport((s) => drop(s, 'locked'))
       await reimport((s) => addUser(s, 'locked', 'student', locked))
-      const person = (await personById(service.app.parts.db, userId))!
-      assert.equal(person.status, 'suspended')
-      assert.ok(await reactivate(service.app.parts.db, person, service.clock.now()))
+      const { desk } = service.app.parts
+      assert.equal((await desk.show(userId)).profile.status, 'suspended')
+      assert.ok(await desk.reactivate(userId, null, byOperator))
       assert.equal((await signInStudent(service, email)).userId, userId)
     })
 

@@ -5,10 +5,12 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyInstance } from 'fastify'
-import { eventHappened, eventOf, eventSql } from '../src/events/events.ts'
+import { eventHappened, eventOf } from '../src/events/events.ts'
 import { guardAccess, routeConfig } from '../src/http/access.ts'
 import { problems } from '../src/http/schemas.ts'
 import { Type } from '../src/http/type.ts'
+import { bySystem } from '../src/lib/by.ts'
+import { systemClock } from '../src/lib/clock.ts'
 import type { Role } from '../src/lib/roles.ts'
 
 const sessions = { authenticate: () => Promise.reject(new Error('nobody')), touch: () => undefined }
@@ -22,15 +24,17 @@ export function mustNotCompile(root: FastifyInstance): void {
   routeConfig({ access: 'veterinary' })
   // @ts-expect-error: there is no such limit
   routeConfig({ access: 'public', limit: 'nobody' })
+  // @ts-expect-error: a route for staff says which right it needs
+  routeConfig({ access: 'staff' })
   // @ts-expect-error: every route says who may call it
   routeConfig({ limit: 'none' })
 
   // @ts-expect-error: students do not close their accounts
-  eventHappened('student.closed', { id: '', at: 0 })
+  eventHappened('student.closed', bySystem, { id: '', at: 0 })
   // @ts-expect-error: only a veterinarian's account is closed
   eventOf<Role>('veterinarian', 'closed')
   // @ts-expect-error: there is no such event
-  eventSql('session.begun')
+  eventHappened('session.begun', bySystem, { id: '', at: 0 })
 
   const response = { 200: Type.Object({ name: Type.String() }), ...problems('not-found') }
   app.get('/right', { config, schema: { response } }, async () => ({ name: 'Ada' }))
@@ -43,6 +47,7 @@ test('A route that does not say who may call it, or says it in other words, stop
   guardAccess(app, {
     sessions,
     buckets: null,
+    clock: systemClock,
     log: app.log,
     networkOf: () => ({ fingerprint: '', wider: [] }),
   })

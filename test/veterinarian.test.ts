@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { byOperator } from '../src/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
@@ -46,7 +47,7 @@ for (const engine of engines) {
       await register(pending!)
       await service.signIn(active!, freshNetwork())
       const locked = await service.signIn(suspended!, freshNetwork())
-      await service.app.parts.sessions.suspend(locked.userId)
+      await service.app.parts.desk.suspend(locked.userId, 'a test', byOperator)
       const gone = await service.signIn(closed!, freshNetwork())
       assert.equal((await me(gone.access, 'DELETE')).status, 204)
 
@@ -384,7 +385,7 @@ for (const engine of engines) {
       await register(pendingAddress)
       const pending = await statusOf(pendingAddress)
       const suspended = await service.signIn(freshAddress(), freshNetwork())
-      await service.app.parts.sessions.suspend(suspended.userId)
+      await service.app.parts.desk.suspend(suspended.userId, 'a test', byOperator)
       const closed = await service.signIn(freshAddress(), freshNetwork())
       await me(closed.access, 'DELETE')
       const ids = [pending!.id, suspended.userId, closed.userId, closed.sessionId, 'A'.repeat(22)]

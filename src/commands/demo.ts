@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { demoAddresses, demoSchool } from '../../demo/school.ts'
 import type { Db } from '../db/db.ts'
+import { bySystem } from '../lib/by.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Roster } from '../roster/roster.ts'
 import { dayIn } from '../student/classes.ts'
@@ -15,7 +16,7 @@ export async function loadDemo(db: Db, timeZone: string, clock: Clock): Promise<
     for (const [name, text] of demoSchool(dayIn(timeZone)(clock.now())))
       writeFileSync(join(folder, name), text)
     const roster = new Roster(db, clock)
-    await roster.import(await roster.plan(folder, undefined, 'demo school'), { force: false })
+    await roster.import(await roster.plan(folder, undefined, 'demo school'), { force: false, by: bySystem })
     return demoAddresses
   } finally {
     rmSync(folder, { recursive: true, force: true })

@@ -1,18 +1,18 @@
 /** `chiron roster check | import | undo | history`: for registrars and operators, on a terminal or in a script. */
 import { writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
-import { loadConfig, readEnv } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
 import { UsageError } from '../errors.ts'
+import { byOperator } from '../lib/by.ts'
 import { systemClock, timestamp } from '../lib/clock.ts'
 import { isEmpty, isRefused, type Plan, Roster } from '../roster/roster.ts'
+import { type CommonOptions, configFor, say } from './command.ts'
 import { startProgress } from './progress.ts'
 import { findingLines, planLines, reportText, summaryWords, undoLines } from './roster-text.ts'
 
-export interface RosterOptions {
-  readonly json?: boolean
+export interface RosterOptions extends CommonOptions {
   readonly verbose?: boolean
   readonly report?: string
   readonly yes?: boolean
@@ -24,7 +24,7 @@ const exitRefused = 1
 const exitHeld = 2
 
 export async function rosterCheck(path: string, options: RosterOptions): Promise<void> {
-  await withRoster(async (roster) => {
+  await withRoster(options, async (roster) => {
     const plan = await readPlan(roster, path, options)
     if (isRefused(plan)) process.exitCode = exitRefused
     else if (plan.held.length > 0) process.exitCode = exitHeld
@@ -32,7 +32,7 @@ export async function rosterCheck(path: string, options: RosterOptions): Promise
 }
 
 export async function rosterImport(path: string, options: RosterOptions): Promise<void> {
-  await withRoster(async (roster) => {
+  await withRoster(options, async (roster) => {
     const plan = await readPlan(roster, path, options)
     if (isRefused(plan)) {
       process.exitCode = exitRefused
@@ -51,7 +51,11 @@ export async function rosterImport(path: string, options: RosterOptions): Promis
     if (!(await agreed(options, 'Import this?')))
       return say(options, { type: 'declined' }, 'Nothing was changed.')
     const progress = startProgress(options.json === true)
-    const generation = await roster.import(plan, { force: options.force === true }, progress.show)
+    const generation = await roster.import(
+      plan,
+      { force: options.force === true, by: byOperator },
+      progress.show,
+    )
     progress.stop()
     say(
       options,
@@ -62,19 +66,19 @@ export async function rosterImport(path: string, options: RosterOptions): Promis
 }
 
 export async function rosterUndo(options: RosterOptions): Promise<void> {
-  await withRoster(async (roster) => {
+  await withRoster(options, async (roster) => {
     const plan = await roster.planUndo()
     const { id, file_name: file, sha256 } = plan.generation
     say(options, { type: 'plan', undo: id, file, sha256, students: plan.counts }, undoLines(plan).join('\n'))
     if (!(await agreed(options, 'Go back?')))
       return say(options, { type: 'declined' }, 'Nothing was changed.')
-    const generation = await roster.undo(plan)
+    const generation = await roster.undo(plan, byOperator)
     say(options, { type: 'done', generation }, `Done: import ${id} is undone.`)
   })
 }
 
 export async function rosterHistory(options: RosterOptions): Promise<void> {
-  await withRoster(async (roster) => {
+  await withRoster(options, async (roster) => {
     for (const g of await roster.history()) {
       const at = timestamp(g.published_at!)
       const what =
@@ -96,8 +100,11 @@ export async function rosterHistory(options: RosterOptions): Promise<void> {
   })
 }
 
-async function withRoster(work: (roster: Roster, db: Db) => Promise<void>): Promise<void> {
-  const db = openDb(loadConfig(readEnv()).databaseUrl)
+async function withRoster(
+  options: CommonOptions,
+  work: (roster: Roster, db: Db) => Promise<void>,
+): Promise<void> {
+  const db = openDb(configFor(options).databaseUrl)
   try {
     await migrate(db, systemClock)
     await work(new Roster(db, systemClock), db)
@@ -135,8 +142,4 @@ async function agreed(options: RosterOptions, question: string): Promise<boolean
   const answer = await ask.question(`${question} [y/N] `)
   ask.close()
   return /^y(es)?$/i.test(answer.trim())
-}
-
-function say(options: RosterOptions, fields: object, text: string): void {
-  process.stdout.write(`${options.json ? JSON.stringify(fields) : text}\n`)
 }

@@ -1,11 +1,12 @@
 /** `chiron serve`: one process, or a primary that keeps CHIRON_WORKERS of them running. */
 import cluster, { type Worker } from 'node:cluster'
-import { type Config, loadConfig, readEnv } from '../config.ts'
+import type { Config } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import { isUntouched, migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLog, type Log, logWhatOthersPrint, logWritten } from '../log.ts'
+import { type CommonOptions, configFor } from './command.ts'
 
 type Demo = readonly { readonly email: string; readonly who: string }[]
 
@@ -13,8 +14,8 @@ const stopWithinMs = 9_500
 const logPatienceMs = 500
 const restartPauseMs = 1_000
 
-export async function serve(options: { json?: boolean }): Promise<void> {
-  const config = loadConfig(readEnv())
+export async function serve(options: CommonOptions): Promise<void> {
+  const config = configFor(options)
   const pretty = process.stdout.isTTY === true && !options.json
   const log = createLog(pretty)
   logWhatOthersPrint(log)

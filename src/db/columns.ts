@@ -39,6 +39,7 @@ export const columns = {
     verified_at: hidden('null', 'shown as profile.verified'),
     activated_at: 'time',
     closed_at: 'time',
+    may: 'other',
   },
   registration: {
     id: 'id',
@@ -48,6 +49,8 @@ export const columns = {
     lastname: hidden('row', applied),
     created_at: 'time',
     confirm_before: 'time',
+    request_id: 'id',
+    network_fingerprint: 'fingerprint',
   },
   challenge: {
     id: 'id',
@@ -91,7 +94,13 @@ export const columns = {
     session_id: 'id',
     data: 'other',
     generation: 'other',
+    number: 'other',
+    actor: 'id',
+    request_id: 'id',
+    network_fingerprint: 'fingerprint',
   },
+  event_counter: { one: 'other', last: 'other' },
+  note: { event_id: 'id', person_id: 'id', text: shown('row', 'events.note') },
   outbox: {
     id: 'id',
     session_id: 'id',

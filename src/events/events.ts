@@ -2,14 +2,31 @@
  * The audit trail: every change of state of a person or session, written in the transaction of the change, with ids
  * only. An event that can happen only once has an id made from its subject, so two processes that notice the same
  * change write it once.
+ *
+ * Events are also a feed, ordered by number. A number is given after the change was committed, by one process at a time
+ * (`numberEvents`), so that no event appears behind a reader that has read further.
  */
-import { type Db, type Statement, statement } from '../db/db.ts'
+import { type Condition, type Db, locking, type Statement, statement, type Value } from '../db/db.ts'
+import type { By } from '../lib/by.ts'
+import { timestamp } from '../lib/clock.ts'
 import type { Role } from '../lib/roles.ts'
 
 /** Events of an account, by role. Add new ones here. */
 const ofRole = {
-  veterinarian: ['registered', 'activated', 'updated', 'suspended', 'reactivated', 'closed', 'lapsed'],
+  veterinarian: [
+    'registered',
+    'activated',
+    'updated',
+    'verified',
+    'unverified',
+    'address-changed',
+    'suspended',
+    'reactivated',
+    'closed',
+    'lapsed',
+  ],
   student: ['added', 'updated', 'deactivated', 'suspended', 'reactivated'],
+  staff: ['added', 'changed', 'removed'],
 } as const satisfies Record<Role, readonly string[]>
 
 const others = [
@@ -17,7 +34,10 @@ const others = [
   'session.ended',
   'otp.exhausted',
   'mail.failed',
+  'mail.bounced',
   'roster.imported',
+  'roster.undone',
+  'key.rotated',
 ] as const
 
 type NameOf<R extends Role> = (typeof ofRole)[R][number]
@@ -30,48 +50,192 @@ type SharedName<R extends Role> = (R extends Role ? (name: NameOf<R>) => void : 
 
 export type EventType = { [R in Role]: `${R}.${NameOf<R>}` }[Role] | (typeof others)[number]
 
+export const eventTypes: readonly EventType[] = [
+  ...Object.entries(ofRole).flatMap(([role, names]) => names.map((name) => `${role}.${name}` as EventType)),
+  ...others,
+]
+
 /** For accounts whose role is known only at run time. */
 export function eventOf<R extends Role>(role: R, name: SharedName<R>): EventType {
   return `${role}.${name}` as EventType
 }
 
-export const eventSql = (type: EventType) => `'${type}'`
-
 export interface EventRow {
   readonly id: string
+  readonly number: number
   readonly at: number
   readonly type: EventType
   readonly person_id: string | null
   readonly session_id: string | null
   readonly data: string
+  readonly actor: string
+  readonly request_id: string | null
+  readonly network_fingerprint: string | null
 }
+
+const insertEvents =
+  'insert into event (id, at, type, person_id, session_id, data, actor, request_id, network_fingerprint)'
 
 export function eventHappened(
   type: EventType,
+  by: By,
   event: { id: string; at: number; personId?: string; sessionId?: string; data?: Record<string, string> },
 ): Statement {
   return statement(
-    `insert into event (id, at, type, person_id, session_id, data) values ($1, $2, $3, $4, $5, $6)
-     on conflict (id) do nothing`,
+    `${insertEvents} values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (id) do nothing`,
     event.id,
     event.at,
     type,
     event.personId ?? null,
     event.sessionId ?? null,
     JSON.stringify(event.data ?? {}),
+    by.actor,
+    by.requestId,
+    by.network,
   )
 }
 
-/** To be followed by `select id, at, type, person_id, session_id, data …`. */
-export const insertEvents = 'insert into event (id, at, type, person_id, session_id, data)'
+/** SQL for the columns of an event. */
+interface EventColumns {
+  readonly id: string
+  readonly at: string
+  readonly person?: string
+  readonly session?: string
+  readonly data?: string
+}
+
+/** Writes an event for each row of `from`, if the change that it tells of took place. */
+export function eventsFrom(
+  type: EventType,
+  by: By | 'row',
+  { id, at, person = 'null', session = 'null', data = "'{}'" }: EventColumns,
+  from: string,
+  ...params: Value[]
+): Statement {
+  const n = params.length
+  const who = by === 'row' ? "'self', request_id, network_fingerprint" : `$${n + 1}, $${n + 2}, $${n + 3}`
+  return statement(
+    `${insertEvents}
+     select ${id}, ${at}, '${type}', ${person}, ${session}, ${data}, ${who} ${from}
+     on conflict (id) do nothing`,
+    ...params,
+    ...(by === 'row' ? [] : [by.actor, by.requestId, by.network]),
+  )
+}
+
+/** An event of an import, in the order of `roster/store.ts`. It can be seen once its generation is published. */
+export function stagedEvent(
+  type: EventType,
+  by: By,
+  event: { id: string; at: number; generation: number; personId?: string; data?: Record<string, number> },
+): Value[] {
+  const { id, at, generation, personId = null, data = {} } = event
+  return [id, at, type, personId, JSON.stringify(data), generation, by.actor, by.requestId, by.network]
+}
 
 /** Events of an import count only once it is published. */
-export function eventsOf(db: Db, personId: string): Promise<EventRow[]> {
-  return db.all<EventRow>(
-    `select e.id, e.at, e.type, e.person_id, e.session_id, e.data from event e
-     left join roster_generation g on g.id = e.generation
-     where e.person_id = $1 and (e.generation is null or g.published_at is not null)
-     order by e.at, e.id`,
+const isVisible =
+  '(e.generation is null or e.generation in (select g.id from roster_generation g where g.published_at is not null))'
+
+const eventColumns =
+  'e.id, e.number, e.at, e.type, e.person_id, e.session_id, e.data, e.actor, e.request_id, e.network_fingerprint'
+
+export function eventsOf(db: Db, personId: string): Promise<(EventRow & { note: string | null })[]> {
+  return db.all(
+    `select ${eventColumns}, n.text as note from event e left join note n on n.event_id = e.id
+     where e.person_id = $1 and ${isVisible} order by e.at, e.id`,
     [personId],
   )
+}
+
+/** Holds once the event is written. */
+export function happened(eventId: string): Condition {
+  return { sql: (first) => `exists (select 1 from event where id = $${first})`, params: [eventId] }
+}
+
+/** What somebody wrote about a change, if the event was written in the same transaction. */
+export function noteOn(eventId: string, personId: string, text: string | null): Statement[] {
+  if (text === null) return []
+  return [
+    statement(
+      `insert into note (event_id, person_id, text) select $1, $2, $3 where exists (select 1 from event where id = $1)
+       on conflict (event_id) do nothing`,
+      eventId,
+      personId,
+      text,
+    ),
+  ]
+}
+
+const batchSize = 2_000
+
+/**
+ * Numbers the events that can be seen and have no number yet. Whoever numbers locks the counter first: the events of a
+ * transaction that has not ended are not seen, and get a later number. Returns how many got one.
+ */
+export async function numberEvents(db: Db): Promise<number> {
+  for (let total = 0; ; ) {
+    if (!(await db.one(`select 1 as some from event e where e.number is null and ${isVisible} limit 1`)))
+      return total
+    const [, numbered] = await db.tx([
+      locking('select one from event_counter where one = 1'),
+      statement(
+        `update event set number = fresh.next
+         from (select e.id as event_id, (select last from event_counter) + row_number() over (order by e.at, e.id) as next
+               from event e where e.number is null and ${isVisible}
+               order by e.at, e.id limit ${batchSize}) fresh
+         where id = fresh.event_id returning id`,
+      ),
+      statement(
+        'update event_counter set last = coalesce((select max(number) from event where number > last), last)',
+      ),
+    ])
+    total += numbered!.length
+    if (numbered!.length < batchSize) return total
+  }
+}
+
+export interface FeedFilter {
+  /** Only what has a larger number. */
+  readonly after?: number
+  readonly types?: readonly EventType[]
+  readonly personId?: string
+  readonly network?: string
+  /** Epoch milliseconds. */
+  readonly since?: number
+  readonly limit: number
+}
+
+/** In the order of their numbers, up to the newest change. */
+export async function readFeed(db: Db, filter: FeedFilter): Promise<EventRow[]> {
+  await numberEvents(db)
+  const params: Value[] = []
+  const take = (value: Value) => `$${params.push(value)}`
+  const conditions = [
+    `e.number > ${take(filter.after ?? 0)}`,
+    filter.types && `e.type in (${filter.types.map(take).join(', ')})`,
+    filter.personId !== undefined && `e.person_id = ${take(filter.personId)}`,
+    filter.network !== undefined && `e.network_fingerprint = ${take(filter.network)}`,
+    filter.since !== undefined && `e.at >= ${take(filter.since)}`,
+  ].filter(Boolean)
+  return db.all<EventRow>(
+    `select ${eventColumns} from event e where ${conditions.join(' and ')} order by e.number limit ${filter.limit}`,
+    params,
+  )
+}
+
+/** As the HTTP interface, the command line and webhooks show it. */
+export function eventView(event: EventRow) {
+  const { sessionId = event.session_id, ...data } = JSON.parse(event.data)
+  return {
+    id: event.id,
+    number: event.number,
+    type: event.type,
+    at: timestamp(event.at),
+    userId: event.person_id,
+    actor: event.actor,
+    requestId: event.request_id,
+    network: event.network_fingerprint,
+    data: sessionId === null ? data : { sessionId, ...data },
+  }
 }

@@ -11,7 +11,9 @@ import type {
 } from 'fastify'
 import { AppError } from '../errors.ts'
 import type { CallerNetwork } from '../lib/bucket.ts'
-import { type Role, roles } from '../lib/roles.ts'
+import type { By } from '../lib/by.ts'
+import { type Clock, minute } from '../lib/clock.ts'
+import { type Right, type Role, roles } from '../lib/roles.ts'
 import { bearerToken } from './bearer.ts'
 import { type MemoryBuckets, memoryPolicies, showLimit } from './limits.ts'
 
@@ -19,12 +21,24 @@ const accesses = ['public', 'signed-in', ...roles] as const
 
 export interface RouteConfig extends FastifyContextConfig {
   readonly access: (typeof accesses)[number]
+  /** The right that a member of staff needs; an admin has all. */
+  readonly may?: Right | 'any'
   /** Which limit counts a call without a token: the network’s, one of the route’s own in the store, or none. */
   readonly limit?: 'network' | 'own' | 'none'
+  /** How old the sign-in may be, for what cannot be taken back easily. */
+  readonly signedInWithinMs?: number
 }
 
-/** Fastify accepts any `config`; this function makes a wrong name fail to compile. */
-export const routeConfig = (config: RouteConfig): RouteConfig => config
+type Stated =
+  | { readonly access: Exclude<RouteConfig['access'], 'staff'>; readonly may?: never }
+  | { readonly access: 'staff'; readonly may: Right | 'any' }
+
+/** Fastify accepts any `config`; this function makes a wrong name, or a route for staff without a right, fail to compile. */
+export const routeConfig = (config: RouteConfig & Stated): RouteConfig => config
+
+/** For what staff cannot take back easily: it needs a recent sign-in. */
+export const staffChange = (may: Right): RouteConfig =>
+  routeConfig({ access: 'staff', may, signedInWithinMs: 30 * minute })
 
 const configOf = (route: { config?: FastifyContextConfig }) =>
   route.config as Partial<RouteConfig> | undefined
@@ -32,6 +46,9 @@ const configOf = (route: { config?: FastifyContextConfig }) =>
 export interface Identity {
   readonly session_id: string
   readonly role: Role
+  readonly started_at: number
+  /** The rights of a member of staff, as a list with commas. */
+  readonly may?: string
 }
 
 export interface Authenticator<Caller extends Identity> {
@@ -43,6 +60,7 @@ export interface AccessDeps<Caller extends Identity> {
   readonly sessions: Authenticator<Caller>
   /** Null when limits are off. */
   readonly buckets: MemoryBuckets | null
+  readonly clock: Clock
   readonly log: FastifyBaseLogger
   networkOf(request: FastifyRequest): CallerNetwork
 }
@@ -52,6 +70,9 @@ export interface CallerOf<Caller extends Identity> {
   (request: FastifyRequest): Caller
   <R extends Role>(request: FastifyRequest, role: R): Extract<Caller, { role: R }>
 }
+
+/** Who changes what is their own in this request. Staff who change somebody else’s put their id in as the actor. */
+export type ByOf = (request: FastifyRequest) => By
 
 /**
  * Counts a call against its network if it failed before any limit was applied: an unknown path, or a body that never
@@ -70,24 +91,29 @@ const caller = Symbol('caller')
 export function guardAccess<Caller extends Identity>(
   app: FastifyInstance,
   deps: AccessDeps<Caller>,
-): { callerOf: CallerOf<Caller> } {
+): { callerOf: CallerOf<Caller>; byOf: ByOf } {
   app.decorateRequest(caller, null)
   app.addHook('onRoute', (route) => {
-    const access = configOf(route)?.access
-    if (access === undefined || !accesses.includes(access))
+    const { access, may } = configOf(route) ?? {}
+    if (access === undefined || !accesses.includes(access) || (access === 'staff' && may === undefined))
       throw new Error(`${route.method} ${route.url} does not say who may call it`)
   })
 
   app.addHook('onRequest', (request, reply, done) => {
-    const { access, limit = 'network' } = configOf(request.routeOptions)!
+    const config = configOf(request.routeOptions)!
+    const { access, limit = 'network' } = config
     if (access === 'public') {
       if (limit === 'network') countNetwork(request, reply)
       return done()
     }
-    identify(request, reply, access!).then(() => done(), done)
+    identify(request, reply, config).then(() => done(), done)
   })
 
-  async function identify(request: FastifyRequest, reply: FastifyReply, access: 'signed-in' | Role) {
+  async function identify(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { access, may, signedInWithinMs }: Partial<RouteConfig>,
+  ) {
     let session: Caller
     try {
       session = await deps.sessions.authenticate(bearerToken(request))
@@ -96,11 +122,11 @@ export function guardAccess<Caller extends Identity>(
       throw error
     }
     deps.buckets?.take(memoryPolicies.session, session.session_id)
-    if (access !== 'signed-in' && session.role !== access) {
-      throw new AppError('forbidden', `This needs a ${access}'s token.`, {
-        headers: { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' },
-      })
-    }
+    if (access !== 'signed-in' && session.role !== access)
+      throw forbidden(`This needs a token of role ${access}.`)
+    if (may !== undefined && !hasRight(session, may)) throw forbidden(`This needs the right "${may}".`)
+    if (signedInWithinMs !== undefined && deps.clock.now() - session.started_at > signedInWithinMs)
+      throw new AppError('recent-sign-in-required')
     request.setDecorator<Caller>(caller, session)
     deps.sessions
       .touch(session)
@@ -123,5 +149,22 @@ export function guardAccess<Caller extends Identity>(
     return session
   }
 
-  return { callerOf }
+  const byOf: ByOf = (request) => ({
+    actor: 'self',
+    requestId: request.id,
+    network: deps.networkOf(request).fingerprint,
+  })
+
+  return { callerOf, byOf }
+}
+
+function hasRight({ may = '' }: Identity, right: Right | 'any'): boolean {
+  const rights = may.split(',')
+  return right === 'any' || rights.includes('admin') || rights.includes(right)
+}
+
+function forbidden(detail: string): AppError {
+  return new AppError('forbidden', detail, {
+    headers: { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' },
+  })
 }

@@ -174,6 +174,29 @@ export const HistoryFields = {
     }),
   ),
   events: Type.Array(
-    Type.Object({ at: Timestamp(), type: Type.String(), sessionId: Nullable(Type.String()) }),
+    Type.Object({
+      at: Timestamp(),
+      type: Type.String(),
+      sessionId: Nullable(Type.String()),
+      actor: Type.String({ description: '`self`, `system`, `operator`, or a member of staff.' }),
+      note: Nullable(Type.String({ description: 'What staff wrote about it.' })),
+    }),
   ),
 }
+
+export const EventEntry = Type.Object(
+  {
+    id: Type.String(),
+    number: Type.Integer({ description: 'Grows; pass the last one you have as `after`.' }),
+    type: Type.String({ examples: ['session.started'] }),
+    at: Timestamp(),
+    userId: Nullable(Type.String()),
+    actor: Type.String({
+      description: '`self`, `system`, `operator` for the command line, or the userId of a member of staff.',
+    }),
+    requestId: Nullable(Type.String()),
+    network: Nullable(Type.String({ description: 'A fingerprint; "chiron network" tells what it did.' })),
+    data: Type.Object({}, { additionalProperties: true }),
+  },
+  { $id: 'Event' },
+)

@@ -23,9 +23,10 @@ export interface CallerNetwork {
   readonly wider: readonly { readonly fingerprint: string; readonly shares: number }[]
 }
 
-/** The caller as limits see it. */
+/** The caller of a request without a token, as limits and events see it. */
 export interface Caller {
   readonly network: CallerNetwork
+  readonly requestId: string | null
   noteLimit(state: BucketState): void
 }
 

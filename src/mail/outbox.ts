@@ -12,11 +12,12 @@
  * owns the address, and must not show in the timing of later requests.
  */
 import { hash, randomInt } from 'node:crypto'
-import type { Db, Statement } from '../db/db.ts'
+import type { Condition, Db, Statement } from '../db/db.ts'
 import { type Clock, day, minute, second } from '../lib/clock.ts'
 import { deriveCode } from '../lib/code.ts'
 import { Failure, type FailureLog } from '../lib/failure.ts'
-import { newId } from '../lib/random.ts'
+import { newId, newIdAt, newReference } from '../lib/random.ts'
+import type { Role } from '../lib/roles.ts'
 import { fingerprint, type Keys, type Secrets } from '../lib/secret.ts'
 import { inboxOf } from '../people/address.ts'
 import { canSignIn, namedBySchool, type Person, type Roles } from '../people/people.ts'
@@ -35,13 +36,18 @@ import {
   type Lane,
   type Mail,
   pruneMail,
+  queueMail,
   takenMax,
 } from './store.ts'
 import { type Rendered, render } from './templates/layout.ts'
-import { absentNotice, type MailKind, type NoticeKind } from './templates/texts.ts'
+import { absentNotice, isTold, type MailKind, type NoticeKind, type ToldKind } from './templates/texts.ts'
 
 export type { Mail } from './store.ts'
 export { queueMail } from './store.ts'
+export type { ToldKind } from './templates/texts.ts'
+
+import { chooseLanguage } from './templates/languages.ts'
+
 export { chooseLanguage } from './templates/languages.ts'
 
 export interface Message extends Rendered {
@@ -227,6 +233,7 @@ export class Outbox {
   async #choose(mail: Mail): Promise<{ kind: MailKind; person?: Person } | null> {
     const { clock, roles } = this.#deps
     const person = await roles[mail.role].findAccount(mail.email.toLowerCase())
+    if (mail.kind !== null && isTold(mail.kind)) return { kind: mail.kind, ...(person && { person }) }
     if (person && canSignIn(person, clock.now())) return { kind: 'code', person }
     if (mail.kind !== null && mail.kind !== 'code') return { kind: mail.kind, ...(person && { person }) }
     await this.#putBehind(mail, person?.status === 'suspended' ? 'suspended' : absentNotice[mail.role])
@@ -310,6 +317,29 @@ export class Outbox {
     const { db, clock } = this.#deps
     await db.tx(failMail(mail.id, this.#worker, reason, clock.now()))
   }
+}
+
+const toldWithinMs = day
+
+/** A mail that tells an owner what has changed, if it has. */
+export function tellOf(
+  secrets: Secrets,
+  told: { kind: ToldKind; email: string; role: Role; now: number },
+  when: Condition,
+): Statement {
+  const { kind, email, role, now } = told
+  const mail = {
+    id: newIdAt(now),
+    session_id: '',
+    role,
+    email,
+    address_fingerprint: fingerprint(secrets.current, 'address', email.toLowerCase()),
+    language: chooseLanguage(undefined),
+    reference: newReference(),
+    expires_at: now + toldWithinMs,
+    now,
+  }
+  return queueMail(mail, { sql: () => '0', params: [] }, when, kind)
 }
 
 /** Erases everything stored about mails to an address. */

@@ -7,11 +7,12 @@ import {
   type Statement,
   statement,
 } from '../db/db.ts'
-import { eventSql, insertEvents } from '../events/events.ts'
+import { eventsFrom } from '../events/events.ts'
+import { bySystem } from '../lib/by.ts'
 import type { Digits } from '../lib/code.ts'
 import type { Language } from '../lib/languages.ts'
 import type { Role } from '../lib/roles.ts'
-import type { MailKind, NoticeKind } from './templates/texts.ts'
+import type { MailKind, NoticeKind, ToldKind } from './templates/texts.ts'
 
 export interface Mail {
   readonly id: string
@@ -36,11 +37,16 @@ export type NewMail = Omit<Mail, 'digits' | 'kind' | 'created_at' | 'attempts' |
   readonly now: number
 }
 
-export function queueMail(m: NewMail, digits: Expression, when: Condition): Statement {
+export function queueMail(
+  m: NewMail,
+  digits: Expression,
+  when: Condition,
+  kind: ToldKind | null = null,
+): Statement {
   return statement(
-    `insert into outbox (id, session_id, role, email, address_fingerprint, language, digits, reference, created_at, expires_at, attempts, next_at)
-     select $1, $2, $3, $4, $5, $6, ${digits.sql(10)}, $7, cast($8 as bigint), cast($9 as bigint), 0, cast($8 as bigint)
-     where ${when.sql(10 + digits.params.length)}`,
+    `insert into outbox (id, session_id, role, email, address_fingerprint, language, digits, reference, created_at, expires_at, attempts, next_at, kind)
+     select $1, $2, $3, $4, $5, $6, ${digits.sql(11)}, $7, cast($8 as bigint), cast($9 as bigint), 0, cast($8 as bigint), $10
+     where ${when.sql(11 + digits.params.length)}`,
     m.id,
     m.session_id,
     m.role,
@@ -50,6 +56,7 @@ export function queueMail(m: NewMail, digits: Expression, when: Condition): Stat
     m.reference,
     m.now,
     m.expires_at,
+    kind,
     ...digits.params,
     ...when.params,
   )
@@ -214,10 +221,16 @@ export function failMail(id: string, by: string, reason: string, now: number): S
   const held = 'id = $1 and claimed_by = $2'
   return [
     locking(`select id from outbox where ${held}`, id, by),
-    statement(
-      `${insertEvents}
-       select 'mail.' || id, cast($3 as bigint), ${eventSql('mail.failed')}, null, session_id, cast($4 as text) from outbox where ${held}
-       on conflict (id) do nothing`,
+    eventsFrom(
+      'mail.failed',
+      bySystem,
+      {
+        id: "'mail.' || id",
+        at: 'cast($3 as bigint)',
+        session: "nullif(session_id, '')",
+        data: 'cast($4 as text)',
+      },
+      `from outbox where ${held}`,
       id,
       by,
       now,

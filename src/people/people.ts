@@ -3,12 +3,14 @@
  * created, what its profile shows) is in `veterinarian/` and `student/`, which sign-in, session and mail use through
  * `RoleRules`.
  */
-import type { Db } from '../db/db.ts'
-import { type EventType, eventOf } from '../events/events.ts'
-import type { Role } from '../lib/roles.ts'
-import { changeStatus, type Member, type Person } from './store.ts'
+import type { Statement } from '../db/db.ts'
+import { type EventType, eventOf, noteOn } from '../events/events.ts'
+import type { By } from '../lib/by.ts'
+import { newId } from '../lib/random.ts'
+import type { Role, ServedRole } from '../lib/roles.ts'
+import { changeStatus, type Member, type Person, type Status } from './store.ts'
 
-export type { Member, Person } from './store.ts'
+export type { Member, Person, Status } from './store.ts'
 export { lockPerson, personById, personColumns, statuses } from './store.ts'
 
 export interface RoleRules {
@@ -25,34 +27,39 @@ export interface RoleRules {
 export type Roles = Readonly<Record<Role, RoleRules>>
 
 /** Roles whose names come from the school; others choose their own. */
-export const namedBySchool: Readonly<Record<Role, boolean>> = { veterinarian: false, student: true }
+export const namedBySchool: Readonly<Record<Role, boolean>> = {
+  veterinarian: false,
+  student: true,
+  staff: true,
+}
 
 export function canSignIn(person: Person, now: number): boolean {
   if (person.status === 'active') return true
   return person.status === 'pending' && person.confirm_before !== null && person.confirm_before > now
 }
 
-/** The caller must end the person's sessions in the same transaction. */
-export const suspension = (person: Person, now: number) =>
-  changeStatus({
-    personId: person.id,
-    from: 'active',
-    to: 'suspended',
-    event: eventOf(person.role, 'suspended'),
-    eventId: `suspended.${person.id}.${now}`,
-    now,
-  })
+/** What somebody does to an account, and why. */
+export interface Deed {
+  readonly by: By
+  readonly note: string | null
+  readonly now: number
+}
 
-export async function reactivate(db: Db, person: Person, now: number): Promise<boolean> {
-  const [changed] = await db.tx(
-    changeStatus({
-      personId: person.id,
-      from: 'suspended',
-      to: 'active',
-      event: eventOf(person.role, 'reactivated'),
-      eventId: `reactivated.${person.id}.${now}`,
-      now,
-    }),
-  )
-  return changed!.length > 0
+/** The caller must end the person's sessions in the same transaction. */
+export function suspension(person: Person<ServedRole>, eventId: string, deed: Deed): Statement[] {
+  const event = eventOf(person.role, 'suspended')
+  return statusChange(person, { from: 'active', to: 'suspended', event, eventId }, deed)
+}
+
+export function reactivation(person: Person<ServedRole>, deed: Deed): Statement[] {
+  const event = eventOf(person.role, 'reactivated')
+  return statusChange(person, { from: 'suspended', to: 'active', event, eventId: newId() }, deed)
+}
+
+function statusChange(
+  { id: personId }: Person,
+  change: { from: Status; to: Status; event: EventType; eventId: string },
+  { by, note, now }: Deed,
+): Statement[] {
+  return [...changeStatus({ ...change, personId, now, by }), ...noteOn(change.eventId, personId, note)]
 }

@@ -1,11 +1,13 @@
 import type { columns } from '../db/columns.ts'
 import { type Db, locking, type Statement, statement } from '../db/db.ts'
-import { type EventType, insertEvents } from '../events/events.ts'
+import { type EventType, eventsFrom } from '../events/events.ts'
+import type { By } from '../lib/by.ts'
 import type { Role } from '../lib/roles.ts'
 
 export const statuses = {
   veterinarian: ['pending', 'active', 'suspended', 'closed'],
   student: ['active', 'inactive', 'suspended'],
+  staff: ['active', 'removed'],
 } as const satisfies Record<Role, readonly string[]>
 
 export type Status<R extends Role = Role> = (typeof statuses)[R][number]
@@ -65,6 +67,7 @@ export function changeStatus(change: {
   event: EventType
   eventId: string
   now: number
+  by: By
 }): Statement[] {
   return [
     statement(
@@ -74,13 +77,12 @@ export function changeStatus(change: {
       change.personId,
       change.from,
     ),
-    statement(
-      `${insertEvents}
-       select $1, p.updated_at, $2, p.id, null, '{}' from person p
-       where p.id = $3 and p.status = $4 and p.updated_at = $5
-       on conflict (id) do nothing`,
-      change.eventId,
+    eventsFrom(
       change.event,
+      change.by,
+      { id: '$1', at: 'p.updated_at', person: 'p.id' },
+      'from person p where p.id = $2 and p.status = $3 and p.updated_at = $4',
+      change.eventId,
       change.personId,
       change.to,
       change.now,

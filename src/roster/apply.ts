@@ -4,7 +4,8 @@
  * the next import clears the leftovers.
  */
 import type { Db, Statement, Value } from '../db/db.ts'
-import type { EventType } from '../events/events.ts'
+import { type EventType, stagedEvent } from '../events/events.ts'
+import type { By } from '../lib/by.ts'
 import { newId } from '../lib/random.ts'
 import { endSessions } from '../session/session.ts'
 import { endFeedsOfMoved } from '../student/student.ts'
@@ -29,6 +30,7 @@ export interface ApplyDeps {
   readonly db: Db
   readonly hold: Hold
   readonly writesPerBatch: number
+  readonly by: By
   onBatch(written: number, total: number): void
 }
 
@@ -39,10 +41,10 @@ export async function applyPlan(
   now: number,
   deps: ApplyDeps,
 ): Promise<boolean> {
-  await writeInBatches(() => writesOf(plan, generation, now), deps)
+  await writeInBatches(() => writesOf(plan, generation, now, deps.by), deps)
   // With the statistics of an empty table, reading a class list takes a hundred times as long.
   await deps.db.analyze(['person', 'student', 'roster_record', 'roster_enrolment'])
-  return publishGeneration(deps.hold, generation, plan, now)
+  return publishGeneration(deps.hold, generation, plan, now, deps.by)
 }
 
 export async function publishGeneration(
@@ -50,10 +52,11 @@ export async function publishGeneration(
   generation: number,
   seen: Seen,
   now: number,
+  by: By,
 ): Promise<boolean> {
   const [published] = await hold.write([
     ...publish(generation, seen, now),
-    ...endSessions({ departedIn: generation }, 'account', now),
+    ...endSessions({ departedIn: generation }, 'account', now, by),
     endFeedsOfMoved(generation),
   ])
   return published!.length > 0
@@ -95,10 +98,10 @@ function statementsOf(db: Db, batch: readonly Write[]): Statement[] {
   return [...[...rows].flatMap(([table, some]) => insertRows(db, table, some)), ...statements]
 }
 
-function* writesOf(plan: Plan, generation: number, now: number): Generator<Write> {
-  const data = JSON.stringify({ generation })
-  yield { table: 'event', row: [newId(), now, 'roster.imported' satisfies EventType, null, data, generation] }
-  yield* studentWrites(plan, generation, now)
+function* writesOf(plan: Plan, generation: number, now: number, by: By): Generator<Write> {
+  const imported = { id: newId(), at: now, generation, data: { generation } }
+  yield { table: 'event', row: stagedEvent('roster.imported', by, imported) }
+  yield* studentWrites(plan, generation, now, by)
   yield* recordWrites(plan, generation, now)
   yield* enrolmentWrites(plan, generation)
 }
@@ -139,12 +142,15 @@ function* enrolmentWrites({ current, next }: Plan, generation: number): Generato
   }
 }
 
-function* studentWrites({ current, students }: Plan, generation: number, now: number): Generator<Write> {
+function* studentWrites(
+  { current, students }: Plan,
+  generation: number,
+  now: number,
+  by: By,
+): Generator<Write> {
   const event = (type: EventType, personId: string): Write => {
-    return {
-      table: 'event',
-      row: [`${type}.${personId}.${generation}`, now, type, personId, '{}', generation],
-    }
+    const id = `${type}.${personId}.${generation}`
+    return { table: 'event', row: stagedEvent(type, by, { id, at: now, generation, personId }) }
   }
   for (const [id, { fields, digest, personId }] of students) {
     const before = current.students.get(id)

@@ -5,7 +5,8 @@
  */
 import type { Db, Value } from '../db/db.ts'
 import { UsageError } from '../errors.ts'
-import type { EventType } from '../events/events.ts'
+import { type EventType, stagedEvent } from '../events/events.ts'
+import type { By } from '../lib/by.ts'
 import type { Clock } from '../lib/clock.ts'
 import { newId } from '../lib/random.ts'
 import { applyPlan, publishGeneration } from './apply.ts'
@@ -66,7 +67,7 @@ export class Roster {
   /** Applies the whole plan or nothing. Returns the new generation. */
   async import(
     plan: Plan,
-    options: { force: boolean },
+    options: { force: boolean; by: By },
     onProgress: Progress = () => {},
   ): Promise<number | null> {
     if (isRefused(plan)) throw new UsageError('the roster has errors and cannot be imported')
@@ -95,6 +96,7 @@ export class Roster {
         db: this.#db,
         hold,
         writesPerBatch: this.#batch,
+        by: options.by,
         onBatch: (written, total) => onProgress('writing', written, total),
       })
       if (!published) throw changedMeanwhile()
@@ -124,7 +126,7 @@ export class Roster {
     return { generation, seen, content: generation.parent, counts: { leaving, returning, changed } }
   }
 
-  async undo(plan: UndoPlan): Promise<number> {
+  async undo(plan: UndoPlan, by: By): Promise<number> {
     return this.#alone(plan.seen, async (hold) => {
       const now = this.#clock.now()
       const { file_name, sha256, version, rows } = plan.generation
@@ -136,30 +138,24 @@ export class Roster {
         plan.content,
       )
       if (undo === undefined) throw changedMeanwhile()
-      await this.#stageUndo(hold, plan, undo, now)
-      if (!(await publishGeneration(hold, undo, plan.seen, now))) throw changedMeanwhile()
+      await this.#stageUndo(hold, plan, undo, now, by)
+      if (!(await publishGeneration(hold, undo, plan.seen, now, by))) throw changedMeanwhile()
       return undo
     })
   }
 
   /** Writes the events of the undo, and which sessions end. */
-  async #stageUndo(hold: Hold, plan: UndoPlan, undo: number, now: number): Promise<void> {
+  async #stageUndo(hold: Hold, plan: UndoPlan, undo: number, now: number, by: By): Promise<void> {
     const before = await studentsIn(this.#db, plan.generation.id)
     const after = new Map((await studentsIn(this.#db, plan.content)).map((s) => [s.person_id, s]))
     const undone = plan.generation.id
+    const about = { at: now, generation: undo }
     const events: Value[][] = [
-      [
-        newId(),
-        now,
-        'roster.imported' satisfies EventType,
-        null,
-        JSON.stringify({ generation: undo, undone }),
-        undo,
-      ],
+      stagedEvent('roster.undone', by, { ...about, id: newId(), data: { generation: undo, undone } }),
     ]
     const departures: Value[][] = []
     const event = (type: EventType, personId: string) =>
-      events.push([newId(), now, type, personId, '{}', undo])
+      events.push(stagedEvent(type, by, { ...about, id: newId(), personId }))
     for (const student of before) {
       const then = after.get(student.person_id)
       after.delete(student.person_id)

@@ -343,7 +343,17 @@ const columnsOf = {
   student_identity: ['sourced_id', 'person_id', 'generation'],
   person: ['id', 'role', 'status', 'created_at', 'updated_at'],
   roster_departure: ['generation', 'person_id'],
-  event: ['id', 'at', 'type', 'person_id', 'data', 'generation'],
+  event: [
+    'id',
+    'at',
+    'type',
+    'person_id',
+    'data',
+    'generation',
+    'actor',
+    'request_id',
+    'network_fingerprint',
+  ],
 } as const
 
 export function closeRecord(kind: string, sourcedId: string, fromGen: number, generation: number): Statement {

@@ -20,6 +20,8 @@ export async function historyOf(db: Db, personId: string) {
       at: timestamp(event.at),
       type: event.type,
       sessionId: event.session_id,
+      actor: event.actor,
+      note: event.note,
     })),
   }
 }

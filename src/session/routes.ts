@@ -2,7 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import type { TSchema } from 'typebox'
 import { AppError } from '../errors.ts'
-import { type CallerOf, routeConfig } from '../http/access.ts'
+import { type ByOf, type CallerOf, routeConfig } from '../http/access.ts'
 import { formMediaType, takeRefreshForms } from '../http/oauth.ts'
 import type { PortalCookie } from '../http/portal.ts'
 import {
@@ -35,6 +35,7 @@ const SessionList = Type.Object({
 export interface SessionRoutesDeps {
   readonly sessions: Sessions
   readonly callerOf: CallerOf<LiveSession>
+  readonly byOf: ByOf
   readonly Profile: TSchema
   readonly portal: PortalCookie
 }
@@ -59,7 +60,7 @@ const OAuthProblem = Type.Object(
 /** In its own scope, because no other route takes forms. */
 export async function refreshRoute(
   root: FastifyInstance,
-  { sessions, Profile }: Pick<SessionRoutesDeps, 'sessions' | 'Profile'>,
+  { sessions, byOf, Profile }: Omit<SessionRoutesDeps, 'callerOf' | 'portal'>,
 ): Promise<void> {
   root.addSchema(OAuthProblem)
   const refusals = problems(...bodyProblems, 'invalid-token', 'session-ended')
@@ -98,14 +99,14 @@ export async function refreshRoute(
       .post(
         '/session/refresh',
         { config, schema },
-        async (request) => (await sessions.refresh(request.body.refresh_token)).reply,
+        async (request) => (await sessions.refresh(request.body.refresh_token, byOf(request))).reply,
       )
   })
 }
 
 export function sessionRoutes(
   root: FastifyInstance,
-  { sessions, callerOf }: Pick<SessionRoutesDeps, 'sessions' | 'callerOf'>,
+  { sessions, callerOf, byOf }: Omit<SessionRoutesDeps, 'Profile' | 'portal'>,
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['session']
@@ -149,7 +150,7 @@ export function sessionRoutes(
     '/session',
     { config: signedIn, schema: ending('endSession', 'Sign out here') },
     async (request, reply) => {
-      await sessions.end(callerOf(request), 'signed-out')
+      await sessions.end(callerOf(request), 'signed-out', byOf(request))
       return reply.code(204).send()
     },
   )
@@ -158,7 +159,7 @@ export function sessionRoutes(
     '/session/all',
     { config: signedIn, schema: ending('endAllSessions', 'Sign out everywhere') },
     async (request, reply) => {
-      await sessions.endAll(callerOf(request).id)
+      await sessions.endAll(callerOf(request).id, 'signed-out', byOf(request))
       return reply.code(204).send()
     },
   )
@@ -173,7 +174,7 @@ export function sessionRoutes(
       },
     },
     async (request, reply) => {
-      await sessions.endOne(callerOf(request).id, request.params.sessionId)
+      await sessions.endOne(callerOf(request).id, request.params.sessionId, byOf(request))
       return reply.code(204).send()
     },
   )
@@ -182,7 +183,7 @@ export function sessionRoutes(
 /** Refresh and sign-out for the portal, by cookie. */
 export function portalSessionRoutes(
   root: FastifyInstance,
-  { sessions, Profile, portal }: Omit<SessionRoutesDeps, 'callerOf'>,
+  { sessions, byOf, Profile, portal }: Omit<SessionRoutesDeps, 'callerOf'>,
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['portal']
@@ -215,7 +216,7 @@ export function portalSessionRoutes(
       if (token === undefined || another !== undefined)
         throw new AppError('unauthenticated', 'There is no session cookie, or more than one.')
       try {
-        return portal.keep(reply, await sessions.refresh(token))
+        return portal.keep(reply, await sessions.refresh(token, byOf(request)))
       } catch (error) {
         if (error instanceof AppError && isDead(error)) portal.clear(reply)
         throw error
@@ -239,7 +240,7 @@ export function portalSessionRoutes(
       },
     },
     async (request, reply) => {
-      await Promise.all(portal.tokensIn(request).map((token) => sessions.signOut(token)))
+      await Promise.all(portal.tokensIn(request).map((token) => sessions.signOut(token, byOf(request))))
       portal.clear(reply)
       return reply.code(204).send()
     },

@@ -5,12 +5,13 @@
  */
 import type { Condition, Db, Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
-import { type Clock, day, minute, second } from '../lib/clock.ts'
+import { type By, bySystem } from '../lib/by.ts'
+import { type Clock, day, hour, minute, second } from '../lib/clock.ts'
 import { isId, newId } from '../lib/random.ts'
 import { Recent } from '../lib/recent.ts'
-import { roles } from '../lib/roles.ts'
+import { type Role, roles } from '../lib/roles.ts'
 import type { Secrets } from '../lib/secret.ts'
-import { type Person, personById, type Roles, suspension } from '../people/people.ts'
+import type { Person, Roles } from '../people/people.ts'
 import { type AccessClaims, type Issuer, signAccessToken, verifyAccessToken } from './jwt.ts'
 import type { SigningKeys } from './keys.ts'
 import { readRefreshToken, refreshToken } from './refresh.ts'
@@ -35,12 +36,17 @@ export type { LiveSession, Session } from './store.ts'
 export { endSessions } from './store.ts'
 
 export const accessTtlMs = 15 * minute
-const idleMaxMs = 30 * day
-const sessionMaxMs = 90 * day
 const graceMs = 30 * second
 const seenEveryMs = minute
 const endedKeptMs = 90 * day
 const verifiedMax = 50_000
+
+/** How long a session lasts without use, and in all. */
+const lifetimes: Readonly<Record<Role, { readonly idleMs: number; readonly maxMs: number }>> = {
+  veterinarian: { idleMs: 30 * day, maxMs: 90 * day },
+  student: { idleMs: 30 * day, maxMs: 90 * day },
+  staff: { idleMs: hour, maxMs: 12 * hour },
+}
 
 export interface TokenReply {
   readonly access_token: string
@@ -74,12 +80,15 @@ export class Sessions {
     this.#deps = deps
   }
 
-  start(session: NewSession, when: Condition): Statement[] {
-    return startSession({ ...session, expiresAt: session.now + idleMaxMs }, when)
+  start(session: NewSession, by: By, when: Condition): Statement[] {
+    return startSession({ ...session, expiresAt: session.now + lifetimes[session.role].idleMs }, by, when)
   }
 
   firstTokens(sessionId: string, person: Person, now: number): Promise<IssuedTokens> {
-    return this.#tokens({ ...person, session_id: sessionId, expires_at: now + idleMaxMs }, 1)
+    return this.#tokens(
+      { ...person, session_id: sessionId, expires_at: now + lifetimes[person.role].idleMs },
+      1,
+    )
   }
 
   /** The same tokens again if the reply was lost; null if the session has ended since. */
@@ -106,7 +115,14 @@ export class Sessions {
   touch(session: LiveSession): Promise<unknown> | undefined {
     const now = this.#deps.clock.now()
     if (now - session.last_seen_at < seenEveryMs) return
-    return seen(this.#deps.db, session.session_id, now, now - seenEveryMs + 1)
+    const { idleMs, maxMs } = lifetimes[session.role]
+    return seen(this.#deps.db, {
+      id: session.session_id,
+      now,
+      unlessSince: now - seenEveryMs + 1,
+      expiresAt: now + idleMs,
+      expiresMaxMs: maxMs,
+    })
   }
 
   /**
@@ -115,7 +131,7 @@ export class Sessions {
    * somebody has a copy. It then gives a new successor and voids the unused one, so that of two holders one will
    * present a void token. Any other token is a copy and ends the session.
    */
-  async refresh(token: string): Promise<IssuedTokens> {
+  async refresh(token: string, by: By): Promise<IssuedTokens> {
     const { db, clock, secrets } = this.#deps
     const ticket = readRefreshToken(secrets.all, token)
     if (!ticket) throw new AppError('invalid-token')
@@ -128,22 +144,23 @@ export class Sessions {
     if (ticket.seq === parent && inGrace(session.rotated_at)) return this.#tokens(session, current)
     if (ticket.seq === grandparent && inGrace(session.rotated_before_at)) return this.#tokens(session, parent)
     if (ticket.seq !== current && ticket.seq !== parent) {
-      await this.end(session, 'reuse')
+      await this.end(session, 'reuse', by)
       throw new AppError('session-ended')
     }
-    const times = { now, expiresAt: now + idleMaxMs, expiresMaxMs: sessionMaxMs }
+    const { idleMs, maxMs } = lifetimes[session.role]
+    const times = { now, expiresAt: now + idleMs, expiresMaxMs: maxMs }
     const [rotated] = await rotate(db, { id: ticket.sessionId, current, from: ticket.seq, ...times })
     if (rotated) return this.#tokens({ ...session, ...rotated }, rotated.refresh_seq)
     // Another request was faster; decide again with the new state.
-    return this.refresh(token)
+    return this.refresh(token, by)
   }
 
   /** Accepts a refresh token of any age. Unknown tokens and ended sessions are ignored. */
-  async signOut(token: string): Promise<void> {
+  async signOut(token: string, by: By): Promise<void> {
     const { db, secrets } = this.#deps
     const ticket = readRefreshToken(secrets.all, token)
     const session = ticket && (await sessionById(db, ticket.sessionId))
-    if (session) await this.end(session, 'signed-out')
+    if (session) await this.end(session, 'signed-out', by)
   }
 
   async list(personId: string): Promise<Session[]> {
@@ -152,32 +169,26 @@ export class Sessions {
     return sessions.filter((session) => session.ended_at === null && session.expires_at > now)
   }
 
-  async end(session: { session_id: string; id: string }, reason: EndReason): Promise<boolean> {
+  async end(session: { session_id: string; id: string }, reason: EndReason, by: By): Promise<boolean> {
     const scope = { id: session.session_id, personId: session.id }
-    const [ended] = await this.#deps.db.tx(endSessions(scope, reason, this.#deps.clock.now()))
+    const [ended] = await this.#deps.db.tx(endSessions(scope, reason, this.#deps.clock.now(), by))
     return ended!.length > 0
   }
 
-  async endOne(personId: string, sessionId: string): Promise<void> {
-    const ended = isId(sessionId) && (await this.end({ session_id: sessionId, id: personId }, 'revoked'))
+  async endOne(personId: string, sessionId: string, by: By): Promise<void> {
+    const ended = isId(sessionId) && (await this.end({ session_id: sessionId, id: personId }, 'revoked', by))
     if (!ended) throw new AppError('not-found')
   }
 
-  async endAll(personId: string): Promise<void> {
-    await this.#deps.db.tx(endSessions({ personId }, 'signed-out', this.#deps.clock.now()))
-  }
-
-  async suspend(personId: string): Promise<boolean> {
+  /** Returns how many have ended. */
+  async endAll(personId: string, reason: EndReason, by: By): Promise<number> {
     const { db, clock } = this.#deps
-    const person = await personById(db, personId)
-    if (!person) return false
-    const now = clock.now()
-    const [changed] = await db.tx([...suspension(person, now), ...endSessions({ personId }, 'account', now)])
-    return changed!.length > 0
+    const [ended] = await db.tx(endSessions({ personId }, reason, clock.now(), by))
+    return ended!.length
   }
 
   sweep(now: number): Statement[] {
-    return [...endSessions({ expiredAt: now }, 'expired', now), pruneSessions(now - endedKeptMs)]
+    return [...endSessions({ expiredAt: now }, 'expired', now, bySystem), pruneSessions(now - endedKeptMs)]
   }
 
   async #tokens(

@@ -1,5 +1,14 @@
-import { type Condition, type Db, type ReadById, type Statement, statement } from '../db/db.ts'
-import { eventSql, insertEvents } from '../events/events.ts'
+import {
+  always,
+  type Condition,
+  type Db,
+  type ReadById,
+  type Statement,
+  statement,
+  type Value,
+} from '../db/db.ts'
+import { eventsFrom } from '../events/events.ts'
+import type { By } from '../lib/by.ts'
 import type { Role } from '../lib/roles.ts'
 import { type Member, type Person, personColumns } from '../people/people.ts'
 
@@ -47,6 +56,7 @@ type LiveSessionOf<R extends Role> = Pick<
 interface Accounts {
   veterinarian: Person<'veterinarian'>
   student: Member<'student'>
+  staff: Person<'staff'> & { readonly may: string }
 }
 
 const live = (columns: string): ReadById => {
@@ -61,6 +71,7 @@ const live = (columns: string): ReadById => {
 const liveOf: Record<Role, ReadById> = {
   veterinarian: live(personColumns('p')),
   student: live('p.id, p.role, p.status, (select content from roster_state) as roster'),
+  staff: live(`${personColumns('p')}, p.may`),
 }
 
 export async function liveSession(
@@ -82,6 +93,7 @@ export function sessionsOf(db: Db, personId: string): Promise<Session[]> {
 
 export interface NewSession {
   readonly id: string
+  readonly role: Role
   readonly personId: string
   /** Must still be the account’s address, or a code sent to a former address would sign somebody in. */
   readonly addressKey: string
@@ -90,7 +102,7 @@ export interface NewSession {
 }
 
 /** Starts the session of a claimed challenge, if the account is active at that moment. */
-export function startSession(s: NewSession & { expiresAt: number }, when: Condition): Statement[] {
+export function startSession(s: NewSession & { expiresAt: number }, by: By, when: Condition): Statement[] {
   return [
     statement(
       `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at)
@@ -106,16 +118,19 @@ export function startSession(s: NewSession & { expiresAt: number }, when: Condit
       s.addressKey,
       ...when.params,
     ),
-    statement(
-      `${insertEvents}
-       select 'started.' || id, started_at, ${eventSql('session.started')}, person_id, id, '{}' from session
-       where id = $1 and person_id = $2
-       on conflict (id) do nothing`,
+    eventsFrom(
+      'session.started',
+      by,
+      { id: "'started.' || id", at: 'started_at', person: 'person_id', session: 'id' },
+      'from session where id = $1 and person_id = $2',
       s.id,
       s.personId,
     ),
   ]
 }
+
+/** `$2` is how long a session lasts in all, `$3` when this one ends without another use. */
+const extended = 'case when started_at + $2 < $3 then started_at + $2 else $3 end'
 
 /**
  * Issues the successor of token `from`, while `current` is the newest. `from` is either the newest itself or its
@@ -132,30 +147,35 @@ export function rotate(
   return db.run<{ refresh_seq: number; expires_at: number }>(
     `update session
      set refresh_seq = refresh_seq + 1, ${next} rotated_at = $1, last_seen_at = $1,
-         expires_at = case when started_at + $2 < $3 then started_at + $2 else $3 end
+         expires_at = ${extended}
      where id = $4 and refresh_seq = $5 and ended_at is null and expires_at > $1
      returning refresh_seq, expires_at`,
     [r.now, r.expiresMaxMs, r.expiresAt, r.id, r.current],
   )
 }
 
-export function seen(db: Db, id: string, now: number, unlessSince: number) {
-  return db.run('update session set last_seen_at = $1 where id = $2 and last_seen_at < $3', [
-    now,
-    id,
-    unlessSince,
-  ])
+/** Saves the last use, and with it how long the session lasts without another. */
+export function seen(
+  db: Db,
+  s: { id: string; now: number; unlessSince: number; expiresAt: number; expiresMaxMs: number },
+) {
+  return db.run(
+    `update session set last_seen_at = $1, expires_at = ${extended}
+     where id = $4 and last_seen_at < $5 and expires_at > $1`,
+    [s.now, s.expiresMaxMs, s.expiresAt, s.id, s.unlessSince],
+  )
 }
 
 /** Ends sessions and records each: one, all of a person, all expired, or those of people who left the roster. */
 export function endSessions(
   scope:
     | { id: string; personId: string }
-    | { personId: string }
+    | { personId: string; when?: Condition }
     | { expiredAt: number }
     | { departedIn: number },
   reason: EndReason,
   now: number,
+  by: By,
 ): Statement[] {
   const [where, ...params] = scopeOf(scope)
   return [
@@ -165,11 +185,17 @@ export function endSessions(
       reason,
       ...params,
     ),
-    statement(
-      `${insertEvents}
-       select 'ended.' || id, ended_at, ${eventSql('session.ended')}, person_id, id, '{"reason":"' || end_reason || '"}' from session
-       where ended_at = $1 and ${where(2)}
-       on conflict (id) do nothing`,
+    eventsFrom(
+      'session.ended',
+      by,
+      {
+        id: "'ended.' || id",
+        at: 'ended_at',
+        person: 'person_id',
+        session: 'id',
+        data: `'{"reason":"' || end_reason || '"}'`,
+      },
+      `from session where ended_at = $1 and ${where(2)}`,
       now,
       ...params,
     ),
@@ -180,13 +206,14 @@ export function endSessions(
 const departed = (n: number) =>
   `person_id in (select d.person_id from roster_departure d join roster_state r on r.generation = d.generation where d.generation = $${n})`
 
-type Scope = [where: (first: number) => string, ...params: (string | number)[]]
+type Scope = [where: (first: number) => string, ...params: Value[]]
 
 function scopeOf(scope: Parameters<typeof endSessions>[0]): Scope {
   if ('departedIn' in scope) return [departed, scope.departedIn]
   if ('expiredAt' in scope) return [(n) => `expires_at <= $${n}`, scope.expiredAt]
   if ('id' in scope) return [(n) => `id = $${n} and person_id = $${n + 1}`, scope.id, scope.personId]
-  return [(n) => `person_id = $${n}`, scope.personId]
+  const { personId, when = always } = scope
+  return [(n) => `person_id = $${n} and ${when.sql(n + 1)}`, personId, ...when.params]
 }
 
 export function pruneSessions(endedBefore: number): Statement {

@@ -11,6 +11,7 @@
 import { always, type Db, holds, type Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { type Caller, tooManyRequests } from '../lib/bucket.ts'
+import { bySelf, bySystem } from '../lib/by.ts'
 import { type Clock, minute, second } from '../lib/clock.ts'
 import { type CodeSubject, codesEqual, type Digits, deriveCode } from '../lib/code.ts'
 import type { FailureLog } from '../lib/failure.ts'
@@ -262,7 +263,9 @@ export class SignIn {
   }
 
   async #failed({ sessionId }: Answer, challenge: Answered, caller: Caller, now: number) {
-    const exhausted = challenge.attempts === attemptsMax ? exhaust(sessionId, now) : []
+    // Who tried is not known to be the owner of the address.
+    const by = { ...bySystem, requestId: caller.requestId, network: caller.network.fingerprint }
+    const exhausted = challenge.attempts === attemptsMax ? exhaust(sessionId, now, by) : []
     await this.#deps.db.tx([...this.#countFailure(challenge, caller, now), ...exhausted])
   }
 
@@ -283,13 +286,14 @@ export class SignIn {
     const mark = this.#mark(answer) ?? newId()
     const won = claimed(sessionId, mark)
     const addressKey = person.email_key
-    const { firstSignIn } = this.#rules
+    const { firstSignIn, role } = this.#rules
+    const by = bySelf(caller)
     const isFirst = person.status === 'pending'
     const results = await db.tx([
       lockPerson(person.id),
       claim(sessionId, mark, now),
-      ...(isFirst && firstSignIn ? activate(person.id, firstSignIn, now, won) : []),
-      ...sessions.start({ id: sessionId, personId: person.id, addressKey, device, now }, won),
+      ...(isFirst && firstSignIn ? activate(person.id, firstSignIn, now, by, won) : []),
+      ...sessions.start({ id: sessionId, role, personId: person.id, addressKey, device, now }, by, won),
     ])
     const started = results.at(-2)!.length > 0
     if (!started) return this.#repeat(answer, caller, now)

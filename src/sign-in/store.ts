@@ -1,5 +1,6 @@
 import { type Condition, type Db, type Expression, locking, type Statement, statement } from '../db/db.ts'
-import { type EventType, eventSql, insertEvents } from '../events/events.ts'
+import { type EventType, eventsFrom } from '../events/events.ts'
+import type { By } from '../lib/by.ts'
 import type { Digits } from '../lib/code.ts'
 import type { Role } from '../lib/roles.ts'
 
@@ -181,14 +182,14 @@ export function countRepeat(
 }
 
 /** Records that the attempts are used up, unless a right answer arrived at the same time. */
-export function exhaust(id: string, now: number): Statement[] {
+export function exhaust(id: string, now: number, by: By): Statement[] {
   return [
     lockChallenge(id),
-    statement(
-      `${insertEvents}
-       select 'exhausted.' || id, cast($2 as bigint), ${eventSql('otp.exhausted')}, null, id, '{}' from challenge
-       where id = $1 and used_at is null
-       on conflict (id) do nothing`,
+    eventsFrom(
+      'otp.exhausted',
+      by,
+      { id: "'exhausted.' || id", at: 'cast($2 as bigint)', session: 'id' },
+      'from challenge where id = $1 and used_at is null',
       id,
       now,
     ),
@@ -217,7 +218,13 @@ export function uncountRepeat(db: Db, id: string) {
   return db.run('update challenge set attempts = attempts - 1 where id = $1', [id])
 }
 
-export function activate(personId: string, event: EventType, now: number, when: Condition): Statement[] {
+export function activate(
+  personId: string,
+  event: EventType,
+  now: number,
+  by: By,
+  when: Condition,
+): Statement[] {
   return [
     statement(
       `update person set status = 'active', activated_at = $1, updated_at = $1, confirm_before = null
@@ -226,11 +233,11 @@ export function activate(personId: string, event: EventType, now: number, when: 
       personId,
       ...when.params,
     ),
-    statement(
-      `${insertEvents}
-       select 'activated.' || id, activated_at, ${eventSql(event)}, id, null, '{}' from person
-       where id = $1 and activated_at = $2
-       on conflict (id) do nothing`,
+    eventsFrom(
+      event,
+      by,
+      { id: "'activated.' || id", at: 'activated_at', person: 'id' },
+      'from person where id = $1 and activated_at = $2',
       personId,
       now,
     ),

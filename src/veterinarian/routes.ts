@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
-import { type CallerOf, routeConfig } from '../http/access.ts'
+import { type ByOf, type CallerOf, routeConfig } from '../http/access.ts'
 import { requestCaller } from '../http/caller.ts'
 import { etagOf, matches } from '../http/etag.ts'
 import {
@@ -18,7 +18,7 @@ import {
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { CallerNetwork } from '../lib/bucket.ts'
-import { timestamp } from '../lib/clock.ts'
+import { minute, timestamp } from '../lib/clock.ts'
 import { Fields } from '../people/fields.ts'
 import { statuses } from '../people/people.ts'
 import type { LiveSession } from '../session/session.ts'
@@ -57,12 +57,15 @@ const Export = Type.Object({
 export interface VeterinarianRoutesDeps {
   readonly veterinarians: Veterinarians
   readonly callerOf: CallerOf<LiveSession>
+  readonly byOf: ByOf
   networkOf(request: FastifyRequest): CallerNetwork
 }
 
+const recentSignInMs = 10 * minute
+
 export function veterinarianRoutes(
   root: FastifyInstance,
-  { veterinarians, callerOf, networkOf }: VeterinarianRoutesDeps,
+  { veterinarians, callerOf, byOf, networkOf }: VeterinarianRoutesDeps,
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['veterinarian']
@@ -151,14 +154,16 @@ export function veterinarianRoutes(
         ...(last !== undefined && { lastname: fields.name('lastname', last) }),
       }
       fields.check()
-      return veterinarians.profileOf(await veterinarians.rename(callerOf(request, 'veterinarian'), names))
+      return veterinarians.profileOf(
+        await veterinarians.rename(callerOf(request, 'veterinarian'), names, byOf(request)),
+      )
     },
   )
 
   app.delete(
     '/veterinarian/me',
     {
-      config: own,
+      config: routeConfig({ access: 'veterinarian', signedInWithinMs: recentSignInMs }),
       schema: {
         tags,
         operationId: 'closeOwnVeterinarian',
@@ -171,7 +176,7 @@ export function veterinarianRoutes(
       },
     },
     async (request, reply) => {
-      await veterinarians.close(callerOf(request, 'veterinarian'))
+      await veterinarians.close(callerOf(request, 'veterinarian'), byOf(request))
       return reply.code(204).send()
     },
   )

@@ -1,7 +1,8 @@
 import { erasing } from '../db/columns.ts'
 import { type Condition, type Db, locking, type ReadById, type Statement, statement } from '../db/db.ts'
-import { eventSql, insertEvents } from '../events/events.ts'
-import { type Person, personColumns } from '../people/people.ts'
+import { eventsFrom } from '../events/events.ts'
+import { type By, bySystem } from '../lib/by.ts'
+import { type Deed, type Person, personColumns } from '../people/people.ts'
 
 export interface Registration {
   readonly id: string
@@ -11,12 +12,17 @@ export interface Registration {
   readonly lastname: string
   readonly created_at: number
   readonly confirm_before: number
+  readonly request_id: string | null
+  readonly network_fingerprint: string | null
 }
+
+const registrationColumns =
+  'id, email, email_key, firstname, lastname, created_at, confirm_before, request_id, network_fingerprint'
 
 export function appendRegistration(r: Registration, when: Condition): Statement {
   return statement(
-    `insert into registration (id, email, email_key, firstname, lastname, created_at, confirm_before)
-     select $1, $2, $3, $4, $5, cast($6 as bigint), cast($7 as bigint) where ${when.sql(8)}
+    `insert into registration (${registrationColumns})
+     select $1, $2, $3, $4, $5, cast($6 as bigint), cast($7 as bigint), $8, $9 where ${when.sql(10)}
      returning id`,
     r.id,
     r.email,
@@ -25,11 +31,11 @@ export function appendRegistration(r: Registration, when: Condition): Statement 
     r.lastname,
     r.created_at,
     r.confirm_before,
+    r.request_id,
+    r.network_fingerprint,
     ...when.params,
   )
 }
-
-const registrationColumns = 'id, email, email_key, firstname, lastname, created_at, confirm_before'
 
 export function registrationsOf(db: Db, addressKey: string): Promise<Registration[]> {
   return db.all<Registration>(
@@ -77,10 +83,11 @@ export function applyRegistration(r: Registration): Statement[] {
          where person.status = 'pending' and person.updated_at <= excluded.updated_at and person.id <> excluded.id`,
       r.id,
     ),
-    statement(
-      `${insertEvents}
-       select 'registered.' || p.id, p.created_at, ${eventSql('veterinarian.registered')}, p.id, null, '{}' from person p where p.id = $1
-       on conflict (id) do nothing`,
+    eventsFrom(
+      'veterinarian.registered',
+      'row',
+      { id: "'registered.' || p.id", at: 'p.created_at', person: 'p.id' },
+      'from person p join registration r on r.id = p.id where p.id = $1',
       r.id,
     ),
     statement('delete from registration where id = $1', r.id),
@@ -89,13 +96,28 @@ export function applyRegistration(r: Registration): Statement[] {
 
 /** Removes pending accounts past their deadline: all of them, or that of one address. */
 export function lapse(now: number, addressKey: string | null): Statement[] {
-  const scope = "status = 'pending' and confirm_before <= $1 and (cast($2 as text) is null or email_key = $2)"
+  const scope = 'confirm_before <= $1 and (cast($2 as text) is null or email_key = $2)'
+  return removePending(statement(`${becomesLapsed} and ${scope}`, now, addressKey))
+}
+
+/** Removes what somebody registered for an address and never confirmed. */
+export function dropPending(now: number, addressKey: string): Statement[] {
   return [
-    statement(`update person set status = 'lapsed', updated_at = $1 where ${scope}`, now, addressKey),
-    statement(
-      `${insertEvents}
-       select 'lapsed.' || id, updated_at, ${eventSql('veterinarian.lapsed')}, id, null, '{}' from person where status = 'lapsed'
-       on conflict (id) do nothing`,
+    statement('delete from registration where email_key = $1', addressKey),
+    ...removePending(statement(`${becomesLapsed} and email_key = $2`, now, addressKey)),
+  ]
+}
+
+const becomesLapsed = "update person set status = 'lapsed', updated_at = $1 where status = 'pending'"
+
+function removePending(change: Statement): Statement[] {
+  return [
+    change,
+    eventsFrom(
+      'veterinarian.lapsed',
+      bySystem,
+      { id: "'lapsed.' || id", at: 'updated_at', person: 'id' },
+      "from person where status = 'lapsed'",
     ),
     statement("delete from person where status = 'lapsed'"),
   ]
@@ -107,6 +129,7 @@ export function rename(
   names: { firstname?: string; lastname?: string },
   now: number,
   eventId: string,
+  by: By,
 ): Statement[] {
   return [
     statement(
@@ -118,13 +141,70 @@ export function rename(
       now,
       personId,
     ),
-    statement(
-      `${insertEvents}
-       select $1, updated_at, ${eventSql('veterinarian.updated')}, id, null, '{}' from person
-       where id = $2 and status = 'active' and updated_at = $3`,
+    eventsFrom(
+      'veterinarian.updated',
+      by,
+      { id: '$1', at: 'updated_at', person: 'id' },
+      "from person where id = $2 and status = 'active' and updated_at = $3",
       eventId,
       personId,
       now,
+    ),
+  ]
+}
+
+/** Returns no row if the account already is as asked, or is not there. */
+export function setVerified(personId: string, verified: boolean, eventId: string, deed: Deed): Statement[] {
+  const { now, by } = deed
+  return [
+    statement(
+      `update person set verified_at = ${verified ? 'cast($1 as bigint)' : 'null'}, updated_at = $1
+       where id = $2 and role = 'veterinarian' and status in ('active', 'suspended')
+         and verified_at is ${verified ? '' : 'not'} null
+       returning id`,
+      now,
+      personId,
+    ),
+    eventsFrom(
+      verified ? 'veterinarian.verified' : 'veterinarian.unverified',
+      by,
+      { id: '$1', at: 'updated_at', person: 'id' },
+      `from person where id = $2 and updated_at = $3 and verified_at is ${verified ? 'not' : ''} null`,
+      eventId,
+      personId,
+      now,
+    ),
+  ]
+}
+
+/** Returns no row if somebody else has the address. What was registered for it and never confirmed goes. */
+export function setAddress(
+  personId: string,
+  { email, key }: { email: string; key: string },
+  eventId: string,
+  { by, now }: Deed,
+): Statement[] {
+  return [
+    ...dropPending(now, key),
+    statement(
+      `update person set email = $1, email_key = $2, updated_at = $3
+       where id = $4 and status in ('active', 'suspended')
+         and not exists (select 1 from person other where other.role = 'veterinarian' and other.email_key = $2 and other.id <> $4)
+       returning id`,
+      email,
+      key,
+      now,
+      personId,
+    ),
+    eventsFrom(
+      'veterinarian.address-changed',
+      by,
+      { id: '$1', at: 'updated_at', person: 'id' },
+      'from person where id = $2 and updated_at = $3 and email_key = $4',
+      eventId,
+      personId,
+      now,
+      key,
     ),
   ]
 }
@@ -145,6 +225,7 @@ export function erase(personId: string, addressKey: string, now: number): Statem
       now,
     ),
     statement(`update session set ${erasing('session')} where person_id = $1`, personId),
+    statement('delete from note where person_id = $1', personId),
   ]
 }
 

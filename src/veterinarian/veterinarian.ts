@@ -4,18 +4,19 @@
  * A registration is only appended, without looking up the address, so every address gets the same work and the same
  * reply. `settle` applies it shortly after in the background; a lookup of the account applies it first.
  */
-import type { Db, Statement } from '../db/db.ts'
+import { type Db, holds, type Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
-import { eventHappened } from '../events/events.ts'
+import { eventHappened, happened, noteOn } from '../events/events.ts'
 import type { Caller } from '../lib/bucket.ts'
-import { type Clock, day, minute, timestamp } from '../lib/clock.ts'
+import type { By } from '../lib/by.ts'
+import { type Clock, day, timestamp } from '../lib/clock.ts'
 import { isId, newId } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
 import { bucketPolicies, forgetNetworks, type Limits, serviceBuckets } from '../limits/limits.ts'
-import { forgetMail } from '../mail/outbox.ts'
+import { forgetMail, type ToldKind, tellOf } from '../mail/outbox.ts'
 import { type Address, inboxOf } from '../people/address.ts'
-import type { Person, RoleRules } from '../people/people.ts'
-import { endSessions, historyOf, type LiveSession } from '../session/session.ts'
+import { type Deed, lockPerson, type Person, type RoleRules } from '../people/people.ts'
+import { endSessions, historyOf } from '../session/session.ts'
 import {
   accountAt,
   appendRegistration,
@@ -28,10 +29,11 @@ import {
   type Registration,
   registrationsOf,
   rename,
+  setAddress,
+  setVerified,
 } from './store.ts'
 
 const confirmWithinMs = 7 * day
-const recentSignInMs = 10 * minute
 const settleBatch = 200
 
 export interface VeterinarianDeps {
@@ -71,6 +73,8 @@ export class Veterinarians implements RoleRules {
       ...names,
       created_at: now,
       confirm_before: now + confirmWithinMs,
+      request_id: caller.requestId,
+      network_fingerprint: caller.network.fingerprint,
     }
     const [policy, overall] = [bucketPolicies.register, serviceBuckets.register]
     const take = limits.takeBucket(policy, caller.network, registration.id, now, overall)
@@ -120,13 +124,13 @@ export class Veterinarians implements RoleRules {
   }
 
   /** Setting the names also confirms them, even if they are the same. */
-  async rename(person: Veterinarian, names: Names): Promise<Veterinarian> {
+  async rename(person: Veterinarian, names: Names, by: By): Promise<Veterinarian> {
     const { firstname = person.firstname, lastname = person.lastname } = names
     const isSame = firstname === person.firstname && lastname === person.lastname
     if (isSame && person.confirmed_at !== null) return person
     const now = this.#deps.clock.now()
     const eventId = newId()
-    const [changed] = await this.#deps.db.tx(rename(person.id, names, now, eventId))
+    const [changed] = await this.#deps.db.tx(rename(person.id, names, now, eventId, by))
     const row = changed![0] as
       | Pick<Person, 'firstname' | 'lastname' | 'updated_at' | 'confirmed_at'>
       | undefined
@@ -134,19 +138,49 @@ export class Veterinarians implements RoleRules {
     return { ...person, ...row }
   }
 
-  /** Cannot be undone, so it needs a recent sign-in. */
-  async close(caller: LiveSession<'veterinarian'>): Promise<void> {
+  /** Cannot be undone. */
+  async close({ id, email_key }: Veterinarian, by: By, note: string | null = null): Promise<void> {
     const { db, clock, secrets } = this.#deps
     const now = clock.now()
-    if (now - caller.started_at > recentSignInMs) throw new AppError('recent-sign-in-required')
-    const inboxes = secrets.all.map((keys) => fingerprint(keys, 'address', inboxOf(caller.email_key)))
+    const inboxes = secrets.all.map((keys) => fingerprint(keys, 'address', inboxOf(email_key)))
     await db.tx([
-      ...erase(caller.id, caller.email_key, now),
-      eventHappened('veterinarian.closed', { id: `closed.${caller.id}`, at: now, personId: caller.id }),
-      ...endSessions({ personId: caller.id }, 'account', now),
+      ...erase(id, email_key, now),
+      eventHappened('veterinarian.closed', by, { id: `closed.${id}`, at: now, personId: id }),
+      ...noteOn(`closed.${id}`, id, note),
+      ...endSessions({ personId: id }, 'account', now, by),
       ...inboxes.map(forgetNetworks),
-      ...forgetMail(secrets, caller.email_key),
+      ...forgetMail(secrets, email_key),
     ])
+  }
+
+  async setVerified({ id }: Veterinarian, verified: boolean, deed: Deed): Promise<boolean> {
+    const eventId = newId()
+    const [changed] = await this.#deps.db.tx([
+      ...setVerified(id, verified, eventId, deed),
+      ...noteOn(eventId, id, deed.note),
+    ])
+    return changed!.length > 0
+  }
+
+  /** For somebody who lost a mailbox. Ends every session; the old address and the new one are told. */
+  async changeAddress({ id, email }: Veterinarian, address: Address, deed: Deed): Promise<void> {
+    const { db, secrets } = this.#deps
+    const { by, now } = deed
+    const eventId = newId()
+    const tell = (kind: ToldKind, to: string) =>
+      tellOf(secrets, { kind, email: to, role: this.role, now }, happened(eventId))
+    await db.tx([
+      lockPerson(id),
+      ...setAddress(id, address, eventId, deed),
+      ...endSessions({ personId: id, when: happened(eventId) }, 'account', now, by),
+      ...noteOn(eventId, id, deed.note),
+      tell('address-left', email),
+      tell('address-taken', address.email),
+    ])
+    if (!(await holds(db, happened(eventId))))
+      throw new AppError('invalid-request', undefined, {
+        errors: [{ pointer: '#/email', detail: 'belongs to another veterinarian' }],
+      })
   }
 
   async export(person: Veterinarian) {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { Db, Statement, Value } from '../../src/db/db.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDb } from '../../src/db/open.ts'
+import { byOperator } from '../../src/lib/by.ts'
 import { type Plan, Roster } from '../../src/roster/roster.ts'
 import { type Engine, newStore } from './engines.ts'
 import { freshNetwork } from './fresh.ts'
@@ -32,8 +33,8 @@ export async function openWorld(engine: Engine): Promise<World> {
     clock,
     roster,
     plan: (path) => roster.plan(path),
-    import: async (path) => roster.import(await roster.plan(path), { force: true }),
-    undo: async () => roster.undo(await roster.planUndo()),
+    import: async (path) => roster.import(await roster.plan(path), { force: true, by: byOperator }),
+    undo: async () => roster.undo(await roster.planUndo(), byOperator),
     async close() {
       await db.close()
       await store.remove()
@@ -144,8 +145,8 @@ export function rosterOf(service: Service): ServiceRoster {
   const roster = new Roster(service.app.parts.db, service.clock)
   return {
     roster,
-    import: async (path) => roster.import(await roster.plan(path), { force: true }),
-    undo: async () => roster.undo(await roster.planUndo()),
+    import: async (path) => roster.import(await roster.plan(path), { force: true, by: byOperator }),
+    undo: async () => roster.undo(await roster.planUndo(), byOperator),
   }
 }
 

@@ -1,7 +1,7 @@
 /** Replies of the service about people and classes. */
-import type { Role } from '../../src/lib/roles.ts'
+import type { ServedRole as Role } from '../../src/lib/roles.ts'
 
-export { type Role, roles } from '../../src/lib/roles.ts'
+export { type ServedRole as Role, servedRoles as roles } from '../../src/lib/roles.ts'
 
 export const kinds = ['course', 'homeroom', 'rotation', 'practical', 'tutorial'] as const
 export type Kind = (typeof kinds)[number]

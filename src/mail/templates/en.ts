@@ -32,6 +32,29 @@ export const english: MailTexts = {
         unasked,
       ],
     },
+    'not-staff': {
+      subject,
+      paragraphs: () => [
+        'Somebody asked for a sign-in code to the staff’s console for this address, but the address belongs to no member of staff.',
+        'If it was you, use the address that was entered for you, or ask whoever runs the service at the school to add it.',
+        unasked,
+      ],
+    },
+    'address-left': {
+      subject: () => 'Your account has another address now',
+      paragraphs: () => [
+        'The school has moved your veterinarian’s account from this address to another one, and has signed you out everywhere.',
+        'If you did not ask for this, write to the school at once.',
+      ],
+    },
+    'address-taken': {
+      subject: () => 'Your account has this address now',
+      paragraphs: (url) => [
+        'The school has moved a veterinarian’s account to this address. Codes to sign in are sent here from now on.',
+        `You can sign in here: ${url}`,
+        'If you know of no such account, write to the school.',
+      ],
+    },
     suspended: {
       subject,
       paragraphs: () => [

@@ -33,6 +33,29 @@ export const spanish: MailTexts = {
         unasked,
       ],
     },
+    'not-staff': {
+      subject,
+      paragraphs: () => [
+        'Alguien ha pedido un código de acceso a la consola del personal para esta dirección, pero la dirección no es de nadie del personal.',
+        'Si ha sido usted, use la dirección con la que se le dio de alta, o pida que la añadan a quien lleva el servicio en la escuela.',
+        unasked,
+      ],
+    },
+    'address-left': {
+      subject: () => 'Su cuenta tiene ahora otra dirección',
+      paragraphs: () => [
+        'La escuela ha pasado su cuenta de veterinario de esta dirección a otra, y ha cerrado todas sus sesiones.',
+        'Si no lo ha pedido usted, escriba a la escuela cuanto antes.',
+      ],
+    },
+    'address-taken': {
+      subject: () => 'Su cuenta tiene ahora esta dirección',
+      paragraphs: (url) => [
+        'La escuela ha pasado una cuenta de veterinario a esta dirección. A partir de ahora los códigos de acceso se envían aquí.',
+        `Puede entrar aquí: ${url}`,
+        'Si no sabe de ninguna cuenta, escriba a la escuela.',
+      ],
+    },
     suspended: {
       subject,
       paragraphs: () => [

@@ -34,6 +34,29 @@ export const french: MailTexts = {
         unasked,
       ],
     },
+    'not-staff': {
+      subject,
+      paragraphs: () => [
+        'Quelqu’un a demandé un code de connexion à la console du personnel pour cette adresse, mais elle n’appartient à aucun membre du personnel.',
+        'Si c’était vous, utilisez l’adresse enregistrée pour vous, ou demandez à la personne qui gère le service dans l’école de l’ajouter.',
+        unasked,
+      ],
+    },
+    'address-left': {
+      subject: () => 'Votre compte a maintenant une autre adresse',
+      paragraphs: () => [
+        'L’école a déplacé votre compte de vétérinaire de cette adresse vers une autre, et vous a déconnecté partout.',
+        'Si vous ne l’avez pas demandé, écrivez tout de suite à l’école.',
+      ],
+    },
+    'address-taken': {
+      subject: () => 'Votre compte a maintenant cette adresse',
+      paragraphs: (url) => [
+        'L’école a déplacé un compte de vétérinaire vers cette adresse. Les codes de connexion y sont envoyés désormais.',
+        `Vous pouvez vous connecter ici : ${url}`,
+        'Si vous ne connaissez pas ce compte, écrivez à l’école.',
+      ],
+    },
     suspended: {
       subject,
       paragraphs: () => [

@@ -1,13 +1,20 @@
 /** The texts of mails, one file per language. `layout.ts` renders them. */
 import type { Role } from '../../lib/roles.ts'
 
-export type NoticeKind = 'no-account' | 'not-on-roster' | 'suspended'
-export type MailKind = 'code' | NoticeKind
+/** Answers to somebody who asked for a code and gets none. */
+export type NoticeKind = 'no-account' | 'not-on-roster' | 'not-staff' | 'suspended'
+/** Tells the owner what has changed. */
+export type ToldKind = 'address-left' | 'address-taken'
+const toldKinds: readonly string[] = ['address-left', 'address-taken'] satisfies ToldKind[]
+export const isTold = (kind: MailKind): kind is ToldKind => toldKinds.includes(kind)
+
+export type MailKind = 'code' | NoticeKind | ToldKind
 
 /** Sent if the address has no account of that role. */
 export const absentNotice: Readonly<Record<Role, NoticeKind>> = {
   veterinarian: 'no-account',
   student: 'not-on-roster',
+  staff: 'not-staff',
 }
 
 export interface MailTexts {
@@ -20,7 +27,7 @@ export interface MailTexts {
     readonly never: string
     readonly unasked: string
   }
-  readonly notices: Readonly<Record<NoticeKind, Notice>>
+  readonly notices: Readonly<Record<NoticeKind | ToldKind, Notice>>
   readonly footer: string
 }
 

@@ -1,0 +1,78 @@
+/** What every command that works on the store has in common. */
+import { type Config, loadConfig, readEnv } from '../config.ts'
+import { UsageError } from '../errors.ts'
+import type { Features } from '../features.ts'
+import { type Address, parseAddress } from '../people/address.ts'
+
+export interface CommonOptions {
+  readonly json?: boolean
+  readonly envFile?: string
+}
+
+export function configFor(options: CommonOptions): Config {
+  return loadConfig(readEnv(process.env, options.envFile))
+}
+
+export async function withFeatures<T>(
+  options: CommonOptions,
+  work: (features: Features, config: Config) => Promise<T>,
+): Promise<T> {
+  const config = configFor(options)
+  const { openFeatures } = await import('../features.ts')
+  const features = await openFeatures(config)
+  try {
+    return await work(features, config)
+  } finally {
+    await features.db.close()
+  }
+}
+
+/** Prints the fields as JSON if asked to, and the text otherwise. */
+export function say({ json }: CommonOptions, fields: object, text: string): void {
+  process.stdout.write(`${json ? JSON.stringify(fields) : text}\n`)
+}
+
+/** People and files can put control characters into what is printed; a terminal must not obey them. */
+export function visible(text: string): string {
+  return text.replace(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`,
+  )
+}
+
+/** Columns as wide as their widest cell. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const shown = rows.map((row) => row.map(visible))
+  const widths = shown[0]?.map((_, i) => Math.max(...shown.map((row) => row[i]!.length))) ?? []
+  return shown
+    .map((row) =>
+      row
+        .map((cell, i) => cell.padEnd(widths[i]!))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+export function addressFrom(text: string): Address {
+  const address = parseAddress(text)
+  if (typeof address === 'string') throw new UsageError(`${visible(text)}: ${address}`)
+  return address
+}
+
+export function numberFrom(name: string, text: string, min: number, max: number): number {
+  const value = Number(text)
+  if (!/^\d+$/.test(text) || value < min || value > max)
+    throw new UsageError(`${name} must be a whole number from ${min} to ${max}`)
+  return value
+}
+
+/** `2026-11-15`, a full time, or how long ago: `90m`, `36h`, `7d`. */
+export function timeFrom(name: string, text: string, now: number): number {
+  const ago = /^(\d+)([mhd])$/.exec(text)
+  if (ago) return now - Number(ago[1]) * { m: 60_000, h: 3_600_000, d: 86_400_000 }[ago[2] as 'm' | 'h' | 'd']
+  const at = Date.parse(text)
+  if (Number.isNaN(at))
+    throw new UsageError(`${name} must be a time such as 2026-11-15T09:00Z, or 36h for 36 hours ago`)
+  return at
+}

@@ -1,0 +1,233 @@
+/**
+ * What staff and operators do for people: find them, see what happened, suspend, sign out, verify, move to another
+ * address, close. The routes for staff and the commands both call this; the rules are here and in the features.
+ */
+import type { Db } from '../db/db.ts'
+import { AppError } from '../errors.ts'
+import { eventsOf, eventView, happened, numberEvents } from '../events/events.ts'
+import type { By } from '../lib/by.ts'
+import { type Clock, timestamp } from '../lib/clock.ts'
+import { isId, newId } from '../lib/random.ts'
+import type { ServedRole } from '../lib/roles.ts'
+import type { Address } from '../people/address.ts'
+import {
+  type Deed,
+  lockPerson,
+  type Person,
+  reactivation,
+  type Status,
+  suspension,
+} from '../people/people.ts'
+import { endSessions, historyOf, type Sessions } from '../session/session.ts'
+import type { Students } from '../student/student.ts'
+import type { Veterinarians } from '../veterinarian/veterinarian.ts'
+import { type Client, clientById, clientsByKey, someClients } from './store.ts'
+
+export interface DeskDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly sessions: Sessions
+  readonly veterinarians: Veterinarians
+  readonly students: Students
+}
+
+export interface Search {
+  /** Words of a name, an address or a number, in any order; empty for everybody. */
+  readonly text: string
+  readonly role?: ServedRole
+  readonly status?: string
+  /** The `next` of the page before. */
+  readonly after?: string
+  readonly limit: number
+}
+
+const chunkSize = 2_000
+const noteMax = 1_000
+
+export class Desk {
+  readonly #deps: DeskDeps
+
+  constructor(deps: DeskDeps) {
+    this.#deps = deps
+  }
+
+  /** Exact addresses and student numbers come first, the others in no particular order. */
+  async find({ text, role, status, after, limit }: Search) {
+    const { db } = this.#deps
+    const words = fold(text).split(/\s+/).filter(Boolean)
+    const isWanted = (client: Client) =>
+      (role === undefined || client.role === role) && (status === undefined || client.status === status)
+    const exact = words.length === 1 ? (await clientsByKey(db, text.trim())).filter(isWanted) : []
+    const found = after === undefined ? exact.slice(0, limit) : []
+    let last = after ?? ''
+    for (;;) {
+      // In chunks, so that others get their turn at the store.
+      const chunk = await someClients(db, last, chunkSize)
+      for (const client of chunk) {
+        if (exact.some(({ id }) => id === client.id) || !isWanted(client) || !matches(client, words)) {
+          last = client.id
+          continue
+        }
+        if (found.length >= limit) return { people: found.map(summaryOf), next: last }
+        found.push(client)
+        last = client.id
+      }
+      if (chunk.length < chunkSize) return { people: found.map(summaryOf), next: null }
+    }
+  }
+
+  async show(userId: string) {
+    const client = await this.#client(userId)
+    const { db } = this.#deps
+    await numberEvents(db)
+    const [{ sessions }, events] = await Promise.all([historyOf(db, client.id), eventsOf(db, client.id)])
+    return {
+      profile: detailOf(client),
+      sessions,
+      events: events.map((event) => ({ ...eventView(event), note: event.note })),
+    }
+  }
+
+  /** This and what follows returns whether something changed. */
+  async suspend(userId: string, reason: string | null, by: By): Promise<boolean> {
+    const client = await this.#open(userId)
+    if (client.status === 'suspended') return false
+    mustBe(client, 'active', 'suspended')
+    const deed = this.#deed(by, reason)
+    const eventId = newId()
+    const [, changed] = await this.#deps.db.tx([
+      lockPerson(client.id),
+      ...suspension(client, eventId, deed),
+      ...endSessions({ personId: client.id, when: happened(eventId) }, 'account', deed.now, by),
+    ])
+    return changed!.length > 0
+  }
+
+  async reactivate(userId: string, reason: string | null, by: By): Promise<boolean> {
+    const client = await this.#open(userId)
+    if (client.status === 'active') return false
+    mustBe(client, 'suspended', 'reactivated')
+    const deed = this.#deed(by, reason)
+    const [, changed] = await this.#deps.db.tx([lockPerson(client.id), ...reactivation(client, deed)])
+    return changed!.length > 0
+  }
+
+  /** Returns how many sessions have ended. */
+  async signOut(userId: string, by: By): Promise<number> {
+    const client = await this.#open(userId)
+    return this.#deps.sessions.endAll(client.id, 'revoked', by)
+  }
+
+  async verify(userId: string, verified: boolean, note: string | null, by: By): Promise<boolean> {
+    const client = await this.#veterinarian(userId, verified ? 'verified' : 'unverified')
+    if (client.status === 'pending') throw refused('has not signed in yet, so cannot be verified')
+    return this.#deps.veterinarians.setVerified(client, verified, this.#deed(by, note))
+  }
+
+  async changeAddress(userId: string, address: Address, reason: string | null, by: By): Promise<boolean> {
+    const client = await this.#veterinarian(userId, 'given another address')
+    if (client.status === 'pending') throw refused('has not signed in yet, so can register anew')
+    if (client.email_key === address.key && client.email === address.email) return false
+    await this.#deps.veterinarians.changeAddress(client, address, this.#deed(by, reason))
+    return true
+  }
+
+  async close(userId: string, reason: string | null, by: By): Promise<void> {
+    const client = await this.#veterinarian(userId, 'closed')
+    await this.#deps.veterinarians.close(client, by, noteOf(reason))
+  }
+
+  async export(userId: string): Promise<object> {
+    const client = await this.#open(userId)
+    const { veterinarians, students } = this.#deps
+    return isVeterinarian(client) ? veterinarians.export(client) : students.export(client)
+  }
+
+  /** The id of the person that an id, an exact address or a student number names. */
+  async idOf(text: string): Promise<string> {
+    if (isId(text) && (await clientById(this.#deps.db, text))) return text
+    const found = await clientsByKey(this.#deps.db, text.trim())
+    if (found.length === 1) return found[0]!.id
+    if (found.length === 0)
+      throw new AppError('not-found', `There is nobody with the id, address or number ${text}.`)
+    const ids = found.map(({ id, role }) => `${id} (${role})`).join(', ')
+    throw new AppError('not-found', `${text} names several people: ${ids}.`)
+  }
+
+  async #client(userId: string): Promise<Client> {
+    const client = isId(userId) ? await clientById(this.#deps.db, userId) : undefined
+    if (!client) throw new AppError('not-found', 'There is nobody with this id.')
+    return client
+  }
+
+  async #open(userId: string): Promise<Client> {
+    const client = await this.#client(userId)
+    if (client.status === 'closed') throw new AppError('not-found', 'This account is closed.')
+    return client
+  }
+
+  async #veterinarian(userId: string, done: string): Promise<Person<'veterinarian'>> {
+    const client = await this.#open(userId)
+    if (!isVeterinarian(client)) throw refused(`is a student, and cannot be ${done}: the roster decides`)
+    return client
+  }
+
+  #deed(by: By, note: string | null): Deed {
+    return { by, note: noteOf(note), now: this.#deps.clock.now() }
+  }
+}
+
+const isVeterinarian = (person: Person): person is Person<'veterinarian'> => person.role === 'veterinarian'
+
+function mustBe(client: Client, status: Status, done: string): void {
+  if (client.status !== status) throw refused(`is ${client.status}, and cannot be ${done}`)
+}
+
+function refused(why: string): AppError {
+  return new AppError('invalid-request', `This person ${why}.`, {
+    errors: [{ parameter: 'userId', detail: why }],
+  })
+}
+
+function noteOf(text: string | null): string | null {
+  const note = text?.trim() ?? ''
+  if ([...note].length > noteMax)
+    throw new AppError('invalid-request', undefined, {
+      errors: [{ pointer: '#', detail: `a reason or note has at most ${noteMax} characters` }],
+    })
+  return note === '' ? null : note
+}
+
+/** Without case and accents, so that people are found as they are typed on the phone. */
+function fold(text: string): string {
+  return text.slice(0, 500).normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
+}
+
+function matches(client: Client, words: readonly string[]): boolean {
+  if (words.length === 0) return true
+  const { firstname, lastname, email, student_number, id } = client
+  const text = fold(`${firstname} ${lastname} ${email} ${student_number ?? ''} `) + id.toLowerCase()
+  return words.every((word) => text.includes(word))
+}
+
+function summaryOf(client: Client) {
+  return {
+    userId: client.id,
+    role: client.role,
+    status: client.status,
+    firstname: client.firstname,
+    lastname: client.lastname,
+    email: client.email,
+    studentNumber: client.student_number,
+    verified: client.verified_at !== null,
+  }
+}
+
+function detailOf(client: Client) {
+  return {
+    ...summaryOf(client),
+    confirmed: client.confirmed_at !== null,
+    createdAt: timestamp(client.created_at),
+    updatedAt: timestamp(client.updated_at),
+  }
+}

@@ -1,0 +1,185 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Static, TSchema } from 'typebox'
+import { type ByOf, type CallerOf, routeConfig, staffChange } from '../http/access.ts'
+import {
+  bodyProblems,
+  Email,
+  Empty,
+  EventEntry,
+  HistoryFields,
+  Id,
+  Nullable,
+  problems,
+  Ref,
+  Timestamp,
+  tokenProblems,
+} from '../http/schemas.ts'
+import { Type } from '../http/type.ts'
+import { servedRoles } from '../lib/roles.ts'
+import { Fields } from '../people/fields.ts'
+import { statuses } from '../people/people.ts'
+import type { LiveSession } from '../session/session.ts'
+import type { Desk } from './desk.ts'
+
+const limitMax = 200
+
+const summaryFields = {
+  userId: Type.String(),
+  role: Type.Enum([...servedRoles]),
+  status: Type.String(),
+  firstname: Nullable(Type.String()),
+  lastname: Nullable(Type.String()),
+  email: Nullable(Type.String()),
+  studentNumber: Nullable(Type.String()),
+  verified: Type.Boolean(),
+}
+const PersonSummary = Type.Object(summaryFields, { $id: 'PersonSummary' })
+const PersonDetail = Type.Object({
+  profile: Type.Object({
+    ...summaryFields,
+    confirmed: Type.Boolean(),
+    createdAt: Timestamp(),
+    updatedAt: Timestamp(),
+  }),
+  sessions: HistoryFields.sessions,
+  events: Type.Array(
+    Type.Object({
+      ...EventEntry.properties,
+      number: Nullable(Type.Integer()),
+      note: Nullable(Type.String()),
+    }),
+  ),
+})
+
+const note = (description: string) => Type.String({ description, documented: { maxLength: 1000 } })
+const Why = Type.Object({ reason: note('Why. Kept with the event, and shown to staff.') })
+const MaybeWhy = Nullable(Type.Object({ reason: Type.Optional(Why.properties.reason) }))
+const MaybeNote = Nullable(
+  Type.Object({ note: Type.Optional(note('How it was checked. Kept with the event, and shown to staff.')) }),
+)
+const NewAddress = Type.Object({ email: Email, reason: Type.Optional(Why.properties.reason) })
+
+export interface DeskRoutesDeps {
+  readonly desk: Desk
+  readonly callerOf: CallerOf<LiveSession>
+  readonly byOf: ByOf
+}
+
+export function deskRoutes(root: FastifyInstance, { desk, callerOf, byOf }: DeskRoutesDeps): void {
+  root.addSchema(PersonSummary)
+  const app = root.withTypeProvider<TypeBoxTypeProvider>()
+  const tags = ['staff']
+  const config = routeConfig({ access: 'staff', may: 'support' })
+  const params = Type.Object({ userId: Id('The person’s id.') })
+
+  app.get(
+    '/staff/people',
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'findPeople',
+        summary: 'Find people',
+        description: 'Veterinarians and students by words of their name, address, number or id.',
+        querystring: Type.Object({
+          q: Type.Optional(Type.String()),
+          role: Type.Optional(Type.Enum([...servedRoles])),
+          status: Type.Optional(Type.Enum([...new Set(servedRoles.flatMap((role) => [...statuses[role]]))])),
+          after: Type.Optional(Type.String({ description: 'The `next` of the page before.' })),
+          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: limitMax })),
+        }),
+        response: {
+          200: Type.Object({ people: Type.Array(Ref(PersonSummary)), next: Nullable(Type.String()) }),
+          ...problems('invalid-request', ...tokenProblems, 'forbidden'),
+        },
+      },
+    },
+    ({ query: { q = '', limit = 50, ...rest } }) => desk.find({ text: q, limit, ...rest }),
+  )
+
+  app.get(
+    '/staff/people/:userId',
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'showPerson',
+        summary: 'A person, with sessions, deliveries and events',
+        params,
+        response: { 200: PersonDetail, ...problems(...tokenProblems, 'forbidden', 'not-found') },
+      },
+    },
+    (request) => desk.show(request.params.userId),
+  )
+
+  const byStaff = (request: FastifyRequest) => ({ ...byOf(request), actor: callerOf(request).id })
+
+  /** What cannot be taken back easily needs a recent sign-in. */
+  function act<Body extends TSchema>(
+    name: string,
+    summary: string,
+    body: Body,
+    isGrave: boolean,
+    work: (userId: string, body: Static<Body>, request: FastifyRequest) => Promise<unknown>,
+  ): void {
+    const operation = name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase())
+    app.post(
+      `/staff/people/:userId/${name}`,
+      {
+        config: isGrave ? staffChange('support') : config,
+        schema: {
+          tags,
+          operationId: `${operation}Person`,
+          summary,
+          ...(isGrave && { description: 'Needs a sign-in at most 30 minutes old.' }),
+          params,
+          body,
+          response: {
+            204: Empty,
+            ...problems(
+              ...bodyProblems,
+              ...tokenProblems,
+              'forbidden',
+              'not-found',
+              ...(isGrave ? (['recent-sign-in-required'] as const) : []),
+            ),
+          },
+        },
+      },
+      async (request, reply) => {
+        await work((request.params as Static<typeof params>).userId, request.body as Static<Body>, request)
+        return reply.code(204).send()
+      },
+    )
+  }
+
+  act('suspend', 'Suspend an account and end its sessions', Why, true, (id, { reason }, request) =>
+    desk.suspend(id, reason, byStaff(request)),
+  )
+  act('reactivate', 'Let a suspended account sign in again', MaybeWhy, false, (id, body, request) =>
+    desk.reactivate(id, body?.reason ?? null, byStaff(request)),
+  )
+  act('sign-out', 'End all sessions of a person', MaybeWhy, false, (id, _, request) =>
+    desk.signOut(id, byStaff(request)),
+  )
+  act(
+    'verify',
+    'Say that the school has checked who this veterinarian is',
+    MaybeNote,
+    false,
+    (id, body, request) => desk.verify(id, true, body?.note ?? null, byStaff(request)),
+  )
+  act('unverify', 'Take that back', MaybeNote, false, (id, body, request) =>
+    desk.verify(id, false, body?.note ?? null, byStaff(request)),
+  )
+  act('change-address', 'Move a veterinarian to another address', NewAddress, true, (id, body, request) => {
+    const fields = new Fields()
+    const address = fields.email(body.email)
+    fields.check()
+    return desk.changeAddress(id, address, body.reason ?? null, byStaff(request))
+  })
+  act('close', 'Close a veterinarian’s account for good', Why, true, (id, { reason }, request) =>
+    desk.close(id, reason, byStaff(request)),
+  )
+}

@@ -1,0 +1,64 @@
+/** The feed of events, for staff and for programs that follow it. */
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import { AppError } from '../errors.ts'
+import { routeConfig } from '../http/access.ts'
+import { EventEntry, problems, Ref, tokenProblems } from '../http/schemas.ts'
+import { Type } from '../http/type.ts'
+import { type EventRow, type EventType, eventTypes, eventView, type FeedFilter } from './events.ts'
+
+const limitMax = 1_000
+
+export function eventRoutes(
+  root: FastifyInstance,
+  deps: { readFeed(filter: FeedFilter): Promise<EventRow[]> },
+): void {
+  const app = root.withTypeProvider<TypeBoxTypeProvider>()
+  app.get(
+    '/staff/events',
+    {
+      config: routeConfig({ access: 'staff', may: 'admin' }),
+      schema: {
+        tags: ['staff'],
+        operationId: 'readEvents',
+        summary: 'What has happened, oldest first',
+        description:
+          'Whoever asks again and again with `after` set to the `next` of the reply before misses nothing.',
+        querystring: Type.Object({
+          after: Type.Optional(
+            Type.Integer({ minimum: 0, description: 'Only events with a larger number.' }),
+          ),
+          types: Type.Optional(
+            Type.String({ description: 'With commas between.', examples: ['session.started'] }),
+          ),
+          userId: Type.Optional(Type.String({ description: 'Only of this person.' })),
+          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: limitMax })),
+        }),
+        response: {
+          200: Type.Object({ events: Type.Array(Ref(EventEntry)), next: Type.Integer() }),
+          ...problems('invalid-request', ...tokenProblems, 'forbidden'),
+        },
+      },
+    },
+    async (request) => {
+      const { after = 0, types, userId, limit = 100 } = request.query
+      const events = await deps.readFeed({
+        after,
+        limit,
+        ...(types && { types: parseTypes(types) }),
+        ...(userId !== undefined && { personId: userId }),
+      })
+      return { events: events.map(eventView), next: events.at(-1)?.number ?? after }
+    },
+  )
+}
+
+export function parseTypes(text: string): EventType[] {
+  return text.split(',').map((name) => {
+    const type = eventTypes.find((known) => known === name.trim())
+    if (type) return type
+    throw new AppError('invalid-request', undefined, {
+      errors: [{ parameter: 'types', detail: `there is no event "${name.trim()}"` }],
+    })
+  })
+}

@@ -1,0 +1,36 @@
+/** The features without the HTTP server: what the service and the commands both need. */
+import type { Config } from './config.ts'
+import { migrate } from './db/migrate.ts'
+import { openDb } from './db/open.ts'
+import { Desk } from './desk/desk.ts'
+import { type Clock, systemClock } from './lib/clock.ts'
+import { secretsFrom } from './lib/secret.ts'
+import { Limits } from './limits/limits.ts'
+import type { Roles } from './people/people.ts'
+import { SigningKeys } from './session/keys.ts'
+import { accessTtlMs, Sessions } from './session/session.ts'
+import { Staff } from './staff/staff.ts'
+import { Students } from './student/student.ts'
+import { Veterinarians } from './veterinarian/veterinarian.ts'
+
+const clientId = 'chiron'
+
+export type Features = Awaited<ReturnType<typeof openFeatures>>
+
+/** Opens the store and brings it up to date. The caller closes `db`. */
+export async function openFeatures(config: Config, clock: Clock = systemClock) {
+  const { publicUrl } = config
+  const db = openDb(config.databaseUrl)
+  await migrate(db, clock)
+  const secrets = secretsFrom(config.secret, config.secretPrevious)
+  const limits = new Limits(db, config.limits)
+  const keys = new SigningKeys({ db, clock, secrets }, accessTtlMs)
+  const veterinarians = new Veterinarians({ db, clock, secrets, limits })
+  const students = new Students({ db, clock, timeZone: config.timeZone })
+  const staff = new Staff({ db, clock })
+  const roles: Roles = { veterinarian: veterinarians, student: students, staff }
+  const issuer = { issuer: publicUrl, audience: publicUrl, clientId }
+  const sessions = new Sessions({ db, clock, secrets, keys, issuer, roles })
+  const desk = new Desk({ db, clock, sessions, veterinarians, students })
+  return { db, clock, secrets, limits, keys, veterinarians, students, staff, roles, sessions, desk }
+}
