@@ -90,7 +90,7 @@ export const histories = fc
         { do: 'right', which: 0 },
       ],
     ),
-    fc.array(fc.oneof(...Object.values(steps)), { minLength: 5, maxLength: 40 }),
+    fc.array(fc.oneof(...Object.values(steps)), { minLength: 5, maxLength: 40, size: 'max' }),
   )
   .map(([beginning, rest]): Step[] => [...beginning, ...rest])
 
