@@ -4,7 +4,16 @@
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import {
+  appendFileSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -18,35 +27,59 @@ const held: Socket[] = []
 
 export interface PostgresServer {
   readonly port: number
+  readonly data: string
   /** The pid of the postmaster. */
   readonly pid: number
   url(database: string): string
   stop(): Promise<void>
   start(): Promise<void>
+  /** Ends it as a power cut would. */
+  kill(): Promise<void>
+  /** Makes a standby a primary. */
+  promote(): Promise<void>
   remove(): Promise<void>
 }
 
+/** A copy of a stopped server's data that follows this server when it is started. */
+export interface Followed {
+  readonly data: string
+  readonly port: number
+}
+
 /** By default nothing is flushed to disk: faster, and safe enough for tests. */
-export async function startPostgres(settings: readonly string[] = ['fsync=off']): Promise<PostgresServer> {
+export async function startPostgres(
+  settings: readonly string[] = ['fsync=off'],
+  followed?: Followed,
+): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'chiron-postgres-'))
   const asRoot = process.getuid?.() === 0
   const identity = asRoot ? { uid: nobody, gid: nobody } : {}
   const native = binaries(folder, asRoot)
   const data = join(folder, 'data')
-  mkdirSync(data)
+  if (followed) {
+    const copy = spawnSync('cp', ['-a', followed.data, data])
+    if (copy.status !== 0) throw new Error(`the data could not be copied: ${copy.stderr}`)
+    const from = `host=127.0.0.1 port=${followed.port} user=chiron application_name=standby`
+    writeFileSync(join(data, 'standby.signal'), '')
+    appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${from}'\n`)
+    if (asRoot) chownSync(join(data, 'standby.signal'), nobody, nobody)
+  } else mkdirSync(data)
   if (asRoot) for (const path of [folder, data]) chownSync(path, nobody, nobody)
 
-  const init = spawnSync(
-    join(native, 'bin/initdb'),
-    ['-D', data, '-U', 'chiron', '-A', 'trust', '-E', 'UTF8', '--no-sync', '--locale=C'],
-    identity,
-  )
-  if (init.status !== 0) throw new Error(`initdb failed: ${init.stderr} ${init.error ?? ''}`)
+  if (!followed) {
+    const init = spawnSync(
+      join(native, 'bin/initdb'),
+      ['-D', data, '-U', 'chiron', '-A', 'trust', '-E', 'UTF8', '--no-sync', '--locale=C'],
+      identity,
+    )
+    if (init.status !== 0) throw new Error(`initdb failed: ${init.stderr} ${init.error ?? ''}`)
+  }
 
   const port = await freePort()
   let server: ChildProcess | undefined
   const result: PostgresServer = {
     port,
+    data,
     get pid() {
       return server!.pid!
     },
@@ -75,6 +108,15 @@ export async function startPostgres(settings: readonly string[] = ['fsync=off'])
       const ended = new Promise((resolve) => server!.once('exit', resolve))
       server.kill('SIGINT')
       await ended
+    },
+    async kill() {
+      const ended = new Promise((resolve) => server!.once('exit', resolve))
+      server!.kill('SIGKILL')
+      await ended
+    },
+    async promote() {
+      const done = spawnSync(join(native, 'bin/pg_ctl'), ['promote', '-D', data, '-w'], identity)
+      if (done.status !== 0) throw new Error(`pg_ctl promote failed: ${done.stderr}${done.stdout}`)
     },
     async remove() {
       await result.stop()

@@ -7,8 +7,12 @@ import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import fc from 'fast-check'
 import type { Engine } from '../support/engines.ts'
+import { startService } from '../support/service.ts'
 import { globalSetup, globalTeardown } from '../support/setup.ts'
+import { newStaff } from '../support/staff.ts'
 import { type CrashReport, crashes } from './crashes.ts'
+import { failover } from './failover.ts'
+import { fuzz } from './fuzz.ts'
 import { histories, Torturer } from './histories.ts'
 
 const engines: readonly Engine[] = ['sqlite', 'postgres']
@@ -27,7 +31,7 @@ const parts: readonly Part[] = [
   {
     name: 'histories',
     what: 'Random histories of every operation; each answer is the model’s',
-    share: 0.5,
+    share: 0.4,
     async run(until) {
       const total = { histories: 0, steps: 0 }
       for (const [i, engine] of engines.entries()) {
@@ -53,7 +57,7 @@ const parts: readonly Part[] = [
   {
     name: 'crashes',
     what: 'kill -9 of the service under load, one and two workers; nothing acknowledged is lost',
-    share: 0.5,
+    share: 0.3,
     async run(until) {
       const reports: CrashReport[] = []
       while (Date.now() < until)
@@ -63,6 +67,38 @@ const parts: readonly Part[] = [
             reports.push(await crashes({ engine, workers, lives }))
           }
       return sumOf(reports)
+    },
+  },
+  {
+    name: 'failover',
+    what: 'The primary of PostgreSQL killed under load, its synchronous standby promoted, the old one started again',
+    share: 0.15,
+    async run(until) {
+      const total = { failovers: 0, acknowledged: 0, refused: 0, longestGapMs: 0 }
+      while (Date.now() < until) {
+        const one = await failover()
+        total.failovers++
+        total.acknowledged += one.acknowledged
+        total.refused += one.refused
+        total.longestGapMs = Math.max(total.longestGapMs, one.longestGapMs)
+      }
+      return total
+    },
+  },
+  {
+    name: 'fuzz',
+    what: 'Requests over every route, made from the OpenAPI document, with bytes changed; none is a 5xx',
+    share: 0.15,
+    async run(until) {
+      const service = await startService('sqlite', { env: { CHIRON_LIMITS: 'off' } })
+      try {
+        const { access } = await service.signIn('fuzz@vets.example')
+        const staff = await newStaff(service, 'admin')
+        const tokens = [access, staff.access]
+        return { ...(await fuzz(service, tokens, { until, requestsMax: Number.POSITIVE_INFINITY })) }
+      } finally {
+        await service.stop()
+      }
     },
   },
 ]
