@@ -50,7 +50,6 @@ const stateAfter = {
 } as const satisfies Record<string, State | null>
 
 export type StepName = keyof typeof stateAfter
-export const stepNames = ['queued', ...(Object.keys(stateAfter) as StepName[])] as const
 
 export interface Step {
   readonly step: StepName
