@@ -24,6 +24,8 @@ create table note (
 );
 create index note_person on note (person_id);
 
+create index student_number on student (student_number) where student_number is not null;
+
 drop view account;
 create view account as
 select p.id, p.role,

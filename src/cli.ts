@@ -185,10 +185,20 @@ function fail(reason: string): never {
 
 function explain(error: unknown): string {
   if (error instanceof UsageError) return error.message
-  if (error instanceof AppError) return `${error.message} ${causeOf(error)}`.trim()
+  if (error instanceof AppError) return `${detailOf(error)} ${causeOf(error)}`.trim()
   const { code, message, ...rest } = error as NodeJS.ErrnoException & { port?: number }
   if (code === 'EADDRINUSE') return `port ${rest.port} is taken: stop the other program, or set CHIRON_PORT`
   return code ? `${message} (${code})` : String(message ?? error)
+}
+
+/** What is wrong with a field says more than that one is wrong. */
+function detailOf({ code, message, extra }: AppError): string {
+  if (!extra.errors || message !== new AppError(code).message) return message
+  return extra.errors
+    .map(({ pointer, parameter, detail }) =>
+      `${(pointer ?? parameter!).replace(/^#\/?/, '')} ${detail}`.trim(),
+    )
+    .join('; ')
 }
 
 function causeOf(error: AppError): string {

@@ -56,7 +56,9 @@ export class Desk {
     const { db } = this.#deps
     const words = fold(text).split(/\s+/).filter(Boolean)
     const isWanted = (client: Client) =>
-      (role === undefined || client.role === role) && (status === undefined || client.status === status)
+      client.status !== 'closed' &&
+      (role === undefined || client.role === role) &&
+      (status === undefined || client.status === status)
     const exact = words.length === 1 ? (await clientsByKey(db, text.trim())).filter(isWanted) : []
     const found = after === undefined ? exact.slice(0, limit) : []
     let last = after ?? ''

@@ -9,8 +9,10 @@ import {
   EventEntry,
   HistoryFields,
   Id,
+  integerFrom,
   Nullable,
   problems,
+  QueryInteger,
   Ref,
   Timestamp,
   tokenProblems,
@@ -22,7 +24,7 @@ import { statuses } from '../people/people.ts'
 import type { LiveSession } from '../session/session.ts'
 import type { Desk } from './desk.ts'
 
-const limitMax = 200
+const limits = { min: 1, max: 200 }
 
 const summaryFields = {
   userId: Type.String(),
@@ -88,7 +90,7 @@ export function deskRoutes(root: FastifyInstance, { desk, callerOf, byOf }: Desk
           role: Type.Optional(Type.Enum([...servedRoles])),
           status: Type.Optional(Type.Enum([...new Set(servedRoles.flatMap((role) => [...statuses[role]]))])),
           after: Type.Optional(Type.String({ description: 'The `next` of the page before.' })),
-          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: limitMax })),
+          limit: QueryInteger(limits, 'How many at most; 50 if it is not said.'),
         }),
         response: {
           200: Type.Object({ people: Type.Array(Ref(PersonSummary)), next: Nullable(Type.String()) }),
@@ -96,7 +98,8 @@ export function deskRoutes(root: FastifyInstance, { desk, callerOf, byOf }: Desk
         },
       },
     },
-    ({ query: { q = '', limit = 50, ...rest } }) => desk.find({ text: q, limit, ...rest }),
+    ({ query: { q = '', limit = '50', ...rest } }) =>
+      desk.find({ text: q, ...rest, limit: integerFrom('limit', limit, limits) }),
   )
 
   app.get(

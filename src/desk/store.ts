@@ -1,4 +1,4 @@
-import type { Db, Value } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
 import { type ServedRole, servedRoles } from '../lib/roles.ts'
 import { type Person, personColumns } from '../people/people.ts'
 
@@ -7,30 +7,30 @@ export type Client = Person<ServedRole> & { readonly student_number: string | nu
 
 const clientColumns = `${personColumns('a')}, a.student_number`
 const served = `a.role in (${servedRoles.map((role) => `'${role}'`).join(', ')})`
-const there = `${served} and a.status <> 'closed'`
 
 export function clientById(db: Db, id: string): Promise<Client | undefined> {
   return db.one<Client>(`select ${clientColumns} from account a where a.id = $1 and ${served}`, [id])
 }
 
-/** In the order of their ids, `limit` of those with an id after `after`. */
+/** In the order of their ids, closed accounts too. */
 export function someClients(db: Db, after: string, limit: number): Promise<Client[]> {
   return db.all<Client>(
-    `select ${clientColumns} from account a where a.id > $1 and ${there} order by a.id limit ${limit}`,
+    `select ${clientColumns} from account a where a.id > $1 and ${served} order by a.id limit ${limit}`,
     [after],
   )
 }
 
 /** Those with exactly this address or student number. */
-export function clientsByKey(db: Db, key: string): Promise<Client[]> {
-  const inRoster = `select s.person_id from student s where (s.email_key = $1 or s.student_number = $2)
-    and s.from_gen <= (select content from roster_state)
-    and (s.to_gen is null or s.to_gen > (select content from roster_state))`
-  const params: Value[] = [key.toLowerCase(), key]
-  return db.all<Client>(
-    `select ${clientColumns} from account a
-     where ${there} and a.id in (select p.id from person p where p.role = 'veterinarian' and p.email_key = $1 union all ${inRoster})
-     order by a.id`,
-    params,
+export async function clientsByKey(db: Db, key: string): Promise<Client[]> {
+  const ids = await db.all<{ id: string }>(
+    `select p.id from person p where p.role = 'veterinarian' and p.email_key = $1
+     union select s.person_id from student s where s.email_key = $1 and ${onRoster}
+     union select s.person_id from student s where s.student_number = $2 and ${onRoster}`,
+    [key.toLowerCase(), key],
   )
+  const clients = await Promise.all(ids.map(({ id }) => clientById(db, id)))
+  return clients.filter((client) => client !== undefined)
 }
+
+const onRoster = `s.from_gen <= (select content from roster_state)
+  and (s.to_gen is null or s.to_gen > (select content from roster_state))`

@@ -3,11 +3,12 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../errors.ts'
 import { routeConfig } from '../http/access.ts'
-import { EventEntry, problems, Ref, tokenProblems } from '../http/schemas.ts'
+import { EventEntry, integerFrom, problems, QueryInteger, Ref, tokenProblems } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { type EventRow, type EventType, eventTypes, eventView, type FeedFilter } from './events.ts'
 
-const limitMax = 1_000
+const limits = { min: 1, max: 1_000 }
+const numbers = { min: 0, max: Number.MAX_SAFE_INTEGER }
 
 export function eventRoutes(
   root: FastifyInstance,
@@ -25,14 +26,12 @@ export function eventRoutes(
         description:
           'Whoever asks again and again with `after` set to the `next` of the reply before misses nothing.',
         querystring: Type.Object({
-          after: Type.Optional(
-            Type.Integer({ minimum: 0, description: 'Only events with a larger number.' }),
-          ),
+          after: QueryInteger(numbers, 'Only events with a larger number.'),
           types: Type.Optional(
             Type.String({ description: 'With commas between.', examples: ['session.started'] }),
           ),
           userId: Type.Optional(Type.String({ description: 'Only of this person.' })),
-          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: limitMax })),
+          limit: QueryInteger(limits, 'How many at most; 100 if it is not said.'),
         }),
         response: {
           200: Type.Object({ events: Type.Array(Ref(EventEntry)), next: Type.Integer() }),
@@ -41,7 +40,9 @@ export function eventRoutes(
       },
     },
     async (request) => {
-      const { after = 0, types, userId, limit = 100 } = request.query
+      const { types, userId } = request.query
+      const after = integerFrom('after', request.query.after ?? '0', numbers)
+      const limit = integerFrom('limit', request.query.limit ?? '100', limits)
       const events = await deps.readFeed({
         after,
         limit,

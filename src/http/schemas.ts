@@ -1,6 +1,6 @@
 /** Schemas that several features share, and the problem replies of every route. */
 import type { Static, TSchema, TUnsafe } from 'typebox'
-import { type ErrorCode, errorKinds } from '../errors.ts'
+import { AppError, type ErrorCode, errorKinds } from '../errors.ts'
 import { languages } from '../lib/languages.ts'
 import { problemMediaType } from './problem.ts'
 import { Type } from './type.ts'
@@ -21,6 +21,23 @@ export function Ref<T extends TSchema>(schema: T): TUnsafe<Static<T>> {
   if ($id === undefined) throw new Error('a schema needs an $id to be referenced')
   return Type.Unsafe<Static<T>>({ $ref: $id })
 }
+interface Span {
+  readonly min: number
+  readonly max: number
+}
+
+/** A whole number in the query, which arrives as text; `integerFrom` reads it. */
+export const QueryInteger = ({ min, max }: Span, description: string) =>
+  Type.Optional(Type.String({ description, documented: { type: 'integer', minimum: min, maximum: max } }))
+
+export function integerFrom(parameter: string, text: string, { min, max }: Span): number {
+  const value = Number(text)
+  if (/^\d{1,16}$/.test(text) && value >= min && value <= max) return value
+  throw new AppError('invalid-request', undefined, {
+    errors: [{ parameter, detail: `must be a whole number from ${min} to ${max}` }],
+  })
+}
+
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
 // `documented` keywords appear in the OpenAPI document but are not validated. people/ enforces these rules: it measures

@@ -156,7 +156,7 @@ export class Veterinarians implements RoleRules {
   }
 
   async setVerified({ id }: Veterinarian, verified: boolean, deed: Deed): Promise<boolean> {
-    const eventId = newId()
+    const eventId = `${verified ? 'verified' : 'unverified'}.${id}.${deed.now}`
     const [changed] = await this.#deps.db.tx([
       ...setVerified(id, verified, eventId, deed),
       ...noteOn(eventId, id, deed.note),

@@ -1,0 +1,291 @@
+/** The third role: sign-in, sessions, rights, and who may change them. */
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { byOperator } from '../src/lib/by.ts'
+import { engines } from './support/engines.ts'
+import { freshAddress, freshNetwork } from './support/fresh.ts'
+import { bulk } from './support/roster-school.ts'
+import { rosterOf, signInStudent } from './support/roster-world.ts'
+import { type Reply, type Service, startService } from './support/service.ts'
+import { addStaff, newStaff, signInStaff } from './support/staff.ts'
+import { studentSchool } from './support/student-school.ts'
+
+const minute = 60_000
+const outcome = (reply: Reply) => [reply.status, reply.json?.code]
+
+/** Which right each endpoint for staff needs. An endpoint that is missing here fails the test below. */
+const needs: Record<string, 'support' | 'registrar' | 'admin' | 'any'> = {
+  'GET /staff/me': 'any',
+  'GET /staff/people': 'support',
+  'GET /staff/people/{userId}': 'support',
+  'POST /staff/people/{userId}/suspend': 'support',
+  'POST /staff/people/{userId}/reactivate': 'support',
+  'POST /staff/people/{userId}/sign-out': 'support',
+  'POST /staff/people/{userId}/verify': 'support',
+  'POST /staff/people/{userId}/unverify': 'support',
+  'POST /staff/people/{userId}/change-address': 'support',
+  'POST /staff/people/{userId}/close': 'support',
+  'GET /staff/events': 'admin',
+  'GET /staff/members': 'admin',
+  'POST /staff/members': 'admin',
+  'PATCH /staff/members/{userId}': 'admin',
+  'DELETE /staff/members/{userId}': 'admin',
+}
+/** These need a sign-in at most 30 minutes old. */
+const grave = [
+  'POST /staff/people/{userId}/suspend',
+  'POST /staff/people/{userId}/change-address',
+  'POST /staff/people/{userId}/close',
+  'POST /staff/members',
+  'PATCH /staff/members/{userId}',
+  'DELETE /staff/members/{userId}',
+]
+
+for (const engine of engines) {
+  suite(`Staff on ${engine}`, () => {
+    let service: Service
+    before(async () => {
+      service = await startService(engine)
+      await rosterOf(service).import(bulk(studentSchool([])))
+    })
+    after(() => service.stop())
+
+    const get = (path: string, token: string) => service.request(path, { token })
+    const call = (name: string, token?: string, body?: unknown) => {
+      const [method, path] = name.split(' ') as [string, string]
+      const url = path.replace(/\{[^}]+\}/, 'AAAAAAAAAAAAAAAAAAAAAA')
+      const sent = method === 'GET' ? undefined : (body ?? {})
+      return service.request(url, {
+        method,
+        ...(token !== undefined && { token }),
+        ...(sent !== undefined && { body: sent }),
+        headers: freshNetwork(),
+      })
+    }
+
+    test('Staff sign in with a code, and read who they are and what they may', async () => {
+      const { email, userId } = await addStaff(service, ['registrar', 'support'])
+      const { access } = await signInStaff(service, email)
+      const me = await get('/staff/me', access)
+      assert.equal(me.status, 200)
+      assert.deepEqual(me.json, {
+        userId,
+        firstname: 'Grace',
+        lastname: 'Hopper',
+        email,
+        may: ['support', 'registrar'],
+      })
+      assert.equal(me.headers.get('cache-control'), 'no-store')
+      const claims = JSON.parse(Buffer.from(access.split('.')[1]!, 'base64url').toString())
+      assert.deepEqual(claims.roles, ['staff'])
+    })
+
+    test('In the portal the refresh token of staff is in the cookie', async () => {
+      const { email } = await addStaff(service, ['support'])
+      const { json } = await service.post('/staff/send-otp', { email }, freshNetwork())
+      const { code } = await service.mail.mailTo(email, 1)
+      const answer = { email, otp_code: code, sessionId: json.sessionId }
+      const reply = await service.post('/portal/staff/validate-otp', answer, freshNetwork())
+      assert.equal(reply.status, 200)
+      assert.equal(reply.json.refresh_token, undefined)
+      assert.match(reply.headers.get('set-cookie') ?? '', /chiron_refresh=.*HttpOnly/)
+      assert.deepEqual(reply.json.user.may, ['support'])
+    })
+
+    test('An address of no member of staff gets the same reply, and a mail that says so', async () => {
+      const email = freshAddress('nobody')
+      const sent = await service.post('/staff/send-otp', { email }, freshNetwork())
+      assert.equal(sent.status, 202)
+      const mail = await service.mail.mailTo(email, 1)
+      assert.equal(mail.code, null)
+      assert.match(mail.mail.text ?? '', /belongs to no member of staff/)
+    })
+
+    test('A veterinarian’s code does not sign in staff with the same address', async () => {
+      const { email } = await addStaff(service, ['admin'])
+      await service.register(email)
+      const { sessionId, code } = await service.code(email, freshNetwork())
+      const answer = { email, otp_code: code, sessionId }
+      assert.deepEqual(outcome(await service.post('/staff/validate-otp', answer, freshNetwork())), [
+        401,
+        'otp-unusable',
+      ])
+    })
+
+    test('A session of staff ends after an hour without use', async () => {
+      const used = await newStaff(service, 'support')
+      const unused = await newStaff(service, 'support')
+      for (let i = 0; i < 5; i++) {
+        service.clock.advance(14 * minute)
+        assert.equal((await get('/staff/me', used.access)).status, i === 0 ? 200 : 401)
+        if (i === 0) break
+      }
+      service.clock.advance(45.5 * minute)
+      const refreshed = await service.post('/session/refresh', { refresh_token: used.refresh })
+      assert.equal(refreshed.status, 200, 'used 45 minutes ago')
+      service.clock.advance(minute)
+      const gone = await service.post('/session/refresh', { refresh_token: unused.refresh })
+      assert.deepEqual(outcome(gone), [401, 'session-ended'])
+    })
+
+    test('A session of staff ends after twelve hours, however much it is used', async () => {
+      let { refresh } = await newStaff(service, 'support')
+      for (let i = 0; i < 14; i++) {
+        service.clock.advance(50 * minute)
+        const reply = await service.post('/session/refresh', { refresh_token: refresh })
+        assert.equal(reply.status, 200)
+        refresh = reply.json.refresh_token
+      }
+      service.clock.advance(21 * minute)
+      const late = await service.post('/session/refresh', { refresh_token: refresh })
+      assert.deepEqual(outcome(late), [401, 'session-ended'])
+    })
+
+    test('Every endpoint for staff is in the table of rights', async () => {
+      const { json } = await service.request('/openapi.json')
+      const found = Object.entries<Record<string, { security?: unknown[] }>>(json.paths).flatMap(
+        ([path, methods]) =>
+          path.startsWith('/staff/') && !/otp$/.test(path)
+            ? Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`)
+            : [],
+      )
+      assert.deepEqual(found.sort(), Object.keys(needs).sort())
+    })
+
+    test('Nobody without a token, and no veterinarian or student, gets in anywhere', async () => {
+      const veterinarian = await service.signIn(freshAddress('vet'), freshNetwork())
+      const student = await signInStudent(service, 'ada.byron@school.example')
+      for (const name of Object.keys(needs)) {
+        assert.deepEqual(outcome(await call(name)), [401, 'unauthenticated'], name)
+        for (const { access } of [veterinarian, student]) {
+          const reply = await call(name, access)
+          assert.deepEqual(outcome(reply), [403, 'forbidden'], name)
+          assert.equal(reply.headers.get('www-authenticate'), 'Bearer error="insufficient_scope"')
+        }
+      }
+    })
+
+    test('Each right opens its own endpoints and no others; an admin has all', async () => {
+      for (const right of ['support', 'registrar', 'admin'] as const) {
+        const { access } = await newStaff(service, right)
+        for (const [name, needed] of Object.entries(needs)) {
+          const { status, json } = await call(name, access)
+          const isOpen = right === 'admin' || needed === 'any' || needed === right
+          if (isOpen) assert.ok(![401, 403, 500].includes(status), `${right}: ${name} gave ${status}`)
+          else assert.deepEqual([status, json.code], [403, 'forbidden'], `${right}: ${name}`)
+        }
+      }
+    })
+
+    test('Staff get nothing that belongs to veterinarians and students', async () => {
+      const { access } = await newStaff(service, 'admin')
+      for (const path of [
+        '/veterinarian/me',
+        '/student/me',
+        '/student/me/classes',
+        '/veterinarian/me/export',
+      ])
+        assert.deepEqual(outcome(await get(path, access)), [403, 'forbidden'], path)
+    })
+
+    test('What cannot be taken back easily needs a sign-in at most 30 minutes old', async () => {
+      const { email } = await addStaff(service, ['admin'])
+      const { refresh } = await signInStaff(service, email)
+      service.clock.advance(30 * minute + 1)
+      const { json } = await service.post('/session/refresh', { refresh_token: refresh })
+      for (const name of Object.keys(needs)) {
+        const { status, json: problem } = await call(name, json.access_token)
+        const refused = status === 403 && problem.code === 'recent-sign-in-required'
+        assert.equal(refused, grave.includes(name), name)
+      }
+      const fresh = await signInStaff(service, email)
+      for (const name of grave) assert.notEqual((await call(name, fresh.access)).status, 403, name)
+    })
+
+    test('An admin adds, lists, changes and removes members, and each is an event', async () => {
+      const admin = await newStaff(service, 'admin')
+      const email = freshAddress('member')
+      const body = { email, firstname: 'Mary', lastname: 'Jackson', may: ['support'] }
+      const added = await service.request('/staff/members', { method: 'POST', body, token: admin.access })
+      assert.equal(added.status, 201)
+      const { userId, createdAt, ...rest } = added.json
+      assert.deepEqual(rest, { ...body })
+      assert.match(createdAt, /^2026-/)
+      const again = await service.request('/staff/members', { method: 'POST', body, token: admin.access })
+      assert.deepEqual(outcome(again), [400, 'invalid-request'])
+      assert.equal(again.json.errors[0].pointer, '#/email')
+
+      const member = await signInStaff(service, email)
+      const path = `/staff/members/${userId}`
+      service.clock.advance(1)
+      const change = { method: 'PATCH', body: { may: ['registrar'] }, token: admin.access }
+      assert.deepEqual((await service.request(path, change)).json.may, ['registrar'])
+      assert.deepEqual((await get('/staff/me', member.access)).json.may, ['registrar'], 'at once')
+      assert.deepEqual(outcome(await get('/staff/people', member.access)), [403, 'forbidden'])
+
+      const listed = await get('/staff/members', admin.access)
+      assert.ok(listed.json.members.some((one: { email: string }) => one.email === email))
+      service.clock.advance(1)
+      const removed = await service.request(path, { method: 'DELETE', token: admin.access })
+      assert.equal(removed.status, 204)
+      assert.deepEqual(outcome(await get('/staff/me', member.access)), [401, 'session-ended'])
+      assert.deepEqual(outcome(await service.request(path, { ...change })), [404, 'not-found'])
+      const { json } = await get(`/staff/events?userId=${userId}`, admin.access)
+      const events: { type: string; actor: string; requestId: string | null }[] = json.events
+      assert.deepEqual(
+        events.filter(({ type }) => type.startsWith('staff.')).map(({ type, actor }) => [type, actor]),
+        [
+          ['staff.added', admin.userId],
+          ['staff.changed', admin.userId],
+          ['staff.removed', admin.userId],
+        ],
+      )
+      assert.ok(events.every(({ type, requestId }) => !type.startsWith('staff.') || requestId))
+      await addStaff(service, ['support'], email)
+    })
+
+    test('Rights that do not exist, none at all and bad names are refused', async () => {
+      const { access: token } = await newStaff(service, 'admin')
+      const good = { email: freshAddress('bad'), firstname: 'Mary', lastname: 'Jackson', may: ['support'] }
+      for (const wrong of [
+        { may: [] },
+        { may: ['owner'] },
+        { may: 'admin' },
+        { firstname: 'a@b' },
+        { email: 'x' },
+      ]) {
+        const reply = await service.request('/staff/members', {
+          method: 'POST',
+          body: { ...good, ...wrong },
+          token,
+        })
+        assert.deepEqual(outcome(reply), [400, 'invalid-request'], JSON.stringify(wrong))
+      }
+    })
+
+    test('The last admin stays one, also when two remove each other at once', async () => {
+      const own = await startService(engine)
+      try {
+        const [one, two] = [await newStaff(own, 'admin'), await newStaff(own, 'admin')]
+        const removals = [
+          own.request(`/staff/members/${two.userId}`, { method: 'DELETE', token: one.access }),
+          own.request(`/staff/members/${one.userId}`, { method: 'DELETE', token: two.access }),
+        ]
+        const statuses = (await Promise.all(removals)).map(({ status }) => status).sort()
+        assert.equal(statuses[0], 204)
+        assert.ok(statuses[1] === 400 || statuses[1] === 401, String(statuses[1]))
+        const [last] = await own.app.parts.staff.list()
+        assert.deepEqual(last!.may, ['admin'])
+        await assert.rejects(own.app.parts.staff.remove(last!.userId, byOperator), {
+          code: 'invalid-request',
+        })
+        await assert.rejects(own.app.parts.staff.change(last!.userId, { may: ['support'] }, byOperator), {
+          code: 'invalid-request',
+        })
+        assert.equal((await own.app.parts.staff.list()).length, 1)
+      } finally {
+        await own.stop()
+      }
+    })
+  })
+}
