@@ -210,7 +210,7 @@ function fingerprintsOf(secrets: Secrets, addressKey: string): string[] {
 }
 
 function addressFrom(text: string): Address {
-  const address = parseAddress(text)
+  const address = parseAddress(text.trim())
   if (typeof address === 'string') throw badParameter('email', address)
   return address
 }

@@ -5,7 +5,15 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import { type ByOf, routeConfig } from '../http/access.ts'
 import { parseJsonBody } from '../http/json.ts'
-import { DeliveryEntry, Nullable, problems, Ref, tokenProblems } from '../http/schemas.ts'
+import {
+  DeliveryEntry,
+  integerFrom,
+  Nullable,
+  problems,
+  QueryInteger,
+  Ref,
+  tokenProblems,
+} from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { bySystem } from '../lib/by.ts'
 import type { FailureLog } from '../lib/failure.ts'
@@ -14,7 +22,7 @@ import { type Deliveries, states } from './delivery.ts'
 import { hookSecret } from './hook.ts'
 import { readHook } from './providers.ts'
 
-const limitMax = 200
+const limits = { min: 1, max: 200 }
 /** Providers quote the mail's headers. */
 const hookBytesMax = 256 * 1024
 
@@ -41,7 +49,7 @@ export async function deliveryRoutes(root: FastifyInstance, deps: DeliveryRoutes
           email: Type.Optional(Type.String({ description: 'All mails to this address, in any case.' })),
           state: Type.Optional(Type.Enum([...states])),
           after: Type.Optional(Type.String({ description: 'The `next` of the page before.' })),
-          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: limitMax })),
+          limit: QueryInteger(limits, 'How many at most; 50 if it is not said.'),
         }),
         response: {
           200: Type.Object({ deliveries: Type.Array(Ref(DeliveryEntry)), next: Nullable(Type.String()) }),
@@ -49,7 +57,8 @@ export async function deliveryRoutes(root: FastifyInstance, deps: DeliveryRoutes
         },
       },
     },
-    ({ query: { limit = 50, ...rest } }) => deliveries.find({ limit, ...rest }),
+    ({ query: { limit = '50', ...rest } }) =>
+      deliveries.find({ ...rest, limit: integerFrom('limit', limit, limits) }),
   )
 
   await root.register(async (scope) => {
