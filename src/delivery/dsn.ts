@@ -12,7 +12,9 @@ export async function readDsn(raw: Uint8Array): Promise<Bounce | 'delivered' | u
     .split(/\n\s*\n/)
     .map(fieldsIn)
   const about = ofRecipients.find((fields) => /^(failed|delayed)$/i.test(fields.get('action') ?? ''))
-  if (!about) return ofRecipients.some((fields) => fields.has('action')) ? 'delivered' : undefined
+  const isDelivered = (fields: Map<string, string>) =>
+    /^(delivered|relayed|expanded)$/i.test(fields.get('action') ?? '')
+  if (!about) return ofRecipients.some(isDelivered) ? 'delivered' : undefined
   const returned = parts.filter(({ mimeType }) =>
     /^(message|text)\/(rfc822|global)(-headers)?$/.test(mimeType),
   )
