@@ -2,7 +2,8 @@
 import fastifyStatic from '@fastify/static'
 import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
-import type { Config } from './config.ts'
+import { type Config, smtpSettingsOf } from './config.ts'
+import { deliveryRoutes } from './delivery/routes.ts'
 import { deskRoutes } from './desk/routes.ts'
 import { readFeed } from './events/events.ts'
 import { eventRoutes } from './events/routes.ts'
@@ -15,7 +16,7 @@ import { pageRoutes } from './http/pages.ts'
 import { plainRoutes } from './http/plain.ts'
 import { portalCookie } from './http/portal.ts'
 import { warnOfUntrustedProxy } from './http/proxies.ts'
-import { EventEntry, Problem, Ref } from './http/schemas.ts'
+import { DeliveryEntry, EventEntry, Problem, Ref } from './http/schemas.ts'
 import { createServer, watchMethods } from './http/server.ts'
 import { Type } from './http/type.ts'
 import { webRoutes } from './http/web.ts'
@@ -88,9 +89,11 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   const { publicUrl } = config
   const features = await openFeatures(config, clock)
   const { db, secrets, limits, keys, veterinarians, students, staff, roles: rules, sessions, desk } = features
+  const { deliveries } = features
   await keys.open()
 
-  const transport = config.smtpUrl === null ? mailboxTransport(log) : smtpTransport(config.smtpUrl)
+  const smtp = smtpSettingsOf(config)
+  const transport = smtp === null ? mailboxTransport(log) : smtpTransport(smtp, clock)
   const outbox = new Outbox({
     db,
     clock,
@@ -99,6 +102,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     transport,
     publicUrl,
     from: config.mailFrom,
+    bounces: config.mailBounces,
     timeZone: config.timeZone,
     budgets: config.limits,
     delayMs: mailDelayMs,
@@ -116,7 +120,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     log,
     keys,
     veterinarians,
-    parts: [veterinarians, limits, signIn.veterinarian, sessions, outbox],
+    parts: [veterinarians, limits, signIn.veterinarian, sessions, outbox, deliveries],
   })
 
   const networks = new Recent<string, CallerNetwork>(networksMax)
@@ -149,7 +153,15 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   await app.register(fastifyStatic, { serve: false, preCompressed: true })
   const portal = portalCookie(publicUrl)
   await describeApi(app, packageVersion(), portal.name)
-  for (const schema of [Problem, OwnProfile, StudentProfile, StaffProfile, ClassEntry, EventEntry])
+  for (const schema of [
+    Problem,
+    OwnProfile,
+    StudentProfile,
+    StaffProfile,
+    ClassEntry,
+    EventEntry,
+    DeliveryEntry,
+  ])
     app.addSchema(schema)
 
   veterinarianRoutes(app, { veterinarians, callerOf, byOf, networkOf: callerNetworkOf })
@@ -171,6 +183,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   staffRoutes(app, { staff, callerOf, byOf })
   eventRoutes(app, { readFeed: (filter) => readFeed(db, filter) })
   deskRoutes(app, { desk, callerOf, byOf })
+  await deliveryRoutes(app, { deliveries, secrets, byOf, log })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })
   openApiRoutes(app)
@@ -184,5 +197,5 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   others.refuseOthers()
   await app.ready()
 
-  return { db, server, outbox, sweeper, sessions, veterinarians, keys, limits, staff, desk }
+  return { db, server, outbox, sweeper, sessions, veterinarians, keys, limits, staff, desk, deliveries }
 }

@@ -119,6 +119,34 @@ staffCommand
   .description('remove a member of staff; <who> is an id or address')
   .action(async (who, options) => (await staff()).removeStaff(who, options))
 
+const mail = () => import('./commands/mail.ts')
+const mailCommand = program.command('mail').description('what became of mails')
+mailCommand
+  .command('show <address>')
+  .description('all mails to an address in the last 30 days, and what became of them')
+  .option('--since <time>', 'such as 2026-11-15, or 36h')
+  .option('--limit <number>', 'how many at most (50)')
+  .option('--after <id>', 'older ones')
+  .action(async (address, options) => (await mail()).showMail(address, options))
+mailCommand
+  .command('list')
+  .description('mails to anybody')
+  .option('--failed', 'only those that were given up')
+  .option('--state <state>', 'such as deferred, not-sent or bounced')
+  .option('--since <time>', 'such as 2026-11-15, or 36h')
+  .option('--limit <number>', 'how many at most (50)')
+  .option('--after <id>', 'older ones')
+  .action(async (options) => (await mail()).listMail(options))
+mailCommand
+  .command('test <address>')
+  .description('send a test mail at once, and say what the mail server answers')
+  .action(async (address, options) => (await mail()).testMail(address, options))
+mailCommand
+  .command('bounced')
+  .description('mark a mail as bounced, by the notification on standard input')
+  .option('--setup', 'print how bounces reach Chiron, and the secret for mail providers')
+  .action(async (options) => (await mail()).bouncedMail(options))
+
 program
   .command('events')
   .description('what has happened, oldest first')

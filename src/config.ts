@@ -3,7 +3,7 @@
  * setting in one line. Only `main.ts`, `app.ts` and `commands/` read this; features receive values.
  */
 
-import { randomBytes } from 'node:crypto'
+import { createPrivateKey, randomBytes } from 'node:crypto'
 import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -12,6 +12,8 @@ import { UsageError } from './errors.ts'
 import { nearest } from './lib/nearest.ts'
 import { isLoopbackHost, parseRange, type Range } from './lib/network.ts'
 import { isPlainByOmission } from './lib/postgres-url.ts'
+import type { OAuthSettings } from './mail/oauth.ts'
+import type { DkimSettings, SmtpSettings } from './mail/smtp.ts'
 
 export interface Config {
   readonly production: boolean
@@ -21,6 +23,10 @@ export interface Config {
   readonly databaseUrl: string
   readonly smtpUrl: string | null
   readonly mailFrom: string
+  readonly smtpName: string | null
+  readonly smtpOAuth: OAuthSettings | null
+  readonly dkim: DkimSettings | null
+  readonly mailBounces: string | null
   readonly secret: string
   readonly secretPrevious: string | null
   readonly trustedProxies: readonly Range[]
@@ -39,6 +45,16 @@ export const names = [
   'CHIRON_DATABASE_URL',
   'CHIRON_SMTP_URL',
   'CHIRON_MAIL_FROM',
+  'CHIRON_SMTP_NAME',
+  'CHIRON_SMTP_OAUTH_TOKEN_URL',
+  'CHIRON_SMTP_OAUTH_CLIENT_ID',
+  'CHIRON_SMTP_OAUTH_CLIENT_SECRET',
+  'CHIRON_SMTP_OAUTH_SCOPE',
+  'CHIRON_SMTP_OAUTH_REFRESH_TOKEN',
+  'CHIRON_DKIM_DOMAIN',
+  'CHIRON_DKIM_SELECTOR',
+  'CHIRON_DKIM_KEY_FILE',
+  'CHIRON_MAIL_BOUNCES',
   'CHIRON_SECRET',
   'CHIRON_SECRET_PREVIOUS',
   'CHIRON_TRUSTED_PROXIES',
@@ -85,6 +101,10 @@ export function loadConfig(env: Env): Config {
     databaseUrl,
     smtpUrl,
     mailFrom: parseMailFrom(get('CHIRON_MAIL_FROM') ?? `Chiron <no-reply@${new URL(publicUrl).hostname}>`),
+    smtpName: domain('CHIRON_SMTP_NAME', get('CHIRON_SMTP_NAME')),
+    smtpOAuth: parseSmtpOAuth(get),
+    dkim: parseDkim(get),
+    mailBounces: domain('CHIRON_MAIL_BOUNCES', get('CHIRON_MAIL_BOUNCES')),
     secret: get('CHIRON_SECRET') ?? (production ? '' : ownSecret(databaseUrl)),
     secretPrevious: get('CHIRON_SECRET_PREVIOUS'),
     trustedProxies: list(get('CHIRON_TRUSTED_PROXIES')).map(parseProxy),
@@ -95,6 +115,12 @@ export function loadConfig(env: Env): Config {
   }
   checkTogether(config)
   return config
+}
+
+/** What the way to the mail server needs; null if there is none. */
+export function smtpSettingsOf(config: Config): SmtpSettings | null {
+  const { smtpUrl: url, smtpName: name, smtpOAuth: oauth, dkim, mailFrom: from } = config
+  return url === null ? null : { url, name, oauth, dkim, from }
 }
 
 function checkName(name: string): void {
@@ -125,6 +151,11 @@ function checkTogether(config: Config): void {
         'CHIRON_DATABASE_URL',
         'must set a known sslmode in production when a host is not this machine: sslmode=verify-full, or sslmode=disable for plain text',
       ),
+    config.smtpOAuth !== null &&
+      (smtpUrl === null
+        ? wrong('CHIRON_SMTP_URL', 'must be set with CHIRON_SMTP_OAUTH_TOKEN_URL')
+        : new URL(smtpUrl).password !== '' &&
+          wrong('CHIRON_SMTP_URL', 'must hold no password when CHIRON_SMTP_OAUTH_TOKEN_URL is set')),
     production && !limits && wrong('CHIRON_LIMITS', 'cannot be off in production'),
     !production &&
       smtpUrl === null &&
@@ -225,6 +256,66 @@ function decodes(text: string): boolean {
 function parseMailFrom(text: string): string {
   if (/[\r\n]/.test(text) || !/^(?:[^<>@]*<[^<>\s@]+@[^<>\s@]+>|[^<>\s@]+@[^<>\s@]+)$/.test(text))
     throw wrong('CHIRON_MAIL_FROM', `must be an address or "Name <address>", not ${JSON.stringify(text)}`)
+  return text
+}
+
+type Get = (name: Name) => string | null
+
+function parseSmtpOAuth(get: Get): OAuthSettings | null {
+  const tokenUrl = get('CHIRON_SMTP_OAUTH_TOKEN_URL')
+  const clientId = get('CHIRON_SMTP_OAUTH_CLIENT_ID')
+  const clientSecret = get('CHIRON_SMTP_OAUTH_CLIENT_SECRET')
+  const scope = get('CHIRON_SMTP_OAUTH_SCOPE')
+  const refreshToken = get('CHIRON_SMTP_OAUTH_REFRESH_TOKEN')
+  if ([tokenUrl, clientId, clientSecret, scope, refreshToken].every((value) => value === null)) return null
+  const together = 'must be set with the other CHIRON_SMTP_OAUTH settings'
+  if (tokenUrl === null) throw wrong('CHIRON_SMTP_OAUTH_TOKEN_URL', together)
+  if (clientId === null) throw wrong('CHIRON_SMTP_OAUTH_CLIENT_ID', together)
+  if (clientSecret === null && refreshToken === null)
+    throw wrong('CHIRON_SMTP_OAUTH_CLIENT_SECRET', 'or CHIRON_SMTP_OAUTH_REFRESH_TOKEN must be set')
+  const url = URL.parse(tokenUrl)
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname))
+  if (!isSafe || url.username !== '')
+    throw wrong('CHIRON_SMTP_OAUTH_TOKEN_URL', 'must be an https address without a user')
+  return { tokenUrl, clientId, clientSecret, scope, refreshToken }
+}
+
+function parseDkim(get: Get): DkimSettings | null {
+  const name = domain('CHIRON_DKIM_DOMAIN', get('CHIRON_DKIM_DOMAIN'))
+  const selector = domain('CHIRON_DKIM_SELECTOR', get('CHIRON_DKIM_SELECTOR'))
+  const file = get('CHIRON_DKIM_KEY_FILE')
+  if (name === null && selector === null && file === null) return null
+  const together = 'must be set with the other CHIRON_DKIM settings'
+  if (name === null) throw wrong('CHIRON_DKIM_DOMAIN', together)
+  if (selector === null) throw wrong('CHIRON_DKIM_SELECTOR', together)
+  if (file === null) throw wrong('CHIRON_DKIM_KEY_FILE', together)
+  return { domain: name, selector, privateKey: readRsaKey('CHIRON_DKIM_KEY_FILE', file) }
+}
+
+const rsaBitsMin = 1024
+
+function readRsaKey(setting: Name, file: string): string {
+  if (!existsSync(file)) throw wrong(setting, `names a file that is not there: ${file}`)
+  const isRsa = (pem: string) => {
+    const { asymmetricKeyType, asymmetricKeyDetails } = createPrivateKey(pem)
+    return asymmetricKeyType === 'rsa' && asymmetricKeyDetails!.modulusLength! >= rsaBitsMin
+  }
+  try {
+    const pem = readFileSync(file, 'utf8')
+    if (isRsa(pem)) return pem
+  } catch {
+    // The reason may quote the key.
+  }
+  throw wrong(setting, 'must name a readable PEM file with an RSA key and no password')
+}
+
+/** A host name; a selector of DKIM looks the same. */
+function domain(setting: Name, text: string | null): string | null {
+  if (text === null) return null
+  const label = '[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?'
+  const isBracketed = setting === 'CHIRON_SMTP_NAME' && /^\[[0-9a-fA-F:.]+\]$/.test(text)
+  if (!isBracketed && !new RegExp(`^${label}(\\.${label})*$`, 'i').test(text))
+    throw wrong(setting, `must be a name such as mail.example.org, not ${JSON.stringify(text)}`)
   return text
 }
 

@@ -2,6 +2,7 @@
 import type { Config } from './config.ts'
 import { migrate } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
+import { Deliveries } from './delivery/delivery.ts'
 import { Desk } from './desk/desk.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import { secretsFrom } from './lib/secret.ts'
@@ -32,5 +33,19 @@ export async function openFeatures(config: Config, clock: Clock = systemClock) {
   const issuer = { issuer: publicUrl, audience: publicUrl, clientId }
   const sessions = new Sessions({ db, clock, secrets, keys, issuer, roles })
   const desk = new Desk({ db, clock, sessions, veterinarians, students })
-  return { db, clock, secrets, limits, keys, veterinarians, students, staff, roles, sessions, desk }
+  const deliveries = new Deliveries({ db, clock, secrets })
+  return {
+    db,
+    clock,
+    secrets,
+    limits,
+    keys,
+    veterinarians,
+    students,
+    staff,
+    roles,
+    sessions,
+    desk,
+    deliveries,
+  }
 }

@@ -177,6 +177,7 @@ const layers = [
   'events',
   'people',
   'limits',
+  'delivery',
   'mail',
   'session',
   'sign-in',

@@ -126,12 +126,12 @@ export function sent(challengeId: string, sendId: string): Condition {
 
 export type Answered = Pick<
   Challenge,
-  'attempts' | 'digits' | 'inbox_fingerprint' | 'network_fingerprint' | 'device_id'
+  'attempts' | 'digits' | 'inbox_fingerprint' | 'network_fingerprint' | 'device_id' | 'send_id'
 >
 
 // Older challenges have no inbox fingerprint.
 const answeredColumns =
-  'attempts, digits, coalesce(inbox_fingerprint, address_fingerprint) as inbox_fingerprint, network_fingerprint, device_id'
+  'attempts, digits, coalesce(inbox_fingerprint, address_fingerprint) as inbox_fingerprint, network_fingerprint, device_id, send_id'
 
 /** Counted before the code is compared. Returns no row if there is no open challenge. */
 export function countAttempt(

@@ -9,6 +9,7 @@ const toldKinds: readonly string[] = ['address-left', 'address-taken'] satisfies
 export const isTold = (kind: MailKind): kind is ToldKind => toldKinds.includes(kind)
 
 export type MailKind = 'code' | NoticeKind | ToldKind
+export const isNotice = (kind: MailKind): kind is NoticeKind => kind !== 'code' && !isTold(kind)
 
 /** Sent if the address has no account of that role. */
 export const absentNotice: Readonly<Record<Role, NoticeKind>> = {
