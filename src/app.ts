@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { Config } from './config.ts'
 import { deskRoutes } from './desk/routes.ts'
-import { readFeed } from './events/events.ts'
+import { pruneEvents, readFeed } from './events/events.ts'
 import { eventRoutes } from './events/routes.ts'
 import { openFeatures } from './features.ts'
 import { countUncounted, guardAccess } from './http/access.ts'
@@ -20,7 +20,7 @@ import { createServer, watchMethods } from './http/server.ts'
 import { Type } from './http/type.ts'
 import { webRoutes } from './http/web.ts'
 import type { CallerNetwork } from './lib/bucket.ts'
-import { type Clock, systemClock } from './lib/clock.ts'
+import { type Clock, day, systemClock } from './lib/clock.ts'
 import { clientAddress, networkOf, widerNetworksOf } from './lib/network.ts'
 import { Recent } from './lib/recent.ts'
 import { type Role, roles } from './lib/roles.ts'
@@ -30,6 +30,7 @@ import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
 import { addressOf } from './mail/mime.ts'
 import { Outbox } from './mail/outbox.ts'
 import { smtpTransport } from './mail/smtp.ts'
+import { prunePeople } from './people/people.ts'
 import { portalSessionRoutes, refreshRoute, sessionRoutes } from './session/routes.ts'
 import { wellKnownRoutes } from './session/well-known.ts'
 import { signInRoutes } from './sign-in/routes.ts'
@@ -101,6 +102,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     from: config.mailFrom,
     timeZone: config.timeZone,
     budgets: config.limits,
+    keepMailMs: config.keepMailDays * day,
     delayMs: mailDelayMs,
     log,
   })
@@ -110,13 +112,22 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     student: new SignIn(signInDeps, students),
     staff: new SignIn(signInDeps, staff),
   }
+  const keepEventsMs = config.keepEventsDays * day
   const sweeper = new Sweeper({
     db,
     clock,
     log,
     keys,
     veterinarians,
-    parts: [veterinarians, limits, signIn.veterinarian, sessions, outbox],
+    parts: [
+      veterinarians,
+      limits,
+      signIn.veterinarian,
+      sessions,
+      outbox,
+      { sweep: (now) => pruneEvents(now - keepEventsMs) },
+      { sweep: (now) => [prunePeople(now - keepEventsMs)] },
+    ],
   })
 
   const networks = new Recent<string, CallerNetwork>(networksMax)

@@ -28,6 +28,9 @@ export interface Config {
   readonly timeZone: string
   readonly limits: boolean
   readonly workers: number
+  readonly keepEventsDays: number
+  readonly keepMailDays: number
+  readonly keepSessionsDays: number
 }
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -46,11 +49,15 @@ export const names = [
   'CHIRON_TIME_ZONE',
   'CHIRON_LIMITS',
   'CHIRON_WORKERS',
+  'CHIRON_KEEP_EVENTS_DAYS',
+  'CHIRON_KEEP_MAIL_DAYS',
+  'CHIRON_KEEP_SESSIONS_DAYS',
 ] as const
 type Name = (typeof names)[number] | 'NODE_ENV'
 const environments = ['production', 'development', 'test'] as const
 
 const secretBytesMin = 32
+const keepDaysMax = 3_660
 // Limits how many addresses can be trusted as proxies. A /8 is the widest private network; unique local addresses are a
 // /7.
 const proxyBitsMin = { ipv4: 8, ipv6: 16, uniqueLocal: 7 }
@@ -77,6 +84,7 @@ export function loadConfig(env: Env): Config {
   const databaseUrl = parseDatabaseUrl(get('CHIRON_DATABASE_URL') ?? 'sqlite:data/chiron.db')
   const smtpUrl = parseSmtpUrl(get('CHIRON_SMTP_URL'))
   const limits = oneOf('CHIRON_LIMITS', get('CHIRON_LIMITS') ?? 'on', ['on', 'off']) === 'on'
+  const days = (name: Name, usual: string) => integer(name, get(name) ?? usual, 1, keepDaysMax)
   const config: Config = {
     production,
     host,
@@ -92,6 +100,9 @@ export function loadConfig(env: Env): Config {
     timeZone: parseTimeZone(get('CHIRON_TIME_ZONE') ?? 'UTC'),
     limits,
     workers: parseWorkers(get('CHIRON_WORKERS') ?? '1'),
+    keepEventsDays: days('CHIRON_KEEP_EVENTS_DAYS', '400'),
+    keepMailDays: days('CHIRON_KEEP_MAIL_DAYS', '30'),
+    keepSessionsDays: days('CHIRON_KEEP_SESSIONS_DAYS', '30'),
   }
   checkTogether(config)
   return config

@@ -3,7 +3,7 @@ import type { Config } from './config.ts'
 import { migrate } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
 import { Desk } from './desk/desk.ts'
-import { type Clock, systemClock } from './lib/clock.ts'
+import { type Clock, day, systemClock } from './lib/clock.ts'
 import { secretsFrom } from './lib/secret.ts'
 import { Limits } from './limits/limits.ts'
 import type { Roles } from './people/people.ts'
@@ -30,7 +30,15 @@ export async function openFeatures(config: Config, clock: Clock = systemClock) {
   const staff = new Staff({ db, clock })
   const roles: Roles = { veterinarian: veterinarians, student: students, staff }
   const issuer = { issuer: publicUrl, audience: publicUrl, clientId }
-  const sessions = new Sessions({ db, clock, secrets, keys, issuer, roles })
+  const sessions = new Sessions({
+    db,
+    clock,
+    secrets,
+    keys,
+    issuer,
+    roles,
+    keepEndedMs: config.keepSessionsDays * day,
+  })
   const desk = new Desk({ db, clock, sessions, veterinarians, students })
   return { db, clock, secrets, limits, keys, veterinarians, students, staff, roles, sessions, desk }
 }

@@ -47,6 +47,9 @@ test('Without settings the service is on this machine alone, on port 3000, with 
     timeZone: 'UTC',
     limits: true,
     workers: 1,
+    keepEventsDays: 400,
+    keepMailDays: 30,
+    keepSessionsDays: 30,
   } satisfies Omit<Config, 'secret'>)
 })
 

@@ -324,6 +324,7 @@ for (const engine of engines) {
         transport: smtpTransport(service.mail.url),
         publicUrl: service.url,
         from: 'no-reply@chiron.example',
+        keepMailMs: 0,
         budgets: true,
         delayMs: [20, 40],
         timeZone: 'UTC',

@@ -78,6 +78,8 @@ export interface OutboxDeps {
   readonly timeZone: string
   /** Whether notices have budgets. */
   readonly budgets: boolean
+  /** How long it is kept what became of a mail. */
+  readonly keepMailMs: number
   /** Minimum and maximum of the random delay. */
   readonly delayMs: readonly [number, number]
   readonly log: FailureLog
