@@ -87,7 +87,7 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
 
 async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) {
   const { publicUrl } = config
-  const features = await openFeatures(config, clock)
+  const features = await openFeatures(config, clock, (line) => log.info(line))
   const { db, secrets, limits, keys, veterinarians, students, staff, roles: rules, sessions, desk } = features
   await keys.open()
 

@@ -17,11 +17,15 @@ const clientId = 'chiron'
 
 export type Features = Awaited<ReturnType<typeof openFeatures>>
 
-/** Opens the store and brings it up to date. The caller closes `db`. */
-export async function openFeatures(config: Config, clock: Clock = systemClock) {
+/** Opens the store and brings it up to date, of which `tell` gets a line. The caller closes `db`. */
+export async function openFeatures(
+  config: Config,
+  clock: Clock = systemClock,
+  tell?: (line: string) => void,
+) {
   const { publicUrl } = config
   const db = openDb(config.databaseUrl)
-  await migrate(db, clock)
+  await migrate(db, clock, tell)
   const secrets = secretsFrom(config.secret, config.secretPrevious)
   const limits = new Limits(db, config.limits)
   const keys = new SigningKeys({ db, clock, secrets }, accessTtlMs)

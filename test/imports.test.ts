@@ -185,6 +185,7 @@ const layers = [
   'staff',
   'roster',
   'desk',
+  'backup',
   'commands',
 ]
 

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -26,12 +26,18 @@ export interface PostgresServer {
   remove(): Promise<void>
 }
 
-/** By default nothing is flushed to disk: faster, and safe enough for tests. */
-export async function startPostgres(settings: readonly string[] = ['fsync=off']): Promise<PostgresServer> {
+/**
+ * By default nothing is flushed to disk: faster, and safe enough for tests.
+ * @param installed the folder of an installed PostgreSQL, instead of the one of the npm package
+ */
+export async function startPostgres(
+  settings: readonly string[] = ['fsync=off'],
+  installed?: string,
+): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'chiron-postgres-'))
   const asRoot = process.getuid?.() === 0
   const identity = asRoot ? { uid: nobody, gid: nobody } : {}
-  const native = binaries(folder, asRoot)
+  const native = installed ?? binaries(folder, asRoot)
   const data = join(folder, 'data')
   mkdirSync(data)
   if (asRoot) for (const path of [folder, data]) chownSync(path, nobody, nobody)
@@ -83,6 +89,37 @@ export async function startPostgres(settings: readonly string[] = ['fsync=off'])
   }
   await result.start()
   return result
+}
+
+/**
+ * The folder of an installed PostgreSQL with pg_dump, which the npm package lacks, and with a server of the same version.
+ * On Debian as root it is installed if it is missing.
+ */
+export function installedPostgres(): string {
+  const found = newestInstalled()
+  if (found) return found
+  if (!existsSync('/etc/debian_version') || process.getuid?.() !== 0)
+    throw new Error('The tests of backups need PostgreSQL with pg_dump: install it.')
+  process.stderr.write('pg_dump is missing; installing it: apt-get install -y postgresql\n')
+  for (const args of [['update'], ['install', '-y', 'postgresql']]) {
+    const { status } = spawnSync('/usr/bin/apt-get', args, {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    })
+    if (status !== 0) throw new Error(`apt-get ${args.join(' ')} failed`)
+  }
+  const installed = newestInstalled()
+  if (!installed) throw new Error('PostgreSQL was installed, yet is not under /usr/lib/postgresql.')
+  return installed
+}
+
+function newestInstalled(): string | undefined {
+  const folder = '/usr/lib/postgresql'
+  const versions = existsSync(folder) ? readdirSync(folder) : []
+  return versions
+    .sort((a, b) => Number(b) - Number(a))
+    .map((version) => join(folder, version))
+    .find((path) => ['pg_dump', 'postgres'].every((name) => existsSync(join(path, 'bin', name))))
 }
 
 /** The folder of the binaries, or of a copy that `nobody` can read. */
