@@ -99,6 +99,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     roles: rules,
     transport,
     publicUrl,
+    school: config.school,
     from: config.mailFrom,
     timeZone: config.timeZone,
     budgets: config.limits,
@@ -152,7 +153,13 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   const buckets = config.limits ? new MemoryBuckets(clock) : null
   const access = { sessions, buckets, clock, log, networkOf: callerNetworkOf }
   const { corsOrigins } = config
-  const server = createServer({ publicUrl, corsOrigins, logger: log, countUncounted: countUncounted(access) })
+  const server = createServer({
+    publicUrl,
+    corsOrigins,
+    school: config.school,
+    logger: log,
+    countUncounted: countUncounted(access),
+  })
   const { app } = server
   warnOfUntrustedProxy(app, config.trustedProxies, log)
   const { callerOf, byOf } = guardAccess(app, access)
@@ -190,7 +197,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   plainRoutes(app, { publicUrl, mailDomain, clock })
   const mailbox = config.smtpUrl === null && !config.production
   const publicProfile = (userId: string) => veterinarians.publicProfile(userId)
-  webRoutes(app, { log, mailbox, publicUrl, publicProfile })
+  webRoutes(app, { log, mailbox, publicUrl, school: config.school, publicProfile })
   if (mailbox) mailboxRoutes(app, { outbox })
   others.refuseOthers()
   await app.ready()

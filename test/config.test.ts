@@ -50,6 +50,7 @@ test('Without settings the service is on this machine alone, on port 3000, with 
     keepEventsDays: 400,
     keepMailDays: 30,
     keepSessionsDays: 30,
+    school: { name: null, logo: null, support: null, privacy: null },
   } satisfies Omit<Config, 'secret'>)
 })
 
