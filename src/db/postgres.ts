@@ -43,6 +43,7 @@ export function openPostgres(url: string): Db {
 
   return {
     engine: 'postgres',
+    file: null,
     rowsPerInsert: 100,
     all: read as Db['all'],
     one: (async (sql, params) => (await read(sql, params))[0]) as Db['one'],

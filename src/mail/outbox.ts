@@ -19,6 +19,7 @@ import { deriveCode } from '../lib/code.ts'
 import { Failure, type FailureLog } from '../lib/failure.ts'
 import { newId, newIdAt, newReference } from '../lib/random.ts'
 import type { Role } from '../lib/roles.ts'
+import type { School } from '../lib/school.ts'
 import { fingerprint, type Keys, type Secrets } from '../lib/secret.ts'
 import { inboxOf } from '../people/address.ts'
 import { canSignIn, namedBySchool, type Person, type Roles } from '../people/people.ts'
@@ -90,6 +91,7 @@ export interface OutboxDeps {
   readonly roles: Roles
   readonly transport: Transport
   readonly publicUrl: string
+  readonly school: School
   readonly from: string
   /** The domain that bounces go to; null to let them go to the sender. */
   readonly bounces: string | null
@@ -291,7 +293,7 @@ export class Outbox {
   }
 
   #message(mail: Mail, kind: MailKind, person: Person | undefined): Message {
-    const { secrets, publicUrl, from, bounces, timeZone } = this.#deps
+    const { secrets, publicUrl, school, from, bounces, timeZone } = this.#deps
     const addressKey = mail.email.toLowerCase()
     const subject = { ...mail, sessionId: mail.session_id, addressKey }
     // A code must stay the same when it is sent again, even if the secret changed in between.
@@ -302,6 +304,7 @@ export class Outbox {
       language: mail.language,
       reference: mail.reference,
       url: publicUrl,
+      school,
       ...(kind === 'code' && {
         code: {
           digits: String(deriveCode(keys, subject)),

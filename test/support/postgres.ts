@@ -8,8 +8,10 @@ import {
   appendFileSync,
   chownSync,
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -46,15 +48,18 @@ export interface Followed {
   readonly port: number
 }
 
-/** By default nothing is flushed to disk: faster, and safe enough for tests. */
+/**
+ * By default nothing is flushed to disk: faster, and safe enough for tests.
+ * @param installed the folder of an installed PostgreSQL, instead of the one of the npm package
+ */
 export async function startPostgres(
   settings: readonly string[] = ['fsync=off'],
-  followed?: Followed,
+  { installed, followed }: { installed?: string; followed?: Followed } = {},
 ): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'chiron-postgres-'))
   const asRoot = process.getuid?.() === 0
   const identity = asRoot ? { uid: nobody, gid: nobody } : {}
-  const native = binaries(folder, asRoot)
+  const native = installed ?? binaries(folder, asRoot)
   const data = join(folder, 'data')
   if (followed) {
     const copy = spawnSync('cp', ['-a', followed.data, data])
@@ -125,6 +130,37 @@ export async function startPostgres(
   }
   await result.start()
   return result
+}
+
+/**
+ * The folder of an installed PostgreSQL with pg_dump, which the npm package lacks, and with a server of the same version.
+ * On Debian as root it is installed if it is missing.
+ */
+export function installedPostgres(): string {
+  const found = newestInstalled()
+  if (found) return found
+  if (!existsSync('/etc/debian_version') || process.getuid?.() !== 0)
+    throw new Error('The tests of backups need PostgreSQL with pg_dump: install it.')
+  process.stderr.write('pg_dump is missing; installing it: apt-get install -y postgresql\n')
+  for (const args of [['update'], ['install', '-y', 'postgresql']]) {
+    const { status } = spawnSync('/usr/bin/apt-get', args, {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    })
+    if (status !== 0) throw new Error(`apt-get ${args.join(' ')} failed`)
+  }
+  const installed = newestInstalled()
+  if (!installed) throw new Error('PostgreSQL was installed, yet is not under /usr/lib/postgresql.')
+  return installed
+}
+
+function newestInstalled(): string | undefined {
+  const folder = '/usr/lib/postgresql'
+  const versions = existsSync(folder) ? readdirSync(folder) : []
+  return versions
+    .sort((a, b) => Number(b) - Number(a))
+    .map((version) => join(folder, version))
+    .find((path) => ['pg_dump', 'postgres'].every((name) => existsSync(join(path, 'bin', name))))
 }
 
 /** The folder of the binaries, or of a copy that `nobody` can read. */

@@ -40,7 +40,7 @@ async function pairOfServers(): Promise<[PostgresServer, PostgresServer]> {
 
 /** The standby starts while the primary is down, and follows it once it is up. */
 async function startPostgresLater(first: PostgresServer): Promise<PostgresServer> {
-  const second = await startPostgres(settings, first)
+  const second = await startPostgres(settings, { followed: first })
   await first.start()
   await query(first.url('postgres'), "alter system set synchronous_standby_names = 'standby'")
   await query(first.url('postgres'), 'select pg_reload_conf()')
