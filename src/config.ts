@@ -11,6 +11,7 @@ import { parseEnv } from 'node:util'
 import { UsageError } from './errors.ts'
 import { nearest } from './lib/nearest.ts'
 import { isLoopbackHost, parseRange, type Range } from './lib/network.ts'
+import { type TraceSettings, traceSettings } from './lib/otel.ts'
 import { isPlainByOmission } from './lib/postgres-url.ts'
 
 export interface Config {
@@ -28,6 +29,10 @@ export interface Config {
   readonly timeZone: string
   readonly limits: boolean
   readonly workers: number
+  /** Null if there are no metrics. */
+  readonly metricsPort: number | null
+  /** Null if no traces are sent. */
+  readonly traces: TraceSettings | null
 }
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -46,6 +51,7 @@ export const names = [
   'CHIRON_TIME_ZONE',
   'CHIRON_LIMITS',
   'CHIRON_WORKERS',
+  'CHIRON_METRICS_PORT',
 ] as const
 type Name = (typeof names)[number] | 'NODE_ENV'
 const environments = ['production', 'development', 'test'] as const
@@ -92,6 +98,8 @@ export function loadConfig(env: Env): Config {
     timeZone: parseTimeZone(get('CHIRON_TIME_ZONE') ?? 'UTC'),
     limits,
     workers: parseWorkers(get('CHIRON_WORKERS') ?? '1'),
+    metricsPort: parseMetricsPort(get('CHIRON_METRICS_PORT'), port),
+    traces: parseTraces(env),
   }
   checkTogether(config)
   return config
@@ -269,6 +277,20 @@ function parseWorkers(text: string): number {
   if (!/^\d+$/.test(text))
     throw wrong('CHIRON_WORKERS', `must be a number or auto, not ${JSON.stringify(text)}`)
   return integer('CHIRON_WORKERS', text, 1, 256)
+}
+
+function parseMetricsPort(text: string | null, port: number): number | null {
+  if (text === null || text === 'off') return null
+  const metricsPort = integer('CHIRON_METRICS_PORT', text, 0, 65_535)
+  if (metricsPort !== 0 && metricsPort === port)
+    throw wrong('CHIRON_METRICS_PORT', 'must be another port than CHIRON_PORT')
+  return metricsPort
+}
+
+function parseTraces(env: Env): TraceSettings | null {
+  const settings = traceSettings(env)
+  if (typeof settings === 'string') throw new UsageError(settings)
+  return settings
 }
 
 /**

@@ -1,5 +1,6 @@
 /** The features without the HTTP server: what the service and the commands both need. */
 import type { Config } from './config.ts'
+import type { Db } from './db/db.ts'
 import { migrate } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
 import { Desk } from './desk/desk.ts'
@@ -17,10 +18,14 @@ const clientId = 'chiron'
 
 export type Features = Awaited<ReturnType<typeof openFeatures>>
 
-/** Opens the store and brings it up to date. The caller closes `db`. */
-export async function openFeatures(config: Config, clock: Clock = systemClock) {
+/** Opens the store and brings it up to date. The caller closes `db`. `watch` puts metrics and traces around it. */
+export async function openFeatures(
+  config: Config,
+  clock: Clock = systemClock,
+  watch: (db: Db) => Db = (db) => db,
+) {
   const { publicUrl } = config
-  const db = openDb(config.databaseUrl)
+  const db = watch(openDb(config.databaseUrl))
   await migrate(db, clock)
   const secrets = secretsFrom(config.secret, config.secretPrevious)
   const limits = new Limits(db, config.limits)

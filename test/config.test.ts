@@ -47,6 +47,8 @@ test('Without settings the service is on this machine alone, on port 3000, with 
     timeZone: 'UTC',
     limits: true,
     workers: 1,
+    metricsPort: null,
+    traces: null,
   } satisfies Omit<Config, 'secret'>)
 })
 

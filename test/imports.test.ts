@@ -185,6 +185,9 @@ const layers = [
   'staff',
   'roster',
   'desk',
+  'metrics',
+  'traces',
+  'doctor',
   'commands',
 ]
 

@@ -58,9 +58,16 @@ export function problemHeaders(error: AppError): Record<string, string> {
   }
 }
 
-type Count = (request: FastifyRequest, reply: FastifyReply) => void
+interface ErrorHooks {
+  countUncounted(request: FastifyRequest, reply: FastifyReply): void
+  failed(error: AppError, request: FastifyRequest): void
+}
 
-export function errorHandler(publicUrl: string, countUncounted: Count, log: FastifyBaseLogger) {
+export function errorHandler(
+  publicUrl: string,
+  { countUncounted, failed }: ErrorHooks,
+  log: FastifyBaseLogger,
+) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     let error = asAppError(thrown)
     try {
@@ -68,6 +75,7 @@ export function errorHandler(publicUrl: string, countUncounted: Count, log: Fast
     } catch (refusal) {
       error = asAppError(refusal)
     }
+    failed(error, request)
     const { status } = errorKinds[error.code]
     const requestId = request.id
     if (status === 500) log.error({ requestId, err: thrown }, 'a request failed')

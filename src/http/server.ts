@@ -16,7 +16,7 @@ import { allowOrigins } from './cors.ts'
 import { apiVersion, commonHeaders } from './headers.ts'
 import { parseJsonBody } from './json.ts'
 import { clientErrorHandler, errorHandler, expectationHandler } from './problem.ts'
-import { hasBody, RequestLog } from './request-log.ts'
+import { hasBody, RequestLog, type RequestNote } from './request-log.ts'
 
 const bodyBytesMax = 16 * 1024
 const requestTimeoutMs = 10_000
@@ -36,11 +36,16 @@ export interface ServerOptions {
   readonly logger: Log
   /** Counts a request that failed before any limit was applied. */
   countUncounted(request: FastifyRequest, reply: FastifyReply): void
+  /** Told of every error that becomes a reply. */
+  failed(error: AppError, request: FastifyRequest): void
+  /** Told of every request when it is over. */
+  answered?(note: RequestNote): void
 }
 
-export function createServer({ publicUrl, corsOrigins, logger, countUncounted }: ServerOptions): Server {
-  const onError = errorHandler(publicUrl, countUncounted, logger)
-  const requests = new RequestLog(logger)
+export function createServer(options: ServerOptions): Server {
+  const { publicUrl, corsOrigins, logger } = options
+  const onError = errorHandler(publicUrl, options, logger)
+  const requests = new RequestLog(logger, options.answered)
   const headers = commonHeaders(publicUrl.startsWith('https:'))
   const app = Fastify({
     // Fastify’s logger creates a child per request. Our few log lines name the request id themselves.

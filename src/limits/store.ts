@@ -125,26 +125,19 @@ export function countFailure(key: string, minute: number): Statement {
   )
 }
 
-export interface FailureCount {
-  readonly key: string
-  readonly short: number
-  readonly long: number
-}
+export type FailureCount = { readonly key: string; readonly short: number; readonly long: number }
 
-export function failureCounts(
-  db: Db,
-  asks: readonly [FailureAsk, FailureAsk, FailureAsk],
-): Promise<FailureCount[]> {
+export function failureCounts(asks: readonly FailureAsk[]): Statement {
   const one = (k: number) =>
     `select $${k} as key, cast(coalesce(sum(case when minute >= $${k + 1} then count else 0 end), 0) as bigint) as short,
        cast(coalesce(sum(count), 0) as bigint) as long from failure where key = $${k} and minute >= $${k + 2}`
-  return db.all<FailureCount>(
-    `${one(1)} union all ${one(4)} union all ${one(7)}`,
-    asks.flatMap((ask) => [ask.key, ask.shortSince, ask.longSince]),
+  return statement(
+    asks.map((_ask, i) => one(3 * i + 1)).join(' union all '),
+    ...asks.flatMap((ask) => [ask.key, ask.shortSince, ask.longSince]),
   )
 }
 
-interface FailureAsk {
+export interface FailureAsk {
   readonly key: string
   readonly shortSince: number
   readonly longSince: number

@@ -81,7 +81,13 @@ export interface OutboxDeps {
   /** Minimum and maximum of the random delay. */
   readonly delayMs: readonly [number, number]
   readonly log: FailureLog
+  /** Told what became of a mail, and how long after it was queued. */
+  noted?(outcome: MailOutcome, tookMs: number): void
 }
+
+/** `deferred` mails are tried again; `dropped` are notices that an inbox or a budget has no room for. */
+export const mailOutcomes = ['sent', 'deferred', 'refused', 'expired', 'dropped'] as const
+export type MailOutcome = (typeof mailOutcomes)[number]
 
 const pollMs = 1_000
 const leaseMs = 25 * second
@@ -225,6 +231,7 @@ export class Outbox {
     } finally {
       clearInterval(lease)
     }
+    this.#note(mail, 'sent')
     if (transport.keeps) await keepCaught(db, mail.id, chosen.kind, clock.now())
     else await db.tx([dropMail(mail.id)])
   }
@@ -261,6 +268,7 @@ export class Outbox {
     })
     if (outcome === 'chosen') return
     if (outcome === 'over-budget') this.#drops.note()
+    this.#note(mail, 'dropped')
     await db.tx([dropMail(mail.id)])
   }
 
@@ -310,12 +318,18 @@ export class Outbox {
     const nextAt = clock.now() + pausesMs[Math.min(mail.attempts, pausesMs.length) - 1]!
     if (nextAt >= mail.expires_at) return this.#giveUp(mail, 'expired')
     log.warn(note, 'a mail could not be handed over; it will be tried again')
+    this.#note(mail, 'deferred')
     await holdUntil(db, mail.id, this.#worker, nextAt)
   }
 
   async #giveUp(mail: Mail, reason: 'expired' | 'refused'): Promise<void> {
     const { db, clock } = this.#deps
+    this.#note(mail, reason)
     await db.tx(failMail(mail.id, this.#worker, reason, clock.now()))
+  }
+
+  #note({ created_at }: Mail, outcome: MailOutcome): void {
+    this.#deps.noted?.(outcome, this.#deps.clock.now() - created_at)
   }
 }
 
