@@ -130,6 +130,20 @@ program
   .option('--limit <number>', 'how many at most')
   .action(async (options) => (await import('./commands/events.ts')).events(options))
 
+program
+  .command('network <which>')
+  .description('what a network did: a fingerprint from the log or an event, or an IP address')
+  .option('--since <time>', 'events from then on (7d)')
+  .option('--limit <number>', 'how many events at most (50)')
+  .action(async (which, options) => (await import('./commands/network.ts')).network(which, options))
+
+program
+  .command('doctor')
+  .description('examine the set-up, and say what to do; changes nothing')
+  .option('--from-outside <url>', 'also call the service through its proxy, at this address')
+  .option('--rehearse <people>', 'let this many sign in within a minute, on a scratch store')
+  .action(async (options) => (await import('./commands/doctor.ts')).doctor(options))
+
 addCommonOptions(program)
 
 /** Every command takes these. */

@@ -35,7 +35,7 @@ export interface Config {
   readonly traces: TraceSettings | null
 }
 
-type Env = Readonly<Record<string, string | undefined>>
+export type Env = Readonly<Record<string, string | undefined>>
 
 export const names = [
   'CHIRON_HOST',
@@ -72,7 +72,8 @@ function fromFile(env: Env, file: string): Env {
   return existsSync(file) ? { ...parseEnv(readFileSync(file, 'utf8')), ...env } : env
 }
 
-export function loadConfig(env: Env): Config {
+/** `makeSecret`: outside production, make a secret if there is none; otherwise it is empty. */
+export function loadConfig(env: Env, { makeSecret = true } = {}): Config {
   for (const name of Object.keys(env)) if (name.startsWith('CHIRON_')) checkName(name)
   const get = (name: Name) => (env[name] === undefined || env[name] === '' ? null : env[name])
 
@@ -91,7 +92,7 @@ export function loadConfig(env: Env): Config {
     databaseUrl,
     smtpUrl,
     mailFrom: parseMailFrom(get('CHIRON_MAIL_FROM') ?? `Chiron <no-reply@${new URL(publicUrl).hostname}>`),
-    secret: get('CHIRON_SECRET') ?? (production ? '' : ownSecret(databaseUrl)),
+    secret: get('CHIRON_SECRET') ?? (production ? '' : ownSecret(databaseUrl, makeSecret)),
     secretPrevious: get('CHIRON_SECRET_PREVIOUS'),
     trustedProxies: list(get('CHIRON_TRUSTED_PROXIES')).map(parseProxy),
     corsOrigins: list(get('CHIRON_CORS_ORIGINS')).map(parseOrigin),
@@ -297,10 +298,11 @@ function parseTraces(env: Env): TraceSettings | null {
  * Outside production the first process creates a secret next to the SQLite file. `link` fails if the file exists, so of
  * several processes starting at once one wins and the others read its secret.
  */
-function ownSecret(databaseUrl: string): string {
+function ownSecret(databaseUrl: string, make: boolean): string {
   const folder = databaseUrl.startsWith('sqlite:') ? dirname(databaseUrl.slice('sqlite:'.length)) : 'data'
   const file = join(folder, 'chiron.secret')
   if (!existsSync(file)) {
+    if (!make) return ''
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     const draft = join(folder, `.chiron.secret.${process.pid}.${randomBytes(4).toString('hex')}`)
     writeFileSync(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flush: true })

@@ -25,10 +25,11 @@ const migrationLock = 4_207_001
 
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 
-export function openPostgres(url: string): Db {
+export function openPostgres(url: string, { readOnly = false }: { readOnly?: boolean } = {}): Db {
   const hosts = hostsOf(url)
-  const readers = Array.from({ length: readConnections }, () => new Connection(hosts))
-  const writers = Array.from({ length: writeConnections }, () => new Connection(hosts))
+  const options = readOnly ? { options: '-c default_transaction_read_only=on' } : {}
+  const readers = Array.from({ length: readConnections }, () => new Connection(hosts, options))
+  const writers = Array.from({ length: writeConnections }, () => new Connection(hosts, options))
 
   const read = async (sql: string, params: readonly Parameter[] = []) =>
     (await leastBusy(readers).submit([{ sql, params }]))[0]!
@@ -77,9 +78,11 @@ class Connection {
   #closed = false
   #client: Promise<pg.Client> | undefined
   readonly #hosts: string[]
+  readonly #options: pg.ClientConfig
 
-  constructor(hosts: string[]) {
+  constructor(hosts: string[], options: pg.ClientConfig) {
     this.#hosts = hosts
+    this.#options = options
   }
 
   /** Several statements run as one transaction. Returns the rows of each. */
@@ -120,7 +123,7 @@ class Connection {
 
   #open(): Promise<pg.Client> {
     if (!this.#client) {
-      const opening = connect(this.#hosts, { query_timeout: replyTimeoutMs })
+      const opening = connect(this.#hosts, { ...this.#options, query_timeout: replyTimeoutMs })
       this.#client = opening
       const forget = () => {
         if (this.#client === opening) this.#client = undefined

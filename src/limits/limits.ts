@@ -35,6 +35,7 @@ import {
   type FailureCount,
   failureCounts,
   giveBackToBuckets,
+  inboxesKnownAt,
   networkIsKnown,
   pruneLimits,
   type Quota,
@@ -275,9 +276,37 @@ export class Limits {
     return [giveBackToBuckets(given, now), rememberNetwork(inbox, validateNetwork, now)]
   }
 
+  /** What the limits know of a network. */
+  async networkState(network: string, now: number): Promise<NetworkState> {
+    const asks = failureAsks('', [network], now).filter(({ on }) => on === 'network')
+    const { sql, params } = failureCounts(asks)
+    const [failures] = await this.#db.all<FailureCount>(sql, params)
+    const buckets = await Promise.all(
+      Object.values(bucketPolicies).map(async (policy) => {
+        const fullAt = await bucketFullAt(this.#db, bucketKey(policy, network))
+        return { name: policy.name, burst: policy.burst, left: bucketState(policy, fullAt, now).remaining }
+      }),
+    )
+    const { inboxes, seen_at } = await inboxesKnownAt(this.#db, network)
+    return {
+      wrongCodes: { last10Minutes: failures?.short ?? 0, lastDay: failures?.long ?? 0 },
+      buckets,
+      knownAddresses: inboxes,
+      lastSignInAt: seen_at,
+    }
+  }
+
   sweep(now: number): Statement[] {
     return pruneLimits(now, now - day, now - networkKnownMs)
   }
+}
+
+export interface NetworkState {
+  readonly wrongCodes: { readonly last10Minutes: number; readonly lastDay: number }
+  readonly buckets: readonly { readonly name: string; readonly burst: number; readonly left: number }[]
+  /** How many addresses have signed in from there in the last 90 days. */
+  readonly knownAddresses: number
+  readonly lastSignInAt: number | null
 }
 
 /** The statements that count a wrong code, and what their results tell. */

@@ -161,6 +161,17 @@ export function networkIsKnown(inbox: string, network: string, since: number): C
   }
 }
 
+export async function inboxesKnownAt(
+  db: Db,
+  network: string,
+): Promise<{ inboxes: number; seen_at: number | null }> {
+  const known = await db.one<{ inboxes: number; seen_at: number | null }>(
+    'select count(*) as inboxes, max(seen_at) as seen_at from known_network where network_fingerprint = $1',
+    [network],
+  )
+  return known!
+}
+
 export function forgetNetworks(inbox: string): Statement {
   return statement('delete from known_network where inbox_fingerprint = $1', inbox)
 }

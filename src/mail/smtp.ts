@@ -29,6 +29,16 @@ export function smtpTransport(url: string): Transport {
   }
 }
 
+/** Connects and logs in as the service does, and sends nothing. */
+export async function checkLogin(url: string): Promise<void> {
+  const transport = createTransport({ ...optionsOf(url), pool: false })
+  try {
+    await transport.verify()
+  } finally {
+    transport.close()
+  }
+}
+
 function optionsOf(url: string) {
   const { protocol, hostname, port, username, password } = new URL(url)
   const host = hostname.replace(/^\[|\]$/g, '')

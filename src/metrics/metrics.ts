@@ -25,6 +25,10 @@ const signInOutcomes = [
 ] as const
 type SignInOutcome = (typeof signInOutcomes)[number]
 
+/** A deferred delivery is tried again; after three days it has failed. */
+const webhookOutcomes = ['delivered', 'deferred', 'failed'] as const
+type WebhookOutcome = (typeof webhookOutcomes)[number]
+
 const storeCalls: readonly StoreCall[] = ['read', 'write']
 const commonMethods = ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS']
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -42,6 +46,7 @@ export class Metrics {
   readonly #attacks: Counter<'on'>
   readonly #mails: Counter<'outcome'>
   readonly #handover: Histogram
+  readonly #webhooks: Counter<'outcome'>
   readonly #store: Histogram<'call'>
   readonly #storeFailures: Counter<'call'>
   readonly #storeWaiting: Gauge
@@ -103,6 +108,12 @@ export class Metrics {
       buckets: mailBuckets,
       registers,
     })
+    this.#webhooks = new Counter({
+      name: 'chiron_webhooks_total',
+      help: 'What became of tries to deliver an event to a webhook',
+      labelNames: ['outcome'],
+      registers,
+    })
     this.#store = new Histogram({
       name: 'chiron_store_call_duration_seconds',
       help: 'Time that calls of the store take, with waiting',
@@ -132,6 +143,7 @@ export class Metrics {
     for (const digits of ['6', '8']) this.#codes.inc({ digits }, 0)
     for (const on of attackedKinds) this.#attacks.inc({ on }, 0)
     for (const outcome of mailOutcomes) this.#mails.inc({ outcome }, 0)
+    for (const outcome of webhookOutcomes) this.#webhooks.inc({ outcome }, 0)
     for (const call of storeCalls) this.#storeFailures.inc({ call }, 0)
   }
 
@@ -156,6 +168,10 @@ export class Metrics {
   mail(outcome: MailOutcome, tookMs: number): void {
     this.#mails.inc({ outcome })
     if (outcome === 'sent') this.#handover.observe(tookMs / 1000)
+  }
+
+  webhook(outcome: WebhookOutcome): void {
+    this.#webhooks.inc({ outcome })
   }
 
   readonly storeWatch: StoreWatch = (call) => {
