@@ -166,9 +166,9 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
       metrics?.failed(error)
     },
     ...(metrics && { answered: (note) => metrics.answered(note) }),
+    ...(traces && { addFirstHooks: (fastify) => traces.watchRequests(fastify) }),
   })
   const { app } = server
-  traces?.watchRequests(app)
   warnOfUntrustedProxy(app, config.trustedProxies, log)
   const { callerOf, byOf } = guardAccess(app, access)
   const others = watchMethods(app)

@@ -4,7 +4,6 @@ import { existsSync, readFileSync } from 'node:fs'
 import { type Config, type Env, loadConfig, readEnv } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import { openDb } from '../db/open.ts'
-import { checkClock } from '../doctor/clock.ts'
 import { checkFile, checkStore, storeUnreachable } from '../doctor/database.ts'
 import { areas, type Finding } from '../doctor/doctor.ts'
 import { checkMailServer } from '../doctor/mail-server.ts'
@@ -12,13 +11,13 @@ import { checkOutside } from '../doctor/outside.ts'
 import { rehearse } from '../doctor/rehearsal.ts'
 import { checkSender, type DkimSettings } from '../doctor/sender.ts'
 import { checkSettings, settingsRefused } from '../doctor/settings.ts'
-import { keyRows, postgresFacts, unfinishedImport } from '../doctor/store.ts'
-import { checkKeys, checkOutbox, checkRoster } from '../doctor/upkeep.ts'
+import { checkKeys, checkOutbox, checkRoster, keyRows, unfinishedImport } from '../doctor/upkeep.ts'
 import { UsageError } from '../errors.ts'
 import { systemClock } from '../lib/clock.ts'
 import { isLoopbackHost } from '../lib/network.ts'
 import { secretsFrom } from '../lib/secret.ts'
 import { addressOf } from '../mail/mime.ts'
+import { checkLogin } from '../mail/smtp.ts'
 import { readFigures } from '../metrics/figures.ts'
 import { opensKey } from '../session/keys.ts'
 import { type CommonOptions, numberFrom, table, visible } from './command.ts'
@@ -55,7 +54,7 @@ async function examine(env: Env, outside: string | null): Promise<Finding[]> {
       hasPreviousSecret: config.secretPrevious !== null,
     }),
     withStore(config, (db) => examineStore(db, config, outside)),
-    checkMailServer(config.smtpUrl, sender, systemClock.now()),
+    checkMailServer({ smtpUrl: config.smtpUrl, sender, now: systemClock.now(), checkLogin }),
     checkSender(sender.split('@')[1]!, dkimOf(env), new Resolver(dnsPatience)),
   ])
   return found.flat().sort((a, b) => areas.indexOf(a.area) - areas.indexOf(b.area))
@@ -78,8 +77,8 @@ async function withStore(config: Config, work: (db: Db | null) => Promise<Findin
   let db: Db | null = null
   try {
     db = openDb(config.databaseUrl, { readOnly: true })
-    const findings = await checkStore(db, config.databaseUrl)
-    return [...findings, ...(await work(findings.some(({ state }) => state === 'bad') ? null : db))]
+    const { findings, isReadable } = await checkStore(db, config.databaseUrl, systemClock)
+    return [...findings, ...(await work(isReadable ? db : null))]
   } catch (error) {
     return [storeUnreachable(error), ...(await work(null))]
   } finally {
@@ -102,16 +101,10 @@ async function examineStore(db: Db | null, config: Config, outside: string | nul
       keys.map((key) => opensKey(secrets, key)),
       now,
     ),
-    ...checkRoster(figures, await unfinishedImport(db, now), now),
-    checkOutbox(figures, now),
-    ...(db.engine === 'postgres' ? [await databaseClock(db)] : []),
+    ...checkRoster(figures.roster_at, await unfinishedImport(db, now), now),
+    checkOutbox(figures.unsent, figures.oldest_unsent_at, now),
     ...(url === null ? [] : await checkOutside(url, inside, systemClock.now)),
   ]
-}
-
-async function databaseClock(db: Db): Promise<Finding> {
-  const { now } = await postgresFacts(db)
-  return checkClock({ whose: 'the database', now, ours: systemClock.now() })
 }
 
 function dkimOf(env: Env): DkimSettings | null {

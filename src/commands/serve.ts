@@ -34,13 +34,13 @@ export async function serve(options: CommonOptions): Promise<void> {
   )
   // The demo school is loaded only outside production and only into an empty store.
   const first = !config.production && (await isUntouched(app.parts.db))
-  const { port } = await app.listen()
   if (app.parts.metrics && config.metricsPort !== null) {
     const { StoreFigures } = await import('../metrics/figures.ts')
     const figures = new StoreFigures(app.parts.db, systemClock)
     const { registry } = app.parts.metrics
     await startMetrics(config, log, async () => `${await registry.metrics()}\n${await figures.text()}`)
   }
+  const { port } = await app.listen()
   announce({ config, port, log, pretty, demo: first ? await demoInto(app.parts.db, config, log) : [] })
 }
 

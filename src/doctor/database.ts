@@ -3,8 +3,10 @@ import { existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Db } from '../db/db.ts'
 import { appliedVersions, knownSchema } from '../db/migrate.ts'
+import type { Clock } from '../lib/clock.ts'
 import { isLoopbackHost } from '../lib/network.ts'
 import { hostsOf } from '../lib/postgres-url.ts'
+import { checkClock } from './clock.ts'
 import { bad, type Finding, good, reasonOf, warning } from './doctor.ts'
 import { type PostgresFacts, postgresFacts, sqliteFacts } from './store.ts'
 
@@ -37,22 +39,30 @@ function damaged(how: string): Finding {
   return bad('store', `the file is damaged: ${how}`, 'stop the service and restore the last backup')
 }
 
-export async function checkStore(db: Db, databaseUrl: string): Promise<Finding[]> {
-  if (db.engine === 'postgres') {
-    const facts = await postgresFacts(db)
-    return [...checkPostgres(facts, databaseUrl), checkSchema(await appliedVersions(db), db.engine)]
+/** `isReadable`: whole, and with the tables and columns that this program knows. */
+export async function checkStore(
+  db: Db,
+  databaseUrl: string,
+  { now }: Clock,
+): Promise<{ findings: Finding[]; isReadable: boolean }> {
+  if (db.engine === 'sqlite') {
+    const { version, damage } = await sqliteFacts(db)
+    if (damage !== null) return { findings: [damaged(damage)], isReadable: false }
+    const whole = good('store', `SQLite ${version} answers, and its file is whole`)
+    const schema = checkSchema(await appliedVersions(db), db.engine)
+    const disk = checkDisk(databaseUrl.slice('sqlite:'.length))
+    return { findings: [whole, schema, ...disk], isReadable: schema.state === 'good' }
   }
-  const { version, damage } = await sqliteFacts(db)
-  if (damage !== null) return [damaged(damage)]
-  const path = databaseUrl.slice('sqlite:'.length)
-  return [
-    good('store', `SQLite ${version} answers, and its file is whole`),
-    checkSchema(await appliedVersions(db), db.engine),
-    ...checkDisk(path),
-  ]
+  const facts = await postgresFacts(db)
+  const schema = checkSchema(await appliedVersions(db), db.engine)
+  const clock = checkClock({ whose: 'the database', now: facts.now, ours: now() })
+  return {
+    findings: [...checkPostgres(facts, databaseUrl), schema, clock],
+    isReadable: schema.state === 'good',
+  }
 }
 
-export function checkSchema(applied: readonly number[], engine: Db['engine']): Finding {
+function checkSchema(applied: readonly number[], engine: Db['engine']): Finding {
   const newest = Math.max(0, ...applied)
   const known = knownSchema(engine)
   if (newest === known) return good('store', `schema ${newest} is that of this program`)

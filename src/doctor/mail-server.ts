@@ -1,6 +1,5 @@
 /** The mail server: whether it answers, encrypts, and takes the login. */
 import { isLoopbackHost } from '../lib/network.ts'
-import { checkLogin } from '../mail/smtp.ts'
 import { checkCertificate } from './certificate.ts'
 import { bad, type Finding, good, reasonOf, warning } from './doctor.ts'
 import { type Dialogue, type MailServerAt, talkTo } from './smtp-dialogue.ts'
@@ -9,11 +8,15 @@ import { explainReply } from './smtp-replies.ts'
 const area = 'mail server'
 const patienceMs = 10_000
 
-export async function checkMailServer(
-  smtpUrl: string | null,
-  sender: string,
-  now: number,
-): Promise<Finding[]> {
+export interface MailFacts {
+  readonly smtpUrl: string | null
+  readonly sender: string
+  readonly now: number
+  /** Logs in as the service does. */
+  checkLogin(smtpUrl: string): Promise<void>
+}
+
+export async function checkMailServer({ smtpUrl, sender, now, checkLogin }: MailFacts): Promise<Finding[]> {
   if (smtpUrl === null)
     return [warning(area, 'none is set: mail lands in the built-in mailbox', 'set CHIRON_SMTP_URL')]
   const { protocol, hostname, port, username } = new URL(smtpUrl)
@@ -32,7 +35,7 @@ export async function checkMailServer(
   const findings = [good(area, `${at.host}:${at.port} answers`), ...tls]
   if (tls.some(({ state }) => state === 'bad')) return findings
   if (username === '') return [...findings, ...checkSender(dialogue)]
-  return [...findings, await checkAccount(smtpUrl, dialogue)]
+  return [...findings, await checkAccount(() => checkLogin(smtpUrl), dialogue)]
 }
 
 function unreachable({ host, port, secure }: MailServerAt, error: unknown): Finding {
@@ -74,7 +77,7 @@ function checkSender({ senderReply }: Dialogue): Finding[] {
   return [refusal('it does not take mail without a login:', senderReply)]
 }
 
-async function checkAccount(smtpUrl: string, { offers }: Dialogue): Promise<Finding> {
+async function checkAccount(login: () => Promise<void>, { offers }: Dialogue): Promise<Finding> {
   if (!offers.includes('AUTH'))
     return warning(
       area,
@@ -82,7 +85,7 @@ async function checkAccount(smtpUrl: string, { offers }: Dialogue): Promise<Find
       'take user and password out, or use another port',
     )
   try {
-    await checkLogin(smtpUrl)
+    await login()
     return good(area, 'the login is accepted')
   } catch (error) {
     const { response, message } = error as { response?: string; message: string }

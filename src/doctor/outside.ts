@@ -8,7 +8,7 @@ import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { connect as connectTls } from 'node:tls'
 import type { Db } from '../db/db.ts'
-import { isLoopbackHost, isTrusted, networkOf, type Range } from '../lib/network.ts'
+import { isTrusted, networkOf, type Range } from '../lib/network.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
 import { checkCertificate } from './certificate.ts'
 import { checkClock } from './clock.ts'
@@ -107,14 +107,14 @@ async function checkIdentity(url: string, reply: Response, inside: Inside | null
 async function checkTrust(url: string, inside: Inside): Promise<Finding> {
   if (!inside.limits) return warning('proxy', 'not known, because limits are off', 'remove CHIRON_LIMITS')
   const madeUp = `198.51.100.${randomInt(1, 255)}`
-  const own = [
+  const here = [
     '127.0.0.1',
     '::1',
     ...Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address)),
   ]
   const keyOf = (address: string) =>
     `${fingerprint(inside.secrets.current, 'network', networkOf(address))}:validate-otp`
-  const keys = [madeUp, ...own].map(keyOf)
+  const keys = [madeUp, ...here].map(keyOf)
   const before = await bucketMarks(inside.db, keys)
   await call(`${url}/veterinarian/validate-otp`, {
     method: 'POST',
@@ -122,12 +122,15 @@ async function checkTrust(url: string, inside: Inside): Promise<Finding> {
     body: JSON.stringify({ email: 'doctor@chiron.example', otp_code: 100_000, sessionId: 'none' }),
   })
   const after = await bucketMarks(inside.db, keys)
-  const counted = [madeUp, ...own].find((address) => after.get(keyOf(address)) !== before.get(keyOf(address)))
+  const counted = [madeUp, ...here].find(
+    (address) => after.get(keyOf(address)) !== before.get(keyOf(address)),
+  )
   if (counted === undefined)
     return good('proxy', 'a call counts neither for this machine nor for an address that it made up')
-  if (counted === madeUp) return believed(isTrusted(await ownAddressTo(url), inside.trustedProxies))
+  const own = await ownAddressTo(url)
+  if (counted === madeUp) return believed(isTrusted(own, inside.trustedProxies))
   if (isTrusted(counted, inside.trustedProxies)) return unclear
-  if (!isLoopbackHost(counted) && inside.trustedProxies.length > 0)
+  if (counted === own && inside.trustedProxies.length > 0)
     return good('proxy', 'a call counts for the machine that it comes from')
   return bad(
     'proxy',

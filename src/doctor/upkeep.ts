@@ -1,8 +1,9 @@
 /** What grows old or piles up while the service runs: keys, backups, the roster, mails, deliveries. */
 import { day, hour, minute } from '../lib/clock.ts'
-import type { Figures } from '../metrics/figures.ts'
 import { bad, type Finding, good, lasting, warning } from './doctor.ts'
 import type { KeyRow } from './store.ts'
+
+export { keyRows, unfinishedImport } from './store.ts'
 
 const keyAgeMax = 100 * day
 const rosterAgeMax = 35 * day
@@ -43,11 +44,11 @@ export function checkBackup(lastAt: number | null, now: number): Finding {
 }
 
 export function checkRoster(
-  { roster_at }: Figures,
+  importedAt: number | null,
   unfinished: { startedAt: number; isRunning: boolean } | null,
   now: number,
 ): Finding[] {
-  const findings = [rosterAge(roster_at, now)]
+  const findings = [rosterAge(importedAt, now)]
   if (unfinished?.isRunning)
     findings.push(good('roster', `an import is under way since ${lasting(now - unfinished.startedAt)}`))
   else if (unfinished)
@@ -70,9 +71,9 @@ function rosterAge(at: number | null, now: number): Finding {
     : good('roster', text)
 }
 
-export function checkOutbox({ unsent, oldest_unsent_at }: Figures, now: number): Finding {
-  if (oldest_unsent_at === null) return good('outbox', 'no mail waits')
-  const age = now - oldest_unsent_at
+export function checkOutbox(unsent: number, oldestAt: number | null, now: number): Finding {
+  if (oldestAt === null) return good('outbox', 'no mail waits')
+  const age = now - oldestAt
   const text = `${unsent} ${unsent === 1 ? 'mail waits' : 'mails wait'}, the oldest for ${lasting(age)}`
   if (age >= mailAgeMax || unsent >= unsentMax)
     return bad(

@@ -40,6 +40,8 @@ export interface ServerOptions {
   failed(error: AppError, request: FastifyRequest): void
   /** Told of every request when it is over. */
   answered?(note: RequestNote): void
+  /** Adds hooks that run before all others. */
+  addFirstHooks?(app: FastifyInstance): void
 }
 
 export function createServer(options: ServerOptions): Server {
@@ -83,6 +85,7 @@ export function createServer(options: ServerOptions): Server {
     },
   })
 
+  options.addFirstHooks?.(app)
   const flow = { inFlight: 0, working: 0, stopping: false, idle: () => {} }
   app.addHook('onRequest', (request, reply, done) => {
     flow.inFlight++

@@ -7,7 +7,6 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { StoreCall, StoreWatch } from '../db/watched.ts'
 import { AppError } from '../errors.ts'
-import type { RequestNote } from '../http/request-log.ts'
 import { type Role, roles } from '../lib/roles.ts'
 import { type Attack, attackedKinds, limitNames } from '../limits/limits.ts'
 import { type MailOutcome, mailOutcomes } from '../mail/outbox.ts'
@@ -147,7 +146,7 @@ export class Metrics {
     for (const call of storeCalls) this.#storeFailures.inc({ call }, 0)
   }
 
-  answered({ method, route, status, ms }: RequestNote): void {
+  answered({ method, route, status, ms }: Answered): void {
     const about = {
       method: method === null ? 'none' : commonMethods.includes(method) ? method : 'other',
       route: route ?? 'unknown',
@@ -206,6 +205,14 @@ export class Metrics {
       validate: (...args) => counted(signIn.validate(...args), 'right'),
     }
   }
+}
+
+/** A request that is over; `status` is null if the client left before a reply. */
+interface Answered {
+  readonly method: string | null
+  readonly route: string | null
+  readonly status: number | null
+  readonly ms: number
 }
 
 type SignInSteps = Pick<SignIn, 'send' | 'resend' | 'validate'>
