@@ -12,6 +12,7 @@ import { checkClock } from '../src/doctor/clock.ts'
 import type { Finding } from '../src/doctor/doctor.ts'
 import { checkSender } from '../src/doctor/sender.ts'
 import { explainReply } from '../src/doctor/smtp-replies.ts'
+import { checkBackup } from '../src/doctor/upkeep.ts'
 import { commandFolder, type ServingChild, serveStore, startChiron } from './support/child.ts'
 import { startDns } from './support/dns.ts'
 import { newStore, onPostgres } from './support/engines.ts'
@@ -435,6 +436,13 @@ suite('The sender’s domain', () => {
     )
     assert.match(findings[0]!.text, /DNS does not answer/)
   })
+})
+
+test('A backup is good for a day', () => {
+  const hour = 3_600_000
+  const ago = (hours: number) => checkBackup(0, hours * hour).state
+  assert.deepEqual([1, 25, 27].map(ago), ['good', 'good', 'warning'])
+  assert.match(checkBackup(null, 0).text, /never/)
 })
 
 test('Clocks are compared by how far they are apart', () => {

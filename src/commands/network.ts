@@ -62,7 +62,7 @@ function textOf(report: Report): string {
     ['last seen', report.lastSeenAt ?? 'never'],
     ['wrong codes', `${wrongCodes.last10Minutes} in 10 minutes, ${wrongCodes.lastDay} in a day`],
     ['limits', limits.map(({ name, left, burst }) => `${name} ${left} of ${burst} left`).join(', ')],
-    ['people', `${report.knownAddresses} addresses signed in there in the last 90 days`],
+    ['people', `${report.knownAddresses} addresses signed in there within 90 days`],
     ['events', counts.join(', ') || 'none'],
   ])
   const lines = table(events.map(({ number, at, type, userId }) => [String(number), at, type, userId ?? '']))

@@ -5,6 +5,7 @@
  * Anything thrown on the way becomes a problem (problem.ts).
  */
 import { METHODS } from 'node:http'
+import { finished } from 'node:stream'
 import fastJson, { type Schema } from 'fast-json-stringify'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
@@ -19,6 +20,8 @@ import { clientErrorHandler, errorHandler, expectationHandler } from './problem.
 import { hasBody, RequestLog, type RequestNote } from './request-log.ts'
 
 const bodyBytesMax = 16 * 1024
+/** Larger bodies are not read to their end before the reply. */
+const discardedBytesMax = 1024 * 1024
 const requestTimeoutMs = 10_000
 const workingMax = 5_000
 const closePatienceMs = 300
@@ -123,6 +126,14 @@ export function createServer(options: ServerOptions): Server {
         headers: { 'Accept-Encoding': 'identity' },
       }),
     )
+  })
+  // Fastify would answer at once and close the connection. With part of the body unread, that resets the connection,
+  // and a proxy answers 502 instead of passing the 413 on.
+  app.addHook('preParsing', (request, _reply, payload, done) => {
+    const length = Number(request.headers['content-length'] ?? 0)
+    if (length <= request.routeOptions.bodyLimit || length > discardedBytesMax) return done()
+    finished(payload, { writable: false }, (error) => done(error ?? new AppError('body-too-large')))
+    payload.resume()
   })
   // Counted only after the body has arrived, so that slow senders do not use up capacity.
   app.addHook('preValidation', (request, reply, done) => {

@@ -5,7 +5,7 @@ import type { Clock } from '../lib/clock.ts'
 import { packageVersion } from '../version.ts'
 import { type Figures, readFigures } from './store.ts'
 
-export { type Figures, readFigures } from './store.ts'
+export { readFigures } from './store.ts'
 
 interface Figure {
   readonly name: string
