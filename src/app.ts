@@ -3,6 +3,8 @@ import fastifyStatic from '@fastify/static'
 import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import { type Config, smtpSettingsOf } from './config.ts'
+import type { Db } from './db/db.ts'
+import { watchedDb } from './db/watched.ts'
 import { deliveryRoutes } from './delivery/routes.ts'
 import { deskRoutes } from './desk/routes.ts'
 import { pruneEvents, readFeed } from './events/events.ts'
@@ -26,6 +28,8 @@ import { clientAddress, networkOf, widerNetworksOf } from './lib/network.ts'
 import { Recent } from './lib/recent.ts'
 import { type Role, roles } from './lib/roles.ts'
 import { fingerprint } from './lib/secret.ts'
+import type { Attack } from './limits/limits.ts'
+import { Refusals } from './limits/refusals.ts'
 import type { Log } from './log.ts'
 import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
 import { addressOf } from './mail/mime.ts'
@@ -64,7 +68,7 @@ const realPace: Pace = { clock: systemClock, mailDelayMs: [100, 500] }
 
 export async function createApp(config: Config, log: Log, pace: Pace = realPace): Promise<App> {
   const parts = await assemble(config, log, pace)
-  const { db, server, outbox, sweeper } = parts
+  const { db, server, outbox, sweeper, traces } = parts
   return {
     parts,
     async listen() {
@@ -81,6 +85,7 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
       await sweeper.stop()
       await server.close()
       await outbox.stop()
+      await traces?.close()
       await db.close()
     },
   }
@@ -88,13 +93,20 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
 
 async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) {
   const { publicUrl } = config
-  const features = await openFeatures(config, clock, (line) => log.info(line))
+  const watchers = await openWatchers(config, log)
+  const { metrics, traces } = watchers
+  const features = await openFeatures(config, {
+    clock,
+    tell: (line) => log.info(line),
+    watch: watchers.watchDb,
+  })
   const { db, secrets, limits, keys, veterinarians, students, staff, roles: rules, sessions, desk } = features
   const { deliveries } = features
   await keys.open()
 
   const smtp = smtpSettingsOf(config)
-  const transport = smtp === null ? mailboxTransport(log) : smtpTransport(smtp, clock)
+  const plainTransport = smtp === null ? mailboxTransport(log) : smtpTransport(smtp, clock)
+  const transport = traces?.watchTransport(plainTransport) ?? plainTransport
   const outbox = new Outbox({
     db,
     clock,
@@ -109,8 +121,13 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     budgets: config.limits,
     delayMs: mailDelayMs,
     log,
+    ...(metrics && { noted: (outcome, tookMs) => metrics.mail(outcome, tookMs) }),
   })
-  const signInDeps = { db, clock, secrets, limits, sessions, outbox, log }
+  const attacked = (attack: Attack) => {
+    log.warn({ ...attack }, 'wrong codes have reached a threshold; new codes there have eight digits for now')
+    metrics?.attacked(attack)
+  }
+  const signInDeps = { db, clock, secrets, limits, sessions, outbox, log, attacked }
   const signIn: Record<Role, SignIn> = {
     veterinarian: new SignIn(signInDeps, veterinarians),
     student: new SignIn(signInDeps, students),
@@ -157,12 +174,20 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   const buckets = config.limits ? new MemoryBuckets(clock) : null
   const access = { sessions, buckets, clock, log, networkOf: callerNetworkOf }
   const { corsOrigins } = config
+  const refusals = new Refusals(log, clock)
   const server = createServer({
     publicUrl,
     corsOrigins,
     school: config.school,
     logger: log,
     countUncounted: countUncounted(access),
+    failed(error, request) {
+      const { limit } = error.extra
+      if (limit !== undefined) refusals.note(limit, callerNetworkOf(request).fingerprint)
+      metrics?.failed(error)
+    },
+    ...(metrics && { answered: (note) => metrics.answered(note) }),
+    ...(traces && { addFirstHooks: (fastify) => traces.watchRequests(fastify) }),
   })
   const { app } = server
   warnOfUntrustedProxy(app, config.trustedProxies, log)
@@ -190,7 +215,8 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   }
   for (const role of roles) {
     const Profile = Profiles[role]
-    signInRoutes(app, { role, signIn: signIn[role], Profile, portal, networkOf: callerNetworkOf })
+    const steps = metrics?.watchSignIn(role, signIn[role]) ?? signIn[role]
+    signInRoutes(app, { role, signIn: steps, Profile, portal, networkOf: callerNetworkOf })
   }
   studentRoutes(app, { students, callerOf })
   calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), callerOf, publicUrl })
@@ -215,5 +241,31 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   others.refuseOthers()
   await app.ready()
 
-  return { db, server, outbox, sweeper, sessions, veterinarians, keys, limits, staff, desk, deliveries }
+  return {
+    db,
+    server,
+    outbox,
+    sweeper,
+    sessions,
+    veterinarians,
+    keys,
+    limits,
+    staff,
+    desk,
+    deliveries,
+    metrics,
+    traces,
+  }
+}
+
+/** Metrics and traces, as far as settings ask for them; otherwise their code is not even loaded. */
+async function openWatchers(config: Config, log: Log) {
+  const metrics = config.metricsPort === null ? null : new (await import('./metrics/metrics.ts')).Metrics()
+  const traces =
+    config.traces === null
+      ? null
+      : new (await import('./traces/traces.ts')).Traces(config.traces, packageVersion(), log)
+  const watchDb = (db: Db) =>
+    [metrics, traces].reduce((watched, one) => (one ? watchedDb(watched, one.storeWatch) : watched), db)
+  return { metrics, traces, watchDb }
 }

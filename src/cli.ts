@@ -171,6 +171,19 @@ program
   .description('put a backup in place of the store; stop the service first')
   .option('--yes', 'replace the store that is there')
   .action(async (file, options) => (await import('./commands/restore.ts')).restoreCommand(file, options))
+program
+  .command('network <which>')
+  .description('what a network did: a fingerprint from the log or an event, or an IP address')
+  .option('--since <time>', 'events from then on (7d)')
+  .option('--limit <number>', 'how many events at most (50)')
+  .action(async (which, options) => (await import('./commands/network.ts')).network(which, options))
+
+program
+  .command('doctor')
+  .description('examine the set-up, and say what to do; changes nothing')
+  .option('--from-outside <url>', 'also call the service through its proxy, at this address')
+  .option('--rehearse <people>', 'let this many sign in within a minute, on a scratch store')
+  .action(async (options) => (await import('./commands/doctor.ts')).doctor(options))
 
 addCommonOptions(program)
 

@@ -1,5 +1,6 @@
 /** The features without the HTTP server: what the service and the commands both need. */
 import type { Config } from './config.ts'
+import type { Db } from './db/db.ts'
 import { migrate } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
 import { Deliveries } from './delivery/delivery.ts'
@@ -21,11 +22,19 @@ export type Features = Awaited<ReturnType<typeof openFeatures>>
 /** Opens the store and brings it up to date, of which `tell` gets a line. The caller closes `db`. */
 export async function openFeatures(
   config: Config,
-  clock: Clock = systemClock,
-  tell?: (line: string) => void,
+  {
+    clock = systemClock,
+    tell,
+    watch = (db) => db,
+  }: {
+    clock?: Clock
+    tell?: (line: string) => void
+    /** Puts metrics and traces around the store. */
+    watch?: (db: Db) => Db
+  } = {},
 ) {
   const { publicUrl } = config
-  const db = openDb(config.databaseUrl)
+  const db = watch(openDb(config.databaseUrl))
   await migrate(db, clock, tell)
   const secrets = secretsFrom(config.secret, config.secretPrevious)
   const limits = new Limits(db, config.limits)

@@ -160,7 +160,7 @@ test('Only session/jwt.ts imports jose, only mail/smtp.ts and mail/mime.ts nodem
 
 test('Only what serves HTTP imports Fastify', () => {
   const mayServe = /^(http\/.*|app\.ts|.*\/(routes|well-known|mailbox)\.ts)$/
-  const mayName = /^(log\.ts|commands\/.*)$/
+  const mayName = /^(log\.ts|commands\/.*|traces\/.*)$/
   noneOf(
     (one) =>
       /^(fastify|@fastify\/.*)$/.test(packageOf(one) ?? '') &&
@@ -187,6 +187,9 @@ const layers = [
   'roster',
   'desk',
   'backup',
+  'metrics',
+  'traces',
+  'doctor',
   'commands',
 ]
 

@@ -160,7 +160,12 @@ export async function isUntouched(db: Db): Promise<boolean> {
   return something === undefined
 }
 
-async function appliedVersions(db: Db): Promise<number[]> {
+/** The newest migration that this program knows. */
+export function knownSchema(engine: Db['engine']): number {
+  return migrationsFor(engine).at(-1)!.version
+}
+
+export async function appliedVersions(db: Pick<Db, 'all'>): Promise<number[]> {
   try {
     return versionsOf(await db.all('select version from migration'))
   } catch (error) {

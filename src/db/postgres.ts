@@ -31,8 +31,9 @@ const clientOptions = {
 
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 
-export function openPostgres(url: string): Db {
-  const primary = new Primary(hostsOf(url), clientOptions, replyTimeoutMs)
+export function openPostgres(url: string, { readOnly = false }: { readOnly?: boolean } = {}): Db {
+  const options = readOnly ? { options: '-c default_transaction_read_only=on' } : {}
+  const primary = new Primary(hostsOf(url), { ...clientOptions, ...options }, replyTimeoutMs)
   const readers = Array.from({ length: readConnections }, () => new Connection(primary))
   const writers = Array.from({ length: writeConnections }, () => new Connection(primary))
 

@@ -205,6 +205,18 @@ export async function numberEvents(db: Db): Promise<number> {
   }
 }
 
+/** How often each type of event came from a network, and when last. */
+export function eventCountsOf(
+  db: Db,
+  network: string,
+): Promise<{ type: EventType; count: number; last_at: number }[]> {
+  return db.all(
+    `select e.type, count(*) as count, max(e.at) as last_at from event e
+     where e.network_fingerprint = $1 and ${isVisible} group by e.type order by e.type`,
+    [network],
+  )
+}
+
 export interface FeedFilter {
   /** Only what has a larger number. */
   readonly after?: number

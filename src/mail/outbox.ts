@@ -101,7 +101,13 @@ export interface OutboxDeps {
   /** Minimum and maximum of the random delay. */
   readonly delayMs: readonly [number, number]
   readonly log: FailureLog
+  /** Told what became of a mail, and how long after it was queued. */
+  noted?(outcome: MailOutcome, tookMs: number): void
 }
+
+/** `deferred` mails are tried again; `dropped` are notices that an inbox or a budget has no room for. */
+export const mailOutcomes = ['sent', 'deferred', 'refused', 'expired', 'dropped'] as const
+export type MailOutcome = (typeof mailOutcomes)[number]
 
 const pollMs = 1_000
 const leaseMs = 25 * second
@@ -248,6 +254,7 @@ export class Outbox {
     } finally {
       clearInterval(lease)
     }
+    this.#note(mail, 'sent')
     const now = clock.now()
     await db.tx([
       transport.keeps ? keepCaught(mail.id, kind, now) : dropMail(mail.id),
@@ -288,6 +295,7 @@ export class Outbox {
     })
     if (outcome === 'chosen') return
     if (outcome === 'over-budget') this.#drops.note()
+    this.#note(mail, 'dropped')
     const step = this.#step(mail, kind, person, { step: 'not-sent', why: notSentBecause[outcome] })
     await db.tx([dropMail(mail.id), step])
   }
@@ -343,6 +351,7 @@ export class Outbox {
     const nextAt = clock.now() + pausesMs[Math.min(mail.attempts, pausesMs.length) - 1]!
     if (nextAt >= mail.expires_at) return this.#giveUp(mail, person, 'expired', said)
     log.warn(note, 'a mail could not be handed over; it will be tried again')
+    this.#note(mail, 'deferred')
     const step: Step = { step: 'deferred', server: transport.server, ...said, nextAt }
     const held = heldBy(mail.id, this.#worker)
     await db.tx([holdUntil(mail.id, this.#worker, nextAt), this.#step(mail, null, person, step, held)])
@@ -355,6 +364,7 @@ export class Outbox {
     said: Said,
   ): Promise<void> {
     const { db, clock, transport } = this.#deps
+    this.#note(mail, reason)
     const why = reason === 'expired' ? 'it could not be handed over in time' : said.why
     const step: Step = { step: 'failed', server: transport.server, ...said, why }
     await db.tx([
@@ -362,6 +372,10 @@ export class Outbox {
       this.#step(mail, null, person, step, heldBy(mail.id, this.#worker)),
       ...failMail(mail.id, this.#worker, { reason, personId: person?.id ?? null, now: clock.now() }),
     ])
+  }
+
+  #note({ created_at }: Mail, outcome: MailOutcome): void {
+    this.#deps.noted?.(outcome, this.#deps.clock.now() - created_at)
   }
 }
 

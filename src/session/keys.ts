@@ -171,6 +171,11 @@ function seal(key: Buffer, kid: string, text: string): string {
   return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
 }
 
+/** Whether one of the secrets opens a key of the store. */
+export function opensKey(secrets: Secrets, { kid, sealed }: { kid: string; sealed: string }): boolean {
+  return secrets.all.some((keys) => unseal(keys.seal, kid, sealed) !== null)
+}
+
 function unseal(key: Buffer, kid: string, sealed: string): string | null {
   const bytes = Buffer.from(sealed, 'base64url')
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes))

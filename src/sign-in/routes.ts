@@ -50,7 +50,7 @@ const AnswerHeaders = Type.Object({
 
 export interface SignInRoutesDeps {
   readonly role: Role
-  readonly signIn: SignIn
+  readonly signIn: Pick<SignIn, 'send' | 'resend' | 'validate'>
   readonly Profile: TSchema
   readonly portal: PortalCookie
   networkOf(request: FastifyRequest): CallerNetwork

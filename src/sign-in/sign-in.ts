@@ -19,7 +19,7 @@ import type { FailureLog } from '../lib/failure.ts'
 import type { Language } from '../lib/languages.ts'
 import { isId, newId, newIdAt, newReference } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
-import { type BucketTake, bucketPolicies, type CodeAsk, type Limits } from '../limits/limits.ts'
+import { type Attack, type BucketTake, bucketPolicies, type CodeAsk, type Limits } from '../limits/limits.ts'
 import { queueMail } from '../mail/outbox.ts'
 import { type Address, inboxOf } from '../people/address.ts'
 import { canSignIn, lockPerson, type Person, type RoleRules } from '../people/people.ts'
@@ -87,6 +87,8 @@ export interface SignInDeps {
   readonly sessions: Sessions
   readonly outbox: { wake(): void }
   readonly log: Pick<FailureLog, 'warn'>
+  /** Told when wrong codes reach a threshold, once, in the process that counted the last of them. */
+  attacked(attack: Attack): void
 }
 
 export class SignIn {
@@ -267,16 +269,22 @@ export class SignIn {
     // Who tried is not known to be the owner of the address.
     const by = { ...bySystem, requestId: caller.requestId, network: caller.network.fingerprint }
     const exhausted = challenge.attempts === attemptsMax ? exhaust(sessionId, now, by) : []
-    await this.#deps.db.tx([
-      ...this.#countFailure(challenge, caller, now),
+    await this.#countFailure(challenge, caller, now, [
       ...exhausted,
       codeAnswered(challenge.send_id, false, now),
     ])
   }
 
-  #countFailure(challenge: Answered, caller: Caller, now: number): Statement[] {
+  async #countFailure(
+    challenge: Answered,
+    caller: Caller,
+    now: number,
+    also: readonly Statement[] = [],
+  ): Promise<void> {
     const networks = [caller.network.fingerprint, challenge.network_fingerprint]
-    return this.#deps.limits.countFailure(challenge.inbox_fingerprint, networks, now)
+    const failure = this.#deps.limits.countFailure(challenge.inbox_fingerprint, networks, now)
+    const results = await this.#deps.db.tx([...failure.statements, ...also])
+    for (const attack of failure.attacks(results)) this.#deps.attacked(attack)
   }
 
   async #succeeded(
@@ -329,7 +337,7 @@ export class SignIn {
     })
     if (!challenge) throw unusable()
     if (!this.#fits(answer, challenge)) {
-      await this.#deps.db.tx(this.#countFailure(challenge, caller, now))
+      await this.#countFailure(challenge, caller, now)
       throw unusable()
     }
     await uncountRepeat(this.#deps.db, answer.sessionId)
@@ -398,9 +406,10 @@ function unusable(): AppError {
 }
 
 function tooEarly(resendAt: number, now: number): AppError {
-  return tooManyRequests(resendAt, now, 'The code was sent a moment ago.')
+  return tooManyRequests('resends', resendAt, now, 'The code was sent a moment ago.')
 }
 
 function noMoreResends(challenge: Challenge, now: number): AppError {
-  return tooManyRequests(challenge.expires_at, now, 'This code cannot be sent again; ask for a new one.')
+  const detail = 'This code cannot be sent again; ask for a new one.'
+  return tooManyRequests('resends', challenge.expires_at, now, detail)
 }
