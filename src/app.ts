@@ -40,6 +40,8 @@ import { ClassEntry, calendarRoutes, StudentProfile, studentRoutes } from './stu
 import { Sweeper } from './sweeper.ts'
 import { packageVersion } from './version.ts'
 import { OwnProfile, veterinarianRoutes } from './veterinarian/routes.ts'
+import { Deliverer } from './webhooks/deliver.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 
 const drainPatienceMs = 7_000
 const networksMax = 10_000
@@ -62,7 +64,7 @@ const realPace: Pace = { clock: systemClock, mailDelayMs: [100, 500] }
 
 export async function createApp(config: Config, log: Log, pace: Pace = realPace): Promise<App> {
   const parts = await assemble(config, log, pace)
-  const { db, server, outbox, sweeper } = parts
+  const { db, server, outbox, sweeper, deliverer } = parts
   return {
     parts,
     async listen() {
@@ -70,6 +72,7 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
       log.info(`listening at ${url}`)
       outbox.start()
       sweeper.start()
+      deliverer.start()
       const { address, port } = server.app.server.address() as { address: string; port: number }
       return { address, port }
     },
@@ -78,7 +81,7 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
       await server.drain(drainPatienceMs)
       await sweeper.stop()
       await server.close()
-      await outbox.stop()
+      await Promise.all([outbox.stop(), deliverer.stop()])
       await db.close()
     },
   }
@@ -88,7 +91,9 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   const { publicUrl } = config
   const features = await openFeatures(config, clock)
   const { db, secrets, limits, keys, veterinarians, students, staff, roles: rules, sessions, desk } = features
+  const { webhooks } = features
   await keys.open()
+  await webhooks.reseal()
 
   const transport = config.smtpUrl === null ? mailboxTransport(log) : smtpTransport(config.smtpUrl)
   const outbox = new Outbox({
@@ -116,7 +121,15 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     log,
     keys,
     veterinarians,
-    parts: [veterinarians, limits, signIn.veterinarian, sessions, outbox],
+    parts: [veterinarians, limits, signIn.veterinarian, sessions, outbox, webhooks],
+  })
+  const deliverer = new Deliverer({
+    db,
+    clock,
+    webhooks,
+    allow: config.webhookAllow,
+    userAgent: `Chiron/${packageVersion()}`,
+    log,
   })
 
   const networks = new Recent<string, CallerNetwork>(networksMax)
@@ -171,6 +184,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   staffRoutes(app, { staff, callerOf, byOf })
   eventRoutes(app, { readFeed: (filter) => readFeed(db, filter) })
   deskRoutes(app, { desk, callerOf, byOf })
+  webhookRoutes(app, { webhooks })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })
   openApiRoutes(app)
@@ -184,5 +198,18 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   others.refuseOthers()
   await app.ready()
 
-  return { db, server, outbox, sweeper, sessions, veterinarians, keys, limits, staff, desk }
+  return {
+    db,
+    server,
+    outbox,
+    sweeper,
+    deliverer,
+    sessions,
+    veterinarians,
+    keys,
+    limits,
+    staff,
+    desk,
+    webhooks,
+  }
 }

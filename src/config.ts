@@ -28,6 +28,8 @@ export interface Config {
   readonly timeZone: string
   readonly limits: boolean
   readonly workers: number
+  /** What is not public but may be reached by webhooks. */
+  readonly webhookAllow: readonly Range[]
 }
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -46,6 +48,7 @@ export const names = [
   'CHIRON_TIME_ZONE',
   'CHIRON_LIMITS',
   'CHIRON_WORKERS',
+  'CHIRON_WEBHOOK_ALLOW',
 ] as const
 type Name = (typeof names)[number] | 'NODE_ENV'
 const environments = ['production', 'development', 'test'] as const
@@ -92,6 +95,7 @@ export function loadConfig(env: Env): Config {
     timeZone: parseTimeZone(get('CHIRON_TIME_ZONE') ?? 'UTC'),
     limits,
     workers: parseWorkers(get('CHIRON_WORKERS') ?? '1'),
+    webhookAllow: list(get('CHIRON_WEBHOOK_ALLOW')).map(parseWebhookAllow),
   }
   checkTogether(config)
   return config
@@ -243,6 +247,12 @@ function parseProxy(text: string): Range {
       `holds ${JSON.stringify(text)}, which is too wide a range to trust: use at least /${bitsMin}`,
     )
   return range
+}
+
+function parseWebhookAllow(text: string): Range {
+  const range = parseRange(text)
+  if (range) return range
+  throw wrong('CHIRON_WEBHOOK_ALLOW', `holds ${JSON.stringify(text)}, which is neither an address nor a CIDR`)
 }
 
 function parseOrigin(text: string): string {

@@ -12,6 +12,7 @@ import { accessTtlMs, Sessions } from './session/session.ts'
 import { Staff } from './staff/staff.ts'
 import { Students } from './student/student.ts'
 import { Veterinarians } from './veterinarian/veterinarian.ts'
+import { Webhooks } from './webhooks/webhooks.ts'
 
 const clientId = 'chiron'
 
@@ -32,5 +33,6 @@ export async function openFeatures(config: Config, clock: Clock = systemClock) {
   const issuer = { issuer: publicUrl, audience: publicUrl, clientId }
   const sessions = new Sessions({ db, clock, secrets, keys, issuer, roles })
   const desk = new Desk({ db, clock, sessions, veterinarians, students })
-  return { db, clock, secrets, limits, keys, veterinarians, students, staff, roles, sessions, desk }
+  const webhooks = new Webhooks({ db, clock, secrets, allow: config.webhookAllow })
+  return { db, clock, secrets, limits, keys, veterinarians, students, staff, roles, sessions, desk, webhooks }
 }

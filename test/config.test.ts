@@ -47,6 +47,7 @@ test('Without settings the service is on this machine alone, on port 3000, with 
     timeZone: 'UTC',
     limits: true,
     workers: 1,
+    webhookAllow: [],
   } satisfies Omit<Config, 'secret'>)
 })
 

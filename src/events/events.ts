@@ -224,6 +224,10 @@ export async function readFeed(db: Db, filter: FeedFilter): Promise<EventRow[]> 
   )
 }
 
+export function eventNumbered(db: Db, number: number): Promise<EventRow | undefined> {
+  return db.one<EventRow>(`select ${eventColumns} from event e where e.number = $1`, [number])
+}
+
 /** As the HTTP interface, the command line and webhooks show it. */
 export function eventView(event: EventRow) {
   const { sessionId = event.session_id, ...data } = JSON.parse(event.data)

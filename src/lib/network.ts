@@ -29,6 +29,14 @@ export function isInternal(address: string): boolean {
   return range === 'loopback' || range === 'private' || range === 'uniqueLocal' || range === 'linkLocal'
 }
 
+/**
+ * An address of the public Internet. Not one that only looks like it: an IPv6 address that carries an IPv4 address
+ * (mapped, NAT64, 6to4, Teredo) can lead into a private network.
+ */
+export function isPublic(address: string): boolean {
+  return ipaddr.isValid(address) && ipaddr.parse(address).range() === 'unicast'
+}
+
 /** Walks X-Forwarded-For from the right: the first hop that is not a trusted proxy is the client. */
 export function clientAddress(
   peer: string,
