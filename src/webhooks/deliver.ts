@@ -69,11 +69,10 @@ export interface DelivererDeps {
 
 export class Deliverer {
   readonly #deps: DelivererDeps
-  readonly #worker = newId()
   readonly #failure: Failure
   readonly #stop = new AbortController()
-  /** Lines that are being sent, by webhook. */
-  readonly #sending = new Map<string, Map<string, Promise<void>>>()
+  /** What is being sent, by webhook. */
+  readonly #sending = new Map<string, Set<Promise<void>>>()
   readonly #unreadable = new Set<string>()
   #poll: NodeJS.Timeout | undefined
   #round: Promise<void> | undefined
@@ -115,7 +114,7 @@ export class Deliverer {
     clearInterval(this.#poll)
     await this.#round
     const timer = setTimeout(() => this.#stop.abort(), stopWaitMs)
-    await Promise.all([...this.#sending.values()].flatMap((lines) => [...lines.values()]))
+    await Promise.all([...this.#sending.values()].flatMap((sending) => [...sending]))
     clearTimeout(timer)
   }
 
@@ -147,24 +146,21 @@ export class Deliverer {
 
   async #claim(webhook: WebhookRow, secrets: readonly string[]): Promise<void> {
     const { db, clock } = this.#deps
-    const sending = this.#sending.get(webhook.id) ?? new Map<string, Promise<void>>()
+    const sending = this.#sending.get(webhook.id) ?? new Set<Promise<void>>()
     this.#sending.set(webhook.id, sending)
     const limit = connectionsPerWebhook - sending.size
     if (limit <= 0) return
     const now = clock.now()
-    const lease = { webhookId: webhook.id, by: this.#worker, now, leaseUntil: now + leaseMs, limit }
-    for (const line of await claimLines(db, lease)) {
-      // Its lease ran out here while it was being sent.
-      if (sending.has(line)) continue
-      const claim = { webhookId: webhook.id, line, by: this.#worker }
-      const sent = this.#send(webhook, secrets, claim)
+    // A new id each time: whoever was too slow, and lost the line, must not end the claim of the next one.
+    const claim = { webhookId: webhook.id, by: newId() }
+    for (const line of await claimLines(db, { ...claim, now, leaseUntil: now + leaseMs, limit })) {
+      const sent = this.#send(webhook, secrets, { ...claim, line })
         .catch((error) => this.#failure.began(error))
         .finally(() => {
-          sending.delete(line)
-          if (sending.size === 0) this.#sending.delete(webhook.id)
+          sending.delete(sent)
           this.wake()
         })
-      sending.set(line, sent)
+      sending.add(sent)
     }
   }
 
