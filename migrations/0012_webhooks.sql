@@ -1,6 +1,12 @@
 -- For readers of the feed who want only some types.
 create index event_type on event (type, number);
 
+-- Without events that have no number yet: SQLite would look for them here, among all that an import has staged.
+drop index event_number;
+create unique index event_number on event (number) where number is not null;
+drop index event_unnumbered;
+create index event_unnumbered on event (generation, at, type desc, id) where number is null;
+
 -- Where events are sent. `events` is a list with commas, or * for all. What has a number up to `after_number` is not
 -- sent. After a rotation the secret before signs too, until `sealed_before_until`.
 create table webhook (

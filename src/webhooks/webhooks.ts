@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { Db, Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
-import { eventTypes, numberEvents } from '../events/events.ts'
+import { eventTypes, numberBefore, numberEvents } from '../events/events.ts'
 import { type Clock, day, timestamp, timestampOrNull } from '../lib/clock.ts'
 import { nearest } from '../lib/nearest.ts'
 import type { Range } from '../lib/network.ts'
@@ -25,8 +25,8 @@ import {
   deliveriesTo,
   disableWebhook,
   enableWebhook,
-  firstNumberSince,
   hurryLines,
+  lastNumber,
   pruneDeliveries,
   removeWebhook,
   requeueDeliveries,
@@ -121,10 +121,10 @@ export class Webhooks {
     const { db, clock } = this.#deps
     const { disabled_at } = await this.#find(id)
     if (disabled_at !== null) throw refused('#', 'is disabled; enable it first')
-    await numberEvents(db)
-    const { first, last } = await firstNumberSince(db, since)
+    const first = await numberBefore(db, since)
+    const last = await lastNumber(db)
     let queued = 0
-    for (let after = first - 1; after < last; after += replayBatch) {
+    for (let after = first; after < last; after += replayBatch) {
       const to = Math.min(after + replayBatch, last)
       const results = await db.tx(requeueDeliveries({ id, since, after, to, now: clock.now() }))
       queued += results.at(-1)!.length
