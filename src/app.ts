@@ -46,6 +46,8 @@ import { ClassEntry, calendarRoutes, StudentProfile, studentRoutes } from './stu
 import { Sweeper } from './sweeper.ts'
 import { packageVersion } from './version.ts'
 import { OwnProfile, veterinarianRoutes } from './veterinarian/routes.ts'
+import { Deliverer } from './webhooks/deliver.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 
 const drainPatienceMs = 7_000
 const networksMax = 10_000
@@ -68,7 +70,7 @@ const realPace: Pace = { clock: systemClock, mailDelayMs: [100, 500] }
 
 export async function createApp(config: Config, log: Log, pace: Pace = realPace): Promise<App> {
   const parts = await assemble(config, log, pace)
-  const { db, server, outbox, sweeper, traces } = parts
+  const { db, server, outbox, sweeper, deliverer, traces } = parts
   return {
     parts,
     async listen() {
@@ -76,6 +78,7 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
       log.info(`listening at ${url}`)
       outbox.start()
       sweeper.start()
+      deliverer.start()
       const { address, port } = server.app.server.address() as { address: string; port: number }
       return { address, port }
     },
@@ -84,7 +87,7 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
       await server.drain(drainPatienceMs)
       await sweeper.stop()
       await server.close()
-      await outbox.stop()
+      await Promise.all([outbox.stop(), deliverer.stop()])
       await traces?.close()
       await db.close()
     },
@@ -101,8 +104,9 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     watch: watchers.watchDb,
   })
   const { db, secrets, limits, keys, veterinarians, students, staff, roles: rules, sessions, desk } = features
-  const { deliveries } = features
+  const { deliveries, webhooks } = features
   await keys.open()
+  await webhooks.reseal()
 
   const smtp = smtpSettingsOf(config)
   const plainTransport = smtp === null ? mailboxTransport(log) : smtpTransport(smtp, clock)
@@ -147,9 +151,18 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
       sessions,
       outbox,
       deliveries,
+      webhooks,
       { sweep: (now) => pruneEvents(now - keepEventsMs) },
       { sweep: (now) => [prunePeople(now - keepEventsMs)] },
     ],
+  })
+  const deliverer = new Deliverer({
+    db,
+    clock,
+    webhooks,
+    allow: config.webhookAllow,
+    userAgent: `Chiron/${packageVersion()}`,
+    log,
   })
 
   const networks = new Recent<string, CallerNetwork>(networksMax)
@@ -228,6 +241,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   eventRoutes(app, { readFeed: (filter) => readFeed(db, filter) })
   deskRoutes(app, { desk, callerOf, byOf })
   await deliveryRoutes(app, { deliveries, secrets, byOf, log })
+  webhookRoutes(app, { webhooks })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })
   openApiRoutes(app)
@@ -246,6 +260,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     server,
     outbox,
     sweeper,
+    deliverer,
     sessions,
     veterinarians,
     keys,
@@ -253,6 +268,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     staff,
     desk,
     deliveries,
+    webhooks,
     metrics,
     traces,
   }

@@ -44,6 +44,8 @@ export interface Config {
   readonly metricsPort: number | null
   /** Null if no traces are sent. */
   readonly traces: TraceSettings | null
+  /** What is not public but may be reached by webhooks. */
+  readonly webhookAllow: readonly Range[]
 }
 
 export type Env = Readonly<Record<string, string | undefined>>
@@ -80,6 +82,7 @@ export const names = [
   'CHIRON_SUPPORT_URL',
   'CHIRON_PRIVACY_URL',
   'CHIRON_METRICS_PORT',
+  'CHIRON_WEBHOOK_ALLOW',
 ] as const
 type Name = (typeof names)[number] | 'NODE_ENV'
 const environments = ['production', 'development', 'test'] as const
@@ -144,6 +147,7 @@ export function loadConfig(env: Env, { makeSecret = true } = {}): Config {
     },
     metricsPort: parseMetricsPort(get('CHIRON_METRICS_PORT'), port),
     traces: parseTraces(env),
+    webhookAllow: list(get('CHIRON_WEBHOOK_ALLOW')).map(parseWebhookAllow),
   }
   checkTogether(config)
   return config
@@ -366,6 +370,12 @@ function parseProxy(text: string): Range {
       `holds ${JSON.stringify(text)}, which is too wide a range to trust: use at least /${bitsMin}`,
     )
   return range
+}
+
+function parseWebhookAllow(text: string): Range {
+  const range = parseRange(text)
+  if (range) return range
+  throw wrong('CHIRON_WEBHOOK_ALLOW', `holds ${JSON.stringify(text)}, which is neither an address nor a CIDR`)
 }
 
 function parseOrigin(text: string): string {

@@ -14,6 +14,7 @@ import { accessTtlMs, Sessions } from './session/session.ts'
 import { Staff } from './staff/staff.ts'
 import { Students } from './student/student.ts'
 import { Veterinarians } from './veterinarian/veterinarian.ts'
+import { Webhooks } from './webhooks/webhooks.ts'
 
 const clientId = 'chiron'
 
@@ -55,6 +56,7 @@ export async function openFeatures(
   })
   const desk = new Desk({ db, clock, sessions, veterinarians, students })
   const deliveries = new Deliveries({ db, clock, secrets, keepMs: config.keepMailDays * day })
+  const webhooks = new Webhooks({ db, clock, secrets, allow: config.webhookAllow })
   return {
     db,
     clock,
@@ -68,5 +70,6 @@ export async function openFeatures(
     sessions,
     desk,
     deliveries,
+    webhooks,
   }
 }

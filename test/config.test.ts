@@ -57,6 +57,7 @@ test('Without settings the service is on this machine alone, on port 3000, with 
     school: { name: null, logo: null, support: null, privacy: null },
     metricsPort: null,
     traces: null,
+    webhookAllow: [],
   } satisfies Omit<Config, 'secret'>)
 })
 

@@ -175,6 +175,7 @@ const layers = [
   'db',
   'http',
   'events',
+  'webhooks',
   'people',
   'limits',
   'delivery',

@@ -15,11 +15,11 @@ import { checkKeys, checkOutbox, checkRoster, keyRows, unfinishedImport } from '
 import { UsageError } from '../errors.ts'
 import { systemClock } from '../lib/clock.ts'
 import { isLoopbackHost } from '../lib/network.ts'
+import { unseal } from '../lib/seal.ts'
 import { secretsFrom } from '../lib/secret.ts'
 import { addressOf } from '../mail/mime.ts'
 import { checkLogin } from '../mail/smtp.ts'
 import { readFigures } from '../metrics/figures.ts'
-import { opensKey } from '../session/keys.ts'
 import { type CommonOptions, numberFrom, table, visible } from './command.ts'
 
 interface DoctorOptions extends CommonOptions {
@@ -103,7 +103,7 @@ async function examineStore(db: Db | null, config: Config, outside: string | nul
   return [
     checkKeys(
       keys,
-      keys.map((key) => opensKey(secrets, key)),
+      keys.map(({ kid, sealed }) => unseal(secrets, kid, sealed) !== null),
       now,
     ),
     ...checkRoster(figures.roster_at, await unfinishedImport(db, now), now),

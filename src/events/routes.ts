@@ -46,7 +46,7 @@ export function eventRoutes(
       const events = await deps.readFeed({
         after,
         limit,
-        ...(types && { types: parseTypes(types) }),
+        ...(types !== undefined && { types: parseTypes(types) }),
         ...(userId !== undefined && { personId: userId }),
       })
       return { events: events.map(eventView), next: events.at(-1)?.number ?? after }

@@ -248,12 +248,30 @@ export function signingKeys(db: Db): Promise<SigningKeyRow[]> {
   )
 }
 
-export function addSigningKey(db: Db, key: SigningKeyRow) {
-  return db.run(
-    `insert into signing_key (kid, number, sealed, public_jwk, created_at, signs_from)
-     values ($1, $2, $3, $4, $5, $6) on conflict (number) do nothing`,
-    [key.kid, key.number, key.sealed, key.public_jwk, key.created_at, key.signs_from],
-  )
+export function addSigningKey(key: SigningKeyRow, by: By): Statement[] {
+  return [
+    statement(
+      `insert into signing_key (kid, number, sealed, public_jwk, created_at, signs_from)
+       values ($1, $2, $3, $4, $5, $6) on conflict (number) do nothing returning kid`,
+      key.kid,
+      key.number,
+      key.sealed,
+      key.public_jwk,
+      key.created_at,
+      key.signs_from,
+    ),
+    eventsFrom(
+      'key.rotated',
+      by,
+      { id: "'key.' || kid", at: 'created_at', data: `'{"kid":"' || kid || '"}'` },
+      'from signing_key where kid = $1 and number > 1',
+      key.kid,
+    ),
+  ]
+}
+
+export function resealSigningKey({ kid, sealed }: SigningKeyRow, anew: string): Statement {
+  return statement('update signing_key set sealed = $1 where kid = $2 and sealed = $3', anew, kid, sealed)
 }
 
 export function dropSigningKeys(db: Db, kids: readonly string[]) {
