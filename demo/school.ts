@@ -9,6 +9,7 @@ import {
   classes,
   courses,
   handlingCode,
+  meetsOf,
   rotationCodes,
   type Span,
   shelterCode,
@@ -119,6 +120,7 @@ function classRows(calendar: Calendar): Row<'classes'>[] {
     termSourcedIds: termIds(one.span, calendar),
     subjects: courses.find(({ code }) => code === one.course)!.subjects.join(','),
     periods: one.periods.join(','),
+    'metadata.meets': meetsOf(one.periods),
   }))
 }
 

@@ -198,10 +198,13 @@ export const columns = {
     updated_at: 'time',
   },
   calendar_feed: {
+    id: 'id',
     person_id: 'id',
+    name: shown(ofRoster, 'calendarFeeds.name'),
     token_hash: 'fingerprint',
     created_at: 'time',
     email_key: hidden(ofRoster, lowerCased),
+    last_read_at: 'time',
   },
 } as const satisfies Record<string, Record<string, Column>>
 

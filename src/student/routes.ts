@@ -16,13 +16,20 @@ import { Type } from '../http/type.ts'
 import { timestamp } from '../lib/clock.ts'
 import { statuses } from '../people/people.ts'
 import type { LiveSession } from '../session/session.ts'
-import type { When } from './classes.ts'
+import { type When, weekdays } from './classes.ts'
 import type { CalendarFeeds } from './feed.ts'
 import type { Students } from './student.ts'
 
 const School = Type.Object({ schoolId: Type.String(), name: Type.String() })
 const CalendarDate = Type.String({ format: 'date', examples: ['2026-09-01'] })
 const Kind = Type.Enum(['course', 'homeroom', 'rotation', 'practical', 'tutorial'])
+
+const TimeOfDay = Type.String({
+  pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$',
+  description: 'In the school’s time zone.',
+  examples: ['09:00'],
+})
+const Meeting = Type.Object({ day: Type.Enum([...weekdays]), start: TimeOfDay, end: TimeOfDay })
 
 export const StudentProfile = Type.Object(
   {
@@ -68,6 +75,9 @@ export const ClassEntry = Type.Object(
     ),
     location: Nullable(Type.String()),
     periods: Type.Array(Type.String()),
+    meetings: Type.Array(Meeting, {
+      description: 'Every week, by day and start; empty if the school does not say.',
+    }),
     subjects: Type.Array(Type.String()),
     enrolment: Type.Object({ startDate: Nullable(CalendarDate), endDate: Nullable(CalendarDate) }),
     updatedAt: Timestamp(),
@@ -75,11 +85,21 @@ export const ClassEntry = Type.Object(
   { $id: 'Class' },
 )
 
+const feedFields = {
+  feedId: Id('The feed’s id, to revoke it. Not its address.'),
+  name: Type.String({ examples: ['My phone'] }),
+  createdAt: Timestamp(),
+}
+const Feed = Type.Object({
+  ...feedFields,
+  lastReadAt: Nullable(Timestamp('When a calendar program last read it, to the hour; null if never.')),
+})
+
 const Export = Type.Object({
   exportedAt: Timestamp(),
   profile: Ref(StudentProfile),
   classes: Type.Array(Ref(ClassEntry)),
-  calendar: Nullable(Type.Object({ createdAt: Timestamp('When the calendar feed was made.') })),
+  calendarFeeds: Type.Array(Feed),
   ...HistoryFields,
 })
 
@@ -157,7 +177,7 @@ export interface CalendarRoutesDeps {
   readonly publicUrl: string
 }
 
-/** Manages the student's feed, and serves it to calendar programs. */
+/** Manages a student's feeds, and serves them to calendar programs. */
 export function calendarRoutes(
   root: FastifyInstance,
   { feeds, callerOf, publicUrl }: CalendarRoutesDeps,
@@ -176,21 +196,31 @@ export function calendarRoutes(
         operationId: 'makeCalendarFeed',
         summary: 'Make a calendar feed',
         description:
-          'An address that calendar programs can subscribe to. It is shown this once: whoever has it can read my classes. An earlier one stops working.',
+          'An address that a calendar program can subscribe to, also as `webcal:`. It is shown this once: whoever has it can read my classes. Five at most; all end when my e-mail address changes.',
+        body: Nullable(
+          Type.Object({
+            name: Type.Optional(
+              Type.String({
+                description: 'To tell feeds apart; "Calendar" if it is left out.',
+                documented: { minLength: 1, maxLength: 100 },
+                examples: ['My phone'],
+              }),
+            ),
+          }),
+        ),
         response: {
           201: Type.Object({
+            ...feedFields,
             url: Type.String({ examples: ['https://access.example.org/calendar/….ics'] }),
-            createdAt: Timestamp(),
           }),
           ...refusals,
         },
       },
     },
     async (request, reply) => {
-      const { token, createdAt } = await feeds.make(callerOf(request))
-      return reply
-        .code(201)
-        .send({ url: `${publicUrl}/calendar/${token}.ics`, createdAt: timestamp(createdAt) })
+      const { token, feedId, name, createdAt } = await feeds.make(callerOf(request), request.body?.name)
+      const url = `${publicUrl}/calendar/${token}.ics`
+      return reply.code(201).send({ feedId, name, url, createdAt: timestamp(createdAt) })
     },
   )
 
@@ -200,34 +230,35 @@ export function calendarRoutes(
       config,
       schema: {
         tags,
-        operationId: 'getCalendarFeed',
-        summary: 'Whether I have a calendar feed',
+        operationId: 'listCalendarFeeds',
+        summary: 'My calendar feeds',
+        description: 'Without their addresses, which are not kept.',
         response: {
-          200: Type.Object({ createdAt: Timestamp() }),
-          204: Empty,
+          200: Type.Object({ feeds: Type.Array(Feed) }),
           ...problems(...tokenProblems, 'forbidden'),
         },
       },
     },
-    async (request, reply) => {
-      const madeAt = await feeds.madeAt(callerOf(request).id)
-      return madeAt === undefined ? reply.code(204).send() : { createdAt: timestamp(madeAt) }
-    },
+    async (request) => ({ feeds: await feeds.list(callerOf(request).id) }),
   )
 
   app.delete(
-    '/student/me/calendar',
+    '/student/me/calendar/:feedId',
     {
       config,
       schema: {
         tags,
         operationId: 'revokeCalendarFeed',
-        summary: 'Revoke my calendar feed',
-        response: { 204: Empty, ...refusals },
+        summary: 'Revoke a calendar feed',
+        params: Type.Object({ feedId: Type.String({ description: 'One of my feeds.' }) }),
+        response: {
+          204: Empty,
+          ...problems(...bodyProblems, ...tokenProblems, 'forbidden', 'not-found'),
+        },
       },
     },
     async (request, reply) => {
-      await feeds.revoke(callerOf(request).id)
+      await feeds.revoke(callerOf(request).id, request.params.feedId)
       return reply.code(204).send()
     },
   )
@@ -244,7 +275,8 @@ export function calendarRoutes(
         params: Type.Object({ feedToken: Type.String({ description: 'From POST /student/me/calendar.' }) }),
         response: {
           200: {
-            description: 'Classes and rotations as all-day events.',
+            description:
+              'Classes as weekly events where the school says when they meet, others as all-day events.',
             content: { 'text/calendar': { schema: Type.String() } },
           },
           ...problems('not-found'),
@@ -257,7 +289,7 @@ export function calendarRoutes(
         reply
           .type('text/calendar; charset=utf-8')
           // Otherwise a browser would name the file after the token.
-          .header('Content-Disposition', 'attachment; filename="classes.ics"')
+          .header('Content-Disposition', 'inline; filename="classes.ics"')
           .send(calendar)
       )
     },

@@ -1,4 +1,5 @@
 import { type Db, type Statement, statement } from '../db/db.ts'
+import { lockPerson } from '../people/people.ts'
 
 const visible = (alias: string) =>
   `${alias}.from_gen <= (select content from roster_state) and (${alias}.to_gen is null or ${alias}.to_gen > (select content from roster_state))`
@@ -58,42 +59,71 @@ export async function personIdByAddress(db: Db, addressKey: string): Promise<str
   return row?.person_id
 }
 
+export interface FeedRow {
+  readonly id: string
+  readonly name: string
+  readonly created_at: number
+  readonly last_read_at: number | null
+}
+
 /**
- * Replaces the student's feed. Its address is taken from the roster with which the caller was authenticated: in a
- * roster published since, the address may be somebody else's. No row if that roster has been pruned.
+ * Adds a feed, unless the student has `feedsMax` already. Its address is taken from the roster with which the caller was
+ * authenticated: in a roster published since, the address may be somebody else's.
  */
-export function putFeed(
-  db: Db,
-  feed: { personId: string; roster: number; tokenHash: string; createdAt: number },
-): Promise<{ person_id: string }[]> {
-  return db.run(
-    `insert into calendar_feed (person_id, token_hash, created_at, email_key)
-     select s.person_id, $2, cast($3 as bigint), s.email_key from student s
-     where s.person_id = $1 and s.from_gen <= $4 and (s.to_gen is null or s.to_gen > $4)
-     on conflict (person_id) do update
-       set token_hash = excluded.token_hash, created_at = excluded.created_at, email_key = excluded.email_key
-     returning person_id`,
-    [feed.personId, feed.tokenHash, feed.createdAt, feed.roster],
-  )
+export function addFeed(
+  feed: { id: string; personId: string; name: string; tokenHash: string; createdAt: number },
+  roster: number,
+  feedsMax: number,
+): Statement[] {
+  return [
+    // Feeds that are made at the same time count one another.
+    lockPerson(feed.personId),
+    statement(
+      `insert into calendar_feed (id, person_id, name, token_hash, created_at, email_key)
+       select $1, s.person_id, $3, $4, cast($5 as bigint), s.email_key from student s
+       where s.person_id = $2 and s.from_gen <= $6 and (s.to_gen is null or s.to_gen > $6)
+         and (select count(*) from calendar_feed f where f.person_id = $2 and f.email_key = s.email_key) < ${feedsMax}
+       returning id`,
+      feed.id,
+      feed.personId,
+      feed.name,
+      feed.tokenHash,
+      feed.createdAt,
+      roster,
+    ),
+  ]
 }
 
 // Also covers students who left the roster and came back with another address.
 const feedWithItsAddress =
   'calendar_feed f join account p on p.id = f.person_id and p.email_key = f.email_key'
 
-export function feedOf(db: Db, personId: string): Promise<{ created_at: number } | undefined> {
-  return db.one(`select f.created_at from ${feedWithItsAddress} where f.person_id = $1`, [personId])
+export function feedsOf(db: Db, personId: string): Promise<FeedRow[]> {
+  return db.all<FeedRow>(
+    `select f.id, f.name, f.created_at, f.last_read_at from ${feedWithItsAddress}
+     where f.person_id = $1 order by f.created_at, f.id`,
+    [personId],
+  )
 }
 
-export function dropFeed(db: Db, personId: string) {
-  return db.run('delete from calendar_feed where person_id = $1', [personId])
+export async function dropFeed(db: Db, personId: string, feedId: string): Promise<boolean> {
+  const sql = 'delete from calendar_feed where person_id = $1 and id = $2 returning id'
+  return (await db.run(sql, [personId, feedId])).length > 0
 }
 
-export function ownerOfFeed(db: Db, tokenHash: string): Promise<{ person_id: string } | undefined> {
+export function feedByToken(
+  db: Db,
+  tokenHash: string,
+): Promise<(FeedRow & { readonly person_id: string }) | undefined> {
   return db.one(
-    `select f.person_id from ${feedWithItsAddress} where f.token_hash = $1 and p.status = 'active'`,
+    `select f.id, f.name, f.created_at, f.last_read_at, f.person_id from ${feedWithItsAddress}
+     where f.token_hash = $1 and p.status = 'active'`,
     [tokenHash],
   )
+}
+
+export function feedWasRead(db: Db, feedId: string, now: number) {
+  return db.run('update calendar_feed set last_read_at = $1 where id = $2', [now, feedId])
 }
 
 /**
