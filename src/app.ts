@@ -36,7 +36,7 @@ import { signInRoutes } from './sign-in/routes.ts'
 import { SignIn } from './sign-in/sign-in.ts'
 import { StaffProfile, staffRoutes } from './staff/routes.ts'
 import { CalendarFeeds } from './student/feed.ts'
-import { ClassEntry, calendarRoutes, StudentProfile, studentRoutes } from './student/routes.ts'
+import { ClassEntry, calendarRoutes, StudentProfile, studentRoutes, TaughtClass } from './student/routes.ts'
 import { Sweeper } from './sweeper.ts'
 import { packageVersion } from './version.ts'
 import { OwnProfile, veterinarianRoutes } from './veterinarian/routes.ts'
@@ -149,10 +149,25 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   await app.register(fastifyStatic, { serve: false, preCompressed: true })
   const portal = portalCookie(publicUrl)
   await describeApi(app, packageVersion(), portal.name)
-  for (const schema of [Problem, OwnProfile, StudentProfile, StaffProfile, ClassEntry, EventEntry])
+  for (const schema of [
+    Problem,
+    OwnProfile,
+    StudentProfile,
+    StaffProfile,
+    ClassEntry,
+    TaughtClass,
+    EventEntry,
+  ])
     app.addSchema(schema)
 
-  veterinarianRoutes(app, { veterinarians, callerOf, byOf, networkOf: callerNetworkOf })
+  veterinarianRoutes(app, {
+    veterinarians,
+    callerOf,
+    byOf,
+    networkOf: callerNetworkOf,
+    TaughtClass: Ref(TaughtClass),
+    PlainClass: Type.Omit(ClassEntry, ['enrolment']),
+  })
   const Profiles: Record<Role, TSchema> = {
     veterinarian: Ref(OwnProfile),
     student: Ref(StudentProfile),

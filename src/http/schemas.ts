@@ -21,6 +21,11 @@ export function Ref<T extends TSchema>(schema: T): TUnsafe<Static<T>> {
   if ($id === undefined) throw new Error('a schema needs an $id to be referenced')
   return Type.Unsafe<Static<T>>({ $ref: $id })
 }
+/** Which classes, by date; current ones if it is left out. */
+export const WhenQuery = Type.Object({
+  when: Type.Optional(Type.Enum(['current', 'upcoming', 'past', 'all'])),
+})
+
 interface Span {
   readonly min: number
   readonly max: number

@@ -46,6 +46,48 @@ export function studentWithClasses(db: Db, personId: string): Promise<(StudentRo
   )
 }
 
+export interface TaughtRow {
+  readonly class_id: string
+  /** Of the teacher's enrolment in the row of a class, of the student's in that of a student. */
+  readonly start_date: string | null
+  readonly end_date: string | null
+  /** Null in the row of a student. */
+  readonly document: string | null
+  readonly class_updated_at: number | null
+  /** The rest is null in the row of a class. */
+  readonly firstname: string | null
+  readonly lastname: string | null
+  readonly preferred_name: string | null
+  readonly pronouns: string | null
+  readonly email: string | null
+}
+
+/**
+ * The classes of the teachers with these addresses, and the students in them, in one statement so that everything comes
+ * from the same roster. Classes and students are rows of their own: a class is not repeated for each student.
+ */
+export function classesTaught(db: Db, addresses: readonly [string, string]): Promise<TaughtRow[]> {
+  return db.all<TaughtRow>(
+    `with taught as (
+       select e.class_id, e.start_date, e.end_date
+       from roster_user u
+       join roster_enrolment e on e.user_id = u.sourced_id and e.role = 'teacher' and ${visible('e')}
+       where u.email_key in ($1, $2) and ${visible('u')}
+     )
+     select t.class_id, t.start_date, t.end_date, c.document, c.updated_at as class_updated_at,
+       null as firstname, null as lastname, null as preferred_name, null as pronouns, null as email
+     from taught t
+     join roster_record c on c.kind = 'class' and c.sourced_id = t.class_id and ${visible('c')}
+     union all
+     select e.class_id, e.start_date, e.end_date, null, null, s.firstname, s.lastname, s.preferred_name, s.pronouns, s.email
+     from roster_enrolment e
+     join student_identity i on i.sourced_id = e.user_id
+     join student s on s.person_id = i.person_id and ${visible('s')}
+     where e.class_id in (select class_id from taught) and e.role = 'student' and ${visible('e')}`,
+    addresses,
+  )
+}
+
 export async function isOnRoster(db: Db, personId: string): Promise<boolean> {
   const sql = `select s.person_id from student s where s.person_id = $1 and ${visible('s')}`
   return (await db.one(sql, [personId])) !== undefined

@@ -11,8 +11,10 @@ import { writeCalendar } from './calendar.ts'
 import { byStart, dayIn, isWhen, type When } from './classes.ts'
 import { readDocument } from './document.ts'
 import { type FeedRow, feedsOf, isOnRoster, personIdByAddress, studentWithClasses } from './store.ts'
+import { type TaughtClass, teachingOf } from './teaching.ts'
 import { type ClassOfStudent, classOf, hasClass, spanFor, type Timetable, Timetables } from './timetable.ts'
 
+export type { When } from './classes.ts'
 export { endFeedsOfMoved } from './store.ts'
 
 export interface StudentDeps {
@@ -53,6 +55,15 @@ export class Students implements RoleRules {
 
   async classes(student: Member, when: When) {
     return this.#select(await this.#timetable(student), when).map(classOf)
+  }
+
+  /** The classes of the teacher with this address, and who is in them. */
+  async taughtBy(addressKey: string, when: When): Promise<TaughtClass[]> {
+    const today = this.#dayOf(this.#clock.now())
+    const taught = await teachingOf(this.#db, addressKey)
+    return taught
+      .filter(({ spans }) => spans.some((span) => isWhen(span, when, today)))
+      .map(({ entry }) => entry)
   }
 
   async export(student: Member) {

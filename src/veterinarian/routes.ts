@@ -1,5 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { TSchema } from 'typebox'
 import { AppError } from '../errors.ts'
 import { type ByOf, type CallerOf, routeConfig } from '../http/access.ts'
 import { requestCaller } from '../http/caller.ts'
@@ -15,6 +16,7 @@ import {
   Ref,
   Timestamp,
   tokenProblems,
+  WhenQuery,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { CallerNetwork } from '../lib/bucket.ts'
@@ -48,28 +50,31 @@ const lastname = Name(
   'Marsh',
 )
 
-const Export = Type.Object({
-  exportedAt: Timestamp(),
-  profile: Ref(OwnProfile),
-  ...HistoryFields,
-})
-
 export interface VeterinarianRoutesDeps {
   readonly veterinarians: Veterinarians
   readonly callerOf: CallerOf<LiveSession>
   readonly byOf: ByOf
   networkOf(request: FastifyRequest): CallerNetwork
+  /** A class with its students, and without them. */
+  readonly TaughtClass: TSchema
+  readonly PlainClass: TSchema
 }
 
 const recentSignInMs = 10 * minute
 
 export function veterinarianRoutes(
   root: FastifyInstance,
-  { veterinarians, callerOf, byOf, networkOf }: VeterinarianRoutesDeps,
+  { veterinarians, callerOf, byOf, networkOf, TaughtClass, PlainClass }: VeterinarianRoutesDeps,
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['veterinarian']
   const own = routeConfig({ access: 'veterinarian' })
+  const Export = Type.Object({
+    exportedAt: Timestamp(),
+    profile: Ref(OwnProfile),
+    classes: Type.Array(PlainClass, { description: 'That I teach, without their students.' }),
+    ...HistoryFields,
+  })
 
   app.post(
     '/veterinarian/register',
@@ -157,6 +162,31 @@ export function veterinarianRoutes(
       return veterinarians.profileOf(
         await veterinarians.rename(callerOf(request, 'veterinarian'), names, byOf(request)),
       )
+    },
+  )
+
+  app.get(
+    '/veterinarian/me/classes',
+    {
+      config: own,
+      schema: {
+        tags,
+        operationId: 'listTaughtClasses',
+        summary: 'The classes that I teach, and who is in them',
+        description:
+          'Those of the teacher on the school’s roster who has my e-mail address. By date as in GET /student/me/classes.',
+        querystring: WhenQuery,
+        response: {
+          200: Type.Object({ classes: Type.Array(TaughtClass) }),
+          204: Empty,
+          ...problems('invalid-request', ...tokenProblems, 'forbidden'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const caller = callerOf(request, 'veterinarian')
+      const classes = await veterinarians.classes(caller, request.query.when ?? 'current')
+      return classes.length === 0 ? reply.code(204).send() : { classes }
     },
   )
 

@@ -17,6 +17,7 @@ import { forgetMail, type ToldKind, tellOf } from '../mail/outbox.ts'
 import { type Address, inboxOf } from '../people/address.ts'
 import { type Deed, lockPerson, type Person, type RoleRules } from '../people/people.ts'
 import { endSessions, historyOf } from '../session/session.ts'
+import type { Students, When } from '../student/student.ts'
 import {
   accountAt,
   appendRegistration,
@@ -41,6 +42,7 @@ export interface VeterinarianDeps {
   readonly clock: Clock
   readonly secrets: Secrets
   readonly limits: Limits
+  readonly students: Pick<Students, 'taughtBy'>
 }
 
 type Veterinarian = Person<'veterinarian'>
@@ -183,10 +185,21 @@ export class Veterinarians implements RoleRules {
       })
   }
 
+  /** What the veterinarian teaches, by the roster. */
+  classes({ email_key }: Veterinarian, when: When) {
+    return this.#deps.students.taughtBy(email_key, when)
+  }
+
+  /** Without the students in the classes: it is about the veterinarian, not about them. */
   async export(person: Veterinarian) {
     const { db, clock } = this.#deps
-    const history = await historyOf(db, person.id)
-    return { exportedAt: timestamp(clock.now()), profile: this.profileOf(person), ...history }
+    const [history, classes] = await Promise.all([historyOf(db, person.id), this.classes(person, 'all')])
+    return {
+      exportedAt: timestamp(clock.now()),
+      profile: this.profileOf(person),
+      classes: classes.map(({ students: _, ...entry }) => entry),
+      ...history,
+    }
   }
 
   /** Only of active veterinarians. */
