@@ -3,15 +3,25 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { AppError, type ErrorCode, errorKinds } from '../errors.ts'
 import { escapeHtml } from '../lib/html.ts'
+import type { Language } from '../lib/languages.ts'
 import { routeConfig } from './access.ts'
 import { sendCached } from './etag.ts'
 import { pageContentPolicy } from './headers.ts'
 
 const assets = fileURLToPath(new URL('./assets/', import.meta.url))
 
-export function html(page: { title: string; body: string; head?: string; wide?: boolean }): string {
+export interface Page {
+  readonly title: string
+  readonly body: string
+  readonly head?: string
+  readonly wide?: boolean
+  /** English unless it says otherwise. */
+  readonly language?: Language
+}
+
+export function html(page: Page): string {
   return `<!doctype html>
-<html lang="en">
+<html lang="${page.language ?? 'en'}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

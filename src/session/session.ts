@@ -32,6 +32,8 @@ import {
 } from './store.ts'
 
 export { historyOf } from './history.ts'
+export { readToken, signToken } from './jwt.ts'
+export type { SigningKeys } from './keys.ts'
 export type { LiveSession, Session } from './store.ts'
 export { endSessions } from './store.ts'
 
