@@ -165,6 +165,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
 
   veterinarianRoutes(app, {
     veterinarians,
+    signIn: signIn.veterinarian,
     callerOf,
     byOf,
     networkOf: callerNetworkOf,

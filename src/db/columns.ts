@@ -69,6 +69,8 @@ export const columns = {
     send_id: 'id',
     used_at: 'time',
     used_by: 'fingerprint',
+    person_id: 'id',
+    email: hidden('row', 'it goes an hour after its code'),
   },
   session: {
     id: 'id',

@@ -161,6 +161,17 @@ export const tokenProblems = [
 
 export const Empty = Type.Unsafe<void>({ type: 'null', description: 'No content.' })
 
+/** The reply to a request for a code. */
+export const CodeSent = Type.Object({
+  sessionId: Id('Names this sign-in, from here to sign-out. Not a secret.'),
+  reference: Type.String({ description: 'Three letters, also in the mail’s subject.', examples: ['KTV'] }),
+  digits: Type.Enum([6, 8], { description: 'How long the code is.' }),
+  expiresAt: Timestamp('When the code stops working.'),
+  resendAt: Nullable(Timestamp('From when it can be sent again; null when no more.')),
+})
+
+export const OtpCode = Type.Integer({ minimum: 100000, maximum: 99999999, examples: [483920] })
+
 export const TokenReply = (User: TSchema) =>
   Type.Object({
     access_token: Type.String(),

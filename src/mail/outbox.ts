@@ -16,6 +16,7 @@ import type { Condition, Db, Statement } from '../db/db.ts'
 import { type Clock, day, minute, second } from '../lib/clock.ts'
 import { deriveCode } from '../lib/code.ts'
 import { Failure, type FailureLog } from '../lib/failure.ts'
+import type { Language } from '../lib/languages.ts'
 import { newId, newIdAt, newReference } from '../lib/random.ts'
 import type { Role } from '../lib/roles.ts'
 import { fingerprint, type Keys, type Secrets } from '../lib/secret.ts'
@@ -40,7 +41,14 @@ import {
   takenMax,
 } from './store.ts'
 import { type Rendered, render } from './templates/layout.ts'
-import { absentNotice, isTold, type MailKind, type NoticeKind, type ToldKind } from './templates/texts.ts'
+import {
+  absentNotice,
+  isCode,
+  isTold,
+  type MailKind,
+  type NoticeKind,
+  type ToldKind,
+} from './templates/texts.ts'
 
 export type { Mail } from './store.ts'
 export { queueMail } from './store.ts'
@@ -233,10 +241,19 @@ export class Outbox {
   async #choose(mail: Mail): Promise<{ kind: MailKind; person?: Person } | null> {
     const { clock, roles } = this.#deps
     const person = await roles[mail.role].findAccount(mail.email.toLowerCase())
-    if (mail.kind !== null && isTold(mail.kind)) return { kind: mail.kind, ...(person && { person }) }
+    if (mail.kind === 'address-code') return this.#chooseForNewAddress(mail, person)
+    if (mail.kind !== null && (isTold(mail.kind) || mail.kind === 'address-in-use'))
+      return { kind: mail.kind, ...(person && { person }) }
     if (person && canSignIn(person, clock.now())) return { kind: 'code', person }
     if (mail.kind !== null && mail.kind !== 'code') return { kind: mail.kind, ...(person && { person }) }
     await this.#putBehind(mail, person?.status === 'suspended' ? 'suspended' : absentNotice[mail.role])
+    return null
+  }
+
+  /** A code, unless somebody has confirmed this address for an account. */
+  async #chooseForNewAddress(mail: Mail, person: Person | undefined): Promise<{ kind: MailKind } | null> {
+    if (!person || person.status === 'pending') return { kind: 'address-code' }
+    await this.#putBehind(mail, 'address-in-use')
     return null
   }
 
@@ -276,10 +293,11 @@ export class Outbox {
       language: mail.language,
       reference: mail.reference,
       url: publicUrl,
-      ...(kind === 'code' && {
+      ...(isCode(kind) && {
         code: {
           digits: String(deriveCode(keys, subject)),
-          name: person ? greetingName(person) : null,
+          // Anybody may be at a new address, so nobody is named there.
+          name: person && kind === 'code' ? greetingName(person) : null,
           minutes: Math.max(1, Math.round((mail.expires_at - mail.created_at) / minute)),
           until: timeOfDay(mail.expires_at, mail.language, timeZone),
         },
@@ -324,17 +342,17 @@ const toldWithinMs = day
 /** A mail that tells an owner what has changed, if it has. */
 export function tellOf(
   secrets: Secrets,
-  told: { kind: ToldKind; email: string; role: Role; now: number },
+  told: { kind: ToldKind; email: string; role: Role; now: number; language?: Language },
   when: Condition,
 ): Statement {
-  const { kind, email, role, now } = told
+  const { kind, email, role, now, language = chooseLanguage(undefined) } = told
   const mail = {
     id: newIdAt(now),
     session_id: '',
     role,
     email,
     address_fingerprint: fingerprint(secrets.current, 'address', email.toLowerCase()),
-    language: chooseLanguage(undefined),
+    language,
     reference: newReference(),
     expires_at: now + toldWithinMs,
     now,

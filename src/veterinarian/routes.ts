@@ -7,11 +7,14 @@ import { requestCaller } from '../http/caller.ts'
 import { etagOf, matches } from '../http/etag.ts'
 import {
   bodyProblems,
+  CodeSent,
   Email,
   Empty,
   HistoryFields,
   Id,
+  languageNames,
   Name,
+  OtpCode,
   problems,
   Ref,
   Timestamp,
@@ -21,9 +24,11 @@ import {
 import { Type } from '../http/type.ts'
 import type { CallerNetwork } from '../lib/bucket.ts'
 import { minute, timestamp } from '../lib/clock.ts'
+import { chooseLanguage } from '../mail/outbox.ts'
 import { Fields } from '../people/fields.ts'
 import { statuses } from '../people/people.ts'
 import type { LiveSession } from '../session/session.ts'
+import type { SignIn } from '../sign-in/sign-in.ts'
 import type { Veterinarians } from './veterinarian.ts'
 
 export const OwnProfile = Type.Object(
@@ -52,6 +57,7 @@ const lastname = Name(
 
 export interface VeterinarianRoutesDeps {
   readonly veterinarians: Veterinarians
+  readonly signIn: Pick<SignIn, 'send' | 'resend' | 'confirm'>
   readonly callerOf: CallerOf<LiveSession>
   readonly byOf: ByOf
   networkOf(request: FastifyRequest): CallerNetwork
@@ -64,11 +70,12 @@ const recentSignInMs = 10 * minute
 
 export function veterinarianRoutes(
   root: FastifyInstance,
-  { veterinarians, callerOf, byOf, networkOf, TaughtClass, PlainClass }: VeterinarianRoutesDeps,
+  { veterinarians, signIn, callerOf, byOf, networkOf, TaughtClass, PlainClass }: VeterinarianRoutesDeps,
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['veterinarian']
   const own = routeConfig({ access: 'veterinarian' })
+  const recent = routeConfig({ access: 'veterinarian', signedInWithinMs: recentSignInMs })
   const Export = Type.Object({
     exportedAt: Timestamp(),
     profile: Ref(OwnProfile),
@@ -193,7 +200,7 @@ export function veterinarianRoutes(
   app.delete(
     '/veterinarian/me',
     {
-      config: routeConfig({ access: 'veterinarian', signedInWithinMs: recentSignInMs }),
+      config: recent,
       schema: {
         tags,
         operationId: 'closeOwnVeterinarian',
@@ -208,6 +215,83 @@ export function veterinarianRoutes(
     async (request, reply) => {
       await veterinarians.close(callerOf(request, 'veterinarian'), byOf(request))
       return reply.code(204).send()
+    },
+  )
+
+  app.post(
+    '/veterinarian/me/email',
+    {
+      config: recent,
+      schema: {
+        tags,
+        operationId: 'sendNewAddressCode',
+        summary: 'Ask for a code at my new address',
+        description: `Mails a code there; with \`sessionId\`, the same code again. The reply is the same whether or not somebody else has the address; if so, the mail says it and no code fits. Needs a sign-in at most 10 minutes old. The mail is in the best language of Accept-Language: ${languageNames}.`,
+        body: Type.Object({
+          email: Email,
+          sessionId: Type.Optional(Type.String({ description: 'To send that code once more.' })),
+        }),
+        response: {
+          202: CodeSent,
+          ...problems(
+            ...bodyProblems,
+            ...tokenProblems,
+            'otp-unusable',
+            'forbidden',
+            'recent-sign-in-required',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const person = callerOf(request, 'veterinarian')
+      const fields = new Fields()
+      const address = fields.email(request.body.email)
+      if (address.key === person.email_key) fields.refuse('email', 'is your address already')
+      fields.check()
+      const language = chooseLanguage(request.headers['accept-language'])
+      const ask = { address, language, moverId: person.id }
+      const caller = requestCaller(networkOf(request), reply)
+      const { sessionId } = request.body
+      const sent =
+        sessionId === undefined ? await signIn.send(ask, caller) : await signIn.resend(ask, caller, sessionId)
+      return reply.code(202).send(sent)
+    },
+  )
+
+  app.post(
+    '/veterinarian/me/email/confirm',
+    {
+      config: own,
+      schema: {
+        tags,
+        operationId: 'confirmNewAddress',
+        summary: 'Confirm my new address with its code',
+        description:
+          'The address changes, every other session ends, and the old address is told by mail. Wrong codes as in validate-otp.',
+        body: Type.Object({
+          otp_code: OtpCode,
+          sessionId: Type.String({
+            description: 'From the request for the code.',
+            documented: { minLength: 1 },
+          }),
+        }),
+        response: {
+          200: Ref(OwnProfile),
+          ...problems(...bodyProblems, ...tokenProblems, 'otp-incorrect', 'otp-unusable', 'forbidden'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const person = callerOf(request, 'veterinarian')
+      const { otp_code: code, sessionId } = request.body
+      const how = { by: byOf(request), language: chooseLanguage(request.headers['accept-language']) }
+      const moved = await signIn.confirm(
+        { moverId: person.id, code, sessionId },
+        requestCaller(networkOf(request), reply),
+        (proven) => veterinarians.move(person, proven, how),
+      )
+      return veterinarians.profileOf(moved)
     },
   )
 

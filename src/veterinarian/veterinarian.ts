@@ -4,19 +4,21 @@
  * A registration is only appended, without looking up the address, so every address gets the same work and the same
  * reply. `settle` applies it shortly after in the background; a lookup of the account applies it first.
  */
-import { type Db, holds, type Statement } from '../db/db.ts'
+import { both, type Db, holds, type Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { eventHappened, happened, noteOn } from '../events/events.ts'
 import type { Caller } from '../lib/bucket.ts'
 import type { By } from '../lib/by.ts'
 import { type Clock, day, timestamp } from '../lib/clock.ts'
+import type { Language } from '../lib/languages.ts'
 import { isId, newId } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
 import { bucketPolicies, forgetNetworks, type Limits, serviceBuckets } from '../limits/limits.ts'
 import { forgetMail, type ToldKind, tellOf } from '../mail/outbox.ts'
 import { type Address, inboxOf } from '../people/address.ts'
 import { type Deed, lockPerson, type Person, type RoleRules } from '../people/people.ts'
-import { endSessions, historyOf } from '../session/session.ts'
+import { endSessions, historyOf, isOpen, type LiveSession } from '../session/session.ts'
+import type { ProvenAddress } from '../sign-in/sign-in.ts'
 import type { Students, When } from '../student/student.ts'
 import {
   accountAt,
@@ -24,6 +26,7 @@ import {
   applyRegistration,
   erase,
   lapse,
+  mayMove,
   oldestRegistrations,
   type PublicProfile,
   publicProfile,
@@ -183,6 +186,31 @@ export class Veterinarians implements RoleRules {
       throw new AppError('invalid-request', undefined, {
         errors: [{ pointer: '#/email', detail: 'belongs to another veterinarian' }],
       })
+  }
+
+  /**
+   * Moves the account to an address that its owner has proved. Every other session ends, and the old address is told.
+   * Undefined if it is not possible any more: somebody else has the address now, or this session or account has ended.
+   */
+  async move(
+    caller: LiveSession<'veterinarian'>,
+    { address, claim, claimed }: ProvenAddress,
+    { by, language }: { by: By; language: Language },
+  ): Promise<Veterinarian | undefined> {
+    const { db, clock, secrets } = this.#deps
+    const { id, email, session_id } = caller
+    const now = clock.now()
+    const eventId = newId()
+    const told = { kind: 'address-moved', email, role: this.role, language, now } as const
+    await db.tx([
+      lockPerson(id),
+      claim(both(mayMove(caller, address.key), isOpen(session_id))),
+      ...setAddress(id, address, eventId, { by, note: null, now }, claimed),
+      ...endSessions({ personId: id, except: session_id, when: happened(eventId) }, 'account', now, by),
+      tellOf(secrets, told, happened(eventId)),
+    ])
+    if (!(await holds(db, happened(eventId)))) return undefined
+    return { ...caller, email: address.email, email_key: address.key, updated_at: now }
   }
 
   /** What the veterinarian teaches, by the roster. */

@@ -5,7 +5,7 @@
 import { escapeHtml } from '../../lib/html.ts'
 import type { Language } from '../../lib/languages.ts'
 import { mailTexts } from './languages.ts'
-import type { MailKind } from './texts.ts'
+import { type CodeKind, isCode, type MailKind } from './texts.ts'
 
 export interface MailContent {
   readonly kind: MailKind
@@ -22,11 +22,12 @@ export interface Rendered {
 }
 
 export function render(mail: MailContent): Rendered {
-  return mail.kind === 'code' ? renderCode(mail) : renderNotice(mail, mail.kind)
+  return isCode(mail.kind) ? renderCode(mail) : renderNotice(mail, mail.kind)
 }
 
 function renderCode(mail: MailContent): Rendered {
-  const { code: texts, footer } = mailTexts[mail.language]
+  const { code, addressCode, footer } = mailTexts[mail.language]
+  const texts = mail.kind === 'code' ? code : { ...code, ...addressCode }
   const { digits, name, minutes, until } = mail.code!
   const after = [texts.reference(mail.reference), texts.lifetime(minutes, until), texts.never, texts.unasked]
   return {
@@ -41,7 +42,7 @@ function renderCode(mail: MailContent): Rendered {
   }
 }
 
-function renderNotice(mail: MailContent, kind: Exclude<MailKind, 'code'>): Rendered {
+function renderNotice(mail: MailContent, kind: Exclude<MailKind, CodeKind>): Rendered {
   const texts = mailTexts[mail.language]
   const notice = texts.notices[kind]
   const subject = notice.subject(mail.reference)
