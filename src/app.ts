@@ -41,8 +41,11 @@ import { wellKnownRoutes } from './session/well-known.ts'
 import { signInRoutes } from './sign-in/routes.ts'
 import { SignIn } from './sign-in/sign-in.ts'
 import { StaffProfile, staffRoutes } from './staff/routes.ts'
+import { calendarRoutes } from './student/calendar-routes.ts'
+import { Cards } from './student/card.ts'
+import { cardRoutes } from './student/card-routes.ts'
 import { CalendarFeeds } from './student/feed.ts'
-import { ClassEntry, calendarRoutes, StudentProfile, studentRoutes } from './student/routes.ts'
+import { ClassEntry, StudentProfile, studentRoutes, TaughtClass } from './student/routes.ts'
 import { Sweeper } from './sweeper.ts'
 import { packageVersion } from './version.ts'
 import { OwnProfile, veterinarianRoutes } from './veterinarian/routes.ts'
@@ -215,12 +218,21 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     StudentProfile,
     StaffProfile,
     ClassEntry,
+    TaughtClass,
     EventEntry,
     DeliveryEntry,
   ])
     app.addSchema(schema)
 
-  veterinarianRoutes(app, { veterinarians, callerOf, byOf, networkOf: callerNetworkOf })
+  veterinarianRoutes(app, {
+    veterinarians,
+    signIn: signIn.veterinarian,
+    callerOf,
+    byOf,
+    networkOf: callerNetworkOf,
+    TaughtClass: Ref(TaughtClass),
+    PlainClass: Type.Omit(ClassEntry, ['enrolment']),
+  })
   const Profiles: Record<Role, TSchema> = {
     veterinarian: Ref(OwnProfile),
     student: Ref(StudentProfile),
@@ -233,6 +245,8 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   }
   studentRoutes(app, { students, callerOf })
   calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), callerOf, publicUrl })
+  const cards = new Cards({ db, clock, students, keys, publicUrl })
+  cardRoutes(app, { cards, clock, timeZone: config.timeZone, callerOf })
   const Profile = Type.Union(roles.map((role) => Profiles[role]))
   await refreshRoute(app, { sessions, byOf, Profile })
   sessionRoutes(app, { sessions, callerOf, byOf })

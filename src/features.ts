@@ -40,8 +40,8 @@ export async function openFeatures(
   const secrets = secretsFrom(config.secret, config.secretPrevious)
   const limits = new Limits(db, config.limits)
   const keys = new SigningKeys({ db, clock, secrets }, accessTtlMs)
-  const veterinarians = new Veterinarians({ db, clock, secrets, limits })
   const students = new Students({ db, clock, timeZone: config.timeZone })
+  const veterinarians = new Veterinarians({ db, clock, secrets, limits, students })
   const staff = new Staff({ db, clock })
   const roles: Roles = { veterinarian: veterinarians, student: students, staff }
   const issuer = { issuer: publicUrl, audience: publicUrl, clientId }

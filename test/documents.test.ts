@@ -5,7 +5,7 @@ import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { demoAddresses } from '../demo/school.ts'
+import { demoAddresses, demoVeterinarian } from '../demo/school.ts'
 import { names as settings } from '../src/config.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
@@ -72,10 +72,12 @@ suite('Settings', () => {
 suite('The README', () => {
   const readme = read('README.md')
 
-  test('names students of the demo school, who can sign in', () => {
-    const named = readme.match(/[\w.]+@students\.example\.edu/g) ?? []
-    assert.ok(named.length >= 2)
-    const known = demoAddresses.filter(({ who }) => !who.includes('cannot sign in')).map(({ email }) => email)
+  test('names people of the demo school, who can sign in', () => {
+    const named = readme.match(/[\w.]+@(students|vet)\.example\.edu/g) ?? []
+    assert.ok(named.length >= 3)
+    const known = [...demoAddresses, demoVeterinarian]
+      .filter(({ who }) => !who.includes('cannot sign in'))
+      .map(({ email }) => email)
     for (const email of named) assert.ok(known.includes(email), email)
   })
 

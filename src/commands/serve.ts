@@ -154,7 +154,7 @@ function isFailure(message: unknown): message is { failed: string } {
 async function demoInto(db: Db, config: Config, log: Log): Promise<Demo> {
   const { loadDemo } = await import('./demo.ts')
   try {
-    return await loadDemo(db, config.timeZone, systemClock)
+    return await loadDemo(db, config, systemClock)
   } catch (error) {
     log.warn({ err: error }, 'the demo school could not be loaded')
     return []
@@ -175,7 +175,11 @@ function announce({ config, port, log, pretty, demo }: Announcement): void {
   const url = new URL(config.publicUrl)
   // With CHIRON_PORT=0 the system picks the port, so the public URL cannot contain it.
   const base = config.port === 0 ? `http://localhost:${port}` : url.origin
-  if (!pretty) return
+  if (!pretty) {
+    for (const { email, who } of demo)
+      log.info({ development: true }, `demo school: sign in as ${email} (${who})`)
+    return
+  }
   const lines = [
     ['Portal', `${base}/`],
     ['API reference', `${base}/docs`],
@@ -183,7 +187,7 @@ function announce({ config, port, log, pretty, demo }: Announcement): void {
   ]
   const people = demo.map(({ email, who }) => `  ${email.padEnd(40)} ${who}`)
   const school =
-    demo.length > 0 ? `\n  A demo school is loaded. Students to sign in as:\n${people.join('\n')}\n` : ''
+    demo.length > 0 ? `\n  A demo school is loaded. People to sign in as:\n${people.join('\n')}\n` : ''
   process.stdout.write(
     `\n${lines.map(([name, at]) => `  ${name!.padEnd(14)} ${at}`).join('\n')}\n${school}\n`,
   )

@@ -69,6 +69,8 @@ export const columns = {
     send_id: 'id',
     used_at: 'time',
     used_by: 'fingerprint',
+    person_id: 'id',
+    email: hidden('row', 'it goes an hour after its code'),
   },
   session: {
     id: 'id',
@@ -240,10 +242,13 @@ export const columns = {
     updated_at: 'time',
   },
   calendar_feed: {
+    id: 'id',
     person_id: 'id',
+    name: shown(ofRoster, 'calendarFeeds.name'),
     token_hash: 'fingerprint',
     created_at: 'time',
     email_key: hidden(ofRoster, lowerCased),
+    last_read_at: 'time',
   },
 } as const satisfies Record<string, Record<string, Column>>
 

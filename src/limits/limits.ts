@@ -74,6 +74,11 @@ const codesPerInbox: readonly Window[] = [
   { max: 20, windowMs: 15 * minute },
   { max: 60, windowMs: day },
 ]
+/** Codes to new addresses that one person asks for: nobody can have mails sent to many strangers. */
+const codesPerMover: readonly Window[] = [
+  { max: 10, windowMs: 15 * minute },
+  { max: 20, windowMs: day },
+]
 const networkKnownMs = 90 * day
 /** With this many open challenges, an inbox gets longer codes for new ones. */
 const openChallengesMax = 3
@@ -130,6 +135,8 @@ export interface CodeAsk {
   readonly inbox: string
   readonly network: string
   readonly device: string | null
+  /** Who asks, signed in, for a code to an address that is not theirs yet. */
+  readonly moverId: string | null
 }
 
 export class Limits {
@@ -174,6 +181,14 @@ export class Limits {
    */
   takeCode(ask: CodeAsk, mark: string, now: number, after: Condition): Take {
     if (!this.#enabled) return { statements: [], granted: always }
+    if (ask.moverId !== null) {
+      const mover = moverQuota(ask.moverId)
+      const code = this.takeCode({ ...ask, moverId: null }, mark, now, both(after, quotaHasRoom(mover, now)))
+      return {
+        statements: [...code.statements, takeFromQuota({ ...mover, mark, now, when: code.granted })],
+        granted: takenFrom('quota', mover.key, mark),
+      }
+    }
     if (ask.device !== null) {
       const device = deviceQuota(ask.device)
       const all = devicesQuota(ask)
@@ -225,8 +240,9 @@ export class Limits {
 
   async #quotasOf(ask: CodeAsk, now: number): Promise<Quota[]> {
     if (ask.device !== null) return [deviceQuota(ask.device), devicesQuota(ask)]
+    const mover = ask.moverId === null ? [] : [moverQuota(ask.moverId)]
     const isKnown = await holds(this.#db, this.#isKnown(ask, now))
-    return isKnown ? [pairQuota(ask)] : [pairQuota(ask), inboxQuota(ask)]
+    return [...mover, pairQuota(ask), ...(isKnown ? [] : [inboxQuota(ask)])]
   }
 
   #isKnown({ inbox, network }: CodeAsk, now: number): Condition {
@@ -376,6 +392,7 @@ function bucketsOf(
 const bucketKey = (policy: BucketPolicy, owner: string) => `${owner}:${policy.name}`
 const deviceQuota = (device: string): Quota => ({ key: `device:${device}`, windows: codesPerDevice })
 const devicesQuota = ({ inbox }: CodeAsk): Quota => ({ key: `devices:${inbox}`, windows: codesPerDevices })
+const moverQuota = (person: string): Quota => ({ key: `mover:${person}`, windows: codesPerMover })
 const pairQuota = ({ inbox, network }: CodeAsk): Quota => ({
   key: `${inbox}:${network}`,
   windows: codesPerPair,

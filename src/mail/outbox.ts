@@ -17,6 +17,7 @@ import { bounceAddress, deliveryOpened, type Step, stepTaken, tagOf } from '../d
 import { type Clock, day, minute, second } from '../lib/clock.ts'
 import { deriveCode } from '../lib/code.ts'
 import { Failure, type FailureLog } from '../lib/failure.ts'
+import type { Language } from '../lib/languages.ts'
 import { newId, newIdAt, newReference } from '../lib/random.ts'
 import type { Role } from '../lib/roles.ts'
 import type { School } from '../lib/school.ts'
@@ -48,6 +49,7 @@ import {
 import { type Rendered, render } from './templates/layout.ts'
 import {
   absentNotice,
+  isCode,
   isNotice,
   isTold,
   type MailKind,
@@ -268,7 +270,10 @@ export class Outbox {
   }
 
   #kindOf(mail: Mail, person: Person | undefined): MailKind {
-    if (mail.kind !== null && isTold(mail.kind)) return mail.kind
+    if (mail.kind !== null && (isTold(mail.kind) || mail.kind === 'address-in-use')) return mail.kind
+    // A code for a new address, unless somebody has confirmed it for an account.
+    if (mail.kind === 'address-code')
+      return !person || person.status === 'pending' ? 'address-code' : 'address-in-use'
     if (person && canSignIn(person, this.#deps.clock.now())) return 'code'
     if (mail.kind !== null && mail.kind !== 'code') return mail.kind
     return person?.status === 'suspended' ? 'suspended' : absentNotice[mail.role]
@@ -313,10 +318,11 @@ export class Outbox {
       reference: mail.reference,
       url: publicUrl,
       school,
-      ...(kind === 'code' && {
+      ...(isCode(kind) && {
         code: {
           digits: String(deriveCode(keys, subject)),
-          name: person ? greetingName(person) : null,
+          // Anybody may be at a new address, so nobody is named there.
+          name: person && kind === 'code' ? greetingName(person) : null,
           minutes: Math.max(1, Math.round((mail.expires_at - mail.created_at) / minute)),
           until: timeOfDay(mail.expires_at, mail.language, timeZone),
         },
@@ -406,7 +412,7 @@ export function queueMail(
   mail: NewMail,
   digits: Expression,
   when: Condition,
-  kind: ToldKind | null = null,
+  kind: ToldKind | 'address-code' | null = null,
 ): Statement[] {
   return [insertMail(mail, digits, when, kind), deliveryOpened(mail.id, mail.email)]
 }
@@ -416,17 +422,17 @@ const toldWithinMs = day
 /** A mail that tells an owner what has changed, if it has. */
 export function tellOf(
   secrets: Secrets,
-  told: { kind: ToldKind; email: string; role: Role; now: number },
+  told: { kind: ToldKind; email: string; role: Role; now: number; language?: Language },
   when: Condition,
 ): Statement[] {
-  const { kind, email, role, now } = told
+  const { kind, email, role, now, language = chooseLanguage(undefined) } = told
   const mail = {
     id: newIdAt(now),
     session_id: '',
     role,
     email,
     address_fingerprint: fingerprint(secrets.current, 'address', email.toLowerCase()),
-    language: chooseLanguage(undefined),
+    language,
     reference: newReference(),
     expires_at: now + toldWithinMs,
     now,

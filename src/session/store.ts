@@ -175,7 +175,7 @@ export function seen(
 export function endSessions(
   scope:
     | { id: string; personId: string }
-    | { personId: string; when?: Condition }
+    | { personId: string; except?: string; when?: Condition }
     | { expiredAt: number }
     | { departedIn: number }
     | 'all',
@@ -211,6 +211,13 @@ export function endSessions(
   ]
 }
 
+export function isOpen(sessionId: string): Condition {
+  return {
+    sql: (n) => `exists (select 1 from session where id = $${n} and ended_at is null)`,
+    params: [sessionId],
+  }
+}
+
 /** Only of a published generation. */
 const departed = (n: number) =>
   `person_id in (select d.person_id from roster_departure d join roster_state r on r.generation = d.generation where d.generation = $${n})`
@@ -225,8 +232,13 @@ function scopeOf(scope: Parameters<typeof endSessions>[0]): Scope {
   if ('departedIn' in scope) return [departed, scope.departedIn]
   if ('expiredAt' in scope) return [(n) => `expires_at <= $${n}`, scope.expiredAt]
   if ('id' in scope) return [(n) => `id = $${n} and person_id = $${n + 1}`, scope.id, scope.personId]
-  const { personId, when = always } = scope
-  return [(n) => `person_id = $${n} and ${when.sql(n + 1)}`, personId, ...when.params]
+  const { personId, except = '', when = always } = scope
+  return [
+    (n) => `person_id = $${n} and id <> $${n + 1} and ${when.sql(n + 2)}`,
+    personId,
+    except,
+    ...when.params,
+  ]
 }
 
 export function pruneSessions(endedBefore: number): Statement {

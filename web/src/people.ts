@@ -1,5 +1,6 @@
 /** Replies of the service about people and classes. */
 import type { ServedRole as Role } from '../../src/lib/roles.ts'
+import type { Meeting } from '../../src/student/classes.ts'
 
 export { type ServedRole as Role, servedRoles as roles } from '../../src/lib/roles.ts'
 
@@ -62,6 +63,7 @@ export interface Class {
   }[]
   readonly location: string | null
   readonly periods: readonly string[]
+  readonly meetings: readonly Meeting[]
   readonly subjects: readonly string[]
   readonly enrolment: { readonly startDate: string | null; readonly endDate: string | null }
 }
