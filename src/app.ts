@@ -5,7 +5,7 @@ import type { TSchema } from 'typebox'
 import { type Config, smtpSettingsOf } from './config.ts'
 import { deliveryRoutes } from './delivery/routes.ts'
 import { deskRoutes } from './desk/routes.ts'
-import { readFeed } from './events/events.ts'
+import { pruneEvents, readFeed } from './events/events.ts'
 import { eventRoutes } from './events/routes.ts'
 import { openFeatures } from './features.ts'
 import { countUncounted, guardAccess } from './http/access.ts'
@@ -21,7 +21,7 @@ import { createServer, watchMethods } from './http/server.ts'
 import { Type } from './http/type.ts'
 import { webRoutes } from './http/web.ts'
 import type { CallerNetwork } from './lib/bucket.ts'
-import { type Clock, systemClock } from './lib/clock.ts'
+import { type Clock, day, systemClock } from './lib/clock.ts'
 import { clientAddress, networkOf, widerNetworksOf } from './lib/network.ts'
 import { Recent } from './lib/recent.ts'
 import { type Role, roles } from './lib/roles.ts'
@@ -31,6 +31,7 @@ import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
 import { addressOf } from './mail/mime.ts'
 import { Outbox } from './mail/outbox.ts'
 import { smtpTransport } from './mail/smtp.ts'
+import { prunePeople } from './people/people.ts'
 import { portalSessionRoutes, refreshRoute, sessionRoutes } from './session/routes.ts'
 import { wellKnownRoutes } from './session/well-known.ts'
 import { signInRoutes } from './sign-in/routes.ts'
@@ -87,7 +88,7 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
 
 async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) {
   const { publicUrl } = config
-  const features = await openFeatures(config, clock)
+  const features = await openFeatures(config, clock, (line) => log.info(line))
   const { db, secrets, limits, keys, veterinarians, students, staff, roles: rules, sessions, desk } = features
   const { deliveries } = features
   await keys.open()
@@ -101,6 +102,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     roles: rules,
     transport,
     publicUrl,
+    school: config.school,
     from: config.mailFrom,
     bounces: config.mailBounces,
     timeZone: config.timeZone,
@@ -114,13 +116,23 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     student: new SignIn(signInDeps, students),
     staff: new SignIn(signInDeps, staff),
   }
+  const keepEventsMs = config.keepEventsDays * day
   const sweeper = new Sweeper({
     db,
     clock,
     log,
     keys,
     veterinarians,
-    parts: [veterinarians, limits, signIn.veterinarian, sessions, outbox, deliveries],
+    parts: [
+      veterinarians,
+      limits,
+      signIn.veterinarian,
+      sessions,
+      outbox,
+      deliveries,
+      { sweep: (now) => pruneEvents(now - keepEventsMs) },
+      { sweep: (now) => [prunePeople(now - keepEventsMs)] },
+    ],
   })
 
   const networks = new Recent<string, CallerNetwork>(networksMax)
@@ -145,7 +157,13 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   const buckets = config.limits ? new MemoryBuckets(clock) : null
   const access = { sessions, buckets, clock, log, networkOf: callerNetworkOf }
   const { corsOrigins } = config
-  const server = createServer({ publicUrl, corsOrigins, logger: log, countUncounted: countUncounted(access) })
+  const server = createServer({
+    publicUrl,
+    corsOrigins,
+    school: config.school,
+    logger: log,
+    countUncounted: countUncounted(access),
+  })
   const { app } = server
   warnOfUntrustedProxy(app, config.trustedProxies, log)
   const { callerOf, byOf } = guardAccess(app, access)
@@ -192,7 +210,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   plainRoutes(app, { publicUrl, mailDomain, clock })
   const mailbox = config.smtpUrl === null && !config.production
   const publicProfile = (userId: string) => veterinarians.publicProfile(userId)
-  webRoutes(app, { log, mailbox, publicUrl, publicProfile })
+  webRoutes(app, { log, mailbox, publicUrl, school: config.school, publicProfile })
   if (mailbox) mailboxRoutes(app, { outbox })
   others.refuseOthers()
   await app.ready()

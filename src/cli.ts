@@ -24,6 +24,7 @@ program
 program
   .command('migrate')
   .description('bring the store up to date')
+  .option('--plan', 'say what would run, and change nothing')
   .action(async (options) => (await import('./commands/migrate.ts')).migrateCommand(options))
 
 const rosterCommand = program.command('roster').description('the school’s roster, as OneRoster CSV')
@@ -157,6 +158,19 @@ program
   .option('--after <number>', 'only events with a larger number')
   .option('--limit <number>', 'how many at most')
   .action(async (options) => (await import('./commands/events.ts')).events(options))
+
+program
+  .command('backup [file]')
+  .description('copy the whole store, while the service runs')
+  .option('--to <folder>', 'into this folder, under a name made of the time')
+  .option('--keep <number>', 'how many to keep in the folder (14)')
+  .option('--yes', 'overwrite the file if it exists')
+  .action(async (file, options) => (await import('./commands/backup.ts')).backupCommand(file, options))
+program
+  .command('restore <file>')
+  .description('put a backup in place of the store; stop the service first')
+  .option('--yes', 'replace the store that is there')
+  .action(async (file, options) => (await import('./commands/restore.ts')).restoreCommand(file, options))
 
 addCommonOptions(program)
 

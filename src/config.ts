@@ -12,6 +12,7 @@ import { UsageError } from './errors.ts'
 import { nearest } from './lib/nearest.ts'
 import { isLoopbackHost, parseRange, type Range } from './lib/network.ts'
 import { isPlainByOmission } from './lib/postgres-url.ts'
+import { readLogo, type School } from './lib/school.ts'
 import type { OAuthSettings } from './mail/oauth.ts'
 import type { DkimSettings, SmtpSettings } from './mail/smtp.ts'
 
@@ -34,6 +35,10 @@ export interface Config {
   readonly timeZone: string
   readonly limits: boolean
   readonly workers: number
+  readonly keepEventsDays: number
+  readonly keepMailDays: number
+  readonly keepSessionsDays: number
+  readonly school: School
 }
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -62,11 +67,19 @@ export const names = [
   'CHIRON_TIME_ZONE',
   'CHIRON_LIMITS',
   'CHIRON_WORKERS',
+  'CHIRON_KEEP_EVENTS_DAYS',
+  'CHIRON_KEEP_MAIL_DAYS',
+  'CHIRON_KEEP_SESSIONS_DAYS',
+  'CHIRON_SCHOOL_NAME',
+  'CHIRON_SCHOOL_LOGO',
+  'CHIRON_SUPPORT_URL',
+  'CHIRON_PRIVACY_URL',
 ] as const
 type Name = (typeof names)[number] | 'NODE_ENV'
 const environments = ['production', 'development', 'test'] as const
 
 const secretBytesMin = 32
+const keepDaysMax = 3_660
 // Limits how many addresses can be trusted as proxies. A /8 is the widest private network; unique local addresses are a
 // /7.
 const proxyBitsMin = { ipv4: 8, ipv6: 16, uniqueLocal: 7 }
@@ -93,6 +106,7 @@ export function loadConfig(env: Env): Config {
   const databaseUrl = parseDatabaseUrl(get('CHIRON_DATABASE_URL') ?? 'sqlite:data/chiron.db')
   const smtpUrl = parseSmtpUrl(get('CHIRON_SMTP_URL'))
   const limits = oneOf('CHIRON_LIMITS', get('CHIRON_LIMITS') ?? 'on', ['on', 'off']) === 'on'
+  const days = (name: Name, usual: string) => integer(name, get(name) ?? usual, 1, keepDaysMax)
   const config: Config = {
     production,
     host,
@@ -112,6 +126,15 @@ export function loadConfig(env: Env): Config {
     timeZone: parseTimeZone(get('CHIRON_TIME_ZONE') ?? 'UTC'),
     limits,
     workers: parseWorkers(get('CHIRON_WORKERS') ?? '1'),
+    keepEventsDays: days('CHIRON_KEEP_EVENTS_DAYS', '400'),
+    keepMailDays: days('CHIRON_KEEP_MAIL_DAYS', '30'),
+    keepSessionsDays: days('CHIRON_KEEP_SESSIONS_DAYS', '30'),
+    school: {
+      name: parseSchoolName(get('CHIRON_SCHOOL_NAME')),
+      logo: parseSchoolLogo(get('CHIRON_SCHOOL_LOGO')),
+      support: parseSupportUrl(get('CHIRON_SUPPORT_URL')),
+      privacy: parseWebAddress('CHIRON_PRIVACY_URL', get('CHIRON_PRIVACY_URL')),
+    },
   }
   checkTogether(config)
   return config
@@ -360,6 +383,44 @@ function parseWorkers(text: string): number {
   if (!/^\d+$/.test(text))
     throw wrong('CHIRON_WORKERS', `must be a number or auto, not ${JSON.stringify(text)}`)
   return integer('CHIRON_WORKERS', text, 1, 256)
+}
+
+const schoolNameMax = 100
+
+function parseSchoolName(text: string | null): string | null {
+  if (text === null) return null
+  const name = text.normalize('NFC').trim()
+  if (name === '' || [...name].length > schoolNameMax || /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(name))
+    throw wrong('CHIRON_SCHOOL_NAME', `must have 1 to ${schoolNameMax} characters that can be seen`)
+  return withoutCode('CHIRON_SCHOOL_NAME', name)
+}
+
+function parseSchoolLogo(file: string | null): School['logo'] {
+  if (file === null) return null
+  const logo = readLogo(file)
+  if (typeof logo === 'string') throw wrong('CHIRON_SCHOOL_LOGO', logo)
+  return logo
+}
+
+function parseSupportUrl(text: string | null): string | null {
+  const address = /^(?:mailto:)?([^\s@<>"'?&:/]+@[^\s@<>"'?&:/]+\.[^\s@<>"'?&:/]+)$/.exec(text ?? '')?.[1]
+  if (address) return withoutCode('CHIRON_SUPPORT_URL', `mailto:${address}`)
+  return parseWebAddress('CHIRON_SUPPORT_URL', text, ', or an e-mail address')
+}
+
+function parseWebAddress(name: Name, text: string | null, or = ''): string | null {
+  if (text === null) return null
+  const url = URL.parse(text)
+  if (url?.protocol !== 'https:' || url.username || url.password)
+    throw wrong(name, `must be an https address such as https://school.example/help${or}`)
+  return withoutCode(name, url.href)
+}
+
+/** The code is the only such number in a mail. */
+function withoutCode(name: Name, text: string): string {
+  if (/\d{6}/.test(text))
+    throw wrong(name, 'must have no six digits in a row: in a mail they would look like a code')
+  return text
 }
 
 /**

@@ -51,6 +51,10 @@ test('Without settings the service is on this machine alone, on port 3000, with 
     timeZone: 'UTC',
     limits: true,
     workers: 1,
+    keepEventsDays: 400,
+    keepMailDays: 30,
+    keepSessionsDays: 30,
+    school: { name: null, logo: null, support: null, privacy: null },
   } satisfies Omit<Config, 'secret'>)
 })
 

@@ -186,6 +186,7 @@ const layers = [
   'staff',
   'roster',
   'desk',
+  'backup',
   'commands',
 ]
 

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import type { Db } from '../src/db/db.ts'
 import { second } from '../src/lib/clock.ts'
+import { noSchool } from '../src/lib/school.ts'
 import { secretsFrom } from '../src/lib/secret.ts'
 import { Outbox } from '../src/mail/outbox.ts'
 import { smtpTransport } from '../src/mail/smtp.ts'
@@ -325,6 +326,7 @@ for (const engine of engines) {
         publicUrl: service.url,
         from: 'no-reply@chiron.example',
         bounces: null,
+        school: noSchool,
         budgets: true,
         delayMs: [20, 40],
         timeZone: 'UTC',

@@ -146,6 +146,8 @@ export const columns = {
     created_at: 'time',
     signs_from: 'time',
   },
+  lease: { name: 'other', held_by: 'id', held_until: 'time' },
+  backup: { id: 'id', kind: 'other', began_at: 'time', finished_at: 'time', program: 'other' },
   migration: { version: 'other', name: 'other', applied_at: 'time' },
   roster_generation: {
     id: 'id',

@@ -9,7 +9,7 @@
 import { always, type Condition, type Db, type Statement } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import type { By } from '../lib/by.ts'
-import { type Clock, day, timestamp, timestampOrNull } from '../lib/clock.ts'
+import { type Clock, timestamp, timestampOrNull } from '../lib/clock.ts'
 import { isId } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
 import { type Address, parseAddress } from '../people/address.ts'
@@ -31,7 +31,6 @@ import { mailNamedIn } from './tag.ts'
 
 export { bounceAddress, tagOf } from './tag.ts'
 
-const keptMs = 30 * day
 const textMax = 500
 const deferralsLengthMax = 6_000
 
@@ -152,6 +151,7 @@ export interface DeliveriesDeps {
   readonly db: Db
   readonly clock: Clock
   readonly secrets: Secrets
+  readonly keepMs: number
 }
 
 export class Deliveries {
@@ -201,7 +201,7 @@ export class Deliveries {
   }
 
   sweep(now: number): Statement[] {
-    return [pruneDeliveries(now - keptMs)]
+    return [pruneDeliveries(now - this.#deps.keepMs)]
   }
 }
 

@@ -2,6 +2,7 @@
 import { bounceAddress, tagOf } from '../delivery/delivery.ts'
 import { minute } from '../lib/clock.ts'
 import { deriveCode } from '../lib/code.ts'
+import type { School } from '../lib/school.ts'
 import { fingerprint, type Keys, type Secrets } from '../lib/secret.ts'
 import { namedBySchool, type Person } from '../people/people.ts'
 import type { Mail } from './store.ts'
@@ -20,6 +21,7 @@ export interface Message extends Rendered {
 export interface MessageSettings {
   readonly secrets: Secrets
   readonly publicUrl: string
+  readonly school: School
   readonly from: string
   /** The domain that bounces go to; null to let them go to the sender. */
   readonly bounces: string | null
@@ -30,7 +32,7 @@ export function messageOf(
   mail: Mail,
   kind: MailKind,
   person: Person | undefined,
-  { secrets, publicUrl, from, bounces, timeZone }: MessageSettings,
+  { secrets, publicUrl, school, from, bounces, timeZone }: MessageSettings,
 ): Message {
   const addressKey = mail.email.toLowerCase()
   const subject = { ...mail, sessionId: mail.session_id, addressKey }
@@ -42,6 +44,7 @@ export function messageOf(
     language: mail.language,
     reference: mail.reference,
     url: publicUrl,
+    school,
     ...(kind === 'code' && {
       code: {
         digits: String(deriveCode(keys, subject)),

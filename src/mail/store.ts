@@ -4,6 +4,7 @@ import {
   type Db,
   type Expression,
   locking,
+  prune,
   type Statement,
   statement,
 } from '../db/db.ts'
@@ -282,9 +283,9 @@ export function caughtMail(db: Db, id: string): Promise<Mail | undefined> {
 
 export function pruneMail(now: number, caughtBefore: number, noticedBefore: number): Statement[] {
   return [
-    statement('delete from outbox where sent_at < $1', caughtBefore),
-    statement('delete from notice where sent_at < $1', noticedBefore),
-    statement('delete from notice_budget where full_at < $1', now),
+    prune('outbox', 'id', 'sent_at < $1', caughtBefore),
+    prune('notice', 'inbox_fingerprint', 'sent_at < $1', noticedBefore),
+    prune('notice_budget', 'key', 'full_at < $1', now),
   ]
 }
 

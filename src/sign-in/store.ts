@@ -1,4 +1,12 @@
-import { type Condition, type Db, type Expression, locking, type Statement, statement } from '../db/db.ts'
+import {
+  type Condition,
+  type Db,
+  type Expression,
+  locking,
+  prune,
+  type Statement,
+  statement,
+} from '../db/db.ts'
 import { type EventType, eventsFrom } from '../events/events.ts'
 import type { By } from '../lib/by.ts'
 import type { Digits } from '../lib/code.ts'
@@ -245,5 +253,5 @@ export function activate(
 }
 
 export function pruneChallenges(before: number): Statement {
-  return statement('delete from challenge where expires_at < $1', before)
+  return prune('challenge', 'id', 'expires_at < $1', before)
 }

@@ -5,6 +5,7 @@ import { Button } from './parts/button.tsx'
 import { ProblemNotice } from './parts/notice.tsx'
 import { isStudent, type User } from './people.ts'
 import { useRoute } from './route.ts'
+import { brand, school } from './school.ts'
 import { signOut, useSession } from './session.ts'
 import { type Language, languages, useWords } from './text/text.ts'
 
@@ -25,9 +26,13 @@ export function Frame({
         {text.skip}
       </button>
       <header className="bar">
-        <a className="brand" href="/#/" aria-label={text.nav.home}>
-          <img src="/assets/mark.svg" alt="" width="36" height="36" />
-          Chiron
+        <a className="brand" href="/#/" aria-label={text.nav.home(brand)}>
+          {school.logo ? (
+            <img className="logo" src={school.logo} alt="" height="36" />
+          ) : (
+            <img src="/assets/mark.svg" alt="" width="36" height="36" />
+          )}
+          {brand}
         </a>
         {session.state === 'in' && (
           <>
@@ -112,7 +117,13 @@ function Footer({ onLanguage }: { onLanguage(language: Language): void }) {
   const id = useId()
   return (
     <footer className="foot">
-      <p>{text.footer.about}</p>
+      <p>{text.footer.about(school.name)}</p>
+      {(school.support || school.privacy) && (
+        <p>
+          {school.support && <a href={school.support}>{text.footer.help}</a>}
+          {school.privacy && <a href={school.privacy}>{text.footer.privacy}</a>}
+        </p>
+      )}
       <p>
         <label htmlFor={id}>{text.language}</label>
         <select

@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useRef } from 'react'
 import { wasNavigated } from '../route.ts'
+import { brand } from '../school.ts'
 
 /** A screen. Its title is also the window's, and its heading takes the focus on navigation. */
 export function Page({
@@ -17,7 +18,7 @@ export function Page({
 }) {
   const top = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    document.title = `${title} · Chiron`
+    document.title = `${title} · ${brand}`
   }, [title])
   useEffect(() => {
     if (!wasNavigated()) return
