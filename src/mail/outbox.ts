@@ -13,18 +13,17 @@
  */
 import { randomInt } from 'node:crypto'
 import type { Condition, Db, Expression, Statement } from '../db/db.ts'
-import { bounceAddress, deliveryOpened, type Step, stepTaken, tagOf } from '../delivery/delivery.ts'
+import { deliveryOpened, type Step, stepTaken } from '../delivery/delivery.ts'
 import { type Clock, day, minute, second } from '../lib/clock.ts'
-import { deriveCode } from '../lib/code.ts'
 import { Failure, type FailureLog } from '../lib/failure.ts'
 import type { Language } from '../lib/languages.ts'
 import { newId, newIdAt, newReference } from '../lib/random.ts'
 import type { Role } from '../lib/roles.ts'
-import type { School } from '../lib/school.ts'
 import { fingerprint, type Keys, type Secrets } from '../lib/secret.ts'
 import { inboxOf } from '../people/address.ts'
-import { canSignIn, namedBySchool, type Person, type Roles } from '../people/people.ts'
+import { canSignIn, type Person, type Roles } from '../people/people.ts'
 import { Drops } from './drops.ts'
+import { type Message, type MessageSettings, messageOf } from './message.ts'
 import { TokenError } from './oauth.ts'
 import {
   type CaughtFilter,
@@ -46,10 +45,8 @@ import {
   pruneMail,
   takenMax,
 } from './store.ts'
-import { type Rendered, render } from './templates/layout.ts'
 import {
   absentNotice,
-  isCode,
   isNotice,
   isTold,
   type MailKind,
@@ -64,15 +61,6 @@ import { chooseLanguage } from './templates/languages.ts'
 
 export { chooseLanguage } from './templates/languages.ts'
 
-export interface Message extends Rendered {
-  readonly from: string
-  readonly to: string
-  readonly messageId: string
-  readonly language: string
-  /** Where bounces go, if not to `from`, and the name of the mail in them. */
-  readonly envelope?: { readonly sender: string | null; readonly id: string }
-}
-
 export interface Transport {
   /** As the delivery timeline names it. */
   readonly server: string
@@ -86,18 +74,11 @@ export interface Transport {
   close(): Promise<void>
 }
 
-export interface OutboxDeps {
+export interface OutboxDeps extends MessageSettings {
   readonly db: Db
   readonly clock: Clock
-  readonly secrets: Secrets
   readonly roles: Roles
   readonly transport: Transport
-  readonly publicUrl: string
-  readonly school: School
-  readonly from: string
-  /** The domain that bounces go to; null to let them go to the sender. */
-  readonly bounces: string | null
-  readonly timeZone: string
   /** Whether notices have budgets. */
   readonly budgets: boolean
   /** Minimum and maximum of the random delay. */
@@ -126,7 +107,6 @@ export class Outbox {
   readonly #worker = newId()
   readonly #failure: Failure
   readonly #drops: Drops
-  readonly #host: string
   readonly #noticesMax: number
   readonly #sending = new Set<Promise<void>>()
   #noticesSending = 0
@@ -143,7 +123,6 @@ export class Outbox {
     this.#deps = deps
     this.#failure = new Failure(deps.log, 'reading the outbox')
     this.#drops = new Drops(deps.log, deps.clock)
-    this.#host = new URL(deps.publicUrl).hostname
     this.#noticesMax = Math.max(1, Math.floor(deps.transport.concurrency * noticesShare))
   }
 
@@ -243,7 +222,7 @@ export class Outbox {
     if (clock.now() >= mail.expires_at) return this.#giveUp(mail, person, 'expired', {})
     const kind = this.#kindOf(mail, person)
     if (kind !== mail.kind && isNotice(kind)) return this.#putBehind(mail, kind, person)
-    const message = this.#message(mail, kind, person)
+    const message = messageOf(mail, kind, person, this.#deps)
     const lease = setInterval(
       () => db.tx([holdUntil(mail.id, this.#worker, clock.now() + leaseMs)]).catch(() => {}),
       leaseMs / 3,
@@ -305,43 +284,9 @@ export class Outbox {
     await db.tx([dropMail(mail.id), step])
   }
 
-  #message(mail: Mail, kind: MailKind, person: Person | undefined): Message {
-    const { secrets, publicUrl, school, from, bounces, timeZone } = this.#deps
-    const addressKey = mail.email.toLowerCase()
-    const subject = { ...mail, sessionId: mail.session_id, addressKey }
-    // A code must stay the same when it is sent again, even if the secret changed in between.
-    const ofSession = (k: Keys) => fingerprint(k, 'address', addressKey) === mail.address_fingerprint
-    const keys = (secrets.all.length > 1 && secrets.all.find(ofSession)) || secrets.current
-    const rendered = render({
-      kind,
-      language: mail.language,
-      reference: mail.reference,
-      url: publicUrl,
-      school,
-      ...(isCode(kind) && {
-        code: {
-          digits: String(deriveCode(keys, subject)),
-          // Anybody may be at a new address, so nobody is named there.
-          name: person && kind === 'code' ? greetingName(person) : null,
-          minutes: Math.max(1, Math.round((mail.expires_at - mail.created_at) / minute)),
-          until: timeOfDay(mail.expires_at, mail.language, timeZone),
-        },
-      }),
-    })
-    const tag = tagOf(secrets.current, mail.id)
-    return {
-      ...rendered,
-      from,
-      to: person?.email ?? mail.email,
-      messageId: `<${tag}@${this.#host}>`,
-      language: mail.language,
-      envelope: { sender: bounces === null ? null : bounceAddress(tag, bounces), id: tag },
-    }
-  }
-
   async #caughtMessage(mail: Mail): Promise<Message> {
     const person = await this.#deps.roles[mail.role].findAccount(mail.email.toLowerCase())
-    return this.#message(mail, mail.kind ?? 'code', person)
+    return messageOf(mail, mail.kind ?? 'code', person, this.#deps)
   }
 
   async #failed(mail: Mail, person: Person | undefined, message: Message, error: unknown): Promise<void> {
@@ -444,28 +389,4 @@ export function tellOf(
 export function forgetMail(secrets: Secrets, addressKey: string): Statement[] {
   const of = (keys: Keys, address: string) => fingerprint(keys, 'address', address)
   return secrets.all.flatMap((keys) => forgetMailOf(of(keys, addressKey), of(keys, inboxOf(addressKey))))
-}
-
-/**
- * Greets only with a name from the roster or confirmed by its owner: anybody can register any address under any name. A
- * name that looks like a code or an address is never used.
- */
-function greetingName(person: Person): string | null {
-  const isOwn = namedBySchool[person.role] || person.confirmed_at !== null
-  if (person.status !== 'active' || !isOwn) return null
-  return /\d{4}|[:/@]|\.\S/.test(person.firstname) ? null : person.firstname
-}
-
-const clocks = new Map<string, Intl.DateTimeFormat>()
-
-function timeOfDay(at: number, language: string, timeZone: string): string {
-  const key = `${language} ${timeZone}`
-  let clock = clocks.get(key)
-  if (!clock) {
-    const parts = { hour: '2-digit', minute: '2-digit', timeZoneName: 'short' } as const
-    // Cached: creating one costs more than the rest of a mail.
-    clock = new Intl.DateTimeFormat(language, { ...parts, hourCycle: 'h23', timeZone })
-    clocks.set(key, clock)
-  }
-  return clock.format(at)
 }

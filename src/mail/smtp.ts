@@ -5,9 +5,10 @@
 import { createTransport, type Transporter } from 'nodemailer'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { isLoopbackHost } from '../lib/network.ts'
+import type { Message } from './message.ts'
 import { addressOf, mimeOf } from './mime.ts'
 import { type OAuthSettings, TokenSource } from './oauth.ts'
-import type { Message, Transport } from './outbox.ts'
+import type { Transport } from './outbox.ts'
 
 const connectionsMax = 20
 
