@@ -7,6 +7,7 @@ import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { demoAddresses, demoVeterinarian } from '../demo/school.ts'
 import { names as settings } from '../src/config.ts'
+import { columns } from '../src/db/columns.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const read = (name: string) => readFileSync(join(root, name), 'utf8')
@@ -67,6 +68,34 @@ suite('Settings', () => {
     test(`that do not exist are not in ${page}`, () => {
       for (const name of namesIn(read(page))) assert.ok((settings as readonly string[]).includes(name), name)
     })
+})
+
+suite('docs/privacy.md', () => {
+  test('names every table, and no other', () => {
+    const rows = read('docs/privacy.md')
+      .split('\n')
+      .filter((line) => line.startsWith('| `'))
+    const told = rows.flatMap((row) =>
+      [...row.split('|')[1]!.matchAll(/`(\w+)`/g)].map(([, table]) => table!),
+    )
+    assert.deepEqual(told.sort(), Object.keys(columns).sort())
+  })
+})
+
+suite('The changelog', () => {
+  test('begins with the version of package.json, and has a section for each version', () => {
+    const versions = [...read('CHANGELOG.md').matchAll(/^## (.+)$/gm)].map(([, version]) => version!)
+    assert.deepEqual(versions.slice(-2), ['0.2.0', '0.1.0'])
+    assert.equal(versions[0], manifest.version)
+    assert.equal(JSON.parse(read('package-lock.json')).version, manifest.version)
+  })
+
+  test('has the version that chiron --version prints', () => {
+    const printed = execFileSync(process.execPath, [join(root, 'src/main.ts'), '--version'], {
+      encoding: 'utf8',
+    })
+    assert.equal(printed, `${manifest.version}\n`)
+  })
 })
 
 suite('The README', () => {
