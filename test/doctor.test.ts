@@ -478,11 +478,12 @@ test('Replies of mail servers are explained in plain words', () => {
 
 test('The campus minute is rehearsed on a scratch store, and nobody is refused', async () => {
   const { env } = await madeStore()
-  const diagnosis = await doctor(env, '--rehearse', '120')
-  has(
-    diagnosis,
-    'good',
-    'rehearsal',
+  const { findings } = await doctor(env, '--rehearse', '120')
+  const rehearsal = findings.find(({ area }) => area === 'rehearsal')
+  // A busy machine is slow, which is a warning.
+  assert.notEqual(rehearsal?.state, 'bad')
+  assert.match(
+    rehearsal!.text,
     /^120 people behind one address signed in within [\d.]+ s; .*nobody was refused$/,
   )
   const child = startChiron(['doctor', '--rehearse', '0'], { cwd: folder.path, env })

@@ -22,12 +22,12 @@ async function watched(engine: Engine, env: Record<string, string> = {}): Promis
   const store = await newStore(engine)
   const mail = await startMailServer()
   const port = await freePort()
-  const child = await serveStore(store.url, mail, { CHIRON_METRICS_PORT: String(port), ...env })
   after(async () => {
-    await child.end()
     await mail.close()
     await store.remove()
   })
+  const child = await serveStore(store.url, mail, { CHIRON_METRICS_PORT: String(port), ...env })
+  after(() => child.end())
   return { child, mail, port }
 }
 

@@ -1,6 +1,22 @@
+import type { TLSSocket } from 'node:tls'
 import { day } from '../lib/clock.ts'
 import { type Area, bad, type Finding, good, warning } from './doctor.ts'
-import type { Certificate } from './smtp-dialogue.ts'
+
+export interface Certificate {
+  readonly validTo: number
+  /** Why it is not trusted, such as CERT_HAS_EXPIRED; null if it is. */
+  readonly fault: string | null
+}
+
+/** Of a connection that was opened without insisting on a good one. */
+export function certificateOf(socket: TLSSocket): Certificate {
+  const error: unknown = socket.authorizationError
+  const fault = error instanceof Error && 'code' in error ? error.code : error
+  return {
+    validTo: Date.parse(socket.getPeerCertificate().valid_to),
+    fault: socket.authorized ? null : String(fault),
+  }
+}
 
 const renewBeforeMs = 14 * day
 

@@ -10,10 +10,9 @@ import { connect as connectTls } from 'node:tls'
 import type { Db } from '../db/db.ts'
 import { isTrusted, networkOf, type Range } from '../lib/network.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
-import { checkCertificate } from './certificate.ts'
+import { type Certificate, certificateOf, checkCertificate } from './certificate.ts'
 import { checkClock } from './clock.ts'
 import { bad, type Finding, good, reasonOf, warning } from './doctor.ts'
-import type { Certificate } from './smtp-dialogue.ts'
 import { bucketMarks } from './store.ts'
 
 const patienceMs = 10_000
@@ -80,11 +79,7 @@ function certificateAt(host: string, port: number): Promise<Certificate> {
     const socket = connectTls(
       { host, port, servername: host, rejectUnauthorized: false, timeout: patienceMs },
       () => {
-        const error = socket.authorizationError as unknown
-        resolve({
-          validTo: Date.parse(socket.getPeerCertificate().valid_to),
-          fault: socket.authorized ? null : String((error as { code?: string })?.code ?? error),
-        })
+        resolve(certificateOf(socket))
         socket.destroy()
       },
     )

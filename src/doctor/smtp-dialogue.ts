@@ -1,18 +1,13 @@
 /** The first words with a mail server, up to STARTTLS, to see what it offers. Sends no mail and no password. */
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
-import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { connect as connectTls, TLSSocket } from 'node:tls'
+import { type Certificate, certificateOf } from './certificate.ts'
 
 export interface MailServerAt {
   readonly host: string
   readonly port: number
   /** TLS from the first byte (smtps). */
   readonly secure: boolean
-}
-
-export interface Certificate {
-  readonly validTo: number
-  /** Why it is not trusted, such as CERT_HAS_EXPIRED; null if it is. */
-  readonly fault: string | null
 }
 
 export interface Dialogue {
@@ -51,7 +46,7 @@ export async function talkTo(at: MailServerAt, sender: string | null, patienceMs
       offers = offersOf(await line.ask(`EHLO ${ehloName}`))
     }
     const senderReply = sender === null ? null : await line.ask(`MAIL FROM:<${sender}>`)
-    const certificate = certificateOf(socket)
+    const certificate = socket instanceof TLSSocket ? certificateOf(socket) : null
     socket.write('QUIT\r\n')
     return { greeting, offers, certificate, senderReply }
   } finally {
@@ -110,14 +105,3 @@ class Replies {
 }
 
 const offersOf = (ehlo: string) => ehlo.split(/\r?\n/).map((one) => one.slice(4).split(' ')[0]!.toUpperCase())
-
-function certificateOf(socket: Socket): Certificate | null {
-  if (!('getPeerCertificate' in socket)) return null
-  const secured = socket as TLSSocket
-  const { valid_to } = secured.getPeerCertificate()
-  const error = secured.authorizationError as unknown as string | { code?: string } | null
-  return {
-    validTo: Date.parse(valid_to),
-    fault: secured.authorized ? null : String((error as { code?: string })?.code ?? error),
-  }
-}
