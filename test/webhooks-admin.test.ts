@@ -194,7 +194,7 @@ suite('chiron webhooks', () => {
     assert.match((await chiron('list')).out, /disabled/)
     assert.match(
       (await chiron('replay', id!, '--since', '1h')).err,
-      /^chiron: is disabled; enable it first$/m,
+      /^chiron: the webhook is disabled; enable it first$/m,
     )
     assert.equal((await asJson('enable', id!)).enabled, true)
     const before = receiver.received.length

@@ -59,10 +59,12 @@ export class SigningKeys {
    */
   async rotate(by: By, { signsIn }: { signsIn: number } = { signsIn: publishedBeforeMs }): Promise<boolean> {
     const now = this.#clock.now()
+    // Read before anything is awaited: it belongs to the keys that the caller has seen.
+    const number = this.#lastNumber + 1
     const { kid, privateJwk, publicJwk } = await newKeyPair()
     const key = {
       kid,
-      number: this.#lastNumber + 1,
+      number,
       sealed: seal(this.#secrets, kid, JSON.stringify(privateJwk)),
       public_jwk: JSON.stringify(publicJwk),
       created_at: now,

@@ -107,7 +107,7 @@ export class Webhooks {
     const secret = newSecret()
     const bothUntil = clock.now() + bothSecretsMs
     const rotated = await rotateSecret(db, { id, from, to: seal(secrets, id, secret), bothUntil })
-    if (rotated.length === 0) throw refused('#', 'was rotated by somebody else just now')
+    if (rotated.length === 0) throw refused('#', 'the webhook was rotated by somebody else just now')
     return { ...(await this.#show(id)), secret }
   }
 
@@ -120,7 +120,7 @@ export class Webhooks {
   async replay(id: string, since: number): Promise<number> {
     const { db, clock } = this.#deps
     const { disabled_at } = await this.#find(id)
-    if (disabled_at !== null) throw refused('#', 'is disabled; enable it first')
+    if (disabled_at !== null) throw refused('#', 'the webhook is disabled; enable it first')
     const first = await numberBefore(db, since)
     const last = await lastNumber(db)
     let queued = 0
@@ -236,7 +236,7 @@ function parseEvents(names: readonly string[]): string {
   const unknown = names.find((name) => !eventTypes.some((type) => type === name))
   if (unknown !== undefined) {
     const near = nearest(unknown, eventTypes)
-    throw refused('#/events', `must hold events or *${near ? `; did you mean ${near}?` : ''}`)
+    throw refused('#/events', `must be names of events, or *${near ? `; did you mean ${near}?` : ''}`)
   }
   if (names.length === 0) throw refused('#/events', 'must name an event, or * for all')
   return eventTypes.filter((type) => names.includes(type)).join(',')
