@@ -3,7 +3,7 @@ create view roster_user as
 select r.sourced_id, r.from_gen, r.to_gen, lower(cast(r.data as json) ->> 'email') as email_key
 from roster_record r
 where r.kind = 'user' and cast(r.data as json) ->> 'enabled' = 'true';
-create index roster_user_email on roster_record (lower(cast(data as json) ->> 'email')) where kind = 'user';
+create index roster_user_email on roster_record (kind, lower(cast(data as json) ->> 'email')) where kind = 'user';
 create index roster_enrolment_class on roster_enrolment (class_id);
 
 -- Several calendar feeds a student, each with a name. A feed from before keeps its address.

@@ -3,7 +3,7 @@ create view roster_user as
 select r.sourced_id, r.from_gen, r.to_gen, lower(r.data ->> 'email') as email_key
 from roster_record r
 where r.kind = 'user' and r.data ->> 'enabled' = 1;
-create index roster_user_email on roster_record (lower(data ->> 'email')) where kind = 'user';
+create index roster_user_email on roster_record (kind, lower(data ->> 'email')) where kind = 'user';
 create index roster_enrolment_class on roster_enrolment (class_id);
 
 -- Several calendar feeds a student, each with a name. A feed from before keeps its address.

@@ -11,10 +11,15 @@ const paths: [path: string, allow: string][] = [
   ['/veterinarian/validate-otp', 'POST'],
   ['/veterinarian/me', 'DELETE, GET, HEAD, PATCH'],
   ['/veterinarian/me/export', get],
+  ['/veterinarian/me/classes', get],
+  ['/veterinarian/me/email', 'POST'],
+  ['/veterinarian/me/email/confirm', 'POST'],
   ['/veterinarian/AAAAAAAAAAAAAAAAAAAAAA', get],
   ['/student/me', get],
   ['/student/me/classes', get],
-  ['/student/me/calendar', 'DELETE, GET, HEAD, POST'],
+  ['/student/me/calendar', 'GET, HEAD, POST'],
+  ['/student/me/calendar/AAAAAAAAAAAAAAAAAAAAAA', 'DELETE'],
+  ['/student/me/card', get],
   [`/calendar/${'A'.repeat(43)}.ics`, get],
   ['/session', 'DELETE, GET, HEAD'],
   ['/session/refresh', 'POST'],
@@ -37,6 +42,7 @@ const paths: [path: string, allow: string][] = [
   ['/health/ready', get],
   ['/', get],
   ['/v/AAAAAAAAAAAAAAAAAAAAAA', get],
+  ['/c/AAAA.AAAA.AAAA', get],
 ]
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'SEARCH']
 const allowed = (allow: string) => allow.split(', ').sort()

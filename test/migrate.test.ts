@@ -95,7 +95,7 @@ for (const engine of engines) {
       await assertComplete()
     })
 
-    test('calendar feeds from before belong to the address that held when they were made', async () => {
+    test('calendar feeds from before keep their token, get a name, and belong to the address that held when they were made', async () => {
       const upTo: Db = {
         ...db,
         exclusively: (work) =>
@@ -131,15 +131,18 @@ for (const engine of engines) {
       await feed('after', 250)
       await feed('unknown', 50)
       await migrate(db, clock)
-      const rows = await db.all<{ person_id: string; email_key: string | null }>(
-        'select person_id, email_key from calendar_feed order by person_id',
-      )
+      const rows = await db.all<{
+        person_id: string
+        token_hash: string
+        name: string
+        email_key: string | null
+      }>('select person_id, token_hash, name, email_key from calendar_feed order by person_id')
       assert.deepEqual(
-        rows.map((row) => [row.person_id, row.email_key]),
+        rows.map((row) => [row.person_id, row.token_hash, row.name, row.email_key]),
         [
-          ['after', 'after@new.example'],
-          ['before', 'before@old.example'],
-          ['unknown', null],
+          ['after', 'after', 'Calendar', 'after@new.example'],
+          ['before', 'before', 'Calendar', 'before@old.example'],
+          ['unknown', 'unknown', 'Calendar', null],
         ],
       )
     })
