@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { after, test } from 'node:test'
 import { ZipFile } from 'yazl'
 import { findingKinds } from '../src/roster/findings.ts'
-import { readRoster } from '../src/roster/oneroster.ts'
+import { readRoster } from '../src/roster/read/read.ts'
 import { atLength } from './support/engines.ts'
 import { delta, in12, rowOf } from './support/roster-edits.ts'
 import {

@@ -1,5 +1,5 @@
 /**
- * The records of a roster after reading. Each is identified by its sourcedId alone. The reader (oneroster.ts) makes
+ * The records of a roster after reading. Each is identified by its sourcedId alone. The reader (read/) makes
  * them, the plan compares them, the store keeps them.
  */
 

@@ -1,6 +1,6 @@
 /**
- * The roster: who studies here, and in which classes. A file is read (oneroster.ts), compared with the current roster
- * (plan.ts) and written as a new generation (apply.ts). `undo` restores the previous generation exactly. The service
+ * The roster: who studies here, and in which classes. A file is read (read/), compared with the current roster (compare/),
+ * judged (judge/) and written as a new generation (apply/). `undo` restores the previous generation exactly. The service
  * only reads the roster; students see their part through `student/`.
  */
 import type { Db, Value } from '../db/db.ts'
@@ -9,12 +9,10 @@ import { type EventType, stagedEvent } from '../events/events.ts'
 import type { By } from '../lib/by.ts'
 import type { Clock } from '../lib/clock.ts'
 import { newId } from '../lib/random.ts'
-import { applyPlan, publishGeneration } from './apply.ts'
-import { loadCurrent } from './current.ts'
-import { type Hold, pause, whileHeld } from './hold.ts'
-import { Incomings } from './incoming.ts'
-import { readRoster } from './oneroster.ts'
+import { applyPlan, type Hold, pause, publishGeneration, whileHeld } from './apply/apply.ts'
+import { Incomings, loadCurrent } from './compare/compare.ts'
 import { isEmpty, isRefused, makePlan, type Plan } from './plan.ts'
+import { readRoster } from './read/read.ts'
 import {
   clearLeftovers,
   type GenerationRow,

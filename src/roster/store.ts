@@ -1,7 +1,7 @@
 /** The roster's SQL. A row is visible while `from_gen <= content` and `to_gen` is null or greater than `content`. */
 import { type Db, type Row, type Statement, statement, type Value } from '../db/db.ts'
 
-/** The right to write; see hold.ts. */
+/** The right to write; see apply/hold.ts. */
 export interface Hold {
   /** Atomic like `Db.tx`; fails if the hold was lost. */
   write(statements: readonly Statement[]): Promise<Row[][]>

@@ -13,7 +13,7 @@ import { type ClassRow, type StudentRow, studentWithClasses } from './store.ts'
 const studentsMax = 25_000
 const classesMax = 10_000
 
-/** Written by the import (roster/documents.ts). */
+/** Written by the import (roster/compare/documents.ts). */
 interface ClassDocument {
   classId: string
   code: string | null

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { ZipFile } from 'yazl'
-import { readRoster } from '../../src/roster/oneroster.ts'
+import { readRoster } from '../../src/roster/read/read.ts'
 import type { Finding, RosterFile, RosterRecord } from '../../src/roster/records.ts'
 
 export type Files = Readonly<Record<string, string | Buffer>>

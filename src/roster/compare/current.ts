@@ -1,6 +1,6 @@
 /** The current roster, loaded from the store to be compared with a file. */
-import type { Db } from '../db/db.ts'
-import type { DataOf, EnrolmentData, Kind } from './records.ts'
+import type { Db } from '../../db/db.ts'
+import type { DataOf, EnrolmentData, Kind } from '../records.ts'
 import {
   enrolmentsOf,
   formerAddresses,
@@ -9,7 +9,7 @@ import {
   type StateRow,
   type StudentVersion,
   studentsIn,
-} from './store.ts'
+} from '../store.ts'
 
 export type RecordKind = Exclude<Kind, 'enrolment'>
 

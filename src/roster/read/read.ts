@@ -3,14 +3,15 @@
  * `kinds`. Records and findings go to the sink row by row; a row with an error yields no record. References between
  * files are checked later, in the plan.
  */
+
+import { aboutFile, FindingLog } from '../findings.ts'
+import type { Kind, Mode, RosterFile, RosterRecord, RosterSink } from '../records.ts'
 import { type Archive, ArchiveError, openArchive } from './archive.ts'
 import { Cells } from './cells.ts'
 import { type DataFile, dataFiles, type FileColumns, ignoredFiles, type Version } from './columns.ts'
 import { readCsv } from './csv.ts'
-import { aboutFile, FindingLog } from './findings.ts'
 import { type Manifest, readManifest } from './manifest.ts'
 import { ModeWatch } from './mode.ts'
-import type { Kind, Mode, RosterFile, RosterRecord, RosterSink } from './records.ts'
 import { readData } from './rows.ts'
 
 const rowsBetweenProgress = 1000

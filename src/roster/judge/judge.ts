@@ -1,9 +1,15 @@
 /** Checks that a planned roster is consistent, and whether it changes so much that somebody should confirm it. Pure. */
-import { parseAddress } from '../people/address.ts'
-import type { CurrentRoster } from './current.ts'
-import { isIncoming } from './incoming.ts'
-import type { Counts, Next, NextRoster, NextStudent, PlanKind } from './next.ts'
-import { type Finding, type Kind, kinds, type RosterFile } from './records.ts'
+import { parseAddress } from '../../people/address.ts'
+import {
+  type Counts,
+  type CurrentRoster,
+  isIncoming,
+  type Next,
+  type NextRoster,
+  type NextStudent,
+  type PlanKind,
+} from '../compare/compare.ts'
+import { type Finding, type Kind, kinds, type RosterFile } from '../records.ts'
 
 export const classesPerStudentMax = 500
 const leavingShareMax = 0.1

@@ -3,16 +3,14 @@
  * wait long, then publishes it in one short transaction. If the process is killed before that, nothing has changed, and
  * the next import clears the leftovers.
  */
-import type { Db, Statement, Value } from '../db/db.ts'
-import { type EventType, stagedEvent } from '../events/events.ts'
-import type { By } from '../lib/by.ts'
-import { newId } from '../lib/random.ts'
-import { endSessions } from '../session/session.ts'
-import { endFeedsOfMoved } from '../student/student.ts'
-import type { RecordKind } from './current.ts'
-import { type Hold, pause } from './hold.ts'
-import { isIncoming } from './incoming.ts'
-import type { Plan } from './plan.ts'
+import type { Db, Statement, Value } from '../../db/db.ts'
+import { type EventType, stagedEvent } from '../../events/events.ts'
+import type { By } from '../../lib/by.ts'
+import { newId } from '../../lib/random.ts'
+import { endSessions } from '../../session/session.ts'
+import { endFeedsOfMoved } from '../../student/student.ts'
+import { isIncoming, type RecordKind } from '../compare/compare.ts'
+import type { Plan } from '../plan.ts'
 import {
   closeEnrolment,
   closeRecord,
@@ -21,7 +19,10 @@ import {
   publish,
   type Seen,
   type Table,
-} from './store.ts'
+} from '../store.ts'
+import { type Hold, pause } from './hold.ts'
+
+export { type Hold, pause, whileHeld } from './hold.ts'
 
 const pauseMsMin = 3
 const pauseShare = 0.2

@@ -1,7 +1,8 @@
 /** Collects the records of a file while it is read. For unchanged enrolments only the line is kept, to save memory. */
+
+import type { EnrolmentData, Finding, Kind, RosterRecord, RosterSink } from '../records.ts'
 import { type CurrentEnrolment, type CurrentRoster, SharedTexts } from './current.ts'
 import { enrolmentKey } from './documents.ts'
-import type { EnrolmentData, Finding, Kind, RosterRecord, RosterSink } from './records.ts'
 
 export interface Incoming<D> {
   readonly data: D

@@ -3,10 +3,10 @@
  * Harmless deviations only get a warning; an ambiguous value is refused. Pure.
  */
 
-import { nearest } from '../lib/nearest.ts'
-import { parseName } from '../people/names.ts'
+import { nearest } from '../../lib/nearest.ts'
+import { parseName } from '../../people/names.ts'
+import type { Tell } from '../findings.ts'
 import { enumerations, extensible, type Version } from './columns.ts'
-import type { Tell } from './findings.ts'
 
 const idCharactersMax = 255
 const textCharactersMax = 1000

@@ -2,10 +2,11 @@
  * Tells bulk from delta by the rows of a file: status and dateLastModified are empty in every row of a bulk file, and
  * filled in every row of a delta. The manifest decides only for a file without rows.
  */
+
+import type { FindingLog } from '../findings.ts'
+import type { Mode } from '../records.ts'
 import type { Cells } from './cells.ts'
-import type { FindingLog } from './findings.ts'
 import type { Said } from './manifest.ts'
-import type { Mode } from './records.ts'
 
 export class ModeWatch {
   readonly #file: string

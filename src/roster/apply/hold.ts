@@ -3,13 +3,13 @@
  * a dead process loses it. A slow process can lose it without noticing, so every write goes through `Hold.write`, which
  * fails if the hold was lost.
  */
-import type { Db } from '../db/db.ts'
-import { UsageError } from '../errors.ts'
-import { type Clock, second } from '../lib/clock.ts'
-import { newId } from '../lib/random.ts'
-import { type Hold, isHoldLost, release, renewHold, rosterState, takeHold } from './store.ts'
+import type { Db } from '../../db/db.ts'
+import { UsageError } from '../../errors.ts'
+import { type Clock, second } from '../../lib/clock.ts'
+import { newId } from '../../lib/random.ts'
+import { type Hold, isHoldLost, release, renewHold, rosterState, takeHold } from '../store.ts'
 
-export type { Hold } from './store.ts'
+export type { Hold } from '../store.ts'
 
 const leaseMs = 15 * second
 const pollMs = 200

@@ -1,7 +1,8 @@
 /** The roster as it would be after an import, and the number of changes by kind. */
+
+import type { DataOf } from '../records.ts'
 import type { StudentFields } from './documents.ts'
 import type { Incoming, NextEnrolment } from './incoming.ts'
-import type { DataOf } from './records.ts'
 
 export const planKinds = ['student', 'class', 'enrolment', 'user', 'role', 'course', 'term', 'org'] as const
 export type PlanKind = (typeof planKinds)[number]

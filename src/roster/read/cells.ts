@@ -1,8 +1,9 @@
 /** Reads the cells of the current row by column and type, and remembers whether any was refused. */
+
+import { type FindingCode, type ReaderFinding, shown } from '../findings.ts'
+import type { Finding } from '../records.ts'
 import type { FileColumns, Version } from './columns.ts'
-import { type FindingCode, type ReaderFinding, shown } from './findings.ts'
 import type { Columns } from './header.ts'
-import type { Finding } from './records.ts'
 import * as values from './values.ts'
 
 export interface CellsOptions {

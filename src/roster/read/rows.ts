@@ -1,7 +1,8 @@
 /** Turns the rows of each OneRoster file into records. Looks at one row at a time. */
+
+import type { ClassKind, DataOf, Kind, UserData } from '../records.ts'
 import type { Cells } from './cells.ts'
 import { classKinds } from './columns.ts'
-import type { ClassKind, DataOf, Kind, UserData } from './records.ts'
 import { parseYear } from './values.ts'
 
 /** Refused cells leave a gap here; such a row yields no record. */

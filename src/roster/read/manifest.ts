@@ -1,11 +1,12 @@
 /** Reads manifest.csv: the version of the roster, and the mode that it declares for each file. */
+
+import type { FindingCode, ReaderFinding } from '../findings.ts'
+import { shown } from '../findings.ts'
+import type { Finding } from '../records.ts'
 import type { Archive } from './archive.ts'
 import { manifestColumns, type Version } from './columns.ts'
 import { readCsv } from './csv.ts'
-import type { FindingCode, ReaderFinding } from './findings.ts'
-import { shown } from './findings.ts'
 import type { Columns } from './header.ts'
-import type { Finding } from './records.ts'
 import { parseEnumeration } from './values.ts'
 
 export interface Said {

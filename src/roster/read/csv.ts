@@ -6,11 +6,11 @@
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { CsvError, parse } from 'csv-parse'
+import type { FindingCode, ReaderFinding } from '../findings.ts'
+import { shown } from '../findings.ts'
+import type { Finding } from '../records.ts'
 import type { FileColumns } from './columns.ts'
-import type { FindingCode, ReaderFinding } from './findings.ts'
-import { shown } from './findings.ts'
 import { type Columns, resolveHeader } from './header.ts'
-import type { Finding } from './records.ts'
 
 const rowOctetsMax = 1024 * 1024
 

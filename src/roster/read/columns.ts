@@ -2,7 +2,7 @@
  * The CSV files of OneRoster 1.1 and 1.2 as tables: their columns, which ones are required, which ones Chiron reads,
  * and the values of enumerations. No logic. (1.1: "CSV Tables"; 1.2: "CSV Binding".)
  */
-import type { ClassKind, Kind } from './records.ts'
+import type { ClassKind, Kind } from '../records.ts'
 
 export type Version = '1.1' | '1.2'
 

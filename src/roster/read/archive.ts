@@ -9,8 +9,8 @@ import { readdir, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { type Entry, getFileNameLowLevel, openPromise, validateFileName, type ZipFile } from 'yauzl'
-import { UsageError } from '../errors.ts'
-import { aboutFile, type ReaderFinding } from './findings.ts'
+import { UsageError } from '../../errors.ts'
+import { aboutFile, type ReaderFinding } from '../findings.ts'
 
 const entriesMax = 64
 const unpackedOctetsMax = 200 * 1024 * 1024
