@@ -1,15 +1,31 @@
 /** What an import would do, and whether it may be done: a file compared with what stands, and judged. */
-import { type Comparison, type CurrentRoster, compare, type Incomings, planKinds } from './compare/compare.ts'
-import { checkRoster } from './judge/judge.ts'
-import type { Finding, RosterFile } from './records.ts'
+import {
+  type CompareOptions,
+  type Comparison,
+  type CurrentRoster,
+  compare,
+  type Incomings,
+  planKinds,
+} from './compare/compare.ts'
+import { FindingLog } from './findings.ts'
+import { findFaults, findHolds, type Hold } from './judge/judge.ts'
+import { type Finding, type Kind, kinds, type Mode, type RosterFile } from './records.ts'
 
 export interface Plan extends Comparison {
   readonly file: RosterFile
   readonly content: number
   readonly generation: number
   readonly findings: readonly Finding[]
-  /** Reasons why it needs --force. */
-  readonly held: readonly string[]
+  /** What must be allowed by name before it is imported. */
+  readonly holds: readonly Hold[]
+  /** Rows that cannot be read or fit nowhere. They refuse the file, unless they may be skipped. */
+  readonly badRows: number
+  /** Whether those rows are left out, and what stands in their place stays. */
+  readonly skipsBadRows: boolean
+}
+
+export interface PlanOptions extends CompareOptions {
+  readonly skipBadRowsMax: number
 }
 
 export function isRefused(plan: Plan): boolean {
@@ -23,20 +39,49 @@ export function isEmpty(plan: Plan): boolean {
   })
 }
 
-export function makePlan(current: CurrentRoster, incoming: Incomings, file: RosterFile): Plan {
-  const compared = compare(current, incoming, file)
-  const { findings, held } = checkRoster({
-    ...compared,
-    file,
-    readerFindings: incoming.findings,
-    unchangedEnrolments: incoming.unchangedEnrolments,
-  })
+export function makePlan(
+  current: CurrentRoster,
+  incoming: Incomings,
+  file: RosterFile,
+  log: FindingLog,
+  options: PlanOptions,
+): Plan {
+  const { today } = options
+  const inMode = (mode: Mode | null) => compare(current, incoming, inOneMode(file, mode), options)
+  const judged = () => {
+    const compared = inMode(null)
+    const faults = new FindingLog()
+    const bad = findFaults({ ...compared, file, incoming, today }, faults)
+    return { compared, bad, found: faults.all(file.name), badRows: incoming.badRows + bad.length }
+  }
+  const maySkip = (count: number) => !log.failsAsAWhole && count > 0 && count <= options.skipBadRowsMax
+  const findings = log.all(file.name)
+  let { compared, bad, found, badRows } = judged()
+  // Without those rows others may fit nowhere, which are then left out too.
+  while (bad.length > 0 && maySkip(badRows)) {
+    findings.push(...found.filter(({ severity }) => severity === 'error'))
+    for (const { kind, sourcedId } of bad) incoming.bad(kind, sourcedId)
+    ;({ compared, bad, found, badRows } = judged())
+  }
+  findings.push(...found)
+  const skipsBadRows = maySkip(badRows)
   return {
     ...compared,
     file,
     content: current.content,
     generation: current.generation,
-    findings: [...incoming.findings, ...findings],
-    held,
+    findings: skipsBadRows ? findings.map(asWarning) : findings,
+    holds: findHolds({ ...compared, file, incoming, today }, inMode),
+    badRows,
+    skipsBadRows,
   }
+}
+
+const asWarning = (finding: Finding): Finding => ({ ...finding, severity: 'warning' })
+
+function inOneMode(file: RosterFile, mode: Mode | null): RosterFile {
+  if (mode === null) return file
+  const modes: Partial<Record<Kind, Mode>> = {}
+  for (const kind of kinds) if (file.modes[kind]) modes[kind] = mode
+  return { ...file, modes }
 }

@@ -1,24 +1,22 @@
 /**
  * Compares a file with what stands: the roster as it would be, and every difference. Records are matched by sourcedId
- * alone. A bulk file removes what it leaves out; a delta changes only what it names.
+ * alone. A bulk file removes what it leaves out; a delta changes only what it names. What stands stays also for rows
+ * that cannot be read.
  */
-import { newId } from '../../lib/random.ts'
-import type { DataOf, EnrolmentData, RoleData, RosterFile } from '../records.ts'
+import type { DataOf, EnrolmentData, Kind, RoleData, RosterFile, UserData } from '../records.ts'
+import { type Change, countChanges, namedChanges } from './changes.ts'
 import { type CurrentRoster, parseData, type RecordKind } from './current.ts'
-import { classDocument, digestOf, isStudent, type Lookup, studentFields, type Teaching } from './documents.ts'
-import { getOrAdd, type Incoming, type Incomings, isIncoming, type NextEnrolment } from './incoming.ts'
-import {
-  type Counts,
-  type Next,
-  type NextRoster,
-  type NextStudent,
-  type PlanKind,
-  planKinds,
-} from './next.ts'
+import { classDocument, digestOf, type Lookup, type Teaching } from './documents.ts'
+import { getOrAdd, type Incoming, type Incomings, type NextEnrolment } from './incoming.ts'
+import type { Counts, Next, NextRoster, NextStudent, PlanKind } from './next.ts'
+import { type MatchBy, nextStudents } from './students.ts'
 
-export { type CurrentRoster, loadCurrent, type RecordKind } from './current.ts'
-export { Incomings, isIncoming } from './incoming.ts'
+export { type Change, fieldsOf, fullName, type StudentView, studentView } from './changes.ts'
+export { type CurrentRoster, loadCurrent, parseData, type RecordKind } from './current.ts'
+export { digestOf, type StudentFields } from './documents.ts'
+export { type BadRow, Incomings, isIncoming } from './incoming.ts'
 export {
+  type Corrected,
   type Counts,
   type Next,
   type NextRoster,
@@ -26,17 +24,7 @@ export {
   type PlanKind,
   planKinds,
 } from './next.ts'
-
-export type Operation = 'added' | 'changed' | 'leaving' | 'returning'
-
-export interface Change {
-  readonly kind: PlanKind
-  readonly sourcedId: string
-  readonly operation: Operation
-  /** Set for a change, to compare field by field. */
-  readonly before: object | null
-  readonly after: object | null
-}
+export { corrected, type MatchBy, matchesBy, matchKeys } from './students.ts'
 
 export interface Comparison {
   readonly current: CurrentRoster
@@ -47,180 +35,122 @@ export interface Comparison {
   changes(): Generator<Change>
 }
 
-export function compare(current: CurrentRoster, incoming: Incomings, file: RosterFile): Comparison {
+export interface CompareOptions {
+  /** In the school's time zone: a role counts only within its days. */
+  readonly today: string
+  readonly match: MatchBy | null
+}
+
+export function compare(
+  current: CurrentRoster,
+  incoming: Incomings,
+  file: RosterFile,
+  { today, match }: CompareOptions,
+): Comparison {
   const next = nextRoster(current, incoming, file)
-  const rolesOf = groupBy(next.role, (role) => role.userId)
   const lookup: Lookup = {
     org: (id) => next.org.get(id)?.data,
     term: (id) => next.term.get(id)?.data,
     course: (id) => next.course.get(id)?.data,
     user: (id) => next.user.get(id)?.data,
   }
-  const students = nextStudents(current, next, rolesOf, lookup)
+  const students = nextStudents(current, next, rolesToday(next, today), lookup, match)
+  const sides = { current, next, students }
   return {
-    current,
-    next,
-    students,
+    ...sides,
     documents: nextDocuments(next, lookup),
-    counts: countAll(current, next, students),
-    changes: () => allChanges(current, next, students),
+    counts: countChanges(sides),
+    changes: () => namedChanges(sides),
   }
 }
 
 function nextRoster(current: CurrentRoster, incoming: Incomings, file: RosterFile): NextRoster {
+  const stays = (kind: Kind, id: string) =>
+    file.modes[kind] === 'bulk' ? incoming.mayBeUnread(kind, id) : !incoming.deleted.get(kind)?.has(id)
   const recordsOf = <K extends RecordKind>(kind: K): Map<string, Next<DataOf[K]>> => {
-    const gone = incoming.deleted.get(kind)
     const result = new Map<string, Next<DataOf[K]>>()
-    if (file.modes[kind] !== 'bulk') {
-      for (const [id, record] of current.records[kind]) {
-        if (!gone?.has(id)) result.set(id, { data: parseData<K>(record), digest: record.digest, from: null })
-      }
+    for (const [id, record] of current.records[kind]) {
+      if (stays(kind, id) || incoming.isBad(kind, id))
+        result.set(id, { data: parseData<K>(record), digest: record.digest, from: null })
     }
     for (const [id, from] of (incoming.records.get(kind) ?? []) as Map<string, Incoming<DataOf[K]>>) {
-      result.set(id, { data: from.data, digest: digestOf(from.data), from })
+      if (!incoming.isBad(kind, id)) result.set(id, { data: from.data, digest: digestOf(from.data), from })
     }
     return result
   }
   const enrolment = new Map<string, NextEnrolment>()
-  const goneEnrolments = incoming.deleted.get('enrolment')
   for (const [id, standing] of current.enrolments) {
-    const stays =
-      file.modes.enrolment === 'bulk' ? incoming.unchangedEnrolments.has(id) : !goneEnrolments?.has(id)
-    if (stays) enrolment.set(id, standing)
+    if (stays('enrolment', id) || incoming.unchangedEnrolments.has(id) || incoming.isBad('enrolment', id))
+      enrolment.set(id, standing)
   }
   for (const [id, from] of (incoming.records.get('enrolment') ?? []) as Map<
     string,
     Incoming<EnrolmentData>
   >) {
-    enrolment.set(id, from)
+    if (!incoming.isBad('enrolment', id)) enrolment.set(id, from)
   }
+  const user = recordsOf('user')
+  const role = recordsOf('role')
+  if (file.version === '1.1') dropOldRoles(role, user, file)
+  else if (file.modes.user === 'delta') keepOldRoles(user, role, current)
   return {
     org: recordsOf('org'),
     term: recordsOf('term'),
     course: recordsOf('course'),
     class: recordsOf('class'),
-    user: recordsOf('user'),
-    role: recordsOf('role'),
+    user,
+    role,
     enrolment,
   }
 }
 
-function nextStudents(
-  current: CurrentRoster,
-  next: NextRoster,
-  rolesOf: Map<string, RoleData[]>,
-  lookup: Lookup,
-): Map<string, NextStudent> {
-  const students = new Map<string, NextStudent>()
-  for (const [id, { data }] of next.user) {
-    const roles = rolesOf.get(id) ?? []
-    if (!data.enabled || !isStudent(data, roles)) continue
-    const fields = studentFields(id, data, roles, lookup)
-    students.set(id, { personId: current.identities.get(id) ?? newId(), fields, digest: digestOf(fields) })
+/** 1.1 has roles in users.csv, so the records that 1.2 left behind no longer count. */
+function dropOldRoles(
+  roles: Map<string, Next<RoleData>>,
+  users: ReadonlyMap<string, Next<UserData>>,
+  file: RosterFile,
+): void {
+  for (const [id, { data }] of roles) {
+    if (file.modes.user === 'bulk' || users.get(data.userId)?.from) roles.delete(id)
   }
-  return students
+}
+
+/** A user of a 1.2 delta whose roles came with 1.1 keeps them until roles.csv says something. */
+function keepOldRoles(
+  users: Map<string, Next<UserData>>,
+  roles: ReadonlyMap<string, Next<RoleData>>,
+  current: CurrentRoster,
+): void {
+  const named = new Set([...roles.values()].map(({ data }) => data.userId))
+  for (const [id, { data, from }] of users) {
+    const standing = current.records.user.get(id)
+    if (!from || !standing || named.has(id)) continue
+    const { role, orgIds } = parseData<'user'>(standing)
+    if (role === null) continue
+    const kept = { ...data, role, orgIds }
+    users.set(id, { data: kept, digest: digestOf(kept), from })
+  }
+}
+
+function rolesToday({ role }: NextRoster, today: string): Map<string, RoleData[]> {
+  const roles = new Map<string, RoleData[]>()
+  for (const { data } of role.values()) {
+    const { startDate = today, endDate = today } = data
+    if (startDate <= today && today <= endDate) getOrAdd(roles, data.userId, () => []).push(data)
+  }
+  return roles
 }
 
 function nextDocuments(next: NextRoster, lookup: Lookup): Map<string, string> {
-  const teachers = new Map<string, Teaching[]>()
+  const teachers = new Map<string, Map<string, Teaching>>()
   for (const { data } of next.enrolment.values()) {
-    if (data.role === 'teacher')
-      getOrAdd(teachers, data.classId, () => []).push({ userId: data.userId, primary: data.primary })
+    if (data.role !== 'teacher') continue
+    const { userId, primary } = data
+    const ofClass = getOrAdd(teachers, data.classId, () => new Map<string, Teaching>())
+    ofClass.set(userId, { userId, primary: primary || ofClass.get(userId)?.primary === true })
   }
+  const teachersOf = (id: string) => [...(teachers.get(id)?.values() ?? [])]
   return new Map(
-    [...next.class].map(([id, { data }]) => [id, classDocument(id, data, teachers.get(id) ?? [], lookup)]),
+    [...next.class].map(([id, { data }]) => [id, classDocument(id, data, teachersOf(id), lookup)]),
   )
-}
-
-const recordKinds: readonly RecordKind[] = ['class', 'user', 'role', 'course', 'term', 'org']
-
-function countAll(
-  current: CurrentRoster,
-  next: NextRoster,
-  students: ReadonlyMap<string, NextStudent>,
-): Record<PlanKind, Counts> {
-  const sizes: Record<PlanKind, [number, number]> = {
-    student: [current.students.size, students.size],
-    enrolment: [current.enrolments.size, next.enrolment.size],
-    class: [current.records.class.size, next.class.size],
-    user: [current.records.user.size, next.user.size],
-    role: [current.records.role.size, next.role.size],
-    course: [current.records.course.size, next.course.size],
-    term: [current.records.term.size, next.term.size],
-    org: [current.records.org.size, next.org.size],
-  }
-  const counts = Object.fromEntries(
-    planKinds.map((kind) => {
-      const [before, after] = sizes[kind]
-      return [kind, { before, after, added: 0, changed: 0, leaving: 0, returning: 0 }]
-    }),
-  ) as Record<PlanKind, Counts>
-  for (const { kind, operation } of allChanges(current, next, students)) counts[kind][operation]++
-  return counts
-}
-
-function* allChanges(
-  current: CurrentRoster,
-  next: NextRoster,
-  students: ReadonlyMap<string, NextStudent>,
-): Generator<Change> {
-  yield* differences(
-    'student',
-    current.students,
-    students,
-    (before, after) => before.digest === after.digest,
-    () => ({}),
-    (after) => after.fields,
-    (id) => current.identities.has(id),
-  )
-  for (const kind of recordKinds) {
-    yield* differences(
-      kind,
-      current.records[kind],
-      next[kind] as ReadonlyMap<string, Next<object>>,
-      (before, after) => after.from === null || before.digest === after.digest,
-      (before) => parseData(before),
-      (after) => after.data,
-      (id) => current.wasThere(kind, id),
-    )
-  }
-  yield* differences(
-    'enrolment',
-    current.enrolments,
-    next.enrolment,
-    (_before, after) => !isIncoming(after),
-    (before) => before.data,
-    (after) => after.data,
-    (id) => current.wasThere('enrolment', id),
-  )
-}
-
-function* differences<B, A>(
-  kind: PlanKind,
-  before: ReadonlyMap<string, B>,
-  after: ReadonlyMap<string, A>,
-  same: (before: B, after: A) => boolean,
-  dataBefore: (before: B) => object,
-  dataAfter: (after: A) => object,
-  wasThere: (id: string) => boolean,
-): Generator<Change> {
-  for (const [sourcedId, a] of after) {
-    const b = before.get(sourcedId)
-    if (b === undefined) {
-      const operation = wasThere(sourcedId) ? 'returning' : 'added'
-      yield { kind, sourcedId, operation, before: null, after: dataAfter(a) }
-    } else if (!same(b, a)) {
-      yield { kind, sourcedId, operation: 'changed', before: dataBefore(b), after: dataAfter(a) }
-    }
-  }
-  for (const [sourcedId, b] of before) {
-    if (!after.has(sourcedId))
-      yield { kind, sourcedId, operation: 'leaving', before: dataBefore(b), after: null }
-  }
-}
-
-function groupBy<D, K>(records: ReadonlyMap<string, { data: D }>, key: (data: D) => K): Map<K, D[]> {
-  const groups = new Map<K, D[]>()
-  for (const { data } of records.values()) getOrAdd(groups, key(data), () => []).push(data)
-  return groups
 }

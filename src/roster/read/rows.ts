@@ -54,13 +54,14 @@ export const readData: { readonly [K in Kind]: (cells: Cells) => DataOf[K] } = {
   }),
 
   role(cells) {
-    // These dates are not used, but a malformed date is always refused.
-    cells.days('beginDate', 'endDate')
+    const [startDate, endDate] = cells.days('beginDate', 'endDate')
     return {
       userId: cells.id('userSourcedId') ?? '',
       role: cells.enumeration('role', 'role') ?? '',
       orgId: cells.id('orgSourcedId'),
       primary: cells.enumeration('roleType', 'roleType') === 'primary',
+      ...(startDate !== null && { startDate }),
+      ...(endDate !== null && { endDate }),
     }
   },
 
@@ -81,11 +82,19 @@ export const readData: { readonly [K in Kind]: (cells: Cells) => DataOf[K] } = {
 function names(cells: Cells): Pick<UserData, 'firstname' | 'lastname' | 'preferredName'> {
   const firstname = cells.personName('givenName') ?? ''
   const lastname = cells.personName('familyName') ?? ''
+  if (cells.raw('givenName') === '' || cells.raw('familyName') === '') checkOneName(cells)
   const given = cells.personName('preferredGivenName')
   const family = cells.personName('preferredFamilyName')
   if (given === null && family === null) return { firstname, lastname, preferredName: null }
   const preferredName = family === null ? given : `${given ?? firstname} ${family}`
   return { firstname, lastname, preferredName }
+}
+
+function checkOneName(cells: Cells): void {
+  const column = cells.raw('familyName') === '' ? 'familyName' : 'givenName'
+  if (cells.raw('givenName') === '' && cells.raw('familyName') === '')
+    cells.tell('error', 'missing-value', column, 'A person needs at least one name.')
+  else cells.tell('warning', 'one-name', column, 'This person has only one name, which is accepted.')
 }
 
 const kindNames = new Set<string>(Object.values(classKinds))
