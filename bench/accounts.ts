@@ -23,7 +23,7 @@ import { day, systemClock } from '../src/lib/clock.ts'
 import { newId } from '../src/lib/random.ts'
 import type { Role } from '../src/lib/roles.ts'
 import { secretsFrom } from '../src/lib/secret.ts'
-import { Roster } from '../src/roster/roster.ts'
+import { holdCodes, Roster } from '../src/roster/roster.ts'
 import { signAccessToken } from '../src/session/jwt.ts'
 import { SigningKeys } from '../src/session/keys.ts'
 import { refreshToken } from '../src/session/refresh.ts'
@@ -96,7 +96,7 @@ async function addStudents(students: number): Promise<void> {
     const enrolments = count('enrolments', students * 10)
     await writeSchoolZip(zip, { students, classes, enrolments, seed: 1, today })
     const roster = new Roster(db, systemClock)
-    await roster.import(await roster.plan(zip), { force: true, by: bySystem })
+    await roster.import(await roster.plan(zip), { allow: holdCodes, by: bySystem })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

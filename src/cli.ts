@@ -1,4 +1,4 @@
-/** Parses the command line. Errors are one line on stderr and exit code 1. */
+/** Parses the command line. Errors are one line on stderr and an exit code, 1 unless docs/commands.md says another. */
 import cluster from 'node:cluster'
 import { Command } from 'commander'
 import { AppError, UsageError } from './errors.ts'
@@ -33,16 +33,22 @@ const withReport = (command: Command) =>
     .option('--json', 'answer as JSON lines')
     .option('--verbose', 'every change field by field, and every finding')
     .option('--report <file>', 'write a report that can be sent to the registrar')
+    .option('--bulk', 'the set is the whole roster: whoever is not in it leaves')
+    .option('--delta', 'the set has only changes')
+    .option('--match <key>', 'keep accounts by number or address where sourcedIds have changed')
+    .option('--skip-bad-rows <number>', 'leave out bad rows, if there are at most so many')
 withReport(
   rosterCommand.command('check <file>').description('show what importing a zip or folder would do'),
 ).action(async (file, options) => (await roster()).rosterCheck(file, options))
 withReport(rosterCommand.command('import <file>').description('show the plan, ask, and import'))
   .option('--yes', 'do not ask')
-  .option('--force', 'import although the plan is held')
+  .option('--allow <holds>', 'import although it is held for these, with commas between')
   .action(async (file, options) => (await roster()).rosterImport(file, options))
 rosterCommand
   .command('undo')
   .description('go back to the roster before the last import')
+  .option('--to <number>', 'go back to what it was after this number; 0 is an empty roster')
+  .option('--verbose', 'name everybody who leaves, comes back or changes')
   .option('--json', 'answer as JSON lines')
   .option('--yes', 'do not ask')
   .action(async (options) => (await roster()).rosterUndo(options))
@@ -51,6 +57,17 @@ rosterCommand
   .description('what was imported when, newest first')
   .option('--json', 'answer as JSON lines')
   .action(async (options) => (await roster()).rosterHistory(options))
+
+rosterCommand
+  .command('correct [student]')
+  .description('put one student right until the file does; an id, number or address')
+  .option('--email <address>', 'the right address')
+  .option('--firstname <name>', 'the right first name')
+  .option('--lastname <name>', 'the right last name')
+  .option('--remove', 'take the correction back')
+  .option('--list', 'show all corrections')
+  .option('--json', 'answer as JSON lines')
+  .action(async (student, options) => (await roster()).rosterCorrect(student, options))
 
 const people = () => import('./commands/people.ts')
 const peopleCommand = program
@@ -246,13 +263,20 @@ try {
   const reason = explain(error)
   // All workers fail for the same reason; the primary reports it once.
   if (cluster.isWorker) process.send?.({ failed: reason }, () => process.exit(1))
-  else fail(reason)
+  else fail(reason, exitCodeOf(error))
 }
 
-function fail(reason: string): never {
+function fail(reason: string, exitCode: number): never {
   const asJson = process.argv.includes('--json')
   process.stderr.write(asJson ? `${JSON.stringify({ error: reason })}\n` : `chiron: ${reason}\n`)
-  process.exit(1)
+  process.exit(exitCode)
+}
+
+const storeOutOfReach = 5
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof UsageError) return error.exitCode
+  return error instanceof AppError && error.code === 'unavailable' ? storeOutOfReach : 1
 }
 
 function explain(error: unknown): string {

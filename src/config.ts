@@ -84,6 +84,8 @@ export const names = [
   'CHIRON_METRICS_PORT',
   'CHIRON_WEBHOOK_ALLOW',
 ] as const
+export const databaseUrlByDefault = 'sqlite:data/chiron.db'
+
 type Name = (typeof names)[number] | 'NODE_ENV'
 const environments = ['production', 'development', 'test'] as const
 
@@ -113,7 +115,7 @@ export function loadConfig(env: Env, { makeSecret = true } = {}): Config {
   const host = get('CHIRON_HOST') ?? '127.0.0.1'
   const port = integer('CHIRON_PORT', get('CHIRON_PORT') ?? '3000', 0, 65_535)
   const publicUrl = parsePublicUrl(get('CHIRON_PUBLIC_URL') ?? `http://localhost:${port}`)
-  const databaseUrl = parseDatabaseUrl(get('CHIRON_DATABASE_URL') ?? 'sqlite:data/chiron.db')
+  const databaseUrl = parseDatabaseUrl(get('CHIRON_DATABASE_URL') ?? databaseUrlByDefault)
   const smtpUrl = parseSmtpUrl(get('CHIRON_SMTP_URL'))
   const limits = oneOf('CHIRON_LIMITS', get('CHIRON_LIMITS') ?? 'on', ['on', 'off']) === 'on'
   const days = (name: Name, usual: string) => integer(name, get(name) ?? usual, 1, keepDaysMax)

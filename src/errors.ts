@@ -152,4 +152,10 @@ const plain = (text: string) => text.replaceAll('`', '')
 /** A wrong setting or command line, reported to the operator in one line without a stack. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
+  readonly exitCode: number
+
+  constructor(message: string, exitCode = 1) {
+    super(message)
+    this.exitCode = exitCode
+  }
 }

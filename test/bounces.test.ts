@@ -397,7 +397,7 @@ for (const engine of engines) {
       for (const name of ['ada', 'bob', 'eve']) addUser(school, name, 'student')
       await rosterOf(service).import(bulk(school))
       const { db } = service.app.parts
-      const roster = new Roster(db, service.clock, undefined, secrets)
+      const roster = new Roster(db, service.clock, { secrets })
       const findings = async () =>
         (await roster.plan(bulk(school))).findings
           .filter(({ code }) => code === 'address-bounced')

@@ -116,7 +116,7 @@ test('Stores import db/db.ts, db/columns.ts, errors, lib, events and what an acc
 })
 
 test('Nobody imports another feature’s store, and only app.ts imports its routes', () => {
-  noneOf(({ from, to }) => basename(to) === 'store.ts' && dirname(from) !== dirname(to))
+  noneOf(({ from, to }) => basename(to) === 'store.ts' && top(from) !== top(to))
   noneOf(({ from, to }) => to.endsWith('routes.ts') && dirname(from) !== dirname(to) && from !== 'app.ts')
 })
 
@@ -202,6 +202,25 @@ test('Folders stand above each other, types included: http knows no feature, and
     return height(one.to) > height(one.from)
   })
   assert.deepEqual(wrong.map(show), [])
+})
+
+/** The steps of a feature that has folders of its own, in their order. */
+const steps: Readonly<Record<string, readonly string[]>> = { roster: ['read', 'compare', 'judge', 'apply'] }
+const stepOf = (path: string) => (path.split('/').length > 2 ? path.split('/')[1]! : undefined)
+
+test('A step of a feature imports only from the steps before it, and of each only its main file', () => {
+  for (const file of files.filter((path) => top(path) !== 'mail')) {
+    const step = stepOf(file)
+    if (step !== undefined) assert.ok(steps[top(file)]?.includes(step), file)
+  }
+  noneOf((one) => {
+    const order = steps[top(one.to)]
+    const [from, to] = [stepOf(one.from), stepOf(one.to)]
+    if (!isOurs(one) || !order || to === undefined) return false
+    if (top(one.from) === top(one.to) && from === to) return false
+    if (one.to !== `${top(one.to)}/${to}/${to}.ts`) return true
+    return from !== undefined && order.indexOf(to) > order.indexOf(from)
+  })
 })
 
 /** All import cycles among files of these folders, by value imports or also by type imports. */

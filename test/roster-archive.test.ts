@@ -1,7 +1,9 @@
 /** Ordinary zips and malicious ones. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
+import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { ZipFile } from 'yazl'
 import { UsageError } from '../src/errors.ts'
 import { type Row, rowOf } from './support/roster-edits.ts'
 import { centralHeaders, clean12, freshPath, packZip, readAll, writeZip } from './support/roster-files.ts'
@@ -100,20 +102,84 @@ for (const [sentence, path, expected] of traps) {
   })
 }
 
-test('what is no roster at all is a usage error of one line', async () => {
-  const plain = freshPath('users.csv')
-  const zip = await packZip(clean12)
-  writeFileSync(plain, 'sourcedId\n')
-  for (const [path, message] of [
-    [freshPath('nothing.zip'), /there is no such file or folder/],
-    [plain, /is not a zip file/],
-    [writeZip(zip.subarray(0, zip.length - 30)), /only a part of one/],
-  ] as const) {
-    await assert.rejects(readAll(path), (error: Error) => {
-      assert.ok(error instanceof UsageError)
-      assert.match(error.message, message)
-      assert.ok(!error.message.includes('\n'))
-      return true
-    })
-  }
+test('a zip is refused when the content of a file does not match its checksum', async () => {
+  const zip = new ZipFile()
+  for (const [name, text] of Object.entries(clean12))
+    zip.addBuffer(Buffer.from(text), name, { compress: false })
+  zip.end()
+  const bytes = (await buffer(zip.outputStream)).toString('latin1').replace('Byron', 'Bryon')
+  const { findings } = await readAll(writeZip(Buffer.from(bytes, 'latin1')))
+  assert.deepEqual(findings.map(rowOf), [['error', 'damaged-file', 'users.csv', null, null, null]])
+})
+
+const written = (name: string, content: string | Buffer) => {
+  const path = freshPath(name)
+  writeFileSync(path, content)
+  return path
+}
+
+const strangers: [what: string, path: () => Promise<string> | string, message: RegExp][] = [
+  [
+    'an Excel workbook',
+    async () => writeZip(await packZip({ '[Content_Types].xml': '<x/>', 'xl/workbook.xml': '<x/>' })),
+    /an Excel workbook.*as OneRoster CSV/,
+  ],
+  [
+    'an old Excel workbook',
+    () => written('r.xls', Buffer.from('d0cf11e0a1b11ae1', 'hex')),
+    /Excel workbook of the old kind/,
+  ],
+  [
+    'a document of LibreOffice',
+    async () => writeZip(await packZip({ mimetype: 'x', 'content.xml': '<x/>' })),
+    /LibreOffice/,
+  ],
+  [
+    'an export for Clever',
+    async () => writeZip(await packZip({ 'students.csv': 'x', 'sections.csv': 'x', 'teachers.csv': 'x' })),
+    /for Clever/,
+  ],
+  [
+    'an export for Apple School Manager',
+    async () => writeZip(await packZip({ 'students.csv': 'x', 'rosters.csv': 'x', 'classes.csv': 'x' })),
+    /Apple School Manager/,
+  ],
+  [
+    'an export for School Data Sync',
+    async () => writeZip(await packZip({ 'Student.csv': 'x', 'Section.csv': 'x' })),
+    /School Data Sync/,
+  ],
+  ['a 7z archive', () => written('r.7z', Buffer.from('377abcaf271c0004', 'hex')), /a 7z archive. Unpack it/],
+  ['a rar archive', () => written('r.rar', Buffer.from('526172211a0700', 'hex')), /a rar archive. Unpack it/],
+  ['a gzip archive', () => written('r.tgz', Buffer.from('1f8b0800', 'hex')), /a gzip archive/],
+  ['a zip in a zip', async () => writeZip(await packZip({ 'roster.zip': 'x' })), /another archive in it/],
+  ['a single CSV file', () => written('users.csv', 'sourcedId,status\n'), /a single CSV file.*give the zip/],
+  ['a web page', () => written('r.zip', '<!DOCTYPE html><html></html>'), /a web page.*sign-in page/i],
+  ['JSON', () => written('r.zip', '{"users": []}'), /This is JSON/],
+  ['an empty file', () => written('r.zip', ''), /The file is empty/],
+  ['an empty zip', async () => writeZip(await packZip({})), /nothing in it/],
+  [
+    'half a zip',
+    async () => {
+      const zip = await packZip(clean12)
+      return writeZip(zip.subarray(0, zip.length - 30))
+    },
+    /only a part of a zip/,
+  ],
+]
+
+for (const [what, path, message] of strangers) {
+  test(`what is no roster is named for what it is: ${what}`, async () => {
+    const { findings, records } = await readAll(await path())
+    assert.deepEqual([findings.length, findings[0]?.severity, records], [1, 'error', []])
+    assert.match(findings[0]!.message, message)
+  })
+}
+
+test('where there is nothing, that is said in one line', async () => {
+  await assert.rejects(readAll(freshPath('nothing.zip')), (error: Error) => {
+    assert.ok(error instanceof UsageError)
+    assert.match(error.message, /^[^\n]*there is no such file or folder/)
+    return true
+  })
 })

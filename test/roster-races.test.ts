@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import type { Db } from '../src/db/db.ts'
 import { eventsOf } from '../src/events/events.ts'
 import { byOperator } from '../src/lib/by.ts'
-import { Roster } from '../src/roster/roster.ts'
+import { holdCodes, Roster } from '../src/roster/roster.ts'
 import { studentWithClasses } from '../src/student/store.ts'
 import { startChiron } from './support/child.ts'
 import { atLength, type Engine, engines } from './support/engines.ts'
@@ -64,7 +64,7 @@ function meetAndDie(engine: Engine): void {
         const rosters = files.map(() => new Roster(world.db, { now: Date.now }))
         const plans = await Promise.all(files.map((path, i) => rosters[i]!.plan(path)))
         const results = await Promise.all(
-          plans.map((plan, i) => settle(rosters[i]!.import(plan, { force: true, by: byOperator }))),
+          plans.map((plan, i) => settle(rosters[i]!.import(plan, { allow: holdCodes, by: byOperator }))),
         )
         const [winner, loser] = results[0]!.error === null ? [0, 1] : [1, 0]
         assert.equal(results[winner]!.error, null)
@@ -97,7 +97,9 @@ function meetAndDie(engine: Engine): void {
             addUser(s, 'slow-1', 'student')
           }),
         )
-        const slowImport = settle(slow.import(await slow.plan(slowFile), { force: true, by: byOperator }))
+        const slowImport = settle(
+          slow.import(await slow.plan(slowFile), { allow: holdCodes, by: byOperator }),
+        )
         await reached.promise
         world.clock.advance(60_000)
         await world.import(bulk(renamed(small, 'Quick')))
@@ -126,11 +128,13 @@ function meetAndDie(engine: Engine): void {
             }),
             world.clock,
           )
-          const result = await settle(first.import(await first.plan(file), { force: true, by: byOperator }))
+          const result = await settle(
+            first.import(await first.plan(file), { allow: holdCodes, by: byOperator }),
+          )
           assert.equal(result.error, fails ? 'the power went' : null)
           if (!fails) await world.undo()
           // Refused or done; never half.
-          const { error } = await settle(world.roster.import(second, { force: true, by: byOperator }))
+          const { error } = await settle(world.roster.import(second, { allow: holdCodes, by: byOperator }))
           if (error !== null) await world.import(file)
           await assertSound(world.db)
           await world.import(bulk(renamed(grown, 'Renamed')))
@@ -146,10 +150,10 @@ function meetAndDie(engine: Engine): void {
           }),
           world.clock,
         )
-        await settle(failing.import(await failing.plan(bulk(small)), { force: true, by: byOperator }))
+        await settle(failing.import(await failing.plan(bulk(small)), { allow: holdCodes, by: byOperator }))
         const plan = await world.plan(bulk(small))
         assert.deepEqual([plan.counts.student.added, plan.counts.student.returning], [5, 0])
-        await world.roster.import(plan, { force: true, by: byOperator })
+        await world.roster.import(plan, { allow: holdCodes, by: byOperator })
         const ids = await studentsNow(world.db)
         const types = (await eventsOf(world.db, ids['stu-1']!)).map(({ type }) => type)
         assert.deepEqual(types, ['student.added'])
@@ -290,7 +294,10 @@ for (const engine of engines) {
               })
               const roster = new Roster(db, world.clock)
               await settle(
-                roster.import(await roster.plan(bulk(schoolOf(step.wish))), { force: true, by: byOperator }),
+                roster.import(await roster.plan(bulk(schoolOf(step.wish))), {
+                  allow: holdCodes,
+                  by: byOperator,
+                }),
               )
             } else {
               const rows = step.kind === 'delta' ? deltaOf(step.students) : {}

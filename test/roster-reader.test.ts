@@ -5,9 +5,10 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { after, test } from 'node:test'
 import { ZipFile } from 'yazl'
-import { findingKinds } from '../src/roster/findings.ts'
-import { readRoster } from '../src/roster/oneroster.ts'
-import type { ClassData } from '../src/roster/records.ts'
+import { FindingLog, findingKinds } from '../src/roster/findings.ts'
+import { withoutBadQuotes } from '../src/roster/read/quotes.ts'
+import { readRoster } from '../src/roster/read/read.ts'
+import type { ClassData, Mode } from '../src/roster/records.ts'
 import { atLength } from './support/engines.ts'
 import { delta, in12, rowOf } from './support/roster-edits.ts'
 import {
@@ -16,14 +17,23 @@ import {
   freshPath,
   packZip,
   readAll as readEverything,
+  without,
   writeFolder,
   writeZip,
 } from './support/roster-files.ts'
 import { lenientCases } from './support/roster-lenient.ts'
 import { strictCases } from './support/roster-strict.ts'
 
-/** Findings that only a zip can have. */
-const inArchiveTests = [
+/** Findings of the judge, and those that only a zip can have. */
+const inOtherTests = [
+  'no-address',
+  'bad-address',
+  'duplicate-address',
+  'shared-address',
+  'dangling-reference',
+  'same-account',
+  'too-many-classes',
+  'follows',
   'unpacks-too-large',
   'packed-too-tightly',
   'encrypted-file',
@@ -34,8 +44,8 @@ const inArchiveTests = [
 
 const seen = new Set<string>()
 
-async function readAll(path: string) {
-  const read = await readEverything(path)
+async function readAll(path: string, mode: Mode | null = null) {
+  const read = await readEverything(path, mode)
   for (const { code, message } of read.findings) {
     seen.add(code)
     assert.ok(Object.hasOwn(findingKinds, code), code)
@@ -82,7 +92,13 @@ test('a clean roster of version 1.2 is read without a word, in the order of kind
     periods: ['1', '2'],
     subjects: ['Anatomy', 'Surgery'],
   })
-  assert.deepEqual(dataOf('role-2'), { userId: 'user-2', role: 'teacher', orgId: 'org-1', primary: false })
+  assert.deepEqual(dataOf('role-2'), {
+    userId: 'user-2',
+    role: 'teacher',
+    orgId: 'org-1',
+    primary: false,
+    startDate: '2026-08-01',
+  })
   assert.deepEqual(dataOf('enr-1'), {
     userId: 'user-1',
     classId: 'class-1',
@@ -193,7 +209,7 @@ test('a zip and a folder of the same files give the same records, and the same h
   assert.notEqual(other.file.sha256, folder.file.sha256)
 })
 
-test('a delta is recognised by its rows, and tobedeleted rows need only their sourcedId', async () => {
+test('without a manifest the rows are asked, and tobedeleted rows need only their sourcedId', async () => {
   const users = delta('users.csv').replace(
     /^user-2,active(,[^,]+),.*$/m,
     (_row, date) => `user-2,tobedeleted${date}${','.repeat(20)}`,
@@ -203,9 +219,9 @@ test('a delta is recognised by its rows, and tobedeleted rows need only their so
     ['warning', 'missing-manifest', file.name, null, null, null],
     ['error', 'empty-file', 'roles.csv', 1, null, null],
   ])
-  assert.equal(file.modes.user, 'delta')
+  assert.deepEqual([file.modes.user, file.modeFrom, file.form], ['delta', 'rows', 'dated'])
   assert.deepEqual(
-    records.map(({ sourcedId, deleted }) => [sourcedId, deleted]),
+    records.map(({ sourcedId, data }) => [sourcedId, data === null]),
     [
       ['user-1', false],
       ['user-2', true],
@@ -233,7 +249,7 @@ test('the kind of a class comes from classType, unless metadata.kind says otherw
   )
   assert.deepEqual(findings, [])
   assert.deepEqual(
-    records.filter(({ kind }) => kind === 'class').map(({ data }) => 'kind' in data && data.kind),
+    records.filter(({ kind }) => kind === 'class').map(({ data }) => data && 'kind' in data && data.kind),
     kinds.map(([, , expected]) => expected),
   )
 })
@@ -243,7 +259,7 @@ test('names are trimmed and composed, and identifiers are left as they are', asy
     writeFolder(in12('users.csv', 'Tom,Gray,,,', '  Rene\u0301 ,Gray,,e\u0301,')),
   )
   const user = records.find(({ sourcedId }) => sourcedId === 'user-2')!.data
-  assert.ok('firstname' in user)
+  assert.ok(user && 'firstname' in user)
   assert.equal(user.firstname, 'Ren\u00e9')
   assert.equal(user.number, 'e\u0301')
 })
@@ -292,6 +308,69 @@ test('a misspelt column is met with the right one, and a duplicate with both lin
   assert.match(twice.findings[0]!.message, /Line 2 and line 3/)
 })
 
+test('the manifest decides between bulk and delta, and a bulk set may have dates in every row', async () => {
+  const dated = Object.fromEntries(
+    Object.entries(clean12).map(([name]) => [
+      name,
+      name === 'manifest.csv' ? clean12[name] : delta(name as keyof typeof clean12),
+    ]),
+  )
+  const read = await readAll(writeFolder(dated))
+  assert.deepEqual(read.findings, [])
+  assert.deepEqual([read.file.modes.user, read.file.modeFrom, read.file.form], ['bulk', 'manifest', 'dated'])
+  assert.equal(read.file.newestRowAt, Date.UTC(2026, 8, 1, 8))
+  const given = await readAll(writeFolder(dated), 'delta')
+  assert.deepEqual([given.file.modes.user, given.file.modeFrom], ['delta', 'caller'])
+})
+
+test('a bulk set without a vital file is refused, and a delta without it only says so', async () => {
+  for (const name of ['classes', 'users', 'roles', 'enrollments']) {
+    const files = { ...without(clean12, `${name}.csv`), ...without12Manifest(name) }
+    const bulk = await readAll(writeFolder(files))
+    assert.deepEqual(bulk.findings.map(rowOf), [['error', 'missing-part', 'roster', null, null, null]])
+    assert.match(bulk.findings[0]!.message, new RegExp(`no ${name}\\.csv`))
+    const changes = await readAll(writeFolder(files), 'delta')
+    assert.deepEqual(changes.findings.filter(({ severity }) => severity === 'error').map(rowOf), [])
+    assert.deepEqual(changes.file.missing, [`${name}.csv`])
+  }
+})
+
+const without12Manifest = (name: string) => ({
+  'manifest.csv': clean12['manifest.csv'].replace(`file.${name},bulk`, `file.${name},absent`),
+})
+
+test('one stray quote costs one row, also in a large file, and the row is known by its id', async () => {
+  const [header, row] = clean12['users.csv'].split('\n') as [string, string]
+  const people = Array.from({ length: 5_000 }, (_, n) => row.replace('user-1', `user-${n}`))
+  people[100] = people[100]!.replace('Ada,', '"Ada,')
+  people[200] = people[200]!.replace('Byron', 'By"ron')
+  people[300] = people[300]!.replace(',S100', '')
+  const users = `${header}\n${people.join('\n')}\n`
+  const { findings, records, bad } = await readAll(writeFolder({ ...clean12, 'users.csv': users }))
+  assert.deepEqual(findings.map(rowOf), [
+    ['error', 'bad-quotes', 'users.csv', 102, null, null],
+    ['error', 'bad-quotes', 'users.csv', 202, null, null],
+    ['error', 'cell-count', 'users.csv', 302, null, null],
+  ])
+  assert.deepEqual(bad, ['user-100', 'user-200', 'user-300'])
+  assert.equal(records.filter(({ kind }) => kind === 'user').length, 4_997)
+})
+
+test('quoted cells with commas, quotes and line breaks are read across chunks of any size', async () => {
+  const cells = ['plain', 'a, b', 'a "b" c', 'two\nlines', 'two\r\nlines', '']
+  const quoted = (cell: string) => `"${cell.replaceAll('"', '""')}"`
+  const text = `${cells.map((cell, n) => `${n},${quoted(cell)},x`).join('\n')}\n`
+  for (const size of [1, 2, 3, 7, 1_000]) {
+    const chunks = async function* () {
+      for (let at = 0; at < text.length; at += size) yield Buffer.from(text.slice(at, at + size))
+    }
+    const parts: Buffer[] = []
+    for await (const part of withoutBadQuotes(chunks(), () => assert.fail('all quotes match')))
+      parts.push(part)
+    assert.equal(Buffer.concat(parts).toString(), text, `chunks of ${size}`)
+  }
+})
+
 test('a password is in no record and no finding', async () => {
   const dirty = in12('users.csv', 'user-2,,,,tom', 'user-1,,,yes,tom')
   for (const files of [clean12, clean11, dirty]) {
@@ -323,14 +402,28 @@ test('a warning down a whole column is counted after a hundred', async () => {
   assert.match(findings[100]!.message, /50 more rows/)
 })
 
-test('after ten thousand findings the rest is a number, and an error if one of them was', async () => {
-  const rows = Array.from({ length: 10_500 }, (_, i) => `org-${i},School,scool\n`)
-  const { findings } = await readAll(
+test('the same error in 20,000 rows is listed a thousand times and then counted', async () => {
+  const rows = Array.from({ length: 20_000 }, (_, i) => `org-${i},School,scool\n`)
+  const { findings, bad } = await readAll(
     writeFolder({ ...clean12, 'orgs.csv': `sourcedId,name,type\n${rows.join('')}` }),
   )
+  assert.equal(bad.length, 20_000)
+  assert.equal(findings.length, 1_001)
+  assert.deepEqual(rowOf(findings[1_000]!), ['error', 'bad-enumeration', 'orgs.csv', null, 'type', null])
+  assert.match(findings[1_000]!.message, /The same in 19000 more rows/)
+})
+
+test('after ten thousand findings of any kind the rest is a number, and an error if one of them was', () => {
+  const log = new FindingLog()
+  for (let n = 0; n < 10_500; n++) {
+    const about = { file: 'users.csv', line: 1, column: `column ${n}`, value: null }
+    log.add({ severity: 'error', code: 'unknown-header', ...about, message: 'This column is unknown.' })
+  }
+  const findings = log.all('roster.zip')
   assert.equal(findings.length, 10_001)
-  assert.deepEqual(rowOf(findings[10_000]!), ['error', 'more-findings', 'roster', null, null, null])
+  assert.deepEqual(rowOf(findings[10_000]!), ['error', 'more-findings', 'roster.zip', null, null, null])
   assert.match(findings[10_000]!.message, /^500 more/)
+  seen.add('more-findings')
 })
 
 test('two hundred thousand rows pass through in little memory', atLength, async () => {
@@ -342,13 +435,16 @@ test('two hundred thousand rows pass through in little memory', atLength, async 
   const before = process.memoryUsage.rss()
   let peak = before
   let records = 0
-  const file = await readRoster(path, {
+  const log = new FindingLog()
+  const file = await readRoster(path, 'delta', log, {
     record: () => records++,
-    finding: ({ severity }) => assert.equal(severity, 'warning'),
+    bad: () => assert.fail('no row is bad'),
+    unread: () => assert.fail('every file is read'),
     progress() {
       peak = Math.max(peak, process.memoryUsage.rss())
     },
   })
+  assert.ok(log.all('roster').every(({ severity }) => severity === 'warning'))
   assert.equal(records, 200_000)
   assert.equal(file.rows, 200_000)
   // The ids, to find duplicates, and what the collector has not yet taken; the file alone has 30 MB.
@@ -365,7 +461,7 @@ function* enrolments(count: number) {
 
 after(() => {
   assert.deepEqual(
-    Object.keys(findingKinds).filter((code) => !seen.has(code) && !inArchiveTests.includes(code)),
+    Object.keys(findingKinds).filter((code) => !seen.has(code) && !inOtherTests.includes(code)),
     [],
     'every code has a test',
   )

@@ -9,7 +9,7 @@ import { generateSchool, type SchoolOptions, writeSchoolFolder, writeSchoolZip }
 import { demoAddresses, demoSchool, demoVeterinarian } from '../demo/school.ts'
 import { parseAddress } from '../src/people/address.ts'
 import { parseName } from '../src/people/names.ts'
-import { parseMeetings } from '../src/roster/meetings.ts'
+import { parseMeetings } from '../src/roster/read/meetings.ts'
 import { faultsOf, type Rows, type Tables, tablesOf } from './support/roster-rules.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'chiron-school-'))

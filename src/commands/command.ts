@@ -1,7 +1,9 @@
 /** What every command that works on the store has in common. */
-import { type Config, loadConfig, readEnv } from '../config.ts'
+import { existsSync } from 'node:fs'
+import { type Config, databaseUrlByDefault, loadConfig, readEnv } from '../config.ts'
 import { UsageError } from '../errors.ts'
 import type { Features } from '../features.ts'
+import { hostsOf } from '../lib/postgres-url.ts'
 import { type Address, parseAddress } from '../people/address.ts'
 
 export interface CommonOptions {
@@ -13,11 +15,31 @@ export function configFor(options: CommonOptions): Config {
   return loadConfig(readEnv(process.env, options.envFile))
 }
 
+/** For commands that work on a store that is there: only `serve` and `migrate` make a new one unasked. */
+export function configOfStore(options: CommonOptions): Config {
+  const env = readEnv(process.env, options.envFile)
+  const file = databaseUrlByDefault.slice('sqlite:'.length)
+  if (!env.CHIRON_DATABASE_URL && !existsSync(file))
+    throw new UsageError(
+      `there is no store here (${file}), and no setting names another: give the settings of the service with --env-file FILE or CHIRON_DATABASE_URL, or run "chiron migrate" to make a new store`,
+    )
+  return loadConfig(env)
+}
+
+/** Which store it is, for people; never with a password. */
+export function storeOf(databaseUrl: string): { engine: string; place: string } {
+  if (databaseUrl.startsWith('sqlite:'))
+    return { engine: 'SQLite', place: databaseUrl.slice('sqlite:'.length) }
+  const urls = hostsOf(databaseUrl).map((url) => URL.parse(url))
+  const hosts = urls.map((url) => url?.searchParams.get('host') || url?.host || '?').join(',')
+  return { engine: 'PostgreSQL', place: `${hosts}${urls[0]?.pathname ?? ''}` }
+}
+
 export async function withFeatures<T>(
   options: CommonOptions,
   work: (features: Features, config: Config) => Promise<T>,
 ): Promise<T> {
-  const config = configFor(options)
+  const config = configOfStore(options)
   const { openFeatures } = await import('../features.ts')
   const features = await openFeatures(config, { tell })
   try {
@@ -34,15 +56,20 @@ export function tell(line: string): void {
 
 /** Prints the fields as JSON if asked to, and the text otherwise. */
 export function say({ json }: CommonOptions, fields: object, text: string): void {
-  process.stdout.write(`${json ? JSON.stringify(fields) : text}\n`)
+  process.stdout.write(`${json ? visibleJson(fields) : text}\n`)
 }
+
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
 /** People and files can put control characters into what is printed; a terminal must not obey them. */
 export function visible(text: string): string {
-  return text.replace(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`,
-  )
+  return text.replace(unseen, (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`)
+}
+
+/** JSON escapes only some of them itself. */
+function visibleJson(fields: object): string {
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return JSON.stringify(fields).replace(unseen, (character) => character.split('').map(escaped).join(''))
 }
 
 /** Columns as wide as their widest cell. */

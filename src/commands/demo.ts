@@ -27,8 +27,9 @@ async function importSchool(db: Db, { timeZone }: Config, clock: Clock): Promise
   try {
     for (const [name, text] of demoSchool(dayIn(timeZone)(clock.now())))
       writeFileSync(join(folder, name), text)
-    const roster = new Roster(db, clock)
-    await roster.import(await roster.plan(folder, undefined, 'demo school'), { force: false, by: bySystem })
+    const roster = new Roster(db, clock, { timeZone })
+    const plan = await roster.plan(folder, { name: 'demo school' })
+    await roster.import(plan, { allow: [], by: bySystem })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

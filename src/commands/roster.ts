@@ -1,46 +1,78 @@
-/** `chiron roster check | import | undo | history`: for registrars and operators, on a terminal or in a script. */
-import { writeFileSync } from 'node:fs'
+/** `chiron roster …`: for registrars and operators, on a terminal or in a script. */
+import { createWriteStream } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
-import type { Db } from '../db/db.ts'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Config } from '../config.ts'
+import { outOfReach } from '../db/db.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
-import { UsageError } from '../errors.ts'
+import { AppError, UsageError } from '../errors.ts'
 import { byOperator } from '../lib/by.ts'
 import { systemClock, timestamp } from '../lib/clock.ts'
 import { secretsFrom } from '../lib/secret.ts'
-import { isEmpty, isRefused, type Plan, Roster } from '../roster/roster.ts'
-import { type CommonOptions, configFor, say } from './command.ts'
+import { parseName } from '../people/names.ts'
+import {
+  exitCodes,
+  type HoldCode,
+  holdCodes,
+  isEmpty,
+  isRefused,
+  matchKeys,
+  type Plan,
+  Roster,
+} from '../roster/roster.ts'
+import {
+  addressFrom,
+  type CommonOptions,
+  configOfStore,
+  numberFrom,
+  say,
+  storeOf,
+  visible,
+  withFeatures,
+} from './command.ts'
 import { startProgress } from './progress.ts'
-import { findingLines, planLines, reportText, summaryWords, undoLines } from './roster-text.ts'
+import {
+  correctionLines,
+  historyLines,
+  planLines,
+  refusalLines,
+  reportLines,
+  undoLines,
+} from './roster-text.ts'
 
 export interface RosterOptions extends CommonOptions {
   readonly verbose?: boolean
   readonly report?: string
   readonly yes?: boolean
-  readonly force?: boolean
+  readonly bulk?: boolean
+  readonly delta?: boolean
+  readonly match?: string
+  readonly skipBadRows?: string
+  readonly allow?: string
 }
 
-// Lets a script tell a bad file from one that somebody should confirm.
-const exitRefused = 1
-const exitHeld = 2
+const badRowsMax = 1_000_000
 
 export async function rosterCheck(path: string, options: RosterOptions): Promise<void> {
   await withRoster(options, async (roster) => {
     const plan = await readPlan(roster, path, options)
-    if (isRefused(plan)) process.exitCode = exitRefused
-    else if (plan.held.length > 0) process.exitCode = exitHeld
+    if (isRefused(plan)) process.exitCode = exitCodes.refused
+    else if (plan.holds.length > 0) process.exitCode = exitCodes.held
   })
 }
 
 export async function rosterImport(path: string, options: RosterOptions): Promise<void> {
+  const allow = allowedFrom(options.allow)
   await withRoster(options, async (roster) => {
-    const plan = await readPlan(roster, path, options)
+    const plan = await readPlan(roster, path, options, allow)
     if (isRefused(plan)) {
-      process.exitCode = exitRefused
+      process.exitCode = exitCodes.refused
       return
     }
-    if (plan.held.length > 0 && !options.force) {
-      process.exitCode = exitHeld
+    if (plan.holds.some(({ code }) => !allow.includes(code))) {
+      process.exitCode = exitCodes.held
       return
     }
     if (isEmpty(plan))
@@ -52,11 +84,7 @@ export async function rosterImport(path: string, options: RosterOptions): Promis
     if (!(await agreed(options, 'Import this?')))
       return say(options, { type: 'declined' }, 'Nothing was changed.')
     const progress = startProgress(options.json === true)
-    const generation = await roster.import(
-      plan,
-      { force: options.force === true, by: byOperator },
-      progress.show,
-    )
+    const generation = await roster.import(plan, { allow, by: byOperator }, progress.show)
     progress.stop()
     say(
       options,
@@ -66,75 +94,189 @@ export async function rosterImport(path: string, options: RosterOptions): Promis
   })
 }
 
-export async function rosterUndo(options: RosterOptions): Promise<void> {
-  await withRoster(options, async (roster) => {
-    const plan = await roster.planUndo()
-    const { id, file_name: file, sha256 } = plan.generation
-    say(options, { type: 'plan', undo: id, file, sha256, students: plan.counts }, undoLines(plan).join('\n'))
+export async function rosterUndo(options: RosterOptions & { readonly to?: string }): Promise<void> {
+  const to = options.to === undefined ? undefined : numberFrom('--to', options.to, 0, 2 ** 31)
+  await withRoster(options, async (roster, { timeZone }) => {
+    const plan = await roster.planUndo(to)
+    const [{ id, file_name: file, sha256 }] = plan.undone as [(typeof plan.undone)[number]]
+    const undone = plan.undone.map((generation) => generation.id)
+    say(
+      options,
+      { type: 'plan', undo: id, undone, to: plan.content, file, sha256, students: plan.counts },
+      [...undoLines(plan, timeZone, options.verbose === true)].join('\n'),
+    )
     if (!(await agreed(options, 'Go back?')))
       return say(options, { type: 'declined' }, 'Nothing was changed.')
     const generation = await roster.undo(plan, byOperator)
-    say(options, { type: 'done', generation }, `Done: import ${id} is undone.`)
+    const what = undone.length === 1 ? `number ${id} is undone` : `numbers ${undone.join(', ')} are undone`
+    say(options, { type: 'done', generation }, `Done: ${what}.`)
   })
 }
 
 export async function rosterHistory(options: RosterOptions): Promise<void> {
-  await withRoster(options, async (roster) => {
+  await withRoster(options, async (roster, { timeZone }) => {
     for (const g of await roster.history()) {
-      const at = timestamp(g.published_at!)
-      const what =
-        g.kind === 'undo' ? `undo of ${g.parent}` : `${g.file_name}, OneRoster ${g.version}, ${g.rows} rows`
-      say(
-        options,
-        {
-          generation: g.id,
-          kind: g.kind,
-          at,
-          file: g.file_name,
-          sha256: g.sha256,
-          rows: g.rows,
-          summary: JSON.parse(g.summary),
-        },
-        `${String(g.id).padStart(4)}  ${at}  ${what}  sha256 ${g.sha256.slice(0, 12)}…\n      ${summaryWords(g)}`,
-      )
+      const fields = {
+        generation: g.id,
+        kind: g.kind,
+        at: timestamp(g.published_at!),
+        actor: g.actor,
+        actorName: g.actor_name,
+        file: g.file_name,
+        sha256: g.sha256,
+        rows: g.rows,
+        allowed: g.allowed === '' ? [] : g.allowed.split(','),
+        content: g.content,
+        summary: JSON.parse(g.summary),
+      }
+      say(options, fields, historyLines(g, timeZone).join('\n'))
     }
   })
 }
 
+interface CorrectOptions extends CommonOptions {
+  readonly email?: string
+  readonly firstname?: string
+  readonly lastname?: string
+  readonly remove?: boolean
+  readonly list?: boolean
+}
+
+export async function rosterCorrect(who: string | undefined, options: CorrectOptions): Promise<void> {
+  if (options.list) return listCorrections(options)
+  if (who === undefined)
+    throw new UsageError('say whom, by id, number or address; --list shows all corrections')
+  const wanted = {
+    ...(options.email !== undefined && { email: addressFrom(options.email).email }),
+    ...(options.firstname !== undefined && { firstname: nameFrom('--firstname', options.firstname) }),
+    ...(options.lastname !== undefined && { lastname: nameFrom('--lastname', options.lastname) }),
+  }
+  const isNothing = Object.keys(wanted).length === 0
+  if (isNothing === !options.remove)
+    throw new UsageError('say what to correct, with --email, --firstname or --lastname; or --remove alone')
+  await withFeatures(options, async ({ db, clock, desk }, { timeZone, databaseUrl }) => {
+    sayStore(options, databaseUrl)
+    const roster = new Roster(db, clock, { timeZone })
+    const userId = await desk.idOf(who)
+    const generation = options.remove
+      ? await roster.uncorrect(userId, byOperator)
+      : await roster.correct(userId, wanted, byOperator)
+    const done = options.remove ? 'is again as the file has it' : 'is corrected, until the file says the same'
+    const text = generation === null ? 'needs no such correction; nothing to do' : done
+    say(options, { type: 'done', userId, generation }, `${visible(who)} ${text}.`)
+  })
+}
+
+async function listCorrections(options: CorrectOptions): Promise<void> {
+  await withRoster(options, async (roster, { timeZone }) => {
+    const corrections = await roster.corrections()
+    for (const one of corrections)
+      say(
+        options,
+        { ...one, correctedAt: timestamp(one.correctedAt) },
+        correctionLines(one, timeZone).join('\n'),
+      )
+    if (corrections.length === 0 && !options.json) say(options, {}, 'Nobody is corrected.')
+  })
+}
+
+function nameFrom(option: string, text: string): string {
+  const parsed = parseName(text)
+  if (typeof parsed === 'string') throw new UsageError(`${option} ${parsed}`)
+  return parsed.name
+}
+
 async function withRoster(
   options: CommonOptions,
-  work: (roster: Roster, db: Db) => Promise<void>,
+  work: (roster: Roster, config: Config) => Promise<void>,
 ): Promise<void> {
-  const { databaseUrl, secret, secretPrevious } = configFor(options)
-  const db = openDb(databaseUrl)
+  const config = configOfStore(options)
+  sayStore(options, config.databaseUrl)
+  const db = await openStore(config.databaseUrl)
   try {
-    await migrate(db, systemClock)
-    await work(new Roster(db, systemClock, undefined, secretsFrom(secret, secretPrevious)), db)
+    const { timeZone, secret, secretPrevious } = config
+    const secrets = secretsFrom(secret, secretPrevious)
+    await work(new Roster(db, systemClock, { timeZone, secrets }), config)
   } finally {
     await db.close()
   }
 }
 
-/** Reads the file, then shows the plan and its findings. */
-async function readPlan(roster: Roster, path: string, options: RosterOptions): Promise<Plan> {
-  const progress = startProgress(options.json === true)
-  const plan = await roster.plan(path, progress.show)
-  progress.stop()
-  if (options.report) writeFileSync(options.report, reportText(plan))
-  if (options.json) {
-    for (const finding of plan.findings) say(options, { type: 'finding', ...finding }, '')
-    if (options.verbose) for (const change of plan.changes()) say(options, { type: 'change', ...change }, '')
-    const { file, counts, held } = plan
-    say(options, { type: 'plan', file, counts, held, refused: isRefused(plan) }, '')
-  } else {
-    const lines = [
-      ...planLines(plan, options.verbose === true),
-      ...findingLines(plan.findings, options.verbose === true),
-    ]
-    process.stdout.write(`${lines.join('\n')}\n`)
-    if (options.report) process.stdout.write(`The report is in ${options.report}.\n`)
+/** Whatever keeps the store from being opened, it is out of reach. */
+async function openStore(url: string) {
+  try {
+    const db = openDb(url)
+    await migrate(db, systemClock)
+    return db
+  } catch (error) {
+    throw error instanceof UsageError || error instanceof AppError ? error : outOfReach(error)
   }
+}
+
+function sayStore(options: CommonOptions, databaseUrl: string): void {
+  const { engine, place } = storeOf(databaseUrl)
+  if (!options.json) say(options, {}, `Store: ${engine}, ${visible(place)}`)
+}
+
+/** Reads the file, then shows the plan and its findings. */
+async function readPlan(
+  roster: Roster,
+  path: string,
+  options: RosterOptions,
+  allow: readonly HoldCode[] = [],
+): Promise<Plan> {
+  const progress = startProgress(options.json === true)
+  const plan = await roster.plan(path, { ...planOptionsFrom(options), onProgress: progress.show })
+  progress.stop()
+  if (options.report)
+    await pipeline(Readable.from(withBreaks(reportLines(plan))), createWriteStream(options.report))
+  if (options.json) return sayPlan(plan, options)
+  const verbose = options.verbose === true
+  for (const line of isRefused(plan) ? refusalLines(plan, verbose) : planLines(plan, { verbose, allow }))
+    process.stdout.write(`${line}\n`)
+  if (options.report) process.stdout.write(`The report is in ${options.report}.\n`)
   return plan
+}
+
+function sayPlan(plan: Plan, options: RosterOptions): Plan {
+  const { file, counts, holds, badRows, skipsBadRows } = plan
+  for (const finding of plan.findings) say(options, { type: 'finding', ...finding }, '')
+  const refused = isRefused(plan)
+  if (refused) {
+    say(options, { type: 'plan', file, badRows, refused }, '')
+    return plan
+  }
+  if (options.verbose) for (const change of plan.changes()) say(options, { type: 'change', ...change }, '')
+  say(options, { type: 'plan', file, counts, holds, badRows, skipsBadRows, refused }, '')
+  return plan
+}
+
+function* withBreaks(lines: Iterable<string>): Generator<string> {
+  for (const line of lines) yield `${line}\n`
+}
+
+function planOptionsFrom({ bulk, delta, match, skipBadRows }: RosterOptions) {
+  if (bulk && delta) throw new UsageError('a set is read as --bulk or as --delta, not as both')
+  const by = matchKeys.find((key) => key === match)
+  if (match !== undefined && !by) throw new UsageError(`--match takes ${matchKeys.join(' or ')}`)
+  return {
+    ...(bulk && { mode: 'bulk' as const }),
+    ...(delta && { mode: 'delta' as const }),
+    ...(by && { match: by }),
+    ...(skipBadRows !== undefined && {
+      skipBadRowsMax: numberFrom('--skip-bad-rows', skipBadRows, 0, badRowsMax),
+    }),
+  }
+}
+
+function allowedFrom(text = ''): HoldCode[] {
+  const names = text.split(',').map((name) => name.trim())
+  return names.filter(Boolean).map((name) => {
+    const code = holdCodes.find((each) => each === name)
+    if (!code)
+      throw new UsageError(`--allow takes ${holdCodes.join(', ')}, with commas between; not ${visible(name)}`)
+    return code
+  })
 }
 
 async function agreed(options: RosterOptions, question: string): Promise<boolean> {

@@ -189,6 +189,19 @@ export const columns = {
     summary: 'other',
     started_at: 'time',
     published_at: 'time',
+    actor: 'id',
+    allowed: 'other',
+    newest_row_at: 'time',
+  },
+  roster_correction: {
+    person_id: 'id',
+    from_gen: 'id',
+    to_gen: 'id',
+    email: hidden(ofRoster, 'profile.email shows it'),
+    firstname: hidden(ofRoster, 'profile.firstname shows it'),
+    lastname: hidden(ofRoster, 'profile.lastname shows it'),
+    actor: 'id',
+    corrected_at: 'time',
   },
   roster_state: {
     one: 'other',
@@ -222,7 +235,7 @@ export const columns = {
     end_date: shown(ofRoster, 'classes.enrolment.endDate'),
   },
   roster_departure: { generation: 'id', person_id: 'id' },
-  student_identity: { sourced_id: 'id', person_id: 'id', generation: 'id' },
+  student_identity: { sourced_id: 'id', person_id: 'id', generation: 'id', matched_from: 'id' },
   student: {
     person_id: 'id',
     from_gen: 'id',

@@ -49,7 +49,7 @@ export function messageOf(
       code: {
         digits: String(deriveCode(keys, subject)),
         // Anybody may be at a new address, so nobody is named there.
-          name: person && kind === 'code' ? greetingName(person) : null,
+        name: person && kind === 'code' ? greetingName(person) : null,
         minutes: Math.max(1, Math.round((mail.expires_at - mail.created_at) / minute)),
         until: timeOfDay(mail.expires_at, mail.language, timeZone),
       },

@@ -1,6 +1,6 @@
 /**
- * All finding codes with their meanings, and the log that passes findings on. The log is bounded: after a hundred
- * similar warnings about one column the rest are only counted, and after ten thousand findings so is everything else.
+ * All finding codes with their meanings, and the log that keeps findings. The log is bounded: of each kind (a code in a
+ * column of a file) the first are kept and the rest counted, and after ten thousand findings so is everything else.
  */
 import type { Finding } from './records.ts'
 
@@ -13,6 +13,7 @@ export const findingKinds = {
   'duplicate-file': 'One file is there twice, perhaps in another spelling.',
   'unsafe-name': 'A file of the zip has a name that leads out of its folder; it was ignored.',
   'wrapped-in-folder': 'The files lie in a folder inside the zip instead of at its top.',
+  'not-a-roster': 'This is something else than a OneRoster set, such as an Excel workbook.',
   'no-files': 'There is no CSV file of the standard.',
   'unknown-file': 'The file is not part of the standard; it was ignored.',
   'file-name-case': 'The file name differs from the standard in upper and lower case.',
@@ -23,12 +24,13 @@ export const findingKinds = {
   'bad-manifest-mode': 'A file. property of the manifest is none of absent, bulk and delta.',
   'missing-file': 'The manifest announces a file that is not there.',
   'unexpected-file': 'The manifest says absent, but the file is there; it was read.',
-  'mode-differs': 'The manifest says bulk and the rows say delta, or the other way round; the rows count.',
-  'mixed-mode': 'Some rows have status and dateLastModified and others do not.',
+  'missing-part': 'A file without which a bulk set is not complete is missing.',
+  'mode-differs': 'The manifest says delta, but the rows have neither status nor date.',
+  'mixed-mode': 'In a delta, some rows have no status or no dateLastModified.',
   'byte-order-mark': 'The file starts with a byte order mark.',
   'not-utf-8': 'The file is not encoded in UTF-8.',
   'lone-carriage-return': 'Lines end with a lone carriage return.',
-  'bad-quotes': 'A quotation mark is out of place or never closed; the rest of the file was not read.',
+  'bad-quotes': 'A quotation mark is out of place or never closed.',
   'wrong-separator': 'The cells are separated by semicolons or tabs instead of commas.',
   'empty-file': 'The file has no header line.',
   'unknown-header': 'A column is not part of the standard: an error when it looks like a misspelt one.',
@@ -42,6 +44,7 @@ export const findingKinds = {
   'control-character': 'A cell holds a line break or another control character.',
   'surrounding-space': 'An identifier has spaces around it.',
   'too-long': 'A cell has too many characters.',
+  'one-name': 'A person has only one name.',
   'bad-name': 'A name cannot be kept as it is.',
   'spreadsheet-number': 'A spreadsheet has turned an identifier into a number such as 1.23E+11.',
   'bad-date': 'A date is not a real day written YYYY-MM-DD.',
@@ -58,6 +61,15 @@ export const findingKinds = {
   'bad-class-kind': 'metadata.kind is none of course, homeroom, rotation, practical and tutorial.',
   'bad-meetings': 'metadata.meets is not written like Mon 09:00-10:30; it was ignored.',
   'duplicate-id': 'Two rows of a file have the same sourcedId.',
+  'no-address': 'A student has no address and cannot sign in.',
+  'bad-address': 'The address of a student is not one plain address.',
+  'duplicate-address': 'Two students have the same address.',
+  'shared-address': 'A teacher has the address of somebody else.',
+  'dangling-reference': 'A row names a sourcedId that is not there.',
+  'address-bounced': 'Mail to a student came back, so no code reaches them.',
+  'same-account': 'Two students have the same account.',
+  'too-many-classes': 'A student is in more than 500 classes.',
+  follows: 'Rows name others that could not be read or go; they are only counted.',
   'more-findings': 'There were more findings than are shown.',
 } as const
 
@@ -66,71 +78,53 @@ export type FindingCode = keyof typeof findingKinds
 /** Reports a problem with one value; the caller adds its place in the file. */
 export type Tell = (severity: Finding['severity'], code: FindingCode, message: string) => void
 
-export interface ReaderFinding extends Finding {
+export interface CodedFinding extends Finding {
   readonly code: FindingCode
 }
 
 const findingsMax = 10_000
-const alikeMax = 100
+const alikeMax = { error: 1_000, warning: 100 } as const
 const valueCharactersMax = 80
 
 export class FindingLog {
-  readonly #name: string
-  readonly #pass: (finding: Finding) => void
-  readonly #alike = new Map<string, { readonly first: ReaderFinding; count: number }>()
-  #passed = 0
-  #held = 0
-  #heldErrors = 0
+  readonly #kept: Finding[] = []
+  readonly #alike = new Map<string, { readonly first: CodedFinding; count: number }>()
+  #unkept = { error: 0, warning: 0 }
+  #errorsOfFiles = 0
 
-  constructor(rosterName: string, pass: (finding: Finding) => void) {
-    this.#name = rosterName
-    this.#pass = pass
-  }
-
-  add(finding: ReaderFinding): void {
-    if (finding.severity === 'warning' && this.#isOneTooMany(finding)) return
-    this.#send(finding)
-  }
-
-  #isOneTooMany(finding: ReaderFinding): boolean {
-    const key = `${finding.code} ${finding.file} ${finding.column}`
+  /** An error about a row concerns that row alone; one about a file, the whole set. */
+  add(finding: CodedFinding, about: 'file' | 'row' = 'file'): void {
+    if (finding.severity === 'error' && about === 'file') this.#errorsOfFiles++
+    const key = `${finding.severity} ${finding.code} ${finding.file} ${finding.column}`
     const alike = this.#alike.get(key)
-    if (!alike) {
-      this.#alike.set(key, { first: finding, count: 1 })
-      return false
-    }
-    alike.count++
-    return alike.count > alikeMax
-  }
-
-  #send(finding: ReaderFinding): void {
-    if (this.#passed >= findingsMax) {
-      this.#held++
-      if (finding.severity === 'error') this.#heldErrors++
+    if (alike && ++alike.count > alikeMax[finding.severity]) return
+    if (this.#kept.length >= findingsMax) {
+      this.#unkept[finding.severity]++
       return
     }
-    this.#passed++
-    this.#pass(finding)
+    if (!alike) this.#alike.set(key, { first: finding, count: 1 })
+    this.#kept.push(finding)
   }
 
-  /** Call after everything was read. */
-  close(): void {
-    for (const { first, count } of this.#alike.values()) {
-      if (count <= alikeMax) continue
-      const message = `${first.message} (The same in ${count - alikeMax} more rows.)`
-      this.#send({ ...first, line: null, value: null, message })
-    }
-    if (this.#held === 0) return
-    // If any hidden finding is an error, this is one too, so that the import is still refused.
-    this.#pass({
-      severity: this.#heldErrors > 0 ? 'error' : 'warning',
-      code: 'more-findings',
-      file: this.#name,
-      line: null,
-      column: null,
-      value: null,
-      message: `${this.#held} more findings are not shown (${this.#heldErrors} of them errors). Fix these first, then check again.`,
+  /** Whether something is wrong that leaving out rows does not mend. */
+  get failsAsAWhole(): boolean {
+    return this.#errorsOfFiles > 0
+  }
+
+  /** The findings, and for each kind of which there were more, one that says how many. */
+  all(rosterName: string): Finding[] {
+    const more = [...this.#alike.values()].flatMap(({ first, count }) => {
+      const unkept = count - alikeMax[first.severity]
+      if (unkept <= 0) return []
+      return [
+        { ...first, line: null, value: null, message: `${first.message} (The same in ${unkept} more rows.)` },
+      ]
     })
+    const { error, warning } = this.#unkept
+    if (error + warning === 0) return [...this.#kept, ...more]
+    const message = `${error + warning} more findings are not shown (${error} of them errors). Fix these first, then check again.`
+    const severity = error > 0 ? 'error' : 'warning'
+    return [...this.#kept, ...more, aboutFile(severity, 'more-findings', rosterName, message)]
   }
 }
 
@@ -139,7 +133,7 @@ export function aboutFile(
   code: FindingCode,
   file: string,
   message: string,
-): ReaderFinding {
+): CodedFinding {
   return { severity, code, file, line: null, column: null, value: null, message }
 }
 

@@ -1,47 +1,31 @@
-/**
- * Works out what an import would do: the difference between the current roster and a file, and whether it may be
- * imported. Records are matched by sourcedId alone. A bulk file removes what it leaves out; a delta changes only what
- * it names. apply.ts does the writing.
- */
-import { newId } from '../lib/random.ts'
-import { type Checks, checkRoster } from './checks.ts'
-import { type CurrentRoster, parseData, type RecordKind } from './current.ts'
-import { classDocument, digestOf, isStudent, type Lookup, studentFields, type Teaching } from './documents.ts'
-import { getOrAdd, type Incoming, type Incomings, isIncoming, type NextEnrolment } from './incoming.ts'
+/** What an import would do, and whether it may be done: a file compared with what stands, and judged. */
 import {
-  type Counts,
-  type Next,
-  type NextRoster,
-  type NextStudent,
-  type PlanKind,
+  type CompareOptions,
+  type Comparison,
+  type CurrentRoster,
+  compare,
+  type Incomings,
   planKinds,
-} from './next.ts'
-import type { DataOf, EnrolmentData, Finding, RoleData, RosterFile } from './records.ts'
+} from './compare/compare.ts'
+import { FindingLog } from './findings.ts'
+import { findFaults, findHolds, type Hold } from './judge/judge.ts'
+import { type Finding, type Kind, kinds, type Mode, type RosterFile } from './records.ts'
 
-export type Operation = 'added' | 'changed' | 'leaving' | 'returning'
-
-export interface Change {
-  readonly kind: PlanKind
-  readonly sourcedId: string
-  readonly operation: Operation
-  /** Set for a change, to compare field by field. */
-  readonly before: object | null
-  readonly after: object | null
-}
-
-export interface Plan {
+export interface Plan extends Comparison {
   readonly file: RosterFile
   readonly content: number
   readonly generation: number
   readonly findings: readonly Finding[]
-  readonly counts: Readonly<Record<PlanKind, Counts>>
-  /** Reasons why it needs --force. */
-  readonly held: readonly string[]
-  readonly next: NextRoster
-  readonly students: ReadonlyMap<string, NextStudent>
-  readonly documents: ReadonlyMap<string, string>
-  readonly current: CurrentRoster
-  changes(): Generator<Change>
+  /** What must be allowed by name before it is imported. */
+  readonly holds: readonly Hold[]
+  /** Rows that cannot be read or fit nowhere. They refuse the file, unless they may be skipped. */
+  readonly badRows: number
+  /** Whether those rows are left out, and what stands in their place stays. */
+  readonly skipsBadRows: boolean
+}
+
+export interface PlanOptions extends CompareOptions {
+  readonly skipBadRowsMax: number
 }
 
 export function isRefused(plan: Plan): boolean {
@@ -55,196 +39,49 @@ export function isEmpty(plan: Plan): boolean {
   })
 }
 
-export function makePlan(current: CurrentRoster, incoming: Incomings, file: RosterFile): Plan {
-  const next = nextRoster(current, incoming, file)
-  const rolesOf = groupBy(next.role, (role) => role.userId)
-  const lookup: Lookup = {
-    org: (id) => next.org.get(id)?.data,
-    term: (id) => next.term.get(id)?.data,
-    course: (id) => next.course.get(id)?.data,
-    user: (id) => next.user.get(id)?.data,
+export function makePlan(
+  current: CurrentRoster,
+  incoming: Incomings,
+  file: RosterFile,
+  log: FindingLog,
+  options: PlanOptions,
+): Plan {
+  const { today } = options
+  const inMode = (mode: Mode | null) => compare(current, incoming, inOneMode(file, mode), options)
+  const judged = () => {
+    const compared = inMode(null)
+    const faults = new FindingLog()
+    const bad = findFaults({ ...compared, file, incoming, today }, faults)
+    return { compared, bad, found: faults.all(file.name), badRows: incoming.badRows + bad.length }
   }
-  const students = nextStudents(current, next, rolesOf, lookup)
-  const documents = nextDocuments(next, lookup)
-  const counts = countAll(current, next, students)
-  const checks: Checks = checkRoster({
-    current,
-    next,
-    students,
-    counts,
-    file,
-    readerFindings: incoming.findings,
-    unchangedEnrolments: incoming.unchangedEnrolments,
-  })
+  const maySkip = (count: number) => !log.failsAsAWhole && count > 0 && count <= options.skipBadRowsMax
+  const findings = log.all(file.name)
+  let { compared, bad, found, badRows } = judged()
+  // Without those rows others may fit nowhere, which are then left out too.
+  while (bad.length > 0 && maySkip(badRows)) {
+    findings.push(...found.filter(({ severity }) => severity === 'error'))
+    for (const { kind, sourcedId } of bad) incoming.bad(kind, sourcedId)
+    ;({ compared, bad, found, badRows } = judged())
+  }
+  findings.push(...found)
+  const skipsBadRows = maySkip(badRows)
   return {
+    ...compared,
     file,
     content: current.content,
     generation: current.generation,
-    findings: [...incoming.findings, ...checks.findings],
-    counts,
-    held: checks.held,
-    next,
-    students,
-    documents,
-    current,
-    changes: () => allChanges(current, next, students),
+    findings: skipsBadRows ? findings.map(asWarning) : findings,
+    holds: findHolds({ ...compared, file, incoming, today }, inMode),
+    badRows,
+    skipsBadRows,
   }
 }
 
-function nextRoster(current: CurrentRoster, incoming: Incomings, file: RosterFile): NextRoster {
-  const recordsOf = <K extends RecordKind>(kind: K): Map<string, Next<DataOf[K]>> => {
-    const gone = incoming.deleted.get(kind)
-    const result = new Map<string, Next<DataOf[K]>>()
-    if (file.modes[kind] !== 'bulk') {
-      for (const [id, record] of current.records[kind]) {
-        if (!gone?.has(id)) result.set(id, { data: parseData<K>(record), digest: record.digest, from: null })
-      }
-    }
-    for (const [id, from] of (incoming.records.get(kind) ?? []) as Map<string, Incoming<DataOf[K]>>) {
-      result.set(id, { data: from.data, digest: digestOf(from.data), from })
-    }
-    return result
-  }
-  const enrolment = new Map<string, NextEnrolment>()
-  const goneEnrolments = incoming.deleted.get('enrolment')
-  for (const [id, standing] of current.enrolments) {
-    const stays =
-      file.modes.enrolment === 'bulk' ? incoming.unchangedEnrolments.has(id) : !goneEnrolments?.has(id)
-    if (stays) enrolment.set(id, standing)
-  }
-  for (const [id, from] of (incoming.records.get('enrolment') ?? []) as Map<
-    string,
-    Incoming<EnrolmentData>
-  >) {
-    enrolment.set(id, from)
-  }
-  return {
-    org: recordsOf('org'),
-    term: recordsOf('term'),
-    course: recordsOf('course'),
-    class: recordsOf('class'),
-    user: recordsOf('user'),
-    role: recordsOf('role'),
-    enrolment,
-  }
-}
+const asWarning = (finding: Finding): Finding => ({ ...finding, severity: 'warning' })
 
-function nextStudents(
-  current: CurrentRoster,
-  next: NextRoster,
-  rolesOf: Map<string, RoleData[]>,
-  lookup: Lookup,
-): Map<string, NextStudent> {
-  const students = new Map<string, NextStudent>()
-  for (const [id, { data }] of next.user) {
-    const roles = rolesOf.get(id) ?? []
-    if (!data.enabled || !isStudent(data, roles)) continue
-    const fields = studentFields(id, data, roles, lookup)
-    students.set(id, { personId: current.identities.get(id) ?? newId(), fields, digest: digestOf(fields) })
-  }
-  return students
-}
-
-function nextDocuments(next: NextRoster, lookup: Lookup): Map<string, string> {
-  const teachers = new Map<string, Teaching[]>()
-  for (const { data } of next.enrolment.values()) {
-    if (data.role === 'teacher')
-      getOrAdd(teachers, data.classId, () => []).push({ userId: data.userId, primary: data.primary })
-  }
-  return new Map(
-    [...next.class].map(([id, { data }]) => [id, classDocument(id, data, teachers.get(id) ?? [], lookup)]),
-  )
-}
-
-const recordKinds: readonly RecordKind[] = ['class', 'user', 'role', 'course', 'term', 'org']
-
-function countAll(
-  current: CurrentRoster,
-  next: NextRoster,
-  students: ReadonlyMap<string, NextStudent>,
-): Record<PlanKind, Counts> {
-  const sizes: Record<PlanKind, [number, number]> = {
-    student: [current.students.size, students.size],
-    enrolment: [current.enrolments.size, next.enrolment.size],
-    class: [current.records.class.size, next.class.size],
-    user: [current.records.user.size, next.user.size],
-    role: [current.records.role.size, next.role.size],
-    course: [current.records.course.size, next.course.size],
-    term: [current.records.term.size, next.term.size],
-    org: [current.records.org.size, next.org.size],
-  }
-  const counts = Object.fromEntries(
-    planKinds.map((kind) => {
-      const [before, after] = sizes[kind]
-      return [kind, { before, after, added: 0, changed: 0, leaving: 0, returning: 0 }]
-    }),
-  ) as Record<PlanKind, Counts>
-  for (const { kind, operation } of allChanges(current, next, students)) counts[kind][operation]++
-  return counts
-}
-
-function* allChanges(
-  current: CurrentRoster,
-  next: NextRoster,
-  students: ReadonlyMap<string, NextStudent>,
-): Generator<Change> {
-  yield* differences(
-    'student',
-    current.students,
-    students,
-    (before, after) => before.digest === after.digest,
-    () => ({}),
-    (after) => after.fields,
-    (id) => current.identities.has(id),
-  )
-  for (const kind of recordKinds) {
-    yield* differences(
-      kind,
-      current.records[kind],
-      next[kind] as ReadonlyMap<string, Next<object>>,
-      (before, after) => after.from === null || before.digest === after.digest,
-      (before) => parseData(before),
-      (after) => after.data,
-      (id) => current.wasThere(kind, id),
-    )
-  }
-  yield* differences(
-    'enrolment',
-    current.enrolments,
-    next.enrolment,
-    (_before, after) => !isIncoming(after),
-    (before) => before.data,
-    (after) => after.data,
-    (id) => current.wasThere('enrolment', id),
-  )
-}
-
-function* differences<B, A>(
-  kind: PlanKind,
-  before: ReadonlyMap<string, B>,
-  after: ReadonlyMap<string, A>,
-  same: (before: B, after: A) => boolean,
-  dataBefore: (before: B) => object,
-  dataAfter: (after: A) => object,
-  wasThere: (id: string) => boolean,
-): Generator<Change> {
-  for (const [sourcedId, a] of after) {
-    const b = before.get(sourcedId)
-    if (b === undefined) {
-      const operation = wasThere(sourcedId) ? 'returning' : 'added'
-      yield { kind, sourcedId, operation, before: null, after: dataAfter(a) }
-    } else if (!same(b, a)) {
-      yield { kind, sourcedId, operation: 'changed', before: dataBefore(b), after: dataAfter(a) }
-    }
-  }
-  for (const [sourcedId, b] of before) {
-    if (!after.has(sourcedId))
-      yield { kind, sourcedId, operation: 'leaving', before: dataBefore(b), after: null }
-  }
-}
-
-function groupBy<D, K>(records: ReadonlyMap<string, { data: D }>, key: (data: D) => K): Map<K, D[]> {
-  const groups = new Map<K, D[]>()
-  for (const { data } of records.values()) getOrAdd(groups, key(data), () => []).push(data)
-  return groups
+function inOneMode(file: RosterFile, mode: Mode | null): RosterFile {
+  if (mode === null) return file
+  const modes: Partial<Record<Kind, Mode>> = {}
+  for (const kind of kinds) if (file.modes[kind]) modes[kind] = mode
+  return { ...file, modes }
 }

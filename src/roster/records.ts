@@ -1,5 +1,5 @@
 /**
- * The records of a roster after reading. Each is identified by its sourcedId alone. The reader (oneroster.ts) makes
+ * The records of a roster after reading. Each is identified by its sourcedId alone. The reader (read/) makes
  * them, the plan compares them, the store keeps them.
  */
 import type { Meeting } from '../student/classes.ts'
@@ -65,6 +65,9 @@ export interface RoleData {
   readonly role: string
   readonly orgId: string | null
   readonly primary: boolean
+  /** Outside these days it counts for nothing. Not set where the file says nothing. */
+  readonly startDate?: string
+  readonly endDate?: string
 }
 
 export interface EnrolmentData {
@@ -90,9 +93,8 @@ export interface DataOf {
 export interface RosterRecord<K extends Kind = Kind> {
   readonly kind: K
   readonly sourcedId: string
-  /** Only in a delta: the record is removed. */
-  readonly deleted: boolean
-  readonly data: DataOf[K]
+  /** null: the row says that the record goes (`tobedeleted`). */
+  readonly data: DataOf[K] | null
   readonly file: string
   /** As an editor counts. */
   readonly line: number
@@ -114,6 +116,12 @@ export interface Finding {
 
 export type Mode = 'bulk' | 'delta'
 
+/** Who decided between bulk and delta: the caller, the manifest, or, for want of one, the look of the rows. */
+export type ModeFrom = 'caller' | 'manifest' | 'rows'
+
+/** Whether every row has status and dateLastModified, as in a delta; or no row has either; or something between. */
+export type Form = 'dated' | 'bare' | 'mixed'
+
 export interface RosterFile {
   readonly name: string
   /** Hash of the zip, or of the folder's files (names and contents) sorted by name. */
@@ -121,12 +129,21 @@ export interface RosterFile {
   readonly version: '1.1' | '1.2'
   /** Only kinds whose file exists. */
   readonly modes: Partial<Readonly<Record<Kind, Mode>>>
+  readonly modeFrom: ModeFrom
+  readonly form: Form
+  /** Files of the standard that Chiron reads and that are not there. */
+  readonly missing: readonly string[]
   readonly rows: number
+  /** The newest dateLastModified; null if there is none. */
+  readonly newestRowAt: number | null
 }
 
 export interface RosterSink {
   record(record: RosterRecord): void
-  finding(finding: Finding): void
+  /** A row with an error; `sourcedId` is null if it could not be made out. */
+  bad(kind: Kind, sourcedId: string | null): void
+  /** The rows of a file could not be read at all. */
+  unread(kind: Kind): void
   /** Called now and then with the number of rows read so far. */
   progress(rows: number): void
 }

@@ -1,15 +1,16 @@
 /** The roster's SQL. A row is visible while `from_gen <= content` and `to_gen` is null or greater than `content`. */
 import { type Db, type Row, type Statement, statement, type Value } from '../db/db.ts'
+import type { StudentFields } from './compare/documents.ts'
 
-/** The right to write; see hold.ts. */
-export interface Hold {
-  /** Atomic like `Db.tx`; fails if the hold was lost. */
+/** The right to write; see apply/lease.ts. */
+export interface Lease {
+  /** Atomic like `Db.tx`; fails if the lease was lost. */
   write(statements: readonly Statement[]): Promise<Row[][]>
 }
 
 export interface GenerationRow {
   readonly id: number
-  readonly kind: 'import' | 'undo'
+  readonly kind: 'import' | 'undo' | 'correction'
   readonly parent: number
   readonly content: number
   readonly file_name: string
@@ -19,6 +20,11 @@ export interface GenerationRow {
   readonly summary: string
   readonly started_at: number
   readonly published_at: number | null
+  /** Null in generations of older versions. */
+  readonly actor: string | null
+  /** The holds that were allowed, with commas between. */
+  readonly allowed: string
+  readonly newest_row_at: number | null
 }
 
 export interface StateRow {
@@ -33,20 +39,44 @@ export async function rosterState(db: Db): Promise<StateRow> {
 }
 
 const generationColumns =
-  'id, kind, parent, content, file_name, sha256, version, rows, summary, started_at, published_at'
+  'id, kind, parent, content, file_name, sha256, version, rows, summary, started_at, published_at, actor, allowed, newest_row_at'
 
-export function publishedGenerations(db: Db, limit: number): Promise<GenerationRow[]> {
-  return db.all<GenerationRow>(
-    `select ${generationColumns} from roster_generation where published_at is not null order by id desc limit ${limit}`,
+export interface HistoryRow extends GenerationRow {
+  /** Of the member of staff who did it; null for the command line. */
+  readonly actor_name: string | null
+}
+
+export function publishedGenerations(db: Db, limit: number): Promise<HistoryRow[]> {
+  const columns = generationColumns.replaceAll(/\w+/g, 'g.$&')
+  return db.all<HistoryRow>(
+    `select ${columns}, p.firstname || ' ' || p.lastname as actor_name
+     from roster_generation g left join person p on p.id = g.actor
+     where g.published_at is not null order by g.id desc limit ${limit}`,
   )
+}
+
+/** Published ones with this number or a smaller one. */
+function generationsUpTo(db: Db, id: number): Promise<GenerationRow[]> {
+  return db.all<GenerationRow>(
+    `select ${generationColumns} from roster_generation where published_at is not null and id <= $1`,
+    [id],
+  )
+}
+
+/** The generations that have led to this one, newest first. */
+export async function lineageOf(db: Db, content: number): Promise<GenerationRow[]> {
+  const known = new Map((await generationsUpTo(db, content)).map((row) => [row.id, row]))
+  const lineage: GenerationRow[] = []
+  for (let at = known.get(content); at; at = known.get(at.parent)) lineage.push(at)
+  return lineage
 }
 
 export function generationById(db: Db, id: number): Promise<GenerationRow | undefined> {
   return db.one<GenerationRow>(`select ${generationColumns} from roster_generation where id = $1`, [id])
 }
 
-/** Returns whether the hold was free or its lease had run out. */
-export async function takeHold(db: Db, by: string, now: number, until: number): Promise<boolean> {
+/** Returns whether the lease was free or its lease had run out. */
+export async function takeLease(db: Db, by: string, now: number, until: number): Promise<boolean> {
   const rows = await db.run(
     'update roster_state set held_by = $1, held_until = $2, writer = null where held_until <= $3 returning content',
     [by, until, now],
@@ -54,18 +84,18 @@ export async function takeHold(db: Db, by: string, now: number, until: number): 
   return rows.length > 0
 }
 
-const holdLost = 'roster_hold_lost'
+const leaseLost = 'roster_hold_lost'
 
 /**
- * The first statement of every transaction that writes a roster. If another process has the hold, the table's check on
- * `writer` makes it fail. Otherwise the row stays locked, so nobody can take the hold before the transaction ends.
+ * The first statement of every transaction that writes a roster. If another process has the lease, the table's check on
+ * `writer` makes it fail. Otherwise the row stays locked, so nobody can take the lease before the transaction ends.
  */
-export function renewHold(by: string, until: number): Statement {
+export function renewLease(by: string, until: number): Statement {
   return statement('update roster_state set writer = $1, held_until = $2', by, until)
 }
 
-export function isHoldLost(error: unknown): boolean {
-  return error instanceof Error && error.message.includes(holdLost)
+export function isLeaseLost(error: unknown): boolean {
+  return error instanceof Error && error.message.includes(leaseLost)
 }
 
 export function release(db: Db, by: string) {
@@ -81,21 +111,22 @@ const highest = '(select coalesce(max(id), 0) from roster_generation)'
 
 /** Returns the generation's number, or undefined if the roster has changed since `seen`. */
 export async function newGeneration(
-  hold: Hold,
+  lease: Lease,
   seen: Seen,
   g: Omit<GenerationRow, 'id' | 'parent' | 'content' | 'published_at'>,
   content: number | null,
 ): Promise<number | undefined> {
-  const [, rows] = await hold.write([
+  const [, rows] = await lease.write([
     // During an upgrade, an older version that does not update last_generation may have been importing.
     statement(
       `update roster_state set last_generation = 1 + case when last_generation < ${highest} then ${highest} else last_generation end`,
     ),
     statement(
-      `insert into roster_generation (id, kind, parent, content, file_name, sha256, version, rows, summary, started_at)
+      `insert into roster_generation (id, kind, parent, content, file_name, sha256, version, rows, summary, started_at,
+         actor, allowed, newest_row_at)
        select last_generation, $1, content, coalesce(cast($2 as integer), last_generation), $3, $4, $5, cast($6 as integer),
-         $7, cast($8 as bigint)
-       from roster_state where content = $9 and generation = $10 returning id`,
+         $7, cast($8 as bigint), $9, $10, cast($11 as bigint)
+       from roster_state where content = $12 and generation = $13 returning id`,
       g.kind,
       content,
       g.file_name,
@@ -104,6 +135,9 @@ export async function newGeneration(
       g.rows,
       g.summary,
       g.started_at,
+      g.actor,
+      g.allowed,
+      g.newest_row_at,
       seen.content,
       seen.generation,
     ),
@@ -137,11 +171,19 @@ const leftovers = [
   ['roster_record', 'kind, sourced_id, from_gen'],
   ['roster_enrolment', 'sourced_id, from_gen'],
   ['student', 'person_id, from_gen'],
+  ['roster_correction', 'person_id, from_gen'],
 ].flatMap(([table, key]) => [
   { change: `delete from ${table}`, table, key, where: `from_gen > ${visible}` },
   { change: `update ${table} set to_gen = null`, table, key, where: `to_gen > ${visible}` },
 ])
 const unseen = [
+  // Of a generation that was undone: the next import may decide otherwise.
+  {
+    change: 'delete from student_identity',
+    table: 'student_identity',
+    key: 'sourced_id',
+    where: `matched_from is not null and generation > ${visible}`,
+  },
   { change: 'delete from event', table: 'event', key: 'id', where: `generation in ${unpublished}` },
   {
     change: 'delete from roster_departure',
@@ -154,27 +196,32 @@ const unseen = [
 /** Removes what an unfinished or undone generation wrote, in short batches. */
 export async function clearLeftovers(
   db: Db,
-  hold: Hold,
+  lease: Lease,
   batch: number,
   pause: () => Promise<void>,
 ): Promise<void> {
   const clear = async ({ change, table, key, where }: (typeof leftovers)[number]) => {
     const sql = `${change} where (${key}) in (select ${key} from ${table} where ${where} limit ${batch}) returning 1 as one`
-    while ((await hold.write([statement(sql)]))[0]!.length === batch) await pause()
+    while ((await lease.write([statement(sql)]))[0]!.length === batch) await pause()
   }
   for (const some of leftovers) await clear(some)
-  await clearNewcomers(db, hold, batch, pause)
+  await clearNewcomers(db, lease, batch, pause)
   for (const some of unseen) await clear(some)
-  await hold.write([statement('delete from roster_generation where published_at is null')])
+  await lease.write([statement('delete from roster_generation where published_at is null')])
 }
 
 /** People who were written but never appeared on a published roster. */
-async function clearNewcomers(db: Db, hold: Hold, batch: number, pause: () => Promise<void>): Promise<void> {
+async function clearNewcomers(
+  db: Db,
+  lease: Lease,
+  batch: number,
+  pause: () => Promise<void>,
+): Promise<void> {
   for (;;) {
     const people = await db.all<{ person_id: string }>(
-      `select person_id from student_identity where generation in ${unpublished} limit ${batch}`,
+      `select person_id from student_identity where generation in ${unpublished} and matched_from is null limit ${batch}`,
     )
-    await hold.write(
+    await lease.write(
       people.flatMap(({ person_id }) => [
         statement('delete from student_identity where person_id = $1', person_id),
         statement('delete from person where id = $1', person_id),
@@ -239,20 +286,41 @@ export async function* enrolmentsOf(db: Db): AsyncGenerator<EnrolmentRow> {
   }
 }
 
-export interface StudentVersion {
+export interface StudentVersion extends StudentFields {
   readonly person_id: string
   readonly from_gen: number
   readonly to_gen: number | null
-  readonly sourced_id: string
   readonly digest: string
-  readonly email_key: string | null
 }
+
+const studentColumns =
+  'person_id, from_gen, to_gen, sourced_id, digest, email, email_key, firstname, lastname, preferred_name, pronouns, student_number, year, school_id, school_name'
 
 export function studentsIn(db: Db, content: number): Promise<StudentVersion[]> {
   return db.all<StudentVersion>(
-    `select person_id, from_gen, to_gen, sourced_id, digest, email_key from student
+    `select ${studentColumns} from student
      where from_gen <= $1 and (to_gen is null or to_gen > $1)`,
     [content],
+  )
+}
+
+export function studentIn(db: Db, content: number, personId: string): Promise<StudentVersion | undefined> {
+  return db.one<StudentVersion>(
+    `select ${studentColumns} from student where person_id = $2 and from_gen <= $1 and (to_gen is null or to_gen > $1)`,
+    [content, personId],
+  )
+}
+
+export function recordIn(
+  db: Db,
+  content: number,
+  kind: string,
+  sourcedId: string,
+): Promise<{ data: string } | undefined> {
+  return db.one(
+    `select data from roster_record where kind = $2 and sourced_id = $3 and from_gen <= $1
+       and (to_gen is null or to_gen > $1)`,
+    [content, kind, sourcedId],
   )
 }
 
@@ -267,10 +335,31 @@ export function formerAddresses(
   )
 }
 
-export function identities(db: Db): Promise<{ sourced_id: string; person_id: string }[]> {
+/** What matched one sourcedId with another counts as long as its import is not undone. */
+export function identities(db: Db, content: number): Promise<{ sourced_id: string; person_id: string }[]> {
   return db.all(
     `select i.sourced_id, i.person_id from student_identity i join roster_generation g on g.id = i.generation
-     where g.published_at is not null`,
+     where g.published_at is not null and (i.matched_from is null or i.generation <= $1)`,
+    [content],
+  )
+}
+
+/** Null: as the file has it. */
+export interface CorrectionRow {
+  readonly person_id: string
+  readonly from_gen: number
+  readonly email: string | null
+  readonly firstname: string | null
+  readonly lastname: string | null
+  readonly actor: string
+  readonly corrected_at: number
+}
+
+export function correctionsIn(db: Db, content: number): Promise<CorrectionRow[]> {
+  return db.all<CorrectionRow>(
+    `select person_id, from_gen, email, firstname, lastname, actor, corrected_at from roster_correction
+     where from_gen <= $1 and (to_gen is null or to_gen > $1) order by corrected_at, person_id`,
+    [content],
   )
 }
 
@@ -340,7 +429,8 @@ const columnsOf = {
     'school_name',
     'updated_at',
   ],
-  student_identity: ['sourced_id', 'person_id', 'generation'],
+  student_identity: ['sourced_id', 'person_id', 'generation', 'matched_from'],
+  roster_correction: ['person_id', 'from_gen', 'email', 'firstname', 'lastname', 'actor', 'corrected_at'],
   person: ['id', 'role', 'status', 'created_at', 'updated_at'],
   roster_departure: ['generation', 'person_id'],
   event: [
@@ -371,6 +461,15 @@ export function closeEnrolment(sourcedId: string, fromGen: number, generation: n
     'update roster_enrolment set to_gen = $1 where sourced_id = $2 and from_gen = $3',
     generation,
     sourcedId,
+    fromGen,
+  )
+}
+
+export function closeCorrection(personId: string, fromGen: number, generation: number): Statement {
+  return statement(
+    'update roster_correction set to_gen = $1 where person_id = $2 and from_gen = $3',
+    generation,
+    personId,
     fromGen,
   )
 }

@@ -33,17 +33,37 @@ export interface ClassRow {
  * A student with all classes, in one statement so that everything comes from the same roster. No row if the student is
  * not on the roster.
  */
-export function studentWithClasses(db: Db, personId: string): Promise<(StudentRow & ClassRow)[]> {
-  return db.all<StudentRow & ClassRow>(
+export async function studentWithClasses(db: Db, personId: string): Promise<(StudentRow & ClassRow)[]> {
+  const rows = await db.all<StudentRow & ClassRow & { class_id: string | null }>(
     `select (select content from roster_state) as roster, s.person_id, s.email, s.firstname, s.lastname, s.preferred_name, s.pronouns, s.student_number, s.year,
        s.school_id, s.school_name, s.updated_at as student_updated_at,
-       c.document, e.start_date, e.end_date, c.updated_at as class_updated_at, e.sourced_id as enrolment_id
+       c.document, e.start_date, e.end_date, c.updated_at as class_updated_at, e.sourced_id as enrolment_id, e.class_id
      from student s
      left join roster_enrolment e on e.user_id = s.sourced_id and e.role = 'student' and ${visible('e')}
      left join roster_record c on c.kind = 'class' and c.sourced_id = e.class_id and ${visible('c')}
      where s.person_id = $1 and ${visible('s')}`,
     [personId],
   )
+  return onePerClass(rows)
+}
+
+/** Some systems list an enrolment under two ids. The class is there once, from the first day to the last of both. */
+function onePerClass<R extends ClassRow & { readonly class_id: string | null }>(rows: readonly R[]): R[] {
+  const byClass = new Map<string | null, R>()
+  for (const row of rows) {
+    const known = byClass.get(row.class_id)
+    byClass.set(row.class_id, known ? joined(known, row) : row)
+  }
+  return [...byClass.values()]
+}
+
+/** An open start or end stays open. */
+function joined<R extends ClassRow>(a: R, b: R): R {
+  const first = a.enrolment_id! < b.enrolment_id! ? a : b
+  const start_date =
+    a.start_date && b.start_date && (a.start_date < b.start_date ? a.start_date : b.start_date)
+  const end_date = a.end_date && b.end_date && (a.end_date > b.end_date ? a.end_date : b.end_date)
+  return { ...first, start_date, end_date }
 }
 
 export interface TaughtRow {

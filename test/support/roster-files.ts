@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { ZipFile } from 'yazl'
-import { readRoster } from '../../src/roster/oneroster.ts'
-import type { Finding, RosterFile, RosterRecord } from '../../src/roster/records.ts'
+import { FindingLog } from '../../src/roster/findings.ts'
+import { readRoster } from '../../src/roster/read/read.ts'
+import type { Finding, Kind, Mode, RosterFile, RosterRecord } from '../../src/roster/records.ts'
 
 export type Files = Readonly<Record<string, string | Buffer>>
 
@@ -124,17 +125,21 @@ export interface Read {
   readonly file: RosterFile
   readonly records: RosterRecord[]
   readonly findings: Finding[]
-  readonly progress: number[]
+  /** The sourcedIds of rows that were refused. */
+  readonly bad: (string | null)[]
+  readonly unread: Kind[]
 }
 
-export async function readAll(path: string): Promise<Read> {
+export async function readAll(path: string, mode: Mode | null = null): Promise<Read> {
   const records: RosterRecord[] = []
-  const findings: Finding[] = []
-  const progress: number[] = []
-  const file = await readRoster(path, {
+  const bad: (string | null)[] = []
+  const unread: Kind[] = []
+  const log = new FindingLog()
+  const file = await readRoster(path, mode, log, {
     record: (record) => records.push(record),
-    finding: (finding) => findings.push(finding),
-    progress: (rows) => progress.push(rows),
+    bad: (_kind, sourcedId) => bad.push(sourcedId),
+    unread: (kind) => unread.push(kind),
+    progress() {},
   })
-  return { file, records, findings, progress }
+  return { file, records, findings: log.all(file.name), bad, unread }
 }

@@ -80,11 +80,28 @@ export const lenientCases: readonly Case[] = [
     { ...clean12, 'demographics.csv': 'anything', 'notes.txt': 'x' },
     [['warning', 'unknown-file', 'notes.txt', null, null, null]],
   ],
+  ['in a bulk set dates and states are no news', { ...clean12, 'users.csv': delta('users.csv') }, []],
+  ['nor is a state without a date', in12('orgs.csv', 'org-1,,', 'org-1,active,'), []],
   [
-    'the rows decide between bulk and delta',
-    { ...clean12, 'users.csv': delta('users.csv') },
-    [['warning', 'mode-differs', 'manifest.csv', 11, 'value', 'bulk']],
+    'a delta whose rows look like bulk is pointed out',
+    in12('manifest.csv', 'file.users,bulk', 'file.users,delta'),
+    [['warning', 'mode-differs', 'manifest.csv', 11, 'value', 'delta']],
   ],
+  [
+    'a delta with some rows that have no date is pointed out once',
+    {
+      ...in12('manifest.csv', 'file.users,bulk', 'file.users,delta'),
+      'users.csv': delta('users.csv').replace('user-2,active,2026-09-01T08:00:00Z', 'user-2,active,'),
+    },
+    [['warning', 'mixed-mode', 'users.csv', 3, 'status', null]],
+  ],
+  [
+    'somebody with one name is taken',
+    in12('users.csv', 'Tom,Gray', 'Tom,'),
+    [['warning', 'one-name', 'users.csv', 3, 'familyName', '']],
+  ],
+  ['a class code that looks like a small number is taken', in12('classes.csv', 'VET101-A', '7E-1'), []],
+  ['marks of direction in a name are taken', in12('users.csv', 'Tom,Gray', '\u200f\u05d3\u05df,Gray'), []],
   [
     'spaces around identifiers go away',
     in12('enrollments.csv', 'enr-1', ' enr-1 '),

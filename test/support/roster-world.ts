@@ -4,7 +4,7 @@ import type { Db, Statement, Value } from '../../src/db/db.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDb } from '../../src/db/open.ts'
 import { byOperator } from '../../src/lib/by.ts'
-import { type Plan, Roster } from '../../src/roster/roster.ts'
+import { holdCodes, type Plan, Roster } from '../../src/roster/roster.ts'
 import { type Engine, newStore } from './engines.ts'
 import { freshNetwork } from './fresh.ts'
 import { type Reply, type Service, type SignedIn, TestClock } from './service.ts'
@@ -33,7 +33,7 @@ export async function openWorld(engine: Engine): Promise<World> {
     clock,
     roster,
     plan: (path) => roster.plan(path),
-    import: async (path) => roster.import(await roster.plan(path), { force: true, by: byOperator }),
+    import: async (path) => roster.import(await roster.plan(path), { allow: holdCodes, by: byOperator }),
     undo: async () => roster.undo(await roster.planUndo(), byOperator),
     async close() {
       await db.close()
@@ -145,7 +145,7 @@ export function rosterOf(service: Service): ServiceRoster {
   const roster = new Roster(service.app.parts.db, service.clock)
   return {
     roster,
-    import: async (path) => roster.import(await roster.plan(path), { force: true, by: byOperator }),
+    import: async (path) => roster.import(await roster.plan(path), { allow: holdCodes, by: byOperator }),
     undo: async () => roster.undo(await roster.planUndo(), byOperator),
   }
 }

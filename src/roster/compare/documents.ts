@@ -3,7 +3,7 @@
  * happens once per import, so that a request only reads rows. Pure.
  */
 import { createHash } from 'node:crypto'
-import { parseAddress } from '../people/address.ts'
+import { parseAddress } from '../../people/address.ts'
 import type {
   ClassData,
   CourseData,
@@ -12,7 +12,7 @@ import type {
   RoleData,
   TermData,
   UserData,
-} from './records.ts'
+} from '../records.ts'
 
 /** Public ids do not reveal the file's ids, and are safe in a URL. */
 export function publicId(kind: string, sourcedId: string): string {

@@ -1,8 +1,9 @@
 /** Turns the rows of each OneRoster file into records. Looks at one row at a time. */
+
+import type { ClassData, ClassKind, DataOf, Kind, UserData } from '../records.ts'
 import type { Cells } from './cells.ts'
 import { classKinds } from './columns.ts'
 import { meetingsForm, parseMeetings } from './meetings.ts'
-import type { ClassData, ClassKind, DataOf, Kind, UserData } from './records.ts'
 import { parseYear } from './values.ts'
 
 /** Refused cells leave a gap here; such a row yields no record. */
@@ -55,13 +56,14 @@ export const readData: { readonly [K in Kind]: (cells: Cells) => DataOf[K] } = {
   }),
 
   role(cells) {
-    // These dates are not used, but a malformed date is always refused.
-    cells.days('beginDate', 'endDate')
+    const [startDate, endDate] = cells.days('beginDate', 'endDate')
     return {
       userId: cells.id('userSourcedId') ?? '',
       role: cells.enumeration('role', 'role') ?? '',
       orgId: cells.id('orgSourcedId'),
       primary: cells.enumeration('roleType', 'roleType') === 'primary',
+      ...(startDate !== null && { startDate }),
+      ...(endDate !== null && { endDate }),
     }
   },
 
@@ -82,6 +84,7 @@ export const readData: { readonly [K in Kind]: (cells: Cells) => DataOf[K] } = {
 function names(cells: Cells): Pick<UserData, 'firstname' | 'lastname' | 'preferredName'> {
   const firstname = cells.personName('givenName') ?? ''
   const lastname = cells.personName('familyName') ?? ''
+  if (cells.raw('givenName') === '' || cells.raw('familyName') === '') checkOneName(cells)
   const given = cells.personName('preferredGivenName')
   const family = cells.personName('preferredFamilyName')
   if (given === null && family === null) return { firstname, lastname, preferredName: null }
@@ -97,6 +100,13 @@ function meetings(cells: Cells): Pick<ClassData, 'meetings'> {
   if (parsed === null)
     cells.tell('warning', 'bad-meetings', 'metadata.meets', `${meetingsForm} The cell was ignored.`)
   return parsed === null || parsed.length === 0 ? {} : { meetings: parsed }
+}
+
+function checkOneName(cells: Cells): void {
+  const column = cells.raw('familyName') === '' ? 'familyName' : 'givenName'
+  if (cells.raw('givenName') === '' && cells.raw('familyName') === '')
+    cells.tell('error', 'missing-value', column, 'A person needs at least one name.')
+  else cells.tell('warning', 'one-name', column, 'This person has only one name, which is accepted.')
 }
 
 const kindNames = new Set<string>(Object.values(classKinds))

@@ -3,18 +3,20 @@
  * Harmless deviations only get a warning; an ambiguous value is refused. Pure.
  */
 
-import { nearest } from '../lib/nearest.ts'
-import { parseName } from '../people/names.ts'
+import { nearest } from '../../lib/nearest.ts'
+import { parseName } from '../../people/names.ts'
+import type { Tell } from '../findings.ts'
 import { enumerations, extensible, type Version } from './columns.ts'
-import type { Tell } from './findings.ts'
 
 const idCharactersMax = 255
 const textCharactersMax = 1000
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are exactly what is refused
 const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
-// Spreadsheets always write the sign of the exponent; 12E4 may be a real class code.
-const spreadsheetNumber = /^[+-]?\d(?:[.,]\d+)?E[+-]\d{1,3}$/i
+// Spreadsheets write a plus and two digits or more; 12E4 and 7E-1 may be real class codes.
+const spreadsheetNumber = /^[+-]?\d(?:[.,]\d+)?E\+\d{2,3}$/i
+// Systems put them around names of either direction. They change nothing but the order of neutral characters.
+const directionMarks = /[\u061c\u200e\u200f]/g
 const dateForm = /^\d{4}-\d{2}-\d{2}$/
 const timeForm = /^T([01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d{1,9})?)?(Z|[+-]\d{2}(?::?\d{2})?)?$/i
 
@@ -24,8 +26,8 @@ export function parseText(text: string, tell: Tell): string | null {
 }
 
 export function parsePersonName(text: string, tell: Tell): string | null {
-  const parsed = parseName(text)
-  if (typeof parsed !== 'string') return parsed.name
+  const parsed = parseName(text.replace(directionMarks, ''))
+  if (typeof parsed !== 'string') return text.normalize('NFC')
   tell('error', 'bad-name', `A name ${parsed}.`)
   return null
 }
@@ -79,15 +81,19 @@ function daysIn(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
 }
 
-/** Checks the form only; the value is not used. */
-export function checkDateTime(text: string, tell: Tell): void {
+/** Epoch milliseconds. A time without a zone counts as UTC. */
+export function parseDateTime(text: string, tell: Tell): number | null {
   const time = timeForm.exec(text.slice(10))
   if (!isDay(text.slice(0, 10)) || (text.length > 10 && !time)) {
     tell('error', 'bad-datetime', 'Expected a date and time such as 2026-08-17T09:30:00Z.')
-  } else if (!time?.[2]) {
+    return null
+  }
+  if (!time?.[2]) {
     const message = 'The standard wants a date, a time and a time zone, such as 2026-08-17T09:30:00Z.'
     tell('warning', 'datetime-form', message)
   }
+  const at = Date.parse(text.length > 10 && !time?.[2] ? `${text}Z` : text)
+  return Number.isNaN(at) ? Date.parse(text.slice(0, 10)) : at
 }
 
 export function parseBoolean(text: string, tell: Tell): boolean | null {

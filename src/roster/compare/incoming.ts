@@ -1,7 +1,7 @@
 /** Collects the records of a file while it is read. For unchanged enrolments only the line is kept, to save memory. */
+import type { EnrolmentData, Kind, RosterRecord, RosterSink } from '../records.ts'
 import { type CurrentEnrolment, type CurrentRoster, SharedTexts } from './current.ts'
 import { enrolmentKey } from './documents.ts'
-import type { EnrolmentData, Finding, Kind, RosterRecord, RosterSink } from './records.ts'
 
 export interface Incoming<D> {
   readonly data: D
@@ -9,12 +9,22 @@ export interface Incoming<D> {
   readonly line: number
 }
 
+/** Where a row that must be left out belongs. */
+export interface BadRow {
+  readonly kind: Kind
+  readonly sourcedId: string
+}
+
 export class Incomings implements RosterSink {
-  readonly findings: Finding[] = []
   readonly records = new Map<Kind, Map<string, Incoming<object>>>()
   readonly deleted = new Map<Kind, Set<string>>()
   /** sourcedId → line. */
   readonly unchangedEnrolments = new Map<string, number>()
+  /** Rows that are left out: what stands of their sourcedIds stays. */
+  badRows = 0
+  readonly #bad = new Map<Kind, Set<string>>()
+  /** Kinds with bad rows whose sourcedId is not known, or whose file could not be read. */
+  readonly #unknown = new Set<Kind>()
   readonly #current: CurrentRoster
   readonly #onProgress: (rows: number) => void
   readonly #shared = new SharedTexts()
@@ -24,8 +34,8 @@ export class Incomings implements RosterSink {
     this.#onProgress = onProgress
   }
 
-  record({ kind, sourcedId, deleted, data, file, line }: RosterRecord): void {
-    if (deleted) {
+  record({ kind, sourcedId, data, file, line }: RosterRecord): void {
+    if (data === null) {
       getOrAdd(this.deleted, kind, () => new Set<string>()).add(sourcedId)
       return
     }
@@ -38,8 +48,23 @@ export class Incomings implements RosterSink {
     else known.set(sourcedId, { data: this.#shared.enrolment(enrolment), file, line })
   }
 
-  finding(finding: Finding): void {
-    this.findings.push(finding)
+  bad(kind: Kind, sourcedId: string | null): void {
+    this.badRows++
+    if (sourcedId === null) this.#unknown.add(kind)
+    else getOrAdd(this.#bad, kind, () => new Set<string>()).add(sourcedId)
+  }
+
+  unread(kind: Kind): void {
+    this.#unknown.add(kind)
+  }
+
+  isBad(kind: Kind, sourcedId: string): boolean {
+    return this.#bad.get(kind)?.has(sourcedId) === true
+  }
+
+  /** Whether the record may be in a row that could not be read. */
+  mayBeUnread(kind: Kind, sourcedId: string): boolean {
+    return this.#unknown.has(kind) || this.isBad(kind, sourcedId)
   }
 
   progress(rows: number): void {

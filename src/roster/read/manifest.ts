@@ -1,11 +1,12 @@
 /** Reads manifest.csv: the version of the roster, and the mode that it declares for each file. */
+
+import type { CodedFinding, FindingCode } from '../findings.ts'
+import { shown } from '../findings.ts'
+import type { Finding, Mode } from '../records.ts'
 import type { Archive } from './archive.ts'
 import { manifestColumns, type Version } from './columns.ts'
 import { readCsv } from './csv.ts'
-import type { FindingCode, ReaderFinding } from './findings.ts'
-import { shown } from './findings.ts'
 import type { Columns } from './header.ts'
-import type { Finding } from './records.ts'
 import { parseEnumeration } from './values.ts'
 
 export interface Said {
@@ -20,6 +21,17 @@ export interface Manifest {
   readonly modes: ReadonlyMap<string, Said>
 }
 
+export const noManifest: Manifest = { version: null, modes: new Map() }
+
+/** What the manifest says of this file or, if it names it not, of all that it names. */
+export function saidOf(manifest: Manifest, file: string): Mode | null {
+  const own = manifest.modes.get(file.toLowerCase())?.mode
+  if (own === 'bulk' || own === 'delta') return own
+  const others = new Set([...manifest.modes.values()].map(({ mode }) => mode))
+  if (others.has('bulk') === others.has('delta')) return null
+  return others.has('bulk') ? 'bulk' : 'delta'
+}
+
 const versions: ReadonlyMap<string, Version> = new Map([
   ['1.1', '1.1'],
   ['1.2', '1.2'],
@@ -29,7 +41,7 @@ const versions: ReadonlyMap<string, Version> = new Map([
 export async function readManifest(
   archive: Archive,
   name: string,
-  finding: (finding: ReaderFinding) => void,
+  finding: (finding: CodedFinding) => void,
 ): Promise<Manifest> {
   const reader = new ManifestReader(name, finding)
   let columns: Columns = new Map()
@@ -43,6 +55,7 @@ export async function readManifest(
       const cell = (column: string) => cells[columns.get(column)!]!.trim()
       reader.property(cell('propertyName'), cell('value'), line)
     },
+    bad() {},
   })
   // If the header was refused, that error has already been reported.
   if (columns.size > 0) reader.checkVersions()
@@ -51,12 +64,12 @@ export async function readManifest(
 
 class ManifestReader {
   readonly #name: string
-  readonly #finding: (finding: ReaderFinding) => void
+  readonly #finding: (finding: CodedFinding) => void
   readonly #modes = new Map<string, Said>()
   readonly #seen = new Set<string>()
   #version: Version | null = null
 
-  constructor(name: string, finding: (finding: ReaderFinding) => void) {
+  constructor(name: string, finding: (finding: CodedFinding) => void) {
     this.#name = name
     this.#finding = finding
   }

@@ -1,5 +1,5 @@
 /** Reads when a class meets, such as `Mon 09:00-10:30; Wed 14:00-15:00`. Pure. */
-import { type Meeting, weekdays } from '../student/classes.ts'
+import { type Meeting, weekdays } from '../../student/classes.ts'
 
 const meetingsMax = 50
 const names = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday']

@@ -1,15 +1,19 @@
 /** The current roster, loaded from the store to be compared with a file. */
-import type { Db } from '../db/db.ts'
-import type { DataOf, EnrolmentData, Kind } from './records.ts'
+import type { Db } from '../../db/db.ts'
+import type { DataOf, EnrolmentData, Kind } from '../records.ts'
 import {
+  type CorrectionRow,
+  correctionsIn,
   enrolmentsOf,
   formerAddresses,
+  type GenerationRow,
   identities,
+  lineageOf,
   recordsOf,
   type StateRow,
   type StudentVersion,
   studentsIn,
-} from './store.ts'
+} from '../store.ts'
 
 export type RecordKind = Exclude<Kind, 'enrolment'>
 
@@ -36,6 +40,10 @@ export interface CurrentRoster {
   readonly formerAddresses: ReadonlyMap<string, string>
   /** sourcedId → userId, for everybody who was ever on the roster. */
   readonly identities: ReadonlyMap<string, string>
+  /** By userId. */
+  readonly corrections: ReadonlyMap<string, CorrectionRow>
+  /** The generations that have led to this roster, newest first. */
+  readonly lineage: readonly GenerationRow[]
   /** Whether a record that is absent now existed before. */
   wasThere(kind: Kind, sourcedId: string): boolean
 }
@@ -103,7 +111,7 @@ export async function loadCurrent(db: Db, { content, generation }: StateRow): Pr
     } else if (row.from_gen <= content) gone.add(`enrolment ${row.sourced_id}`)
   }
   const students = new Map((await studentsIn(db, content)).map((student) => [student.sourced_id, student]))
-  const known = new Map((await identities(db)).map((row) => [row.sourced_id, row.person_id]))
+  const known = new Map((await identities(db, content)).map((row) => [row.sourced_id, row.person_id]))
   const former = new Map((await formerAddresses(db, content)).map((row) => [row.email_key, row.sourced_id]))
   return {
     content,
@@ -113,6 +121,8 @@ export async function loadCurrent(db: Db, { content, generation }: StateRow): Pr
     students,
     formerAddresses: former,
     identities: known,
+    corrections: new Map((await correctionsIn(db, content)).map((row) => [row.person_id, row])),
+    lineage: await lineageOf(db, content),
     wasThere: (kind, sourcedId) => gone.has(`${kind} ${sourcedId}`),
   }
 }

@@ -8,9 +8,11 @@ import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
+import { crc32 } from 'node:zlib'
 import { type Entry, getFileNameLowLevel, openPromise, validateFileName, type ZipFile } from 'yauzl'
-import { UsageError } from '../errors.ts'
-import { aboutFile, type ReaderFinding } from './findings.ts'
+import { UsageError } from '../../errors.ts'
+import { aboutFile, type CodedFinding } from '../findings.ts'
+import { otherThanRoster, otherThanZip } from './foreign.ts'
 
 const entriesMax = 64
 const unpackedOctetsMax = 200 * 1024 * 1024
@@ -21,7 +23,7 @@ export interface Archive {
   /** Hash of the zip, or of the folder's CSV files (names and contents) sorted by name. */
   readonly sha256: string
   /** Findings about the archive itself. After an error there are no files. */
-  readonly findings: readonly ReaderFinding[]
+  readonly findings: readonly CodedFinding[]
   /** Files in subfolders include their path. */
   readonly names: readonly string[]
   /** Throws an ArchiveError, or the stream fails with one, when the file is too large or damaged. */
@@ -32,9 +34,9 @@ export interface Archive {
 /** A fault of the archive that appears only while a file is read. */
 export class ArchiveError extends Error {
   override readonly name = 'ArchiveError'
-  readonly finding: ReaderFinding
+  readonly finding: CodedFinding
 
-  constructor(finding: ReaderFinding, cause?: unknown) {
+  constructor(finding: CodedFinding, cause?: unknown) {
     super(finding.message, { cause })
     this.finding = finding
   }
@@ -84,7 +86,7 @@ async function openFolder(path: string): Promise<Archive> {
   }
   names.sort()
   const name = basename(resolve(path))
-  const findings = names.length > entriesMax ? [tooMany(name, names.length)] : []
+  const findings = names.length > entriesMax ? [tooMany(name, names.length)] : foreign(name, names)
   const files = findings.length > 0 ? [] : names
   return {
     name,
@@ -115,14 +117,17 @@ interface Packed {
   readonly zip: ZipFile
   /** By name, without the enclosing folder. */
   readonly entries: ReadonlyMap<string, Entry>
-  readonly findings: readonly ReaderFinding[]
+  readonly findings: readonly CodedFinding[]
 }
 
 async function openZip(path: string): Promise<Archive> {
   const hash = createHash('sha256')
   await hashFile(path, hash)
   const name = basename(path)
-  const { zip, entries, findings } = await list(path, name)
+  const other = await otherThanZip(path)
+  const listed = other === null ? await list(path, name) : notARoster(name, other)
+  if (!('zip' in listed)) return closedArchive(name, hash.digest('hex'), listed)
+  const { zip, entries, findings } = listed
   const refused = findings.some((finding) => finding.severity === 'error')
   const budget = { left: unpackedOctetsMax }
   return {
@@ -135,25 +140,35 @@ async function openZip(path: string): Promise<Archive> {
   }
 }
 
-async function list(path: string, name: string): Promise<Packed> {
+function closedArchive(name: string, sha256: string, finding: CodedFinding): Archive {
+  const open = () => Promise.reject(new ArchiveError(finding))
+  return { name, sha256, findings: [finding], names: [], open, close() {} }
+}
+
+/** A finding in place of the content: it is no zip after all. */
+async function list(path: string, name: string): Promise<Packed | CodedFinding> {
   // Names are decoded here because the library would reject the whole zip for a single unsafe name.
   const options = { autoClose: false, decodeStrings: false }
   const zip = await openPromise(path, options).catch((error) => {
     if (error.code) throw error
-    throw new UsageError(
-      `${path} is not a zip file, or only a part of one. Give the zip as it was exported, or the folder with the CSV files.`,
-    )
+    return null
   })
-  const findings: ReaderFinding[] = []
+  if (zip === null) {
+    const message = 'This is only a part of a zip, or a damaged one. Export it, or copy it here, once more.'
+    return aboutFile('error', 'damaged-file', name, message)
+  }
+  const findings: CodedFinding[] = []
   const found = new Map<string, Entry>()
   if (zip.entryCount > entriesMax) findings.push(tooMany(name, zip.entryCount))
   else await listEntries(zip, name, found, findings)
+  const names = [...found.keys()]
+  if (findings.length === 0) findings.push(...foreign(name, names))
   const entries = unwrap(found, name, findings)
-  findings.push(...early(entries, name))
+  if (!findings.some(({ code }) => code === 'not-a-roster')) findings.push(...early(entries, name))
   return { zip, entries, findings }
 }
 
-async function listEntries(zip: ZipFile, name: string, found: Map<string, Entry>, findings: ReaderFinding[]) {
+async function listEntries(zip: ZipFile, name: string, found: Map<string, Entry>, findings: CodedFinding[]) {
   try {
     for await (const entry of zip.eachEntry()) {
       const path = getFileNameLowLevel(
@@ -174,7 +189,7 @@ async function listEntries(zip: ZipFile, name: string, found: Map<string, Entry>
   }
 }
 
-function unlistable(name: string, error: Error): ReaderFinding {
+function unlistable(name: string, error: Error): CodedFinding {
   // The library reports this kind of encryption before it knows the entry's name.
   if (error.message.includes('encryption')) return encrypted(name)
   return aboutFile(
@@ -189,7 +204,7 @@ function unlistable(name: string, error: Error): ReaderFinding {
 function unwrap(
   found: ReadonlyMap<string, Entry>,
   name: string,
-  findings: ReaderFinding[],
+  findings: CodedFinding[],
 ): Map<string, Entry> {
   const folder = commonFolder([...found.keys()].filter(isCsv))
   if (folder === '') return new Map(found)
@@ -207,8 +222,8 @@ function commonFolder(paths: readonly string[]): string {
 }
 
 /** Checks that need only the headers. */
-function early(entries: ReadonlyMap<string, Entry>, name: string): ReaderFinding[] {
-  const findings: ReaderFinding[] = []
+function early(entries: ReadonlyMap<string, Entry>, name: string): CodedFinding[] {
+  const findings: CodedFinding[] = []
   let unpacked = 0
   for (const [file, entry] of entries) {
     unpacked += entry.uncompressedSize
@@ -229,35 +244,47 @@ async function unpack(zip: ZipFile, entry: Entry, file: string, budget: { left: 
 
 async function* count(packed: Readable, entry: Entry, file: string, budget: { left: number }) {
   let octets = 0
+  let checksum = 0
   try {
     for await (const chunk of packed as AsyncIterable<Buffer>) {
       octets += chunk.length
       budget.left -= chunk.length
       if (budget.left < 0) throw new ArchiveError(tooLarge(file))
       if (octets > ratioMax * entry.compressedSize) throw new ArchiveError(tooTight(file))
+      checksum = crc32(chunk, checksum)
       yield chunk
     }
+    if (checksum !== entry.crc32) throw new ArchiveError(damaged(file))
   } catch (error) {
     throw error instanceof ArchiveError ? error : new ArchiveError(damaged(file), error)
   }
 }
 
-function tooMany(name: string, count: number): ReaderFinding {
+function foreign(name: string, names: readonly string[]): CodedFinding[] {
+  const other = otherThanRoster(names)
+  return other === null ? [] : [notARoster(name, other)]
+}
+
+function notARoster(name: string, what: string): CodedFinding {
+  return aboutFile('error', 'not-a-roster', name, what)
+}
+
+function tooMany(name: string, count: number): CodedFinding {
   const message = `There are ${count} files; a roster has at most ${entriesMax}. Leave only the CSV files of the roster in it.`
   return aboutFile('error', 'too-many-files', name, message)
 }
 
-function tooLarge(name: string): ReaderFinding {
+function tooLarge(name: string): CodedFinding {
   const message = `The files come to more than ${unpackedOctetsMax / 1024 / 1024} MiB unpacked. Leave out the files that are not needed, such as results.csv.`
   return aboutFile('error', 'unpacks-too-large', name, message)
 }
 
-function tooTight(file: string): ReaderFinding {
+function tooTight(file: string): CodedFinding {
   const message = `It unpacks to more than ${ratioMax} times its packed size, which no real roster does. Export it again, or give the folder with the CSV files.`
   return aboutFile('error', 'packed-too-tightly', file, message)
 }
 
-function encrypted(file: string): ReaderFinding {
+function encrypted(file: string): CodedFinding {
   return aboutFile(
     'error',
     'encrypted-file',
@@ -266,11 +293,11 @@ function encrypted(file: string): ReaderFinding {
   )
 }
 
-function damaged(file: string): ReaderFinding {
+function damaged(file: string): CodedFinding {
   const message = 'It cannot be unpacked. Export the zip or copy it here again.'
   return aboutFile('error', 'damaged-file', file, message)
 }
 
-function duplicate(file: string): ReaderFinding {
+function duplicate(file: string): CodedFinding {
   return aboutFile('error', 'duplicate-file', file, 'It is in the zip twice. Leave only the right one in it.')
 }

@@ -2,15 +2,17 @@
  * The CSV files of OneRoster 1.1 and 1.2 as tables: their columns, which ones are required, which ones Chiron reads,
  * and the values of enumerations. No logic. (1.1: "CSV Tables"; 1.2: "CSV Binding".)
  */
-import type { ClassKind, Kind } from './records.ts'
+import type { ClassKind, Kind } from '../records.ts'
 
 export type Version = '1.1' | '1.2'
 
 export interface FileColumns {
   /** Every column of the standard, in order. */
   readonly all: readonly string[]
-  /** Required columns: they must exist and be filled, except in rows with status tobedeleted. */
+  /** Columns that must exist, and be filled except in rows with status tobedeleted. */
   readonly needed: readonly string[]
+  /** Required columns whose cells may be empty. */
+  readonly mayBeEmpty: readonly string[]
   /**
    * Optional columns that Chiron reads. If one is missing and another column looks like a misspelling of it, that is an
    * error.
@@ -20,10 +22,11 @@ export interface FileColumns {
 
 const every = ['sourcedId', 'status', 'dateLastModified'] as const
 
-function columns(all: string, needed: string, read: string): FileColumns {
+function columns(all: string, needed: string, read: string, mayBeEmpty = ''): FileColumns {
   return {
     all: [...every, ...all.split(' ')],
     needed: ['sourcedId', ...needed.split(' ')],
+    mayBeEmpty: mayBeEmpty.split(' '),
     read: ['status', 'dateLastModified', ...read.split(' ')],
   }
 }
@@ -52,6 +55,7 @@ const users11 = columns(
   'enabledUser orgSourcedIds role username userIds givenName familyName middleName identifier email sms phone agentSourcedIds grades password',
   'enabledUser orgSourcedIds role givenName familyName',
   'identifier email grades',
+  'givenName familyName',
 )
 
 // Preferred names and pronouns were added in 1.2 and 1.2.1, so a 1.2 file may lack them.
@@ -59,6 +63,7 @@ const users12 = columns(
   'enabledUser username userIds givenName familyName middleName identifier email sms phone agentSourcedIds grades password userMasterIdentifier resourceSourcedIds preferredGivenName preferredMiddleName preferredFamilyName primaryOrgSourcedId pronouns',
   'givenName familyName',
   'enabledUser identifier email grades preferredGivenName preferredFamilyName pronouns',
+  'givenName familyName',
 )
 
 const roles = columns(
@@ -82,6 +87,7 @@ const enrollments = columns(
 export const manifestColumns: FileColumns = {
   all: ['propertyName', 'value'],
   needed: ['propertyName', 'value'],
+  mayBeEmpty: [],
   read: [],
 }
 
@@ -90,6 +96,8 @@ export interface DataFile {
   readonly name: string
   /** null: only the form is checked. */
   readonly kind: Kind | null
+  /** Without it a bulk set would take everybody's classes, or everybody, off the roster. */
+  readonly vital: boolean
   /** undefined: this version has no such file. */
   readonly columns: Readonly<Record<Version, FileColumns | undefined>>
 }
@@ -99,14 +107,14 @@ const inNewer = (file: FileColumns) => ({ '1.1': undefined, '1.2': file })
 
 /** In reading order. */
 export const dataFiles: readonly DataFile[] = [
-  { name: 'orgs', kind: 'org', columns: inBoth(orgs) },
-  { name: 'academicSessions', kind: 'term', columns: inBoth(academicSessions) },
-  { name: 'courses', kind: 'course', columns: inBoth(courses) },
-  { name: 'classes', kind: 'class', columns: inBoth(classes) },
-  { name: 'users', kind: 'user', columns: { '1.1': users11, '1.2': users12 } },
-  { name: 'userProfiles', kind: null, columns: inNewer(userProfiles) },
-  { name: 'roles', kind: 'role', columns: inNewer(roles) },
-  { name: 'enrollments', kind: 'enrolment', columns: inBoth(enrollments) },
+  { name: 'orgs', kind: 'org', vital: false, columns: inBoth(orgs) },
+  { name: 'academicSessions', kind: 'term', vital: false, columns: inBoth(academicSessions) },
+  { name: 'courses', kind: 'course', vital: false, columns: inBoth(courses) },
+  { name: 'classes', kind: 'class', vital: true, columns: inBoth(classes) },
+  { name: 'users', kind: 'user', vital: true, columns: { '1.1': users11, '1.2': users12 } },
+  { name: 'userProfiles', kind: null, vital: false, columns: inNewer(userProfiles) },
+  { name: 'roles', kind: 'role', vital: true, columns: inNewer(roles) },
+  { name: 'enrollments', kind: 'enrolment', vital: true, columns: inBoth(enrollments) },
 ]
 
 /** Files of the standard, in either version, that Chiron does not use. */

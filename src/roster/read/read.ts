@@ -1,28 +1,30 @@
 /**
  * Reads a roster in OneRoster CSV 1.1 or 1.2 from a zip or folder: the manifest, then each file in the order of
- * `kinds`. Records and findings go to the sink row by row; a row with an error yields no record. References between
- * files are checked later, in the plan.
+ * `kinds`. Records go to the sink row by row, and findings to the log; a row with an error yields no record. References
+ * between files are checked later, by the judge.
  */
+import { aboutFile, type FindingLog } from '../findings.ts'
+import type { Kind, Mode, RosterFile, RosterRecord, RosterSink } from '../records.ts'
 import { type Archive, ArchiveError, openArchive } from './archive.ts'
 import { Cells } from './cells.ts'
 import { type DataFile, dataFiles, type FileColumns, ignoredFiles, type Version } from './columns.ts'
 import { readCsv } from './csv.ts'
-import { aboutFile, FindingLog } from './findings.ts'
-import { type Manifest, readManifest } from './manifest.ts'
-import { ModeWatch } from './mode.ts'
-import type { Kind, Mode, RosterFile, RosterRecord, RosterSink } from './records.ts'
+import { noManifest, readManifest, saidOf } from './manifest.ts'
 import { readData } from './rows.ts'
+import { StatusReader } from './status.ts'
 
 const rowsBetweenProgress = 1000
 
-/** Throws a UsageError if `path` has nothing readable. */
-export async function readRoster(path: string, sink: RosterSink): Promise<RosterFile> {
+/** Throws a UsageError if there is nothing at `path`. `mode` overrides what the set says of itself. */
+export async function readRoster(
+  path: string,
+  mode: Mode | null,
+  log: FindingLog,
+  sink: RosterSink,
+): Promise<RosterFile> {
   const archive = await openArchive(path)
-  const log = new FindingLog(archive.name, (finding) => sink.finding(finding))
   try {
-    const file = await new RosterReader(archive, log, sink).read()
-    log.close()
-    return file
+    return await new RosterReader(archive, mode, log, sink).read()
   } finally {
     archive.close()
   }
@@ -30,16 +32,18 @@ export async function readRoster(path: string, sink: RosterSink): Promise<Roster
 
 class RosterReader {
   readonly #archive: Archive
+  readonly #mode: Mode | null
   readonly #log: FindingLog
   readonly #sink: RosterSink
   /** Name in the archive, by name in lower case without `.csv`. */
   readonly #names = new Map<string, string>()
-  readonly #modes: Partial<Record<Kind, Mode>> = {}
-  #manifest: Manifest = { version: null, modes: new Map() }
+  readonly #status = new StatusReader()
+  #manifest = noManifest
   #rows = 0
 
-  constructor(archive: Archive, log: FindingLog, sink: RosterSink) {
+  constructor(archive: Archive, mode: Mode | null, log: FindingLog, sink: RosterSink) {
     this.#archive = archive
+    this.#mode = mode
     this.#log = log
     this.#sink = sink
   }
@@ -47,7 +51,7 @@ class RosterReader {
   async read(): Promise<RosterFile> {
     for (const finding of this.#archive.findings) this.#log.add(finding)
     let version: Version = '1.1'
-    if (!this.#archive.findings.some((finding) => finding.severity === 'error')) {
+    if (!this.#log.failsAsAWhole) {
       this.#sortOut()
       try {
         version = await this.#readManifest()
@@ -60,7 +64,41 @@ class RosterReader {
     }
     this.#sink.progress(this.#rows)
     const { name, sha256 } = this.#archive
-    return { name, sha256, version, modes: this.#modes, rows: this.#rows }
+    const { newestRowAt, set } = this.#status
+    const file = { name, sha256, version, rows: this.#rows, newestRowAt, form: set.form }
+    return { ...file, ...this.#modes(), missing: this.#missing(version) }
+  }
+
+  #modes(): Pick<RosterFile, 'modes' | 'modeFrom'> {
+    const looksLike = this.#status.set.rows > 0 && this.#status.set.form === 'dated' ? 'delta' : 'bulk'
+    const modes: Partial<Record<Kind, Mode>> = {}
+    let modeFrom: RosterFile['modeFrom'] = this.#mode === null ? 'manifest' : 'caller'
+    for (const { name, kind } of dataFiles) {
+      if (kind === null || !this.#names.has(name.toLowerCase())) continue
+      const said = this.#modeOf(name)
+      if (said === null) modeFrom = 'rows'
+      modes[kind] = said ?? looksLike
+    }
+    return { modes, modeFrom }
+  }
+
+  #modeOf(file: string): Mode | null {
+    return this.#mode ?? saidOf(this.#manifest, file)
+  }
+
+  /** A bulk set must be complete: what it leaves out would otherwise stay for good. */
+  #missing(version: Version): string[] {
+    const missing = dataFiles.filter(
+      ({ name, kind, columns }) => kind && columns[version] && !this.#names.has(name.toLowerCase()),
+    )
+    const modes = Object.values(this.#modes().modes)
+    const isBulk = modes.length > 0 && modes.every((mode) => mode === 'bulk')
+    for (const { name, vital } of isBulk && !this.#log.failsAsAWhole ? missing : []) {
+      if (!vital) continue
+      const message = `There is no ${name}.csv, without which a bulk set is not complete. Export it too, or say that this is a delta.`
+      this.#log.add(aboutFile('error', 'missing-part', this.#archive.name, message))
+    }
+    return missing.map(({ name }) => `${name}.csv`)
   }
 
   #sortOut(): void {
@@ -104,7 +142,7 @@ class RosterReader {
       this.#log.add(aboutFile('warning', 'missing-manifest', this.#archive.name, message))
       return inferred
     }
-    this.#manifest = await readManifest(this.#archive, name, (finding) => this.#log.add(finding))
+    this.#manifest = await readManifest(this.#archive, name, this.#log.add.bind(this.#log))
     return this.#manifest.version ?? inferred
   }
 
@@ -138,58 +176,64 @@ class RosterReader {
   }
 
   async #readFile(file: DataFile, name: string, columns: FileColumns, version: Version): Promise<void> {
-    const said = this.#manifest.modes.get(file.name.toLowerCase())
-    const mode = new ModeWatch(name, said, this.#names.get('manifest'), this.#log)
+    const { kind } = file
+    const finding = this.#log.add.bind(this.#log)
     const lines = new Map<string, number>()
     let cells: Cells | undefined
+    let idColumn = 0
+    const bad = (sourcedId: string | null) => {
+      if (kind) this.#sink.bad(kind, sourcedId)
+    }
     const other = file.columns[version === '1.1' ? '1.2' : '1.1']
     const source = await this.#archive.open(name)
-    await readCsv(
+    const isRead = await readCsv(
       { name, source, columns, foreign: other?.all ?? [] },
       {
-        finding: (finding) => this.#log.add(finding),
+        finding,
         header: (found) => {
-          const finding = this.#log.add.bind(this.#log)
+          idColumn = found.get('sourcedId')!
           cells = new Cells({ file: name, version, expected: columns, columns: found, finding })
         },
         row: (row, line) => {
           this.#countRow()
           cells!.moveTo(row, line)
-          const record = readRow(file.kind, cells!, mode, lines)
+          const record = this.#readRow(kind, cells!, lines)
           if (record) this.#sink.record(record)
+          else if (cells!.failed) bad(cells!.raw('sourcedId') || null)
+        },
+        bad: (row) => {
+          this.#countRow()
+          bad(row[idColumn]?.trim() || null)
         },
       },
     )
-    const found = mode.close()
-    if (file.kind) this.#modes[file.kind] = found
+    if (!isRead && kind) this.#sink.unread(kind)
+    const said = this.#manifest.modes.get(file.name.toLowerCase())
+    const manifest = this.#names.get('manifest') ?? name
+    this.#status.closeFile(name, this.#modeOf(file.name), said, manifest, this.#log)
+  }
+
+  #readRow(kind: Kind | null, cells: Cells, lines: Map<string, number>): RosterRecord | null {
+    const isDeleted = this.#status.isDeleted(cells)
+    // A row that deletes a record need not be filled in.
+    if (!isDeleted) cells.checkNeeded()
+    const sourcedId = cells.id('sourcedId')
+    if (sourcedId !== null) checkDuplicate(sourcedId, cells, lines)
+    else if (isDeleted && !cells.failed)
+      cells.tell('error', 'missing-value', 'sourcedId', 'Without it, it is unclear which record to delete.')
+    if (kind === null) {
+      cells.id('userSourcedId')
+      return null
+    }
+    const data = isDeleted ? null : readData[kind](cells)
+    if (cells.failed || sourcedId === null) return null
+    return { kind, sourcedId, data, file: cells.file, line: cells.line }
   }
 
   #countRow(): void {
     this.#rows++
     if (this.#rows % rowsBetweenProgress === 0) this.#sink.progress(this.#rows)
   }
-}
-
-function readRow(
-  kind: Kind | null,
-  cells: Cells,
-  mode: ModeWatch,
-  lines: Map<string, number>,
-): RosterRecord | null {
-  const deleted = mode.isDeleted(cells)
-  // A row that deletes a record need not be filled in.
-  if (!deleted) cells.checkNeeded()
-  const sourcedId = cells.id('sourcedId')
-  if (sourcedId !== null) checkDuplicate(sourcedId, cells, lines)
-  else if (deleted && !cells.failed)
-    cells.tell('error', 'missing-value', 'sourcedId', 'Without it, it is unclear which record to delete.')
-  if (kind === null) {
-    cells.id('userSourcedId')
-    return null
-  }
-  const data = readData[kind](cells)
-  if (cells.failed || sourcedId === null) return null
-  return { kind, sourcedId, deleted, data, file: cells.file, line: cells.line }
 }
 
 function checkDuplicate(sourcedId: string, cells: Cells, lines: Map<string, number>): void {

@@ -3,17 +3,23 @@
  * wait long, then publishes it in one short transaction. If the process is killed before that, nothing has changed, and
  * the next import clears the leftovers.
  */
-import type { Db, Statement, Value } from '../db/db.ts'
-import { type EventType, stagedEvent } from '../events/events.ts'
-import type { By } from '../lib/by.ts'
-import { newId } from '../lib/random.ts'
-import { endSessions } from '../session/session.ts'
-import { endFeedsOfMoved } from '../student/student.ts'
-import type { RecordKind } from './current.ts'
-import { type Hold, pause } from './hold.ts'
-import { isIncoming } from './incoming.ts'
-import type { Plan } from './plan.ts'
+import type { Db, Statement, Value } from '../../db/db.ts'
+import { type EventType, stagedEvent } from '../../events/events.ts'
+import type { By } from '../../lib/by.ts'
+import { newId } from '../../lib/random.ts'
+import { endSessions } from '../../session/session.ts'
+import { endFeedsOfMoved } from '../../student/student.ts'
 import {
+  type Corrected,
+  isIncoming,
+  type NextStudent,
+  type RecordKind,
+  type StudentFields,
+} from '../compare/compare.ts'
+import type { Plan } from '../plan.ts'
+import {
+  type CorrectionRow,
+  closeCorrection,
   closeEnrolment,
   closeRecord,
   closeStudent,
@@ -21,14 +27,17 @@ import {
   publish,
   type Seen,
   type Table,
-} from './store.ts'
+} from '../store.ts'
+import { type Lease, pause } from './lease.ts'
+
+export { type Lease, pause, whileLeased } from './lease.ts'
 
 const pauseMsMin = 3
 const pauseShare = 0.2
 
 export interface ApplyDeps {
   readonly db: Db
-  readonly hold: Hold
+  readonly lease: Lease
   readonly writesPerBatch: number
   readonly by: By
   onBatch(written: number, total: number): void
@@ -44,17 +53,17 @@ export async function applyPlan(
   await writeInBatches(() => writesOf(plan, generation, now, deps.by), deps)
   // With the statistics of an empty table, reading a class list takes a hundred times as long.
   await deps.db.analyze(['person', 'student', 'roster_record', 'roster_enrolment'])
-  return publishGeneration(deps.hold, generation, plan, now, deps.by)
+  return publishGeneration(deps.lease, generation, plan, now, deps.by)
 }
 
 export async function publishGeneration(
-  hold: Hold,
+  lease: Lease,
   generation: number,
   seen: Seen,
   now: number,
   by: By,
 ): Promise<boolean> {
-  const [published] = await hold.write([
+  const [published] = await lease.write([
     ...publish(generation, seen, now),
     ...endSessions({ departedIn: generation }, 'account', now, by),
     endFeedsOfMoved(generation),
@@ -66,7 +75,7 @@ type Write = { readonly table: Table; readonly row: readonly Value[] } | Stateme
 
 async function writeInBatches(
   writes: () => Iterable<Write>,
-  { db, hold, writesPerBatch, onBatch }: ApplyDeps,
+  { db, lease, writesPerBatch, onBatch }: ApplyDeps,
 ): Promise<void> {
   let total = 0
   for (const _ of writes()) total++
@@ -74,7 +83,7 @@ async function writeInBatches(
   let batch: Write[] = []
   const flush = async () => {
     const started = performance.now()
-    await hold.write(statementsOf(db, batch))
+    await lease.write(statementsOf(db, batch))
     written += batch.length
     batch = []
     onBatch(written, total)
@@ -152,31 +161,58 @@ function* studentWrites(
     const id = `${type}.${personId}.${generation}`
     return { table: 'event', row: stagedEvent(type, by, { id, at: now, generation, personId }) }
   }
-  for (const [id, { fields, digest, personId }] of students) {
-    const before = current.students.get(id)
+  const matched = new Set<string>()
+  for (const [id, student] of students) {
+    const { fields, digest, personId, before, isKnown, matchedFrom } = student
+    yield* correctionWrites(student, generation)
+    if (matchedFrom !== null) matched.add(matchedFrom)
     if (before?.digest === digest) continue
-    const known = current.identities.has(id)
-    if (!known) {
+    if (!isKnown && matchedFrom === null)
       yield { table: 'person', row: [personId, 'student', 'active', now, now] }
-      yield { table: 'student_identity', row: [id, personId, generation] }
-    }
+    if (!isKnown) yield { table: 'student_identity', row: [id, personId, generation, matchedFrom] }
     if (before) yield closeStudent(personId, before.from_gen, generation)
     if (before && before.email_key !== fields.email_key) {
       yield { table: 'roster_departure', row: [generation, personId] }
     }
-    yield event(before ? 'student.updated' : known ? 'student.reactivated' : 'student.added', personId)
-    const { sourced_id, email, email_key, firstname, lastname, preferred_name, pronouns } = fields
-    const { student_number, year, school_id, school_name } = fields
-    const names = [email, email_key, firstname, lastname, preferred_name, pronouns, student_number, year]
-    yield {
-      table: 'student',
-      row: [personId, generation, sourced_id, digest, ...names, school_id, school_name, now],
-    }
+    yield event(before ? 'student.updated' : isKnown ? 'student.reactivated' : 'student.added', personId)
+    yield { table: 'student', row: studentRow(personId, fields, digest, generation, now) }
   }
   for (const [id, { person_id, from_gen }] of current.students) {
-    if (students.has(id)) continue
+    if (students.has(id) || matched.has(id)) continue
     yield closeStudent(person_id, from_gen, generation)
     yield { table: 'roster_departure', row: [generation, person_id] }
     yield event('student.deactivated', person_id)
   }
+}
+
+/** A correction loses the fields that the file has come to say itself. */
+function* correctionWrites({ personId, correction }: NextStudent, generation: number): Generator<Write> {
+  if (!correction) return
+  const { row, left } = correction
+  if (left && left.email === row.email && left.firstname === row.firstname && left.lastname === row.lastname)
+    return
+  yield closeCorrection(personId, row.from_gen, generation)
+  if (left) yield { table: 'roster_correction', row: correctionRow(personId, generation, left, row) }
+}
+
+export function correctionRow(
+  personId: string,
+  generation: number,
+  { email, firstname, lastname }: Corrected,
+  { actor, corrected_at }: Pick<CorrectionRow, 'actor' | 'corrected_at'>,
+): Value[] {
+  return [personId, generation, email, firstname, lastname, actor, corrected_at]
+}
+
+export function studentRow(
+  personId: string,
+  fields: StudentFields,
+  digest: string,
+  generation: number,
+  now: number,
+): Value[] {
+  const { sourced_id, email, email_key, firstname, lastname, preferred_name, pronouns } = fields
+  const { student_number, year, school_id, school_name } = fields
+  const names = [email, email_key, firstname, lastname, preferred_name, pronouns, student_number, year]
+  return [personId, generation, sourced_id, digest, ...names, school_id, school_name, now]
 }

@@ -1,8 +1,9 @@
 /** Reads the cells of the current row by column and type, and remembers whether any was refused. */
+
+import { type CodedFinding, type FindingCode, shown } from '../findings.ts'
+import type { Finding } from '../records.ts'
 import type { FileColumns, Version } from './columns.ts'
-import { type FindingCode, type ReaderFinding, shown } from './findings.ts'
 import type { Columns } from './header.ts'
-import type { Finding } from './records.ts'
 import * as values from './values.ts'
 
 export interface CellsOptions {
@@ -10,7 +11,7 @@ export interface CellsOptions {
   readonly version: Version
   readonly expected: FileColumns
   readonly columns: Columns
-  finding(finding: ReaderFinding): void
+  finding(finding: CodedFinding, about: 'row'): void
 }
 
 /** Columns whose value may come from an extension column instead. */
@@ -49,8 +50,9 @@ export class Cells {
   }
 
   checkNeeded(): void {
-    for (const column of this.#options.expected.needed) {
-      if (this.raw(column) !== '') continue
+    const { needed, mayBeEmpty } = this.#options.expected
+    for (const column of needed) {
+      if (this.raw(column) !== '' || mayBeEmpty.includes(column)) continue
       const standIn = standIns.get(column)
       if (standIn !== undefined && this.raw(standIn) !== '') continue
       this.tell('error', 'missing-value', column, `The standard wants a value for ${column} in every row.`)
@@ -101,9 +103,10 @@ export class Cells {
     return [start, end]
   }
 
-  dateTime(column: string): void {
+  /** Epoch milliseconds. */
+  dateTime(column: string): number | null {
     const text = this.#look(column)
-    if (text !== '') values.checkDateTime(text, this.#tell)
+    return text === '' ? null : values.parseDateTime(text, this.#tell)
   }
 
   boolean(column: string, whenEmpty: boolean): boolean {
@@ -119,15 +122,8 @@ export class Cells {
   tell(severity: Finding['severity'], code: FindingCode, column: string, message: string): void {
     if (severity === 'error') this.#failed = true
     const { file, finding } = this.#options
-    finding({
-      severity,
-      code,
-      file,
-      line: this.line,
-      column,
-      value: shown(column, this.#written(column)),
-      message,
-    })
+    const value = shown(column, this.#written(column))
+    finding({ severity, code, file, line: this.line, column, value, message }, 'row')
   }
 
   #written(column: string): string {

@@ -3,9 +3,9 @@
  * misspelt column that Chiron reads is an error: its values would be lost silently. Pure.
  */
 
-import { bare, nearest } from '../lib/nearest.ts'
+import { bare, nearest } from '../../lib/nearest.ts'
+import { type FindingCode, shown } from '../findings.ts'
 import { columnAliases, type FileColumns } from './columns.ts'
-import { type FindingCode, shown } from './findings.ts'
 
 /** Position of each column, by its name in the standard. */
 export type Columns = ReadonlyMap<string, number>

@@ -6,11 +6,12 @@
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { CsvError, parse } from 'csv-parse'
+import type { CodedFinding, FindingCode } from '../findings.ts'
+import { shown } from '../findings.ts'
+import type { Finding } from '../records.ts'
 import type { FileColumns } from './columns.ts'
-import type { FindingCode, ReaderFinding } from './findings.ts'
-import { shown } from './findings.ts'
 import { type Columns, resolveHeader } from './header.ts'
-import type { Finding } from './records.ts'
+import { type BadQuotes, withoutBadQuotes } from './quotes.ts'
 
 const rowOctetsMax = 1024 * 1024
 
@@ -23,14 +24,17 @@ export interface CsvFile {
 }
 
 export interface CsvTaker {
-  finding(finding: ReaderFinding): void
+  finding(finding: CodedFinding, about: 'file' | 'row'): void
   /** Called once before the rows. If the header has errors, neither it nor any row is passed on. */
   header(columns: Columns): void
   row(cells: readonly string[], line: number): void
+  /** A row that cannot be read, cut at its commas. */
+  bad(cells: readonly string[]): void
 }
 
-export async function readCsv(file: CsvFile, taker: CsvTaker): Promise<void> {
-  await new CsvReader(file, taker).read()
+/** Returns whether the rows could be read: the header was found and had no error. */
+export async function readCsv(file: CsvFile, taker: CsvTaker): Promise<boolean> {
+  return new CsvReader(file, taker).read()
 }
 
 class CsvReader {
@@ -41,14 +45,17 @@ class CsvReader {
   #line = 1
   #linesParsed = 0
   #isUtf8 = true
+  #isWhole = true
   #failed = false
+  /** Lines whose quotes do not match. */
+  readonly #left = new Set<number>()
 
   constructor(file: CsvFile, taker: CsvTaker) {
     this.#file = file
     this.#taker = taker
   }
 
-  async read(): Promise<void> {
+  async read(): Promise<boolean> {
     const parser = parse({
       record_delimiter: ['\r\n', '\n', '\r'],
       relax_column_count: true,
@@ -60,13 +67,15 @@ class CsvReader {
       },
     })
     try {
-      await pipeline(this.#file.source, (source) => this.#check(source), parser)
+      const bad = this.#badQuotes.bind(this)
+      await pipeline(this.#file.source, (source) => withoutBadQuotes(this.#check(source), bad), parser)
     } catch (error) {
-      if (error instanceof CsvError) this.#badQuotes(error)
+      if (error instanceof CsvError) this.#unparsable(error)
       else if (!(error instanceof NotText)) throw error
     }
     if (this.#header === 'awaited' && !this.#failed)
       this.#tell('error', 'empty-file', 1, null, null, `The file is empty. ${headerExpected(this.#file)}`)
+    return Array.isArray(this.#header) && this.#isWhole
   }
 
   async *#check(source: AsyncIterable<Buffer>) {
@@ -134,6 +143,7 @@ class CsvReader {
     // The parser counts a CR LF inside quotes twice, so line breaks inside cells are counted here.
     if (linesParsed !== this.#linesParsed + 1) this.#line += breaksInside(cells)
     this.#linesParsed = linesParsed
+    if (this.#left.delete(line)) return
     if (cells.every(isBlank)) {
       const message = 'There are blank lines, which were skipped.'
       this.#tellOnce('blank-lines', line, message)
@@ -158,11 +168,12 @@ class CsvReader {
 
   #takeRow(cells: readonly string[], line: number): void {
     if (this.#header === 'refused' || this.#header === 'awaited') return
-    if (!this.#isUtf8 && this.#hasBadBytes(cells, line)) return
+    if (!this.#isUtf8 && this.#hasBadBytes(cells, line)) return void this.#taker.bad(cells)
     const wanted = this.#header.length
     if (cells.length !== wanted && !this.#isPadded(cells, wanted, line)) {
       const message = `The row has ${cells.length} cells and the header has ${wanted}. A cell with a comma in it must be in double quotes.`
-      this.#tell('error', 'cell-count', line, null, null, message)
+      this.#tell('error', 'cell-count', line, null, null, message, 'row')
+      this.#taker.bad(cells)
       return
     }
     this.#taker.row(cells, line)
@@ -191,20 +202,24 @@ class CsvReader {
       column,
       column === null ? null : shown(column, cells[at]!),
       message,
+      Array.isArray(this.#header) ? 'row' : 'file',
     )
     return true
   }
 
+  #badQuotes(line: number, text: string, reason: BadQuotes): void {
+    this.#left.add(line)
+    const message = `${badQuotes[reason]} ${quotesAdvice}`
+    this.#tell('error', 'bad-quotes', line, null, null, message, 'row')
+    this.#taker.bad(text.split(',').map((cell) => cell.replaceAll('"', '')))
+  }
+
   /** Does not use the parser's own message: it quotes the cell, which may be a password. */
-  #badQuotes(error: CsvError): void {
-    const reasons: Record<string, string> = {
-      CSV_QUOTE_NOT_CLOSED: 'A double quote opens a cell here and is never closed.',
-      CSV_MAX_RECORD_SIZE: 'A row is longer than 1 MiB: a double quote opens a cell here and is not closed.',
-    }
-    const reason = reasons[error.code] ?? 'A double quote stands inside a cell.'
-    const advice =
-      'A cell with a double quote in it must stand in double quotes, and the one inside be written twice, as in "5"" needle". The rest of the file was not read.'
-    this.#tell('error', 'bad-quotes', this.#line, null, null, `${reason} ${advice}`)
+  #unparsable(error: CsvError): void {
+    this.#isWhole = false
+    const reason = error.code === 'CSV_MAX_RECORD_SIZE' ? 'A row is longer than 1 MiB.' : badQuotes.stray
+    const message = `${reason} ${quotesAdvice} The rest of the file was not read.`
+    this.#tell('error', 'bad-quotes', this.#line, null, null, message)
   }
 
   #tellOnce(code: FindingCode, line: number | null, message: string): void {
@@ -218,12 +233,20 @@ class CsvReader {
     column: string | null,
     value: string | null,
     message: string,
+    about: 'file' | 'row' = 'file',
   ): void {
     this.#said.add(code)
     if (severity === 'error') this.#failed = true
-    this.#taker.finding({ severity, code, file: this.#file.name, line, column, value, message })
+    this.#taker.finding({ severity, code, file: this.#file.name, line, column, value, message }, about)
   }
 }
+
+const badQuotes: Record<BadQuotes, string> = {
+  stray: 'A double quote stands inside a cell.',
+  unclosed: 'A double quote opens a cell here and is never closed.',
+}
+const quotesAdvice =
+  'A cell with a double quote in it must stand in double quotes, and the one inside be written twice, as in "5"" needle".'
 
 /** Stops reading a file whose problem has already been reported. */
 class NotText extends Error {

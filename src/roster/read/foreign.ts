@@ -1,0 +1,69 @@
+/** Tells what a file is that is no OneRoster set, and what to do instead. */
+import { open } from 'node:fs/promises'
+
+const ask = 'Export the roster as OneRoster CSV, and give the zip as it was exported.'
+
+const beginnings: readonly (readonly [bytes: string, what: string])[] = [
+  [
+    '7z\xbc\xaf\x27\x1c',
+    `This is a 7z archive. Unpack it and give the folder, or pack the CSV files as a zip.`,
+  ],
+  ['Rar!\x1a\x07', `This is a rar archive. Unpack it and give the folder, or pack the CSV files as a zip.`],
+  ['\x1f\x8b', `This is a gzip archive. Unpack it and give the folder, or pack the CSV files as a zip.`],
+  ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', `This is an Excel workbook of the old kind (xls). ${ask}`],
+  ['%PDF-', `This is a PDF document. ${ask}`],
+]
+
+const startOctets = 4096
+
+/** null: it begins like a zip, so it may be one. */
+export async function otherThanZip(path: string): Promise<string | null> {
+  const file = await open(path)
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(startOctets), 0, startOctets, 0)
+    return otherByStart(buffer.subarray(0, bytesRead))
+  } finally {
+    await file.close()
+  }
+}
+
+function otherByStart(start: Buffer): string | null {
+  if (start.length === 0) return `The file is empty. ${ask}`
+  const bytes = start.toString('latin1')
+  if (bytes.startsWith('PK')) return null
+  const known = beginnings.find(([beginning]) => bytes.startsWith(beginning))
+  if (known) return known[1]
+  const text = start
+    .toString('utf8')
+    .replace(/^\ufeff/, '')
+    .trimStart()
+  if (/^<(!doctype html|html|head|body)/i.test(text))
+    return `This is a web page, most likely the sign-in page of the system, saved in place of the export. Sign in there and export again.`
+  if (/^[{[]/.test(text)) return `This is JSON. Chiron reads OneRoster as CSV. ${ask}`
+  if (text.startsWith('<')) return `This is XML. ${ask}`
+  if (!bytes.includes('\0') && text.split(/\r\n|\n|\r/, 1)[0]!.includes(','))
+    return 'This is a single CSV file. A roster is a set of several (users.csv, classes.csv, enrollments.csv …): give the zip, or the folder that holds them all.'
+  return `This is no zip file. Give the zip as it was exported, or the folder with the CSV files.`
+}
+
+/** By the files in a zip or folder; null if they tell nothing. */
+export function otherThanRoster(names: readonly string[]): string | null {
+  const known = new Set(names.map((name) => name.toLowerCase()))
+  const has = (...wanted: string[]) => wanted.every((name) => known.has(name))
+  if (names.length === 0) return `There is nothing in it. ${ask}`
+  if (has('[content_types].xml')) {
+    const isWorkbook = names.some((name) => name.startsWith('xl/'))
+    return `This is ${isWorkbook ? 'an Excel workbook' : 'a document of Microsoft Office'}. ${ask}`
+  }
+  if (has('mimetype', 'content.xml')) return `This is a document of LibreOffice. ${ask}`
+  if (has('users.csv')) return null
+  if (has('students.csv', 'sections.csv'))
+    return `This is an export for Clever. Chiron reads OneRoster. ${ask}`
+  if (has('students.csv', 'rosters.csv'))
+    return `This is an export for Apple School Manager. Chiron reads OneRoster. ${ask}`
+  if (has('student.csv', 'section.csv'))
+    return `This is an export for Microsoft School Data Sync. Chiron reads OneRoster. ${ask}`
+  if (names.every((name) => /\.(zip|7z|rar)$/i.test(name)))
+    return 'There is another archive in it. Unpack it once, and give the zip or folder inside.'
+  return null
+}
