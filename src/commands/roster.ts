@@ -190,8 +190,8 @@ async function withRoster(
   work: (roster: Roster, config: Config) => Promise<void>,
 ): Promise<void> {
   const config = configOfStore(options)
-  sayStore(options, config.databaseUrl)
   const db = await openStore(config.databaseUrl)
+  sayStore(options, config.databaseUrl)
   try {
     await work(new Roster(db, systemClock, { timeZone: config.timeZone }), config)
   } finally {
