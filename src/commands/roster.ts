@@ -191,8 +191,8 @@ async function withRoster(
   work: (roster: Roster, config: Config) => Promise<void>,
 ): Promise<void> {
   const config = configOfStore(options)
-  sayStore(options, config.databaseUrl)
   const db = await openStore(config.databaseUrl)
+  sayStore(options, config.databaseUrl)
   try {
     const { timeZone, secret, secretPrevious } = config
     const secrets = secretsFrom(secret, secretPrevious)
