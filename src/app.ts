@@ -3,6 +3,7 @@ import fastifyStatic from '@fastify/static'
 import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { Config } from './config.ts'
+import { Overview } from './desk/overview.ts'
 import { deskRoutes } from './desk/routes.ts'
 import { readFeed } from './events/events.ts'
 import { eventRoutes } from './events/routes.ts'
@@ -170,7 +171,8 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   portalSessionRoutes(app, { sessions, byOf, Profile, portal })
   staffRoutes(app, { staff, callerOf, byOf })
   eventRoutes(app, { readFeed: (filter) => readFeed(db, filter) })
-  deskRoutes(app, { desk, callerOf, byOf })
+  const overview = new Overview({ db, clock, limits, outbox, version: packageVersion() })
+  deskRoutes(app, { desk, overview, callerOf, byOf })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })
   openApiRoutes(app)

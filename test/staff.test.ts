@@ -16,6 +16,7 @@ const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 /** Which right each endpoint for staff needs. An endpoint that is missing here fails the test below. */
 const needs: Record<string, 'support' | 'registrar' | 'admin' | 'any'> = {
   'GET /staff/me': 'any',
+  'GET /staff/overview': 'any',
   'GET /staff/people': 'support',
   'GET /staff/people/{userId}': 'support',
   'POST /staff/people/{userId}/suspend': 'support',

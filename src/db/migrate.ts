@@ -62,6 +62,10 @@ function refuseNewer(applied: readonly number[], known: number): void {
   )
 }
 
+export async function schemaVersion(db: Db): Promise<number> {
+  return Math.max(0, ...(await appliedVersions(db)))
+}
+
 /** Whether the store is empty apart from its schema. */
 export async function isUntouched(db: Db): Promise<boolean> {
   const something = await db.one(

@@ -195,9 +195,26 @@ export async function numberEvents(db: Db): Promise<number> {
   }
 }
 
+/** How many of each type there were in a span of time. */
+export function eventCounts(
+  db: Db,
+  types: readonly EventType[],
+  from: number,
+  to: number,
+): Promise<{ type: EventType; count: number }[]> {
+  const named = types.map((type) => `'${type}'`).join(', ')
+  return db.all(
+    `select e.type, cast(count(*) as bigint) as count from event e
+     where e.at >= $1 and e.at < $2 and e.type in (${named}) group by e.type`,
+    [from, to],
+  )
+}
+
 export interface FeedFilter {
   /** Only what has a larger number. */
   readonly after?: number
+  /** Only what has a smaller number, and the newest first. */
+  readonly before?: number
   readonly types?: readonly EventType[]
   readonly personId?: string
   readonly network?: string
@@ -206,20 +223,22 @@ export interface FeedFilter {
   readonly limit: number
 }
 
-/** In the order of their numbers, up to the newest change. */
+/** In the order of their numbers, up to the newest change; backwards if `before` is given. */
 export async function readFeed(db: Db, filter: FeedFilter): Promise<EventRow[]> {
   await numberEvents(db)
   const params: Value[] = []
   const take = (value: Value) => `$${params.push(value)}`
   const conditions = [
     `e.number > ${take(filter.after ?? 0)}`,
+    filter.before !== undefined && `e.number < ${take(filter.before)}`,
     filter.types && `e.type in (${filter.types.map(take).join(', ')})`,
     filter.personId !== undefined && `e.person_id = ${take(filter.personId)}`,
     filter.network !== undefined && `e.network_fingerprint = ${take(filter.network)}`,
     filter.since !== undefined && `e.at >= ${take(filter.since)}`,
   ].filter(Boolean)
   return db.all<EventRow>(
-    `select ${eventColumns} from event e where ${conditions.join(' and ')} order by e.number limit ${filter.limit}`,
+    `select ${eventColumns} from event e where ${conditions.join(' and ')}
+     order by e.number ${filter.before === undefined ? '' : 'desc'} limit ${filter.limit}`,
     params,
   )
 }

@@ -31,6 +31,7 @@ import { day, hour, minute } from '../lib/clock.ts'
 import {
   bucketFullAt,
   countFailure,
+  failureCount,
   failureCounts,
   giveBackToBuckets,
   networkIsKnown,
@@ -235,6 +236,13 @@ export class Limits {
         (count) => count.key === key && (count.short >= threshold.short || count.long >= threshold.long),
       ),
     )
+  }
+
+  /** Wrong codes over the whole service in the last hour, and how many make the codes longer for everybody. */
+  async wrongCodes(now: number): Promise<{ lastHour: number; threshold: number }> {
+    const { shortMs, short } = attackThresholds.service
+    const lastHour = await failureCount(this.#db, serviceFailures, Math.floor((now - shortMs) / minute))
+    return { lastHour, threshold: short }
   }
 
   /** Refunds a successful sign-in and remembers its network. */

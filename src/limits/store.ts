@@ -144,6 +144,14 @@ export function failureCounts(
   )
 }
 
+export async function failureCount(db: Db, key: string, since: number): Promise<number> {
+  const row = await db.one<{ count: number }>(
+    'select cast(coalesce(sum(count), 0) as bigint) as count from failure where key = $1 and minute >= $2',
+    [key, since],
+  )
+  return row!.count
+}
+
 interface FailureAsk {
   readonly key: string
   readonly shortSince: number

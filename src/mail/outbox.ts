@@ -38,6 +38,7 @@ import {
   pruneMail,
   queueMail,
   takenMax,
+  waitingMails,
 } from './store.ts'
 import { type Rendered, render } from './templates/layout.ts'
 import { absentNotice, isTold, type MailKind, type NoticeKind, type ToldKind } from './templates/texts.ts'
@@ -163,6 +164,10 @@ export class Outbox {
   async caughtOne(id: string): Promise<Message | undefined> {
     const mail = await caughtMail(this.#deps.db, id)
     return mail && this.#caughtMessage(mail)
+  }
+
+  waiting() {
+    return waitingMails(this.#deps.db)
   }
 
   sweep(now: number) {

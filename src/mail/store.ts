@@ -212,6 +212,14 @@ const oneMore = (now: string, intervalMs: string) =>
 /** Latest `full_at` at which one more may be taken. */
 const lastFullAt = ({ burst, intervalMs }: Budget, now: number) => now + (burst - 1) * intervalMs
 
+/** How many mails wait to be sent, and since when the oldest does. */
+export async function waitingMails(db: Db): Promise<{ count: number; oldest: number | null }> {
+  const row = await db.one<{ count: number; oldest: number | null }>(
+    'select cast(count(*) as bigint) as count, min(created_at) as oldest from outbox where sent_at is null',
+  )
+  return row!
+}
+
 export function dropMail(id: string): Statement {
   return statement('delete from outbox where id = $1', id)
 }
