@@ -1,4 +1,7 @@
-/** Serves the built portal (web/dist). The public page of a veterinarian is the same document with its own title. */
+/**
+ * Serves the built portal and console (web/dist). The public page of a veterinarian is the portal’s document with its
+ * own title.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify'
@@ -33,10 +36,11 @@ interface About {
 }
 
 export function webRoutes(app: FastifyInstance, { log, mailbox, publicUrl, publicProfile }: WebDeps): void {
-  const frame = existsSync(`${built}index.html`) ? readFileSync(`${built}index.html`, 'utf8') : notBuilt()
+  const frame = frameIn('index.html')
+  const consoleFrame = frameIn('console.html')
   const options = { config: routeConfig({ access: 'public' }), schema: { hide: true } }
 
-  const send = (reply: FastifyReply, about: About) => {
+  const send = (reply: FastifyReply, about: About, document = frame) => {
     const head = `<title>${escapeHtml(about.title)}</title>
 <meta name="description" content="${escapeHtml(about.description)}">
 ${about.more ?? ''}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
@@ -45,11 +49,16 @@ ${about.more ?? ''}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
         .headers({ 'Content-Security-Policy': pageContentPolicy, 'Cache-Control': 'no-cache' })
         .type('text/html; charset=utf-8')
         // A function, because `$` in a replacement string is a pattern and names may contain it.
-        .send(frame.replace('<!-- head -->', () => head))
+        .send(document.replace('<!-- head -->', () => head))
     )
   }
 
   app.get('/', options, (_request, reply) => send(reply, { title: 'Chiron', description: schoolLine }))
+
+  app.get('/console', options, (_request, reply) => {
+    const about = { title: 'Chiron console', description: 'For the staff of the school.', more: noindex }
+    return send(reply.header('X-Robots-Tag', 'noindex'), about, consoleFrame)
+  })
 
   app.get('/v/:userId', options, async (request, reply) => {
     const { userId } = request.params as { userId: string }
@@ -75,6 +84,10 @@ ${about.more ?? ''}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
     // The file name contains a hash of the content.
     staticFile(app, `/web/${name}`, files, name, 'public, max-age=31536000, immutable')
   }
+}
+
+function frameIn(name: string): string {
+  return existsSync(`${built}${name}`) ? readFileSync(`${built}${name}`, 'utf8') : notBuilt()
 }
 
 /** Open Graph (ogp.me), for link previews. */

@@ -3,7 +3,7 @@ import { hasMailbox } from './development.ts'
 import { useAction } from './parts/action.ts'
 import { Button } from './parts/button.tsx'
 import { ProblemNotice } from './parts/notice.tsx'
-import { isStudent, type User } from './people.ts'
+import { isStaff, isStudent, type Staff, type User } from './people.ts'
 import { useRoute } from './route.ts'
 import { signOut, useSession } from './session.ts'
 import { type Language, languages, useWords } from './text/text.ts'
@@ -21,9 +21,7 @@ export function Frame({
   const leaving = useAction(() => signOut())
   return (
     <>
-      <button type="button" className="skip" onClick={skip}>
-        {text.skip}
-      </button>
+      <Skip />
       <header className="bar">
         <a className="brand" href="/#/" aria-label={text.nav.home}>
           <img src="/assets/mark.svg" alt="" width="36" height="36" />
@@ -31,7 +29,7 @@ export function Frame({
         </a>
         {session.state === 'in' && (
           <>
-            <Places user={session.user} />
+            {!isStaff(session.user) && <Places user={session.user} />}
             <Button look="quiet" busy={leaving.busy} onPress={leaving.run}>
               {text.nav.signOut}
             </Button>
@@ -50,12 +48,17 @@ export function Frame({
   )
 }
 
-/** Not a `#` link, because the hash is the portal's route. */
-function skip(): void {
-  document.querySelector<HTMLElement>('h1')?.focus()
+/** Not a `#` link, because the hash is the route. */
+export function Skip() {
+  const { text } = useWords()
+  return (
+    <button type="button" className="skip" onClick={() => document.querySelector<HTMLElement>('h1')?.focus()}>
+      {text.skip}
+    </button>
+  )
 }
 
-function Places({ user }: { user: User }) {
+function Places({ user }: { user: Exclude<User, Staff> }) {
   const { text } = useWords()
   const route = useRoute()
   const here = location.pathname === '/' ? (route[0] ?? '') : null
@@ -87,7 +90,7 @@ function Places({ user }: { user: User }) {
   )
 }
 
-function Offline() {
+export function Offline() {
   const { text } = useWords()
   const online = useSyncExternalStore(
     (listener) => {
@@ -107,7 +110,7 @@ function Offline() {
   )
 }
 
-function Footer({ onLanguage }: { onLanguage(language: Language): void }) {
+export function Footer({ onLanguage }: { onLanguage(language: Language): void }) {
   const { text, language } = useWords()
   const id = useId()
   return (
