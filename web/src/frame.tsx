@@ -3,6 +3,7 @@ import { hasMailbox } from './development.ts'
 import { useAction } from './parts/action.ts'
 import { Button } from './parts/button.tsx'
 import { ProblemNotice } from './parts/notice.tsx'
+import { focusHeading } from './parts/page.tsx'
 import { isStaff, isStudent, type Staff, type User } from './people.ts'
 import { useRoute } from './route.ts'
 import { signOut, useSession } from './session.ts'
@@ -52,7 +53,7 @@ export function Frame({
 export function Skip() {
   const { text } = useWords()
   return (
-    <button type="button" className="skip" onClick={() => document.querySelector<HTMLElement>('h1')?.focus()}>
+    <button type="button" className="skip" onClick={focusHeading}>
       {text.skip}
     </button>
   )

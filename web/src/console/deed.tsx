@@ -1,8 +1,10 @@
 import { type FormEvent, type ReactNode, useState } from 'react'
+import type { Problem } from '../http.ts'
 import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Notice, ProblemNotice } from '../parts/notice.tsx'
+import { focusHeading } from '../parts/page.tsx'
 import type { Staff } from '../people.ts'
 import { askForCode, type Challenge } from '../sign-in/challenge.ts'
 import { CodeForm } from '../sign-in/code-form.tsx'
@@ -23,7 +25,7 @@ export interface DeedProps {
   check?: () => boolean
   work(): Promise<void>
   /** What to say of a refusal, where the usual words do not tell enough. */
-  explain?(fields: readonly string[]): string | null
+  explain?(problem: Problem): string | null
   onDone(): void
   onCancel(): void
 }
@@ -38,9 +40,11 @@ export function Deed(props: DeedProps) {
   const acting = useAction(async () => {
     await props.work()
     props.onDone()
+    // What opened it may go away now that things have changed.
+    requestAnimationFrame(focusHeading)
   })
   const stale = acting.problem?.code === 'recent-sign-in-required'
-  const explained = acting.problem?.code === 'invalid-request' && props.explain?.(acting.problem.fields)
+  const explained = acting.problem && props.explain?.(acting.problem)
 
   function submit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault()

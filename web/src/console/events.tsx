@@ -6,6 +6,7 @@ import { ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import type { Staff } from '../people.ts'
 import { ask } from '../session.ts'
+import { isAttended } from './attended.ts'
 import { Happenings } from './happenings.tsx'
 import type { Happening } from './replies.ts'
 import { useConsole } from './text/console-words.ts'
@@ -108,7 +109,7 @@ function useFeed(filter: string, follows: boolean) {
     if (!follows || last === undefined) return
     let wanted = true
     const timer = setInterval(() => {
-      if (document.visibilityState !== 'visible') return
+      if (!isAttended()) return
       read(`&after=${last}`).then(
         (page) => {
           if (!wanted) return

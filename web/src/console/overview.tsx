@@ -6,6 +6,7 @@ import { type ServedRole, type Staff, servedRoles } from '../people.ts'
 import { useResource } from '../resource.ts'
 import { ask } from '../session.ts'
 import { useWords } from '../text/text.ts'
+import { isAttended } from './attended.ts'
 import { canOpen, type Place } from './places.ts'
 import { type Overview, personStatuses } from './replies.ts'
 import { gravest, type State, StateMark } from './state.tsx'
@@ -31,7 +32,7 @@ export function OverviewPage({ user }: { user: Staff }) {
   const { data, problem, reload } = useResource('/staff/overview', read)
   useEffect(() => {
     const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') reload()
+      if (isAttended()) reload()
     }, readEveryMs)
     return () => clearInterval(timer)
   }, [reload])
@@ -181,6 +182,7 @@ function Hours({ of }: { of: Overview['signIns']['hours'] }) {
     <svg
       className="hours"
       viewBox={`0 0 ${of.length * barWidth} ${height}`}
+      preserveAspectRatio="none"
       role="img"
       aria-label={text.overview.picture(number(most))}
     >

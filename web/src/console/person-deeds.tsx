@@ -84,7 +84,10 @@ export function PersonDeed({
           },
         })
       }
-      explain={(fields) => (fields.includes('email') ? text['change-address'].wrong : text.refused)}
+      explain={({ code, fields }) => {
+        if (code !== 'invalid-request') return null
+        return fields.includes('email') ? text['change-address'].wrong : text.refused
+      }}
       onDone={onDone}
       onCancel={onCancel}
     >

@@ -152,7 +152,7 @@ function EditMember({ member, user, onDone, onCancel }: Props & { member: Member
           await ask('/staff/members', { method: 'POST', body })
         }
       }}
-      explain={(fields) => {
+      explain={({ fields }) => {
         if (fields.includes('email')) return text.wrongEmail
         if (fields.includes('may')) return text.lastAdmin
         return fields.some((field) => field.endsWith('name')) ? shared.fields.wrongName : null
@@ -213,7 +213,7 @@ function RemoveMember({ member, user, onDone, onCancel }: Props & { member: Memb
       submit={text.removeSubmit}
       danger
       work={() => ask(pathOf(member), { method: 'DELETE' })}
-      explain={() => text.lastAdmin}
+      explain={({ code }) => (code === 'invalid-request' ? text.lastAdmin : null)}
       onDone={() => onDone(text.removed(name))}
       onCancel={onCancel}
     />

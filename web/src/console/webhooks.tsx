@@ -229,7 +229,7 @@ function AddWebhook({
         const body = { url: url.trim(), events }
         onSecret((await ask<WithSecret>('/staff/webhooks', { method: 'POST', body })).secret)
       }}
-      explain={(fields) => (fields.includes('url') ? text.wrongUrl : null)}
+      explain={({ fields }) => (fields.includes('url') ? text.wrongUrl : null)}
       onDone={onDone}
       onCancel={onCancel}
     >

@@ -1,4 +1,5 @@
 import { type ReactNode, useId, useLayoutEffect, useRef } from 'react'
+import { focusHeading } from './page.tsx'
 
 /** The native dialogue traps the focus and closes on Escape. Afterwards the focus returns to where it was. */
 export function Dialog({
@@ -21,8 +22,8 @@ export function Dialog({
       shown?.close()
       requestAnimationFrame(() => {
         if (document.activeElement !== document.body) return
-        const place = opener?.isConnected ? opener : document.querySelector('h1')
-        if (place instanceof HTMLElement) place.focus()
+        if (opener instanceof HTMLElement && opener.isConnected) opener.focus()
+        else focusHeading()
       })
     }
   }, [])

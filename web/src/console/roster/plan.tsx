@@ -197,6 +197,7 @@ function Decision({
           undo={text.applyUndo}
           submit={text.apply}
           work={() => ask(`${pathOf(plan.planId)}/apply`, { method: 'POST', body: { allow: allowed } })}
+          explain={({ status }) => (status === 409 ? text.movedOn : null)}
           onDone={() => {
             setAsking(false)
             onChanged()

@@ -99,9 +99,7 @@ function Upload() {
         ref={input}
         type="file"
         accept=".zip,application/zip"
-        className="visually-hidden"
-        tabIndex={-1}
-        aria-label={text.choose}
+        hidden
         onChange={(event) => {
           take(event.currentTarget.files?.[0])
           event.currentTarget.value = ''
@@ -186,6 +184,7 @@ function Undo({ to, user, onDone, onCancel }: { to: Import; user: Staff; onDone(
       submit={text.undoSubmit}
       danger
       work={() => ask('/staff/roster/undo', { method: 'POST', body: { to: to.generation } })}
+      explain={({ status }) => (status === 409 ? text.movedOn : null)}
       onDone={onDone}
       onCancel={onCancel}
     />

@@ -36,11 +36,8 @@ export const english = {
   nothingAllowed: 'Your rights do not cover this page. An administrator can give them to you.',
 
   more: 'Show more',
-  shown: (n: number, shown: string) => `${counted(n, shown, 'entry', 'entries')} shown.`,
   none: 'Nothing here.',
-  done: 'Done.',
   updated: (time: string) => `As of ${time}`,
-  readAgain: 'Read again',
   you: 'you',
   unnamed: 'no name',
 
@@ -131,8 +128,6 @@ export const english = {
     unknownLead: 'The link may be old, or the account is gone.',
     toSearch: 'Back to the search',
     about: 'About',
-    role: 'Role',
-    status: 'Status',
     email: 'E-mail address',
     number: 'Student number',
     verified: 'Verified',

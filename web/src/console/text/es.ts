@@ -30,11 +30,8 @@ export const spanish: ConsoleText = {
   nothingAllowed: 'Sus permisos no incluyen esta página. Un administrador puede dárselos.',
 
   more: 'Mostrar más',
-  shown: (n, shown) => `${counted(n, shown, 'entrada mostrada', 'entradas mostradas')}.`,
   none: 'No hay nada.',
-  done: 'Hecho.',
   updated: (time) => `Situación a las ${time}`,
-  readAgain: 'Leer de nuevo',
   you: 'usted',
   unnamed: 'sin nombre',
 
@@ -125,8 +122,6 @@ export const spanish: ConsoleText = {
     unknownLead: 'El enlace puede ser antiguo, o la cuenta ya no existe.',
     toSearch: 'Volver a la búsqueda',
     about: 'Quién es',
-    role: 'Papel',
-    status: 'Estado',
     email: 'Correo electrónico',
     number: 'Número de estudiante',
     verified: 'Verificación',

@@ -31,11 +31,8 @@ export const french: ConsoleText = {
   nothingAllowed: 'Vos droits ne couvrent pas cette page. Un administrateur peut vous les donner.',
 
   more: 'Afficher la suite',
-  shown: (n, shown) => `${counted(n, shown, 'entrée affichée', 'entrées affichées')}.`,
   none: 'Rien ici.',
-  done: 'C’est fait.',
   updated: (time) => `État à ${time}`,
-  readAgain: 'Actualiser',
   you: 'vous',
   unnamed: 'sans nom',
 
@@ -133,8 +130,6 @@ export const french: ConsoleText = {
     unknownLead: 'Le lien est peut-être ancien, ou le compte n’existe plus.',
     toSearch: 'Retour à la recherche',
     about: 'Qui est-ce',
-    role: 'Rôle',
-    status: 'État',
     email: 'Adresse e-mail',
     number: 'Numéro d’étudiant',
     verified: 'Vérification',
