@@ -2,10 +2,11 @@
 import fastifyStatic from '@fastify/static'
 import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
-import type { Config } from './config.ts'
+import { type Config, smtpSettingsOf } from './config.ts'
+import { deliveryRoutes } from './delivery/routes.ts'
 import { Overview } from './desk/overview.ts'
 import { deskRoutes } from './desk/routes.ts'
-import { readFeed } from './events/events.ts'
+import { pruneEvents, readFeed } from './events/events.ts'
 import { eventRoutes } from './events/routes.ts'
 import { openFeatures } from './features.ts'
 import { countUncounted, guardAccess } from './http/access.ts'
@@ -16,12 +17,12 @@ import { pageRoutes } from './http/pages.ts'
 import { plainRoutes } from './http/plain.ts'
 import { portalCookie } from './http/portal.ts'
 import { warnOfUntrustedProxy } from './http/proxies.ts'
-import { EventEntry, Problem, Ref } from './http/schemas.ts'
+import { DeliveryEntry, EventEntry, Problem, Ref } from './http/schemas.ts'
 import { createServer, watchMethods } from './http/server.ts'
 import { Type } from './http/type.ts'
 import { webRoutes } from './http/web.ts'
 import type { CallerNetwork } from './lib/bucket.ts'
-import { type Clock, systemClock } from './lib/clock.ts'
+import { type Clock, day, systemClock } from './lib/clock.ts'
 import { clientAddress, networkOf, widerNetworksOf } from './lib/network.ts'
 import { Recent } from './lib/recent.ts'
 import { type Role, roles } from './lib/roles.ts'
@@ -31,6 +32,7 @@ import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
 import { addressOf } from './mail/mime.ts'
 import { Outbox } from './mail/outbox.ts'
 import { smtpTransport } from './mail/smtp.ts'
+import { prunePeople } from './people/people.ts'
 import { portalSessionRoutes, refreshRoute, sessionRoutes } from './session/routes.ts'
 import { wellKnownRoutes } from './session/well-known.ts'
 import { signInRoutes } from './sign-in/routes.ts'
@@ -87,11 +89,13 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
 
 async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) {
   const { publicUrl } = config
-  const features = await openFeatures(config, clock)
+  const features = await openFeatures(config, clock, (line) => log.info(line))
   const { db, secrets, limits, keys, veterinarians, students, staff, roles: rules, sessions, desk } = features
+  const { deliveries } = features
   await keys.open()
 
-  const transport = config.smtpUrl === null ? mailboxTransport(log) : smtpTransport(config.smtpUrl)
+  const smtp = smtpSettingsOf(config)
+  const transport = smtp === null ? mailboxTransport(log) : smtpTransport(smtp, clock)
   const outbox = new Outbox({
     db,
     clock,
@@ -99,7 +103,9 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     roles: rules,
     transport,
     publicUrl,
+    school: config.school,
     from: config.mailFrom,
+    bounces: config.mailBounces,
     timeZone: config.timeZone,
     budgets: config.limits,
     delayMs: mailDelayMs,
@@ -111,13 +117,23 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     student: new SignIn(signInDeps, students),
     staff: new SignIn(signInDeps, staff),
   }
+  const keepEventsMs = config.keepEventsDays * day
   const sweeper = new Sweeper({
     db,
     clock,
     log,
     keys,
     veterinarians,
-    parts: [veterinarians, limits, signIn.veterinarian, sessions, outbox],
+    parts: [
+      veterinarians,
+      limits,
+      signIn.veterinarian,
+      sessions,
+      outbox,
+      deliveries,
+      { sweep: (now) => pruneEvents(now - keepEventsMs) },
+      { sweep: (now) => [prunePeople(now - keepEventsMs)] },
+    ],
   })
 
   const networks = new Recent<string, CallerNetwork>(networksMax)
@@ -142,7 +158,13 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   const buckets = config.limits ? new MemoryBuckets(clock) : null
   const access = { sessions, buckets, clock, log, networkOf: callerNetworkOf }
   const { corsOrigins } = config
-  const server = createServer({ publicUrl, corsOrigins, logger: log, countUncounted: countUncounted(access) })
+  const server = createServer({
+    publicUrl,
+    corsOrigins,
+    school: config.school,
+    logger: log,
+    countUncounted: countUncounted(access),
+  })
   const { app } = server
   warnOfUntrustedProxy(app, config.trustedProxies, log)
   const { callerOf, byOf } = guardAccess(app, access)
@@ -150,7 +172,15 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   await app.register(fastifyStatic, { serve: false, preCompressed: true })
   const portal = portalCookie(publicUrl)
   await describeApi(app, packageVersion(), portal.name)
-  for (const schema of [Problem, OwnProfile, StudentProfile, StaffProfile, ClassEntry, EventEntry])
+  for (const schema of [
+    Problem,
+    OwnProfile,
+    StudentProfile,
+    StaffProfile,
+    ClassEntry,
+    EventEntry,
+    DeliveryEntry,
+  ])
     app.addSchema(schema)
 
   veterinarianRoutes(app, { veterinarians, callerOf, byOf, networkOf: callerNetworkOf })
@@ -173,6 +203,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   eventRoutes(app, { readFeed: (filter) => readFeed(db, filter) })
   const overview = new Overview({ db, clock, limits, outbox, version: packageVersion() })
   deskRoutes(app, { desk, overview, callerOf, byOf })
+  await deliveryRoutes(app, { deliveries, secrets, byOf, log })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })
   openApiRoutes(app)
@@ -181,10 +212,10 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   plainRoutes(app, { publicUrl, mailDomain, clock })
   const mailbox = config.smtpUrl === null && !config.production
   const publicProfile = (userId: string) => veterinarians.publicProfile(userId)
-  webRoutes(app, { log, mailbox, publicUrl, publicProfile })
+  webRoutes(app, { log, mailbox, publicUrl, school: config.school, publicProfile })
   if (mailbox) mailboxRoutes(app, { outbox })
   others.refuseOthers()
   await app.ready()
 
-  return { db, server, outbox, sweeper, sessions, veterinarians, keys, limits, staff, desk }
+  return { db, server, outbox, sweeper, sessions, veterinarians, keys, limits, staff, desk, deliveries }
 }

@@ -24,6 +24,7 @@ program
 program
   .command('migrate')
   .description('bring the store up to date')
+  .option('--plan', 'say what would run, and change nothing')
   .action(async (options) => (await import('./commands/migrate.ts')).migrateCommand(options))
 
 const rosterCommand = program.command('roster').description('the school’s roster, as OneRoster CSV')
@@ -119,6 +120,34 @@ staffCommand
   .description('remove a member of staff; <who> is an id or address')
   .action(async (who, options) => (await staff()).removeStaff(who, options))
 
+const mail = () => import('./commands/mail.ts')
+const mailCommand = program.command('mail').description('what became of mails')
+mailCommand
+  .command('show <address>')
+  .description('all mails to an address in the last 30 days, and what became of them')
+  .option('--since <time>', 'such as 2026-11-15, or 36h')
+  .option('--limit <number>', 'how many at most (50)')
+  .option('--after <id>', 'older ones')
+  .action(async (address, options) => (await mail()).showMail(address, options))
+mailCommand
+  .command('list')
+  .description('mails to anybody')
+  .option('--failed', 'only those that were given up')
+  .option('--state <state>', 'such as deferred, not-sent or bounced')
+  .option('--since <time>', 'such as 2026-11-15, or 36h')
+  .option('--limit <number>', 'how many at most (50)')
+  .option('--after <id>', 'older ones')
+  .action(async (options) => (await mail()).listMail(options))
+mailCommand
+  .command('test <address>')
+  .description('send a test mail at once, and say what the mail server answers')
+  .action(async (address, options) => (await mail()).testMail(address, options))
+mailCommand
+  .command('bounced')
+  .description('mark a mail as bounced, by the notification on standard input')
+  .option('--setup', 'print how bounces reach Chiron, and the secret for mail providers')
+  .action(async (options) => (await mail()).bouncedMail(options))
+
 program
   .command('events')
   .description('what has happened, oldest first')
@@ -129,6 +158,19 @@ program
   .option('--after <number>', 'only events with a larger number')
   .option('--limit <number>', 'how many at most')
   .action(async (options) => (await import('./commands/events.ts')).events(options))
+
+program
+  .command('backup [file]')
+  .description('copy the whole store, while the service runs')
+  .option('--to <folder>', 'into this folder, under a name made of the time')
+  .option('--keep <number>', 'how many to keep in the folder (14)')
+  .option('--yes', 'overwrite the file if it exists')
+  .action(async (file, options) => (await import('./commands/backup.ts')).backupCommand(file, options))
+program
+  .command('restore <file>')
+  .description('put a backup in place of the store; stop the service first')
+  .option('--yes', 'replace the store that is there')
+  .action(async (file, options) => (await import('./commands/restore.ts')).restoreCommand(file, options))
 
 addCommonOptions(program)
 

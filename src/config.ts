@@ -3,7 +3,7 @@
  * setting in one line. Only `main.ts`, `app.ts` and `commands/` read this; features receive values.
  */
 
-import { randomBytes } from 'node:crypto'
+import { createPrivateKey, randomBytes } from 'node:crypto'
 import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -12,6 +12,9 @@ import { UsageError } from './errors.ts'
 import { nearest } from './lib/nearest.ts'
 import { isLoopbackHost, parseRange, type Range } from './lib/network.ts'
 import { isPlainByOmission } from './lib/postgres-url.ts'
+import { readLogo, type School } from './lib/school.ts'
+import type { OAuthSettings } from './mail/oauth.ts'
+import type { DkimSettings, SmtpSettings } from './mail/smtp.ts'
 
 export interface Config {
   readonly production: boolean
@@ -21,6 +24,10 @@ export interface Config {
   readonly databaseUrl: string
   readonly smtpUrl: string | null
   readonly mailFrom: string
+  readonly smtpName: string | null
+  readonly smtpOAuth: OAuthSettings | null
+  readonly dkim: DkimSettings | null
+  readonly mailBounces: string | null
   readonly secret: string
   readonly secretPrevious: string | null
   readonly trustedProxies: readonly Range[]
@@ -28,6 +35,10 @@ export interface Config {
   readonly timeZone: string
   readonly limits: boolean
   readonly workers: number
+  readonly keepEventsDays: number
+  readonly keepMailDays: number
+  readonly keepSessionsDays: number
+  readonly school: School
 }
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -39,6 +50,16 @@ export const names = [
   'CHIRON_DATABASE_URL',
   'CHIRON_SMTP_URL',
   'CHIRON_MAIL_FROM',
+  'CHIRON_SMTP_NAME',
+  'CHIRON_SMTP_OAUTH_TOKEN_URL',
+  'CHIRON_SMTP_OAUTH_CLIENT_ID',
+  'CHIRON_SMTP_OAUTH_CLIENT_SECRET',
+  'CHIRON_SMTP_OAUTH_SCOPE',
+  'CHIRON_SMTP_OAUTH_REFRESH_TOKEN',
+  'CHIRON_DKIM_DOMAIN',
+  'CHIRON_DKIM_SELECTOR',
+  'CHIRON_DKIM_KEY_FILE',
+  'CHIRON_MAIL_BOUNCES',
   'CHIRON_SECRET',
   'CHIRON_SECRET_PREVIOUS',
   'CHIRON_TRUSTED_PROXIES',
@@ -46,11 +67,19 @@ export const names = [
   'CHIRON_TIME_ZONE',
   'CHIRON_LIMITS',
   'CHIRON_WORKERS',
+  'CHIRON_KEEP_EVENTS_DAYS',
+  'CHIRON_KEEP_MAIL_DAYS',
+  'CHIRON_KEEP_SESSIONS_DAYS',
+  'CHIRON_SCHOOL_NAME',
+  'CHIRON_SCHOOL_LOGO',
+  'CHIRON_SUPPORT_URL',
+  'CHIRON_PRIVACY_URL',
 ] as const
 type Name = (typeof names)[number] | 'NODE_ENV'
 const environments = ['production', 'development', 'test'] as const
 
 const secretBytesMin = 32
+const keepDaysMax = 3_660
 // Limits how many addresses can be trusted as proxies. A /8 is the widest private network; unique local addresses are a
 // /7.
 const proxyBitsMin = { ipv4: 8, ipv6: 16, uniqueLocal: 7 }
@@ -77,6 +106,7 @@ export function loadConfig(env: Env): Config {
   const databaseUrl = parseDatabaseUrl(get('CHIRON_DATABASE_URL') ?? 'sqlite:data/chiron.db')
   const smtpUrl = parseSmtpUrl(get('CHIRON_SMTP_URL'))
   const limits = oneOf('CHIRON_LIMITS', get('CHIRON_LIMITS') ?? 'on', ['on', 'off']) === 'on'
+  const days = (name: Name, usual: string) => integer(name, get(name) ?? usual, 1, keepDaysMax)
   const config: Config = {
     production,
     host,
@@ -85,6 +115,10 @@ export function loadConfig(env: Env): Config {
     databaseUrl,
     smtpUrl,
     mailFrom: parseMailFrom(get('CHIRON_MAIL_FROM') ?? `Chiron <no-reply@${new URL(publicUrl).hostname}>`),
+    smtpName: domain('CHIRON_SMTP_NAME', get('CHIRON_SMTP_NAME')),
+    smtpOAuth: parseSmtpOAuth(get),
+    dkim: parseDkim(get),
+    mailBounces: domain('CHIRON_MAIL_BOUNCES', get('CHIRON_MAIL_BOUNCES')),
     secret: get('CHIRON_SECRET') ?? (production ? '' : ownSecret(databaseUrl)),
     secretPrevious: get('CHIRON_SECRET_PREVIOUS'),
     trustedProxies: list(get('CHIRON_TRUSTED_PROXIES')).map(parseProxy),
@@ -92,9 +126,24 @@ export function loadConfig(env: Env): Config {
     timeZone: parseTimeZone(get('CHIRON_TIME_ZONE') ?? 'UTC'),
     limits,
     workers: parseWorkers(get('CHIRON_WORKERS') ?? '1'),
+    keepEventsDays: days('CHIRON_KEEP_EVENTS_DAYS', '400'),
+    keepMailDays: days('CHIRON_KEEP_MAIL_DAYS', '30'),
+    keepSessionsDays: days('CHIRON_KEEP_SESSIONS_DAYS', '30'),
+    school: {
+      name: parseSchoolName(get('CHIRON_SCHOOL_NAME')),
+      logo: parseSchoolLogo(get('CHIRON_SCHOOL_LOGO')),
+      support: parseSupportUrl(get('CHIRON_SUPPORT_URL')),
+      privacy: parseWebAddress('CHIRON_PRIVACY_URL', get('CHIRON_PRIVACY_URL')),
+    },
   }
   checkTogether(config)
   return config
+}
+
+/** What the way to the mail server needs; null if there is none. */
+export function smtpSettingsOf(config: Config): SmtpSettings | null {
+  const { smtpUrl: url, smtpName: name, smtpOAuth: oauth, dkim, mailFrom: from } = config
+  return url === null ? null : { url, name, oauth, dkim, from }
 }
 
 function checkName(name: string): void {
@@ -125,6 +174,11 @@ function checkTogether(config: Config): void {
         'CHIRON_DATABASE_URL',
         'must set a known sslmode in production when a host is not this machine: sslmode=verify-full, or sslmode=disable for plain text',
       ),
+    config.smtpOAuth !== null &&
+      (smtpUrl === null
+        ? wrong('CHIRON_SMTP_URL', 'must be set with CHIRON_SMTP_OAUTH_TOKEN_URL')
+        : new URL(smtpUrl).password !== '' &&
+          wrong('CHIRON_SMTP_URL', 'must hold no password when CHIRON_SMTP_OAUTH_TOKEN_URL is set')),
     production && !limits && wrong('CHIRON_LIMITS', 'cannot be off in production'),
     !production &&
       smtpUrl === null &&
@@ -228,6 +282,66 @@ function parseMailFrom(text: string): string {
   return text
 }
 
+type Get = (name: Name) => string | null
+
+function parseSmtpOAuth(get: Get): OAuthSettings | null {
+  const tokenUrl = get('CHIRON_SMTP_OAUTH_TOKEN_URL')
+  const clientId = get('CHIRON_SMTP_OAUTH_CLIENT_ID')
+  const clientSecret = get('CHIRON_SMTP_OAUTH_CLIENT_SECRET')
+  const scope = get('CHIRON_SMTP_OAUTH_SCOPE')
+  const refreshToken = get('CHIRON_SMTP_OAUTH_REFRESH_TOKEN')
+  if ([tokenUrl, clientId, clientSecret, scope, refreshToken].every((value) => value === null)) return null
+  const together = 'must be set with the other CHIRON_SMTP_OAUTH settings'
+  if (tokenUrl === null) throw wrong('CHIRON_SMTP_OAUTH_TOKEN_URL', together)
+  if (clientId === null) throw wrong('CHIRON_SMTP_OAUTH_CLIENT_ID', together)
+  if (clientSecret === null && refreshToken === null)
+    throw wrong('CHIRON_SMTP_OAUTH_CLIENT_SECRET', 'or CHIRON_SMTP_OAUTH_REFRESH_TOKEN must be set')
+  const url = URL.parse(tokenUrl)
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname))
+  if (!isSafe || url.username !== '')
+    throw wrong('CHIRON_SMTP_OAUTH_TOKEN_URL', 'must be an https address without a user')
+  return { tokenUrl, clientId, clientSecret, scope, refreshToken }
+}
+
+function parseDkim(get: Get): DkimSettings | null {
+  const name = domain('CHIRON_DKIM_DOMAIN', get('CHIRON_DKIM_DOMAIN'))
+  const selector = domain('CHIRON_DKIM_SELECTOR', get('CHIRON_DKIM_SELECTOR'))
+  const file = get('CHIRON_DKIM_KEY_FILE')
+  if (name === null && selector === null && file === null) return null
+  const together = 'must be set with the other CHIRON_DKIM settings'
+  if (name === null) throw wrong('CHIRON_DKIM_DOMAIN', together)
+  if (selector === null) throw wrong('CHIRON_DKIM_SELECTOR', together)
+  if (file === null) throw wrong('CHIRON_DKIM_KEY_FILE', together)
+  return { domain: name, selector, privateKey: readRsaKey('CHIRON_DKIM_KEY_FILE', file) }
+}
+
+const rsaBitsMin = 1024
+
+function readRsaKey(setting: Name, file: string): string {
+  if (!existsSync(file)) throw wrong(setting, `names a file that is not there: ${file}`)
+  const isRsa = (pem: string) => {
+    const { asymmetricKeyType, asymmetricKeyDetails } = createPrivateKey(pem)
+    return asymmetricKeyType === 'rsa' && asymmetricKeyDetails!.modulusLength! >= rsaBitsMin
+  }
+  try {
+    const pem = readFileSync(file, 'utf8')
+    if (isRsa(pem)) return pem
+  } catch {
+    // The reason may quote the key.
+  }
+  throw wrong(setting, 'must name a readable PEM file with an RSA key and no password')
+}
+
+/** A host name; a selector of DKIM looks the same. */
+function domain(setting: Name, text: string | null): string | null {
+  if (text === null) return null
+  const label = '[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?'
+  const isBracketed = setting === 'CHIRON_SMTP_NAME' && /^\[[0-9a-fA-F:.]+\]$/.test(text)
+  if (!isBracketed && !new RegExp(`^${label}(\\.${label})*$`, 'i').test(text))
+    throw wrong(setting, `must be a name such as mail.example.org, not ${JSON.stringify(text)}`)
+  return text
+}
+
 function parseProxy(text: string): Range {
   const range = parseRange(text)
   if (!range)
@@ -269,6 +383,44 @@ function parseWorkers(text: string): number {
   if (!/^\d+$/.test(text))
     throw wrong('CHIRON_WORKERS', `must be a number or auto, not ${JSON.stringify(text)}`)
   return integer('CHIRON_WORKERS', text, 1, 256)
+}
+
+const schoolNameMax = 100
+
+function parseSchoolName(text: string | null): string | null {
+  if (text === null) return null
+  const name = text.normalize('NFC').trim()
+  if (name === '' || [...name].length > schoolNameMax || /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(name))
+    throw wrong('CHIRON_SCHOOL_NAME', `must have 1 to ${schoolNameMax} characters that can be seen`)
+  return withoutCode('CHIRON_SCHOOL_NAME', name)
+}
+
+function parseSchoolLogo(file: string | null): School['logo'] {
+  if (file === null) return null
+  const logo = readLogo(file)
+  if (typeof logo === 'string') throw wrong('CHIRON_SCHOOL_LOGO', logo)
+  return logo
+}
+
+function parseSupportUrl(text: string | null): string | null {
+  const address = /^(?:mailto:)?([^\s@<>"'?&:/]+@[^\s@<>"'?&:/]+\.[^\s@<>"'?&:/]+)$/.exec(text ?? '')?.[1]
+  if (address) return withoutCode('CHIRON_SUPPORT_URL', `mailto:${address}`)
+  return parseWebAddress('CHIRON_SUPPORT_URL', text, ', or an e-mail address')
+}
+
+function parseWebAddress(name: Name, text: string | null, or = ''): string | null {
+  if (text === null) return null
+  const url = URL.parse(text)
+  if (url?.protocol !== 'https:' || url.username || url.password)
+    throw wrong(name, `must be an https address such as https://school.example/help${or}`)
+  return withoutCode(name, url.href)
+}
+
+/** The code is the only such number in a mail. */
+function withoutCode(name: Name, text: string): string {
+  if (/\d{6}/.test(text))
+    throw wrong(name, 'must have no six digits in a row: in a mail they would look like a code')
+  return text
 }
 
 /**

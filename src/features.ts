@@ -2,8 +2,9 @@
 import type { Config } from './config.ts'
 import { migrate } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
+import { Deliveries } from './delivery/delivery.ts'
 import { Desk } from './desk/desk.ts'
-import { type Clock, systemClock } from './lib/clock.ts'
+import { type Clock, day, systemClock } from './lib/clock.ts'
 import { secretsFrom } from './lib/secret.ts'
 import { Limits } from './limits/limits.ts'
 import type { Roles } from './people/people.ts'
@@ -17,11 +18,15 @@ const clientId = 'chiron'
 
 export type Features = Awaited<ReturnType<typeof openFeatures>>
 
-/** Opens the store and brings it up to date. The caller closes `db`. */
-export async function openFeatures(config: Config, clock: Clock = systemClock) {
+/** Opens the store and brings it up to date, of which `tell` gets a line. The caller closes `db`. */
+export async function openFeatures(
+  config: Config,
+  clock: Clock = systemClock,
+  tell?: (line: string) => void,
+) {
   const { publicUrl } = config
   const db = openDb(config.databaseUrl)
-  await migrate(db, clock)
+  await migrate(db, clock, tell)
   const secrets = secretsFrom(config.secret, config.secretPrevious)
   const limits = new Limits(db, config.limits)
   const keys = new SigningKeys({ db, clock, secrets }, accessTtlMs)
@@ -30,7 +35,29 @@ export async function openFeatures(config: Config, clock: Clock = systemClock) {
   const staff = new Staff({ db, clock })
   const roles: Roles = { veterinarian: veterinarians, student: students, staff }
   const issuer = { issuer: publicUrl, audience: publicUrl, clientId }
-  const sessions = new Sessions({ db, clock, secrets, keys, issuer, roles })
+  const sessions = new Sessions({
+    db,
+    clock,
+    secrets,
+    keys,
+    issuer,
+    roles,
+    keepEndedMs: config.keepSessionsDays * day,
+  })
   const desk = new Desk({ db, clock, sessions, veterinarians, students })
-  return { db, clock, secrets, limits, keys, veterinarians, students, staff, roles, sessions, desk }
+  const deliveries = new Deliveries({ db, clock, secrets, keepMs: config.keepMailDays * day })
+  return {
+    db,
+    clock,
+    secrets,
+    limits,
+    keys,
+    veterinarians,
+    students,
+    staff,
+    roles,
+    sessions,
+    desk,
+    deliveries,
+  }
 }

@@ -21,7 +21,7 @@ const personal: PersonalColumn[] = (Object.keys(columns) as Table[]).flatMap((ta
   ),
 )
 /** Tables whose rows are compared with the two exports below. */
-const exported: readonly Table[] = ['person', 'session', 'student', 'roster_enrolment', 'note']
+const exported: readonly Table[] = ['person', 'session', 'student', 'roster_enrolment', 'note', 'delivery']
 const nameOf = ({ table, name }: PersonalColumn) => `${table}.${name}`
 
 /** The values at a path such as `sessions.device`, also through arrays. */
@@ -92,6 +92,7 @@ for (const engine of engines) {
         student: `person_id = '${userId}'`,
         roster_enrolment: `user_id = '${identity!.sourced_id}'`,
         session: `person_id = '${userId}'`,
+        delivery: `person_id = '${userId}'`,
       })
     })
 
@@ -111,10 +112,13 @@ for (const engine of engines) {
 
       const { json } = await service.request('/veterinarian/me/export', { token: access })
       const own = `person_id = '${userId}'`
-      await assertExported(json, { person: `id = '${userId}'`, session: own, note: own })
+      await assertExported(json, { person: `id = '${userId}'`, session: own, note: own, delivery: own })
 
       const erased = personal.filter(({ about }) => typeof about.closing === 'string')
-      const where = ({ table }: PersonalColumn) => (table === 'session' ? `person_id = '${userId}'` : 'true')
+      // The student of the test above is still there.
+      const ofStudents = "role = 'student'"
+      const where = ({ table }: PersonalColumn) =>
+        table === 'session' ? own : table === 'delivery' ? `not (${ofStudents})` : 'true'
       for (const column of erased)
         assert.ok((await filled(column, where(column))).length > 0, `${nameOf(column)} is empty before`)
       const closed = await service.request('/veterinarian/me', { method: 'DELETE', token: access })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { type Config, loadConfig, readEnv } from '../src/config.ts'
 import { UsageError } from '../src/errors.ts'
@@ -41,12 +41,20 @@ test('Without settings the service is on this machine alone, on port 3000, with 
     databaseUrl: 'sqlite:data/chiron.db',
     smtpUrl: null,
     mailFrom: 'Chiron <no-reply@localhost>',
+    smtpName: null,
+    smtpOAuth: null,
+    dkim: null,
+    mailBounces: null,
     secretPrevious: null,
     trustedProxies: [],
     corsOrigins: [],
     timeZone: 'UTC',
     limits: true,
     workers: 1,
+    keepEventsDays: 400,
+    keepMailDays: 30,
+    keepSessionsDays: 30,
+    school: { name: null, logo: null, support: null, privacy: null },
   } satisfies Omit<Config, 'secret'>)
 })
 
@@ -343,6 +351,94 @@ describe('A secret that the service makes', () => {
       assert.equal(readFileSync(join(folder.path, 'data', 'chiron.secret'), 'utf8').trim(), made)
     } finally {
       folder.remove()
+    }
+  })
+})
+
+describe('Settings of the way to the mail server', () => {
+  const { path: folder, remove } = newFolder()
+  after(remove)
+  const file = (name: string, text: string | Buffer) => {
+    writeFileSync(join(folder, name), text)
+    return join(folder, name)
+  }
+  const pem = (type: 'rsa' | 'ed25519') => {
+    const { privateKey } =
+      type === 'rsa' ? generateKeyPairSync('rsa', { modulusLength: 2048 }) : generateKeyPairSync('ed25519')
+    return privateKey.export({ type: 'pkcs8', format: 'pem' })
+  }
+  const url = { CHIRON_SMTP_URL: 'smtp://user@mail.example' }
+  const oauth = {
+    CHIRON_SMTP_OAUTH_TOKEN_URL: 'https://login.example/token',
+    CHIRON_SMTP_OAUTH_CLIENT_ID: 'app',
+    CHIRON_SMTP_OAUTH_CLIENT_SECRET: 'hush',
+  }
+  const dkim = { CHIRON_DKIM_DOMAIN: 'school.example', CHIRON_DKIM_SELECTOR: 'chiron' }
+
+  test('are understood together', () => {
+    const key = pem('rsa')
+    const config = loadConfig({
+      ...plain,
+      ...url,
+      ...oauth,
+      ...dkim,
+      CHIRON_DKIM_KEY_FILE: file('key.pem', key),
+      CHIRON_SMTP_OAUTH_SCOPE: 'a b',
+      CHIRON_SMTP_NAME: 'access.school.example',
+      CHIRON_MAIL_BOUNCES: 'bounces.school.example',
+    })
+    assert.deepEqual(config.smtpOAuth, {
+      tokenUrl: 'https://login.example/token',
+      clientId: 'app',
+      clientSecret: 'hush',
+      scope: 'a b',
+      refreshToken: null,
+    })
+    assert.deepEqual(config.dkim, { domain: 'school.example', selector: 'chiron', privateKey: key })
+    assert.equal(config.smtpName, 'access.school.example')
+    assert.equal(config.mailBounces, 'bounces.school.example')
+    const { CHIRON_SMTP_OAUTH_CLIENT_SECRET: _, ...open } = oauth
+    const refreshing = { ...open, CHIRON_SMTP_OAUTH_REFRESH_TOKEN: 'again' }
+    assert.equal(loadConfig({ ...plain, ...url, ...refreshing }).smtpOAuth?.refreshToken, 'again')
+    const local = { ...oauth, CHIRON_SMTP_OAUTH_TOKEN_URL: 'http://127.0.0.1:8/token' }
+    assert.doesNotThrow(() => loadConfig({ ...plain, ...url, ...local }))
+    assert.equal(loadConfig({ ...plain, CHIRON_SMTP_NAME: '[192.0.2.7]' }).smtpName, '[192.0.2.7]')
+  })
+
+  test('are refused one by one, on a line that names the setting and holds no secret', () => {
+    const key = { CHIRON_DKIM_KEY_FILE: file('again.pem', pem('rsa')) }
+    const table: [env: Record<string, string>, line: RegExp][] = [
+      [oauth, /^CHIRON_SMTP_URL must be set with CHIRON_SMTP_OAUTH_TOKEN_URL/],
+      [{ ...oauth, CHIRON_SMTP_URL: 'smtp://u:hush@mail.example' }, /^CHIRON_SMTP_URL must hold no password/],
+      [{ ...url, CHIRON_SMTP_OAUTH_SCOPE: 'x' }, /^CHIRON_SMTP_OAUTH_TOKEN_URL must be set/],
+      [{ ...url, ...oauth, CHIRON_SMTP_OAUTH_CLIENT_ID: '' }, /^CHIRON_SMTP_OAUTH_CLIENT_ID must be set/],
+      [{ ...url, ...oauth, CHIRON_SMTP_OAUTH_CLIENT_SECRET: '' }, /^CHIRON_SMTP_OAUTH_CLIENT_SECRET or/],
+      [
+        { ...url, ...oauth, CHIRON_SMTP_OAUTH_TOKEN_URL: 'http://login.example' },
+        /TOKEN_URL must be an https/,
+      ],
+      [{ ...url, ...oauth, CHIRON_SMTP_OAUTH_TOKEN_URL: 'https://u:hush@login.example' }, /without a user/],
+      [{ ...url, ...oauth, CHIRON_SMTP_OAUTH_TOKEN_URL: 'login' }, /TOKEN_URL must be an https/],
+      [dkim, /^CHIRON_DKIM_KEY_FILE must be set with/],
+      [{ CHIRON_DKIM_DOMAIN: 'school.example', ...key }, /^CHIRON_DKIM_SELECTOR must be set with/],
+      [{ CHIRON_DKIM_SELECTOR: 'chiron', ...key }, /^CHIRON_DKIM_DOMAIN must be set with/],
+      [{ ...dkim, ...key, CHIRON_DKIM_DOMAIN: 'a b' }, /^CHIRON_DKIM_DOMAIN must be a name/],
+      [
+        { ...dkim, CHIRON_DKIM_KEY_FILE: join(folder, 'none') },
+        /^CHIRON_DKIM_KEY_FILE names a file that is not/,
+      ],
+      [
+        { ...dkim, CHIRON_DKIM_KEY_FILE: file('bad.pem', 'hush') },
+        /^CHIRON_DKIM_KEY_FILE must name a readable PEM/,
+      ],
+      [{ ...dkim, CHIRON_DKIM_KEY_FILE: file('ed.pem', pem('ed25519')) }, /with an RSA key/],
+      [{ ...dkim, CHIRON_DKIM_KEY_FILE: folder }, /^CHIRON_DKIM_KEY_FILE must name a readable PEM/],
+      [{ CHIRON_SMTP_NAME: 'a b' }, /^CHIRON_SMTP_NAME must be a name/],
+      [{ CHIRON_MAIL_BOUNCES: 'bounce@school.example' }, /^CHIRON_MAIL_BOUNCES must be a name/],
+    ]
+    for (const [env, line] of table) {
+      assert.match(complaint(env), line)
+      assert.doesNotMatch(complaint(env), /hush|\n/)
     }
   })
 })

@@ -1,7 +1,7 @@
 /** Checks of the documentation. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -95,4 +95,11 @@ suite('The README', () => {
     assert.equal(manifest.engines.npm, '>=10')
     assert.match(readme, /npm 10 or later/)
   })
+})
+
+test('Every proof in the threat model is a test that exists', () => {
+  const tests = globSync('test/**/*.test.ts', { cwd: root }).map(read).join('\n')
+  const proofs = [...read('docs/threat-model.md').matchAll(/"([^"]+)"/g)].map(([, name]) => name!)
+  assert.ok(proofs.length > 40)
+  for (const proof of proofs) assert.ok(tests.includes(proof), proof)
 })

@@ -177,6 +177,7 @@ const layers = [
   'events',
   'people',
   'limits',
+  'delivery',
   'mail',
   'session',
   'sign-in',
@@ -185,6 +186,7 @@ const layers = [
   'staff',
   'roster',
   'desk',
+  'backup',
   'commands',
 ]
 

@@ -344,7 +344,7 @@ describe('The way to the mail server', () => {
   }
   const over = async (options: SMTPServerOptions, url: (mail: MailServer) => string) => {
     const mail = await startMailServer(options)
-    const transport = smtpTransport(url(mail))
+    const transport = smtpTransport({ url: url(mail) })
     try {
       await transport.send(message)
       return mail.received.length

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import type { Db } from '../src/db/db.ts'
 import { second } from '../src/lib/clock.ts'
+import { noSchool } from '../src/lib/school.ts'
 import { secretsFrom } from '../src/lib/secret.ts'
 import { Outbox } from '../src/mail/outbox.ts'
 import { smtpTransport } from '../src/mail/smtp.ts'
@@ -321,9 +322,11 @@ for (const engine of engines) {
         clock: service.clock,
         secrets: secretsFrom(secret, null),
         roles: { veterinarian: veterinarians, student: veterinarians, staff: veterinarians },
-        transport: smtpTransport(service.mail.url),
+        transport: smtpTransport({ url: service.mail.url }),
         publicUrl: service.url,
         from: 'no-reply@chiron.example',
+        bounces: null,
+        school: noSchool,
         budgets: true,
         delayMs: [20, 40],
         timeZone: 'UTC',

@@ -26,6 +26,7 @@ const needs: Record<string, 'support' | 'registrar' | 'admin' | 'any'> = {
   'POST /staff/people/{userId}/unverify': 'support',
   'POST /staff/people/{userId}/change-address': 'support',
   'POST /staff/people/{userId}/close': 'support',
+  'GET /staff/deliveries': 'support',
   'GET /staff/events': 'admin',
   'GET /staff/members': 'admin',
   'POST /staff/members': 'admin',

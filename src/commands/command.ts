@@ -2,6 +2,7 @@
 import { type Config, loadConfig, readEnv } from '../config.ts'
 import { UsageError } from '../errors.ts'
 import type { Features } from '../features.ts'
+import { systemClock } from '../lib/clock.ts'
 import { type Address, parseAddress } from '../people/address.ts'
 
 export interface CommonOptions {
@@ -19,12 +20,17 @@ export async function withFeatures<T>(
 ): Promise<T> {
   const config = configFor(options)
   const { openFeatures } = await import('../features.ts')
-  const features = await openFeatures(config)
+  const features = await openFeatures(config, systemClock, tell)
   try {
     return await work(features, config)
   } finally {
     await features.db.close()
   }
+}
+
+/** Beside the answer, which may be JSON. */
+export function tell(line: string): void {
+  process.stderr.write(`chiron: ${line}\n`)
 }
 
 /** Prints the fields as JSON if asked to, and the text otherwise. */

@@ -3,6 +3,7 @@ import { UsageError } from '../errors.ts'
 import { byOperator } from '../lib/by.ts'
 import { servedRoles } from '../lib/roles.ts'
 import { addressFrom, type CommonOptions, numberFrom, say, table, visible, withFeatures } from './command.ts'
+import { timelineOf } from './delivery-text.ts'
 
 interface FindOptions extends CommonOptions {
   readonly role?: string
@@ -43,7 +44,7 @@ export async function showPerson(who: string, options: CommonOptions): Promise<v
   await withFeatures(options, async ({ desk }) => {
     const person = await desk.show(await desk.idOf(who))
     if (options.json) return say(options, person, '')
-    const { profile, sessions, events } = person
+    const { profile, sessions, deliveries, events } = person
     const facts = Object.entries(profile).map(([name, value]) => [`  ${name}`, String(value ?? '')])
     const live = sessions.filter(({ endedAt }) => endedAt === null)
     const lines = [
@@ -53,6 +54,12 @@ export async function showPerson(who: string, options: CommonOptions): Promise<v
       table(
         sessions.map((one) => [`  ${one.startedAt}`, one.device, one.endedAt ?? 'open', one.endReason ?? '']),
       ),
+      '',
+      `Mails (${deliveries.length} in the last 30 days)`,
+      ...deliveries
+        .toReversed()
+        .flatMap(timelineOf)
+        .map((line) => `  ${line}`),
       '',
       'Events',
       table(events.map((one) => [`  ${one.at}`, one.type, `by ${one.actor}`, one.note ?? ''])),

@@ -7,6 +7,7 @@ import { openDb } from '../db/open.ts'
 import { UsageError } from '../errors.ts'
 import { byOperator } from '../lib/by.ts'
 import { systemClock, timestamp } from '../lib/clock.ts'
+import { secretsFrom } from '../lib/secret.ts'
 import { isEmpty, isRefused, type Plan, Roster } from '../roster/roster.ts'
 import { type CommonOptions, configFor, say } from './command.ts'
 import { startProgress } from './progress.ts'
@@ -104,10 +105,11 @@ async function withRoster(
   options: CommonOptions,
   work: (roster: Roster, db: Db) => Promise<void>,
 ): Promise<void> {
-  const db = openDb(configFor(options).databaseUrl)
+  const { databaseUrl, secret, secretPrevious } = configFor(options)
+  const db = openDb(databaseUrl)
   try {
     await migrate(db, systemClock)
-    await work(new Roster(db, systemClock), db)
+    await work(new Roster(db, systemClock, undefined, secretsFrom(secret, secretPrevious)), db)
   } finally {
     await db.close()
   }

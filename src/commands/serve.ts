@@ -62,7 +62,7 @@ async function work(config: Config, log: Log): Promise<void> {
 
 async function supervise(config: Config, log: Log, pretty: boolean): Promise<void> {
   const db = openDb(config.databaseUrl)
-  await migrate(db, systemClock)
+  await migrate(db, systemClock, (line) => log.info(line))
   const demo = !config.production && (await isUntouched(db)) ? await demoInto(db, config, log) : []
   await db.close()
 

@@ -29,6 +29,8 @@ export interface ReadById {
 
 export interface Db {
   readonly engine: 'sqlite' | 'postgres'
+  /** The file of an SQLite store; null if a server keeps the store. */
+  readonly file: string | null
   /** Best number of rows per insert: PostgreSQL saves round trips, SQLite gains nothing. */
   readonly rowsPerInsert: number
   all<R = Row>(sql: string, params?: readonly Value[]): Promise<R[]>
@@ -52,6 +54,22 @@ export function statement(sql: string, ...params: Value[]): Statement {
 
 export function locking(sql: string, ...params: Value[]): Statement {
   return { sql, params, locks: true }
+}
+
+/** How many rows one statement of a sweep changes at most, so that nobody waits long for it. */
+export const sweptRowsMax = 500
+
+/**
+ * Deletes some of the rows for which `where` holds, and returns one row for each. The condition is checked again on each
+ * locked row: somebody may have changed it since.
+ */
+export function prune(table: string, key: string, where: string, ...params: Value[]): Statement {
+  return statement(
+    `delete from ${table} where ${where}
+       and (${key}) in (select ${key} from ${table} where ${where} limit ${sweptRowsMax})
+     returning 1 as gone`,
+    ...params,
+  )
 }
 
 /** Part of a statement; its parameters are numbered from `first`. */

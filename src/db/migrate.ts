@@ -6,6 +6,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { UsageError } from '../errors.ts'
 import type { Clock } from '../lib/clock.ts'
+import { copyBefore } from './before-migration.ts'
 import type { Db, Row } from './db.ts'
 
 const folder = new URL('../../migrations/', import.meta.url)
@@ -16,8 +17,21 @@ interface Migration {
   readonly file: string
 }
 
-/** Returns the names of the migrations that ran. Refuses a store migrated by a newer program. */
-export async function migrate(db: Db, clock: Clock): Promise<string[]> {
+/**
+ * Returns the names of the migrations that ran. Refuses a store migrated by a newer program. An SQLite store with data
+ * is copied first; `tell` gets a line about it.
+ */
+export async function migrate(
+  db: Db,
+  clock: Clock,
+  tell: (line: string) => void = () => {},
+): Promise<string[]> {
+  await refuseHalfRestored(db)
+  return bringUpToDate(db, clock, tell)
+}
+
+/** As `migrate`, also for a store that is just being restored. */
+export async function bringUpToDate(db: Db, clock: Clock, tell: (line: string) => void): Promise<string[]> {
   const ran: string[] = []
   const known = migrationsFor(db.engine)
   const newest = known.at(-1)!.version
@@ -35,7 +49,11 @@ export async function migrate(db: Db, clock: Clock): Promise<string[]> {
       // A newer program may have started at the same time.
       refuseNewer(applied, newest)
       if (applied.includes(migration.version)) return
-      const sql = readFileSync(new URL(migration.file, folder), 'utf8')
+      if (db.file !== null && ran.length === 0 && applied.length > 0 && (await hasData(exec))) {
+        const copy = await copyBefore(db.file, migration.version)
+        if (copy !== null) tell(`the store is copied to ${copy} before its migration`)
+      }
+      const sql = textOf(migration)
       await exec(db.engine === 'sqlite' ? withoutRowid(sql) : sql)
       await exec(
         `insert into migration (version, name, applied_at) values (${migration.version}, '${migration.name}', ${clock.now()})`,
@@ -52,13 +70,84 @@ export async function migrate(db: Db, clock: Clock): Promise<string[]> {
  */
 const withoutRowid = (sql: string) => sql.replaceAll('/* without rowid */', 'without rowid')
 
+const textOf = ({ file }: Migration) => readFileSync(new URL(file, folder), 'utf8')
+
+/** Whether there is something to lose. These tables are in the first schema. */
+async function hasData(exec: (sql: string) => Promise<Row[]>): Promise<boolean> {
+  const tables = ['person', 'registration', 'session', 'event']
+  const some = tables.map((table) => `exists (select 1 from ${table})`).join(' or ')
+  return (await exec(`select 1 as something where ${some}`)).length > 0
+}
+
+/** The tables of an interrupted restore may lack rows, or have sessions that must end first. */
+async function refuseHalfRestored(db: Db): Promise<void> {
+  if (db.engine === 'sqlite') return
+  const row = await db.one<{ name: string | null }>("select to_regclass('public.restoring') as name")
+  if (row?.name) throw new UsageError('restoring a backup was interrupted: run chiron restore again')
+}
+
+export interface PlannedMigration {
+  readonly name: string
+  readonly version: number
+  /** The tables with rows that it changes or reads. */
+  readonly tables: readonly { readonly name: string; readonly rows: number }[]
+}
+
+/** What `migrate` would run. Changes nothing. */
+export async function planMigrations(db: Db): Promise<PlannedMigration[]> {
+  const applied = await schemaOf(db)
+  const waiting = migrationsFor(db.engine).filter(({ version }) => !applied.includes(version))
+  const plan: PlannedMigration[] = []
+  for (const migration of waiting) {
+    const tables: { name: string; rows: number }[] = []
+    for (const name of tablesIn(textOf(migration))) {
+      const rows = await rowsOf(db, name)
+      if (rows > 0) tables.push({ name, rows })
+    }
+    plan.push({ name: migration.name, version: migration.version, tables })
+  }
+  return plan
+}
+
+/** The versions of a store that this program may open; none if it is new. */
+export async function schemaOf(db: Db): Promise<number[]> {
+  const applied = await appliedVersions(db)
+  checkSchema(applied, db.engine)
+  return applied
+}
+
+/** Refuses what a newer program has migrated. */
+export function checkSchema(applied: readonly number[], engine: Db['engine']): void {
+  refuseNewer(applied, migrationsFor(engine).at(-1)!.version)
+}
+
+export const versionText = (version: number) => String(version).padStart(4, '0')
+
+function tablesIn(sql: string): Set<string> {
+  const statements = sql.replace(/--.*$/gm, '')
+  const named = statements.matchAll(
+    /\b(?:alter table|update|delete from|insert into|drop table|index \w+ on|from|join)\s+([a-z_]+)/g,
+  )
+  return new Set([...named].map(([, table]) => table!))
+}
+
+async function rowsOf(db: Db, table: string): Promise<number> {
+  try {
+    const row = await db.one<{ rows: number }>(`select count(*) as rows from ${table}`)
+    return Number(row!.rows)
+  } catch (error) {
+    // Made by a migration that has not run yet.
+    if (isMissingTable(error)) return 0
+    throw error
+  }
+}
+
 /** An older program may write rows that lack what the newer one relies on. */
 function refuseNewer(applied: readonly number[], known: number): void {
   const newest = Math.max(0, ...applied)
   if (newest <= known) return
-  const text = (version: number) => String(version).padStart(4, '0')
   throw new UsageError(
-    `the store is at schema ${text(newest)}, this program knows up to ${text(known)}: start the newer program, or restore a backup from before the upgrade`,
+    `the store is at schema ${versionText(newest)}, this program knows up to ${versionText(known)}: start the newer program, or restore a backup from before the upgrade`,
   )
 }
 

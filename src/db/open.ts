@@ -4,8 +4,14 @@ import { openSqlite } from './sqlite.ts'
 
 const require = createRequire(import.meta.url)
 
+/** The file of an SQLite store; null for PostgreSQL. */
+export function fileOf(url: string): string | null {
+  return url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : null
+}
+
 export function openDb(url: string): Db {
-  if (url.startsWith('sqlite:')) return openSqlite(url.slice('sqlite:'.length))
+  const file = fileOf(url)
+  if (file !== null) return openSqlite(file)
   // Loads the driver only if it is needed.
   const { openPostgres } = require('./postgres.ts') as typeof import('./postgres.ts')
   return openPostgres(url)

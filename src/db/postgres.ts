@@ -5,7 +5,7 @@
  * batched (by-id.ts).
  *
  * A broken connection fails the statements on it, and the next caller opens a new one. With several hosts in the URL,
- * each is tried until one accepts writes, which follows a failover.
+ * it goes to the one that takes writes (primary.ts), which follows a failover.
  */
 import { createHash } from 'node:crypto'
 import pg from 'pg'
@@ -13,8 +13,8 @@ import { AppError } from '../errors.ts'
 import { hostsOf } from '../lib/postgres-url.ts'
 import { ReadsById } from './by-id.ts'
 import { type Db, outOfReach, overloaded, type Row, type Statement, type Value, waitingMax } from './db.ts'
+import { Primary } from './primary.ts'
 
-const connectTimeoutMs = 3_000
 const statementTimeoutMs = 10_000
 // For a server that vanished silently: slightly longer than its own timeout.
 const replyTimeoutMs = statementTimeoutMs + 2_000
@@ -22,13 +22,19 @@ const writeConnections = 6
 const readConnections = 2
 const triesMax = 4
 const migrationLock = 4_207_001
+const clientOptions = {
+  pipeline: true,
+  keepAlive: true,
+  statement_timeout: statementTimeoutMs,
+  application_name: 'chiron',
+} as pg.ClientConfig
 
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 
 export function openPostgres(url: string): Db {
-  const hosts = hostsOf(url)
-  const readers = Array.from({ length: readConnections }, () => new Connection(hosts))
-  const writers = Array.from({ length: writeConnections }, () => new Connection(hosts))
+  const primary = new Primary(hostsOf(url), clientOptions, replyTimeoutMs)
+  const readers = Array.from({ length: readConnections }, () => new Connection(primary))
+  const writers = Array.from({ length: writeConnections }, () => new Connection(primary))
 
   const read = async (sql: string, params: readonly Parameter[] = []) =>
     (await leastBusy(readers).submit([{ sql, params }]))[0]!
@@ -37,6 +43,7 @@ export function openPostgres(url: string): Db {
 
   return {
     engine: 'postgres',
+    file: null,
     rowsPerInsert: 100,
     all: read as Db['all'],
     one: (async (sql, params) => (await read(sql, params))[0]) as Db['one'],
@@ -47,7 +54,7 @@ export function openPostgres(url: string): Db {
       for (const table of tables) await write([{ sql: `analyze ${table}`, params: [] }])
     },
     async exclusively(work) {
-      const client = await connect(hosts)
+      const client = await primary.connect()
       // Translates only errors of the store; those of `work` pass unchanged.
       const exec = async (sql: string): Promise<Row[]> => {
         try {
@@ -76,10 +83,10 @@ class Connection {
   waiting = 0
   #closed = false
   #client: Promise<pg.Client> | undefined
-  readonly #hosts: string[]
+  readonly #primary: Primary
 
-  constructor(hosts: string[]) {
-    this.#hosts = hosts
+  constructor(primary: Primary) {
+    this.#primary = primary
   }
 
   /** Several statements run as one transaction. Returns the rows of each. */
@@ -120,7 +127,7 @@ class Connection {
 
   #open(): Promise<pg.Client> {
     if (!this.#client) {
-      const opening = connect(this.#hosts, { query_timeout: replyTimeoutMs })
+      const opening = this.#primary.connect({ query_timeout: replyTimeoutMs })
       this.#client = opening
       const forget = () => {
         if (this.#client === opening) this.#client = undefined
@@ -183,37 +190,6 @@ function queryOf({ sql, params, locks }: Command): pg.QueryConfig {
     names.set(text, name)
   }
   return { name, text, values: params as unknown[] }
-}
-
-const standbyQuestion = {
-  text: 'select pg_is_in_recovery() as standby',
-  query_timeout: replyTimeoutMs,
-} as pg.QueryConfig
-
-async function connect(hosts: string[], options: pg.ClientConfig = {}): Promise<pg.Client> {
-  let failure: unknown
-  for (const connectionString of hosts) {
-    const client = new pg.Client({
-      connectionString,
-      pipeline: true,
-      keepAlive: true,
-      connectionTimeoutMillis: connectTimeoutMs,
-      statement_timeout: statementTimeoutMs,
-      application_name: 'chiron',
-      ...options,
-    } as pg.ClientConfig)
-    client.on('error', () => client.end().catch(() => {}))
-    try {
-      await client.connect()
-      const { rows } = await client.query(standbyQuestion)
-      if (!rows[0].standby) return client
-      failure = new Error('this server is a standby')
-    } catch (error) {
-      failure = error
-    }
-    client.end().catch(() => {})
-  }
-  throw outOfReach(failure)
 }
 
 function isPostgresError(error: unknown): boolean {

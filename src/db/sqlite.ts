@@ -61,6 +61,7 @@ export function openSqlite(path: string, now = () => performance.now()): Db {
 
   return {
     engine: 'sqlite',
+    file: path,
     rowsPerInsert: 1,
     all: ((sql, params = []) => read(sql, params, false)) as Db['all'],
     one: ((sql, params = []) => read(sql, params, true)) as Db['one'],

@@ -82,10 +82,14 @@ export class Desk {
     const client = await this.#client(userId)
     const { db } = this.#deps
     await numberEvents(db)
-    const [{ sessions }, events] = await Promise.all([historyOf(db, client.id), eventsOf(db, client.id)])
+    const [{ sessions, deliveries }, events] = await Promise.all([
+      historyOf(db, client.id),
+      eventsOf(db, client.id),
+    ])
     return {
       profile: detailOf(client),
       sessions,
+      deliveries,
       events: events.map((event) => ({ ...eventView(event), note: event.note })),
     }
   }

@@ -46,6 +46,7 @@ const PersonDetail = Type.Object({
     updatedAt: Timestamp(),
   }),
   sessions: HistoryFields.sessions,
+  deliveries: HistoryFields.deliveries,
   events: Type.Array(
     Type.Object({
       ...EventEntry.properties,

@@ -6,7 +6,7 @@
  * Events are also a feed, ordered by number. A number is given after the change was committed, by one process at a time
  * (`numberEvents`), so that no event appears behind a reader that has read further.
  */
-import { type Condition, type Db, locking, type Statement, statement, type Value } from '../db/db.ts'
+import { type Condition, type Db, locking, prune, type Statement, statement, type Value } from '../db/db.ts'
 import type { By } from '../lib/by.ts'
 import { timestamp } from '../lib/clock.ts'
 import type { Role } from '../lib/roles.ts'
@@ -164,6 +164,16 @@ export function noteOn(eventId: string, personId: string, text: string | null): 
       personId,
       text,
     ),
+  ]
+}
+
+/** The number of an event that is gone is never given again: the counter only grows. */
+export function pruneEvents(before: number): Statement[] {
+  const isOld = 'exists (select 1 from event e where e.id = note.event_id and e.at < $1)'
+  const hasNote = 'exists (select 1 from note n where n.event_id = event.id)'
+  return [
+    prune('note', 'event_id', isOld, before),
+    prune('event', 'id', `at < $1 and not ${hasNote}`, before),
   ]
 }
 

@@ -17,6 +17,9 @@ const trustedTypes = ["require-trusted-types-for 'script'", "trusted-types 'none
 
 export const pageContentPolicy = [...pagePolicy, "img-src 'self'", ...trustedTypes].join('; ')
 export const mailboxContentPolicy = `${pageContentPolicy}; frame-src 'self'`
+/** The school's logo, also if somebody opens it by itself. */
+export const logoContentPolicy =
+  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 /** Swagger UI has images in its style sheet and sets innerHTML. */
 export const referenceContentPolicy = [...pagePolicy, "img-src 'self' data:"].join('; ')
 

@@ -3,42 +3,69 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { AppError, type ErrorCode, errorKinds } from '../errors.ts'
 import { escapeHtml } from '../lib/html.ts'
+import { brandOf, noSchool, type School } from '../lib/school.ts'
 import { routeConfig } from './access.ts'
 import { sendCached } from './etag.ts'
 import { pageContentPolicy } from './headers.ts'
 
 const assets = fileURLToPath(new URL('./assets/', import.meta.url))
 
-export function html(page: { title: string; body: string; head?: string; wide?: boolean }): string {
+export interface HtmlPage {
+  readonly title: string
+  readonly body: string
+  readonly head?: string
+  readonly wide?: boolean
+  readonly school?: School
+}
+
+export function html(page: HtmlPage): string {
+  const { school = noSchool } = page
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(page.title)} · Chiron</title>
+<title>${escapeHtml(page.title)} · ${escapeHtml(brandOf(school))}</title>
 <link rel="icon" href="/assets/mark.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/assets/theme.css">
 <link rel="stylesheet" href="/assets/page.css">
 ${page.head ?? ''}
 </head>
 <body>
-<header class="bar"><a class="brand" href="/"><img src="/assets/mark.svg" alt="" width="36" height="36">Chiron</a></header>
+<header class="bar"><a class="brand" href="/">${brandHtml(school)}</a></header>
 <main class="page${page.wide ? ' wide' : ''}">
 ${page.body}
 </main>
-</body>
+${schoolLinks(school)}</body>
 </html>
 `
 }
 
-export const notFoundPage = html({
-  title: 'Not found',
-  body: `<h1>There is nothing here</h1>
+/** The school's logo and name, or ours. */
+export function brandHtml(school: School): string {
+  const logo = school.logo
+    ? `<img class="logo" src="${school.logo.path}" alt="" height="36">`
+    : '<img src="/assets/mark.svg" alt="" width="36" height="36">'
+  return `${logo}${escapeHtml(brandOf(school))}`
+}
+
+function schoolLinks({ support, privacy }: School): string {
+  const link = (href: string | null, text: string) =>
+    href === null ? [] : [`<a href="${escapeHtml(href)}">${text}</a>`]
+  const links = [...link(support, 'Help'), ...link(privacy, 'Privacy')]
+  return links.length === 0 ? '' : `<footer class="page"><p>${links.join(' · ')}</p></footer>\n`
+}
+
+export const notFoundPage = (school: School) =>
+  html({
+    title: 'Not found',
+    school,
+    body: `<h1>There is nothing here</h1>
 <p>The address may be mistyped, or what was here is gone.</p>
 <p><a href="/">To the start page</a></p>`,
-})
+  })
 
-const publicPage = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
+export const publicPage = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
 
 /** Serves one file under its own path. `sendFile` adds the type and the ETag. */
 export function staticFile(

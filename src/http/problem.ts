@@ -7,7 +7,6 @@ import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type ErrorCode, errorKinds, type FieldError } from '../errors.ts'
 import { apiVersion, pageContentPolicy } from './headers.ts'
-import { notFoundPage } from './pages.ts'
 import { weightsOf } from './preference.ts'
 import type { RequestLog } from './request-log.ts'
 
@@ -60,7 +59,12 @@ export function problemHeaders(error: AppError): Record<string, string> {
 
 type Count = (request: FastifyRequest, reply: FastifyReply) => void
 
-export function errorHandler(publicUrl: string, countUncounted: Count, log: FastifyBaseLogger) {
+export function errorHandler(
+  publicUrl: string,
+  countUncounted: Count,
+  log: FastifyBaseLogger,
+  notFoundPage: string,
+) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     let error = asAppError(thrown)
     try {

@@ -177,8 +177,40 @@ export const SignInReply = (User: TSchema) => {
 /** In the portal the refresh token is in the cookie. */
 export const PortalTokenReply = (User: TSchema) => Type.Omit(TokenReply(User), ['refresh_token'])
 
+const Step = Type.Object({
+  at: Timestamp(),
+  step: Type.String({
+    description:
+      'What happened: `queued`, `deferred`, `handed`, `not-sent`, `failed`, `bounced`, `wrong-code` or `right-code`.',
+    examples: ['handed'],
+  }),
+  server: Nullable(Type.String({ description: 'The mail server.' })),
+  reply: Nullable(Type.String({ description: 'What it said, word for word.' })),
+  why: Nullable(Type.String({ description: 'The reason in our own words.' })),
+  hard: Nullable(Type.Boolean({ description: 'Of a bounce: whether it is for good.' })),
+  nextAt: Nullable(Timestamp('When it is tried again.')),
+})
+
+/** What became of one mail. */
+export const DeliveryEntry = Type.Object(
+  {
+    deliveryId: Type.String(),
+    role: Type.String(),
+    mail: Nullable(Type.String({ description: 'What the mail says, such as `code` or `no-account`.' })),
+    domain: Type.String({ description: 'The part of the address after the @.' }),
+    userId: Nullable(Type.String({ description: 'Whose address it was, if anybody’s.' })),
+    sessionId: Nullable(Type.String()),
+    state: Type.String({ examples: ['handed'] }),
+    createdAt: Timestamp(),
+    updatedAt: Timestamp(),
+    steps: Type.Array(Step),
+  },
+  { $id: 'Delivery' },
+)
+
 /** Part of the export of every role. */
 export const HistoryFields = {
+  deliveries: Type.Array(Ref(DeliveryEntry), { description: 'What became of mails, for 30 days.' }),
   sessions: Type.Array(
     Type.Object({
       sessionId: Type.String(),

@@ -9,12 +9,14 @@ import fastJson, { type Schema } from 'fast-json-stringify'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import { newId } from '../lib/random.ts'
+import type { School } from '../lib/school.ts'
 import type { Log } from '../log.ts'
 import { type RouteConfig, routeConfig } from './access.ts'
 import { compressReplies } from './compress.ts'
 import { allowOrigins } from './cors.ts'
 import { apiVersion, commonHeaders } from './headers.ts'
 import { parseJsonBody } from './json.ts'
+import { notFoundPage } from './pages.ts'
 import { clientErrorHandler, errorHandler, expectationHandler } from './problem.ts'
 import { hasBody, RequestLog } from './request-log.ts'
 
@@ -33,13 +35,20 @@ export interface Server {
 export interface ServerOptions {
   readonly publicUrl: string
   readonly corsOrigins: readonly string[]
+  readonly school: School
   readonly logger: Log
   /** Counts a request that failed before any limit was applied. */
   countUncounted(request: FastifyRequest, reply: FastifyReply): void
 }
 
-export function createServer({ publicUrl, corsOrigins, logger, countUncounted }: ServerOptions): Server {
-  const onError = errorHandler(publicUrl, countUncounted, logger)
+export function createServer({
+  publicUrl,
+  corsOrigins,
+  school,
+  logger,
+  countUncounted,
+}: ServerOptions): Server {
+  const onError = errorHandler(publicUrl, countUncounted, logger, notFoundPage(school))
   const requests = new RequestLog(logger)
   const headers = commonHeaders(publicUrl.startsWith('https:'))
   const app = Fastify({

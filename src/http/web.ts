@@ -7,19 +7,23 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify'
 import { AppError, errorKinds } from '../errors.ts'
 import { escapeHtml } from '../lib/html.ts'
+import { brandOf, type School } from '../lib/school.ts'
 import { routeConfig } from './access.ts'
-import { pageContentPolicy } from './headers.ts'
-import { html, staticFile } from './pages.ts'
+import { logoContentPolicy, pageContentPolicy } from './headers.ts'
+import { brandHtml, html, publicPage, staticFile } from './pages.ts'
 
 const built = fileURLToPath(new URL('../../web/dist/', import.meta.url))
 const files = `${built}web/`
+const forGood = 'public, max-age=31536000, immutable'
 const noindex = '<meta name="robots" content="noindex">\n'
-const schoolLine = 'The access service of the veterinary school: sign in with a code sent to your e-mail.'
+const schoolLine = ({ name }: School) =>
+  `The access service of ${name ?? 'the veterinary school'}: sign in with a code sent to your e-mail.`
 
 export interface WebDeps {
   readonly log: Pick<FastifyBaseLogger, 'warn'>
   readonly mailbox: boolean
   readonly publicUrl: string
+  readonly school: School
   publicProfile(userId: string): Promise<PublicProfile>
 }
 
@@ -35,15 +39,21 @@ interface About {
   readonly more?: string
 }
 
-export function webRoutes(app: FastifyInstance, { log, mailbox, publicUrl, publicProfile }: WebDeps): void {
-  const frame = frameIn('index.html')
-  const consoleFrame = frameIn('console.html')
+export function webRoutes(
+  app: FastifyInstance,
+  { log, mailbox, publicUrl, school, publicProfile }: WebDeps,
+): void {
+  const frame = frameIn('index.html', school)
+  const consoleFrame = frameIn('console.html', school)
+  const brand = brandOf(school)
+  const description = schoolLine(school)
+  const metas = schoolMetas(school)
   const options = { config: routeConfig({ access: 'public' }), schema: { hide: true } }
 
   const send = (reply: FastifyReply, about: About, document = frame) => {
     const head = `<title>${escapeHtml(about.title)}</title>
 <meta name="description" content="${escapeHtml(about.description)}">
-${about.more ?? ''}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
+${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
     return (
       reply
         .headers({ 'Content-Security-Policy': pageContentPolicy, 'Cache-Control': 'no-cache' })
@@ -53,10 +63,10 @@ ${about.more ?? ''}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
     )
   }
 
-  app.get('/', options, (_request, reply) => send(reply, { title: 'Chiron', description: schoolLine }))
+  app.get('/', options, (_request, reply) => send(reply, { title: brand, description }))
 
   app.get('/console', options, (_request, reply) => {
-    const about = { title: 'Chiron console', description: 'For the staff of the school.', more: noindex }
+    const about = { title: `${brand} console`, description: 'For the staff of the school.', more: noindex }
     return send(reply.header('X-Robots-Tag', 'noindex'), about, consoleFrame)
   })
 
@@ -65,41 +75,61 @@ ${about.more ?? ''}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
     // Anybody can register under any name, so search engines must not list it.
     reply.header('X-Robots-Tag', 'noindex')
     try {
-      return send(reply, profileHead(await publicProfile(userId), `${publicUrl}/v/${userId}`))
+      return send(reply, profileHead(await publicProfile(userId), `${publicUrl}/v/${userId}`, brand))
     } catch (error) {
       // The portal shows the error itself and tries again.
       const code = error instanceof AppError ? error.code : 'internal-error'
       if (code !== 'not-found')
         log.warn({ requestId: request.id, err: error }, 'a public profile page could not read its profile')
       return send(reply.code(errorKinds[code].status), {
-        title: 'Chiron',
-        description: schoolLine,
+        title: brand,
+        description,
         more: noindex,
       })
     }
   })
 
+  const { logo } = school
+  if (logo)
+    app.get(logo.path, publicPage, (_request, reply) =>
+      reply
+        .headers({ 'Content-Security-Policy': logoContentPolicy, 'Cache-Control': forGood })
+        .type(logo.type)
+        .send(logo.bytes),
+    )
+
   for (const name of existsSync(files) ? readdirSync(files) : []) {
     if (/\.(br|gz)$/.test(name)) continue
     // The file name contains a hash of the content.
-    staticFile(app, `/web/${name}`, files, name, 'public, max-age=31536000, immutable')
+    staticFile(app, `/web/${name}`, files, name, forGood)
   }
 }
 
-function frameIn(name: string): string {
-  return existsSync(`${built}${name}`) ? readFileSync(`${built}${name}`, 'utf8') : notBuilt()
+/** What is shown until the portal or the console has loaded. */
+function frameIn(name: string, school: School): string {
+  const page = existsSync(`${built}${name}`) ? readFileSync(`${built}${name}`, 'utf8') : notBuilt()
+  return page.replace(/(<span class="brand">).*?(?=<\/span>)/s, (_, start) => start + brandHtml(school))
+}
+
+/** The portal reads them (web/src/school.ts). */
+function schoolMetas({ name, logo, support, privacy }: School): string {
+  const told = { 'school-name': name, 'school-logo': logo?.path ?? null, support, privacy }
+  return Object.entries(told)
+    .filter((one): one is [string, string] => one[1] !== null)
+    .map(([about, content]) => `<meta name="${about}" content="${escapeHtml(content)}">\n`)
+    .join('')
 }
 
 /** Open Graph (ogp.me), for link previews. */
-function profileHead({ firstname, lastname, verified_at }: PublicProfile, url: string): About {
-  const title = `${firstname} ${lastname} · Chiron`
+function profileHead({ firstname, lastname, verified_at }: PublicProfile, url: string, brand: string): About {
+  const title = `${firstname} ${lastname} · ${brand}`
   const description =
     verified_at === null
       ? 'This page shows a name that somebody gave. The school has not checked who this is.'
       : 'A veterinarian, verified by the school.'
   const properties = {
     'og:type': 'profile',
-    'og:site_name': 'Chiron',
+    'og:site_name': brand,
     'og:title': title,
     'og:description': description,
     'og:url': url,

@@ -22,3 +22,37 @@ export function isPlainByOmission(url: string): boolean {
     return !isHere && !sslModes.includes(last('sslmode') ?? '')
   })
 }
+
+/** The same address as environment variables for PostgreSQL's own programs (libpq). */
+export function libpqEnvironment(url: string): Record<string, string> {
+  const hosts = hostsOf(url).map((one) => new URL(one))
+  const { username, password, pathname, searchParams } = hosts[0]!
+  const last = (name: string) => searchParams.getAll(name).at(-1) ?? ''
+  const sslmode = last('uselibpqcompat') === 'true' ? last('sslmode') : libpqModes[last('sslmode')]
+  const variables = {
+    PGHOST:
+      last('host') ||
+      hosts.map(({ hostname }) => decodeURIComponent(hostname).replace(/^\[(.*)\]$/, '$1')).join(','),
+    PGPORT: last('port') || hosts.map(({ port }) => port || '5432').join(','),
+    PGUSER: decodeURIComponent(username) || last('user'),
+    PGPASSWORD: decodeURIComponent(password) || last('password'),
+    PGDATABASE: decodeURIComponent(pathname.slice(1)),
+    PGSSLMODE: sslmode ?? '',
+    // Without a file of its own, the driver trusts Node's authorities; libpq 16 and later trust the system's.
+    PGSSLROOTCERT: last('sslrootcert') || (sslmode === 'verify-full' ? 'system' : ''),
+    PGSSLCERT: last('sslcert'),
+    PGSSLKEY: last('sslkey'),
+    PGTARGETSESSIONATTRS: hosts.length > 1 ? 'read-write' : '',
+  }
+  return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''))
+}
+
+/** What the driver makes of each mode, in libpq's words. */
+const libpqModes: Readonly<Record<string, string>> = {
+  'verify-full': 'verify-full',
+  'verify-ca': 'verify-full',
+  require: 'verify-full',
+  prefer: 'verify-full',
+  'no-verify': 'require',
+  disable: 'disable',
+}

@@ -11,7 +11,25 @@ export function newId(): string {
  * age.
  */
 export function newIdAt(now: number): string {
-  return now.toString(36).padStart(8, '0') + newId()
+  return firstIdAt(now) + newId()
+}
+
+/** Sorts before every id made at this time, and after all older ones. */
+export function firstIdAt(now: number): string {
+  return now.toString(36).padStart(8, '0')
+}
+
+const timeBytes = 6
+
+/** A time-ordered id as 22 bytes, and back. */
+export function idToBytes(id: string): Buffer {
+  const bytes = Buffer.alloc(timeBytes)
+  bytes.writeUIntBE(Number.parseInt(id.slice(0, 8), 36), 0, timeBytes)
+  return Buffer.concat([bytes, Buffer.from(id.slice(8), 'base64url')])
+}
+
+export function idFromBytes(bytes: Buffer): string {
+  return firstIdAt(bytes.readUIntBE(0, timeBytes)) + bytes.subarray(timeBytes).toString('base64url')
 }
 
 /** Anything else cannot exist, so the store need not be asked. */

@@ -10,6 +10,8 @@ export interface Keys {
   readonly device: Buffer
   readonly address: Buffer
   readonly seal: Buffer
+  readonly bounce: Buffer
+  readonly hook: Buffer
 }
 
 export interface Secrets {
@@ -30,6 +32,8 @@ function deriveKeys(secret: string): Keys {
     device: derive('device'),
     address: derive('address'),
     seal: derive('seal'),
+    bounce: derive('bounce'),
+    hook: derive('hook'),
   }
 }
 

@@ -1,5 +1,5 @@
 /** Each take is one conditional statement, so two callers cannot both take the last one. */
-import { type Condition, type Db, type Statement, statement } from '../db/db.ts'
+import { type Condition, type Db, prune, type Statement, statement } from '../db/db.ts'
 
 export function takenFrom(table: 'bucket' | 'quota', key: string, mark: string): Condition {
   return {
@@ -182,9 +182,9 @@ export function forgetNetworks(inbox: string): Statement {
 
 export function pruneLimits(now: number, dayAgo: number, knownSince: number): Statement[] {
   return [
-    statement('delete from bucket where full_at < $1', now),
-    statement('delete from quota where taken_at < $1', dayAgo),
-    statement('delete from failure where minute < $1', Math.floor(dayAgo / 60_000) - 1),
-    statement('delete from known_network where seen_at < $1', knownSince),
+    prune('bucket', 'key', 'full_at < $1', now),
+    prune('quota', 'key', 'taken_at < $1', dayAgo),
+    prune('failure', 'key, minute', 'minute < $1', Math.floor(dayAgo / 60_000) - 1),
+    prune('known_network', 'inbox_fingerprint, network_fingerprint', 'seen_at < $1', knownSince),
   ]
 }

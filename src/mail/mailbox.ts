@@ -20,6 +20,7 @@ const shownMax = 50
 /** Logs the mail instead of sending it. The only place that may print a code. */
 export function mailboxTransport(log: { info(fields: object, message: string): void }): Transport {
   return {
+    server: 'mailbox',
     concurrency: 20,
     keeps: true,
     async send(message) {
@@ -28,6 +29,7 @@ export function mailboxTransport(log: { info(fields: object, message: string): v
         { development: true },
         `[development mailbox] ${code ? `code ${code}` : 'a mail without a code'} for ${message.to}: ${message.subject}`,
       )
+      return 'it is shown at /mailbox'
     },
     isFinal: () => false,
     async close() {},

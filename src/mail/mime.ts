@@ -6,7 +6,7 @@ import type { Message } from './outbox.ts'
 
 const boundary = '=_chiron-part'
 
-export function mimeOf(message: Message, date: Date): string {
+export function mimeOf(message: Message, date: Date, further: Record<string, string> = {}): string {
   const headers = {
     From: mailbox(message.from),
     To: message.to,
@@ -16,6 +16,7 @@ export function mimeOf(message: Message, date: Date): string {
     'Auto-Submitted': 'auto-generated',
     'X-Auto-Response-Suppress': 'All',
     'Content-Language': message.language,
+    ...further,
     'MIME-Version': '1.0',
     'Content-Type': `multipart/alternative; boundary="${boundary}"`,
   }

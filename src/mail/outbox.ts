@@ -11,17 +11,20 @@
  * The worker starts after a random delay, not right after the request that queued the mail: the work depends on who
  * owns the address, and must not show in the timing of later requests.
  */
-import { hash, randomInt } from 'node:crypto'
-import type { Condition, Db, Statement } from '../db/db.ts'
+import { randomInt } from 'node:crypto'
+import type { Condition, Db, Expression, Statement } from '../db/db.ts'
+import { bounceAddress, deliveryOpened, type Step, stepTaken, tagOf } from '../delivery/delivery.ts'
 import { type Clock, day, minute, second } from '../lib/clock.ts'
 import { deriveCode } from '../lib/code.ts'
 import { Failure, type FailureLog } from '../lib/failure.ts'
 import { newId, newIdAt, newReference } from '../lib/random.ts'
 import type { Role } from '../lib/roles.ts'
+import type { School } from '../lib/school.ts'
 import { fingerprint, type Keys, type Secrets } from '../lib/secret.ts'
 import { inboxOf } from '../people/address.ts'
 import { canSignIn, namedBySchool, type Person, type Roles } from '../people/people.ts'
 import { Drops } from './drops.ts'
+import { TokenError } from './oauth.ts'
 import {
   type CaughtFilter,
   caughtMail,
@@ -31,20 +34,29 @@ import {
   dropMail,
   failMail,
   forgetMail as forgetMailOf,
+  heldBy,
   holdUntil,
+  insertMail,
   keepCaught,
   type Lane,
+  lockMail,
   type Mail,
+  type NewMail,
   pruneMail,
-  queueMail,
   takenMax,
   waitingMails,
 } from './store.ts'
 import { type Rendered, render } from './templates/layout.ts'
-import { absentNotice, isTold, type MailKind, type NoticeKind, type ToldKind } from './templates/texts.ts'
+import {
+  absentNotice,
+  isNotice,
+  isTold,
+  type MailKind,
+  type NoticeKind,
+  type ToldKind,
+} from './templates/texts.ts'
 
 export type { Mail } from './store.ts'
-export { queueMail } from './store.ts'
 export type { ToldKind } from './templates/texts.ts'
 
 import { chooseLanguage } from './templates/languages.ts'
@@ -56,13 +68,18 @@ export interface Message extends Rendered {
   readonly to: string
   readonly messageId: string
   readonly language: string
+  /** Where bounces go, if not to `from`, and the name of the mail in them. */
+  readonly envelope?: { readonly sender: string | null; readonly id: string }
 }
 
 export interface Transport {
+  /** As the delivery timeline names it. */
+  readonly server: string
   readonly concurrency: number
   /** Whether sent mails stay in the store, for the mailbox. */
   readonly keeps: boolean
-  send(message: Message): Promise<void>
+  /** Returns what the server said. */
+  send(message: Message): Promise<string>
   /** Whether a retry is pointless. */
   isFinal(error: unknown): boolean
   close(): Promise<void>
@@ -75,7 +92,10 @@ export interface OutboxDeps {
   readonly roles: Roles
   readonly transport: Transport
   readonly publicUrl: string
+  readonly school: School
   readonly from: string
+  /** The domain that bounces go to; null to let them go to the sender. */
+  readonly bounces: string | null
   readonly timeZone: string
   /** Whether notices have budgets. */
   readonly budgets: boolean
@@ -215,37 +235,44 @@ export class Outbox {
   }
 
   async #deliver(mail: Mail): Promise<void> {
-    const { db, clock, transport } = this.#deps
-    if (clock.now() >= mail.expires_at) return this.#giveUp(mail, 'expired')
-    const chosen = await this.#choose(mail)
-    if (!chosen) return
+    const { db, clock, transport, roles } = this.#deps
+    const person = await roles[mail.role].findAccount(mail.email.toLowerCase())
+    if (clock.now() >= mail.expires_at) return this.#giveUp(mail, person, 'expired', {})
+    const kind = this.#kindOf(mail, person)
+    if (kind !== mail.kind && isNotice(kind)) return this.#putBehind(mail, kind, person)
+    const message = this.#message(mail, kind, person)
     const lease = setInterval(
-      () => holdUntil(db, mail.id, this.#worker, clock.now() + leaseMs).catch(() => {}),
+      () => db.tx([holdUntil(mail.id, this.#worker, clock.now() + leaseMs)]).catch(() => {}),
       leaseMs / 3,
     )
+    let reply: string
     try {
-      await transport.send(this.#message(mail, chosen.kind, chosen.person))
+      reply = withoutCode(await transport.send(message), message)
     } catch (error) {
-      return await this.#failed(mail, error)
+      return await this.#failed(mail, person, message, error)
     } finally {
       clearInterval(lease)
     }
-    if (transport.keeps) await keepCaught(db, mail.id, chosen.kind, clock.now())
-    else await db.tx([dropMail(mail.id)])
+    const now = clock.now()
+    await db.tx([
+      transport.keeps ? keepCaught(mail.id, kind, now) : dropMail(mail.id),
+      this.#step(mail, kind, person, { step: 'handed', server: transport.server, reply }),
+    ])
   }
 
-  /** What this mail says, or null if it is not to be sent now. */
-  async #choose(mail: Mail): Promise<{ kind: MailKind; person?: Person } | null> {
-    const { clock, roles } = this.#deps
-    const person = await roles[mail.role].findAccount(mail.email.toLowerCase())
-    if (mail.kind !== null && isTold(mail.kind)) return { kind: mail.kind, ...(person && { person }) }
-    if (person && canSignIn(person, clock.now())) return { kind: 'code', person }
-    if (mail.kind !== null && mail.kind !== 'code') return { kind: mail.kind, ...(person && { person }) }
-    await this.#putBehind(mail, person?.status === 'suspended' ? 'suspended' : absentNotice[mail.role])
-    return null
+  #step(mail: Mail, kind: MailKind | null, person: Person | undefined, step: Step, when?: Condition) {
+    const about = { mailId: mail.id, at: this.#deps.clock.now(), kind, personId: person?.id }
+    return stepTaken(about, step, when)
   }
 
-  async #putBehind(mail: Mail, kind: NoticeKind): Promise<void> {
+  #kindOf(mail: Mail, person: Person | undefined): MailKind {
+    if (mail.kind !== null && isTold(mail.kind)) return mail.kind
+    if (person && canSignIn(person, this.#deps.clock.now())) return 'code'
+    if (mail.kind !== null && mail.kind !== 'code') return mail.kind
+    return person?.status === 'suspended' ? 'suspended' : absentNotice[mail.role]
+  }
+
+  async #putBehind(mail: Mail, kind: NoticeKind, person: Person | undefined): Promise<void> {
     const { db, clock, secrets, budgets } = this.#deps
     const now = clock.now()
     const addressKey = mail.email.toLowerCase()
@@ -266,11 +293,12 @@ export class Outbox {
     })
     if (outcome === 'chosen') return
     if (outcome === 'over-budget') this.#drops.note()
-    await db.tx([dropMail(mail.id)])
+    const step = this.#step(mail, kind, person, { step: 'not-sent', why: notSentBecause[outcome] })
+    await db.tx([dropMail(mail.id), step])
   }
 
   #message(mail: Mail, kind: MailKind, person: Person | undefined): Message {
-    const { secrets, publicUrl, from, timeZone } = this.#deps
+    const { secrets, publicUrl, school, from, bounces, timeZone } = this.#deps
     const addressKey = mail.email.toLowerCase()
     const subject = { ...mail, sessionId: mail.session_id, addressKey }
     // A code must stay the same when it is sent again, even if the secret changed in between.
@@ -281,6 +309,7 @@ export class Outbox {
       language: mail.language,
       reference: mail.reference,
       url: publicUrl,
+      school,
       ...(kind === 'code' && {
         code: {
           digits: String(deriveCode(keys, subject)),
@@ -290,12 +319,14 @@ export class Outbox {
         },
       }),
     })
+    const tag = tagOf(secrets.current, mail.id)
     return {
       ...rendered,
       from,
       to: person?.email ?? mail.email,
-      messageId: `<${letters(mail.id)}@${this.#host}>`,
+      messageId: `<${tag}@${this.#host}>`,
       language: mail.language,
+      envelope: { sender: bounces === null ? null : bounceAddress(tag, bounces), id: tag },
     }
   }
 
@@ -304,24 +335,71 @@ export class Outbox {
     return this.#message(mail, mail.kind ?? 'code', person)
   }
 
-  async #failed(mail: Mail, error: unknown): Promise<void> {
+  async #failed(mail: Mail, person: Person | undefined, message: Message, error: unknown): Promise<void> {
     const { db, clock, transport, log } = this.#deps
     const { code, responseCode } = error as { code?: string; responseCode?: number }
-    const note = { mail: mail.id, attempt: mail.attempts, code, responseCode }
+    const why = error instanceof TokenError ? { why: error.message } : {}
+    const note = { mail: mail.id, attempt: mail.attempts, code, responseCode, ...why }
+    const said = saidBy(error, message)
     if (transport.isFinal(error)) {
       log.warn(note, 'a mail was refused for good')
-      return this.#giveUp(mail, 'refused')
+      return this.#giveUp(mail, person, 'refused', said)
     }
     const nextAt = clock.now() + pausesMs[Math.min(mail.attempts, pausesMs.length) - 1]!
-    if (nextAt >= mail.expires_at) return this.#giveUp(mail, 'expired')
+    if (nextAt >= mail.expires_at) return this.#giveUp(mail, person, 'expired', said)
     log.warn(note, 'a mail could not be handed over; it will be tried again')
-    await holdUntil(db, mail.id, this.#worker, nextAt)
+    const step: Step = { step: 'deferred', server: transport.server, ...said, nextAt }
+    const held = heldBy(mail.id, this.#worker)
+    await db.tx([holdUntil(mail.id, this.#worker, nextAt), this.#step(mail, null, person, step, held)])
   }
 
-  async #giveUp(mail: Mail, reason: 'expired' | 'refused'): Promise<void> {
-    const { db, clock } = this.#deps
-    await db.tx(failMail(mail.id, this.#worker, reason, clock.now()))
+  async #giveUp(
+    mail: Mail,
+    person: Person | undefined,
+    reason: 'expired' | 'refused',
+    said: Said,
+  ): Promise<void> {
+    const { db, clock, transport } = this.#deps
+    const why = reason === 'expired' ? 'it could not be handed over in time' : said.why
+    const step: Step = { step: 'failed', server: transport.server, ...said, why }
+    await db.tx([
+      lockMail(mail.id),
+      this.#step(mail, null, person, step, heldBy(mail.id, this.#worker)),
+      ...failMail(mail.id, this.#worker, { reason, personId: person?.id ?? null, now: clock.now() }),
+    ])
   }
+}
+
+const notSentBecause = {
+  repeated: 'this inbox had a mail without a code within the last day',
+  'over-budget': 'too many mails without a code are being asked for, from this domain or in all',
+} as const
+
+interface Said {
+  readonly reply?: string
+  readonly why?: string
+}
+
+/** What the server said; without its words, what went wrong on the way to it. */
+function saidBy(error: unknown, message: Message): Said {
+  const { response, message: why } = error as { response?: string; message?: string }
+  if (response) return { reply: withoutCode(response, message) }
+  return { why: withoutCode(String(why ?? error), message) }
+}
+
+/** A server may quote the mail. The only run of six or eight digits in its text is the code. */
+function withoutCode(reply: string, { text }: Message): string {
+  return reply.replace(/(?<!\d)(?:\d{6}|\d{8})(?!\d)/g, (run) => (text.includes(run) ? '…' : run))
+}
+
+/** Puts a mail into the outbox, and opens its delivery. */
+export function queueMail(
+  mail: NewMail,
+  digits: Expression,
+  when: Condition,
+  kind: ToldKind | null = null,
+): Statement[] {
+  return [insertMail(mail, digits, when, kind), deliveryOpened(mail.id, mail.email)]
 }
 
 const toldWithinMs = day
@@ -331,7 +409,7 @@ export function tellOf(
   secrets: Secrets,
   told: { kind: ToldKind; email: string; role: Role; now: number },
   when: Condition,
-): Statement {
+): Statement[] {
   const { kind, email, role, now } = told
   const mail = {
     id: newIdAt(now),
@@ -375,14 +453,4 @@ function timeOfDay(at: number, language: string, timeZone: string): string {
     clocks.set(key, clock)
   }
   return clock.format(at)
-}
-
-const sixteenLetters = 'ghijklmnopabcdef'
-
-/** A stable id without digits, so that it cannot be mistaken for a code. */
-function letters(id: string): string {
-  let text = ''
-  for (const byte of hash('sha256', id, 'buffer').subarray(0, 16))
-    text += sixteenLetters[byte >> 4]! + sixteenLetters[byte & 15]!
-  return text
 }

@@ -1,25 +1,79 @@
 /**
  * Sends mails through a pool of connections (nodemailer). Everything about the server (TLS, login, timeouts) is in
- * `optionsOf`.
+ * `optionsOf`; tokens instead of passwords come from `oauth.ts`.
  */
 import { createTransport } from 'nodemailer'
+import { type Clock, systemClock } from '../lib/clock.ts'
 import { isLoopbackHost } from '../lib/network.ts'
 import { addressOf, mimeOf } from './mime.ts'
-import type { Transport } from './outbox.ts'
+import { type OAuthSettings, TokenSource } from './oauth.ts'
+import type { Message, Transport } from './outbox.ts'
 
 const connectionsMax = 20
 
-export function smtpTransport(url: string): Transport {
-  const pool = createTransport(optionsOf(url))
+export interface SmtpSettings {
+  readonly url: string
+  /** What we call ourselves in EHLO; null for the name of this machine. */
+  readonly name?: string | null
+  readonly oauth?: OAuthSettings | null
+  /** Who logs in with a token if the URL names no user. */
+  readonly from?: string
+  readonly dkim?: DkimSettings | null
+}
+
+export interface DkimSettings {
+  readonly domain: string
+  readonly selector: string
+  /** PEM. */
+  readonly privateKey: string
+}
+
+interface SmtpError {
+  readonly code?: string
+  readonly responseCode?: number
+}
+
+export function smtpTransport(settings: SmtpSettings, clock: Clock = systemClock): Transport {
+  const options = optionsOf(settings)
+  const pool = createTransport(options)
+  const tokens = settings.oauth ? new TokenSource(settings.oauth, clock) : null
+  if (tokens)
+    pool.set('oauth2_provision_cb', (_user, renew, done) => {
+      if (renew) tokens.refused(clock.now())
+      tokens.get().then(
+        ({ text, expiresAt }) => done(null, text, expiresAt),
+        (error) => done(error),
+      )
+    })
+  const providerHeaders = options.host.endsWith('.postmarkapp.com') ? postmarkHeaders : () => ({})
+
+  async function hand(message: Message): Promise<string> {
+    const { sender, id } = message.envelope ?? {}
+    const { response } = await pool.sendMail({
+      envelope: { from: sender ?? addressOf(message.from), to: message.to },
+      raw: mimeOf(message, new Date(), providerHeaders(message)),
+      // A bounce then returns the headers alone, and not the code.
+      ...(id !== undefined && { dsn: { id, return: 'headers', notify: ['failure', 'delay'] } }),
+    })
+    return response
+  }
+
   return {
+    server: `${options.host}:${options.port}`,
     concurrency: connectionsMax,
     keeps: false,
     async send(message) {
-      const envelope = { from: addressOf(message.from), to: message.to }
-      await pool.sendMail({ envelope, raw: mimeOf(message, new Date()) })
+      const startedAt = clock.now()
+      try {
+        return await hand(message)
+      } catch (error) {
+        const { responseCode } = error as SmtpError
+        if (responseCode !== 535 || !tokens?.refused(startedAt)) throw error
+        return hand(message)
+      }
     },
     isFinal(error) {
-      const { code, responseCode } = error as { code?: string; responseCode?: number }
+      const { code, responseCode } = error as SmtpError
       const rejected = code === 'EENVELOPE' || code === 'EMESSAGE'
       return rejected && responseCode !== undefined && responseCode >= 500
     },
@@ -29,11 +83,17 @@ export function smtpTransport(url: string): Transport {
   }
 }
 
-function optionsOf(url: string) {
+/** Postmark gives mails a Message-ID of its own, and returns this with a bounce. */
+function postmarkHeaders({ envelope }: Message): Record<string, string> {
+  return envelope ? { 'X-PM-Metadata-mail': envelope.id } : {}
+}
+
+function optionsOf({ url, name, oauth, from = '', dkim }: SmtpSettings) {
   const { protocol, hostname, port, username, password } = new URL(url)
   const host = hostname.replace(/^\[|\]$/g, '')
   const secure = protocol === 'smtps:'
   const loopback = isLoopbackHost(host)
+  const user = decodeURIComponent(username)
   return {
     pool: true,
     maxConnections: connectionsMax,
@@ -51,8 +111,12 @@ function optionsOf(url: string) {
     connectionTimeout: 10_000,
     greetingTimeout: 10_000,
     socketTimeout: 30_000,
-    ...(username !== '' && {
-      auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) },
+    ...(name && { name }),
+    ...(oauth
+      ? { auth: { type: 'OAuth2' as const, user: user || addressOf(from) } }
+      : user !== '' && { auth: { user, pass: decodeURIComponent(password) } }),
+    ...(dkim && {
+      dkim: { domainName: dkim.domain, keySelector: dkim.selector, privateKey: dkim.privateKey },
     }),
   } as const
 }

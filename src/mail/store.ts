@@ -4,6 +4,7 @@ import {
   type Db,
   type Expression,
   locking,
+  prune,
   type Statement,
   statement,
 } from '../db/db.ts'
@@ -37,7 +38,7 @@ export type NewMail = Omit<Mail, 'digits' | 'kind' | 'created_at' | 'attempts' |
   readonly now: number
 }
 
-export function queueMail(
+export function insertMail(
   m: NewMail,
   digits: Expression,
   when: Condition,
@@ -94,8 +95,20 @@ export async function claimMails(
 }
 
 /** Extends the lease, or sets the time of the next try. */
-export function holdUntil(db: Db, id: string, by: string, nextAt: number) {
-  return db.run('update outbox set next_at = $1 where id = $2 and claimed_by = $3', [nextAt, id, by])
+export function holdUntil(id: string, by: string, nextAt: number): Statement {
+  return statement('update outbox set next_at = $1 where id = $2 and claimed_by = $3', nextAt, id, by)
+}
+
+/** Holds while this worker has the mail; another may have sent it since. */
+export function heldBy(id: string, by: string): Condition {
+  return {
+    sql: (n) => `exists (select 1 from outbox where id = $${n} and claimed_by = $${n + 1})`,
+    params: [id, by],
+  }
+}
+
+export function lockMail(id: string): Statement {
+  return locking('select id from outbox where id = $1', id)
 }
 
 /** A limit on notices: how many at once, and how fast more may follow. */
@@ -224,32 +237,37 @@ export function dropMail(id: string): Statement {
   return statement('delete from outbox where id = $1', id)
 }
 
-/** Drops a mail and records it, if this worker still holds it: another may have sent it since. */
-export function failMail(id: string, by: string, reason: string, now: number): Statement[] {
+/** Drops a mail and records it, if this worker still holds it. */
+export function failMail(
+  id: string,
+  by: string,
+  failure: { reason: string; personId: string | null; now: number },
+): Statement[] {
   const held = 'id = $1 and claimed_by = $2'
   return [
-    locking(`select id from outbox where ${held}`, id, by),
     eventsFrom(
       'mail.failed',
       bySystem,
       {
         id: "'mail.' || id",
         at: 'cast($3 as bigint)',
+        person: 'cast($5 as text)',
         session: "nullif(session_id, '')",
         data: 'cast($4 as text)',
       },
       `from outbox where ${held}`,
       id,
       by,
-      now,
-      JSON.stringify({ reason }),
+      failure.now,
+      JSON.stringify({ reason: failure.reason }),
+      failure.personId,
     ),
     statement(`delete from outbox where ${held}`, id, by),
   ]
 }
 
-export function keepCaught(db: Db, id: string, kind: MailKind, now: number) {
-  return db.run('update outbox set sent_at = $1, kind = $2 where id = $3', [now, kind, id])
+export function keepCaught(id: string, kind: MailKind, now: number): Statement {
+  return statement('update outbox set sent_at = $1, kind = $2 where id = $3', now, kind, id)
 }
 
 export interface CaughtFilter {
@@ -273,9 +291,9 @@ export function caughtMail(db: Db, id: string): Promise<Mail | undefined> {
 
 export function pruneMail(now: number, caughtBefore: number, noticedBefore: number): Statement[] {
   return [
-    statement('delete from outbox where sent_at < $1', caughtBefore),
-    statement('delete from notice where sent_at < $1', noticedBefore),
-    statement('delete from notice_budget where full_at < $1', now),
+    prune('outbox', 'id', 'sent_at < $1', caughtBefore),
+    prune('notice', 'inbox_fingerprint', 'sent_at < $1', noticedBefore),
+    prune('notice_budget', 'key', 'full_at < $1', now),
   ]
 }
 

@@ -1,5 +1,5 @@
 import type { columns } from '../db/columns.ts'
-import { type Db, locking, type Statement, statement } from '../db/db.ts'
+import { type Db, locking, prune, type Statement, statement } from '../db/db.ts'
 import { type EventType, eventsFrom } from '../events/events.ts'
 import type { By } from '../lib/by.ts'
 import type { Role } from '../lib/roles.ts'
@@ -93,4 +93,18 @@ export function changeStatus(change: {
 /** Serialises changes of one account, so that later statements see the decision. */
 export function lockPerson(personId: string): Statement {
   return locking('select id from person where id = $1', personId)
+}
+
+/**
+ * Removes what is left of closed accounts and of members of staff removed before then, once no event or session names
+ * them. What a member of staff did is older than their removal.
+ */
+export function prunePeople(closedBefore: number): Statement {
+  const isNamed = (table: string) => `exists (select 1 from ${table} t where t.person_id = person.id)`
+  return prune(
+    'person',
+    'id',
+    `closed_at < $1 and not ${isNamed('event')} and not ${isNamed('session')}`,
+    closedBefore,
+  )
 }

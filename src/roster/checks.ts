@@ -124,6 +124,22 @@ function* addresses({ next, students }: CheckInput): Generator<Finding> {
   }
 }
 
+/** Students whom no mail reaches, so that they cannot sign in. `bounced` is the time by address. */
+export function bouncedFindings(
+  students: ReadonlyMap<string, NextStudent>,
+  bounced: ReadonlyMap<string, number>,
+): Finding[] {
+  return [...students.values()].flatMap(({ fields }): Finding[] => {
+    const at = fields.email_key === null ? undefined : bounced.get(fields.email_key)
+    if (at === undefined) return []
+    const message = `mail to ${fields.email} bounced on ${dateOf(at)}; this student gets no codes until the address is mended`
+    const about = { file: 'users.csv', line: null, column: 'email', value: fields.email }
+    return [{ ...about, severity: 'warning', code: 'address-bounced', message }]
+  })
+}
+
+const dateOf = (at: number) => new Date(at).toISOString().slice(0, 10)
+
 function placeOf(record: Next<unknown>): { file: string; line: number | null } {
   return record.from ? { file: record.from.file, line: record.from.line } : { file: 'users.csv', line: null }
 }

@@ -4,17 +4,21 @@
  * only reads the roster; students see their part through `student/`.
  */
 import type { Db, Value } from '../db/db.ts'
+import { bouncesAmong } from '../delivery/delivery.ts'
 import { UsageError } from '../errors.ts'
 import { type EventType, stagedEvent } from '../events/events.ts'
 import type { By } from '../lib/by.ts'
 import type { Clock } from '../lib/clock.ts'
 import { newId } from '../lib/random.ts'
+import type { Secrets } from '../lib/secret.ts'
 import { applyPlan, publishGeneration } from './apply.ts'
+import { bouncedFindings } from './checks.ts'
 import { loadCurrent } from './current.ts'
 import { type Hold, pause, whileHeld } from './hold.ts'
 import { Incomings } from './incoming.ts'
 import { readRoster } from './oneroster.ts'
 import { isEmpty, isRefused, makePlan, type Plan } from './plan.ts'
+import type { Finding } from './records.ts'
 import {
   clearLeftovers,
   type GenerationRow,
@@ -49,11 +53,14 @@ export class Roster {
   readonly #db: Db
   readonly #clock: Clock
   readonly #batch: number
+  readonly #secrets: Secrets | null
 
-  constructor(db: Db, clock: Clock, batch = rowsPerBatch) {
+  /** With the secrets, plans also tell whose mail bounced. */
+  constructor(db: Db, clock: Clock, batch = rowsPerBatch, secrets: Secrets | null = null) {
     this.#db = db
     this.#clock = clock
     this.#batch = batch
+    this.#secrets = secrets
   }
 
   /** Plans the import of a file; writes nothing. */
@@ -61,7 +68,14 @@ export class Roster {
     const current = await loadCurrent(this.#db, await rosterState(this.#db))
     const incoming = new Incomings(current, (rows) => onProgress('reading', rows, null))
     const file = await readRoster(path, incoming)
-    return makePlan(current, incoming, name === undefined ? file : { ...file, name })
+    const plan = makePlan(current, incoming, name === undefined ? file : { ...file, name })
+    return { ...plan, findings: [...plan.findings, ...(await this.#bounced(plan))] }
+  }
+
+  async #bounced({ students }: Plan): Promise<Finding[]> {
+    const addresses = [...students.values()].flatMap(({ fields }) => fields.email_key ?? [])
+    if (this.#secrets === null) return []
+    return bouncedFindings(students, await bouncesAmong(this.#db, this.#secrets, addresses))
   }
 
   /** Applies the whole plan or nothing. Returns the new generation. */

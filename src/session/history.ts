@@ -1,12 +1,18 @@
 /** The part of the export that is the same for every role. */
 import type { Db } from '../db/db.ts'
+import { deliveriesOf } from '../delivery/delivery.ts'
 import { eventsOf } from '../events/events.ts'
 import { timestamp, timestampOrNull } from '../lib/clock.ts'
 import { sessionsOf } from './store.ts'
 
 export async function historyOf(db: Db, personId: string) {
-  const [sessions, events] = await Promise.all([sessionsOf(db, personId), eventsOf(db, personId)])
+  const [sessions, events, deliveries] = await Promise.all([
+    sessionsOf(db, personId),
+    eventsOf(db, personId),
+    deliveriesOf(db, personId),
+  ])
   return {
+    deliveries,
     sessions: sessions.map((session) => ({
       sessionId: session.session_id,
       device: session.device,

@@ -38,7 +38,6 @@ export { endSessions } from './store.ts'
 export const accessTtlMs = 15 * minute
 const graceMs = 30 * second
 const seenEveryMs = minute
-const endedKeptMs = 90 * day
 const verifiedMax = 50_000
 
 /** How long a session lasts without use, and in all. */
@@ -69,6 +68,8 @@ export interface SessionsDeps {
   readonly keys: SigningKeys
   readonly issuer: Issuer
   readonly roles: Roles
+  /** How long ended sessions stay in their owner's list of sign-ins. */
+  readonly keepEndedMs: number
 }
 
 export class Sessions {
@@ -188,7 +189,10 @@ export class Sessions {
   }
 
   sweep(now: number): Statement[] {
-    return [...endSessions({ expiredAt: now }, 'expired', now, bySystem), pruneSessions(now - endedKeptMs)]
+    return [
+      ...endSessions({ expiredAt: now }, 'expired', now, bySystem),
+      pruneSessions(now - this.#deps.keepEndedMs),
+    ]
   }
 
   async #tokens(

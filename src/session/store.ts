@@ -2,9 +2,11 @@ import {
   always,
   type Condition,
   type Db,
+  prune,
   type ReadById,
   type Statement,
   statement,
+  sweptRowsMax,
   type Value,
 } from '../db/db.ts'
 import { eventsFrom } from '../events/events.ts'
@@ -166,21 +168,28 @@ export function seen(
   )
 }
 
-/** Ends sessions and records each: one, all of a person, all expired, or those of people who left the roster. */
+/**
+ * Ends sessions and records each: one, all of a person, some of the expired ones, those of people who left the roster, or
+ * all there are.
+ */
 export function endSessions(
   scope:
     | { id: string; personId: string }
     | { personId: string; when?: Condition }
     | { expiredAt: number }
-    | { departedIn: number },
+    | { departedIn: number }
+    | 'all',
   reason: EndReason,
   now: number,
   by: By,
 ): Statement[] {
   const [where, ...params] = scopeOf(scope)
+  const isExpiry = scope !== 'all' && 'expiredAt' in scope
   return [
     statement(
-      `update session set ended_at = $1, end_reason = $2 where ended_at is null and ${where(3)} returning id`,
+      `update session set ended_at = $1, end_reason = $2 where ended_at is null and ${where(3)}
+         ${isExpiry ? someExpired(3) : ''}
+       returning id`,
       now,
       reason,
       ...params,
@@ -206,9 +215,13 @@ export function endSessions(
 const departed = (n: number) =>
   `person_id in (select d.person_id from roster_departure d join roster_state r on r.generation = d.generation where d.generation = $${n})`
 
+const someExpired = (n: number) =>
+  `and id in (select id from session where ended_at is null and expires_at <= $${n} limit ${sweptRowsMax})`
+
 type Scope = [where: (first: number) => string, ...params: Value[]]
 
 function scopeOf(scope: Parameters<typeof endSessions>[0]): Scope {
+  if (scope === 'all') return [() => 'true']
   if ('departedIn' in scope) return [departed, scope.departedIn]
   if ('expiredAt' in scope) return [(n) => `expires_at <= $${n}`, scope.expiredAt]
   if ('id' in scope) return [(n) => `id = $${n} and person_id = $${n + 1}`, scope.id, scope.personId]
@@ -217,7 +230,7 @@ function scopeOf(scope: Parameters<typeof endSessions>[0]): Scope {
 }
 
 export function pruneSessions(endedBefore: number): Statement {
-  return statement('delete from session where ended_at < $1', endedBefore)
+  return prune('session', 'id', 'ended_at < $1', endedBefore)
 }
 
 export interface SigningKeyRow {

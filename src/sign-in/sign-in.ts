@@ -9,6 +9,7 @@
  * are issued by `session/`; codes are derived in `lib/code.ts`.
  */
 import { always, type Db, holds, type Statement } from '../db/db.ts'
+import { codeAnswered } from '../delivery/delivery.ts'
 import { AppError } from '../errors.ts'
 import { type Caller, tooManyRequests } from '../lib/bucket.ts'
 import { bySelf, bySystem } from '../lib/by.ts'
@@ -135,11 +136,11 @@ export class SignIn {
       ...bucket.statements,
       ...code.statements,
       openChallenge(challenge, { openMax: limits.openChallengesMax, attemptsMax }, code.granted),
-      this.#queueMail(challenge, address, language, now),
+      ...this.#queueMail(challenge, address, language, now),
     ])
     outbox.wake()
     await limits.noteBucket(bucket, caller, results, now)
-    const [opened] = results.at(-2)!
+    const [opened] = results.at(-3)!
     if (!opened) throw await limits.codeRefusal(ask, now)
     return sendReply({ ...challenge, digits: opened.digits as Digits }, challenge.resend_at)
   }
@@ -169,10 +170,10 @@ export class SignIn {
       lockChallenge(found.id),
       ...code.statements,
       resend(next, code.granted),
-      this.#queueMail({ ...found, send_id: sendId }, address, language, now),
+      ...this.#queueMail({ ...found, send_id: sendId }, address, language, now),
     ])
     outbox.wake()
-    const [row] = results.at(-2)! as { resend_at: number | null }[]
+    const [row] = results.at(-3)! as { resend_at: number | null }[]
     if (row) return sendReply(found, row.resend_at)
     // Another request was faster, or the quota of codes is used up.
     if (!(await holds(db, due))) throw tooEarly(now + resendPauseMs, now)
@@ -212,7 +213,7 @@ export class SignIn {
     }
   }
 
-  #queueMail(challenge: Challenge, { email }: Address, language: Language, now: number): Statement {
+  #queueMail(challenge: Challenge, { email }: Address, language: Language, now: number): Statement[] {
     const { id: session_id, send_id: id, role, address_fingerprint, reference, expires_at } = challenge
     const mail = { id, session_id, role, email, address_fingerprint, language, reference, expires_at, now }
     return queueMail(mail, digitsOf(session_id), sent(session_id, id))
@@ -266,7 +267,11 @@ export class SignIn {
     // Who tried is not known to be the owner of the address.
     const by = { ...bySystem, requestId: caller.requestId, network: caller.network.fingerprint }
     const exhausted = challenge.attempts === attemptsMax ? exhaust(sessionId, now, by) : []
-    await this.#deps.db.tx([...this.#countFailure(challenge, caller, now), ...exhausted])
+    await this.#deps.db.tx([
+      ...this.#countFailure(challenge, caller, now),
+      ...exhausted,
+      codeAnswered(challenge.send_id, false, now),
+    ])
   }
 
   #countFailure(challenge: Answered, caller: Caller, now: number): Statement[] {
@@ -293,6 +298,7 @@ export class SignIn {
       lockPerson(person.id),
       claim(sessionId, mark, now),
       ...(isFirst && firstSignIn ? activate(person.id, firstSignIn, now, by, won) : []),
+      codeAnswered(challenge.send_id, true, now, won),
       ...sessions.start({ id: sessionId, role, personId: person.id, addressKey, device, now }, by, won),
     ])
     const started = results.at(-2)!.length > 0

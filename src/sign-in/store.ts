@@ -1,4 +1,12 @@
-import { type Condition, type Db, type Expression, locking, type Statement, statement } from '../db/db.ts'
+import {
+  type Condition,
+  type Db,
+  type Expression,
+  locking,
+  prune,
+  type Statement,
+  statement,
+} from '../db/db.ts'
 import { type EventType, eventsFrom } from '../events/events.ts'
 import type { By } from '../lib/by.ts'
 import type { Digits } from '../lib/code.ts'
@@ -126,12 +134,12 @@ export function sent(challengeId: string, sendId: string): Condition {
 
 export type Answered = Pick<
   Challenge,
-  'attempts' | 'digits' | 'inbox_fingerprint' | 'network_fingerprint' | 'device_id'
+  'attempts' | 'digits' | 'inbox_fingerprint' | 'network_fingerprint' | 'device_id' | 'send_id'
 >
 
 // Older challenges have no inbox fingerprint.
 const answeredColumns =
-  'attempts, digits, coalesce(inbox_fingerprint, address_fingerprint) as inbox_fingerprint, network_fingerprint, device_id'
+  'attempts, digits, coalesce(inbox_fingerprint, address_fingerprint) as inbox_fingerprint, network_fingerprint, device_id, send_id'
 
 /** Counted before the code is compared. Returns no row if there is no open challenge. */
 export function countAttempt(
@@ -245,5 +253,5 @@ export function activate(
 }
 
 export function pruneChallenges(before: number): Statement {
-  return statement('delete from challenge where expires_at < $1', before)
+  return prune('challenge', 'id', 'expires_at < $1', before)
 }

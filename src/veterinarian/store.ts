@@ -1,5 +1,13 @@
 import { erasing } from '../db/columns.ts'
-import { type Condition, type Db, locking, type ReadById, type Statement, statement } from '../db/db.ts'
+import {
+  type Condition,
+  type Db,
+  locking,
+  type ReadById,
+  type Statement,
+  statement,
+  sweptRowsMax,
+} from '../db/db.ts'
 import { eventsFrom } from '../events/events.ts'
 import { type By, bySystem } from '../lib/by.ts'
 import { type Deed, type Person, personColumns } from '../people/people.ts'
@@ -94,10 +102,11 @@ export function applyRegistration(r: Registration): Statement[] {
   ]
 }
 
-/** Removes pending accounts past their deadline: all of them, or that of one address. */
+/** Removes pending accounts past their deadline: that of one address, or some of all. */
 export function lapse(now: number, addressKey: string | null): Statement[] {
   const scope = 'confirm_before <= $1 and (cast($2 as text) is null or email_key = $2)'
-  return removePending(statement(`${becomesLapsed} and ${scope}`, now, addressKey))
+  const some = `id in (select id from person where status = 'pending' and ${scope} limit ${sweptRowsMax})`
+  return removePending(statement(`${becomesLapsed} and ${scope} and ${some} returning id`, now, addressKey))
 }
 
 /** Removes what somebody registered for an address and never confirmed. */

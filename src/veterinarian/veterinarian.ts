@@ -5,6 +5,7 @@
  * reply. `settle` applies it shortly after in the background; a lookup of the account applies it first.
  */
 import { type Db, holds, type Statement } from '../db/db.ts'
+import { forgetDeliveries } from '../delivery/delivery.ts'
 import { AppError } from '../errors.ts'
 import { eventHappened, happened, noteOn } from '../events/events.ts'
 import type { Caller } from '../lib/bucket.ts'
@@ -150,6 +151,7 @@ export class Veterinarians implements RoleRules {
       ...endSessions({ personId: id }, 'account', now, by),
       ...inboxes.map(forgetNetworks),
       ...forgetMail(secrets, email_key),
+      ...forgetDeliveries(secrets, id, email_key),
     ])
   }
 
@@ -174,8 +176,8 @@ export class Veterinarians implements RoleRules {
       ...setAddress(id, address, eventId, deed),
       ...endSessions({ personId: id, when: happened(eventId) }, 'account', now, by),
       ...noteOn(eventId, id, deed.note),
-      tell('address-left', email),
-      tell('address-taken', address.email),
+      ...tell('address-left', email),
+      ...tell('address-taken', address.email),
     ])
     if (!(await holds(db, happened(eventId))))
       throw new AppError('invalid-request', undefined, {

@@ -4,7 +4,18 @@
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import {
+  appendFileSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -18,35 +29,62 @@ const held: Socket[] = []
 
 export interface PostgresServer {
   readonly port: number
+  readonly data: string
   /** The pid of the postmaster. */
   readonly pid: number
   url(database: string): string
   stop(): Promise<void>
   start(): Promise<void>
+  /** Ends it as a power cut would. */
+  kill(): Promise<void>
+  /** Makes a standby a primary. */
+  promote(): Promise<void>
   remove(): Promise<void>
 }
 
-/** By default nothing is flushed to disk: faster, and safe enough for tests. */
-export async function startPostgres(settings: readonly string[] = ['fsync=off']): Promise<PostgresServer> {
+/** A copy of a stopped server's data that follows this server when it is started. */
+export interface Followed {
+  readonly data: string
+  readonly port: number
+}
+
+/**
+ * By default nothing is flushed to disk: faster, and safe enough for tests.
+ * @param installed the folder of an installed PostgreSQL, instead of the one of the npm package
+ */
+export async function startPostgres(
+  settings: readonly string[] = ['fsync=off'],
+  { installed, followed }: { installed?: string; followed?: Followed } = {},
+): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'chiron-postgres-'))
   const asRoot = process.getuid?.() === 0
   const identity = asRoot ? { uid: nobody, gid: nobody } : {}
-  const native = binaries(folder, asRoot)
+  const native = installed ?? binaries(folder, asRoot)
   const data = join(folder, 'data')
-  mkdirSync(data)
+  if (followed) {
+    const copy = spawnSync('cp', ['-a', followed.data, data])
+    if (copy.status !== 0) throw new Error(`the data could not be copied: ${copy.stderr}`)
+    const from = `host=127.0.0.1 port=${followed.port} user=chiron application_name=standby`
+    writeFileSync(join(data, 'standby.signal'), '')
+    appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${from}'\n`)
+    if (asRoot) chownSync(join(data, 'standby.signal'), nobody, nobody)
+  } else mkdirSync(data)
   if (asRoot) for (const path of [folder, data]) chownSync(path, nobody, nobody)
 
-  const init = spawnSync(
-    join(native, 'bin/initdb'),
-    ['-D', data, '-U', 'chiron', '-A', 'trust', '-E', 'UTF8', '--no-sync', '--locale=C'],
-    identity,
-  )
-  if (init.status !== 0) throw new Error(`initdb failed: ${init.stderr} ${init.error ?? ''}`)
+  if (!followed) {
+    const init = spawnSync(
+      join(native, 'bin/initdb'),
+      ['-D', data, '-U', 'chiron', '-A', 'trust', '-E', 'UTF8', '--no-sync', '--locale=C'],
+      identity,
+    )
+    if (init.status !== 0) throw new Error(`initdb failed: ${init.stderr} ${init.error ?? ''}`)
+  }
 
   const port = await freePort()
   let server: ChildProcess | undefined
   const result: PostgresServer = {
     port,
+    data,
     get pid() {
       return server!.pid!
     },
@@ -76,6 +114,15 @@ export async function startPostgres(settings: readonly string[] = ['fsync=off'])
       server.kill('SIGINT')
       await ended
     },
+    async kill() {
+      const ended = new Promise((resolve) => server!.once('exit', resolve))
+      server!.kill('SIGKILL')
+      await ended
+    },
+    async promote() {
+      const done = spawnSync(join(native, 'bin/pg_ctl'), ['promote', '-D', data, '-w'], identity)
+      if (done.status !== 0) throw new Error(`pg_ctl promote failed: ${done.stderr}${done.stdout}`)
+    },
     async remove() {
       await result.stop()
       rmSync(folder, { recursive: true, force: true })
@@ -83,6 +130,37 @@ export async function startPostgres(settings: readonly string[] = ['fsync=off'])
   }
   await result.start()
   return result
+}
+
+/**
+ * The folder of an installed PostgreSQL with pg_dump, which the npm package lacks, and with a server of the same version.
+ * On Debian as root it is installed if it is missing.
+ */
+export function installedPostgres(): string {
+  const found = newestInstalled()
+  if (found) return found
+  if (!existsSync('/etc/debian_version') || process.getuid?.() !== 0)
+    throw new Error('The tests of backups need PostgreSQL with pg_dump: install it.')
+  process.stderr.write('pg_dump is missing; installing it: apt-get install -y postgresql\n')
+  for (const args of [['update'], ['install', '-y', 'postgresql']]) {
+    const { status } = spawnSync('/usr/bin/apt-get', args, {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    })
+    if (status !== 0) throw new Error(`apt-get ${args.join(' ')} failed`)
+  }
+  const installed = newestInstalled()
+  if (!installed) throw new Error('PostgreSQL was installed, yet is not under /usr/lib/postgresql.')
+  return installed
+}
+
+function newestInstalled(): string | undefined {
+  const folder = '/usr/lib/postgresql'
+  const versions = existsSync(folder) ? readdirSync(folder) : []
+  return versions
+    .sort((a, b) => Number(b) - Number(a))
+    .map((version) => join(folder, version))
+    .find((path) => ['pg_dump', 'postgres'].every((name) => existsSync(join(path, 'bin', name))))
 }
 
 /** The folder of the binaries, or of a copy that `nobody` can read. */

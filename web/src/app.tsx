@@ -7,6 +7,7 @@ import { ProblemNotice } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
 import { isStaff, isStudent } from './people.ts'
 import { useRoute } from './route.ts'
+import { brand } from './school.ts'
 import { PublicProfile, StudentScreens, VeterinarianScreens } from './screens.ts'
 import { resume, useSession } from './session.ts'
 import { kept } from './sign-in/challenge.ts'
@@ -51,7 +52,7 @@ function Screen() {
   if (session.state === 'starting') return <Waiting />
   if (session.state === 'unreachable')
     return (
-      <Page title="Chiron" narrow>
+      <Page title={brand} narrow>
         <ProblemNotice problem={session.problem} onRetry={resume} />
       </Page>
     )

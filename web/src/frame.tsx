@@ -6,6 +6,7 @@ import { ProblemNotice } from './parts/notice.tsx'
 import { focusHeading } from './parts/page.tsx'
 import { isStaff, isStudent, type Staff, type User } from './people.ts'
 import { useRoute } from './route.ts'
+import { brand, school } from './school.ts'
 import { signOut, useSession } from './session.ts'
 import { type Language, languages, useWords } from './text/text.ts'
 
@@ -24,9 +25,8 @@ export function Frame({
     <>
       <Skip />
       <header className="bar">
-        <a className="brand" href="/#/" aria-label={text.nav.home}>
-          <img src="/assets/mark.svg" alt="" width="36" height="36" />
-          Chiron
+        <a className="brand" href="/#/" aria-label={text.nav.home(brand)}>
+          <Brand />
         </a>
         {session.state === 'in' && (
           <>
@@ -45,6 +45,19 @@ export function Frame({
       )}
       {children}
       <Footer onLanguage={onLanguage} />
+    </>
+  )
+}
+
+export function Brand() {
+  return (
+    <>
+      {school.logo ? (
+        <img className="logo" src={school.logo} alt="" height="36" />
+      ) : (
+        <img src="/assets/mark.svg" alt="" width="36" height="36" />
+      )}
+      {brand}
     </>
   )
 }
@@ -116,7 +129,13 @@ export function Footer({ onLanguage }: { onLanguage(language: Language): void })
   const id = useId()
   return (
     <footer className="foot">
-      <p>{text.footer.about}</p>
+      <p>{text.footer.about(school.name)}</p>
+      {(school.support || school.privacy) && (
+        <p>
+          {school.support && <a href={school.support}>{text.footer.help}</a>}
+          {school.privacy && <a href={school.privacy}>{text.footer.privacy}</a>}
+        </p>
+      )}
       <p>
         <label htmlFor={id}>{text.language}</label>
         <select

@@ -42,28 +42,30 @@ export const english: MailTexts = {
     },
     'address-left': {
       subject: () => 'Your account has another address now',
-      paragraphs: () => [
+      paragraphs: (_url, help) => [
         'The school has moved your veterinarian’s account from this address to another one, and has signed you out everywhere.',
-        'If you did not ask for this, write to the school at once.',
+        `If you did not ask for this, write to the school${help} at once.`,
       ],
     },
     'address-taken': {
       subject: () => 'Your account has this address now',
-      paragraphs: (url) => [
+      paragraphs: (url, help) => [
         'The school has moved a veterinarian’s account to this address. Codes to sign in are sent here from now on.',
         `You can sign in here: ${url}`,
-        'If you know of no such account, write to the school.',
+        `If you know of no such account, write to the school${help}.`,
       ],
     },
     suspended: {
       subject,
-      paragraphs: () => [
+      paragraphs: (_url, help) => [
         'Somebody asked for a sign-in code for this address, but its account is suspended, so no code was made.',
-        'If you think that this is a mistake, write to the school.',
+        `If you think that this is a mistake, write to the school${help}.`,
         unasked,
       ],
     },
   },
-  footer:
-    'Sent by Chiron, the access service of the veterinary school. Replies to this message are not read.',
+  footer: (name) =>
+    `Sent by Chiron, the access service of ${name ?? 'the veterinary school'}. Replies to this message are not read.`,
+  help: (where) => `Help: ${where}`,
+  privacy: (where) => `Privacy: ${where}`,
 }

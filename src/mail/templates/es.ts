@@ -43,28 +43,30 @@ export const spanish: MailTexts = {
     },
     'address-left': {
       subject: () => 'Su cuenta tiene ahora otra dirección',
-      paragraphs: () => [
+      paragraphs: (_url, help) => [
         'La escuela ha pasado su cuenta de veterinario de esta dirección a otra, y ha cerrado todas sus sesiones.',
-        'Si no lo ha pedido usted, escriba a la escuela cuanto antes.',
+        `Si no lo ha pedido usted, escriba a la escuela${help} cuanto antes.`,
       ],
     },
     'address-taken': {
       subject: () => 'Su cuenta tiene ahora esta dirección',
-      paragraphs: (url) => [
+      paragraphs: (url, help) => [
         'La escuela ha pasado una cuenta de veterinario a esta dirección. A partir de ahora los códigos de acceso se envían aquí.',
         `Puede entrar aquí: ${url}`,
-        'Si no sabe de ninguna cuenta, escriba a la escuela.',
+        `Si no sabe de ninguna cuenta, escriba a la escuela${help}.`,
       ],
     },
     suspended: {
       subject,
-      paragraphs: () => [
+      paragraphs: (_url, help) => [
         'Alguien ha pedido un código de acceso para esta dirección, pero su cuenta está suspendida; no se ha creado ningún código.',
-        'Si cree que se trata de un error, escriba a la escuela.',
+        `Si cree que se trata de un error, escriba a la escuela${help}.`,
         unasked,
       ],
     },
   },
-  footer:
-    'Enviado por Chiron, el servicio de acceso de la escuela veterinaria. Las respuestas a este mensaje no se leen.',
+  footer: (name) =>
+    `Enviado por Chiron, el servicio de acceso de la escuela veterinaria${name === null ? '' : ` (${name})`}. Las respuestas a este mensaje no se leen.`,
+  help: (where) => `Ayuda: ${where}`,
+  privacy: (where) => `Privacidad: ${where}`,
 }

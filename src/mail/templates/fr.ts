@@ -44,28 +44,30 @@ export const french: MailTexts = {
     },
     'address-left': {
       subject: () => 'Votre compte a maintenant une autre adresse',
-      paragraphs: () => [
+      paragraphs: (_url, help) => [
         'L’école a déplacé votre compte de vétérinaire de cette adresse vers une autre, et vous a déconnecté partout.',
-        'Si vous ne l’avez pas demandé, écrivez tout de suite à l’école.',
+        `Si vous ne l’avez pas demandé, écrivez tout de suite à l’école${help}.`,
       ],
     },
     'address-taken': {
       subject: () => 'Votre compte a maintenant cette adresse',
-      paragraphs: (url) => [
+      paragraphs: (url, help) => [
         'L’école a déplacé un compte de vétérinaire vers cette adresse. Les codes de connexion y sont envoyés désormais.',
         `Vous pouvez vous connecter ici : ${url}`,
-        'Si vous ne connaissez pas ce compte, écrivez à l’école.',
+        `Si vous ne connaissez pas ce compte, écrivez à l’école${help}.`,
       ],
     },
     suspended: {
       subject,
-      paragraphs: () => [
+      paragraphs: (_url, help) => [
         'Quelqu’un a demandé un code de connexion pour cette adresse, mais son compte est suspendu ; aucun code n’a été créé.',
-        'Si vous pensez qu’il s’agit d’une erreur, écrivez à l’école.',
+        `Si vous pensez qu’il s’agit d’une erreur, écrivez à l’école${help}.`,
         unasked,
       ],
     },
   },
-  footer:
-    'Envoyé par Chiron, le service d’accès de l’école vétérinaire. Les réponses à ce message ne sont pas lues.',
+  footer: (name) =>
+    `Envoyé par Chiron, le service d’accès de l’école vétérinaire${name === null ? '' : ` (${name})`}. Les réponses à ce message ne sont pas lues.`,
+  help: (where) => `Aide : ${where}`,
+  privacy: (where) => `Confidentialité : ${where}`,
 }

@@ -4,6 +4,7 @@
  */
 import { escapeHtml } from '../../lib/html.ts'
 import type { Language } from '../../lib/languages.ts'
+import { brandOf, linkText, type School } from '../../lib/school.ts'
 import { mailTexts } from './languages.ts'
 import type { MailKind } from './texts.ts'
 
@@ -12,6 +13,7 @@ export interface MailContent {
   readonly language: Language
   readonly reference: string
   readonly url: string
+  readonly school: School
   readonly code?: { digits: string; name: string | null; minutes: number; until: string }
 }
 
@@ -26,13 +28,13 @@ export function render(mail: MailContent): Rendered {
 }
 
 function renderCode(mail: MailContent): Rendered {
-  const { code: texts, footer } = mailTexts[mail.language]
+  const { code: texts } = mailTexts[mail.language]
   const { digits, name, minutes, until } = mail.code!
   const after = [texts.reference(mail.reference), texts.lifetime(minutes, until), texts.never, texts.unasked]
   return {
     subject: texts.subject(mail.reference),
-    text: plain([texts.greeting(name), texts.intro, `    ${digits}`, ...after], footer),
-    html: page(mail.language, texts.subject(mail.reference), footer, [
+    text: plain(mail, [texts.greeting(name), texts.intro, `    ${digits}`, ...after]),
+    html: page(mail, texts.subject(mail.reference), [
       plainParagraph(texts.greeting(name)),
       plainParagraph(texts.intro),
       `<p style="margin:24px 0;padding:16px 8px;text-align:center;background:#e8f1ee;border-radius:12px;font:700 36px/1.2 ui-monospace,Menlo,Consolas,monospace;letter-spacing:6px;color:#123c33">${digits}</p>`,
@@ -42,35 +44,52 @@ function renderCode(mail: MailContent): Rendered {
 }
 
 function renderNotice(mail: MailContent, kind: Exclude<MailKind, 'code'>): Rendered {
-  const texts = mailTexts[mail.language]
-  const notice = texts.notices[kind]
+  const notice = mailTexts[mail.language].notices[kind]
   const subject = notice.subject(mail.reference)
-  const paragraphs = notice.paragraphs(mail.url)
+  const { support } = mail.school
+  const paragraphs = notice.paragraphs(mail.url, support === null ? '' : ` (${linkText(support)})`)
   return {
     subject,
-    text: plain(paragraphs, texts.footer),
-    html: page(mail.language, subject, texts.footer, paragraphs.map(paragraph(mail.url))),
+    text: plain(mail, paragraphs),
+    html: page(
+      mail,
+      subject,
+      paragraphs.map((text) => linked(mail, plainParagraph(text))),
+    ),
   }
 }
 
-function plain(paragraphs: readonly string[], footer: string): string {
-  return `${[...paragraphs, `-- \n${footer}`].join('\n\n')}\n`
+function footerOf({ language, school: { name, support, privacy } }: MailContent): string[] {
+  const { footer, help, privacy: about } = mailTexts[language]
+  return [
+    footer(name),
+    ...(support === null ? [] : [help(linkText(support))]),
+    ...(privacy === null ? [] : [about(privacy)]),
+  ]
+}
+
+function plain(mail: MailContent, paragraphs: readonly string[]): string {
+  return `${[...paragraphs, `-- \n${footerOf(mail).join('\n')}`].join('\n\n')}\n`
 }
 
 function plainParagraph(text: string): string {
   return `<p style="margin:0 0 14px">${escapeHtml(text)}</p>`
 }
 
-/** Only our own URL becomes a link, because a name may look like one. */
-function paragraph(url: string) {
-  const href = escapeHtml(url)
-  const link = `<a href="${href}" style="color:#1d6b5a">${href}</a>`
-  return (text: string) => plainParagraph(text).replaceAll(href, link)
+/** Only addresses from the settings become links, because a name may look like one. */
+function linked({ url, school: { support, privacy } }: MailContent, html: string): string {
+  const hrefs = [url, support, privacy].filter((href) => href !== null)
+  const links = new Map(hrefs.map((href) => [escapeHtml(linkText(href)), escapeHtml(href)]))
+  // The longest first: one address may begin with another.
+  const texts = [...links.keys()].sort((a, b) => b.length - a.length)
+  const any = new RegExp(texts.map((text) => RegExp.escape(text)).join('|'), 'g')
+  return html.replace(any, (text) => `<a href="${links.get(text)}" style="color:#1d6b5a">${text}</a>`)
 }
 
-function page(language: Language, title: string, footer: string, body: readonly string[]): string {
+function page(mail: MailContent, title: string, body: readonly string[]): string {
+  const footer = linked(mail, footerOf(mail).map(escapeHtml).join('<br>'))
   return `<!doctype html>
-<html lang="${language}">
+<html lang="${mail.language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -79,9 +98,9 @@ function page(language: Language, title: string, footer: string, body: readonly 
 </head>
 <body style="margin:0;padding:16px;background:#f4f1ea">
 <div style="max-width:480px;margin:0 auto;padding:24px;background:#fff;border-radius:16px;font:16px/1.5 -apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:#22302c">
-<p style="margin:0 0 20px;font-weight:700;font-size:18px;color:#1d6b5a">Chiron</p>
+<p style="margin:0 0 20px;font-weight:700;font-size:18px;color:#1d6b5a">${escapeHtml(brandOf(mail.school))}</p>
 ${body.join('\n')}
-<p style="margin:24px 0 0;padding-top:14px;border-top:1px solid #e3ded3;font-size:13px;color:#5b6762">${escapeHtml(footer)}</p>
+<p style="margin:24px 0 0;padding-top:14px;border-top:1px solid #e3ded3;font-size:13px;color:#5b6762">${footer}</p>
 </div>
 </body>
 </html>

@@ -9,6 +9,7 @@ const toldKinds: readonly string[] = ['address-left', 'address-taken'] satisfies
 export const isTold = (kind: MailKind): kind is ToldKind => toldKinds.includes(kind)
 
 export type MailKind = 'code' | NoticeKind | ToldKind
+export const isNotice = (kind: MailKind): kind is NoticeKind => kind !== 'code' && !isTold(kind)
 
 /** Sent if the address has no account of that role. */
 export const absentNotice: Readonly<Record<Role, NoticeKind>> = {
@@ -28,10 +29,14 @@ export interface MailTexts {
     readonly unasked: string
   }
   readonly notices: Readonly<Record<NoticeKind | ToldKind, Notice>>
-  readonly footer: string
+  /** About the sender; `name` is the school's, if it is known. */
+  footer(name: string | null): string
+  help(where: string): string
+  privacy(where: string): string
 }
 
 export interface Notice {
   subject(reference: string): string
-  paragraphs(url: string): readonly string[]
+  /** `help` says where to write to: empty, or in brackets after "the school". */
+  paragraphs(url: string, help: string): readonly string[]
 }

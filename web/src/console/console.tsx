@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from 'react'
-import { Footer, Offline, Skip } from '../frame.tsx'
+import { Brand, Footer, Offline, Skip } from '../frame.tsx'
 import { useAction } from '../parts/action.ts'
 import { Boundary } from '../parts/boundary.tsx'
 import { Button } from '../parts/button.tsx'
@@ -9,6 +9,7 @@ import { ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { isStaff, type Staff } from '../people.ts'
 import { useRoute } from '../route.ts'
+import { brand } from '../school.ts'
 import { resume, signOut, useSession } from '../session.ts'
 import { type Language, rememberLanguage, useWords, WordsContext } from '../text/text.ts'
 import { Events } from './events.tsx'
@@ -61,9 +62,8 @@ function ConsoleFrame({ children }: { children: ReactNode }) {
     <>
       <Skip />
       <header className="bar">
-        <a className="brand" href="/console#/" aria-label={text.nav.home}>
-          <img src="/assets/mark.svg" alt="" width="36" height="36" />
-          Chiron <span className="soft">{text.name}</span>
+        <a className="brand" href="/console#/" aria-label={text.nav.home(brand)}>
+          <Brand /> <span className="soft">{text.name}</span>
         </a>
         {session.state === 'in' && isStaff(session.user) && (
           <>
@@ -116,7 +116,7 @@ function Screen() {
     )
   if (session.state === 'unreachable')
     return (
-      <Page title="Chiron" narrow>
+      <Page title={brand} narrow>
         <ProblemNotice problem={session.problem} onRetry={resume} />
       </Page>
     )

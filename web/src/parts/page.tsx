@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useRef } from 'react'
 import { wasNavigated } from '../route.ts'
+import { brand } from '../school.ts'
 
 export function focusHeading(): void {
   document.querySelector<HTMLElement>('h1')?.focus()
@@ -21,7 +22,7 @@ export function Page({
 }) {
   const top = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    document.title = `${title} · Chiron`
+    document.title = `${title} · ${brand}`
   }, [title])
   useEffect(() => {
     if (!wasNavigated()) return

@@ -9,7 +9,7 @@ export const english = {
   language: 'Language',
   nav: {
     label: 'Main',
-    home: 'Chiron, start page',
+    home: (name: string) => `${name}, start page`,
     profile: 'Profile',
     classes: 'Classes',
     calendar: 'Calendar',
@@ -18,7 +18,9 @@ export const english = {
     signOut: 'Sign out',
   },
   footer: {
-    about: 'Chiron is the access service of the veterinary school.',
+    about: (school: string | null) => `Chiron is the access service of ${school ?? 'the veterinary school'}.`,
+    help: 'Help',
+    privacy: 'Privacy',
     developers: 'For developers:',
     reference: 'API reference',
     mailbox: 'Mailbox',

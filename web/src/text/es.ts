@@ -9,7 +9,7 @@ export const spanish: Text = {
   language: 'Idioma',
   nav: {
     label: 'Principal',
-    home: 'Chiron, página de inicio',
+    home: (name) => `${name}, página de inicio`,
     profile: 'Perfil',
     classes: 'Clases',
     calendar: 'Calendario',
@@ -18,7 +18,10 @@ export const spanish: Text = {
     signOut: 'Cerrar sesión',
   },
   footer: {
-    about: 'Chiron es el servicio de acceso de la escuela veterinaria.',
+    about: (school) =>
+      `Chiron es el servicio de acceso de la escuela veterinaria${school === null ? '' : ` (${school})`}.`,
+    help: 'Ayuda',
+    privacy: 'Privacidad',
     developers: 'Para desarrolladores:',
     reference: 'Referencia de la API',
     mailbox: 'Buzón',

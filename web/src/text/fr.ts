@@ -10,7 +10,7 @@ export const french: Text = {
   language: 'Langue',
   nav: {
     label: 'Principal',
-    home: 'Chiron, page d’accueil',
+    home: (name) => `${name}, page d’accueil`,
     profile: 'Profil',
     classes: 'Cours',
     calendar: 'Agenda',
@@ -19,7 +19,10 @@ export const french: Text = {
     signOut: 'Déconnexion',
   },
   footer: {
-    about: 'Chiron est le service d’accès de l’école vétérinaire.',
+    about: (school) =>
+      `Chiron est le service d’accès de l’école vétérinaire${school === null ? '' : ` (${school})`}.`,
+    help: 'Aide',
+    privacy: 'Confidentialité',
     developers: 'Pour les développeurs :',
     reference: 'Référence de l’API',
     mailbox: 'Boîte aux lettres',

@@ -7,7 +7,7 @@ const counted = (n: number, shown: string, one: string, more: string) => `${show
 export const english = {
   name: 'Console',
   nav: {
-    home: 'Chiron console, overview',
+    home: (name: string) => `${name}, console, overview`,
     '': 'Overview',
     people: 'People',
     mail: 'Mail',

@@ -5,7 +5,7 @@ const counted = (n: number, shown: string, one: string, more: string) => `${show
 export const spanish: ConsoleText = {
   name: 'Consola',
   nav: {
-    home: 'Consola de Chiron, resumen',
+    home: (name) => `${name}, consola, resumen`,
     '': 'Resumen',
     people: 'Personas',
     mail: 'Correo',

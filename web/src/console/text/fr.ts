@@ -6,7 +6,7 @@ const counted = (n: number, shown: string, one: string, more: string) => `${show
 export const french: ConsoleText = {
   name: 'Console',
   nav: {
-    home: 'Console Chiron, vue d’ensemble',
+    home: (name) => `${name}, console, vue d’ensemble`,
     '': 'Vue d’ensemble',
     people: 'Personnes',
     mail: 'Courriels',

@@ -1,0 +1,21 @@
+/** Work that one process does at a time: whoever has the lease. A process that died loses it when its time is over. */
+import type { Db } from './db.ts'
+
+/** Takes the lease or extends it. False if somebody else has it. */
+export async function takeLease(
+  db: Db,
+  lease: { name: string; by: string; now: number; until: number },
+): Promise<boolean> {
+  const taken = await db.run(
+    `insert into lease (name, held_by, held_until) values ($1, $2, $3)
+     on conflict (name) do update set held_by = excluded.held_by, held_until = excluded.held_until
+       where lease.held_by = excluded.held_by or lease.held_until <= $4
+     returning name`,
+    [lease.name, lease.by, lease.until, lease.now],
+  )
+  return taken.length > 0
+}
+
+export function dropLease(db: Db, name: string, by: string) {
+  return db.run('delete from lease where name = $1 and held_by = $2', [name, by])
+}

@@ -1,0 +1,100 @@
+/** Whole SQLite files: copies one while it is in use, looks into one, and tells whether somebody has it open. */
+import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { backup, DatabaseSync } from 'node:sqlite'
+import { UsageError } from '../errors.ts'
+
+// All pages in one step. Between steps a write by another process would make SQLite start again from the first page.
+const allPages = 2 ** 31 - 1
+
+/** The copy is checked, readable for its owner only, and appears under its name when it is complete. */
+export async function copySqlite(from: string, to: string): Promise<void> {
+  const draft = `${to}.part`
+  rmSync(draft, { force: true })
+  closeSync(openSync(draft, 'wx', 0o600))
+  try {
+    const source = new DatabaseSync(from)
+    try {
+      await backup(source, draft, { rate: allPages })
+    } finally {
+      source.close()
+    }
+    const faults = faultsOf(draft)
+    if (faults !== null) throw new UsageError(`the copy of ${from} is damaged, and was not kept: ${faults}`)
+    flush(draft)
+    renameSync(draft, to)
+    flush(dirname(to))
+  } finally {
+    for (const end of ['', '-wal', '-shm', '-journal']) rmSync(`${draft}${end}`, { force: true })
+  }
+}
+
+/** What is wrong with a file, or null. Leaves a sound one as a single file, without a write-ahead log beside it. */
+function faultsOf(file: string): string | null {
+  const database = new DatabaseSync(file)
+  try {
+    database.exec('pragma journal_mode = delete')
+    const [found] = database.prepare('pragma integrity_check(1)').all() as { integrity_check: string }[]
+    return found!.integrity_check === 'ok' ? null : found!.integrity_check
+  } finally {
+    database.close()
+  }
+}
+
+export interface Inside {
+  readonly versions: readonly number[]
+  /** When it was made and by which version, if a backup says so. */
+  readonly made: { readonly began_at: number; readonly program: string } | null
+}
+
+/** Looks into a file that somebody calls a backup, and changes nothing. */
+export function inspectSqlite(file: string): Inside {
+  try {
+    const database = new DatabaseSync(file, { readOnly: true })
+    try {
+      const [found] = database.prepare('pragma integrity_check(1)').all() as { integrity_check: string }[]
+      if (found!.integrity_check !== 'ok') throw new Error(found!.integrity_check)
+      const tables = database.prepare("select name from sqlite_master where type = 'table'").all()
+      const has = (table: string) => tables.some(({ name }) => name === table)
+      if (!has('migration') || !has('person')) throw new UsageError(`${file} is not a store of Chiron`)
+      const versions = database.prepare('select version from migration').all() as { version: number }[]
+      const [made] = has('backup') ? database.prepare(newestBackup).all() : []
+      return {
+        versions: versions.map(({ version }) => version),
+        made: (made as unknown as NonNullable<Inside['made']> | undefined) ?? null,
+      }
+    } finally {
+      database.close()
+    }
+  } catch (error) {
+    if (error instanceof UsageError) throw error
+    throw new UsageError(`${file} is damaged: ${(error as Error).message}`)
+  }
+}
+
+const newestBackup =
+  "select began_at, program from backup where kind = 'backup' order by began_at desc, id desc limit 1"
+
+/**
+ * Leaving the write-ahead log needs the file for oneself, so it fails while anybody else has it open. Afterwards
+ * everything is in the one file.
+ */
+export function isSqliteInUse(file: string): boolean {
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(file, { timeout: 0 })
+    database.exec('pragma journal_mode = delete')
+    return false
+  } catch (error) {
+    // Anything else is wrong with the file itself, which does not matter to whoever replaces it.
+    return ((error as { errcode?: number }).errcode ?? 0) % 256 === 5
+  } finally {
+    database?.close()
+  }
+}
+
+function flush(path: string): void {
+  const descriptor = openSync(path, 'r')
+  fsyncSync(descriptor)
+  closeSync(descriptor)
+}

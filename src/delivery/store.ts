@@ -1,0 +1,175 @@
+import { type Condition, type Db, locking, type Statement, statement, type Value } from '../db/db.ts'
+import { eventsFrom } from '../events/events.ts'
+import type { By } from '../lib/by.ts'
+import { firstIdAt } from '../lib/random.ts'
+import type { Role } from '../lib/roles.ts'
+
+export interface DeliveryRow {
+  readonly id: string
+  readonly session_id: string
+  readonly role: Role
+  readonly kind: string | null
+  readonly domain: string
+  readonly person_id: string | null
+  readonly state: string
+  readonly created_at: number
+  readonly updated_at: number
+  readonly steps: string
+}
+
+const columns = 'id, session_id, role, kind, domain, person_id, state, created_at, updated_at, steps'
+
+/** As in the index `delivery_trouble`: a query that repeats these words can use it. */
+const inTrouble = "state in ('deferred', 'not-sent', 'failed', 'bounced')"
+
+/** For a mail that was queued in the same transaction. */
+export function openDelivery(mailId: string, domain: string): Statement {
+  return statement(
+    `insert into delivery (id, session_id, role, address_fingerprint, domain, state, created_at, updated_at, steps)
+     select id, session_id, role, address_fingerprint, $2, 'queued', created_at, created_at, '' from outbox where id = $1`,
+    mailId,
+    domain,
+  )
+}
+
+export interface NewStep {
+  readonly id: string
+  readonly state: string | null
+  readonly kind: string | null
+  readonly personId: string | null
+  readonly at: number
+  readonly line: string
+  /** The line is left out once the others have this many characters. */
+  readonly unlessLongerThan: number
+}
+
+/** A mail whose code was used stays opened, whatever is heard of it later. */
+export function addStep(step: NewStep, when: Condition): Statement {
+  return statement(
+    `update delivery
+     set state = case when state = 'opened' then state else coalesce(cast($2 as text), state) end,
+         kind = coalesce(cast($3 as text), kind), person_id = coalesce(cast($4 as text), person_id), updated_at = $5,
+         steps = case when length(steps) > cast($7 as bigint) then steps else steps || cast($6 as text) end
+     where id = $1 and ${when.sql(8)}`,
+    step.id,
+    step.state,
+    step.kind,
+    step.personId,
+    step.at,
+    step.line,
+    step.unlessLongerThan,
+    ...when.params,
+  )
+}
+
+/** Each mail has at most one event of either sort, however often its bounce is reported. Returns the new ones. */
+export function addBounce(
+  step: NewStep,
+  bounce: { eventId: string; hard: boolean; data: string },
+  by: By,
+): Statement[] {
+  const isNew: Condition = {
+    sql: (n) => `not exists (select 1 from event where id = $${n})`,
+    params: [bounce.eventId],
+  }
+  return [
+    locking('select id from delivery where id = $1', step.id),
+    addStep(step, isNew),
+    ...(bounce.hard
+      ? [
+          statement(
+            'update delivery set bounced_at = coalesce(bounced_at, cast($2 as bigint)) where id = $1',
+            step.id,
+            step.at,
+          ),
+        ]
+      : []),
+    eventsFrom(
+      'mail.bounced',
+      by,
+      {
+        id: 'cast($2 as text)',
+        at: 'cast($3 as bigint)',
+        person: 'person_id',
+        session: "nullif(session_id, '')",
+        data: 'cast($4 as text)',
+      },
+      'from delivery where id = $1',
+      step.id,
+      bounce.eventId,
+      step.at,
+      bounce.data,
+    ),
+  ]
+}
+
+export interface DeliveryFilter {
+  /** One for each secret. */
+  readonly fingerprints?: readonly string[]
+  readonly personId?: string
+  readonly state?: string
+  /** Epoch milliseconds. */
+  readonly since?: number
+  /** Only older ones than this id. */
+  readonly before?: string
+  readonly limit: number
+}
+
+/** Newest first. */
+export function someDeliveries(db: Db, filter: DeliveryFilter): Promise<DeliveryRow[]> {
+  const params: Value[] = []
+  const take = (value: Value) => `$${params.push(value)}`
+  const { fingerprints, personId, state, since, before, limit } = filter
+  const isTrouble = state !== undefined && inTrouble.includes(`'${state}'`)
+  const conditions = [
+    'true',
+    fingerprints && `address_fingerprint in (${fingerprints.map(take).join(', ')})`,
+    personId !== undefined && `person_id = ${take(personId)}`,
+    state !== undefined && `state = ${take(state)}`,
+    isTrouble && inTrouble,
+    since !== undefined && `id >= ${take(firstIdAt(since))}`,
+    before !== undefined && `id < ${take(before)}`,
+  ].filter(Boolean)
+  return db.all<DeliveryRow>(
+    `select ${columns} from delivery where ${conditions.join(' and ')} order by id desc limit ${limit}`,
+    params,
+  )
+}
+
+export async function isDelivery(db: Db, id: string): Promise<boolean> {
+  return (await db.one('select id from delivery where id = $1', [id])) !== undefined
+}
+
+/** The last mail that a mail server took for this address. */
+export async function lastHanded(db: Db, fingerprints: readonly string[]): Promise<string | undefined> {
+  const which = fingerprints.map((_, i) => `$${i + 1}`).join(', ')
+  const row = await db.one<{ id: string }>(
+    `select id from delivery where address_fingerprint in (${which}) and state in ('handed', 'bounced', 'opened')
+     order by id desc limit 1`,
+    fingerprints,
+  )
+  return row?.id
+}
+
+/** Addresses that refused a student's mail for good, and no code of a later mail was used. */
+export function bouncedStudents(db: Db): Promise<{ address_fingerprint: string; bounced_at: number }[]> {
+  return db.all(
+    `select d.address_fingerprint, max(d.bounced_at) as bounced_at from delivery d
+     where d.state = 'bounced' and d.${inTrouble} and d.bounced_at is not null and d.role = 'student'
+       and not exists (select 1 from delivery later where later.address_fingerprint = d.address_fingerprint
+         and later.id > d.id and later.state = 'opened')
+     group by d.address_fingerprint`,
+  )
+}
+
+export function pruneDeliveries(before: number): Statement {
+  return statement('delete from delivery where id < $1', firstIdAt(before))
+}
+
+export function forgetAddress(fingerprint: string): Statement {
+  return statement('delete from delivery where address_fingerprint = $1', fingerprint)
+}
+
+export function forgetPerson(personId: string): Statement {
+  return statement('delete from delivery where person_id = $1', personId)
+}

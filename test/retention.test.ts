@@ -1,0 +1,219 @@
+/** What is kept is kept as long as the settings say, and one process at a time deletes the rest. */
+import assert from 'node:assert/strict'
+import { suite, type TestContext, test } from 'node:test'
+import { type Db, sweptRowsMax } from '../src/db/db.ts'
+import { pruneEvents } from '../src/events/events.ts'
+import { byOperator } from '../src/lib/by.ts'
+import { day, hour, minute } from '../src/lib/clock.ts'
+import { Sweeper } from '../src/sweeper.ts'
+import { type Engine, engines } from './support/engines.ts'
+import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
+import { type Service, startService } from './support/service.ts'
+import { newStaff } from './support/staff.ts'
+
+const start = async (t: TestContext, engine: Engine, env: Record<string, string> = {}) => {
+  const service = await startService(engine, { env })
+  t.after(() => service.stop())
+  return service
+}
+const count = async (service: Service, from: string) =>
+  Number((await service.rows<{ n: number }>(`select count(*) as n from ${from}`))[0]!.n)
+const sweep = (service: Service) => service.app.parts.sweeper.sweep()
+const numbers = async (service: Service, token: string) => {
+  const { json } = await service.request('/staff/events?limit=1000', { token })
+  return json.events.map((event: { number: number }) => event.number) as number[]
+}
+
+for (const engine of engines) {
+  suite(`Retention on ${engine}`, () => {
+    test('Ended sessions are kept for 30 days', async (t) => {
+      const service = await start(t, engine)
+      const { access } = await service.signIn(freshAddress())
+      await service.request('/session', { method: 'DELETE', token: access })
+      service.clock.advance(30 * day - minute)
+      await sweep(service)
+      assert.equal(await count(service, 'session'), 1)
+      service.clock.advance(2 * minute)
+      await sweep(service)
+      assert.equal(await count(service, 'session'), 0)
+    })
+
+    test('Ended sessions are kept as long as the setting says', async (t) => {
+      const service = await start(t, engine, { CHIRON_KEEP_SESSIONS_DAYS: '2' })
+      const { access } = await service.signIn(freshAddress())
+      await service.request('/session', { method: 'DELETE', token: access })
+      service.clock.advance(2 * day + minute)
+      await sweep(service)
+      assert.equal(await count(service, 'session'), 0)
+    })
+
+    test('Events are kept for 400 days with their notes, and a number is never given again', async (t) => {
+      const service = await start(t, engine)
+      const email = freshAddress()
+      const { userId } = await service.signIn(email)
+      await service.app.parts.desk.verify(userId, true, 'came with a passport', byOperator)
+      const before = await numbers(service, (await newStaff(service, 'admin')).access)
+      assert.equal(await count(service, 'note'), 1)
+
+      service.clock.advance(400 * day - hour)
+      await sweep(service)
+      assert.equal(await count(service, "event where type = 'veterinarian.verified'"), 1)
+      service.clock.advance(2 * hour)
+      await sweep(service)
+      assert.equal(await count(service, 'note'), 0)
+      assert.equal(await count(service, "event where type = 'veterinarian.verified'"), 0)
+      await service.signIn(email, freshNetwork())
+      const later = await numbers(service, (await newStaff(service, 'admin')).access)
+      assert.ok(Math.min(...later) > Math.max(...before), `${later} after ${before}`)
+    })
+
+    test('A closed account leaves its id until no event names it', async (t) => {
+      const service = await start(t, engine)
+      const { access, userId } = await service.signIn(freshAddress())
+      await service.request('/veterinarian/me', { method: 'DELETE', token: access })
+      service.clock.advance(399 * day)
+      await sweep(service)
+      assert.equal(await count(service, `person where id = '${userId}' and status = 'closed'`), 1)
+      service.clock.advance(2 * day)
+      await sweep(service)
+      assert.equal(await count(service, `person where id = '${userId}'`), 0)
+      assert.equal(await count(service, `event where person_id = '${userId}'`), 0)
+    })
+
+    test('Name and address of a removed member of staff go with the last event that names them', async (t) => {
+      const service = await start(t, engine)
+      const other = await newStaff(service, 'admin')
+      const removed = await newStaff(service, 'support')
+      const path = `/staff/members/${removed.userId}`
+      assert.equal((await service.request(path, { method: 'DELETE', token: other.access })).status, 204)
+      const named = `person where id = '${removed.userId}' and lastname = 'Hopper'`
+      service.clock.advance(399 * day)
+      await sweep(service)
+      assert.equal(await count(service, named), 1)
+      service.clock.advance(2 * day)
+      await sweep(service)
+      assert.equal(await count(service, `person where id = '${removed.userId}'`), 0)
+      assert.equal(await count(service, `person where id = '${other.userId}'`), 1)
+    })
+
+    test('Pending registrations go after 7 days, also thousands of them at once', async (t) => {
+      const service = await start(t, engine)
+      const { db, sweeper } = service.app.parts
+      const pendingCount = 2 * sweptRowsMax + 7
+      await db.run(series(engine, pendingCount, service.clock.now() + 7 * day).people)
+      service.clock.advance(7 * day - minute)
+      await sweeper.sweep()
+      assert.equal(await count(service, "person where status = 'pending'"), pendingCount)
+      service.clock.advance(2 * minute)
+      await sweeper.sweep()
+      assert.equal(await count(service, 'person'), 0)
+      assert.equal(await count(service, "event where type = 'veterinarian.lapsed'"), pendingCount)
+    })
+
+    test('Thousands of sessions that expired end with an event each', async (t) => {
+      const service = await start(t, engine)
+      const sessions = 2 * sweptRowsMax + 7
+      await service.app.parts.db.run(series(engine, sessions, service.clock.now() + day).sessions)
+      service.clock.advance(2 * day)
+      await sweep(service)
+      assert.equal(await count(service, "session where end_reason = 'expired'"), sessions)
+      assert.equal(await count(service, "event where type = 'session.ended'"), sessions)
+    })
+
+    test('Of two services on one store, the one with the lease sweeps until it stops or dies', async (t) => {
+      const first = await start(t, engine)
+      const { databaseUrl, clock, mail } = first
+      const second = await startService(engine, { databaseUrl, clock, mail })
+      t.after(() => second.stop())
+      const third = await startService(engine, { databaseUrl, clock, mail })
+      t.after(() => third.stop())
+      const addOld = () =>
+        first.app.parts.db.run("insert into notice (inbox_fingerprint, sent_at) values ('a', 1)")
+      const swept = async (service: Service) => {
+        await addOld()
+        await sweep(service)
+        const gone = (await count(first, 'notice')) === 0
+        await first.app.parts.db.run('delete from notice')
+        return gone
+      }
+
+      assert.deepEqual([await swept(first), await swept(second), await swept(first)], [true, false, true])
+      // It died: the lease runs out.
+      clock.advance(3 * minute)
+      assert.deepEqual([await swept(second), await swept(first)], [true, false])
+      // It stops: the lease is free at once.
+      await second.app.parts.sweeper.stop()
+      assert.deepEqual([await swept(third), await swept(first)], [true, false])
+    })
+
+    test('Parallel sweeps of two services do the work once', async (t) => {
+      const first = await start(t, engine)
+      const { databaseUrl, clock, mail } = first
+      const second = await startService(engine, { databaseUrl, clock, mail })
+      t.after(() => second.stop())
+      await first.app.parts.db.run(series(engine, 50, clock.now() + day).sessions)
+      clock.advance(2 * day)
+      await Promise.all([sweep(first), sweep(second), sweep(first), sweep(second)])
+      assert.equal(await count(first, "event where type = 'session.ended'"), 50)
+    })
+
+    test('100,000 old events go in short transactions, and people sign in meanwhile', async (t) => {
+      const service = await start(t, engine)
+      const { db } = service.app.parts
+      const backlog = 100_000
+      await db.run(series(engine, backlog, 1).events)
+      const batches: number[] = []
+      const counting: Db = {
+        ...db,
+        async tx(statements) {
+          const results = await db.tx(statements)
+          batches.push(Math.max(...results.map((rows) => rows.length)))
+          return results
+        },
+      }
+      const sweeper = new Sweeper({
+        db: counting,
+        clock: service.clock,
+        log: { warn() {}, info() {} },
+        keys: { tend: async () => {} },
+        veterinarians: { settle: async () => {} },
+        parts: [{ sweep: (now) => pruneEvents(now - 400 * day) }],
+      })
+      const sweeping = sweeper.sweep()
+      const profiles = await repeat(10, async () => {
+        const { access } = await service.signIn(freshAddress(), freshNetwork())
+        return service.request('/veterinarian/me', { token: access })
+      })
+      await sweeping
+      for (const { status } of profiles) assert.equal(status, 200)
+      assert.equal(await count(service, "event where type = 'old'"), 0)
+      assert.ok(batches.every((rows) => rows <= sweptRowsMax))
+      assert.equal(batches.length, backlog / sweptRowsMax + 1)
+    })
+
+    test('A service that stops does not first work off its backlog', async (t) => {
+      const service = await start(t, engine)
+      const { db, sweeper } = service.app.parts
+      await db.run(series(engine, 5 * sweptRowsMax, 1).events)
+      const sweeping = sweeper.sweep()
+      await sweeper.stop()
+      await sweeping
+      assert.ok((await count(service, "event where type = 'old'")) >= 3 * sweptRowsMax)
+    })
+  })
+}
+
+/** Statements that insert many rows at once. */
+function series(engine: Engine, rows: number, at: number) {
+  const numbered =
+    engine === 'sqlite'
+      ? `(with recursive s (i) as (select 1 union all select i + 1 from s where i < ${rows}) select i from s) s`
+      : `(select i from generate_series(1, ${rows}) i) s`
+  return {
+    people: `insert into person (id, role, status, email, email_key, firstname, lastname, created_at, updated_at, confirm_before)
+      select 'p' || i, 'veterinarian', 'pending', 'a' || i, 'a' || i, 'A', 'B', 1, 1, ${at} from ${numbered}`,
+    sessions: `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at)
+      select 's' || i, 'veterinarian', 'p' || i, '', 1, 1, ${at}, 1, 0, 0 from ${numbered}`,
+    events: `insert into event (id, at, type, data, number) select 'old' || i, ${at}, 'old', '{}', -i from ${numbered}`,
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * `npm run torture -- --minutes N`: the long form of what `npm test` does in short. Each part runs for its share of the
+ * time; the report goes to docs/reliability.md. `--only crashes` runs one part, and prints its report alone.
+ */
+import { randomInt } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import fc from 'fast-check'
+import type { Engine } from '../support/engines.ts'
+import { startService } from '../support/service.ts'
+import { globalSetup, globalTeardown } from '../support/setup.ts'
+import { newStaff } from '../support/staff.ts'
+import { type CrashReport, crashes } from './crashes.ts'
+import { failover } from './failover.ts'
+import { fuzz } from './fuzz.ts'
+import { histories, Torturer } from './histories.ts'
+
+const engines: readonly Engine[] = ['sqlite', 'postgres']
+const killsAtOnce = 10
+
+interface Part {
+  readonly name: string
+  readonly what: string
+  /** Of the whole time. */
+  readonly share: number
+  /** Runs until then; returns what it did, by name. Throws on the first fault. */
+  run(until: number): Promise<Record<string, number>>
+}
+
+const parts: readonly Part[] = [
+  {
+    name: 'histories',
+    what: 'Random histories of every operation; each answer is the model’s',
+    share: 0.4,
+    async run(until) {
+      const total = { histories: 0, steps: 0 }
+      for (const [i, engine] of engines.entries()) {
+        const end = until - ((until - Date.now()) * (engines.length - 1 - i)) / (engines.length - i)
+        const torturer = await Torturer.start(engine)
+        try {
+          while (Date.now() < end) {
+            const seed = randomInt(2 ** 31)
+            await fc.assert(
+              fc.asyncProperty(histories, (history) => torturer.run(history)),
+              { numRuns: 50, seed },
+            )
+          }
+        } finally {
+          await torturer.stop()
+        }
+        total.histories += torturer.counts.histories
+        total.steps += torturer.counts.steps
+      }
+      return total
+    },
+  },
+  {
+    name: 'crashes',
+    what: 'kill -9 of the service under load, one and two workers; nothing acknowledged is lost',
+    share: 0.3,
+    async run(until) {
+      const reports: CrashReport[] = []
+      while (Date.now() < until)
+        for (const engine of engines)
+          for (const workers of [1, 2] as const) {
+            const lives = Array.from({ length: killsAtOnce }, () => randomInt(30, 600))
+            reports.push(await crashes({ engine, workers, lives }))
+          }
+      return sumOf(reports)
+    },
+  },
+  {
+    name: 'failover',
+    what: 'The primary of PostgreSQL killed under load, its synchronous standby promoted, the old one started again',
+    share: 0.15,
+    async run(until) {
+      const total = { failovers: 0, acknowledged: 0, refused: 0, longestGapMs: 0 }
+      while (Date.now() < until) {
+        const one = await failover()
+        total.failovers++
+        total.acknowledged += one.acknowledged
+        total.refused += one.refused
+        total.longestGapMs = Math.max(total.longestGapMs, one.longestGapMs)
+      }
+      return total
+    },
+  },
+  {
+    name: 'fuzz',
+    what: 'Requests over every route, made from the OpenAPI document, with bytes changed; none is a 5xx',
+    share: 0.15,
+    async run(until) {
+      const service = await startService('sqlite', { env: { CHIRON_LIMITS: 'off' } })
+      try {
+        const { access } = await service.signIn('fuzz@vets.example')
+        const staff = await newStaff(service, 'admin')
+        const tokens = [access, staff.access]
+        return { ...(await fuzz(service, tokens, { until, requestsMax: Number.POSITIVE_INFINITY })) }
+      } finally {
+        await service.stop()
+      }
+    },
+  },
+]
+
+function sumOf(reports: readonly CrashReport[]): Record<string, number> {
+  const total: Record<string, number> = {}
+  for (const report of reports)
+    for (const [name, count] of Object.entries(report)) total[name] = (total[name] ?? 0) + count
+  return total
+}
+
+const { values } = parseArgs({ options: { minutes: { type: 'string' }, only: { type: 'string' } } })
+const minutes = Number(values.minutes ?? 10)
+if (!(minutes > 0)) throw new Error('--minutes takes a number of minutes')
+const chosen = parts.filter(({ name }) => values.only === undefined || name === values.only)
+if (chosen.length === 0) throw new Error(`--only takes ${parts.map(({ name }) => name).join(' or ')}`)
+
+await globalSetup()
+const rows: string[][] = []
+try {
+  const shares = chosen.reduce((sum, { share }) => sum + share, 0)
+  for (const part of chosen) {
+    process.stdout.write(`${part.name} …\n`)
+    const began = Date.now()
+    const counts = await part.run(began + (minutes * 60_000 * part.share) / shares)
+    const did = Object.entries(counts).map(
+      ([name, count]) => `${count.toLocaleString('en')} ${wordsOf(name)}`,
+    )
+    const took = `${Math.round((Date.now() - began) / 1000)} s`
+    process.stdout.write(`${part.name}: ${did.join(', ')}, in ${took}\n`)
+    rows.push([part.what, did.join(', '), took])
+  }
+} finally {
+  await globalTeardown()
+}
+if (values.only === undefined) writeFileSync(new URL('../../docs/reliability.md', import.meta.url), page())
+
+function wordsOf(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+}
+
+function page(): string {
+  const table = [['what', 'done', 'in'], ['---', '---', '---'], ...rows].map(
+    (row) => `| ${row.join(' | ')} |`,
+  )
+  return `# Reliability
+
+Written by \`npm run torture -- --minutes ${minutes}\` on ${new Date().toISOString().slice(0, 10)}. It stops at the first fault, so a line
+stands here only if nothing was wrong. \`npm test\` does the same in short.
+
+${table.join('\n')}
+
+The tests are in \`test/torture/\`. A history that fails is shrunk and printed with its seed.
+`
+}

@@ -1,0 +1,13 @@
+/** How the school shows itself, as the service says in the page's head. */
+const told = (name: string) =>
+  document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? null
+
+export const school = {
+  name: told('school-name'),
+  logo: told('school-logo'),
+  /** An https or a mailto address. */
+  support: told('support'),
+  privacy: told('privacy'),
+}
+
+export const brand = school.name ?? 'Chiron'
