@@ -32,7 +32,7 @@ export function Checks({
           />
           <span>
             {label}
-            {hint && <span className="soft">: {hint}</span>}
+            {hint && <span className="small soft meaning">{hint}</span>}
           </span>
         </label>
       ))}

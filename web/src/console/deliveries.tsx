@@ -38,9 +38,7 @@ function DeliveryCard({ of, withPerson }: { of: Delivery; withPerson: boolean })
   const { dates } = useWords()
   const { text: all } = useConsole()
   const text = all.delivery
-  const { mail, state, createdAt, role, domain, userId } = of
-  const isNotice = mail !== null && mail !== 'code'
-  const handedNotice = isNotice && state === 'handed'
+  const { mail, createdAt, role, domain, userId } = of
   return (
     <li className="card">
       <h3>
@@ -53,10 +51,7 @@ function DeliveryCard({ of, withPerson }: { of: Delivery; withPerson: boolean })
         </span>
       </h3>
       <p className="verdict">
-        <StateMark
-          state={handedNotice ? 'good' : states[state]}
-          word={handedNotice ? text.handedNotice : text.verdicts[state]}
-        />
+        <Verdict of={of} />
       </p>
       <Steps of={of.steps} />
       {withPerson && userId && (
@@ -66,6 +61,15 @@ function DeliveryCard({ of, withPerson }: { of: Delivery; withPerson: boolean })
       )}
     </li>
   )
+}
+
+function Verdict({ of: { mail, state, steps } }: { of: Delivery }) {
+  const { text: all } = useConsole()
+  const text = all.delivery
+  if (state === 'handed' && mail !== null && mail !== 'code')
+    return <StateMark state="good" word={text.handedNotice} />
+  const isWrong = state === 'handed' && steps.some(({ step }) => step === 'wrong-code')
+  return <StateMark state={states[state]} word={isWrong ? text.handedWrong : text.verdicts[state]} />
 }
 
 /** Equal steps in a row are shown once, with the last of them. */

@@ -2,6 +2,7 @@ import type { Staff } from '../people.ts'
 import { useResource } from '../resource.ts'
 import { ask } from '../session.ts'
 import { useWords } from '../text/text.ts'
+import { fullName } from './person-parts.tsx'
 import { can } from './places.ts'
 import type { Happening, Member } from './replies.ts'
 import { useConsole } from './text/console-words.ts'
@@ -9,17 +10,21 @@ import { useConsole } from './text/console-words.ts'
 const readMembers = (path: string) =>
   path === '' ? Promise.resolve([]) : ask<{ members: Member[] }>(path).then(({ members }) => members)
 
-/** Says who did something. Only admins can read the names of staff; others see their own and ids. */
-export function useActors(user: Staff): (actor: string) => string {
+/** Only admins can read the names of staff; others see their own and ids. */
+function useStaffNames(user: Staff): (userId: string) => string | undefined {
   const { text } = useConsole()
   const { data: members } = useResource(can(user, 'admin') ? '/staff/members' : '', readMembers)
-  return (actor) => {
-    const known = text.events.actors[actor]
-    if (known !== undefined) return known
-    if (actor === user.userId) return text.you
-    const member = members?.find(({ userId }) => userId === actor)
-    return member ? `${member.firstname} ${member.lastname}` : text.events.someStaff(actor.slice(0, 6))
+  return (id) => {
+    const member = members?.find(({ userId }) => userId === id)
+    return id === user.userId ? text.you : member && fullName(member)
   }
+}
+
+/** Says who did something. */
+export function useActors(user: Staff): (actor: string) => string {
+  const { text } = useConsole()
+  const staffName = useStaffNames(user)
+  return (actor) => text.events.actors[actor] ?? staffName(actor) ?? text.events.someStaff(actor.slice(0, 6))
 }
 
 /** Events as people read them. */
@@ -35,6 +40,7 @@ export function Happenings({
   const { dates } = useWords()
   const { text } = useConsole()
   const nameOf = useActors(user)
+  const staffName = useStaffNames(user)
   return (
     <ol className="log plain-list">
       {of.map(({ id, at, type, actor, note, userId, data }) => (
@@ -51,12 +57,10 @@ export function Happenings({
                 {text.events.note} <bdi>{note}</bdi>
               </p>
             )}
-            {withPerson && userId && !type.startsWith('staff.') && (
-              <p>
-                <a href={`#/people/${encodeURIComponent(userId)}`}>{text.events.person}</a>
-              </p>
-            )}
           </div>
+          {withPerson && userId && (
+            <Whom userId={userId} staffName={staffName(userId)} isStaff={type.startsWith('staff.')} />
+          )}
         </li>
       ))}
     </ol>
@@ -73,4 +77,20 @@ function Details({ of }: { of: Happening['data'] }) {
       <bdi>{text.person.endReasons[reason] ?? reason}</bdi>
     </span>
   )
+}
+
+/** Whom it was about. Members of staff have no page of their own. */
+function Whom({
+  userId,
+  staffName,
+  isStaff,
+}: {
+  userId: string
+  staffName: string | undefined
+  isStaff: boolean
+}) {
+  const { text } = useConsole()
+  if (staffName !== undefined) return <bdi className="soft">{staffName}</bdi>
+  if (isStaff) return <span className="soft">{text.events.someStaff(userId.slice(0, 6))}</span>
+  return <a href={`#/people/${encodeURIComponent(userId)}`}>{text.events.person}</a>
 }

@@ -213,7 +213,7 @@ function Counts({ of: { people } }: { of: Overview }) {
     personStatuses.flatMap((status) =>
       people.counts
         .filter((each) => each.role === role && each.status === status && each.status !== 'closed')
-        .map(({ count }) => `${number(count)} ${text.statuses[status]}`),
+        .map(({ count }) => `${text.statuses[status]} (${number(count)})`),
     )
   return (
     <>

@@ -91,7 +91,9 @@ function WebhookCard({ webhook, onDeed }: { webhook: Webhook; onDeed(what: What)
   const { text: all, number } = useConsole()
   const text = all.webhooks
   const { url, events, enabled, disabledBecause, readable, failures, waiting, createdAt } = webhook
-  const word = enabled ? text.enabled : disabledBecause === 'gone' ? text.gone : text.disabled
+  const state = stateOf(webhook)
+  const off = disabledBecause === 'gone' ? text.gone : text.disabled
+  const word = { good: text.enabled, warning: text.troubled, bad: text.troubled, empty: off }[state]
   const deeds: [What, string][] = [
     ['replay', text.replay],
     ['rotate', text.rotate],
@@ -105,7 +107,7 @@ function WebhookCard({ webhook, onDeed }: { webhook: Webhook; onDeed(what: What)
           <bdi dir="ltr">{url}</bdi>
         </h2>
         <p>
-          <StateMark state={stateOf(webhook)} word={word} />{' '}
+          <StateMark state={state} word={word} />{' '}
           <span className="soft">{text.since(dates.dayOf(createdAt))}</span>
         </p>
         <p>{events.includes('*') ? text.allEvents : events.map((type) => wordsFor(type, all)).join(', ')}</p>

@@ -83,7 +83,7 @@ function Body({ plan, user, onChanged }: { plan: Plan; user: Staff; onChanged():
           {...(done !== null && { value: done })}
         />
       )}
-      {plan.state === 'ready' && plan.holds.length > 0 && (
+      {plan.state === 'ready' && errors === 0 && plan.holds.length > 0 && (
         <Holds of={plan.holds} allowed={allowed} onAllowed={setAllowed} />
       )}
       {(plan.state === 'ready' || plan.state === 'refused') && (
@@ -307,11 +307,11 @@ function Differences({ of: { before, after } }: { of: Change }) {
           <dt>{name}</dt>
           <dd>
             <del>
-              <span className="visually-hidden">{text.fieldBefore}: </span>
+              <span className="visually-hidden">{text.fieldBefore} </span>
               <bdi>{shown(before[name])}</bdi>
             </del>{' '}
             <ins>
-              <span className="visually-hidden">{text.fieldAfter}: </span>
+              <span className="visually-hidden">{text.fieldAfter} </span>
               <bdi>{shown(after[name])}</bdi>
             </ins>
           </dd>
@@ -343,7 +343,7 @@ function Findings({ of, errors }: { of: readonly Finding[]; errors: number }) {
                 word={finding.severity === 'error' ? text.error : text.warning}
               />{' '}
               <bdi>
-                {finding.line === null ? finding.file : text.at(finding.file, number(finding.line))}
+                {finding.line === null ? finding.file : text.at(finding.file, String(finding.line))}
                 {finding.column && `, ${finding.column}`}
               </bdi>
             </span>

@@ -162,13 +162,14 @@ function History({ of, user, onUndo }: { of: readonly Import[]; user: Staff; onU
   )
 
   function summaryOf({ counts }: Import): string {
-    const parts = kinds.slice(0, 2).flatMap((kind) =>
-      operations.flatMap((operation) => {
+    const parts = kinds.slice(0, 2).flatMap((kind) => {
+      const changes = operations.flatMap((operation) => {
         const n = counts[kind]?.[operation] ?? 0
-        return n > 0 ? [`${text.kinds[kind]}: ${text.operations[operation]} ${number(n)}`] : []
-      }),
-    )
-    return parts.length > 0 ? ` · ${parts.join(', ')}` : ''
+        return n > 0 ? [`${text.operations[operation]} ${number(n)}`] : []
+      })
+      return changes.length > 0 ? [` · ${text.kinds[kind]} (${changes.join(', ')})`] : []
+    })
+    return parts.join('')
   }
 }
 
