@@ -7,6 +7,24 @@ export interface Course {
   readonly subjects: readonly string[]
 }
 
+/** When the periods of a day begin and end. */
+const hours = ['09:00-09:50', '10:00-10:50', '11:00-11:50', '13:00-13:50', '14:00-14:50', '15:00-15:50']
+
+/** The times of periods such as `Mon 1`, as `metadata.meets` has them; adjacent ones are one meeting. */
+export function meetsOf(periods: readonly string[]): string {
+  const meetings: { day: string; last: number; from: string; to: string }[] = []
+  for (const period of periods) {
+    const [day, nth] = period.split(' ') as [string, string]
+    const [from, to] = hours[Number(nth) - 1]!.split('-') as [string, string]
+    const before = meetings.at(-1)
+    if (before?.day === day && before.last === Number(nth) - 1) {
+      before.last++
+      before.to = to
+    } else meetings.push({ day, last: Number(nth), from, to })
+  }
+  return meetings.map(({ day, from, to }) => `${day} ${from}-${to}`).join('; ')
+}
+
 /** `first` and `second` are semesters; `year` is both. */
 export type Span = 'first' | 'second' | 'year'
 

@@ -19,6 +19,7 @@ const shared = {
     ...head,
     ...(['title', 'grades', 'courseSourcedId', 'classCode', 'classType', 'location'] as const),
     ...(['schoolSourcedId', 'termSourcedIds', 'subjects', 'subjectCodes', 'periods'] as const),
+    'metadata.meets',
   ],
   enrollments: [
     ...head,

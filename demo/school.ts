@@ -9,12 +9,21 @@ import {
   classes,
   courses,
   handlingCode,
+  meetsOf,
   rotationCodes,
   type Span,
   shelterCode,
 } from './classes.ts'
 import { type FileName, headerLine, manifest, type Row, rowLine } from './oneroster.ts'
-import { plainLetters, type Student, studentDomain, students, teacherDomain, teachers } from './people.ts'
+import {
+  plainLetters,
+  type Student,
+  studentDomain,
+  students,
+  type Teacher,
+  teacherDomain,
+  teachers,
+} from './people.ts'
 
 const universityId = 'university'
 const schoolId = 'vet-school'
@@ -39,6 +48,21 @@ export const demoAddresses: readonly DemoAddress[] = [
   demoAddress(onLeave, 'Oscar, year 5, no classes at present'),
   demoAddress('henry.ashworth', 'Henry, year 2, not enabled: cannot sign in'),
 ]
+
+/** Teaches by the roster, and is registered as well. */
+export const demoVeterinarian = {
+  ...demoName('medicine'),
+  who: 'Naomi, a veterinarian who teaches years 4 and 5',
+}
+
+function demoName(key: string) {
+  const teacher = teachers.find((one) => one.key === key)!
+  return { email: teacherAddress(teacher), firstname: teacher.given, lastname: teacher.family }
+}
+
+function teacherAddress({ given, family }: Teacher): string {
+  return `${plainLetters(given)}.${plainLetters(family)}@${teacherDomain}`
+}
 
 interface Dates {
   readonly beginDate?: string
@@ -119,6 +143,7 @@ function classRows(calendar: Calendar): Row<'classes'>[] {
     termSourcedIds: termIds(one.span, calendar),
     subjects: courses.find(({ code }) => code === one.course)!.subjects.join(','),
     periods: one.periods.join(','),
+    'metadata.meets': meetsOf(one.periods),
   }))
 }
 
@@ -141,8 +166,9 @@ function studentRow(student: Student, i: number, { year }: Calendar): Row<'users
 }
 
 function teacherRows(): Row<'users'>[] {
-  return teachers.map(({ key, given, family }) => {
-    const email = `${plainLetters(given)}.${plainLetters(family)}@${teacherDomain}`
+  return teachers.map((teacher) => {
+    const { key, given, family } = teacher
+    const email = teacherAddress(teacher)
     return {
       ...{ sourcedId: teacherId(key), enabledUser: 'true', username: email, email },
       ...{ givenName: given, familyName: family, primaryOrgSourcedId: schoolId },

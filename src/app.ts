@@ -3,6 +3,8 @@ import fastifyStatic from '@fastify/static'
 import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import { type Config, smtpSettingsOf } from './config.ts'
+import type { Db } from './db/db.ts'
+import { watchedDb } from './db/watched.ts'
 import { deliveryRoutes } from './delivery/routes.ts'
 import { Overview } from './desk/overview.ts'
 import { deskRoutes } from './desk/routes.ts'
@@ -27,6 +29,8 @@ import { clientAddress, networkOf, widerNetworksOf } from './lib/network.ts'
 import { Recent } from './lib/recent.ts'
 import { type Role, roles } from './lib/roles.ts'
 import { fingerprint } from './lib/secret.ts'
+import type { Attack } from './limits/limits.ts'
+import { Refusals } from './limits/refusals.ts'
 import type { Log } from './log.ts'
 import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
 import { addressOf } from './mail/mime.ts'
@@ -38,11 +42,16 @@ import { wellKnownRoutes } from './session/well-known.ts'
 import { signInRoutes } from './sign-in/routes.ts'
 import { SignIn } from './sign-in/sign-in.ts'
 import { StaffProfile, staffRoutes } from './staff/routes.ts'
+import { calendarRoutes } from './student/calendar-routes.ts'
+import { Cards } from './student/card.ts'
+import { cardRoutes } from './student/card-routes.ts'
 import { CalendarFeeds } from './student/feed.ts'
-import { ClassEntry, calendarRoutes, StudentProfile, studentRoutes } from './student/routes.ts'
+import { ClassEntry, StudentProfile, studentRoutes, TaughtClass } from './student/routes.ts'
 import { Sweeper } from './sweeper.ts'
 import { packageVersion } from './version.ts'
 import { OwnProfile, veterinarianRoutes } from './veterinarian/routes.ts'
+import { Deliverer } from './webhooks/deliver.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 
 const drainPatienceMs = 7_000
 const networksMax = 10_000
@@ -65,7 +74,7 @@ const realPace: Pace = { clock: systemClock, mailDelayMs: [100, 500] }
 
 export async function createApp(config: Config, log: Log, pace: Pace = realPace): Promise<App> {
   const parts = await assemble(config, log, pace)
-  const { db, server, outbox, sweeper } = parts
+  const { db, server, outbox, sweeper, deliverer, traces } = parts
   return {
     parts,
     async listen() {
@@ -73,6 +82,7 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
       log.info(`listening at ${url}`)
       outbox.start()
       sweeper.start()
+      deliverer.start()
       const { address, port } = server.app.server.address() as { address: string; port: number }
       return { address, port }
     },
@@ -81,7 +91,8 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
       await server.drain(drainPatienceMs)
       await sweeper.stop()
       await server.close()
-      await outbox.stop()
+      await Promise.all([outbox.stop(), deliverer.stop()])
+      await traces?.close()
       await db.close()
     },
   }
@@ -89,13 +100,21 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
 
 async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) {
   const { publicUrl } = config
-  const features = await openFeatures(config, clock, (line) => log.info(line))
+  const watchers = await openWatchers(config, log)
+  const { metrics, traces } = watchers
+  const features = await openFeatures(config, {
+    clock,
+    tell: (line) => log.info(line),
+    watch: watchers.watchDb,
+  })
   const { db, secrets, limits, keys, veterinarians, students, staff, roles: rules, sessions, desk } = features
-  const { deliveries } = features
+  const { deliveries, webhooks } = features
   await keys.open()
+  await webhooks.reseal()
 
   const smtp = smtpSettingsOf(config)
-  const transport = smtp === null ? mailboxTransport(log) : smtpTransport(smtp, clock)
+  const plainTransport = smtp === null ? mailboxTransport(log) : smtpTransport(smtp, clock)
+  const transport = traces?.watchTransport(plainTransport) ?? plainTransport
   const outbox = new Outbox({
     db,
     clock,
@@ -110,8 +129,13 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     budgets: config.limits,
     delayMs: mailDelayMs,
     log,
+    ...(metrics && { noted: (outcome, tookMs) => metrics.mail(outcome, tookMs) }),
   })
-  const signInDeps = { db, clock, secrets, limits, sessions, outbox, log }
+  const attacked = (attack: Attack) => {
+    log.warn({ ...attack }, 'wrong codes have reached a threshold; new codes there have eight digits for now')
+    metrics?.attacked(attack)
+  }
+  const signInDeps = { db, clock, secrets, limits, sessions, outbox, log, attacked }
   const signIn: Record<Role, SignIn> = {
     veterinarian: new SignIn(signInDeps, veterinarians),
     student: new SignIn(signInDeps, students),
@@ -131,9 +155,18 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
       sessions,
       outbox,
       deliveries,
+      webhooks,
       { sweep: (now) => pruneEvents(now - keepEventsMs) },
       { sweep: (now) => [prunePeople(now - keepEventsMs)] },
     ],
+  })
+  const deliverer = new Deliverer({
+    db,
+    clock,
+    webhooks,
+    allow: config.webhookAllow,
+    userAgent: `Chiron/${packageVersion()}`,
+    log,
   })
 
   const networks = new Recent<string, CallerNetwork>(networksMax)
@@ -158,12 +191,20 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   const buckets = config.limits ? new MemoryBuckets(clock) : null
   const access = { sessions, buckets, clock, log, networkOf: callerNetworkOf }
   const { corsOrigins } = config
+  const refusals = new Refusals(log, clock)
   const server = createServer({
     publicUrl,
     corsOrigins,
     school: config.school,
     logger: log,
     countUncounted: countUncounted(access),
+    failed(error, request) {
+      const { limit } = error.extra
+      if (limit !== undefined) refusals.note(limit, callerNetworkOf(request).fingerprint)
+      metrics?.failed(error)
+    },
+    ...(metrics && { answered: (note) => metrics.answered(note) }),
+    ...(traces && { addFirstHooks: (fastify) => traces.watchRequests(fastify) }),
   })
   const { app } = server
   warnOfUntrustedProxy(app, config.trustedProxies, log)
@@ -178,12 +219,21 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     StudentProfile,
     StaffProfile,
     ClassEntry,
+    TaughtClass,
     EventEntry,
     DeliveryEntry,
   ])
     app.addSchema(schema)
 
-  veterinarianRoutes(app, { veterinarians, callerOf, byOf, networkOf: callerNetworkOf })
+  veterinarianRoutes(app, {
+    veterinarians,
+    signIn: signIn.veterinarian,
+    callerOf,
+    byOf,
+    networkOf: callerNetworkOf,
+    TaughtClass: Ref(TaughtClass),
+    PlainClass: Type.Omit(ClassEntry, ['enrolment']),
+  })
   const Profiles: Record<Role, TSchema> = {
     veterinarian: Ref(OwnProfile),
     student: Ref(StudentProfile),
@@ -191,19 +241,30 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   }
   for (const role of roles) {
     const Profile = Profiles[role]
-    signInRoutes(app, { role, signIn: signIn[role], Profile, portal, networkOf: callerNetworkOf })
+    const steps = metrics?.watchSignIn(role, signIn[role]) ?? signIn[role]
+    signInRoutes(app, { role, signIn: steps, Profile, portal, networkOf: callerNetworkOf })
   }
   studentRoutes(app, { students, callerOf })
   calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), callerOf, publicUrl })
+  const cards = new Cards({ db, clock, students, keys, publicUrl })
+  cardRoutes(app, { cards, clock, timeZone: config.timeZone, callerOf })
   const Profile = Type.Union(roles.map((role) => Profiles[role]))
   await refreshRoute(app, { sessions, byOf, Profile })
   sessionRoutes(app, { sessions, callerOf, byOf })
   portalSessionRoutes(app, { sessions, byOf, Profile, portal })
   staffRoutes(app, { staff, callerOf, byOf })
   eventRoutes(app, { readFeed: (filter) => readFeed(db, filter) })
-  const overview = new Overview({ db, clock, limits, outbox, version: packageVersion() })
+  const overview = new Overview({
+    db,
+    clock,
+    webhooks,
+    version: packageVersion(),
+    // Loaded when it is first asked for, because it brings the metrics library.
+    readFigures: async (now) => (await import('./metrics/figures.ts')).readFigures(db, now),
+  })
   deskRoutes(app, { desk, overview, callerOf, byOf })
   await deliveryRoutes(app, { deliveries, secrets, byOf, log })
+  webhookRoutes(app, { webhooks })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })
   openApiRoutes(app)
@@ -217,5 +278,33 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   others.refuseOthers()
   await app.ready()
 
-  return { db, server, outbox, sweeper, sessions, veterinarians, keys, limits, staff, desk, deliveries }
+  return {
+    db,
+    server,
+    outbox,
+    sweeper,
+    deliverer,
+    sessions,
+    veterinarians,
+    keys,
+    limits,
+    staff,
+    desk,
+    deliveries,
+    webhooks,
+    metrics,
+    traces,
+  }
+}
+
+/** Metrics and traces, as far as settings ask for them; otherwise their code is not even loaded. */
+async function openWatchers(config: Config, log: Log) {
+  const metrics = config.metricsPort === null ? null : new (await import('./metrics/metrics.ts')).Metrics()
+  const traces =
+    config.traces === null
+      ? null
+      : new (await import('./traces/traces.ts')).Traces(config.traces, packageVersion(), log)
+  const watchDb = (db: Db) =>
+    [metrics, traces].reduce((watched, one) => (one ? watchedDb(watched, one.storeWatch) : watched), db)
+  return { metrics, traces, watchDb }
 }

@@ -171,6 +171,64 @@ program
   .description('put a backup in place of the store; stop the service first')
   .option('--yes', 'replace the store that is there')
   .action(async (file, options) => (await import('./commands/restore.ts')).restoreCommand(file, options))
+program
+  .command('network <which>')
+  .description('what a network did: a fingerprint from the log or an event, or an IP address')
+  .option('--since <time>', 'events from then on (7d)')
+  .option('--limit <number>', 'how many events at most (50)')
+  .action(async (which, options) => (await import('./commands/network.ts')).network(which, options))
+
+program
+  .command('doctor')
+  .description('examine the set-up, and say what to do; changes nothing')
+  .option('--from-outside <url>', 'also call the service through its proxy, at this address')
+  .option('--rehearse <people>', 'let this many sign in within a minute, on a scratch store')
+  .action(async (options) => (await import('./commands/doctor.ts')).doctor(options))
+const webhooks = () => import('./commands/webhooks.ts')
+const webhooksCommand = program.command('webhooks').description('programs that are told what happens')
+const eventsOption = ['--events <events>', 'which events, with commas between; "*" for all'] as const
+webhooksCommand
+  .command('add <url>')
+  .description('add a webhook, and show its secret')
+  .option(...eventsOption)
+  .action(async (url, options) => (await webhooks()).addWebhook(url, options))
+webhooksCommand
+  .command('list')
+  .description('all webhooks, and how they are')
+  .action(async (options) => (await webhooks()).listWebhooks(options))
+const ofWebhook = (name: string, description: string) =>
+  webhooksCommand.command(`${name} <id>`).description(description)
+ofWebhook('deliveries', 'what it got lately, newest events first').action(async (id, options) =>
+  (await webhooks()).listDeliveries(id, options),
+)
+ofWebhook('change', 'change where it leads or what it gets')
+  .option('--url <url>', 'where it leads')
+  .option(...eventsOption)
+  .action(async (id, options) => (await webhooks()).changeWebhook(id, options))
+ofWebhook('rotate', 'give it a new secret; the one before is good for another day').action(
+  async (id, options) => (await webhooks()).rotateWebhook(id, options),
+)
+ofWebhook('disable', 'send it nothing more, and drop what waits').action(async (id, options) =>
+  (await webhooks()).switchWebhook(id, false, options),
+)
+ofWebhook('enable', 'send it what happens from now on').action(async (id, options) =>
+  (await webhooks()).switchWebhook(id, true, options),
+)
+ofWebhook('remove', 'forget it').action(async (id, options) => (await webhooks()).removeWebhook(id, options))
+ofWebhook('replay', 'send again what has happened since a time')
+  .option('--since <time>', 'such as 2026-11-15, or 36h')
+  .action(async (id, options) => (await webhooks()).replayWebhook(id, options))
+
+const keys = () => import('./commands/keys.ts')
+const keysCommand = program.command('keys').description('the keys that sign tokens')
+keysCommand
+  .command('list')
+  .description('which there are, and which signs')
+  .action(async (options) => (await keys()).listKeys(options))
+keysCommand
+  .command('rotate')
+  .description('publish a new key, which signs ten minutes later; nobody is signed out')
+  .action(async (options) => (await keys()).rotateKeys(options))
 
 addCommonOptions(program)
 

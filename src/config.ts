@@ -11,6 +11,7 @@ import { parseEnv } from 'node:util'
 import { UsageError } from './errors.ts'
 import { nearest } from './lib/nearest.ts'
 import { isLoopbackHost, parseRange, type Range } from './lib/network.ts'
+import { type TraceSettings, traceSettings } from './lib/otel.ts'
 import { isPlainByOmission } from './lib/postgres-url.ts'
 import { readLogo, type School } from './lib/school.ts'
 import type { OAuthSettings } from './mail/oauth.ts'
@@ -39,9 +40,15 @@ export interface Config {
   readonly keepMailDays: number
   readonly keepSessionsDays: number
   readonly school: School
+  /** Null if there are no metrics. */
+  readonly metricsPort: number | null
+  /** Null if no traces are sent. */
+  readonly traces: TraceSettings | null
+  /** What is not public but may be reached by webhooks. */
+  readonly webhookAllow: readonly Range[]
 }
 
-type Env = Readonly<Record<string, string | undefined>>
+export type Env = Readonly<Record<string, string | undefined>>
 
 export const names = [
   'CHIRON_HOST',
@@ -74,6 +81,8 @@ export const names = [
   'CHIRON_SCHOOL_LOGO',
   'CHIRON_SUPPORT_URL',
   'CHIRON_PRIVACY_URL',
+  'CHIRON_METRICS_PORT',
+  'CHIRON_WEBHOOK_ALLOW',
 ] as const
 type Name = (typeof names)[number] | 'NODE_ENV'
 const environments = ['production', 'development', 'test'] as const
@@ -95,7 +104,8 @@ function fromFile(env: Env, file: string): Env {
   return existsSync(file) ? { ...parseEnv(readFileSync(file, 'utf8')), ...env } : env
 }
 
-export function loadConfig(env: Env): Config {
+/** `makeSecret`: outside production, make a secret if there is none; otherwise it is empty. */
+export function loadConfig(env: Env, { makeSecret = true } = {}): Config {
   for (const name of Object.keys(env)) if (name.startsWith('CHIRON_')) checkName(name)
   const get = (name: Name) => (env[name] === undefined || env[name] === '' ? null : env[name])
 
@@ -119,7 +129,7 @@ export function loadConfig(env: Env): Config {
     smtpOAuth: parseSmtpOAuth(get),
     dkim: parseDkim(get),
     mailBounces: domain('CHIRON_MAIL_BOUNCES', get('CHIRON_MAIL_BOUNCES')),
-    secret: get('CHIRON_SECRET') ?? (production ? '' : ownSecret(databaseUrl)),
+    secret: get('CHIRON_SECRET') ?? (production ? '' : ownSecret(databaseUrl, makeSecret)),
     secretPrevious: get('CHIRON_SECRET_PREVIOUS'),
     trustedProxies: list(get('CHIRON_TRUSTED_PROXIES')).map(parseProxy),
     corsOrigins: list(get('CHIRON_CORS_ORIGINS')).map(parseOrigin),
@@ -135,6 +145,9 @@ export function loadConfig(env: Env): Config {
       support: parseSupportUrl(get('CHIRON_SUPPORT_URL')),
       privacy: parseWebAddress('CHIRON_PRIVACY_URL', get('CHIRON_PRIVACY_URL')),
     },
+    metricsPort: parseMetricsPort(get('CHIRON_METRICS_PORT'), port),
+    traces: parseTraces(env),
+    webhookAllow: list(get('CHIRON_WEBHOOK_ALLOW')).map(parseWebhookAllow),
   }
   checkTogether(config)
   return config
@@ -359,6 +372,12 @@ function parseProxy(text: string): Range {
   return range
 }
 
+function parseWebhookAllow(text: string): Range {
+  const range = parseRange(text)
+  if (range) return range
+  throw wrong('CHIRON_WEBHOOK_ALLOW', `holds ${JSON.stringify(text)}, which is neither an address nor a CIDR`)
+}
+
 function parseOrigin(text: string): string {
   const url = URL.parse(text)
   if (!url || url.origin !== text)
@@ -423,14 +442,29 @@ function withoutCode(name: Name, text: string): string {
   return text
 }
 
+function parseMetricsPort(text: string | null, port: number): number | null {
+  if (text === null || text === 'off') return null
+  const metricsPort = integer('CHIRON_METRICS_PORT', text, 0, 65_535)
+  if (metricsPort !== 0 && metricsPort === port)
+    throw wrong('CHIRON_METRICS_PORT', 'must be another port than CHIRON_PORT')
+  return metricsPort
+}
+
+function parseTraces(env: Env): TraceSettings | null {
+  const settings = traceSettings(env)
+  if (typeof settings === 'string') throw new UsageError(settings)
+  return settings
+}
+
 /**
  * Outside production the first process creates a secret next to the SQLite file. `link` fails if the file exists, so of
  * several processes starting at once one wins and the others read its secret.
  */
-function ownSecret(databaseUrl: string): string {
+function ownSecret(databaseUrl: string, make: boolean): string {
   const folder = databaseUrl.startsWith('sqlite:') ? dirname(databaseUrl.slice('sqlite:'.length)) : 'data'
   const file = join(folder, 'chiron.secret')
   if (!existsSync(file)) {
+    if (!make) return ''
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     const draft = join(folder, `.chiron.secret.${process.pid}.${randomBytes(4).toString('hex')}`)
     writeFileSync(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flush: true })

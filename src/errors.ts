@@ -130,6 +130,8 @@ interface Extra {
   readonly attemptsLeft?: number
   readonly retryAfterSeconds?: number
   readonly headers?: Readonly<Record<string, string>>
+  /** The limit that refused; for metrics and the log, not for the reply. */
+  readonly limit?: string
   readonly cause?: unknown
 }
 

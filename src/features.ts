@@ -1,5 +1,6 @@
 /** The features without the HTTP server: what the service and the commands both need. */
 import type { Config } from './config.ts'
+import type { Db } from './db/db.ts'
 import { migrate } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
 import { Deliveries } from './delivery/delivery.ts'
@@ -13,6 +14,7 @@ import { accessTtlMs, Sessions } from './session/session.ts'
 import { Staff } from './staff/staff.ts'
 import { Students } from './student/student.ts'
 import { Veterinarians } from './veterinarian/veterinarian.ts'
+import { Webhooks } from './webhooks/webhooks.ts'
 
 const clientId = 'chiron'
 
@@ -21,17 +23,25 @@ export type Features = Awaited<ReturnType<typeof openFeatures>>
 /** Opens the store and brings it up to date, of which `tell` gets a line. The caller closes `db`. */
 export async function openFeatures(
   config: Config,
-  clock: Clock = systemClock,
-  tell?: (line: string) => void,
+  {
+    clock = systemClock,
+    tell,
+    watch = (db) => db,
+  }: {
+    clock?: Clock
+    tell?: (line: string) => void
+    /** Puts metrics and traces around the store. */
+    watch?: (db: Db) => Db
+  } = {},
 ) {
   const { publicUrl } = config
-  const db = openDb(config.databaseUrl)
+  const db = watch(openDb(config.databaseUrl))
   await migrate(db, clock, tell)
   const secrets = secretsFrom(config.secret, config.secretPrevious)
   const limits = new Limits(db, config.limits)
   const keys = new SigningKeys({ db, clock, secrets }, accessTtlMs)
-  const veterinarians = new Veterinarians({ db, clock, secrets, limits })
   const students = new Students({ db, clock, timeZone: config.timeZone })
+  const veterinarians = new Veterinarians({ db, clock, secrets, limits, students })
   const staff = new Staff({ db, clock })
   const roles: Roles = { veterinarian: veterinarians, student: students, staff }
   const issuer = { issuer: publicUrl, audience: publicUrl, clientId }
@@ -46,6 +56,7 @@ export async function openFeatures(
   })
   const desk = new Desk({ db, clock, sessions, veterinarians, students })
   const deliveries = new Deliveries({ db, clock, secrets, keepMs: config.keepMailDays * day })
+  const webhooks = new Webhooks({ db, clock, secrets, allow: config.webhookAllow })
   return {
     db,
     clock,
@@ -59,5 +70,6 @@ export async function openFeatures(
     sessions,
     desk,
     deliveries,
+    webhooks,
   }
 }

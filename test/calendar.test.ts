@@ -45,10 +45,17 @@ for (const engine of engines) {
 
     const signIn = async (name: string) => (await signInStudent(service, emailOf(name))).access
     const call = (token: string, method: string) => service.request(path, { method, token })
-    const make = async (token: string): Promise<string> => {
-      const reply = await call(token, 'POST')
-      assert.equal(reply.status, 201)
-      return new URL(reply.json.url).pathname
+    const create = async (token: string, body?: object): Promise<Reply> => {
+      const reply = await service.request(path, { method: 'POST', token, ...(body && { body }) })
+      assert.equal(reply.status, 201, reply.text)
+      return reply
+    }
+    const make = async (token: string) => new URL((await create(token)).json.url).pathname
+    const list = async (token: string) => (await call(token, 'GET')).json.feeds
+    const revoke = (token: string, feedId: string) =>
+      service.request(`${path}/${feedId}`, { method: 'DELETE', token })
+    const revokeAll = async (token: string) => {
+      for (const { feedId } of await list(token)) assert.equal((await revoke(token, feedId)).status, 204)
     }
     const read = (feed: string, method = 'GET') =>
       wire(service.url, feed, { method, headers: freshNetwork() })
@@ -61,18 +68,37 @@ for (const engine of engines) {
 
     test('A student makes one, and is shown its address that once', async () => {
       const token = await signIn('ada.byron')
-      const none = await call(token, 'GET')
-      assert.deepEqual([none.status, none.text], [204, ''])
-      const made = await call(token, 'POST')
-      assert.equal(made.status, 201)
+      assert.deepEqual(await list(token), [])
+      const made = await create(token, { name: ' My phone ' })
       assert.equal(made.headers.get('cache-control'), 'no-store')
       const createdAt = new Date(service.clock.now()).toISOString()
-      assert.deepEqual(made.json, { url: made.json.url, createdAt })
+      const { feedId, url } = made.json
+      assert.deepEqual(made.json, { feedId, name: 'My phone', url, createdAt })
       const { port } = new URL(service.url)
-      assert.match(made.json.url, new RegExp(`^http://localhost:${port}/calendar/[\\w-]{43}\\.ics$`))
+      assert.match(url, new RegExp(`^http://localhost:${port}/calendar/[\\w-]{43}\\.ics$`))
+      assert.ok(!url.includes(feedId))
       service.clock.advance(1_000)
-      const there = await call(token, 'GET')
-      assert.deepEqual([there.status, there.json], [200, { createdAt }])
+      const unread = { feedId, name: 'My phone', createdAt, lastReadAt: null }
+      assert.deepEqual(await list(token), [unread])
+      await read(new URL(url).pathname)
+      const lastReadAt = new Date(service.clock.now()).toISOString()
+      assert.deepEqual(await list(token), [{ ...unread, lastReadAt }])
+      service.clock.advance(10 * 60_000)
+      await read(new URL(url).pathname)
+      assert.deepEqual(await list(token), [{ ...unread, lastReadAt }], 'noted once an hour')
+      await revokeAll(token)
+    })
+
+    test('It has a name, which may be left out, and nothing that is no name', async () => {
+      const token = await signIn('many')
+      assert.equal((await create(token)).json.name, 'Calendar')
+      assert.equal((await create(token, {})).json.name, 'Calendar')
+      for (const name of ['', '   ', 'x'.repeat(101), 'two\nlines', 7, null]) {
+        const reply = await service.request(path, { method: 'POST', token, body: { name } })
+        assert.deepEqual(outcome(reply), [400, 'invalid-request'], JSON.stringify(name))
+        assert.equal(reply.json.errors[0].pointer, '#/name', JSON.stringify(name))
+      }
+      await revokeAll(token)
     })
 
     test('It is text/calendar that nothing keeps and no link betrays, and HEAD answers as GET', async () => {
@@ -83,7 +109,7 @@ for (const engine of engines) {
         assert.equal(headers.get('content-type'), 'text/calendar; charset=utf-8')
         assert.equal(headers.get('cache-control'), 'no-store')
         assert.equal(headers.get('referrer-policy'), 'no-referrer')
-        assert.equal(headers.get('content-disposition'), 'attachment; filename="classes.ics"')
+        assert.equal(headers.get('content-disposition'), 'inline; filename="classes.ics"')
         assert.equal(headers.get('content-length'), String(Buffer.byteLength(whole.text)))
         assert.ok(headers.get('request-id'))
         assert.match(headers.get('ratelimit') ?? '', /^"network";r=1999;/)
@@ -95,25 +121,26 @@ for (const engine of engines) {
       )
     })
 
-    test('It has every class: a term each, or the student’s own dates, with place and teachers', async () => {
+    test('It has every class: a short rotation from day to day, a longer class as a note on its first day', async () => {
       const feed = await make(await signIn('ada.byron'))
       const found = await calendar(feed)
-      const plain = { location: null, description: null }
-      const anatomy = {
-        summary: 'Anatomy A',
-        location: 'Hall 1',
-        description: 'Tom Gray, Ann Abel, Bea Abel',
-      }
+      const plain = { location: null, times: [] }
+      const note = (from: string, to: string) => ({ ...plain, description: `${from} – ${to}` })
+      const teachers = 'Tom Gray, Ann Abel, Bea Abel'
+      const anatomy = (from: string, to: string) => ({
+        ...{ summary: 'Anatomy A', location: 'Hall 1', times: [] },
+        description: `${from} – ${to}\n${teachers}`,
+      })
       assert.deepEqual(
         eventsIn(found).map(({ uid: _, ...event }) => event),
         [
-          { summary: 'Advisory', ...plain, days: ['20260817', '20261219'] },
-          { ...anatomy, days: ['20260817', '20261219'] },
-          { ...anatomy, days: ['20270104', '20270529'] },
-          { summary: 'Bovine rotation', ...plain, days: ['20260901', '20261002'] },
-          { summary: 'Equine rotation', ...plain, days: ['20261101', '20261201'] },
-          { summary: 'Suturing', ...plain, days: ['20270104', '20270529'] },
-          { summary: 'Avian rotation', ...plain, days: ['20270110', '20270121'] },
+          { summary: 'Advisory', ...note('2026-08-17', '2026-12-18'), days: ['20260817', '20260818'] },
+          { ...anatomy('2026-08-17', '2026-12-18'), days: ['20260817', '20260818'] },
+          { ...anatomy('2027-01-04', '2027-05-28'), days: ['20270104', '20270105'] },
+          { summary: 'Bovine rotation', ...plain, description: null, days: ['20260901', '20261002'] },
+          { summary: 'Equine rotation', ...plain, description: null, days: ['20261101', '20261201'] },
+          { summary: 'Suturing', ...note('2027-01-04', '2027-05-28'), days: ['20270104', '20270105'] },
+          { summary: 'Avian rotation', ...plain, description: null, days: ['20270110', '20270121'] },
         ],
       )
       const text = (name: string) => valueIn(found, name)
@@ -171,29 +198,45 @@ for (const engine of engines) {
       assert.equal(new Set(uids).size, uids.length)
     })
 
-    test('Making another ends the one before', async () => {
+    test('A student has five at most, however many are asked for at once, and each works', async () => {
       const token = await signIn('many')
-      const first = await make(token)
-      const second = await make(token)
-      assert.notEqual(first, second)
-      assert.deepEqual(outcome(await read(first)), missing)
-      assert.equal((await read(second)).status, 200)
-      const feeds = await repeat(20, () => make(token))
-      const alive = await Promise.all(feeds.map(async (feed) => (await read(feed)).status))
-      assert.deepEqual(alive.sort(), [200, ...Array(19).fill(404)])
+      const replies = await repeat(20, () => call(token, 'POST'))
+      const made = replies.filter(({ status }) => status === 201)
+      assert.equal(made.length, 5)
+      for (const refused of replies.filter(({ status }) => status !== 201)) {
+        assert.deepEqual(outcome(refused), [400, 'invalid-request'])
+        assert.match(refused.json.errors[0].detail, /5 calendar feeds already; delete one first/)
+      }
+      for (const { json } of made) assert.equal((await read(new URL(json.url).pathname)).status, 200)
+      const ids = (feeds: { feedId: string }[]) => feeds.map(({ feedId }) => feedId).sort()
+      assert.deepEqual(ids(await list(token)), ids(made.map(({ json }) => json)))
+      await revokeAll(token)
+      assert.deepEqual(await list(token), [])
+      assert.equal((await call(token, 'POST')).status, 201)
+      await revokeAll(token)
     })
 
-    test('Revoking ends it, as often as asked, and nobody else’s', async () => {
+    test('Revoking ends that one alone, once, and nobody else’s', async () => {
       const token = await signIn('many')
-      const feed = await make(token)
-      const other = await make(await signIn('idle'))
-      for (let i = 0; i < 2; i++) {
-        const reply = await call(token, 'DELETE')
-        assert.deepEqual([reply.status, reply.text], [204, ''])
-      }
-      assert.deepEqual(outcome(await read(feed)), missing)
-      assert.equal((await call(token, 'GET')).status, 204)
-      assert.equal((await read(other)).status, 200)
+      const [first, second] = [await create(token), await create(token)]
+      const stranger = await signIn('idle')
+      const feedOf = ({ json }: Reply) => new URL(json.url).pathname
+      const { feedId } = first.json
+      assert.deepEqual(outcome(await revoke(stranger, feedId)), missing)
+      assert.equal((await read(feedOf(first))).status, 200)
+      const reply = await revoke(token, feedId)
+      assert.deepEqual([reply.status, reply.text], [204, ''])
+      for (const id of [feedId, 'x', 'A'.repeat(22), '%00'])
+        assert.deepEqual(outcome(await revoke(token, id)), missing, id)
+      assert.deepEqual(outcome(await read(feedOf(first))), missing)
+      assert.equal((await read(feedOf(second))).status, 200)
+      assert.equal((await list(token)).length, 1)
+      const all = await call(token, 'DELETE')
+      assert.deepEqual(
+        [...outcome(all), all.headers.get('allow')],
+        [405, 'method-not-allowed', 'GET, HEAD, POST'],
+      )
+      await revokeAll(token)
     })
 
     test('It does not need the session in which it was made', async () => {
@@ -232,9 +275,14 @@ for (const engine of engines) {
 
     test('It is for students alone', async () => {
       const { access } = await service.signIn(freshAddress('vet'), freshNetwork())
-      for (const method of ['POST', 'GET', 'DELETE']) {
-        assert.deepEqual(outcome(await call(access, method)), [403, 'forbidden'])
-        const anonymous = await service.request(path, { method, headers: freshNetwork() })
+      for (const [method, where] of [
+        ['POST', path],
+        ['GET', path],
+        ['DELETE', `${path}/x`],
+      ] as const) {
+        const other = await service.request(where, { method, token: access })
+        assert.deepEqual(outcome(other), [403, 'forbidden'])
+        const anonymous = await service.request(where, { method, headers: freshNetwork() })
         assert.deepEqual(outcome(anonymous), [401, 'unauthenticated'])
       }
     })
@@ -269,8 +317,8 @@ for (const engine of engines) {
       await moveTo('changing', 'changed')
       assert.deepEqual(outcome(await read(feed)), missing)
       const token = await signIn('changed')
-      assert.equal((await call(token, 'GET')).status, 204)
-      assert.equal((await service.request('/student/me/export', { token })).json.calendar, null)
+      assert.deepEqual(await list(token), [])
+      assert.deepEqual((await service.request('/student/me/export', { token })).json.calendarFeeds, [])
       const second = await make(token)
       assert.equal((await read(second)).status, 200)
       await moveTo('changing', 'changing')
@@ -288,7 +336,7 @@ for (const engine of engines) {
       const second = await make(await signIn('undone'))
       await undo()
       for (const one of [first, second]) assert.deepEqual(outcome(await read(one)), missing)
-      assert.equal((await call(await signIn('undoing'), 'GET')).status, 204)
+      assert.deepEqual(await list(await signIn('undoing')), [])
     })
 
     test('It ends when the student leaves and comes back under another address', async () => {
@@ -296,7 +344,7 @@ for (const engine of engines) {
       await reimport((s) => change(s.users, 'wandering', { enabledUser: 'false' }))
       await reimport((s) => change(s.users, 'wandering', { enabledUser: 'true', email: emailOf('wandered') }))
       assert.deepEqual(outcome(await read(feed)), missing)
-      assert.equal((await call(await signIn('wandered'), 'GET')).status, 204)
+      assert.deepEqual(await list(await signIn('wandered')), [])
     })
 
     test('It ends when the student loses the address', async () => {
@@ -321,12 +369,43 @@ for (const engine of engines) {
       assert.deepEqual(outcome(await read(`/calendar/${token}.ics`)), missing)
     })
 
-    test('The export says when it was made, and not where it is', async () => {
+    test('The export has every feed by name, and not where it is', async () => {
       const token = await signIn('mover')
-      const exported = async () => (await service.request('/student/me/export', { token })).json.calendar
-      assert.equal(await exported(), null)
-      await make(token)
-      assert.deepEqual(await exported(), { createdAt: new Date(service.clock.now()).toISOString() })
+      const exported = async () => (await service.request('/student/me/export', { token })).json.calendarFeeds
+      assert.deepEqual(await exported(), [])
+      const { json } = await create(token, { name: 'Laptop' })
+      const { feedId, createdAt } = json
+      assert.deepEqual(await exported(), [{ feedId, name: 'Laptop', createdAt, lastReadAt: null }])
+    })
+
+    test('A class with meeting times is a weekly event of the school’s time zone, as the student is enrolled', async () => {
+      await reimport((s) => {
+        change(s.classes, 'anat', { 'metadata.meets': 'Wed 14:00-15:00; Mon 09:00-10:30' })
+        enrol(s, 'idle', 'anat', { beginDate: '2026-12-01' })
+      })
+      const feed = await make(await signIn('idle'))
+      const found = await events(feed)
+      const dates = found.map(({ times }) =>
+        times.map(([from, to]) => `${from.slice(5, 16)} ${to.slice(11, 16)}`),
+      )
+      assert.deepEqual(dates.slice(0, 2), [
+        ['12-07T09:00 10:30', '12-14T09:00 10:30'],
+        ['12-02T14:00 15:00', '12-09T14:00 15:00', '12-16T14:00 15:00'],
+      ])
+      assert.deepEqual(
+        dates.slice(2).map((each) => each.length),
+        [21, 21],
+      )
+      await reimport((s) =>
+        change(s.classes, 'anat', { 'metadata.meets': 'Wed 15:00-16:00; Mon 09:00-10:30' }),
+      )
+      const moved = await events(feed)
+      assert.deepEqual(
+        moved.map(({ uid }) => uid),
+        found.map(({ uid }) => uid),
+        'the same events, moved',
+      )
+      assert.equal(moved[1]!.times[0]![0], '2026-12-02T15:00:00.000Z')
     })
 
     test('Neither log nor store nor events hold a token or an address of a feed, whatever happens', async () => {
@@ -353,7 +432,7 @@ for (const engine of engines) {
       const broken = await read(feed)
       db.one = one
       assert.equal(broken.status, 500)
-      await call(token, 'DELETE')
+      await revokeAll(token)
       await read(feed)
       const log = service.log.join('')
       assert.match(log, /"route":"\/calendar\/:feedToken\.ics"/)
@@ -373,44 +452,65 @@ for (const engine of engines) {
 describe('iCalendar', () => {
   const entry = (fields: Partial<CalendarEntry> = {}): CalendarEntry => ({
     key: 'student enrolment class',
+    kind: 'rotation',
     title: 'Anatomy',
     terms: [],
+    meetings: [],
     location: null,
     teachers: [],
     enrolment: { startDate: '2026-11-01', endDate: '2026-11-30' },
     updatedAt: '2026-11-15T09:00:00.000Z',
     ...fields,
   })
-  const written = (entries: CalendarEntry[], name = 'School') =>
-    parseCalendar(Buffer.from(writeCalendar({ name, entries, now: Date.parse('2026-11-15T09:00:00.123Z') })))
+  const now = Date.parse('2026-11-15T09:00:00.123Z')
+  const written = (entries: CalendarEntry[], name = 'School', timeZone = 'UTC') =>
+    parseCalendar(Buffer.from(writeCalendar({ name, entries, timeZone, now })))
   const days = (fields: Partial<CalendarEntry>) =>
     eventsIn(written([entry(fields)])).map((event) => event.days)
   const term = (termId: string, startDate: string, endDate: string) => ({ termId, startDate, endDate })
 
   const autumn = term('autumn', '2026-08-17', '2026-12-18')
   const spring = term('spring', '2027-01-04', '2027-05-28')
+  const block = term('block', '2026-11-02', '2026-12-13')
   const open = { startDate: null, endDate: null }
+  const monday = { day: 'mon', start: '09:00', end: '10:30' } as const
   const spans: [name: string, fields: Partial<CalendarEntry>, expected: string[][]][] = [
     [
-      'each term, without dates of the student’s own',
+      'the first day of each term, if it is longer than six weeks',
       { terms: [autumn, spring], enrolment: open },
       [
-        ['20260817', '20261219'],
-        ['20270104', '20270529'],
+        ['20260817', '20260818'],
+        ['20270104', '20270105'],
       ],
+    ],
+    ['six weeks', { terms: [block], enrolment: open }, [['20261102', '20261214']]],
+    [
+      'six weeks as a practical',
+      { kind: 'practical', terms: [block], enrolment: open },
+      [['20261102', '20261214']],
+    ],
+    [
+      'the first day of six weeks and a day',
+      { enrolment: { startDate: '2026-11-02', endDate: '2026-12-14' } },
+      [['20261102', '20261103']],
+    ],
+    [
+      'the first day as a course',
+      { kind: 'course', terms: [block], enrolment: open },
+      [['20261102', '20261103']],
     ],
     [
       'terms from the day the student came',
-      { terms: [autumn, spring], enrolment: { ...open, startDate: '2026-12-18' } },
+      { terms: [autumn, spring], enrolment: { ...open, startDate: '2026-12-10' } },
       [
-        ['20261218', '20261219'],
-        ['20270104', '20270529'],
+        ['20261210', '20261219'],
+        ['20270104', '20270105'],
       ],
     ],
     [
       'terms to the day the student left',
-      { terms: [autumn, spring], enrolment: { ...open, endDate: '2026-12-24' } },
-      [['20260817', '20261219']],
+      { terms: [autumn, spring], enrolment: { ...open, endDate: '2026-08-20' } },
+      [['20260817', '20260821']],
     ],
     [
       'the student’s own dates, whatever the terms say',
@@ -429,8 +529,8 @@ describe('iCalendar', () => {
     ],
     [
       'to the last day there is',
-      { enrolment: { startDate: '2026-12-01', endDate: '9999-12-31' } },
-      [['20261201', '99991231']],
+      { enrolment: { startDate: '9999-12-01', endDate: '9999-12-31' } },
+      [['99991201', '99991231']],
     ],
     ['nothing without an end', { enrolment: { ...open, startDate: '2026-12-01' } }, []],
     [
@@ -442,6 +542,87 @@ describe('iCalendar', () => {
   for (const [name, fields, expected] of spans) {
     test(`A class spans ${name}`, () => {
       assert.deepEqual(days(fields), expected)
+    })
+  }
+
+  const weekly = (fields: Partial<CalendarEntry>, timeZone: string) =>
+    eventsIn(written([entry({ enrolment: open, meetings: [monday], ...fields })], 'School', timeZone))
+  const ends = (fields: Partial<CalendarEntry>, timeZone = 'UTC') =>
+    weekly(fields, timeZone).map(({ times }) => [times.length, times[0]![0], times.at(-1)![0]])
+
+  const weeks: [name: string, fields: Partial<CalendarEntry>, expected: (string | number)[][]][] = [
+    [
+      'in each term, not in the holidays between',
+      { terms: [autumn, spring], enrolment: { startDate: '2026-08-01', endDate: '2027-07-31' } },
+      [
+        [18, '2026-08-17T09:00:00.000Z', '2026-12-14T09:00:00.000Z'],
+        [21, '2027-01-04T09:00:00.000Z', '2027-05-24T09:00:00.000Z'],
+      ],
+    ],
+    [
+      'from the first Monday of a term that begins on a Wednesday',
+      { terms: [term('late', '2026-09-02', '2026-10-05')] },
+      [[5, '2026-09-07T09:00:00.000Z', '2026-10-05T09:00:00.000Z']],
+    ],
+    [
+      'only while the student is enrolled',
+      { terms: [autumn], enrolment: { startDate: '2026-09-08', endDate: '2026-09-20' } },
+      [[1, '2026-09-14T09:00:00.000Z', '2026-09-14T09:00:00.000Z']],
+    ],
+    [
+      'on the student’s own dates if they lie outside all terms',
+      { terms: [autumn], enrolment: { startDate: '2027-06-01', endDate: '2027-06-14' } },
+      [[2, '2027-06-07T09:00:00.000Z', '2027-06-14T09:00:00.000Z']],
+    ],
+    [
+      'for some years, if nobody says when it begins and ends',
+      { terms: [term('ever', '1900-01-01', '9999-12-31')] },
+      [[314, '2024-01-01T09:00:00.000Z', '2029-12-31T09:00:00.000Z']],
+    ],
+  ]
+  for (const [name, fields, expected] of weeks) {
+    test(`A class meets ${name}`, () => {
+      assert.deepEqual(ends(fields), expected)
+    })
+  }
+
+  test('A class that never meets while the student is enrolled is shown by its days', () => {
+    const fields = { terms: [autumn], enrolment: { startDate: '2026-09-01', endDate: '2026-09-04' } }
+    const [event, ...more] = weekly(fields, 'UTC')
+    assert.deepEqual([event!.days, event!.times, more], [['20260901', '20260905'], [], []])
+  })
+
+  const zones = [
+    'Europe/Lisbon',
+    'America/New_York',
+    'Australia/Lord_Howe',
+    'Africa/Casablanca',
+    'Asia/Kolkata',
+    'UTC',
+    '+05:30',
+  ]
+  for (const timeZone of zones) {
+    test(`A class keeps its time of day when the clocks change in ${timeZone}`, () => {
+      const year = term('year', '2026-01-01', '2027-12-31')
+      const sunday = { day: 'sun', start: '08:15', end: '23:59' } as const
+      const local = new Intl.DateTimeFormat('en-GB', {
+        timeZone,
+        weekday: 'short',
+        hour: '2-digit',
+        minute: '2-digit',
+      })
+      const [mondays, sundays] = weekly({ terms: [year], meetings: [monday, sunday] }, timeZone)
+      assert.deepEqual([mondays!.times.length, sundays!.times.length], [104, 104])
+      for (const [from, to] of mondays!.times)
+        assert.deepEqual(
+          [local.format(Date.parse(from)), local.format(Date.parse(to))],
+          ['Mon 09:00', 'Mon 10:30'],
+        )
+      for (const [from, to] of sundays!.times)
+        assert.deepEqual(
+          [local.format(Date.parse(from)), local.format(Date.parse(to))],
+          ['Sun 08:15', 'Sun 23:59'],
+        )
     })
   }
 
@@ -488,7 +669,8 @@ describe('iCalendar', () => {
   })
 
   test('The same day gives the same text', () => {
-    const one = { name: 'School', entries: [entry({ terms: [autumn, spring], enrolment: open })], now: 0 }
+    const entries = [entry({ terms: [autumn, spring], enrolment: open, meetings: [monday] })]
+    const one = { name: 'School', entries, timeZone: 'Europe/Lisbon', now: 0 }
     assert.equal(writeCalendar(one), writeCalendar(structuredClone(one)))
   })
 })

@@ -21,7 +21,15 @@ const personal: PersonalColumn[] = (Object.keys(columns) as Table[]).flatMap((ta
   ),
 )
 /** Tables whose rows are compared with the two exports below. */
-const exported: readonly Table[] = ['person', 'session', 'student', 'roster_enrolment', 'note', 'delivery']
+const exported: readonly Table[] = [
+  'person',
+  'session',
+  'student',
+  'roster_enrolment',
+  'note',
+  'delivery',
+  'calendar_feed',
+]
 const nameOf = ({ table, name }: PersonalColumn) => `${table}.${name}`
 
 /** The values at a path such as `sessions.device`, also through arrays. */
@@ -86,6 +94,8 @@ for (const engine of engines) {
     test('What is personal of a student is in the export', async () => {
       await rosterOf(service).import(bulk(studentSchool([])))
       const { access, userId } = await signInStudent(service, 'ada.byron@school.example')
+      const feed = { method: 'POST', token: access, body: { name: 'My own phone' } }
+      assert.equal((await service.request('/student/me/calendar', feed)).status, 201)
       const { json } = await service.request('/student/me/export', { token: access })
       const [identity] = await service.rows<{ sourced_id: string }>('select sourced_id from student_identity')
       await assertExported(json, {
@@ -93,6 +103,7 @@ for (const engine of engines) {
         roster_enrolment: `user_id = '${identity!.sourced_id}'`,
         session: `person_id = '${userId}'`,
         delivery: `person_id = '${userId}'`,
+        calendar_feed: `person_id = '${userId}'`,
       })
     })
 
@@ -109,6 +120,8 @@ for (const engine of engines) {
       await outbox.stop()
       await service.register(email, names)
       await service.post('/veterinarian/send-otp', { email })
+      const elsewhere = { method: 'POST', token: access, body: { email: 'theodolinda@elsewhere.example' } }
+      assert.equal((await service.request('/veterinarian/me/email', elsewhere)).status, 202)
 
       const { json } = await service.request('/veterinarian/me/export', { token: access })
       const own = `person_id = '${userId}'`

@@ -55,6 +55,9 @@ test('Without settings the service is on this machine alone, on port 3000, with 
     keepMailDays: 30,
     keepSessionsDays: 30,
     school: { name: null, logo: null, support: null, privacy: null },
+    metricsPort: null,
+    traces: null,
+    webhookAllow: [],
   } satisfies Omit<Config, 'secret'>)
 })
 

@@ -27,9 +27,11 @@ describe('A store of SQLite', () => {
     path = store.url.slice('sqlite:'.length)
     nowMs = 0
     looksAtClock = 0
-    db = openSqlite(path, () => {
-      looksAtClock++
-      return nowMs
+    db = openSqlite(path, {
+      now: () => {
+        looksAtClock++
+        return nowMs
+      },
     })
     await db.exclusively(async (exec) => {
       await exec('create table item (id text primary key)')

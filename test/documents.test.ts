@@ -5,18 +5,20 @@ import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { demoAddresses } from '../demo/school.ts'
+import { demoAddresses, demoVeterinarian } from '../demo/school.ts'
 import { names as settings } from '../src/config.ts'
+import { columns } from '../src/db/columns.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const read = (name: string) => readFileSync(join(root, name), 'utf8')
 const help = (...words: string[]) =>
   execFileSync(process.execPath, [join(root, 'src/main.ts'), ...words, '--help'], { encoding: 'utf8' })
 const manifest = JSON.parse(read('package.json'))
-const pages = ['.', 'docs', 'docs/decisions', 'bench', 'bench/peers/better-auth'].flatMap((folder) =>
-  readdirSync(join(root, folder))
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => join(folder, name)),
+const pages = ['.', 'docs', 'docs/decisions', 'deploy', 'bench', 'bench/peers/better-auth'].flatMap(
+  (folder) =>
+    readdirSync(join(root, folder))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => join(folder, name)),
 )
 
 /** The page without code examples. */
@@ -69,13 +71,43 @@ suite('Settings', () => {
     })
 })
 
+suite('docs/privacy.md', () => {
+  test('names every table, and no other', () => {
+    const rows = read('docs/privacy.md')
+      .split('\n')
+      .filter((line) => line.startsWith('| `'))
+    const told = rows.flatMap((row) =>
+      [...row.split('|')[1]!.matchAll(/`(\w+)`/g)].map(([, table]) => table!),
+    )
+    assert.deepEqual(told.sort(), Object.keys(columns).sort())
+  })
+})
+
+suite('The changelog', () => {
+  test('begins with the version of package.json, and has a section for each version', () => {
+    const versions = [...read('CHANGELOG.md').matchAll(/^## (.+)$/gm)].map(([, version]) => version!)
+    assert.deepEqual(versions.slice(-2), ['0.2.0', '0.1.0'])
+    assert.equal(versions[0], manifest.version)
+    assert.equal(JSON.parse(read('package-lock.json')).version, manifest.version)
+  })
+
+  test('has the version that chiron --version prints', () => {
+    const printed = execFileSync(process.execPath, [join(root, 'src/main.ts'), '--version'], {
+      encoding: 'utf8',
+    })
+    assert.equal(printed, `${manifest.version}\n`)
+  })
+})
+
 suite('The README', () => {
   const readme = read('README.md')
 
-  test('names students of the demo school, who can sign in', () => {
-    const named = readme.match(/[\w.]+@students\.example\.edu/g) ?? []
-    assert.ok(named.length >= 2)
-    const known = demoAddresses.filter(({ who }) => !who.includes('cannot sign in')).map(({ email }) => email)
+  test('names people of the demo school, who can sign in', () => {
+    const named = readme.match(/[\w.]+@(students|vet)\.example\.edu/g) ?? []
+    assert.ok(named.length >= 3)
+    const known = [...demoAddresses, demoVeterinarian]
+      .filter(({ who }) => !who.includes('cannot sign in'))
+      .map(({ email }) => email)
     for (const email of named) assert.ok(known.includes(email), email)
   })
 

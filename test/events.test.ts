@@ -5,7 +5,7 @@ import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Service, startService } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
-import { until } from './support/wait.ts'
+import { outboxEmpty, until } from './support/wait.ts'
 
 const second = 1_000
 const minute = 60 * second
@@ -230,6 +230,7 @@ for (const engine of engines) {
       const email = freshAddress('merely')
       await service.register(email, names)
       const { sessionId } = await service.code(email, freshNetwork())
+      await outboxEmpty(service)
       service.clock.advance(2 * 60 * minute)
       await service.app.parts.sweeper.sweep()
       assert.deepEqual(await service.rows('select id from event where session_id = $1', [sessionId]), [])

@@ -8,7 +8,7 @@ import { describeApi } from '../src/http/openapi.ts'
 import { Type } from '../src/http/type.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { cookieOf } from './support/portal.ts'
-import { bulk, newSchool } from './support/roster-school.ts'
+import { bulk, change, newSchool } from './support/roster-school.ts'
 import { rosterOf, signInStudent } from './support/roster-world.ts'
 import { type Reply, type RequestOptions, type Service, startService } from './support/service.ts'
 
@@ -20,10 +20,14 @@ const operations = [
   'PATCH /veterinarian/me',
   'DELETE /veterinarian/me',
   'GET /veterinarian/me/export',
+  'GET /veterinarian/me/classes',
+  'POST /veterinarian/me/email',
+  'POST /veterinarian/me/email/confirm',
   'GET /veterinarian/{userId}',
   'GET /student/me',
   'GET /student/me/classes',
   'GET /student/me/calendar',
+  'GET /student/me/card',
   'POST /session/refresh',
   'GET /session',
   'DELETE /session',
@@ -433,24 +437,59 @@ suite('/openapi.json', () => {
     const none = await ask(`GET ${mine}`, mine, { token })
     const made = await ask(`POST ${mine}`, mine, { token })
     const feed = new URL(made.json.url).pathname
+    const one = { name: `DELETE ${mine}/{feedId}`, at: `${mine}/${made.json.feedId}` }
     const replies = [
       none,
       made,
+      await ask(`POST ${mine}`, mine, { token, body: { name: 'My phone' } }),
       await ask(`GET ${mine}`, mine, { token }),
       await ask('GET /calendar/{feedToken}.ics', feed),
       await ask('GET /student/me/export', '/student/me/export', { token }),
-      await ask(`DELETE ${mine}`, mine, { token }),
+      await ask(one.name, one.at, { token }),
+      await ask(one.name, one.at, { token }),
       await ask('GET /calendar/{feedToken}.ics', feed),
       await ask(`POST ${mine}`, mine),
       await ask(`POST ${mine}`, mine, { token, body: '{' }),
-      await ask(`DELETE ${mine}`, mine, { token, body: '{' }),
-      await ask(`DELETE ${mine}`, mine),
+      await ask(one.name, one.at, { token, body: '{' }),
+      await ask(one.name, one.at),
+      await ask('GET /student/me/card', '/student/me/card', { token }),
     ]
     assert.deepEqual(
       replies.map((reply) => reply.status),
-      [204, 201, 200, 200, 200, 204, 404, 401, 400, 400, 401],
+      [200, 201, 201, 200, 200, 200, 204, 404, 404, 401, 400, 400, 401, 200],
     )
     assert.deepEqual(document.paths['/calendar/{feedToken}.ics'].get.security, [])
+  })
+
+  test('What a teacher reads, and a change of address, are as described', async () => {
+    const school = newSchool(3)
+    change(school.classes, 'class-1', { 'metadata.meets': 'Mon 09:00-10:30' })
+    await rosterOf(service).import(bulk(school))
+    const { access: token } = await service.signIn('tea-1@school.example', freshNetwork())
+    const email = freshAddress('moving')
+    const sent = await ask('POST /veterinarian/me/email', '/veterinarian/me/email', {
+      token,
+      body: { email },
+    })
+    const { code } = await service.mail.mailTo(email)
+    const confirm = { name: 'POST /veterinarian/me/email/confirm', at: '/veterinarian/me/email/confirm' }
+    const answer = (otp_code: number) => ({ token, body: { sessionId: sent.json.sessionId, otp_code } })
+    const classes = 'GET /veterinarian/me/classes'
+    const replies = [
+      await ask(classes, '/veterinarian/me/classes', { token }),
+      await ask('GET /veterinarian/me/export', '/veterinarian/me/export', { token }),
+      sent,
+      await ask(confirm.name, confirm.at, answer(99_999_999)),
+      await ask(confirm.name, confirm.at, answer(code!)),
+      await ask(confirm.name, confirm.at, answer(code!)),
+      await ask(classes, '/veterinarian/me/classes', { token }),
+      await ask(classes, '/veterinarian/me/classes?when=never', { token }),
+    ]
+    assert.deepEqual(
+      replies.map((reply) => reply.status),
+      [200, 200, 202, 401, 200, 401, 204, 400],
+    )
+    assert.equal(replies[0]!.json.classes[0].meetings.length, 1)
   })
 
   const path = (name: string) => name.split(' ')[1]!.replace(/\{\w+\}/, 'A'.repeat(22))
@@ -466,7 +505,7 @@ suite('/openapi.json', () => {
 
   for (const name of bodies) {
     test(`${name} documents bodies that are malformed, wrong, too large or of another type`, async () => {
-      const token = name.startsWith('PATCH')
+      const token = guarded.includes(name)
         ? (await service.signIn(freshAddress(), freshNetwork())).access
         : undefined
       const with_ = (options: RequestOptions) =>

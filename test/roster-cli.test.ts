@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { demoAddresses } from '../demo/school.ts'
+import { demoAddresses, demoVeterinarian } from '../demo/school.ts'
 import { commandFolder, serveChild, startChiron } from './support/child.ts'
 import { atLength, newStore, onPostgres } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
@@ -259,7 +259,7 @@ suite('The demo school', { concurrency: 2, ...atLength }, () => {
       demoAddresses.every(({ email }) => child.output.out.includes(email)),
     )
     const said = plain(child.output.out)
-    for (const { email, who } of demoAddresses)
+    for (const { email, who } of [...demoAddresses, demoVeterinarian])
       assert.match(said, new RegExp(`${RegExp.escape(email)} +${RegExp.escape(who)}`))
     const post = async (path: string, body: object) => {
       const headers = { 'content-type': 'application/json' }
@@ -278,6 +278,22 @@ suite('The demo school', { concurrency: 2, ...atLength }, () => {
       headers: { authorization: `Bearer ${signedIn.json.access_token}` },
     })
     assert.equal(classes.status, 200)
+    const teacher = { email: demoVeterinarian.email }
+    const sent = await post('/veterinarian/send-otp', teacher)
+    const itsCode = await eventually(
+      'the code',
+      () => plain(child.output.out).match(/code (\d{6}) for naomi/)?.[1],
+    )
+    const answer = { ...teacher, otp_code: Number(itsCode), sessionId: sent.json.sessionId }
+    const teaching = await fetch(`${url}/veterinarian/me/classes`, {
+      headers: {
+        authorization: `Bearer ${(await post('/veterinarian/validate-otp', answer)).json.access_token}`,
+      },
+    })
+    const taught = (await teaching.json()) as { classes: { students: object[]; meetings: object[] }[] }
+    assert.ok(taught.classes.length > 2)
+    assert.ok(taught.classes.every(({ students }) => students.length > 0))
+    assert.ok(taught.classes.some(({ meetings }) => meetings.length > 0))
     const loaded = await students(env)
     assert.deepEqual(loaded.length, 1)
     assert.equal(loaded[0]![0], 'demo school')
@@ -323,6 +339,12 @@ suite('The demo school', { concurrency: 2, ...atLength }, () => {
     const env = { ...ownStore(), CHIRON_WORKERS: '2' }
     const child = await serveChild({ cwd: folder.path, env }, startChiron)
     assert.equal((await students(env)).length, 1)
+    // Without a terminal the log names the people.
+    await eventually('the people in the log', () =>
+      [...demoAddresses, demoVeterinarian].every(({ email }) =>
+        child.output.out.includes(`sign in as ${email} (`),
+      ),
+    )
     child.kill('SIGTERM')
     await child.exited
   })

@@ -7,6 +7,7 @@ import { after, test } from 'node:test'
 import { ZipFile } from 'yazl'
 import { findingKinds } from '../src/roster/findings.ts'
 import { readRoster } from '../src/roster/oneroster.ts'
+import type { ClassData } from '../src/roster/records.ts'
 import { atLength } from './support/engines.ts'
 import { delta, in12, rowOf } from './support/roster-edits.ts'
 import {
@@ -99,6 +100,66 @@ test('a clean roster of version 1.2 is read without a word, in the order of kind
     ],
   )
 })
+
+const withMeets = (meets: string) => ({
+  ...clean12,
+  'classes.csv': clean12['classes.csv']
+    .replace('periods\n', 'periods,Metadata.Meets\n')
+    .replace('"1,2"\n', `"1,2","${meets}"\n`)
+    .replace('term-1,,,\n', 'term-1,,,,\n'),
+})
+
+const meets: [written: string, read: string[]][] = [
+  ['Mon 09:00-10:30', ['mon 09:00 10:30']],
+  ['Wed 14:00-15:00; Mon 09:00-10:30', ['mon 09:00 10:30', 'wed 14:00 15:00']],
+  ['sunday 8:00 – 9:05 ;SAT 23:00-23:59;', ['sat 23:00 23:59', 'sun 08:00 09:05']],
+  [
+    'Tue 11:00-12:00;Tue 09:00-10:00;Tue 09:00-09:30;Tue 11:00-12:00',
+    ['tue 09:00 09:30', 'tue 09:00 10:00', 'tue 11:00 12:00'],
+  ],
+  ['Thurs. 10:00-11:00', ['thu 10:00 11:00']],
+]
+for (const [written, expected] of meets) {
+  test(`metadata.meets ${written} is read, by day and start, each once`, async () => {
+    const { records, findings } = await readAll(writeFolder(withMeets(written)))
+    assert.deepEqual(findings, [])
+    const data = records.find(({ sourcedId }) => sourcedId === 'class-1')!.data as ClassData
+    assert.deepEqual(
+      data.meetings!.map(({ day, start, end }) => `${day} ${start} ${end}`),
+      expected,
+    )
+  })
+}
+
+for (const written of [
+  'Mon',
+  '09:00-10:30',
+  'Mon 9-10',
+  'Mon 09:00',
+  'Mo 09:00-10:00',
+  'Mox 09:00-10:00',
+  'Mon 10:00-10:00',
+  'Mon 23:00-01:00',
+  'Mon 09:00-24:00',
+  'Mon 09:60-10:00',
+  'Mon 09:00-10:00, Tue 09:00-10:00',
+  'Mon 09:00-10:00; maybe',
+  `Mon 09:00-10:00${';Mon 09:00-10:00'.repeat(50)}`,
+]) {
+  test(`metadata.meets ${written.slice(0, 40)} is ignored with a warning, and the class is kept`, async () => {
+    const { records, findings } = await readAll(writeFolder(withMeets(written)))
+    const [finding, ...more] = findings
+    assert.deepEqual(more, [])
+    const { severity, code, file, line, column, value } = finding!
+    assert.deepEqual(
+      [severity, code, file, line, column],
+      ['warning', 'bad-meetings', 'classes.csv', 2, 'metadata.meets'],
+    )
+    assert.ok(written.startsWith(value!.replace('…', '')))
+    const data = records.find(({ sourcedId }) => sourcedId === 'class-1')!.data as ClassData
+    assert.equal('meetings' in data, false)
+  })
+}
 
 test('a clean roster of version 1.1 has role and orgs in its users', async () => {
   const { file, records, findings } = await readAll(writeFolder(clean11))

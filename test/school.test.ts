@@ -6,9 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { generateSchool, type SchoolOptions, writeSchoolFolder, writeSchoolZip } from '../bench/school.ts'
-import { demoAddresses, demoSchool } from '../demo/school.ts'
+import { demoAddresses, demoSchool, demoVeterinarian } from '../demo/school.ts'
 import { parseAddress } from '../src/people/address.ts'
 import { parseName } from '../src/people/names.ts'
+import { parseMeetings } from '../src/roster/meetings.ts'
 import { faultsOf, type Rows, type Tables, tablesOf } from './support/roster-rules.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'chiron-school-'))
@@ -242,6 +243,20 @@ describe('the demo school', () => {
       assert.deepEqual([away!.types.size, away!.own.length > 3], [0, true])
       assert.equal(disabled!.user.enabledUser, 'false')
     })
+
+  test('has the veterinarian that the terminal names, who teaches, and classes that meet', () => {
+    const roster = tablesOf(demoSchool(today))
+    const user = roster.get('users')!.find(({ email }) => email === demoVeterinarian.email)!
+    assert.deepEqual(
+      [user.givenName, user.familyName],
+      [demoVeterinarian.firstname, demoVeterinarian.lastname],
+    )
+    const own = roster.get('enrollments')!.filter((row) => row.userSourcedId === user.sourcedId)
+    assert.ok(own.length > 3 && own.every(({ role }) => role === 'teacher'))
+    const meets = roster.get('classes')!.map((row) => row['metadata.meets']!)
+    for (const text of meets) assert.ok(text === '' || parseMeetings(text)!.length > 0, text)
+    assert.ok(meets.includes('Wed 14:00-15:50'))
+  })
 
   test('has addresses and names that the service accepts', () => {
     for (const { email, givenName, familyName } of tablesOf(demoSchool(today)).get('users')!) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import type { Db } from '../src/db/db.ts'
+import { byOperator } from '../src/lib/by.ts'
 import { secretsFrom } from '../src/lib/secret.ts'
 import { SigningKeys } from '../src/session/keys.ts'
 import { type Engine, engines, newStore, type Store } from './support/engines.ts'
@@ -142,7 +143,7 @@ for (const engine of engines) {
     test('Rotating signs with the new key, keeps old tokens valid and publishes both', async () => {
       const before = await service.signIn(freshAddress())
       service.clock.advance(minute)
-      await service.app.parts.keys.rotate({ signsIn: 0 })
+      await service.app.parts.keys.rotate(byOperator, { signsIn: 0 })
       const after = await service.signIn(freshAddress())
       assert.notEqual(kidOf(before.access), kidOf(after.access))
       const keys = await jwks()
@@ -158,7 +159,7 @@ for (const engine of engines) {
     test('An old key is published until its last token has expired, then goes', async () => {
       service.clock.advance(minute)
       const before = await service.signIn(freshAddress())
-      await service.app.parts.keys.rotate({ signsIn: 0 })
+      await service.app.parts.keys.rotate(byOperator, { signsIn: 0 })
       service.clock.advance(14 * minute)
       await service.app.parts.sweeper.sweep()
       assert.ok((await jwks()).some((key) => key.kid === kidOf(before.access)))

@@ -32,6 +32,13 @@ const needs: Record<string, 'support' | 'registrar' | 'admin' | 'any'> = {
   'POST /staff/members': 'admin',
   'PATCH /staff/members/{userId}': 'admin',
   'DELETE /staff/members/{userId}': 'admin',
+  'GET /staff/webhooks': 'admin',
+  'POST /staff/webhooks': 'admin',
+  'PATCH /staff/webhooks/{webhookId}': 'admin',
+  'DELETE /staff/webhooks/{webhookId}': 'admin',
+  'POST /staff/webhooks/{webhookId}/rotate': 'admin',
+  'POST /staff/webhooks/{webhookId}/replay': 'admin',
+  'GET /staff/webhooks/{webhookId}/deliveries': 'admin',
 }
 /** These need a sign-in at most 30 minutes old. */
 const grave = [
@@ -41,6 +48,11 @@ const grave = [
   'POST /staff/members',
   'PATCH /staff/members/{userId}',
   'DELETE /staff/members/{userId}',
+  'POST /staff/webhooks',
+  'PATCH /staff/webhooks/{webhookId}',
+  'DELETE /staff/webhooks/{webhookId}',
+  'POST /staff/webhooks/{webhookId}/rotate',
+  'POST /staff/webhooks/{webhookId}/replay',
 ]
 
 for (const engine of engines) {

@@ -90,6 +90,7 @@ for (const engine of engines) {
         ],
         location: 'Hall 1',
         periods: ['1', '2'],
+        meetings: [],
         subjects: ['Anatomy', 'Surgery'],
         enrolment: { startDate: null, endDate: null },
         updatedAt: importedAt,
@@ -100,6 +101,20 @@ for (const engine of engines) {
       assert.deepEqual(rotation.enrolment, { startDate: '2026-11-01', endDate: '2026-11-30' })
       const { code, location, periods, subjects, teachers } = rotation
       assert.deepEqual([code, location, periods, subjects, teachers], [null, null, [], [], []])
+    })
+
+    test('A class has its meeting times, and loses them when the roster has none', async () => {
+      const { access } = await signInStudent(service, 'ada.byron@school.example')
+      const meetings = async () => (await get('/student/me/classes', access)).json.classes[1].meetings
+      await reimport((s) =>
+        change(s.classes, 'anat', { 'metadata.meets': 'Wed 14:00-15:00; Mon 09:00-10:30' }),
+      )
+      assert.deepEqual(await meetings(), [
+        { day: 'mon', start: '09:00', end: '10:30' },
+        { day: 'wed', start: '14:00', end: '15:00' },
+      ])
+      await reimport((s) => change(s.classes, 'anat', { 'metadata.meets': 'by appointment' }))
+      assert.deepEqual(await meetings(), [])
     })
 
     test('Classes are listed by when, sorted by start date and then by title', async () => {

@@ -2,7 +2,6 @@
 import { type Config, loadConfig, readEnv } from '../config.ts'
 import { UsageError } from '../errors.ts'
 import type { Features } from '../features.ts'
-import { systemClock } from '../lib/clock.ts'
 import { type Address, parseAddress } from '../people/address.ts'
 
 export interface CommonOptions {
@@ -20,7 +19,7 @@ export async function withFeatures<T>(
 ): Promise<T> {
   const config = configFor(options)
   const { openFeatures } = await import('../features.ts')
-  const features = await openFeatures(config, systemClock, tell)
+  const features = await openFeatures(config, { tell })
   try {
     return await work(features, config)
   } finally {

@@ -2,23 +2,44 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { demoAddresses, demoSchool } from '../../demo/school.ts'
+import { type DemoAddress, demoAddresses, demoSchool, demoVeterinarian } from '../../demo/school.ts'
+import type { Config } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import { bySystem } from '../lib/by.ts'
 import type { Clock } from '../lib/clock.ts'
+import { secretsFrom } from '../lib/secret.ts'
+import { Limits } from '../limits/limits.ts'
 import { Roster } from '../roster/roster.ts'
 import { dayIn } from '../student/classes.ts'
+import { Students } from '../student/student.ts'
+import { Veterinarians } from '../veterinarian/veterinarian.ts'
 
-/** Imported like any roster; returns the addresses to try. */
-export async function loadDemo(db: Db, timeZone: string, clock: Clock): Promise<typeof demoAddresses> {
+/** Returns the addresses to try. */
+export async function loadDemo(db: Db, config: Config, clock: Clock): Promise<readonly DemoAddress[]> {
+  await importSchool(db, config, clock)
+  await registerVeterinarian(db, config, clock)
+  return [...demoAddresses, demoVeterinarian]
+}
+
+/** Imported like any roster. */
+async function importSchool(db: Db, { timeZone }: Config, clock: Clock): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'chiron-demo-'))
   try {
     for (const [name, text] of demoSchool(dayIn(timeZone)(clock.now())))
       writeFileSync(join(folder, name), text)
     const roster = new Roster(db, clock)
     await roster.import(await roster.plan(folder, undefined, 'demo school'), { force: false, by: bySystem })
-    return demoAddresses
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** Registered like any veterinarian; her first code makes the account active. */
+async function registerVeterinarian(db: Db, config: Config, clock: Clock): Promise<void> {
+  const secrets = secretsFrom(config.secret, config.secretPrevious)
+  const students = new Students({ db, clock, timeZone: config.timeZone })
+  const veterinarians = new Veterinarians({ db, clock, secrets, limits: new Limits(db, false), students })
+  const { email, firstname, lastname } = demoVeterinarian
+  const nobody = { network: { fingerprint: '', wider: [] }, requestId: null, noteLimit() {} }
+  await veterinarians.register({ email, key: email }, { firstname, lastname }, nobody)
 }

@@ -1,7 +1,7 @@
 /** `chiron events`: the audit trail as a table or as JSON lines, also while it grows. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { UsageError } from '../errors.ts'
-import { type EventType, eventTypes, eventView, readFeed } from '../events/events.ts'
+import { type EventType, eventTypes, eventView, numberBefore, readFeed } from '../events/events.ts'
 import type { Features } from '../features.ts'
 import { nearest } from '../lib/nearest.ts'
 import { type CommonOptions, numberFrom, timeFrom, visible, withFeatures } from './command.ts'
@@ -26,6 +26,7 @@ export async function events(options: EventsOptions): Promise<void> {
   await withFeatures(options, async (features) => {
     const { db, clock } = features
     const since = options.since === undefined ? undefined : timeFrom('--since', options.since, clock.now())
+    if (since !== undefined) after = Math.max(after, await numberBefore(db, since))
     const personId = options.person === undefined ? undefined : await personFrom(features, options.person)
     let left = limit ?? Number.POSITIVE_INFINITY
     for (;;) {

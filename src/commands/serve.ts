@@ -34,6 +34,12 @@ export async function serve(options: CommonOptions): Promise<void> {
   )
   // The demo school is loaded only outside production and only into an empty store.
   const first = !config.production && (await isUntouched(app.parts.db))
+  if (app.parts.metrics && config.metricsPort !== null) {
+    const { StoreFigures } = await import('../metrics/figures.ts')
+    const figures = new StoreFigures(app.parts.db, systemClock)
+    const { registry } = app.parts.metrics
+    await startMetrics(config, log, async () => `${await registry.metrics()}\n${await figures.text()}`)
+  }
   const { port } = await app.listen()
   announce({ config, port, log, pretty, demo: first ? await demoInto(app.parts.db, config, log) : [] })
 }
@@ -56,6 +62,7 @@ async function work(config: Config, log: Log): Promise<void> {
   })
   process.on('disconnect', close)
   const app = await starting
+  if (app.parts.metrics) (await import('../metrics/workers.ts')).answerPrimary(app.parts.metrics.registry)
   await app.listen()
   process.send?.('ready')
 }
@@ -67,6 +74,7 @@ async function supervise(config: Config, log: Log, pretty: boolean): Promise<voi
   await db.close()
 
   const workers = new Set<Worker>()
+  const gathered = config.metricsPort === null ? null : await gatherMetrics(config, log, workers)
   const drained = new Set<Worker>()
   let stopping = false
   let everReady = 0
@@ -79,6 +87,7 @@ async function supervise(config: Config, log: Log, pretty: boolean): Promise<voi
     if (stopping) return
     const worker = cluster.fork()
     workers.add(worker)
+    gathered?.added(worker)
     // The worker may be gone before it receives a message; its exit is handled below.
     worker.on('error', () => {})
     worker.on('message', (message) => {
@@ -105,6 +114,7 @@ async function supervise(config: Config, log: Log, pretty: boolean): Promise<voi
         process.exit(code || 1)
       } else {
         log.warn({ worker: worker.id, code }, 'a worker ended; starting another')
+        gathered?.restarted()
         setTimeout(start, restartPauseMs)
       }
     })
@@ -121,6 +131,21 @@ async function supervise(config: Config, log: Log, pretty: boolean): Promise<voi
   for (let i = 0; i < config.workers; i++) start()
 }
 
+async function startMetrics(config: Config, log: Log, text: () => Promise<string>): Promise<void> {
+  const { serveMetrics } = await import('../metrics/server.ts')
+  await serveMetrics({ host: config.host, port: config.metricsPort! }, text, log)
+}
+
+/** The primary answers for all workers, and reads the store once for all. */
+async function gatherMetrics(config: Config, log: Log, workers: ReadonlySet<Worker>) {
+  const { StoreFigures } = await import('../metrics/figures.ts')
+  const { WorkerMetrics } = await import('../metrics/workers.ts')
+  const figures = new StoreFigures(openDb(config.databaseUrl), systemClock)
+  const sums = new WorkerMetrics()
+  await startMetrics(config, log, async () => `${await sums.text(workers)}\n${await figures.text()}`)
+  return { added: (worker: Worker) => sums.add(worker), restarted: () => figures.workerRestarted() }
+}
+
 function isFailure(message: unknown): message is { failed: string } {
   return typeof message === 'object' && message !== null && 'failed' in message
 }
@@ -129,7 +154,7 @@ function isFailure(message: unknown): message is { failed: string } {
 async function demoInto(db: Db, config: Config, log: Log): Promise<Demo> {
   const { loadDemo } = await import('./demo.ts')
   try {
-    return await loadDemo(db, config.timeZone, systemClock)
+    return await loadDemo(db, config, systemClock)
   } catch (error) {
     log.warn({ err: error }, 'the demo school could not be loaded')
     return []
@@ -150,7 +175,11 @@ function announce({ config, port, log, pretty, demo }: Announcement): void {
   const url = new URL(config.publicUrl)
   // With CHIRON_PORT=0 the system picks the port, so the public URL cannot contain it.
   const base = config.port === 0 ? `http://localhost:${port}` : url.origin
-  if (!pretty) return
+  if (!pretty) {
+    for (const { email, who } of demo)
+      log.info({ development: true }, `demo school: sign in as ${email} (${who})`)
+    return
+  }
   const lines = [
     ['Portal', `${base}/`],
     ['API reference', `${base}/docs`],
@@ -158,7 +187,7 @@ function announce({ config, port, log, pretty, demo }: Announcement): void {
   ]
   const people = demo.map(({ email, who }) => `  ${email.padEnd(40)} ${who}`)
   const school =
-    demo.length > 0 ? `\n  A demo school is loaded. Students to sign in as:\n${people.join('\n')}\n` : ''
+    demo.length > 0 ? `\n  A demo school is loaded. People to sign in as:\n${people.join('\n')}\n` : ''
   process.stdout.write(
     `\n${lines.map(([name, at]) => `  ${name!.padEnd(14)} ${at}`).join('\n')}\n${school}\n`,
   )

@@ -151,10 +151,6 @@ function refuseNewer(applied: readonly number[], known: number): void {
   )
 }
 
-export async function schemaVersion(db: Db): Promise<number> {
-  return Math.max(0, ...(await appliedVersions(db)))
-}
-
 /** Whether the store is empty apart from its schema. */
 export async function isUntouched(db: Db): Promise<boolean> {
   const something = await db.one(
@@ -164,7 +160,12 @@ export async function isUntouched(db: Db): Promise<boolean> {
   return something === undefined
 }
 
-async function appliedVersions(db: Db): Promise<number[]> {
+/** The newest migration that this program knows. */
+export function knownSchema(engine: Db['engine']): number {
+  return migrationsFor(engine).at(-1)!.version
+}
+
+export async function appliedVersions(db: Pick<Db, 'all'>): Promise<number[]> {
   try {
     return versionsOf(await db.all('select version from migration'))
   } catch (error) {

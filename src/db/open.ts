@@ -4,15 +4,20 @@ import { openSqlite } from './sqlite.ts'
 
 const require = createRequire(import.meta.url)
 
+export interface OpenOptions {
+  /** Writes fail, and a SQLite file that is missing is not made. */
+  readonly readOnly?: boolean
+}
+
 /** The file of an SQLite store; null for PostgreSQL. */
 export function fileOf(url: string): string | null {
   return url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : null
 }
 
-export function openDb(url: string): Db {
+export function openDb(url: string, { readOnly = false }: OpenOptions = {}): Db {
   const file = fileOf(url)
-  if (file !== null) return openSqlite(file)
+  if (file !== null) return openSqlite(file, { readOnly })
   // Loads the driver only if it is needed.
   const { openPostgres } = require('./postgres.ts') as typeof import('./postgres.ts')
-  return openPostgres(url)
+  return openPostgres(url, { readOnly })
 }

@@ -31,8 +31,9 @@ const clientOptions = {
 
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 
-export function openPostgres(url: string): Db {
-  const primary = new Primary(hostsOf(url), clientOptions, replyTimeoutMs)
+export function openPostgres(url: string, { readOnly = false }: { readOnly?: boolean } = {}): Db {
+  const options = readOnly ? { options: '-c default_transaction_read_only=on' } : {}
+  const primary = new Primary(hostsOf(url), { ...clientOptions, ...options }, replyTimeoutMs)
   const readers = Array.from({ length: readConnections }, () => new Connection(primary))
   const writers = Array.from({ length: writeConnections }, () => new Connection(primary))
 
@@ -197,11 +198,12 @@ function isPostgresError(error: unknown): boolean {
 }
 
 /**
- * The server rolled everything back and it can be sent again: a deadlock, a serialisation conflict, or a statement that
- * was not prepared because an earlier transaction on the connection failed.
+ * The server rolled everything back and it can be sent again: a deadlock, a serialisation conflict, a unique value that
+ * another transaction took at the same moment (now the statements see it), or a statement that was not prepared because
+ * an earlier transaction on the connection failed.
  */
 function isUndone(error: unknown): boolean {
-  return isPostgresError(error) && /^(40P01|40001|26000)$/.test((error as pg.DatabaseError).code ?? '')
+  return isPostgresError(error) && /^(40P01|40001|23505|26000)$/.test((error as pg.DatabaseError).code ?? '')
 }
 
 /** Without an SQLSTATE the connection failed; with one of these, the server itself or its limits. */

@@ -61,7 +61,7 @@ export function inspectSqlite(file: string): Inside {
       const [made] = has('backup') ? database.prepare(newestBackup).all() : []
       return {
         versions: versions.map(({ version }) => version),
-        made: (made as unknown as NonNullable<Inside['made']> | undefined) ?? null,
+        made: made ? { began_at: Number(made.began_at), program: String(made.program) } : null,
       }
     } finally {
       database.close()

@@ -37,12 +37,18 @@ const busyRetryMs = 1
 const exclusiveTimeoutMs = 120_000
 const exclusiveRetryMs = 20
 
-/** @param now monotonic milliseconds, to measure how long another process keeps the store locked */
-export function openSqlite(path: string, now = () => performance.now()): Db {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  // The file contains addresses of people. SQLite creates its other files with the same mode.
-  closeSync(openSync(path, 'a', 0o600))
-  const connection = connect(path)
+export interface SqliteOptions {
+  readonly readOnly?: boolean
+  /** Monotonic milliseconds, to measure how long another process keeps the store locked. */
+  readonly now?: () => number
+}
+
+export function openSqlite(
+  path: string,
+  { readOnly = false, now = () => performance.now() }: SqliteOptions = {},
+): Db {
+  if (!readOnly) makeFile(path)
+  const connection = connect(path, readOnly)
   // busy_timeout = 0: waiting inside SQLite for another process would block this one, so the queue retries instead. The
   // larger checkpoint interval means fewer checkpoints.
   connection.database.exec(
@@ -83,6 +89,12 @@ export function openSqlite(path: string, now = () => performance.now()): Db {
       connection.database.close()
     },
   }
+}
+
+function makeFile(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  // The file contains addresses of people. SQLite creates its other files with the same mode.
+  closeSync(openSync(path, 'a', 0o600))
 }
 
 async function runExclusively(path: string, work: Parameters<Db['exclusively']>[0]): Promise<void> {
@@ -218,8 +230,9 @@ function byName(params: readonly Value[]): Record<string, Value> {
   return named
 }
 
-function connect(path: string, timeout = busyTimeoutMs): Connection {
-  const database = new DatabaseSync(path, { timeout })
+function connect(path: string, readOnly = false): Connection {
+  const database = new DatabaseSync(path, { timeout: busyTimeoutMs, readOnly })
+  if (readOnly) return new Connection(database)
   // synchronous=FULL: an acknowledged commit survives a power cut, not only a crash.
   database.exec('pragma journal_mode = wal; pragma synchronous = full')
   // secure_delete: erased data must not survive in free pages or backups.

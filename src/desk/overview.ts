@@ -3,13 +3,12 @@
  * an hour that is over is counted once, and people are counted in chunks and seldom.
  */
 import type { Db } from '../db/db.ts'
-import { schemaVersion } from '../db/migrate.ts'
 import { eventCounts } from '../events/events.ts'
 import { type Clock, day, hour, minute, timestamp, timestampOrNull } from '../lib/clock.ts'
 import type { ServedRole } from '../lib/roles.ts'
-import type { Limits } from '../limits/limits.ts'
-import type { Outbox } from '../mail/outbox.ts'
-import { countClients, currentRoster } from './store.ts'
+import { wrongCodesMax } from '../limits/limits.ts'
+import type { Webhooks } from '../webhooks/webhooks.ts'
+import { countClients } from './store.ts'
 
 const hoursShown = day / hour
 /** A change is written a moment after the time that it bears. */
@@ -27,12 +26,22 @@ interface People {
   readonly counts: { role: ServedRole; status: string; count: number }[]
 }
 
+/** What is also shown to those who watch the service by its metrics. */
+interface Figures {
+  readonly unsent: number
+  readonly oldest_unsent_at: number | null
+  readonly roster_generation: number
+  readonly roster_at: number | null
+  readonly schema_version: number
+  readonly wrong_codes: number
+}
+
 export interface OverviewDeps {
   readonly db: Db
   readonly clock: Clock
-  readonly limits: Limits
-  readonly outbox: Pick<Outbox, 'waiting'>
+  readonly webhooks: Pick<Webhooks, 'list'>
   readonly version: string
+  readFigures(now: number): Promise<Figures>
 }
 
 export class Overview {
@@ -46,43 +55,44 @@ export class Overview {
   }
 
   async read() {
-    const { db, clock, limits, outbox, version } = this.#deps
+    const { db, clock, webhooks, version, readFigures } = this.#deps
     const now = clock.now()
     const hours = await this.#lastHours(now)
-    const [lastHour, waiting, wrongCodes, roster, schema, people] = await Promise.all([
+    const [lastHour, figures, hooks, people] = await Promise.all([
       this.#count(now - hour, now + 1),
-      outbox.waiting(),
-      limits.wrongCodes(now),
-      currentRoster(db),
-      schemaVersion(db),
+      readFigures(now),
+      webhooks.list(),
       this.#countPeople(now),
     ])
     const sum = (of: (each: Hour) => number) => hours.reduce((total, [, each]) => total + of(each), 0)
     return {
       at: timestamp(now),
       version,
-      store: { engine: db.engine, schema },
+      store: { engine: db.engine, schema: figures.schema_version },
       signIns: {
         lastHour: lastHour.signIns,
         lastDay: sum(({ signIns }) => signIns),
         hours: hours.map(([from, { signIns }]) => ({ from: timestamp(from), count: signIns })),
       },
       mail: {
-        unsent: waiting.count,
-        oldestAt: timestampOrNull(waiting.oldest),
+        unsent: figures.unsent,
+        oldestAt: timestampOrNull(figures.oldest_unsent_at),
         failedLastDay: sum(({ failedMails }) => failedMails),
       },
       attack: {
-        underAttack: wrongCodes.lastHour >= wrongCodes.threshold,
-        wrongCodesLastHour: wrongCodes.lastHour,
-        threshold: wrongCodes.threshold,
+        underAttack: figures.wrong_codes >= wrongCodesMax,
+        wrongCodesLastHour: figures.wrong_codes,
+        threshold: wrongCodesMax,
       },
       roster: {
-        generation: roster?.id ?? null,
-        publishedAt: timestampOrNull(roster?.published_at ?? null),
+        generation: figures.roster_at === null ? null : figures.roster_generation,
+        publishedAt: timestampOrNull(figures.roster_at),
         nextFetchAt: null,
       },
-      webhooks: { failing: 0 },
+      webhooks: {
+        failing: hooks.filter(({ enabled, readable, failures }) => enabled && (!readable || failures > 0))
+          .length,
+      },
       people: { countedAt: timestamp(people.countedAt), counts: people.counts },
     }
   }

@@ -52,10 +52,3 @@ export function countClients(db: Db, after: string, limit: number): Promise<Coun
     [after],
   )
 }
-
-/** Undefined before the first import. */
-export function currentRoster(db: Db): Promise<{ id: number; published_at: number } | undefined> {
-  return db.one(
-    'select g.id, g.published_at from roster_generation g where g.id = (select generation from roster_state)',
-  )
-}

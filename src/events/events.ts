@@ -180,20 +180,31 @@ export function pruneEvents(before: number): Statement[] {
 const batchSize = 2_000
 
 /**
+ * What can be seen and has no number. Written so that SQLite, which has no statistics, reads neither what an import has
+ * staged nor what was numbered long ago: a `cross join` looks up the few generations first, and `at` makes it use the
+ * index of events without a number.
+ */
+const unnumbered = `
+  select e.id, e.at, e.type from event e where e.number is null and e.generation is null and e.at >= 0
+  union all
+  select e.id, e.at, e.type from roster_generation g cross join event e
+  where g.published_at is not null and e.generation = g.id and e.number is null and e.at >= 0`
+/** At the same moment an account is registered, then activated, then its session starts, and a session ends last. */
+const inOrder = 'order by at, type desc, id'
+
+/**
  * Numbers the events that can be seen and have no number yet. Whoever numbers locks the counter first: the events of a
  * transaction that has not ended are not seen, and get a later number. Returns how many got one.
  */
 export async function numberEvents(db: Db): Promise<number> {
   for (let total = 0; ; ) {
-    if (!(await db.one(`select 1 as some from event e where e.number is null and ${isVisible} limit 1`)))
-      return total
+    if (!(await db.one(`select 1 as some from (${unnumbered}) u limit 1`))) return total
     const [, numbered] = await db.tx([
       locking('select one from event_counter where one = 1'),
       statement(
         `update event set number = fresh.next
-         from (select e.id as event_id, (select last from event_counter) + row_number() over (order by e.at, e.id) as next
-               from event e where e.number is null and ${isVisible}
-               order by e.at, e.id limit ${batchSize}) fresh
+         from (select id as event_id, (select last from event_counter) + row_number() over (${inOrder}) as next
+               from (select id, at, type from (${unnumbered}) u ${inOrder} limit ${batchSize}) batch) fresh
          where id = fresh.event_id returning id`,
       ),
       statement(
@@ -220,6 +231,18 @@ export function eventCounts(
   )
 }
 
+/** How often each type of event came from a network, and when last. */
+export function eventCountsOf(
+  db: Db,
+  network: string,
+): Promise<{ type: EventType; count: number; last_at: number }[]> {
+  return db.all(
+    `select e.type, count(*) as count, max(e.at) as last_at from event e
+     where e.network_fingerprint = $1 and ${isVisible} group by e.type order by e.type`,
+    [network],
+  )
+}
+
 export interface FeedFilter {
   /** Only what has a larger number. */
   readonly after?: number
@@ -238,10 +261,12 @@ export async function readFeed(db: Db, filter: FeedFilter): Promise<EventRow[]> 
   await numberEvents(db)
   const params: Value[] = []
   const take = (value: Value) => `$${params.push(value)}`
+  // An expression that no index has: of one person or network there are few events, of a type there may be millions.
+  const type = filter.personId === undefined && filter.network === undefined ? 'e.type' : "e.type || ''"
   const conditions = [
     `e.number > ${take(filter.after ?? 0)}`,
     filter.before !== undefined && `e.number < ${take(filter.before)}`,
-    filter.types && `e.type in (${filter.types.map(take).join(', ')})`,
+    filter.types && `${type} in (${filter.types.map(take).join(', ')})`,
     filter.personId !== undefined && `e.person_id = ${take(filter.personId)}`,
     filter.network !== undefined && `e.network_fingerprint = ${take(filter.network)}`,
     filter.since !== undefined && `e.at >= ${take(filter.since)}`,
@@ -251,6 +276,20 @@ export async function readFeed(db: Db, filter: FeedFilter): Promise<EventRow[]> 
      order by e.number ${filter.before === undefined ? '' : 'desc'} limit ${filter.limit}`,
     params,
   )
+}
+
+/** Everything that happened at this time or later has a larger number. */
+export async function numberBefore(db: Db, since: number): Promise<number> {
+  await numberEvents(db)
+  const row = await db.one<{ number: number }>(
+    `select coalesce((select min(number) from event where at >= $1) - 1, last) as number from event_counter`,
+    [since],
+  )
+  return row?.number ?? 0
+}
+
+export function eventNumbered(db: Db, number: number): Promise<EventRow | undefined> {
+  return db.one<EventRow>(`select ${eventColumns} from event e where e.number = $1`, [number])
 }
 
 /** As the HTTP interface, the command line and webhooks show it. */

@@ -50,7 +50,7 @@ export function eventRoutes(
         after,
         limit,
         ...(before !== undefined && { before }),
-        ...(types && { types: parseTypes(types) }),
+        ...(types !== undefined && { types: parseTypes(types) }),
         ...(userId !== undefined && { personId: userId }),
       })
       return { events: events.map(eventView), next: events.at(-1)?.number ?? before ?? after }

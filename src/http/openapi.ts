@@ -169,7 +169,8 @@ function describeOperation(path: string, operation: Operation): void {
   for (const [status, reply] of Object.entries(responses)) {
     if (reply.description === 'Default Response') reply.description = STATUS_CODES[status] ?? ''
     // With a token the session's limit applies, which headers do not show.
-    const showsLimit = !path.startsWith('/health/') && (isPublic || status === '401')
+    const showsLimit =
+      !path.startsWith('/health/') && (isPublic || status === '401' || path.includes('/me/email'))
     reply.headers = {
       ...reply.headers,
       'Request-Id': header('RequestId'),

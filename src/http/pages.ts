@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { AppError, type ErrorCode, errorKinds } from '../errors.ts'
 import { escapeHtml } from '../lib/html.ts'
+import type { Language } from '../lib/languages.ts'
 import { brandOf, noSchool, type School } from '../lib/school.ts'
 import { routeConfig } from './access.ts'
 import { sendCached } from './etag.ts'
@@ -15,13 +16,15 @@ export interface HtmlPage {
   readonly body: string
   readonly head?: string
   readonly wide?: boolean
+  /** English unless it says otherwise. */
+  readonly language?: Language
   readonly school?: School
 }
 
 export function html(page: HtmlPage): string {
   const { school = noSchool } = page
   return `<!doctype html>
-<html lang="en">
+<html lang="${page.language ?? 'en'}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -57,11 +57,14 @@ export function problemHeaders(error: AppError): Record<string, string> {
   }
 }
 
-type Count = (request: FastifyRequest, reply: FastifyReply) => void
+interface ErrorHooks {
+  countUncounted(request: FastifyRequest, reply: FastifyReply): void
+  failed(error: AppError, request: FastifyRequest): void
+}
 
 export function errorHandler(
   publicUrl: string,
-  countUncounted: Count,
+  { countUncounted, failed }: ErrorHooks,
   log: FastifyBaseLogger,
   notFoundPage: string,
 ) {
@@ -72,6 +75,7 @@ export function errorHandler(
     } catch (refusal) {
       error = asAppError(refusal)
     }
+    failed(error, request)
     const { status } = errorKinds[error.code]
     const requestId = request.id
     if (status === 500) log.error({ requestId, err: thrown }, 'a request failed')

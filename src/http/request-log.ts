@@ -3,9 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { newId } from '../lib/random.ts'
+import { traceParentOf } from '../lib/traceparent.ts'
 import type { Log } from '../log.ts'
 
-interface RequestNote {
+export interface RequestNote {
   readonly requestId: string
   readonly method: string | null
   readonly route: string | null
@@ -29,9 +30,11 @@ export class RequestLog {
   /** Requests whose bodies may still be arriving. */
   readonly #receiving = new WeakMap<Socket, Exchange>()
   readonly #log: Log
+  readonly #answered: ((note: RequestNote) => void) | undefined
 
-  constructor(log: Log) {
+  constructor(log: Log, answered?: (note: RequestNote) => void) {
     this.#log = log
+    this.#answered = answered
   }
 
   begin(request: FastifyRequest, reply: FastifyReply, over: () => void): void {
@@ -49,7 +52,7 @@ export class RequestLog {
         route: request.is404 ? null : (request.routeOptions.url ?? null),
         ...outcomeOf(exchange),
         ms: Math.round((performance.now() - since) * 10) / 10,
-        traceId: traceIdOf(request.headers.traceparent),
+        traceId: traceParentOf(request.headers.traceparent)?.traceId,
       })
       over()
     })
@@ -77,6 +80,7 @@ export class RequestLog {
 
   #note(note: RequestNote): void {
     this.#log.info(note, 'request')
+    this.#answered?.(note)
   }
 }
 
@@ -90,13 +94,4 @@ function outcomeOf({ request, reply, status }: Exchange): Pick<RequestNote, 'sta
 export function hasBody({ headers }: IncomingMessage): boolean {
   const length = headers['content-length']
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
-}
-
-// W3C Trace Context §3.2: version ff and all-zero ids are invalid; versions after 00 may add fields.
-const traceparent = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?$/
-
-function traceIdOf(header: string | string[] | undefined): string | undefined {
-  if (typeof header !== 'string') return undefined
-  const [, traceId, more] = traceparent.exec(header) ?? []
-  return more !== undefined && header.startsWith('00') ? undefined : traceId
 }

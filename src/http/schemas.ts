@@ -21,6 +21,11 @@ export function Ref<T extends TSchema>(schema: T): TUnsafe<Static<T>> {
   if ($id === undefined) throw new Error('a schema needs an $id to be referenced')
   return Type.Unsafe<Static<T>>({ $ref: $id })
 }
+/** Which classes, by date; current ones if it is left out. */
+export const WhenQuery = Type.Object({
+  when: Type.Optional(Type.Enum(['current', 'upcoming', 'past', 'all'])),
+})
+
 interface Span {
   readonly min: number
   readonly max: number
@@ -155,6 +160,17 @@ export const tokenProblems = [
 ] as const satisfies ErrorCode[]
 
 export const Empty = Type.Unsafe<void>({ type: 'null', description: 'No content.' })
+
+/** The reply to a request for a code. */
+export const CodeSent = Type.Object({
+  sessionId: Id('Names this sign-in, from here to sign-out. Not a secret.'),
+  reference: Type.String({ description: 'Three letters, also in the mail’s subject.', examples: ['KTV'] }),
+  digits: Type.Enum([6, 8], { description: 'How long the code is.' }),
+  expiresAt: Timestamp('When the code stops working.'),
+  resendAt: Nullable(Timestamp('From when it can be sent again; null when no more.')),
+})
+
+export const OtpCode = Type.Integer({ minimum: 100000, maximum: 99999999, examples: [483920] })
 
 export const TokenReply = (User: TSchema) =>
   Type.Object({

@@ -5,6 +5,7 @@
  * Anything thrown on the way becomes a problem (problem.ts).
  */
 import { METHODS } from 'node:http'
+import { finished } from 'node:stream'
 import fastJson, { type Schema } from 'fast-json-stringify'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
@@ -18,9 +19,11 @@ import { apiVersion, commonHeaders } from './headers.ts'
 import { parseJsonBody } from './json.ts'
 import { notFoundPage } from './pages.ts'
 import { clientErrorHandler, errorHandler, expectationHandler } from './problem.ts'
-import { hasBody, RequestLog } from './request-log.ts'
+import { hasBody, RequestLog, type RequestNote } from './request-log.ts'
 
 const bodyBytesMax = 16 * 1024
+/** Larger bodies are not read to their end before the reply. */
+const discardedBytesMax = 1024 * 1024
 const requestTimeoutMs = 10_000
 const workingMax = 5_000
 const closePatienceMs = 300
@@ -39,17 +42,18 @@ export interface ServerOptions {
   readonly logger: Log
   /** Counts a request that failed before any limit was applied. */
   countUncounted(request: FastifyRequest, reply: FastifyReply): void
+  /** Told of every error that becomes a reply. */
+  failed(error: AppError, request: FastifyRequest): void
+  /** Told of every request when it is over. */
+  answered?(note: RequestNote): void
+  /** Adds hooks that run before all others. */
+  addFirstHooks?(app: FastifyInstance): void
 }
 
-export function createServer({
-  publicUrl,
-  corsOrigins,
-  school,
-  logger,
-  countUncounted,
-}: ServerOptions): Server {
-  const onError = errorHandler(publicUrl, countUncounted, logger, notFoundPage(school))
-  const requests = new RequestLog(logger)
+export function createServer(options: ServerOptions): Server {
+  const { publicUrl, corsOrigins, school, logger } = options
+  const onError = errorHandler(publicUrl, options, logger, notFoundPage(school))
+  const requests = new RequestLog(logger, options.answered)
   const headers = commonHeaders(publicUrl.startsWith('https:'))
   const app = Fastify({
     // Fastify’s logger creates a child per request. Our few log lines name the request id themselves.
@@ -87,6 +91,7 @@ export function createServer({
     },
   })
 
+  options.addFirstHooks?.(app)
   const flow = { inFlight: 0, working: 0, stopping: false, idle: () => {} }
   app.addHook('onRequest', (request, reply, done) => {
     flow.inFlight++
@@ -124,6 +129,14 @@ export function createServer({
         headers: { 'Accept-Encoding': 'identity' },
       }),
     )
+  })
+  // Fastify would answer at once and close the connection. With part of the body unread, that resets the connection,
+  // and a proxy answers 502 instead of passing the 413 on.
+  app.addHook('preParsing', (request, _reply, payload, done) => {
+    const length = Number(request.headers['content-length'] ?? 0)
+    if (length <= request.routeOptions.bodyLimit || length > discardedBytesMax) return done()
+    finished(payload, { writable: false }, (error) => done(error ?? new AppError('body-too-large')))
+    payload.resume()
   })
   // Counted only after the body has arrived, so that slow senders do not use up capacity.
   app.addHook('preValidation', (request, reply, done) => {

@@ -39,13 +39,14 @@ export function bucketState(policy: BucketPolicy, fullAt: number, now: number): 
 }
 
 export function tooManyRequests(
+  limit: string,
   freeAt: number,
   now: number,
   detail: string,
   headers: Record<string, string> = {},
 ): AppError {
   const retryAfterSeconds = Math.max(1, Math.ceil((freeAt - now) / 1000))
-  return new AppError('too-many-requests', detail, { retryAfterSeconds, headers })
+  return new AppError('too-many-requests', detail, { retryAfterSeconds, headers, limit })
 }
 
 /** draft-ietf-httpapi-ratelimit-headers; `w` is the time in which an empty bucket refills. */
@@ -60,5 +61,5 @@ export function rateLimitHeaders({ policy, remaining, fullInMs }: BucketState): 
 export function bucketRefusal(policy: BucketPolicy, fullAt: number, now: number, shown = true): AppError {
   const freeAt = fullAt - (policy.burst - 1) * intervalMsOf(policy)
   const headers = shown ? rateLimitHeaders(bucketState(policy, fullAt, now)) : {}
-  return tooManyRequests(freeAt, now, 'Too many requests.', headers)
+  return tooManyRequests(policy.name, freeAt, now, 'Too many requests.', headers)
 }

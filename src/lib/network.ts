@@ -29,6 +29,20 @@ export function isInternal(address: string): boolean {
   return range === 'loopback' || range === 'private' || range === 'uniqueLocal' || range === 'linkLocal'
 }
 
+/** All public IPv6 addresses are in here. Others, such as ::7f00:1, may stand for an IPv4 address. */
+const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
+
+/**
+ * An address of the public Internet. Not one that only looks like it: an IPv6 address that carries an IPv4 address
+ * (mapped, NAT64, 6to4, Teredo) can lead into a private network.
+ */
+export function isPublic(address: string): boolean {
+  if (!ipaddr.isValid(address)) return false
+  const parsed = ipaddr.parse(address)
+  if (parsed instanceof ipaddr.IPv6 && !parsed.match(globalUnicast)) return false
+  return parsed.range() === 'unicast'
+}
+
 /** Walks X-Forwarded-For from the right: the first hop that is not a trusted proxy is the client. */
 export function clientAddress(
   peer: string,

@@ -31,9 +31,11 @@ import { day, hour, minute } from '../lib/clock.ts'
 import {
   bucketFullAt,
   countFailure,
-  failureCount,
+  type FailureAsk,
+  type FailureCount,
   failureCounts,
   giveBackToBuckets,
+  inboxesKnownAt,
   networkIsKnown,
   pruneLimits,
   type Quota,
@@ -72,15 +74,46 @@ const codesPerInbox: readonly Window[] = [
   { max: 20, windowMs: 15 * minute },
   { max: 60, windowMs: day },
 ]
+/** Codes to new addresses that one person asks for: nobody can have mails sent to many strangers. */
+const codesPerMover: readonly Window[] = [
+  { max: 10, windowMs: 15 * minute },
+  { max: 20, windowMs: day },
+]
 const networkKnownMs = 90 * day
 /** With this many open challenges, an inbox gets longer codes for new ones. */
 const openChallengesMax = 3
 
+/** How many wrong codes within which time make an attack. */
 const attackThresholds = {
-  inbox: { shortMs: hour, short: 20, longMs: day, long: 50 },
+  address: { shortMs: hour, short: 20, longMs: day, long: 50 },
   network: { shortMs: 10 * minute, short: 100, longMs: day, long: 300 },
   service: { shortMs: hour, short: 500, longMs: hour, long: 500 },
 } as const
+export const attackedKinds = ['address', 'network', 'service'] as const
+type AttackedKind = (typeof attackedKinds)[number]
+
+/** Wrong codes that have just reached a threshold. */
+export interface Attack {
+  readonly on: AttackedKind
+  /** The network that is attacked from, or the one that gave the last wrong code. */
+  readonly network: string
+  readonly wrongCodes: number
+  readonly withinMinutes: number
+}
+
+/** Every limit that can refuse a request. */
+export const limitNames = [
+  'send-otp',
+  'validate-otp',
+  'register',
+  'codes',
+  'resends',
+  'network',
+  'session',
+] as const
+
+/** With so many wrong codes in an hour, all new codes are longer. */
+export const wrongCodesMax = attackThresholds.service.short
 
 /** The statements that take from a limit, and the condition that holds if they succeeded. */
 export interface Take {
@@ -105,6 +138,8 @@ export interface CodeAsk {
   readonly inbox: string
   readonly network: string
   readonly device: string | null
+  /** Who asks, signed in, for a code to an address that is not theirs yet. */
+  readonly moverId: string | null
 }
 
 export class Limits {
@@ -149,6 +184,14 @@ export class Limits {
    */
   takeCode(ask: CodeAsk, mark: string, now: number, after: Condition): Take {
     if (!this.#enabled) return { statements: [], granted: always }
+    if (ask.moverId !== null) {
+      const mover = moverQuota(ask.moverId)
+      const code = this.takeCode({ ...ask, moverId: null }, mark, now, both(after, quotaHasRoom(mover, now)))
+      return {
+        statements: [...code.statements, takeFromQuota({ ...mover, mark, now, when: code.granted })],
+        granted: takenFrom('quota', mover.key, mark),
+      }
+    }
     if (ask.device !== null) {
       const device = deviceQuota(ask.device)
       const all = devicesQuota(ask)
@@ -183,7 +226,7 @@ export class Limits {
     const { key, burst, intervalMs } = take.buckets[refusedAt]!
     const fullAt = await bucketFullAt(this.#db, key)
     if (refusedAt === 0) throw bucketRefusal(take.policy, fullAt, now)
-    throw tooManyRequests(fullAt - (burst - 1) * intervalMs, now, 'Too many requests.')
+    throw tooManyRequests(take.policy.name, fullAt - (burst - 1) * intervalMs, now, 'Too many requests.')
   }
 
   /** Reports what is left without taking anything. */
@@ -195,54 +238,47 @@ export class Limits {
 
   async codeRefusal(ask: CodeAsk, now: number): Promise<AppError> {
     const freeAt = await quotaFreeAt(this.#db, await this.#quotasOf(ask, now))
-    return tooManyRequests(freeAt, now, 'Too many codes were requested for this address.')
+    return tooManyRequests('codes', freeAt, now, 'Too many codes were requested for this address.')
   }
 
   async #quotasOf(ask: CodeAsk, now: number): Promise<Quota[]> {
     if (ask.device !== null) return [deviceQuota(ask.device), devicesQuota(ask)]
+    const mover = ask.moverId === null ? [] : [moverQuota(ask.moverId)]
     const isKnown = await holds(this.#db, this.#isKnown(ask, now))
-    return isKnown ? [pairQuota(ask)] : [pairQuota(ask), inboxQuota(ask)]
+    return [...mover, pairQuota(ask), ...(isKnown ? [] : [inboxQuota(ask)])]
   }
 
   #isKnown({ inbox, network }: CodeAsk, now: number): Condition {
     return networkIsKnown(inbox, network, now - networkKnownMs)
   }
 
-  /** `networks`: the one that answered and the one that asked for the code. */
-  countFailure(inbox: string, networks: readonly string[], now: number): Statement[] {
-    if (!this.#enabled) return []
-    const at = Math.floor(now / minute)
-    const keys = [inboxFailures(inbox), ...new Set(networks.map(networkFailures)), serviceFailures]
-    return keys.map((key) => countFailure(key, at))
+  /**
+   * `networks`: the one that answered and the one that asked for the code. Each wrong code locks its counters and reads
+   * them in the same transaction, so exactly one of several at once sees a count reach its threshold.
+   */
+  countFailure(inbox: string, networks: readonly string[], now: number): FailureCounting {
+    if (!this.#enabled) return { statements: [], attacks: () => [] }
+    const asks = failureAsks(inbox, [...new Set(networks)], now)
+    const counted = asks.map(({ key }) => countFailure(key, Math.floor(now / minute)))
+    return {
+      statements: [...counted, failureCounts(asks)],
+      attacks: (results) => attacksAmong(asks, results[counted.length]! as FailureCount[], networks[0]!),
+    }
   }
 
   /** Whether somebody is guessing codes of this inbox, from this network or across the service. */
   async underAttack(inbox: string, network: string, now: number): Promise<boolean> {
     if (!this.#enabled) return false
-    const since = (ms: number) => Math.floor((now - ms) / minute)
-    const asks = [
-      { key: inboxFailures(inbox), threshold: attackThresholds.inbox },
-      { key: networkFailures(network), threshold: attackThresholds.network },
-      { key: serviceFailures, threshold: attackThresholds.service },
-    ] as const
-    const [a, b, c] = asks.map(({ key, threshold }) => ({
-      key,
-      shortSince: since(threshold.shortMs),
-      longSince: since(threshold.longMs),
-    }))
-    const counts = await failureCounts(this.#db, [a!, b!, c!])
-    return asks.some(({ key, threshold }) =>
+    const asks = failureAsks(inbox, [network], now)
+    const { sql, params } = failureCounts(asks)
+    const counts = await this.#db.all<FailureCount>(sql, params)
+    return asks.some(({ key, on }) =>
       counts.some(
-        (count) => count.key === key && (count.short >= threshold.short || count.long >= threshold.long),
+        (count) =>
+          count.key === key &&
+          (count.short >= attackThresholds[on].short || count.long >= attackThresholds[on].long),
       ),
     )
-  }
-
-  /** Wrong codes over the whole service in the last hour, and how many make the codes longer for everybody. */
-  async wrongCodes(now: number): Promise<{ lastHour: number; threshold: number }> {
-    const { shortMs, short } = attackThresholds.service
-    const lastHour = await failureCount(this.#db, serviceFailures, Math.floor((now - shortMs) / minute))
-    return { lastHour, threshold: short }
   }
 
   /** Refunds a successful sign-in and remembers its network. */
@@ -259,9 +295,84 @@ export class Limits {
     return [giveBackToBuckets(given, now), rememberNetwork(inbox, validateNetwork, now)]
   }
 
+  /** What the limits know of a network. */
+  async networkState(network: string, now: number): Promise<NetworkState> {
+    const asks = failureAsks('', [network], now).filter(({ on }) => on === 'network')
+    const { sql, params } = failureCounts(asks)
+    const [failures] = await this.#db.all<FailureCount>(sql, params)
+    const buckets = await Promise.all(
+      Object.values(bucketPolicies).map(async (policy) => {
+        const fullAt = await bucketFullAt(this.#db, bucketKey(policy, network))
+        return { name: policy.name, burst: policy.burst, left: bucketState(policy, fullAt, now).remaining }
+      }),
+    )
+    const { inboxes, seen_at } = await inboxesKnownAt(this.#db, network)
+    return {
+      wrongCodes: { last10Minutes: failures?.short ?? 0, lastDay: failures?.long ?? 0 },
+      buckets,
+      knownAddresses: inboxes,
+      lastSignInAt: seen_at,
+    }
+  }
+
   sweep(now: number): Statement[] {
     return pruneLimits(now, now - day, now - networkKnownMs)
   }
+}
+
+export interface NetworkState {
+  readonly wrongCodes: { readonly last10Minutes: number; readonly lastDay: number }
+  readonly buckets: readonly { readonly name: string; readonly burst: number; readonly left: number }[]
+  /** How many addresses have signed in from there in the last 90 days. */
+  readonly knownAddresses: number
+  readonly lastSignInAt: number | null
+}
+
+/** The statements that count a wrong code, and what their results tell. */
+export interface FailureCounting {
+  readonly statements: readonly Statement[]
+  /** `results` starts with those of the statements. */
+  attacks(results: readonly Row[][]): Attack[]
+}
+
+interface KindOfFailure extends FailureAsk {
+  readonly on: AttackedKind
+  readonly network?: string
+}
+
+function failureAsks(inbox: string, networks: readonly string[], now: number): KindOfFailure[] {
+  const ask = (on: AttackedKind, key: string, network?: string): KindOfFailure => ({
+    on,
+    key,
+    shortSince: Math.floor((now - attackThresholds[on].shortMs) / minute),
+    longSince: Math.floor((now - attackThresholds[on].longMs) / minute),
+    ...(network !== undefined && { network }),
+  })
+  return [
+    ask('address', inboxFailures(inbox)),
+    ...networks.map((network) => ask('network', networkFailures(network), network)),
+    ask('service', serviceFailures),
+  ]
+}
+
+/** Every threshold that this very wrong code has reached. */
+function attacksAmong(
+  asks: readonly KindOfFailure[],
+  counts: readonly FailureCount[],
+  answeredFrom: string,
+): Attack[] {
+  return asks.flatMap(({ key, on, network = answeredFrom }) => {
+    const { short, long, shortMs, longMs } = attackThresholds[on]
+    const count = counts.find((one) => one.key === key)
+    const reached = (wrongCodes: number, ms: number) => ({
+      on,
+      network,
+      wrongCodes,
+      withinMinutes: ms / minute,
+    })
+    if (count?.short === short) return [reached(short, shortMs)]
+    return count?.long === long && longMs !== shortMs ? [reached(long, longMs)] : []
+  })
 }
 
 function bucketsOf(
@@ -284,6 +395,7 @@ function bucketsOf(
 const bucketKey = (policy: BucketPolicy, owner: string) => `${owner}:${policy.name}`
 const deviceQuota = (device: string): Quota => ({ key: `device:${device}`, windows: codesPerDevice })
 const devicesQuota = ({ inbox }: CodeAsk): Quota => ({ key: `devices:${inbox}`, windows: codesPerDevices })
+const moverQuota = (person: string): Quota => ({ key: `mover:${person}`, windows: codesPerMover })
 const pairQuota = ({ inbox, network }: CodeAsk): Quota => ({
   key: `${inbox}:${network}`,
   windows: codesPerPair,

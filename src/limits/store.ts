@@ -125,34 +125,19 @@ export function countFailure(key: string, minute: number): Statement {
   )
 }
 
-export interface FailureCount {
-  readonly key: string
-  readonly short: number
-  readonly long: number
-}
+export type FailureCount = { readonly key: string; readonly short: number; readonly long: number }
 
-export function failureCounts(
-  db: Db,
-  asks: readonly [FailureAsk, FailureAsk, FailureAsk],
-): Promise<FailureCount[]> {
+export function failureCounts(asks: readonly FailureAsk[]): Statement {
   const one = (k: number) =>
     `select $${k} as key, cast(coalesce(sum(case when minute >= $${k + 1} then count else 0 end), 0) as bigint) as short,
        cast(coalesce(sum(count), 0) as bigint) as long from failure where key = $${k} and minute >= $${k + 2}`
-  return db.all<FailureCount>(
-    `${one(1)} union all ${one(4)} union all ${one(7)}`,
-    asks.flatMap((ask) => [ask.key, ask.shortSince, ask.longSince]),
+  return statement(
+    asks.map((_ask, i) => one(3 * i + 1)).join(' union all '),
+    ...asks.flatMap((ask) => [ask.key, ask.shortSince, ask.longSince]),
   )
 }
 
-export async function failureCount(db: Db, key: string, since: number): Promise<number> {
-  const row = await db.one<{ count: number }>(
-    'select cast(coalesce(sum(count), 0) as bigint) as count from failure where key = $1 and minute >= $2',
-    [key, since],
-  )
-  return row!.count
-}
-
-interface FailureAsk {
+export interface FailureAsk {
   readonly key: string
   readonly shortSince: number
   readonly longSince: number
@@ -174,6 +159,17 @@ export function networkIsKnown(inbox: string, network: string, since: number): C
       `exists (select 1 from known_network where inbox_fingerprint = $${first} and network_fingerprint = $${first + 1} and seen_at > $${first + 2})`,
     params: [inbox, network, since],
   }
+}
+
+export async function inboxesKnownAt(
+  db: Db,
+  network: string,
+): Promise<{ inboxes: number; seen_at: number | null }> {
+  const known = await db.one<{ inboxes: number; seen_at: number | null }>(
+    'select count(*) as inboxes, max(seen_at) as seen_at from known_network where network_fingerprint = $1',
+    [network],
+  )
+  return known!
 }
 
 export function forgetNetworks(inbox: string): Statement {

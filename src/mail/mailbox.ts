@@ -13,7 +13,8 @@ import { timestamp } from '../lib/clock.ts'
 import { escapeHtml } from '../lib/html.ts'
 import { isLoopbackHost } from '../lib/network.ts'
 import { isId } from '../lib/random.ts'
-import type { Mail, Message, Outbox, Transport } from './outbox.ts'
+import type { Message } from './message.ts'
+import type { Mail, Outbox, Transport } from './outbox.ts'
 
 const shownMax = 50
 

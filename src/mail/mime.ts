@@ -2,7 +2,7 @@
  * Writes a mail as MIME: multipart/alternative, quoted-printable where it is not plain ASCII. nodemailer's composer
  * makes a whole sign-in take 1.4 times the processor time (docs/decisions/0011-mail-and-store-by-plain-means.md).
  */
-import type { Message } from './outbox.ts'
+import type { Message } from './message.ts'
 
 const boundary = '=_chiron-part'
 

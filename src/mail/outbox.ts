@@ -13,17 +13,17 @@
  */
 import { randomInt } from 'node:crypto'
 import type { Condition, Db, Expression, Statement } from '../db/db.ts'
-import { bounceAddress, deliveryOpened, type Step, stepTaken, tagOf } from '../delivery/delivery.ts'
+import { deliveryOpened, type Step, stepTaken } from '../delivery/delivery.ts'
 import { type Clock, day, minute, second } from '../lib/clock.ts'
-import { deriveCode } from '../lib/code.ts'
 import { Failure, type FailureLog } from '../lib/failure.ts'
+import type { Language } from '../lib/languages.ts'
 import { newId, newIdAt, newReference } from '../lib/random.ts'
 import type { Role } from '../lib/roles.ts'
-import type { School } from '../lib/school.ts'
 import { fingerprint, type Keys, type Secrets } from '../lib/secret.ts'
 import { inboxOf } from '../people/address.ts'
-import { canSignIn, namedBySchool, type Person, type Roles } from '../people/people.ts'
+import { canSignIn, type Person, type Roles } from '../people/people.ts'
 import { Drops } from './drops.ts'
+import { type Message, type MessageSettings, messageOf } from './message.ts'
 import { TokenError } from './oauth.ts'
 import {
   type CaughtFilter,
@@ -44,9 +44,7 @@ import {
   type NewMail,
   pruneMail,
   takenMax,
-  waitingMails,
 } from './store.ts'
-import { type Rendered, render } from './templates/layout.ts'
 import {
   absentNotice,
   isNotice,
@@ -63,15 +61,6 @@ import { chooseLanguage } from './templates/languages.ts'
 
 export { chooseLanguage } from './templates/languages.ts'
 
-export interface Message extends Rendered {
-  readonly from: string
-  readonly to: string
-  readonly messageId: string
-  readonly language: string
-  /** Where bounces go, if not to `from`, and the name of the mail in them. */
-  readonly envelope?: { readonly sender: string | null; readonly id: string }
-}
-
 export interface Transport {
   /** As the delivery timeline names it. */
   readonly server: string
@@ -85,24 +74,23 @@ export interface Transport {
   close(): Promise<void>
 }
 
-export interface OutboxDeps {
+export interface OutboxDeps extends MessageSettings {
   readonly db: Db
   readonly clock: Clock
-  readonly secrets: Secrets
   readonly roles: Roles
   readonly transport: Transport
-  readonly publicUrl: string
-  readonly school: School
-  readonly from: string
-  /** The domain that bounces go to; null to let them go to the sender. */
-  readonly bounces: string | null
-  readonly timeZone: string
   /** Whether notices have budgets. */
   readonly budgets: boolean
   /** Minimum and maximum of the random delay. */
   readonly delayMs: readonly [number, number]
   readonly log: FailureLog
+  /** Told what became of a mail, and how long after it was queued. */
+  noted?(outcome: MailOutcome, tookMs: number): void
 }
+
+/** `deferred` mails are tried again; `dropped` are notices that an inbox or a budget has no room for. */
+export const mailOutcomes = ['sent', 'deferred', 'refused', 'expired', 'dropped'] as const
+export type MailOutcome = (typeof mailOutcomes)[number]
 
 const pollMs = 1_000
 const leaseMs = 25 * second
@@ -119,7 +107,6 @@ export class Outbox {
   readonly #worker = newId()
   readonly #failure: Failure
   readonly #drops: Drops
-  readonly #host: string
   readonly #noticesMax: number
   readonly #sending = new Set<Promise<void>>()
   #noticesSending = 0
@@ -136,7 +123,6 @@ export class Outbox {
     this.#deps = deps
     this.#failure = new Failure(deps.log, 'reading the outbox')
     this.#drops = new Drops(deps.log, deps.clock)
-    this.#host = new URL(deps.publicUrl).hostname
     this.#noticesMax = Math.max(1, Math.floor(deps.transport.concurrency * noticesShare))
   }
 
@@ -184,10 +170,6 @@ export class Outbox {
   async caughtOne(id: string): Promise<Message | undefined> {
     const mail = await caughtMail(this.#deps.db, id)
     return mail && this.#caughtMessage(mail)
-  }
-
-  waiting() {
-    return waitingMails(this.#deps.db)
   }
 
   sweep(now: number) {
@@ -240,7 +222,7 @@ export class Outbox {
     if (clock.now() >= mail.expires_at) return this.#giveUp(mail, person, 'expired', {})
     const kind = this.#kindOf(mail, person)
     if (kind !== mail.kind && isNotice(kind)) return this.#putBehind(mail, kind, person)
-    const message = this.#message(mail, kind, person)
+    const message = messageOf(mail, kind, person, this.#deps)
     const lease = setInterval(
       () => db.tx([holdUntil(mail.id, this.#worker, clock.now() + leaseMs)]).catch(() => {}),
       leaseMs / 3,
@@ -253,6 +235,7 @@ export class Outbox {
     } finally {
       clearInterval(lease)
     }
+    this.#note(mail, 'sent')
     const now = clock.now()
     await db.tx([
       transport.keeps ? keepCaught(mail.id, kind, now) : dropMail(mail.id),
@@ -266,7 +249,10 @@ export class Outbox {
   }
 
   #kindOf(mail: Mail, person: Person | undefined): MailKind {
-    if (mail.kind !== null && isTold(mail.kind)) return mail.kind
+    if (mail.kind !== null && (isTold(mail.kind) || mail.kind === 'address-in-use')) return mail.kind
+    // A code for a new address, unless somebody has confirmed it for an account.
+    if (mail.kind === 'address-code')
+      return !person || person.status === 'pending' ? 'address-code' : 'address-in-use'
     if (person && canSignIn(person, this.#deps.clock.now())) return 'code'
     if (mail.kind !== null && mail.kind !== 'code') return mail.kind
     return person?.status === 'suspended' ? 'suspended' : absentNotice[mail.role]
@@ -293,46 +279,14 @@ export class Outbox {
     })
     if (outcome === 'chosen') return
     if (outcome === 'over-budget') this.#drops.note()
+    this.#note(mail, 'dropped')
     const step = this.#step(mail, kind, person, { step: 'not-sent', why: notSentBecause[outcome] })
     await db.tx([dropMail(mail.id), step])
   }
 
-  #message(mail: Mail, kind: MailKind, person: Person | undefined): Message {
-    const { secrets, publicUrl, school, from, bounces, timeZone } = this.#deps
-    const addressKey = mail.email.toLowerCase()
-    const subject = { ...mail, sessionId: mail.session_id, addressKey }
-    // A code must stay the same when it is sent again, even if the secret changed in between.
-    const ofSession = (k: Keys) => fingerprint(k, 'address', addressKey) === mail.address_fingerprint
-    const keys = (secrets.all.length > 1 && secrets.all.find(ofSession)) || secrets.current
-    const rendered = render({
-      kind,
-      language: mail.language,
-      reference: mail.reference,
-      url: publicUrl,
-      school,
-      ...(kind === 'code' && {
-        code: {
-          digits: String(deriveCode(keys, subject)),
-          name: person ? greetingName(person) : null,
-          minutes: Math.max(1, Math.round((mail.expires_at - mail.created_at) / minute)),
-          until: timeOfDay(mail.expires_at, mail.language, timeZone),
-        },
-      }),
-    })
-    const tag = tagOf(secrets.current, mail.id)
-    return {
-      ...rendered,
-      from,
-      to: person?.email ?? mail.email,
-      messageId: `<${tag}@${this.#host}>`,
-      language: mail.language,
-      envelope: { sender: bounces === null ? null : bounceAddress(tag, bounces), id: tag },
-    }
-  }
-
   async #caughtMessage(mail: Mail): Promise<Message> {
     const person = await this.#deps.roles[mail.role].findAccount(mail.email.toLowerCase())
-    return this.#message(mail, mail.kind ?? 'code', person)
+    return messageOf(mail, mail.kind ?? 'code', person, this.#deps)
   }
 
   async #failed(mail: Mail, person: Person | undefined, message: Message, error: unknown): Promise<void> {
@@ -348,6 +302,7 @@ export class Outbox {
     const nextAt = clock.now() + pausesMs[Math.min(mail.attempts, pausesMs.length) - 1]!
     if (nextAt >= mail.expires_at) return this.#giveUp(mail, person, 'expired', said)
     log.warn(note, 'a mail could not be handed over; it will be tried again')
+    this.#note(mail, 'deferred')
     const step: Step = { step: 'deferred', server: transport.server, ...said, nextAt }
     const held = heldBy(mail.id, this.#worker)
     await db.tx([holdUntil(mail.id, this.#worker, nextAt), this.#step(mail, null, person, step, held)])
@@ -360,6 +315,7 @@ export class Outbox {
     said: Said,
   ): Promise<void> {
     const { db, clock, transport } = this.#deps
+    this.#note(mail, reason)
     const why = reason === 'expired' ? 'it could not be handed over in time' : said.why
     const step: Step = { step: 'failed', server: transport.server, ...said, why }
     await db.tx([
@@ -367,6 +323,10 @@ export class Outbox {
       this.#step(mail, null, person, step, heldBy(mail.id, this.#worker)),
       ...failMail(mail.id, this.#worker, { reason, personId: person?.id ?? null, now: clock.now() }),
     ])
+  }
+
+  #note({ created_at }: Mail, outcome: MailOutcome): void {
+    this.#deps.noted?.(outcome, this.#deps.clock.now() - created_at)
   }
 }
 
@@ -397,7 +357,7 @@ export function queueMail(
   mail: NewMail,
   digits: Expression,
   when: Condition,
-  kind: ToldKind | null = null,
+  kind: ToldKind | 'address-code' | null = null,
 ): Statement[] {
   return [insertMail(mail, digits, when, kind), deliveryOpened(mail.id, mail.email)]
 }
@@ -407,17 +367,17 @@ const toldWithinMs = day
 /** A mail that tells an owner what has changed, if it has. */
 export function tellOf(
   secrets: Secrets,
-  told: { kind: ToldKind; email: string; role: Role; now: number },
+  told: { kind: ToldKind; email: string; role: Role; now: number; language?: Language },
   when: Condition,
 ): Statement[] {
-  const { kind, email, role, now } = told
+  const { kind, email, role, now, language = chooseLanguage(undefined) } = told
   const mail = {
     id: newIdAt(now),
     session_id: '',
     role,
     email,
     address_fingerprint: fingerprint(secrets.current, 'address', email.toLowerCase()),
-    language: chooseLanguage(undefined),
+    language,
     reference: newReference(),
     expires_at: now + toldWithinMs,
     now,
@@ -429,28 +389,4 @@ export function tellOf(
 export function forgetMail(secrets: Secrets, addressKey: string): Statement[] {
   const of = (keys: Keys, address: string) => fingerprint(keys, 'address', address)
   return secrets.all.flatMap((keys) => forgetMailOf(of(keys, addressKey), of(keys, inboxOf(addressKey))))
-}
-
-/**
- * Greets only with a name from the roster or confirmed by its owner: anybody can register any address under any name. A
- * name that looks like a code or an address is never used.
- */
-function greetingName(person: Person): string | null {
-  const isOwn = namedBySchool[person.role] || person.confirmed_at !== null
-  if (person.status !== 'active' || !isOwn) return null
-  return /\d{4}|[:/@]|\.\S/.test(person.firstname) ? null : person.firstname
-}
-
-const clocks = new Map<string, Intl.DateTimeFormat>()
-
-function timeOfDay(at: number, language: string, timeZone: string): string {
-  const key = `${language} ${timeZone}`
-  let clock = clocks.get(key)
-  if (!clock) {
-    const parts = { hour: '2-digit', minute: '2-digit', timeZoneName: 'short' } as const
-    // Cached: creating one costs more than the rest of a mail.
-    clock = new Intl.DateTimeFormat(language, { ...parts, hourCycle: 'h23', timeZone })
-    clocks.set(key, clock)
-  }
-  return clock.format(at)
 }

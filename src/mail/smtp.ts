@@ -2,12 +2,13 @@
  * Sends mails through a pool of connections (nodemailer). Everything about the server (TLS, login, timeouts) is in
  * `optionsOf`; tokens instead of passwords come from `oauth.ts`.
  */
-import { createTransport } from 'nodemailer'
+import { createTransport, type Transporter } from 'nodemailer'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { isLoopbackHost } from '../lib/network.ts'
+import type { Message } from './message.ts'
 import { addressOf, mimeOf } from './mime.ts'
 import { type OAuthSettings, TokenSource } from './oauth.ts'
-import type { Message, Transport } from './outbox.ts'
+import type { Transport } from './outbox.ts'
 
 const connectionsMax = 20
 
@@ -36,15 +37,7 @@ interface SmtpError {
 export function smtpTransport(settings: SmtpSettings, clock: Clock = systemClock): Transport {
   const options = optionsOf(settings)
   const pool = createTransport(options)
-  const tokens = settings.oauth ? new TokenSource(settings.oauth, clock) : null
-  if (tokens)
-    pool.set('oauth2_provision_cb', (_user, renew, done) => {
-      if (renew) tokens.refused(clock.now())
-      tokens.get().then(
-        ({ text, expiresAt }) => done(null, text, expiresAt),
-        (error) => done(error),
-      )
-    })
+  const tokens = provideTokens(pool, settings, clock)
   const providerHeaders = options.host.endsWith('.postmarkapp.com') ? postmarkHeaders : () => ({})
 
   async function hand(message: Message): Promise<string> {
@@ -81,6 +74,35 @@ export function smtpTransport(settings: SmtpSettings, clock: Clock = systemClock
       pool.close()
     },
   }
+}
+
+/** Connects and logs in as the service does, and sends nothing. */
+export async function checkLogin(settings: SmtpSettings): Promise<void> {
+  const transport = createTransport({ ...optionsOf(settings), pool: false })
+  provideTokens(transport, settings, systemClock)
+  try {
+    await transport.verify()
+  } finally {
+    transport.close()
+  }
+}
+
+/** Lets nodemailer ask for a token whenever it logs in. */
+function provideTokens(
+  transport: Pick<Transporter, 'set'>,
+  { oauth }: SmtpSettings,
+  clock: Clock,
+): TokenSource | null {
+  if (!oauth) return null
+  const tokens = new TokenSource(oauth, clock)
+  transport.set('oauth2_provision_cb', (_user, renew, done) => {
+    if (renew) tokens.refused(clock.now())
+    tokens.get().then(
+      ({ text, expiresAt }) => done(null, text, expiresAt),
+      (error) => done(error),
+    )
+  })
+  return tokens
 }
 
 /** Postmark gives mails a Message-ID of its own, and returns this with a bounce. */

@@ -42,7 +42,7 @@ export function insertMail(
   m: NewMail,
   digits: Expression,
   when: Condition,
-  kind: ToldKind | null = null,
+  kind: ToldKind | 'address-code' | null = null,
 ): Statement {
   return statement(
     `insert into outbox (id, session_id, role, email, address_fingerprint, language, digits, reference, created_at, expires_at, attempts, next_at, kind)
@@ -152,7 +152,7 @@ export async function chooseNotice(
     ),
     statement(
       `update outbox set kind = $1, next_at = $2, claimed_by = null, attempts = attempts - 1
-       where id = $3 and kind is null and exists (select 1 from notice where inbox_fingerprint = $4 and sent_at = $2)
+       where id = $3 and (kind is null or kind = 'address-code') and exists (select 1 from notice where inbox_fingerprint = $4 and sent_at = $2)
          and ${budgets.taken.sql(5)}`,
       kind,
       now,
@@ -224,14 +224,6 @@ const oneMore = (now: string, intervalMs: string) =>
 
 /** Latest `full_at` at which one more may be taken. */
 const lastFullAt = ({ burst, intervalMs }: Budget, now: number) => now + (burst - 1) * intervalMs
-
-/** How many mails wait to be sent, and since when the oldest does. */
-export async function waitingMails(db: Db): Promise<{ count: number; oldest: number | null }> {
-  const row = await db.one<{ count: number; oldest: number | null }>(
-    'select cast(count(*) as bigint) as count, min(created_at) as oldest from outbox where sent_at is null',
-  )
-  return row!
-}
 
 export function dropMail(id: string): Statement {
   return statement('delete from outbox where id = $1', id)

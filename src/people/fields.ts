@@ -16,6 +16,11 @@ export class Fields {
     return typeof parsed === 'string' ? this.#wrong(field, parsed, '') : parsed.name
   }
 
+  /** For what is wrong with a field beyond its form. */
+  refuse(field: string, detail: string): void {
+    this.#wrong(field, detail, undefined)
+  }
+
   /** Call after all fields were read. */
   check(): void {
     if (this.#errors.length > 0) throw new AppError('invalid-request', undefined, { errors: this.#errors })

@@ -64,6 +64,7 @@ export function classDocument(
     teachers: teachers.flatMap(({ userId, primary }) => teacherOf(lookup.user(userId), primary)).sort(byName),
     location: data.location,
     periods: data.periods,
+    meetings: data.meetings,
     subjects: data.subjects,
   })
 }

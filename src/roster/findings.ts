@@ -56,6 +56,7 @@ export const findingKinds = {
   'inactive-status': 'status is inactive, which is read as tobedeleted.',
   'unknown-class-kind': 'classType is an ext: value that Chiron does not know; the class counts as a course.',
   'bad-class-kind': 'metadata.kind is none of course, homeroom, rotation, practical and tutorial.',
+  'bad-meetings': 'metadata.meets is not written like Mon 09:00-10:30; it was ignored.',
   'duplicate-id': 'Two rows of a file have the same sourcedId.',
   'more-findings': 'There were more findings than are shown.',
 } as const

@@ -2,6 +2,7 @@
  * The records of a roster after reading. Each is identified by its sourcedId alone. The reader (oneroster.ts) makes
  * them, the plan compares them, the store keeps them.
  */
+import type { Meeting } from '../student/classes.ts'
 
 /** In reading order: each kind refers only to earlier ones (roles and enrolments come last). */
 export const kinds = ['org', 'term', 'course', 'class', 'user', 'role', 'enrolment'] as const
@@ -39,6 +40,8 @@ export interface ClassData {
   readonly location: string | null
   readonly periods: readonly string[]
   readonly subjects: readonly string[]
+  /** Absent if there are none: a class without them is the same as in rosters from before they existed. */
+  readonly meetings?: readonly Meeting[]
 }
 
 export interface UserData {

@@ -1,7 +1,8 @@
 /** Turns the rows of each OneRoster file into records. Looks at one row at a time. */
 import type { Cells } from './cells.ts'
 import { classKinds } from './columns.ts'
-import type { ClassKind, DataOf, Kind, UserData } from './records.ts'
+import { meetingsForm, parseMeetings } from './meetings.ts'
+import type { ClassData, ClassKind, DataOf, Kind, UserData } from './records.ts'
 import { parseYear } from './values.ts'
 
 /** Refused cells leave a gap here; such a row yields no record. */
@@ -39,6 +40,7 @@ export const readData: { readonly [K in Kind]: (cells: Cells) => DataOf[K] } = {
     location: cells.text('location'),
     periods: cells.texts('periods'),
     subjects: cells.texts('subjects'),
+    ...meetings(cells),
   }),
 
   user: (cells) => ({
@@ -85,6 +87,16 @@ function names(cells: Cells): Pick<UserData, 'firstname' | 'lastname' | 'preferr
   if (given === null && family === null) return { firstname, lastname, preferredName: null }
   const preferredName = family === null ? given : `${given ?? firstname} ${family}`
   return { firstname, lastname, preferredName }
+}
+
+/** A bad cell costs a class its times, not the school its roster. */
+function meetings(cells: Cells): Pick<ClassData, 'meetings'> {
+  const text = cells.raw('metadata.meets')
+  if (text === '') return {}
+  const parsed = parseMeetings(text)
+  if (parsed === null)
+    cells.tell('warning', 'bad-meetings', 'metadata.meets', `${meetingsForm} The cell was ignored.`)
+  return parsed === null || parsed.length === 0 ? {} : { meetings: parsed }
 }
 
 const kindNames = new Set<string>(Object.values(classKinds))

@@ -1,9 +1,10 @@
 /**
- * Access tokens as JWTs (RFC 9068). The only file that uses jose, which verifies them. node:crypto signs them, because
- * it does so synchronously and jose goes through the thread pool.
+ * Signed tokens (JWT), access tokens among them (RFC 9068). The only file that uses jose, which verifies them.
+ * node:crypto signs them, because it does so synchronously and jose goes through the thread pool.
  */
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
-import type { JWK } from 'jose'
+import type { JWK, JWTPayload } from 'jose'
+import { JWTExpired } from 'jose/errors'
 import { calculateJwkThumbprint } from 'jose/jwk/thumbprint'
 import { jwtVerify } from 'jose/jwt/verify'
 import { exportJWK } from 'jose/key/export'
@@ -26,8 +27,23 @@ export interface Issuer {
 export type PublicJwk = JWK
 export type VerifyingKey = Awaited<ReturnType<typeof importJWK>>
 
+/** What a token is for. A token of one kind is never taken for one of another. */
+export interface TokenKind {
+  /** `typ` in the header. */
+  readonly type: string
+  readonly issuer: string
+  readonly audience: string
+}
+
+export interface SigningKey {
+  readonly kid: string
+  readonly key: KeyObject
+}
+
+export type KeyFor = (kid: string) => Promise<VerifyingKey | undefined>
+
 const algorithm = 'ES256'
-const type = 'at+jwt'
+const accessTokens = ({ issuer, audience }: Issuer): TokenKind => ({ type: 'at+jwt', issuer, audience })
 
 export async function newKeyPair(): Promise<{ kid: string; privateJwk: JWK; publicJwk: JWK }> {
   const pair = await generateKeyPair(algorithm, { extractable: true })
@@ -47,27 +63,30 @@ export function importSigningKey(jwk: JWK): KeyObject {
 
 const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-export function signAccessToken(
-  { kid, key }: { kid: string; key: KeyObject },
-  { issuer, audience, clientId }: Issuer,
-  claims: { sub: string; sid: string; roles: readonly string[]; jti: string; now: number; ttlMs: number },
+export function signToken(
+  { kid, key }: SigningKey,
+  { type, issuer, audience }: TokenKind,
+  claims: Readonly<Record<string, unknown>> & { readonly sub: string },
+  { now, ttlMs }: { now: number; ttlMs: number },
 ): string {
-  const { sub, sid, roles, jti } = claims
-  const iat = Math.floor(claims.now / 1000)
-  const exp = iat + claims.ttlMs / 1000
+  const iat = Math.floor(now / 1000)
   const header = encoded({ alg: algorithm, typ: type, kid })
-  const payload = encoded({ sid, roles, client_id: clientId, iss: issuer, aud: audience, sub, jti, iat, exp })
+  const payload = encoded({ ...claims, iss: issuer, aud: audience, iat, exp: iat + ttlMs / 1000 })
   const signature = sign('sha256', Buffer.from(`${header}.${payload}`), { key, dsaEncoding: 'ieee-p1363' })
   return `${header}.${payload}.${signature.toString('base64url')}`
 }
 
-/** The claims of a valid token that we issued; null for any other. */
-export async function verifyAccessToken(
+/** The claims of a token of this kind that we issued, and whether its time is over; null for any other. */
+export async function readToken(
   token: string,
-  issuer: Issuer,
+  { type, issuer, audience }: TokenKind,
   now: number,
-  keyFor: (kid: string) => Promise<VerifyingKey | undefined>,
-): Promise<AccessClaims | null> {
+  keyFor: KeyFor,
+): Promise<{ claims: JWTPayload & { sub: string; exp: number }; expired: boolean } | null> {
+  const found = (payload: JWTPayload, expired: boolean) => {
+    const { sub, exp } = payload
+    return sub === undefined || exp === undefined ? null : { claims: { ...payload, sub, exp }, expired }
+  }
   try {
     const { payload } = await jwtVerify(
       token,
@@ -79,17 +98,40 @@ export async function verifyAccessToken(
       {
         algorithms: [algorithm],
         typ: type,
-        issuer: issuer.issuer,
-        audience: issuer.audience,
+        issuer,
+        audience,
         currentDate: new Date(now),
-        requiredClaims: ['sub', 'sid', 'roles', 'exp', 'iat', 'jti', 'client_id'],
+        requiredClaims: ['sub', 'exp', 'iat'],
       },
     )
-    const { sub, sid, roles, exp } = payload
-    if (typeof sub !== 'string' || typeof sid !== 'string' || !Array.isArray(roles)) return null
-    return { sub, sid, roles, exp: exp! }
+    return found(payload, false)
   } catch (error) {
     if (error instanceof Error && error.name === 'AppError') throw error
-    return null
+    // jose looks at the time last, after the signature and everything else.
+    return error instanceof JWTExpired ? found(error.payload, true) : null
   }
+}
+
+export function signAccessToken(
+  key: SigningKey,
+  issuer: Issuer,
+  claims: { sub: string; sid: string; roles: readonly string[]; jti: string; now: number; ttlMs: number },
+): string {
+  const { now, ttlMs, ...rest } = claims
+  return signToken(key, accessTokens(issuer), { ...rest, client_id: issuer.clientId }, { now, ttlMs })
+}
+
+/** The claims of a valid token that we issued; null for any other. */
+export async function verifyAccessToken(
+  token: string,
+  issuer: Issuer,
+  now: number,
+  keyFor: KeyFor,
+): Promise<AccessClaims | null> {
+  const read = await readToken(token, accessTokens(issuer), now, keyFor)
+  if (!read || read.expired) return null
+  const { sub, sid, roles, exp, jti, client_id } = read.claims
+  if (typeof sid !== 'string' || !Array.isArray(roles) || jti === undefined || client_id === undefined)
+    return null
+  return { sub, sid, roles, exp }
 }

@@ -1,14 +1,17 @@
 /**
  * Signing keys, stored with the private part encrypted under a key derived from the secret. A new key is published for
  * a while before it signs, and an old one verifies until its last token has expired, so rotation goes unnoticed. A key
- * that the current secrets cannot decrypt is neither used nor trusted.
+ * that the current secrets cannot decrypt is neither used nor trusted. What is sealed under the previous secret is sealed
+ * anew, so that the previous secret can be dropped.
  */
-import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import type { Db } from '../db/db.ts'
-import { type Clock, day, minute, second } from '../lib/clock.ts'
+import { type By, bySystem } from '../lib/by.ts'
+import { type Clock, day, minute, second, timestamp } from '../lib/clock.ts'
+import { seal, unseal } from '../lib/seal.ts'
 import type { Secrets } from '../lib/secret.ts'
 import { importSigningKey, importVerifyingKey, newKeyPair, type PublicJwk, type VerifyingKey } from './jwt.ts'
-import { addSigningKey, dropSigningKeys, type SigningKeyRow, signingKeys } from './store.ts'
+import { addSigningKey, dropSigningKeys, resealSigningKey, type SigningKeyRow, signingKeys } from './store.ts'
 
 const rotateEveryMs = 90 * day
 const publishedBeforeMs = 10 * minute
@@ -46,22 +49,52 @@ export class SigningKeys {
   /** Loads the keys, and creates the first one if none can be decrypted. */
   async open(): Promise<void> {
     await this.#load()
-    if (this.#keys.length === 0) await this.rotate({ signsIn: 0 })
+    await this.reseal()
+    if (this.#keys.length === 0) await this.rotate(bySystem, { signsIn: 0 })
   }
 
-  /** Adds a key that signs after it has been published for `signsIn`. */
-  async rotate({ signsIn }: { signsIn: number } = { signsIn: publishedBeforeMs }): Promise<void> {
+  /**
+   * Adds a key that signs after it has been published for `signsIn`. If several processes do this at once, one key is
+   * added; the others return false. The first key of all replaces none, and is no event.
+   */
+  async rotate(by: By, { signsIn }: { signsIn: number } = { signsIn: publishedBeforeMs }): Promise<boolean> {
     const now = this.#clock.now()
     const { kid, privateJwk, publicJwk } = await newKeyPair()
-    await addSigningKey(this.#db, {
+    const key = {
       kid,
       number: this.#lastNumber + 1,
-      sealed: seal(this.#secrets.current.seal, kid, JSON.stringify(privateJwk)),
+      sealed: seal(this.#secrets, kid, JSON.stringify(privateJwk)),
       public_jwk: JSON.stringify(publicJwk),
       created_at: now,
       signs_from: now + signsIn,
-    })
+    }
+    const [added] = await this.#db.tx(addSigningKey(key, by))
     await this.#load()
+    return added!.length > 0
+  }
+
+  /** Seals everything anew that is sealed under the previous secret. */
+  async reseal(): Promise<void> {
+    if (this.#secrets.all.length === 1) return
+    const rows = await signingKeys(this.#db)
+    const outdated = rows.flatMap((row) => {
+      const opened = unseal(this.#secrets, row.kid, row.sealed)
+      return opened?.outdated ? [resealSigningKey(row, seal(this.#secrets, row.kid, opened.text))] : []
+    })
+    await this.#db.tx(outdated)
+  }
+
+  /** Those that the secret opens, oldest first. */
+  async list() {
+    await this.#load()
+    const now = this.#clock.now()
+    return this.#keys.map((key) => ({
+      kid: key.kid,
+      state: key === this.#signer(now) ? 'signs' : key.signsFrom > now ? 'next' : 'old',
+      createdAt: timestamp(key.createdAt),
+      signsFrom: timestamp(key.signsFrom),
+      ageDays: Math.floor((now - key.createdAt) / day),
+    }))
   }
 
   /** Rotates on schedule and drops keys whose last token has expired. */
@@ -69,7 +102,7 @@ export class SigningKeys {
     const now = this.#clock.now()
     await this.#load()
     const newest = this.#keys.at(-1)
-    if (newest && now - newest.createdAt >= rotateEveryMs) await this.rotate()
+    if (newest && now - newest.createdAt >= rotateEveryMs) await this.rotate(bySystem)
     const signer = this.#signer(now)
     const gone = this.#keys.filter(
       (key) => key.signsFrom < signer.signsFrom && now - signer.signsFrom > this.#tokenTtlMs + minute,
@@ -143,44 +176,16 @@ export class SigningKeys {
   async #open(row: SigningKeyRow): Promise<Key | null> {
     const known = this.#keys.find((key) => key.kid === row.kid)
     if (known) return known
-    for (const { seal: sealKey } of this.#secrets.all) {
-      const opened = unseal(sealKey, row.kid, row.sealed)
-      if (opened === null) continue
-      const publicJwk = JSON.parse(row.public_jwk) as PublicJwk
-      return {
-        kid: row.kid,
-        publicJwk,
-        verifies: await importVerifyingKey(publicJwk),
-        signs: importSigningKey(JSON.parse(opened)),
-        createdAt: row.created_at,
-        signsFrom: row.signs_from,
-      }
+    const opened = unseal(this.#secrets, row.kid, row.sealed)
+    if (opened === null) return null
+    const publicJwk = JSON.parse(row.public_jwk) as PublicJwk
+    return {
+      kid: row.kid,
+      publicJwk,
+      verifies: await importVerifyingKey(publicJwk),
+      signs: importSigningKey(JSON.parse(opened.text)),
+      createdAt: row.created_at,
+      signsFrom: row.signs_from,
     }
-    return null
-  }
-}
-
-const ivBytes = 12
-const tagBytes = 16
-
-/** AES-256-GCM with the key id as associated data, so that encrypted keys cannot be swapped. */
-function seal(key: Buffer, kid: string, text: string): string {
-  const iv = randomBytes(ivBytes)
-  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(kid))
-  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
-  return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
-}
-
-function unseal(key: Buffer, kid: string, sealed: string): string | null {
-  const bytes = Buffer.from(sealed, 'base64url')
-  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes))
-    .setAAD(Buffer.from(kid))
-    .setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes))
-  try {
-    return Buffer.concat([decipher.update(bytes.subarray(ivBytes + tagBytes)), decipher.final()]).toString(
-      'utf8',
-    )
-  } catch {
-    return null
   }
 }

@@ -32,8 +32,10 @@ import {
 } from './store.ts'
 
 export { historyOf } from './history.ts'
+export { readToken, signToken } from './jwt.ts'
+export type { SigningKeys } from './keys.ts'
 export type { LiveSession, Session } from './store.ts'
-export { endSessions } from './store.ts'
+export { endSessions, isOpen } from './store.ts'
 
 export const accessTtlMs = 15 * minute
 const graceMs = 30 * second

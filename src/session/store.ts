@@ -175,7 +175,7 @@ export function seen(
 export function endSessions(
   scope:
     | { id: string; personId: string }
-    | { personId: string; when?: Condition }
+    | { personId: string; except?: string; when?: Condition }
     | { expiredAt: number }
     | { departedIn: number }
     | 'all',
@@ -211,6 +211,13 @@ export function endSessions(
   ]
 }
 
+export function isOpen(sessionId: string): Condition {
+  return {
+    sql: (n) => `exists (select 1 from session where id = $${n} and ended_at is null)`,
+    params: [sessionId],
+  }
+}
+
 /** Only of a published generation. */
 const departed = (n: number) =>
   `person_id in (select d.person_id from roster_departure d join roster_state r on r.generation = d.generation where d.generation = $${n})`
@@ -225,8 +232,13 @@ function scopeOf(scope: Parameters<typeof endSessions>[0]): Scope {
   if ('departedIn' in scope) return [departed, scope.departedIn]
   if ('expiredAt' in scope) return [(n) => `expires_at <= $${n}`, scope.expiredAt]
   if ('id' in scope) return [(n) => `id = $${n} and person_id = $${n + 1}`, scope.id, scope.personId]
-  const { personId, when = always } = scope
-  return [(n) => `person_id = $${n} and ${when.sql(n + 1)}`, personId, ...when.params]
+  const { personId, except = '', when = always } = scope
+  return [
+    (n) => `person_id = $${n} and id <> $${n + 1} and ${when.sql(n + 2)}`,
+    personId,
+    except,
+    ...when.params,
+  ]
 }
 
 export function pruneSessions(endedBefore: number): Statement {
@@ -248,12 +260,30 @@ export function signingKeys(db: Db): Promise<SigningKeyRow[]> {
   )
 }
 
-export function addSigningKey(db: Db, key: SigningKeyRow) {
-  return db.run(
-    `insert into signing_key (kid, number, sealed, public_jwk, created_at, signs_from)
-     values ($1, $2, $3, $4, $5, $6) on conflict (number) do nothing`,
-    [key.kid, key.number, key.sealed, key.public_jwk, key.created_at, key.signs_from],
-  )
+export function addSigningKey(key: SigningKeyRow, by: By): Statement[] {
+  return [
+    statement(
+      `insert into signing_key (kid, number, sealed, public_jwk, created_at, signs_from)
+       values ($1, $2, $3, $4, $5, $6) on conflict (number) do nothing returning kid`,
+      key.kid,
+      key.number,
+      key.sealed,
+      key.public_jwk,
+      key.created_at,
+      key.signs_from,
+    ),
+    eventsFrom(
+      'key.rotated',
+      by,
+      { id: "'key.' || kid", at: 'created_at', data: `'{"kid":"' || kid || '"}'` },
+      'from signing_key where kid = $1 and number > 1',
+      key.kid,
+    ),
+  ]
+}
+
+export function resealSigningKey({ kid, sealed }: SigningKeyRow, anew: string): Statement {
+  return statement('update signing_key set sealed = $1 where kid = $2 and sealed = $3', anew, kid, sealed)
 }
 
 export function dropSigningKeys(db: Db, kids: readonly string[]) {

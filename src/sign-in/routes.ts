@@ -6,35 +6,25 @@ import { requestCaller } from '../http/caller.ts'
 import type { PortalCookie } from '../http/portal.ts'
 import {
   bodyProblems,
+  CodeSent,
   Email,
-  Id,
   languageNames,
-  Nullable,
+  OtpCode,
   PortalTokenReply,
   problems,
   SignInReply,
-  Timestamp,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { CallerNetwork } from '../lib/bucket.ts'
-import { timestamp, timestampOrNull } from '../lib/clock.ts'
 import type { Role } from '../lib/roles.ts'
 import { chooseLanguage } from '../mail/outbox.ts'
 import { Fields } from '../people/fields.ts'
 import { deviceOf } from './device.ts'
 import type { SignIn } from './sign-in.ts'
 
-const Sent = Type.Object({
-  sessionId: Id('Names this sign-in, from here to sign-out. Not a secret.'),
-  reference: Type.String({ description: 'Three letters, also in the mail’s subject.', examples: ['KTV'] }),
-  digits: Type.Enum([6, 8], { description: 'How long the code is.' }),
-  expiresAt: Timestamp('When the code stops working.'),
-  resendAt: Nullable(Timestamp('From when it can be sent again; null when no more.')),
-})
-
 const Answer = Type.Object({
   email: Email,
-  otp_code: Type.Integer({ minimum: 100000, maximum: 99999999, examples: [483920] }),
+  otp_code: OtpCode,
   sessionId: Type.String({ description: 'From send-otp.', documented: { minLength: 1 } }),
 })
 
@@ -50,7 +40,7 @@ const AnswerHeaders = Type.Object({
 
 export interface SignInRoutesDeps {
   readonly role: Role
-  readonly signIn: SignIn
+  readonly signIn: Pick<SignIn, 'send' | 'resend' | 'validate'>
   readonly Profile: TSchema
   readonly portal: PortalCookie
   networkOf(request: FastifyRequest): CallerNetwork
@@ -87,7 +77,7 @@ export function signInRoutes(
           },
           { examples: [{ email: 'ada@example.org' }] },
         ),
-        response: { 202: Sent, ...problems(...bodyProblems, 'otp-unusable') },
+        response: { 202: CodeSent, ...problems(...bodyProblems, 'otp-unusable') },
       },
     },
     async (request, reply) => {
@@ -96,16 +86,11 @@ export function signInRoutes(
       fields.check()
       const { sessionId, device_token = portal.deviceTokenIn(request) } = request.body
       const language = chooseLanguage(request.headers['accept-language'])
-      const ask = { address, language, deviceToken: device_token }
+      const ask = { address, language, deviceToken: device_token, moverId: null }
       const caller = requestCaller(networkOf(request), reply)
       const sent =
         sessionId === undefined ? await signIn.send(ask, caller) : await signIn.resend(ask, caller, sessionId)
-      return reply.code(202).send({
-        ...sent,
-        digits: sent.digits as 6 | 8,
-        expiresAt: timestamp(sent.expiresAt),
-        resendAt: timestampOrNull(sent.resendAt),
-      })
+      return reply.code(202).send(sent)
     },
   )
 

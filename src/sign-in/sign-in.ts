@@ -1,5 +1,6 @@
 /**
- * Sign-in with a code, for any role: send, resend, validate.
+ * Sign-in with a code, for any role: send, resend, validate. A veterinarian confirms a new address in the same way, with a
+ * challenge that belongs to the person who asked for it (`confirm`).
  *
  * `send` never looks up who owns the address. It writes a challenge and a queued mail for any address and answers from
  * that; the outbox decides later what the mail says. So a challenge without an account looks like any other, and its
@@ -8,18 +9,18 @@
  * `validate` counts the attempt in one conditional statement, then compares the code, then looks up the account. Tokens
  * are issued by `session/`; codes are derived in `lib/code.ts`.
  */
-import { always, type Db, holds, type Statement } from '../db/db.ts'
+import { always, type Condition, type Db, holds, type Statement } from '../db/db.ts'
 import { codeAnswered } from '../delivery/delivery.ts'
 import { AppError } from '../errors.ts'
 import { type Caller, tooManyRequests } from '../lib/bucket.ts'
 import { bySelf, bySystem } from '../lib/by.ts'
-import { type Clock, minute, second } from '../lib/clock.ts'
+import { type Clock, minute, second, timestamp, timestampOrNull } from '../lib/clock.ts'
 import { type CodeSubject, codesEqual, type Digits, deriveCode } from '../lib/code.ts'
 import type { FailureLog } from '../lib/failure.ts'
 import type { Language } from '../lib/languages.ts'
 import { isId, newId, newIdAt, newReference } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
-import { type BucketTake, bucketPolicies, type CodeAsk, type Limits } from '../limits/limits.ts'
+import { type Attack, type BucketTake, bucketPolicies, type CodeAsk, type Limits } from '../limits/limits.ts'
 import { queueMail } from '../mail/outbox.ts'
 import { type Address, inboxOf } from '../people/address.ts'
 import { canSignIn, lockPerson, type Person, type RoleRules } from '../people/people.ts'
@@ -35,6 +36,7 @@ import {
   countRepeat,
   digitsOf,
   exhaust,
+  isUsed,
   lockChallenge,
   openChallenge,
   openChallengeById,
@@ -43,6 +45,7 @@ import {
   resendable,
   sent,
   uncountRepeat,
+  type Whose,
 } from './store.ts'
 
 const codeTtlMs = 10 * minute
@@ -55,16 +58,32 @@ const repeatableMs = 2 * minute
 export interface SendReply {
   readonly sessionId: string
   readonly reference: string
-  readonly digits: number
-  readonly expiresAt: number
-  readonly resendAt: number | null
+  readonly digits: Digits
+  readonly expiresAt: string
+  readonly resendAt: string | null
 }
 
 export interface CodeRequest {
   readonly address: Address
   readonly language: Language
   /** As sent by the client; a token for another address is ignored. */
-  readonly deviceToken: string | undefined
+  readonly deviceToken?: string | undefined
+  /** Who wants to move an account to this address; null for a sign-in. */
+  readonly moverId: string | null
+}
+
+export interface NewAddressAnswer {
+  readonly moverId: string
+  readonly code: number
+  readonly sessionId: string
+}
+
+/** An address whose owner has answered with the code. */
+export interface ProvenAddress {
+  readonly address: Address
+  /** Uses up the code, if `when` holds; `claimed` then holds for this answer alone. */
+  claim(when: Condition): Statement
+  readonly claimed: Condition
 }
 
 export interface Answer {
@@ -87,6 +106,8 @@ export interface SignInDeps {
   readonly sessions: Sessions
   readonly outbox: { wake(): void }
   readonly log: Pick<FailureLog, 'warn'>
+  /** Told when wrong codes reach a threshold, once, in the process that counted the last of them. */
+  attacked(attack: Attack): void
 }
 
 export class SignIn {
@@ -129,6 +150,8 @@ export class SignIn {
       resends: 0,
       attempts: 0,
       send_id: newIdAt(now),
+      person_id: request.moverId,
+      email: request.moverId === null ? null : address.email,
     }
     const bucket = this.#takeSend(ask, caller, challenge.send_id, now)
     const code = limits.takeCode(ask, challenge.send_id, now, bucket.granted)
@@ -158,7 +181,7 @@ export class SignIn {
     const bucket = this.#takeSend(ask, caller, sendId, now)
     await limits.noteBucket(bucket, caller, await db.tx(bucket.statements), now)
 
-    const found = await this.#openChallenge(address, sessionId, now)
+    const found = await this.#openChallenge(request, sessionId, now)
     if (!found) throw unusable()
     if (found.resend_at === null || found.resends >= resendsMax) throw noMoreResends(found, now)
     if (found.resend_at > now) throw tooEarly(found.resend_at, now)
@@ -180,13 +203,14 @@ export class SignIn {
     throw await limits.codeRefusal(ask, now)
   }
 
-  #ask({ address, deviceToken: token }: CodeRequest, caller: Caller, now: number): CodeAsk {
+  #ask({ address, deviceToken: token, moverId }: CodeRequest, caller: Caller, now: number): CodeAsk {
     const { secrets } = this.#deps
     const subject = { role: this.#rules.role, addressKey: address.key }
     return {
       inbox: this.#inboxOf(address),
       network: caller.network.fingerprint,
       device: token === undefined ? null : readDeviceToken(secrets.all, subject, token, now),
+      moverId,
     }
   }
 
@@ -216,67 +240,118 @@ export class SignIn {
   #queueMail(challenge: Challenge, { email }: Address, language: Language, now: number): Statement[] {
     const { id: session_id, send_id: id, role, address_fingerprint, reference, expires_at } = challenge
     const mail = { id, session_id, role, email, address_fingerprint, language, reference, expires_at, now }
-    return queueMail(mail, digitsOf(session_id), sent(session_id, id))
+    const kind = challenge.person_id === null ? null : 'address-code'
+    return queueMail(mail, digitsOf(session_id), sent(session_id, id), kind)
   }
 
-  async #openChallenge(address: Address, sessionId: string, now: number): Promise<Challenge | undefined> {
+  async #openChallenge(
+    { address, moverId }: CodeRequest,
+    sessionId: string,
+    now: number,
+  ): Promise<Challenge | undefined> {
     if (!isId(sessionId)) return undefined
-    const { role } = this.#rules
-    const addressFingerprints = this.#fingerprints(address)
-    return openChallengeById(this.#deps.db, { id: sessionId, role, addressFingerprints, now, attemptsMax })
+    const whose = { ...this.#signInAt(address), personId: moverId }
+    return openChallengeById(this.#deps.db, { id: sessionId, whose, now, attemptsMax })
   }
 
   async validate(answer: Answer, caller: Caller): Promise<SignedIn> {
-    const { db, clock, limits } = this.#deps
-    const { role } = this.#rules
     const { address, sessionId } = answer
-    const now = clock.now()
-    const take = limits.takeBucket(bucketPolicies.validate, caller.network, newId(), now)
-    const addressFingerprints = this.#fingerprints(address)
-    const results = await db.tx([
-      ...take.statements,
-      countAttempt(
-        { id: isId(sessionId) ? sessionId : '', role, addressFingerprints, now, attemptsMax },
-        take.granted,
-      ),
-    ])
-    await limits.noteBucket(take, caller, results, now)
-    const [challenge] = results.at(-1)! as Answered[]
+    const now = this.#deps.clock.now()
+    const challenge = await this.#countAttempt(sessionId, this.#signInAt(address), caller, now)
     if (!challenge) return this.#repeat(answer, caller, now)
 
     const person = this.#fits(answer, challenge) ? await this.#rules.findAccount(address.key) : undefined
-    if (!person || !canSignIn(person, now)) {
-      await this.#failed(answer, challenge, caller, now)
-      throw new AppError('otp-incorrect', undefined, { attemptsLeft: attemptsMax - challenge.attempts })
-    }
+    if (!person || !canSignIn(person, now)) throw await this.#failed(answer, challenge, caller, now)
     return this.#succeeded(person, answer, challenge, caller, now)
+  }
+
+  /**
+   * Checks the code of a new address. `move` changes the account and uses up the code in one transaction; it returns
+   * undefined if that is not possible any more, which answers as a wrong code does.
+   */
+  async confirm<T>(
+    { moverId, code, sessionId }: NewAddressAnswer,
+    caller: Caller,
+    move: (proven: ProvenAddress) => Promise<T | undefined>,
+  ): Promise<T> {
+    const now = this.#deps.clock.now()
+    const whose = { role: this.#rules.role, personId: moverId }
+    const challenge = await this.#countAttempt(sessionId, whose, caller, now)
+    if (!challenge) throw unusable()
+    const email = challenge.email!
+    const address = { email, key: email.toLowerCase() }
+    const mark = newId()
+    const proven = {
+      address,
+      claim: (when: Condition) => claim(sessionId, mark, now, when),
+      claimed: claimed(sessionId, mark),
+    }
+    const answer = { address, code, sessionId }
+    const moved = this.#fits(answer, challenge) ? await move(proven) : undefined
+    if (moved !== undefined) return moved
+    if (await holds(this.#deps.db, isUsed(sessionId))) throw unusable()
+    throw await this.#failed(answer, challenge, caller, now)
+  }
+
+  /** Takes from the networks and counts the answer; undefined if no challenge is open. */
+  async #countAttempt(
+    sessionId: string,
+    whose: Whose,
+    caller: Caller,
+    now: number,
+  ): Promise<Answered | undefined> {
+    const { db, limits } = this.#deps
+    const take = limits.takeBucket(bucketPolicies.validate, caller.network, newId(), now)
+    const id = isId(sessionId) ? sessionId : ''
+    const results = await db.tx([
+      ...take.statements,
+      countAttempt({ id, whose, now, attemptsMax }, take.granted),
+    ])
+    await limits.noteBucket(take, caller, results, now)
+    return results.at(-1)![0] as Answered | undefined
   }
 
   sweep(now: number): Statement[] {
     return [pruneChallenges(now - challengeKeptMs)]
   }
 
-  #fits({ address, code, sessionId }: Answer, { digits }: Answered): boolean {
+  #fits(
+    { address, code, sessionId }: Pick<Answer, 'address' | 'code' | 'sessionId'>,
+    { digits }: Answered,
+  ): boolean {
     const subject: CodeSubject = { role: this.#rules.role, sessionId, addressKey: address.key, digits }
     let fits = false
     for (const keys of this.#deps.secrets.all) fits = codesEqual(deriveCode(keys, subject), code) || fits
     return fits
   }
 
-  async #failed({ sessionId }: Answer, challenge: Answered, caller: Caller, now: number) {
+  /** Records a wrong answer and returns the refusal. */
+  async #failed(
+    { sessionId }: Pick<Answer, 'sessionId'>,
+    challenge: Answered,
+    caller: Caller,
+    now: number,
+  ): Promise<AppError> {
     // Who tried is not known to be the owner of the address.
     const by = { ...bySystem, requestId: caller.requestId, network: caller.network.fingerprint }
     const exhausted = challenge.attempts === attemptsMax ? exhaust(sessionId, now, by) : []
-    await this.#deps.db.tx([
-      ...this.#countFailure(challenge, caller, now),
+    await this.#countFailure(challenge, caller, now, [
       ...exhausted,
       codeAnswered(challenge.send_id, false, now),
     ])
+    return new AppError('otp-incorrect', undefined, { attemptsLeft: attemptsMax - challenge.attempts })
   }
 
-  #countFailure(challenge: Answered, caller: Caller, now: number): Statement[] {
+  async #countFailure(
+    challenge: Answered,
+    caller: Caller,
+    now: number,
+    also: readonly Statement[] = [],
+  ): Promise<void> {
     const networks = [caller.network.fingerprint, challenge.network_fingerprint]
-    return this.#deps.limits.countFailure(challenge.inbox_fingerprint, networks, now)
+    const failure = this.#deps.limits.countFailure(challenge.inbox_fingerprint, networks, now)
+    const results = await this.#deps.db.tx([...failure.statements, ...also])
+    for (const attack of failure.attacks(results)) this.#deps.attacked(attack)
   }
 
   async #succeeded(
@@ -321,15 +396,14 @@ export class SignIn {
     if (by === null || !isId(answer.sessionId)) throw unusable()
     const [challenge] = await countRepeat(this.#deps.db, {
       id: answer.sessionId,
-      role: this.#rules.role,
-      addressFingerprints: this.#fingerprints(answer.address),
+      whose: this.#signInAt(answer.address),
       by,
       usedSince: now - repeatableMs,
       attemptsMax,
     })
     if (!challenge) throw unusable()
     if (!this.#fits(answer, challenge)) {
-      await this.#deps.db.tx(this.#countFailure(challenge, caller, now))
+      await this.#countFailure(challenge, caller, now)
       throw unusable()
     }
     await uncountRepeat(this.#deps.db, answer.sessionId)
@@ -370,6 +444,10 @@ export class SignIn {
     return fingerprint(this.#deps.secrets.current, 'idempotency-key', idempotencyKey)
   }
 
+  #signInAt(address: Address): Whose {
+    return { role: this.#rules.role, personId: null, addressFingerprints: this.#fingerprints(address) }
+  }
+
   #inboxOf(address: Address): string {
     return fingerprint(this.#deps.secrets.current, 'address', inboxOf(address.key))
   }
@@ -388,8 +466,8 @@ function sendReply(challenge: Challenge, resendAt: number | null): SendReply {
     sessionId: challenge.id,
     reference: challenge.reference,
     digits: challenge.digits,
-    expiresAt: challenge.expires_at,
-    resendAt,
+    expiresAt: timestamp(challenge.expires_at),
+    resendAt: timestampOrNull(resendAt),
   }
 }
 
@@ -398,9 +476,10 @@ function unusable(): AppError {
 }
 
 function tooEarly(resendAt: number, now: number): AppError {
-  return tooManyRequests(resendAt, now, 'The code was sent a moment ago.')
+  return tooManyRequests('resends', resendAt, now, 'The code was sent a moment ago.')
 }
 
 function noMoreResends(challenge: Challenge, now: number): AppError {
-  return tooManyRequests(challenge.expires_at, now, 'This code cannot be sent again; ask for a new one.')
+  const detail = 'This code cannot be sent again; ask for a new one.'
+  return tooManyRequests('resends', challenge.expires_at, now, detail)
 }

@@ -1,4 +1,6 @@
 import {
+  always,
+  both,
   type Condition,
   type Db,
   type Expression,
@@ -28,10 +30,40 @@ export interface Challenge {
   readonly resends: number
   readonly attempts: number
   readonly send_id: string
+  /** Set if this confirms a new address: whose, and the address itself. */
+  readonly person_id: string | null
+  readonly email: string | null
 }
 
 const columns =
-  'id, role, address_fingerprint, inbox_fingerprint, network_fingerprint, device_id, digits, reference, created_at, expires_at, resend_at, resends, attempts, send_id'
+  'id, role, address_fingerprint, inbox_fingerprint, network_fingerprint, device_id, digits, reference, created_at, expires_at, resend_at, resends, attempts, send_id, person_id, email'
+
+/**
+ * What a request must know to have to do with a challenge: for a sign-in its address, for a new address who asked for it.
+ */
+export interface Whose {
+  readonly role: Role
+  /** Null for a sign-in. */
+  readonly personId: string | null
+  /** Under either secret; left out where the request does not name the address. */
+  readonly addressFingerprints?: readonly [string, string]
+}
+
+function belongsTo({ role, personId, addressFingerprints }: Whose): Condition {
+  const person = personId === null ? [] : [personId]
+  const addresses = addressFingerprints ?? []
+  return {
+    sql: (n) =>
+      [
+        `role = $${n}`,
+        personId === null ? 'person_id is null' : `person_id = $${n + 1}`,
+        ...(addressFingerprints
+          ? [`address_fingerprint in ($${n + 1 + person.length}, $${n + 2 + person.length})`]
+          : []),
+      ].join(' and '),
+    params: [role, ...person, ...addresses],
+  }
+}
 
 const open = (attemptsMax: number) => `used_at is null and attempts < ${attemptsMax}`
 
@@ -52,8 +84,8 @@ export function openChallenge(
       : `case when ${openOnes} >= ${longer.openMax} then 8 else cast($7 as integer) end`
   return statement(
     `insert into challenge (${columns})
-     select $1, $2, $3, $4, $5, $6, ${digits}, $8, cast($9 as bigint), cast($10 as bigint), cast($11 as bigint), 0, 0, $12
-     where ${when.sql(13)}
+     select $1, $2, $3, $4, $5, $6, ${digits}, $8, cast($9 as bigint), cast($10 as bigint), cast($11 as bigint), 0, 0, $12, $13, $14
+     where ${when.sql(15)}
      returning digits`,
     c.id,
     c.role,
@@ -67,6 +99,8 @@ export function openChallenge(
     c.expires_at,
     c.resend_at,
     c.send_id,
+    c.person_id,
+    c.email,
     ...when.params,
   )
 }
@@ -77,18 +111,13 @@ export function digitsOf(id: string): Expression {
 
 export function openChallengeById(
   db: Db,
-  ask: {
-    id: string
-    role: Role
-    addressFingerprints: readonly [string, string]
-    now: number
-    attemptsMax: number
-  },
+  ask: { id: string; whose: Whose; now: number; attemptsMax: number },
 ): Promise<Challenge | undefined> {
+  const whose = belongsTo(ask.whose)
   return db.one<Challenge>(
     `select ${columns} from challenge
-     where id = $1 and role = $2 and address_fingerprint in ($3, $4) and expires_at > $5 and ${open(ask.attemptsMax)}`,
-    [ask.id, ask.role, ...ask.addressFingerprints, ask.now],
+     where id = $1 and expires_at > $2 and ${open(ask.attemptsMax)} and ${whose.sql(3)}`,
+    [ask.id, ask.now, ...whose.params],
   )
 }
 
@@ -134,34 +163,26 @@ export function sent(challengeId: string, sendId: string): Condition {
 
 export type Answered = Pick<
   Challenge,
-  'attempts' | 'digits' | 'inbox_fingerprint' | 'network_fingerprint' | 'device_id' | 'send_id'
+  'attempts' | 'digits' | 'inbox_fingerprint' | 'network_fingerprint' | 'device_id' | 'send_id' | 'email'
 >
 
 // Older challenges have no inbox fingerprint.
 const answeredColumns =
-  'attempts, digits, coalesce(inbox_fingerprint, address_fingerprint) as inbox_fingerprint, network_fingerprint, device_id, send_id'
+  'attempts, digits, coalesce(inbox_fingerprint, address_fingerprint) as inbox_fingerprint, network_fingerprint, device_id, send_id, email'
 
 /** Counted before the code is compared. Returns no row if there is no open challenge. */
 export function countAttempt(
-  a: {
-    id: string
-    role: Role
-    addressFingerprints: readonly [string, string]
-    now: number
-    attemptsMax: number
-  },
+  a: { id: string; whose: Whose; now: number; attemptsMax: number },
   when: Condition,
 ): Statement {
+  const allowed = both(belongsTo(a.whose), when)
   return statement(
     `update challenge set attempts = attempts + 1
-     where id = $1 and role = $2 and address_fingerprint in ($3, $4) and expires_at > $5 and ${open(a.attemptsMax)}
-       and ${when.sql(6)}
+     where id = $1 and expires_at > $2 and ${open(a.attemptsMax)} and ${allowed.sql(3)}
      returning ${answeredColumns}`,
     a.id,
-    a.role,
-    ...a.addressFingerprints,
     a.now,
-    ...when.params,
+    ...allowed.params,
   )
 }
 
@@ -171,21 +192,14 @@ export function countAttempt(
  */
 export function countRepeat(
   db: Db,
-  r: {
-    id: string
-    role: Role
-    addressFingerprints: readonly [string, string]
-    by: string
-    usedSince: number
-    attemptsMax: number
-  },
+  r: { id: string; whose: Whose; by: string; usedSince: number; attemptsMax: number },
 ): Promise<Answered[]> {
+  const whose = belongsTo(r.whose)
   return db.run<Answered>(
     `update challenge set attempts = attempts + 1
-     where id = $1 and role = $2 and address_fingerprint in ($3, $4) and used_by = $5 and used_at >= $6
-       and attempts < ${2 * r.attemptsMax}
+     where id = $1 and used_by = $2 and used_at >= $3 and attempts < ${2 * r.attemptsMax} and ${whose.sql(4)}
      returning ${answeredColumns}`,
-    [r.id, r.role, ...r.addressFingerprints, r.by, r.usedSince],
+    [r.id, r.by, r.usedSince, ...whose.params],
   )
 }
 
@@ -205,13 +219,21 @@ export function exhaust(id: string, now: number, by: By): Statement[] {
 }
 
 /** Uses up the code. Of many right answers, `claimed` holds for one. */
-export function claim(id: string, by: string, now: number): Statement {
+export function claim(id: string, by: string, now: number, when = always): Statement {
   return statement(
-    'update challenge set used_at = $1, used_by = $2 where id = $3 and used_at is null',
+    `update challenge set used_at = $1, used_by = $2 where id = $3 and used_at is null and ${when.sql(4)}`,
     now,
     by,
     id,
+    ...when.params,
   )
+}
+
+export function isUsed(id: string): Condition {
+  return {
+    sql: (first) => `exists (select 1 from challenge where id = $${first} and used_at is not null)`,
+    params: [id],
+  }
 }
 
 export function claimed(id: string, by: string): Condition {

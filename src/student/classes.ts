@@ -1,4 +1,17 @@
-/** Which classes are current, upcoming or past on a day. Whole days, including the first and the last. */
+/**
+ * Which classes are current, upcoming or past on a day (whole days, including the first and the last), and when they
+ * meet in a week.
+ */
+
+export const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
+export type Weekday = (typeof weekdays)[number]
+
+/** Every week, in the school's time zone; times are HH:MM. */
+export interface Meeting {
+  readonly day: Weekday
+  readonly start: string
+  readonly end: string
+}
 
 export type When = 'current' | 'upcoming' | 'past' | 'all'
 

@@ -1,17 +1,22 @@
 /**
- * A student's calendar feed: a URL that a calendar program reads without signing in. Anybody with the URL can read it,
- * so the student creates and revokes it, it shows only classes, and the store keeps only a hash of its token. It works
- * while the student is active and ends when the student's address changes, because the feed may have been created by
+ * A student's calendar feeds: URLs that calendar programs read without signing in. Anybody with such a URL can read it,
+ * so the student makes and revokes each, it shows only classes, and the store keeps only a hash of its token. A feed
+ * works while the student is active and ends when the student's address changes, because it may have been made by
  * whoever had the old address.
  */
 import { createHash } from 'node:crypto'
 import type { Db } from '../db/db.ts'
 import { AppError } from '../errors.ts'
-import type { Clock } from '../lib/clock.ts'
-import { isToken, newToken } from '../lib/random.ts'
+import { type Clock, hour } from '../lib/clock.ts'
+import { isId, isToken, newId, newToken } from '../lib/random.ts'
+import { parseName } from '../people/names.ts'
 import type { Member } from '../people/people.ts'
-import { dropFeed, feedOf, ownerOfFeed, putFeed } from './store.ts'
-import type { Students } from './student.ts'
+import { addFeed, dropFeed, feedByToken, feedsOf, feedWasRead } from './store.ts'
+import { feedView, type Students } from './student.ts'
+
+const feedsMax = 5
+const plainName = 'Calendar'
+const readNotedEveryMs = hour
 
 export interface CalendarFeedsDeps {
   readonly db: Db
@@ -26,31 +31,51 @@ export class CalendarFeeds {
     this.#deps = deps
   }
 
-  /** Replaces any earlier feed. The token cannot be shown again. */
-  async make({ id, roster }: Member): Promise<{ token: string; createdAt: number }> {
-    const token = newToken()
-    const createdAt = this.#deps.clock.now()
-    const feed = { personId: id, roster: roster!, tokenHash: hash(token), createdAt }
-    const [made] = await putFeed(this.#deps.db, feed)
-    if (!made) throw new AppError('session-ended')
-    return { token, createdAt }
+  /** The token cannot be shown again. */
+  async make(
+    { id: personId, roster }: Member,
+    givenName = plainName,
+  ): Promise<{ feedId: string; name: string; token: string; createdAt: number }> {
+    const { db, clock } = this.#deps
+    const name = feedName(givenName)
+    const [feedId, token, createdAt] = [newId(), newToken(), clock.now()]
+    const feed = { id: feedId, personId, name, tokenHash: hash(token), createdAt }
+    const results = await db.tx(addFeed(feed, roster!, feedsMax))
+    if (results.at(-1)!.length > 0) return { feedId, name, token, createdAt }
+    const isFull = (await feedsOf(db, personId)).length >= feedsMax
+    // Otherwise the roster of the caller's token has been pruned.
+    if (!isFull) throw new AppError('session-ended')
+    throw invalid('#', `there are ${feedsMax} calendar feeds already; delete one first`)
   }
 
-  async madeAt(personId: string): Promise<number | undefined> {
-    return (await feedOf(this.#deps.db, personId))?.created_at
+  async list(personId: string) {
+    return (await feedsOf(this.#deps.db, personId)).map(feedView)
   }
 
-  async revoke(personId: string): Promise<void> {
-    await dropFeed(this.#deps.db, personId)
+  async revoke(personId: string, feedId: string): Promise<void> {
+    const isGone = isId(feedId) && (await dropFeed(this.#deps.db, personId, feedId))
+    if (!isGone) throw new AppError('not-found')
   }
 
   async read(token: string): Promise<string> {
-    const { db, students } = this.#deps
-    const owner = isToken(token) ? await ownerOfFeed(db, hash(token)) : undefined
-    const calendar = owner && (await students.calendar(owner.person_id))
+    const { db, clock, students } = this.#deps
+    const feed = isToken(token) ? await feedByToken(db, hash(token)) : undefined
+    const calendar = feed && (await students.calendar(feed.person_id))
     if (!calendar) throw new AppError('not-found')
+    const now = clock.now()
+    if (now - (feed.last_read_at ?? 0) >= readNotedEveryMs) await feedWasRead(db, feed.id, now)
     return calendar
   }
+}
+
+function feedName(text: string): string {
+  const parsed = parseName(text)
+  if (typeof parsed === 'string') throw invalid('#/name', parsed)
+  return parsed.name
+}
+
+function invalid(pointer: string, detail: string): AppError {
+  return new AppError('invalid-request', undefined, { errors: [{ pointer, detail }] })
 }
 
 /** The token has 256 random bits, so a plain hash is enough. */

@@ -2,7 +2,6 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type CallerOf, routeConfig } from '../http/access.ts'
 import {
-  bodyProblems,
   Empty,
   HistoryFields,
   Id,
@@ -11,18 +10,25 @@ import {
   Ref,
   Timestamp,
   tokenProblems,
+  WhenQuery,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
-import { timestamp } from '../lib/clock.ts'
 import { statuses } from '../people/people.ts'
 import type { LiveSession } from '../session/session.ts'
-import type { When } from './classes.ts'
-import type { CalendarFeeds } from './feed.ts'
+import { Feed } from './calendar-routes.ts'
+import { weekdays } from './classes.ts'
 import type { Students } from './student.ts'
 
 const School = Type.Object({ schoolId: Type.String(), name: Type.String() })
 const CalendarDate = Type.String({ format: 'date', examples: ['2026-09-01'] })
 const Kind = Type.Enum(['course', 'homeroom', 'rotation', 'practical', 'tutorial'])
+
+const TimeOfDay = Type.String({
+  pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$',
+  description: 'In the school’s time zone.',
+  examples: ['09:00'],
+})
+const Meeting = Type.Object({ day: Type.Enum([...weekdays]), start: TimeOfDay, end: TimeOfDay })
 
 export const StudentProfile = Type.Object(
   {
@@ -68,6 +74,9 @@ export const ClassEntry = Type.Object(
     ),
     location: Nullable(Type.String()),
     periods: Type.Array(Type.String()),
+    meetings: Type.Array(Meeting, {
+      description: 'Every week, by day and start; empty if the school does not say.',
+    }),
     subjects: Type.Array(Type.String()),
     enrolment: Type.Object({ startDate: Nullable(CalendarDate), endDate: Nullable(CalendarDate) }),
     updatedAt: Timestamp(),
@@ -75,11 +84,30 @@ export const ClassEntry = Type.Object(
   { $id: 'Class' },
 )
 
+/** A class as its teacher sees it. */
+export const TaughtClass = Type.Object(
+  {
+    ...Type.Omit(ClassEntry, ['enrolment']).properties,
+    students: Type.Array(
+      Type.Object({
+        firstname: Type.String(),
+        lastname: Type.String(),
+        preferredName: Nullable(Type.String()),
+        pronouns: Nullable(Type.String()),
+        email: Nullable(Type.String()),
+        startDate: Nullable(CalendarDate),
+        endDate: Nullable(CalendarDate),
+      }),
+    ),
+  },
+  { $id: 'TaughtClass' },
+)
+
 const Export = Type.Object({
   exportedAt: Timestamp(),
   profile: Ref(StudentProfile),
   classes: Type.Array(Ref(ClassEntry)),
-  calendar: Nullable(Type.Object({ createdAt: Timestamp('When the calendar feed was made.') })),
+  calendarFeeds: Type.Array(Feed),
   ...HistoryFields,
 })
 
@@ -117,7 +145,7 @@ export function studentRoutes(root: FastifyInstance, { students, callerOf }: Stu
         summary: 'My classes',
         description:
           'Current ones unless asked otherwise, by whole days in the school’s time zone, first and last included. Sorted by start date, then title.',
-        querystring: Type.Object({ when: Type.Optional(Type.Enum(['current', 'upcoming', 'past', 'all'])) }),
+        querystring: WhenQuery,
         response: {
           200: Type.Object({ classes: Type.Array(Ref(ClassEntry)) }),
           204: Empty,
@@ -126,7 +154,7 @@ export function studentRoutes(root: FastifyInstance, { students, callerOf }: Stu
       },
     },
     async (request, reply) => {
-      const classes = await students.classes(callerOf(request), (request.query.when ?? 'current') as When)
+      const classes = await students.classes(callerOf(request), request.query.when ?? 'current')
       if (classes.length === 0) return reply.code(204).send()
       // The schema's serialiser costs a third of this endpoint. The import alone decides what a class holds.
       return reply.type('application/json; charset=utf-8').serializer(JSON.stringify).send({ classes })
@@ -147,119 +175,6 @@ export function studentRoutes(root: FastifyInstance, { students, callerOf }: Stu
     async (request, reply) => {
       reply.header('Content-Disposition', 'attachment; filename="chiron-export.json"')
       return students.export(callerOf(request))
-    },
-  )
-}
-
-export interface CalendarRoutesDeps {
-  readonly feeds: CalendarFeeds
-  readonly callerOf: CallerOf<LiveSession>
-  readonly publicUrl: string
-}
-
-/** Manages the student's feed, and serves it to calendar programs. */
-export function calendarRoutes(
-  root: FastifyInstance,
-  { feeds, callerOf, publicUrl }: CalendarRoutesDeps,
-): void {
-  const app = root.withTypeProvider<TypeBoxTypeProvider>()
-  const tags = ['student']
-  const config = routeConfig({ access: 'student' })
-  const refusals = problems(...bodyProblems, ...tokenProblems, 'forbidden')
-
-  app.post(
-    '/student/me/calendar',
-    {
-      config,
-      schema: {
-        tags,
-        operationId: 'makeCalendarFeed',
-        summary: 'Make a calendar feed',
-        description:
-          'An address that calendar programs can subscribe to. It is shown this once: whoever has it can read my classes. An earlier one stops working.',
-        response: {
-          201: Type.Object({
-            url: Type.String({ examples: ['https://access.example.org/calendar/….ics'] }),
-            createdAt: Timestamp(),
-          }),
-          ...refusals,
-        },
-      },
-    },
-    async (request, reply) => {
-      const { token, createdAt } = await feeds.make(callerOf(request))
-      return reply
-        .code(201)
-        .send({ url: `${publicUrl}/calendar/${token}.ics`, createdAt: timestamp(createdAt) })
-    },
-  )
-
-  app.get(
-    '/student/me/calendar',
-    {
-      config,
-      schema: {
-        tags,
-        operationId: 'getCalendarFeed',
-        summary: 'Whether I have a calendar feed',
-        response: {
-          200: Type.Object({ createdAt: Timestamp() }),
-          204: Empty,
-          ...problems(...tokenProblems, 'forbidden'),
-        },
-      },
-    },
-    async (request, reply) => {
-      const madeAt = await feeds.madeAt(callerOf(request).id)
-      return madeAt === undefined ? reply.code(204).send() : { createdAt: timestamp(madeAt) }
-    },
-  )
-
-  app.delete(
-    '/student/me/calendar',
-    {
-      config,
-      schema: {
-        tags,
-        operationId: 'revokeCalendarFeed',
-        summary: 'Revoke my calendar feed',
-        response: { 204: Empty, ...refusals },
-      },
-    },
-    async (request, reply) => {
-      await feeds.revoke(callerOf(request).id)
-      return reply.code(204).send()
-    },
-  )
-
-  app.get(
-    '/calendar/:feedToken.ics',
-    {
-      config: routeConfig({ access: 'public' }),
-      schema: {
-        tags,
-        operationId: 'readCalendar',
-        summary: 'A student’s classes as a calendar (RFC 5545)',
-        security: [],
-        params: Type.Object({ feedToken: Type.String({ description: 'From POST /student/me/calendar.' }) }),
-        response: {
-          200: {
-            description: 'Classes and rotations as all-day events.',
-            content: { 'text/calendar': { schema: Type.String() } },
-          },
-          ...problems('not-found'),
-        },
-      },
-    },
-    async (request, reply) => {
-      const calendar = await feeds.read(request.params.feedToken)
-      return (
-        reply
-          .type('text/calendar; charset=utf-8')
-          // Otherwise a browser would name the file after the token.
-          .header('Content-Disposition', 'attachment; filename="classes.ics"')
-          .send(calendar)
-      )
     },
   )
 }

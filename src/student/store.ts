@@ -1,4 +1,5 @@
 import { type Db, type Statement, statement } from '../db/db.ts'
+import { lockPerson } from '../people/people.ts'
 
 const visible = (alias: string) =>
   `${alias}.from_gen <= (select content from roster_state) and (${alias}.to_gen is null or ${alias}.to_gen > (select content from roster_state))`
@@ -45,6 +46,48 @@ export function studentWithClasses(db: Db, personId: string): Promise<(StudentRo
   )
 }
 
+export interface TaughtRow {
+  readonly class_id: string
+  /** Of the teacher's enrolment in the row of a class, of the student's in that of a student. */
+  readonly start_date: string | null
+  readonly end_date: string | null
+  /** Null in the row of a student. */
+  readonly document: string | null
+  readonly class_updated_at: number | null
+  /** The rest is null in the row of a class. */
+  readonly firstname: string | null
+  readonly lastname: string | null
+  readonly preferred_name: string | null
+  readonly pronouns: string | null
+  readonly email: string | null
+}
+
+/**
+ * The classes of the teachers with these addresses, and the students in them, in one statement so that everything comes
+ * from the same roster. Classes and students are rows of their own: a class is not repeated for each student.
+ */
+export function classesTaught(db: Db, addresses: readonly [string, string]): Promise<TaughtRow[]> {
+  return db.all<TaughtRow>(
+    `with taught as (
+       select e.class_id, e.start_date, e.end_date
+       from roster_user u
+       join roster_enrolment e on e.user_id = u.sourced_id and e.role = 'teacher' and ${visible('e')}
+       where u.email_key in ($1, $2) and ${visible('u')}
+     )
+     select t.class_id, t.start_date, t.end_date, c.document, c.updated_at as class_updated_at,
+       null as firstname, null as lastname, null as preferred_name, null as pronouns, null as email
+     from taught t
+     join roster_record c on c.kind = 'class' and c.sourced_id = t.class_id and ${visible('c')}
+     union all
+     select e.class_id, e.start_date, e.end_date, null, null, s.firstname, s.lastname, s.preferred_name, s.pronouns, s.email
+     from roster_enrolment e
+     join student_identity i on i.sourced_id = e.user_id
+     join student s on s.person_id = i.person_id and ${visible('s')}
+     where e.class_id in (select class_id from taught) and e.role = 'student' and ${visible('e')}`,
+    addresses,
+  )
+}
+
 export async function isOnRoster(db: Db, personId: string): Promise<boolean> {
   const sql = `select s.person_id from student s where s.person_id = $1 and ${visible('s')}`
   return (await db.one(sql, [personId])) !== undefined
@@ -58,42 +101,71 @@ export async function personIdByAddress(db: Db, addressKey: string): Promise<str
   return row?.person_id
 }
 
+export interface FeedRow {
+  readonly id: string
+  readonly name: string
+  readonly created_at: number
+  readonly last_read_at: number | null
+}
+
 /**
- * Replaces the student's feed. Its address is taken from the roster with which the caller was authenticated: in a
- * roster published since, the address may be somebody else's. No row if that roster has been pruned.
+ * Adds a feed, unless the student has `feedsMax` already. Its address is taken from the roster with which the caller was
+ * authenticated: in a roster published since, the address may be somebody else's.
  */
-export function putFeed(
-  db: Db,
-  feed: { personId: string; roster: number; tokenHash: string; createdAt: number },
-): Promise<{ person_id: string }[]> {
-  return db.run(
-    `insert into calendar_feed (person_id, token_hash, created_at, email_key)
-     select s.person_id, $2, cast($3 as bigint), s.email_key from student s
-     where s.person_id = $1 and s.from_gen <= $4 and (s.to_gen is null or s.to_gen > $4)
-     on conflict (person_id) do update
-       set token_hash = excluded.token_hash, created_at = excluded.created_at, email_key = excluded.email_key
-     returning person_id`,
-    [feed.personId, feed.tokenHash, feed.createdAt, feed.roster],
-  )
+export function addFeed(
+  feed: { id: string; personId: string; name: string; tokenHash: string; createdAt: number },
+  roster: number,
+  feedsMax: number,
+): Statement[] {
+  return [
+    // Feeds that are made at the same time count one another.
+    lockPerson(feed.personId),
+    statement(
+      `insert into calendar_feed (id, person_id, name, token_hash, created_at, email_key)
+       select $1, s.person_id, $3, $4, cast($5 as bigint), s.email_key from student s
+       where s.person_id = $2 and s.from_gen <= $6 and (s.to_gen is null or s.to_gen > $6)
+         and (select count(*) from calendar_feed f where f.person_id = $2 and f.email_key = s.email_key) < ${feedsMax}
+       returning id`,
+      feed.id,
+      feed.personId,
+      feed.name,
+      feed.tokenHash,
+      feed.createdAt,
+      roster,
+    ),
+  ]
 }
 
 // Also covers students who left the roster and came back with another address.
 const feedWithItsAddress =
   'calendar_feed f join account p on p.id = f.person_id and p.email_key = f.email_key'
 
-export function feedOf(db: Db, personId: string): Promise<{ created_at: number } | undefined> {
-  return db.one(`select f.created_at from ${feedWithItsAddress} where f.person_id = $1`, [personId])
+export function feedsOf(db: Db, personId: string): Promise<FeedRow[]> {
+  return db.all<FeedRow>(
+    `select f.id, f.name, f.created_at, f.last_read_at from ${feedWithItsAddress}
+     where f.person_id = $1 order by f.created_at, f.id`,
+    [personId],
+  )
 }
 
-export function dropFeed(db: Db, personId: string) {
-  return db.run('delete from calendar_feed where person_id = $1', [personId])
+export async function dropFeed(db: Db, personId: string, feedId: string): Promise<boolean> {
+  const sql = 'delete from calendar_feed where person_id = $1 and id = $2 returning id'
+  return (await db.run(sql, [personId, feedId])).length > 0
 }
 
-export function ownerOfFeed(db: Db, tokenHash: string): Promise<{ person_id: string } | undefined> {
+export function feedByToken(
+  db: Db,
+  tokenHash: string,
+): Promise<(FeedRow & { readonly person_id: string }) | undefined> {
   return db.one(
-    `select f.person_id from ${feedWithItsAddress} where f.token_hash = $1 and p.status = 'active'`,
+    `select f.id, f.name, f.created_at, f.last_read_at, f.person_id from ${feedWithItsAddress}
+     where f.token_hash = $1 and p.status = 'active'`,
     [tokenHash],
   )
+}
+
+export function feedWasRead(db: Db, feedId: string, now: number) {
+  return db.run('update calendar_feed set last_read_at = $1 where id = $2', [now, feedId])
 }
 
 /**

@@ -4,14 +4,17 @@
  */
 import type { Db } from '../db/db.ts'
 import { AppError } from '../errors.ts'
-import { type Clock, timestamp } from '../lib/clock.ts'
+import { type Clock, timestamp, timestampOrNull } from '../lib/clock.ts'
 import { type Member, type Person, personById, type RoleRules } from '../people/people.ts'
 import { historyOf } from '../session/session.ts'
-import { type CalendarEntry, writeCalendar } from './calendar.ts'
+import { writeCalendar } from './calendar.ts'
 import { byStart, dayIn, isWhen, type When } from './classes.ts'
-import { feedOf, isOnRoster, personIdByAddress, studentWithClasses } from './store.ts'
+import { readDocument } from './document.ts'
+import { type FeedRow, feedsOf, isOnRoster, personIdByAddress, studentWithClasses } from './store.ts'
+import { type TaughtClass, teachingOf } from './teaching.ts'
 import { type ClassOfStudent, classOf, hasClass, spanFor, type Timetable, Timetables } from './timetable.ts'
 
+export type { When } from './classes.ts'
 export { endFeedsOfMoved } from './store.ts'
 
 export interface StudentDeps {
@@ -25,12 +28,14 @@ export class Students implements RoleRules {
   readonly firstSignIn = null
   readonly #db: Db
   readonly #clock: Clock
+  readonly #timeZone: string
   readonly #dayOf: (now: number) => string
   readonly #timetables: Timetables
 
   constructor({ db, clock, timeZone }: StudentDeps) {
     this.#db = db
     this.#clock = clock
+    this.#timeZone = timeZone
     this.#dayOf = dayIn(timeZone)
     this.#timetables = new Timetables(db)
   }
@@ -52,17 +57,26 @@ export class Students implements RoleRules {
     return this.#select(await this.#timetable(student), when).map(classOf)
   }
 
+  /** The classes of the teacher with this address, and who is in them. */
+  async taughtBy(addressKey: string, when: When): Promise<TaughtClass[]> {
+    const today = this.#dayOf(this.#clock.now())
+    const taught = await teachingOf(this.#db, addressKey)
+    return taught
+      .filter(({ spans }) => spans.some((span) => isWhen(span, when, today)))
+      .map(({ entry }) => entry)
+  }
+
   async export(student: Member) {
-    const [timetable, feed, history] = await Promise.all([
+    const [timetable, feeds, history] = await Promise.all([
       this.#timetable(student),
-      feedOf(this.#db, student.id),
+      feedsOf(this.#db, student.id),
       historyOf(this.#db, student.id),
     ])
     return {
       exportedAt: timestamp(this.#clock.now()),
       profile: this.#profile(timetable),
       classes: timetable.classes.map(classOf),
-      calendar: feed ? { createdAt: timestamp(feed.created_at) } : null,
+      calendarFeeds: feeds.map(feedView),
       ...history,
     }
   }
@@ -73,16 +87,16 @@ export class Students implements RoleRules {
     const [student] = rows
     if (!student) return undefined
     const entries = rows.filter(hasClass).map((row) => {
-      const entry = JSON.parse(row.document!)
+      const entry = readDocument(row.document!, row.class_updated_at!)
       return {
         ...entry,
         key: `${personId} ${row.enrolment_id} ${entry.classId}`,
         enrolment: { startDate: row.start_date, endDate: row.end_date },
-        updatedAt: timestamp(row.class_updated_at!),
-      } as CalendarEntry
+      }
     })
     const name = student.school_name ?? 'Chiron'
-    return writeCalendar({ name, entries: entries.sort(byStart), now: this.#clock.now() })
+    const now = this.#clock.now()
+    return writeCalendar({ name, entries: entries.sort(byStart), timeZone: this.#timeZone, now })
   }
 
   async #timetable(student: Member): Promise<Timetable> {
@@ -105,5 +119,15 @@ export class Students implements RoleRules {
   #select({ classes }: Timetable, when: When): readonly ClassOfStudent[] {
     const today = this.#dayOf(this.#clock.now())
     return classes.filter((entry) => isWhen(spanFor(entry), when, today))
+  }
+}
+
+/** Without the address, which is not kept. */
+export function feedView({ id, name, created_at, last_read_at }: FeedRow) {
+  return {
+    feedId: id,
+    name,
+    createdAt: timestamp(created_at),
+    lastReadAt: timestampOrNull(last_read_at),
   }
 }

@@ -8,29 +8,15 @@ import { timestamp } from '../lib/clock.ts'
 import { Recent } from '../lib/recent.ts'
 import type { Member } from '../people/people.ts'
 import { byStart, type Span, spanOf } from './classes.ts'
+import { type ClassDocument, readDocument } from './document.ts'
 import { type ClassRow, type StudentRow, studentWithClasses } from './store.ts'
 
 const studentsMax = 25_000
 const classesMax = 10_000
 
-/** Written by the import (roster/documents.ts). */
-interface ClassDocument {
-  classId: string
-  code: string | null
-  title: string
-  kind: 'course' | 'homeroom' | 'rotation' | 'practical' | 'tutorial'
-  course: { courseId: string; code: string | null; title: string }
-  school: { schoolId: string; name: string }
-  terms: { termId: string; title: string; startDate: string; endDate: string }[]
-  teachers: { firstname: string; lastname: string; email: string | null; primary: boolean }[]
-  location: string | null
-  periods: string[]
-  subjects: string[]
-}
-
 /** The part of a class that is the same for all its students. */
 interface SharedClass {
-  readonly document: ClassDocument & { readonly updatedAt: string }
+  readonly document: ClassDocument
   readonly span: Span
 }
 
@@ -83,9 +69,9 @@ export class Timetables {
     const key = `${row.class_updated_at} ${row.document}`
     const known = this.#classes.get(key)
     if (known) return known
-    const document = JSON.parse(row.document!) as ClassDocument
+    const document = readDocument(row.document!, row.class_updated_at!)
     const shared = {
-      document: { ...document, updatedAt: timestamp(row.class_updated_at!) },
+      document,
       span: spanOf({ ...document, enrolment: { startDate: null, endDate: null } }),
     }
     this.#classes.set(key, shared)

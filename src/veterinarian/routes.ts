@@ -1,27 +1,34 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { TSchema } from 'typebox'
 import { AppError } from '../errors.ts'
 import { type ByOf, type CallerOf, routeConfig } from '../http/access.ts'
 import { requestCaller } from '../http/caller.ts'
 import { etagOf, matches } from '../http/etag.ts'
 import {
   bodyProblems,
+  CodeSent,
   Email,
   Empty,
   HistoryFields,
   Id,
+  languageNames,
   Name,
+  OtpCode,
   problems,
   Ref,
   Timestamp,
   tokenProblems,
+  WhenQuery,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { CallerNetwork } from '../lib/bucket.ts'
 import { minute, timestamp } from '../lib/clock.ts'
+import { chooseLanguage } from '../mail/outbox.ts'
 import { Fields } from '../people/fields.ts'
 import { statuses } from '../people/people.ts'
 import type { LiveSession } from '../session/session.ts'
+import type { SignIn } from '../sign-in/sign-in.ts'
 import type { Veterinarians } from './veterinarian.ts'
 
 export const OwnProfile = Type.Object(
@@ -48,28 +55,33 @@ const lastname = Name(
   'Marsh',
 )
 
-const Export = Type.Object({
-  exportedAt: Timestamp(),
-  profile: Ref(OwnProfile),
-  ...HistoryFields,
-})
-
 export interface VeterinarianRoutesDeps {
   readonly veterinarians: Veterinarians
+  readonly signIn: Pick<SignIn, 'send' | 'resend' | 'confirm'>
   readonly callerOf: CallerOf<LiveSession>
   readonly byOf: ByOf
   networkOf(request: FastifyRequest): CallerNetwork
+  /** A class with its students, and without them. */
+  readonly TaughtClass: TSchema
+  readonly PlainClass: TSchema
 }
 
 const recentSignInMs = 10 * minute
 
 export function veterinarianRoutes(
   root: FastifyInstance,
-  { veterinarians, callerOf, byOf, networkOf }: VeterinarianRoutesDeps,
+  { veterinarians, signIn, callerOf, byOf, networkOf, TaughtClass, PlainClass }: VeterinarianRoutesDeps,
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['veterinarian']
   const own = routeConfig({ access: 'veterinarian' })
+  const recent = routeConfig({ access: 'veterinarian', signedInWithinMs: recentSignInMs })
+  const Export = Type.Object({
+    exportedAt: Timestamp(),
+    profile: Ref(OwnProfile),
+    classes: Type.Array(PlainClass, { description: 'That I teach, without their students.' }),
+    ...HistoryFields,
+  })
 
   app.post(
     '/veterinarian/register',
@@ -160,10 +172,35 @@ export function veterinarianRoutes(
     },
   )
 
+  app.get(
+    '/veterinarian/me/classes',
+    {
+      config: own,
+      schema: {
+        tags,
+        operationId: 'listTaughtClasses',
+        summary: 'The classes that I teach, and who is in them',
+        description:
+          'Those of the teacher on the school’s roster who has my e-mail address. By date as in GET /student/me/classes.',
+        querystring: WhenQuery,
+        response: {
+          200: Type.Object({ classes: Type.Array(TaughtClass) }),
+          204: Empty,
+          ...problems('invalid-request', ...tokenProblems, 'forbidden'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const caller = callerOf(request, 'veterinarian')
+      const classes = await veterinarians.classes(caller, request.query.when ?? 'current')
+      return classes.length === 0 ? reply.code(204).send() : { classes }
+    },
+  )
+
   app.delete(
     '/veterinarian/me',
     {
-      config: routeConfig({ access: 'veterinarian', signedInWithinMs: recentSignInMs }),
+      config: recent,
       schema: {
         tags,
         operationId: 'closeOwnVeterinarian',
@@ -178,6 +215,83 @@ export function veterinarianRoutes(
     async (request, reply) => {
       await veterinarians.close(callerOf(request, 'veterinarian'), byOf(request))
       return reply.code(204).send()
+    },
+  )
+
+  app.post(
+    '/veterinarian/me/email',
+    {
+      config: recent,
+      schema: {
+        tags,
+        operationId: 'sendNewAddressCode',
+        summary: 'Ask for a code at my new address',
+        description: `Mails a code there; with \`sessionId\`, the same code again. The reply is the same whether or not somebody else has the address; if so, the mail says it and no code fits. Needs a sign-in at most 10 minutes old. The mail is in the best language of Accept-Language: ${languageNames}.`,
+        body: Type.Object({
+          email: Email,
+          sessionId: Type.Optional(Type.String({ description: 'To send that code once more.' })),
+        }),
+        response: {
+          202: CodeSent,
+          ...problems(
+            ...bodyProblems,
+            ...tokenProblems,
+            'otp-unusable',
+            'forbidden',
+            'recent-sign-in-required',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const person = callerOf(request, 'veterinarian')
+      const fields = new Fields()
+      const address = fields.email(request.body.email)
+      if (address.key === person.email_key) fields.refuse('email', 'is your address already')
+      fields.check()
+      const language = chooseLanguage(request.headers['accept-language'])
+      const ask = { address, language, moverId: person.id }
+      const caller = requestCaller(networkOf(request), reply)
+      const { sessionId } = request.body
+      const sent =
+        sessionId === undefined ? await signIn.send(ask, caller) : await signIn.resend(ask, caller, sessionId)
+      return reply.code(202).send(sent)
+    },
+  )
+
+  app.post(
+    '/veterinarian/me/email/confirm',
+    {
+      config: own,
+      schema: {
+        tags,
+        operationId: 'confirmNewAddress',
+        summary: 'Confirm my new address with its code',
+        description:
+          'The address changes, every other session ends, and the old address is told by mail. Wrong codes as in validate-otp.',
+        body: Type.Object({
+          otp_code: OtpCode,
+          sessionId: Type.String({
+            description: 'From the request for the code.',
+            documented: { minLength: 1 },
+          }),
+        }),
+        response: {
+          200: Ref(OwnProfile),
+          ...problems(...bodyProblems, ...tokenProblems, 'otp-incorrect', 'otp-unusable', 'forbidden'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const person = callerOf(request, 'veterinarian')
+      const { otp_code: code, sessionId } = request.body
+      const how = { by: byOf(request), language: chooseLanguage(request.headers['accept-language']) }
+      const moved = await signIn.confirm(
+        { moverId: person.id, code, sessionId },
+        requestCaller(networkOf(request), reply),
+        (proven) => veterinarians.move(person, proven, how),
+      )
+      return veterinarians.profileOf(moved)
     },
   )
 

@@ -1,5 +1,6 @@
 import { erasing } from '../db/columns.ts'
 import {
+  always,
   type Condition,
   type Db,
   locking,
@@ -110,10 +111,12 @@ export function lapse(now: number, addressKey: string | null): Statement[] {
 }
 
 /** Removes what somebody registered for an address and never confirmed. */
-export function dropPending(now: number, addressKey: string): Statement[] {
+function dropPending(now: number, addressKey: string, when: Condition): Statement[] {
   return [
-    statement('delete from registration where email_key = $1', addressKey),
-    ...removePending(statement(`${becomesLapsed} and email_key = $2`, now, addressKey)),
+    statement(`delete from registration where email_key = $1 and ${when.sql(2)}`, addressKey, ...when.params),
+    ...removePending(
+      statement(`${becomesLapsed} and email_key = $2 and ${when.sql(3)}`, now, addressKey, ...when.params),
+    ),
   ]
 }
 
@@ -186,36 +189,54 @@ export function setVerified(personId: string, verified: boolean, eventId: string
   ]
 }
 
-/** Returns no row if somebody else has the address. What was registered for it and never confirmed goes. */
+/**
+ * Changes nothing, and writes no event, if somebody else has the address. What was registered for it and never confirmed
+ * goes.
+ */
 export function setAddress(
   personId: string,
   { email, key }: { email: string; key: string },
   eventId: string,
   { by, now }: Deed,
+  when = always,
 ): Statement[] {
   return [
-    ...dropPending(now, key),
+    ...dropPending(now, key, when),
     statement(
       `update person set email = $1, email_key = $2, updated_at = $3
        where id = $4 and status in ('active', 'suspended')
          and not exists (select 1 from person other where other.role = 'veterinarian' and other.email_key = $2 and other.id <> $4)
+         and ${when.sql(5)}
        returning id`,
       email,
       key,
       now,
       personId,
+      ...when.params,
     ),
     eventsFrom(
       'veterinarian.address-changed',
       by,
       { id: '$1', at: 'updated_at', person: 'id' },
-      'from person where id = $2 and updated_at = $3 and email_key = $4',
+      `from person where id = $2 and updated_at = $3 and email_key = $4 and ${when.sql(5)}`,
       eventId,
       personId,
       now,
       key,
+      ...when.params,
     ),
   ]
+}
+
+/** Holds while the account is active under its address, and nobody else has confirmed the new one. */
+export function mayMove({ id, email_key }: Person, newKey: string): Condition {
+  return {
+    sql: (
+      n,
+    ) => `exists (select 1 from person where id = $${n} and status = 'active' and email_key = $${n + 1})
+      and not exists (select 1 from person where role = 'veterinarian' and status <> 'pending' and email_key = $${n + 2})`,
+    params: [id, email_key, newKey],
+  }
 }
 
 /** The id stays, so that the audit trail keeps its meaning. */
@@ -235,6 +256,12 @@ export function erase(personId: string, addressKey: string, now: number): Statem
     ),
     statement(`update session set ${erasing('session')} where person_id = $1`, personId),
     statement('delete from note where person_id = $1', personId),
+    // Codes that were asked for to move the account.
+    statement(
+      'delete from outbox where session_id in (select id from challenge where person_id = $1)',
+      personId,
+    ),
+    statement('delete from challenge where person_id = $1', personId),
   ]
 }
 

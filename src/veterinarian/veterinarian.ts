@@ -4,26 +4,30 @@
  * A registration is only appended, without looking up the address, so every address gets the same work and the same
  * reply. `settle` applies it shortly after in the background; a lookup of the account applies it first.
  */
-import { type Db, holds, type Statement } from '../db/db.ts'
+import { both, type Db, holds, type Statement } from '../db/db.ts'
 import { forgetDeliveries } from '../delivery/delivery.ts'
 import { AppError } from '../errors.ts'
 import { eventHappened, happened, noteOn } from '../events/events.ts'
 import type { Caller } from '../lib/bucket.ts'
 import type { By } from '../lib/by.ts'
 import { type Clock, day, timestamp } from '../lib/clock.ts'
+import type { Language } from '../lib/languages.ts'
 import { isId, newId } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
 import { bucketPolicies, forgetNetworks, type Limits, serviceBuckets } from '../limits/limits.ts'
 import { forgetMail, type ToldKind, tellOf } from '../mail/outbox.ts'
 import { type Address, inboxOf } from '../people/address.ts'
 import { type Deed, lockPerson, type Person, type RoleRules } from '../people/people.ts'
-import { endSessions, historyOf } from '../session/session.ts'
+import { endSessions, historyOf, isOpen, type LiveSession } from '../session/session.ts'
+import type { ProvenAddress } from '../sign-in/sign-in.ts'
+import type { Students, When } from '../student/student.ts'
 import {
   accountAt,
   appendRegistration,
   applyRegistration,
   erase,
   lapse,
+  mayMove,
   oldestRegistrations,
   type PublicProfile,
   publicProfile,
@@ -42,6 +46,7 @@ export interface VeterinarianDeps {
   readonly clock: Clock
   readonly secrets: Secrets
   readonly limits: Limits
+  readonly students: Pick<Students, 'taughtBy'>
 }
 
 type Veterinarian = Person<'veterinarian'>
@@ -185,10 +190,46 @@ export class Veterinarians implements RoleRules {
       })
   }
 
+  /**
+   * Moves the account to an address that its owner has proved. Every other session ends, and the old address is told.
+   * Undefined if it is not possible any more: somebody else has the address now, or this session or account has ended.
+   */
+  async move(
+    caller: LiveSession<'veterinarian'>,
+    { address, claim, claimed }: ProvenAddress,
+    { by, language }: { by: By; language: Language },
+  ): Promise<Veterinarian | undefined> {
+    const { db, clock, secrets } = this.#deps
+    const { id, email, session_id } = caller
+    const now = clock.now()
+    const eventId = newId()
+    const told = { kind: 'address-moved', email, role: this.role, language, now } as const
+    await db.tx([
+      lockPerson(id),
+      claim(both(mayMove(caller, address.key), isOpen(session_id))),
+      ...setAddress(id, address, eventId, { by, note: null, now }, claimed),
+      ...endSessions({ personId: id, except: session_id, when: happened(eventId) }, 'account', now, by),
+      ...tellOf(secrets, told, happened(eventId)),
+    ])
+    if (!(await holds(db, happened(eventId)))) return undefined
+    return { ...caller, email: address.email, email_key: address.key, updated_at: now }
+  }
+
+  /** What the veterinarian teaches, by the roster. */
+  classes({ email_key }: Veterinarian, when: When) {
+    return this.#deps.students.taughtBy(email_key, when)
+  }
+
+  /** Without the students in the classes: it is about the veterinarian, not about them. */
   async export(person: Veterinarian) {
     const { db, clock } = this.#deps
-    const history = await historyOf(db, person.id)
-    return { exportedAt: timestamp(clock.now()), profile: this.profileOf(person), ...history }
+    const [history, classes] = await Promise.all([historyOf(db, person.id), this.classes(person, 'all')])
+    return {
+      exportedAt: timestamp(clock.now()),
+      profile: this.profileOf(person),
+      classes: classes.map(({ students: _, ...entry }) => entry),
+      ...history,
+    }
   }
 
   /** Only of active veterinarians. */

@@ -1,9 +1,9 @@
-/** A real Chromium from the PATH. On Debian as root, one is installed if it is missing. */
-import { spawnSync } from 'node:child_process'
-import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+/** A real Chromium from the machine. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Browser, chromium, type Page } from 'playwright-core'
+import { programOf } from './install.ts'
 import { patienceMs } from './wait.ts'
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
@@ -25,39 +25,8 @@ export const viewports = [
 ] as const
 
 export async function startBrowser(): Promise<Browser> {
-  const executablePath = onPath() ?? install()
+  const executablePath = programOf(names, 'chromium')
   return chromium.launch({ executablePath, args: flags })
-}
-
-function onPath(): string | undefined {
-  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
-    for (const name of names) {
-      const file = join(folder, name)
-      try {
-        accessSync(file, constants.X_OK)
-        return file
-      } catch {
-        // Not here; try the next one.
-      }
-    }
-  }
-  return undefined
-}
-
-function install(): string {
-  if (!existsSync('/etc/debian_version') || process.getuid?.() !== 0)
-    throw new Error('The tests need Chromium: install it and put it on the PATH.')
-  process.stderr.write('Chromium is missing; installing it: apt-get install -y chromium\n')
-  for (const args of [['update'], ['install', '-y', 'chromium']]) {
-    const { status } = spawnSync('/usr/bin/apt-get', args, {
-      stdio: ['ignore', 'ignore', 'inherit'],
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-    })
-    if (status !== 0) throw new Error(`apt-get ${args.join(' ')} failed`)
-  }
-  const found = onPath()
-  if (!found) throw new Error('Chromium was installed, yet is not on the PATH.')
-  return found
 }
 
 export type NotingPage = Page & { faults: string[] }

@@ -63,8 +63,9 @@ const once: Record<string, string[]> = {
   VEVENT: ['UID', 'DTSTAMP', 'DTSTART', 'DTEND', 'SUMMARY'],
   VTIMEZONE: ['TZID'],
   STANDARD: ['DTSTART', 'TZOFFSETFROM', 'TZOFFSETTO'],
+  DAYLIGHT: ['DTSTART', 'TZOFFSETFROM', 'TZOFFSETTO'],
 }
-const atMostOnce = ['LOCATION', 'DESCRIPTION', 'LAST-MODIFIED', 'TRANSP', 'X-PUBLISHED-TTL']
+const atMostOnce = ['RRULE', 'LOCATION', 'DESCRIPTION', 'LAST-MODIFIED', 'TRANSP', 'X-PUBLISHED-TTL']
 
 function check({ name, properties, components }: Component): void {
   const counts = new Map<string, number>()
@@ -115,8 +116,10 @@ export interface CalendarEvent {
   readonly summary: string
   readonly location: string | null
   readonly description: string | null
-  /** The first day, and the day after the last. */
-  readonly days: readonly [from: string, to: string]
+  /** Of an all-day event: the first day, and the day after the last. */
+  readonly days: readonly [from: string, to: string] | null
+  /** Of a weekly event: when it is on, in UTC. */
+  readonly times: readonly (readonly [from: string, to: string])[]
 }
 
 export function eventsIn(calendar: Component): CalendarEvent[] {
@@ -127,21 +130,73 @@ export function eventsIn(calendar: Component): CalendarEvent[] {
         const value = valueIn(event, name)
         return value === undefined ? null : unescapeText(value)
       }
-      const date = (name: string) => {
-        const { params, value } = event.properties.find((one) => one.name === name)!
-        assert.deepEqual(params, { VALUE: 'DATE' })
-        assert.match(value, /^\d{8}$/)
-        return value
-      }
       assert.match(valueIn(event, 'DTSTAMP')!, /^\d{8}T\d{6}Z$/)
-      const days = [date('DTSTART'), date('DTEND')] as const
-      assert.ok(days[0] < days[1], `${days} ends before it begins`)
+      const isWeekly = valueIn(event, 'RRULE') !== undefined
+      assert.equal(valueIn(event, 'TRANSP'), isWeekly ? undefined : 'TRANSPARENT')
       return {
         uid: valueIn(event, 'UID')!,
         summary: textOf('SUMMARY')!,
         location: textOf('LOCATION'),
         description: textOf('DESCRIPTION'),
-        days,
+        days: isWeekly ? null : daysOf(event),
+        times: isWeekly ? timesOf(calendar, event) : [],
       }
     })
+}
+
+const propertyOf = (event: Component, name: string) => event.properties.find((one) => one.name === name)!
+
+function daysOf(event: Component): [string, string] {
+  const date = (name: string) => {
+    const { params, value } = propertyOf(event, name)
+    assert.deepEqual(params, { VALUE: 'DATE' })
+    assert.match(value, /^\d{8}$/)
+    return value
+  }
+  const days: [string, string] = [date('DTSTART'), date('DTEND')]
+  assert.ok(days[0] < days[1], `${days} ends before it begins`)
+  return days
+}
+
+const weekMs = 7 * 86_400_000
+/** A local time as if it were UTC, to reckon with. */
+const asUtc = (local: string) =>
+  Date.parse(local.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)$/, '$1-$2-$3T$4:$5:$6Z'))
+
+/** Expands the rule, by what the calendar itself says about its time zone. */
+function timesOf(calendar: Component, event: Component): [string, string][] {
+  const [start, end] = ['DTSTART', 'DTEND'].map((name) => {
+    const { params, value } = propertyOf(event, name)
+    assert.deepEqual(Object.keys(params), ['TZID'])
+    assert.match(value, /^\d{8}T\d{6}$/)
+    return { tzid: params.TZID!, local: asUtc(value) }
+  })
+  assert.ok(start!.local < end!.local && start!.tzid === end!.tzid)
+  const zone = calendar.components.find(
+    (one) => one.name === 'VTIMEZONE' && valueIn(one, 'TZID') === start!.tzid,
+  )
+  assert.ok(zone, `no VTIMEZONE ${start!.tzid}`)
+  const [, until] = /^FREQ=WEEKLY;UNTIL=(\d{8}T\d{6})Z$/.exec(valueIn(event, 'RRULE')!)!
+  const times: [string, string][] = []
+  for (let week = 0; ; week++) {
+    const [from, to] = [start!, end!].map(({ local }) => {
+      const at = local + week * weekMs
+      return at - offsetAt(zone, at)
+    })
+    if (from! > asUtc(until!)) {
+      assert.equal(times.at(-1)![0], new Date(asUtc(until!)).toISOString(), 'UNTIL is the last one')
+      return times
+    }
+    times.push([new Date(from!).toISOString(), new Date(to!).toISOString()])
+  }
+}
+
+/** The offset of the last change before this local time. */
+function offsetAt(zone: Component, local: number): number {
+  const changes = zone.components
+    .map((one) => ({ at: asUtc(valueIn(one, 'DTSTART')!), to: valueIn(one, 'TZOFFSETTO')! }))
+    .filter(({ at }) => at <= local)
+    .sort((a, b) => a.at - b.at)
+  const [, sign, hours, minutes] = /^([+-])(\d\d)(\d\d)(?:\d\d)?$/.exec(changes.at(-1)?.to ?? '')!
+  return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000
 }

@@ -250,7 +250,8 @@ class Play {
         await rosterOf(this.#service).undo()
         return model.undo()
       case 'rotateKeys':
-        return this.#service.app.parts.keys.rotate()
+        await this.#service.app.parts.keys.rotate(byOperator)
+        return
       case 'sweep':
         return this.#service.app.parts.sweeper.sweep()
       case 'wait':

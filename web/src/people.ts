@@ -1,5 +1,6 @@
 /** Replies of the service about people and classes. */
 import type { Right, Role } from '../../src/lib/roles.ts'
+import type { Meeting } from '../../src/student/classes.ts'
 
 export { type Right, type Role, rights, type ServedRole, servedRoles } from '../../src/lib/roles.ts'
 
@@ -73,6 +74,7 @@ export interface Class {
   }[]
   readonly location: string | null
   readonly periods: readonly string[]
+  readonly meetings: readonly Meeting[]
   readonly subjects: readonly string[]
   readonly enrolment: { readonly startDate: string | null; readonly endDate: string | null }
 }

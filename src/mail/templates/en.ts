@@ -14,6 +14,12 @@ export const english: MailTexts = {
     unasked:
       'If you did not ask for a code, ignore this message: without the code nobody can sign in as you.',
   },
+  addressCode: {
+    subject: (reference) => `Confirm your new address (reference ${reference})`,
+    intro:
+      'Somebody who is signed in to Chiron wants to use this address for their veterinarian’s account. If it is you, enter this code:',
+    unasked: 'If it was not you, ignore this message: without the code nothing changes.',
+  },
   notices: {
     'no-account': {
       subject,
@@ -53,6 +59,21 @@ export const english: MailTexts = {
         'The school has moved a veterinarian’s account to this address. Codes to sign in are sent here from now on.',
         `You can sign in here: ${url}`,
         `If you know of no such account, write to the school${help}.`,
+      ],
+    },
+    'address-in-use': {
+      subject: (reference) => `About your new address (reference ${reference})`,
+      paragraphs: (url) => [
+        'Somebody who is signed in to Chiron wanted to use this address for their account, but a veterinarian’s account has it already. So no code was made.',
+        `If it was you, sign in with this address instead: ${url}`,
+        'If it was not you, you need do nothing: nothing has changed.',
+      ],
+    },
+    'address-moved': {
+      subject: () => 'Your account has another address now',
+      paragraphs: () => [
+        'Your veterinarian’s account has been moved from this address to another one, by somebody who was signed in to it. All other devices have been signed out.',
+        'If it was not you, write to the school at once.',
       ],
     },
     suspended: {

@@ -15,6 +15,12 @@ export const spanish: MailTexts = {
     unasked:
       'Si usted no ha pedido un código, ignore este mensaje: sin el código nadie puede entrar en su nombre.',
   },
+  addressCode: {
+    subject: (reference) => `Confirme su nueva dirección (referencia ${reference})`,
+    intro:
+      'Alguien que ha entrado en Chiron quiere usar esta dirección para su cuenta de veterinario. Si es usted, introduzca este código:',
+    unasked: 'Si no ha sido usted, ignore este mensaje: sin el código no cambia nada.',
+  },
   notices: {
     'no-account': {
       subject,
@@ -54,6 +60,21 @@ export const spanish: MailTexts = {
         'La escuela ha pasado una cuenta de veterinario a esta dirección. A partir de ahora los códigos de acceso se envían aquí.',
         `Puede entrar aquí: ${url}`,
         `Si no sabe de ninguna cuenta, escriba a la escuela${help}.`,
+      ],
+    },
+    'address-in-use': {
+      subject: (reference) => `Acerca de su nueva dirección (referencia ${reference})`,
+      paragraphs: (url) => [
+        'Alguien que ha entrado en Chiron quería usar esta dirección para su cuenta, pero ya es de una cuenta de veterinario; no se ha creado ningún código.',
+        `Si fue usted, entre con esta dirección: ${url}`,
+        'Si no fue usted, no tiene que hacer nada: no ha cambiado nada.',
+      ],
+    },
+    'address-moved': {
+      subject: () => 'Su cuenta tiene ahora otra dirección',
+      paragraphs: () => [
+        'Su cuenta de veterinario ha pasado de esta dirección a otra, a petición de alguien que había entrado en ella. Se han cerrado todas las demás sesiones.',
+        'Si no ha sido usted, escriba a la escuela cuanto antes.',
       ],
     },
     suspended: {

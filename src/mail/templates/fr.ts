@@ -16,6 +16,12 @@ export const french: MailTexts = {
     unasked:
       'Si vous n’avez pas demandé de code, ignorez ce message : sans le code, personne ne peut se connecter à votre place.',
   },
+  addressCode: {
+    subject: (reference) => `Confirmez votre nouvelle adresse (référence ${reference})`,
+    intro:
+      'Quelqu’un qui est connecté à Chiron veut utiliser cette adresse pour son compte de vétérinaire. Si c’est vous, saisissez ce code :',
+    unasked: 'Si ce n’est pas vous, ignorez ce message : sans le code, rien ne change.',
+  },
   notices: {
     'no-account': {
       subject,
@@ -55,6 +61,21 @@ export const french: MailTexts = {
         'L’école a déplacé un compte de vétérinaire vers cette adresse. Les codes de connexion y sont envoyés désormais.',
         `Vous pouvez vous connecter ici : ${url}`,
         `Si vous ne connaissez pas ce compte, écrivez à l’école${help}.`,
+      ],
+    },
+    'address-in-use': {
+      subject: (reference) => `À propos de votre nouvelle adresse (référence ${reference})`,
+      paragraphs: (url) => [
+        'Quelqu’un qui est connecté à Chiron voulait utiliser cette adresse pour son compte, mais un compte de vétérinaire l’a déjà ; aucun code n’a été créé.',
+        `Si c’est vous, connectez-vous plutôt avec cette adresse : ${url}`,
+        'Si ce n’est pas vous, vous n’avez rien à faire : rien n’a changé.',
+      ],
+    },
+    'address-moved': {
+      subject: () => 'Votre compte a maintenant une autre adresse',
+      paragraphs: () => [
+        'Votre compte de vétérinaire est passé de cette adresse à une autre, à la demande de quelqu’un qui y était connecté. Tous les autres appareils ont été déconnectés.',
+        'Si ce n’est pas vous, écrivez tout de suite à l’école.',
       ],
     },
     suspended: {

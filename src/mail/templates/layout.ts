@@ -6,7 +6,7 @@ import { escapeHtml } from '../../lib/html.ts'
 import type { Language } from '../../lib/languages.ts'
 import { brandOf, linkText, type School } from '../../lib/school.ts'
 import { mailTexts } from './languages.ts'
-import type { MailKind } from './texts.ts'
+import { type CodeKind, isCode, type MailKind } from './texts.ts'
 
 export interface MailContent {
   readonly kind: MailKind
@@ -24,11 +24,12 @@ export interface Rendered {
 }
 
 export function render(mail: MailContent): Rendered {
-  return mail.kind === 'code' ? renderCode(mail) : renderNotice(mail, mail.kind)
+  return isCode(mail.kind) ? renderCode(mail) : renderNotice(mail, mail.kind)
 }
 
 function renderCode(mail: MailContent): Rendered {
-  const { code: texts } = mailTexts[mail.language]
+  const { code, addressCode } = mailTexts[mail.language]
+  const texts = mail.kind === 'code' ? code : { ...code, ...addressCode }
   const { digits, name, minutes, until } = mail.code!
   const after = [texts.reference(mail.reference), texts.lifetime(minutes, until), texts.never, texts.unasked]
   return {
@@ -43,7 +44,7 @@ function renderCode(mail: MailContent): Rendered {
   }
 }
 
-function renderNotice(mail: MailContent, kind: Exclude<MailKind, 'code'>): Rendered {
+function renderNotice(mail: MailContent, kind: Exclude<MailKind, CodeKind>): Rendered {
   const notice = mailTexts[mail.language].notices[kind]
   const subject = notice.subject(mail.reference)
   const { support } = mail.school

@@ -2,14 +2,18 @@
 import type { Role } from '../../lib/roles.ts'
 
 /** Answers to somebody who asked for a code and gets none. */
-export type NoticeKind = 'no-account' | 'not-on-roster' | 'not-staff' | 'suspended'
+export type NoticeKind = 'no-account' | 'not-on-roster' | 'not-staff' | 'suspended' | 'address-in-use'
 /** Tells the owner what has changed. */
-export type ToldKind = 'address-left' | 'address-taken'
-const toldKinds: readonly string[] = ['address-left', 'address-taken'] satisfies ToldKind[]
+export type ToldKind = 'address-left' | 'address-taken' | 'address-moved'
+const toldKinds: readonly string[] = ['address-left', 'address-taken', 'address-moved'] satisfies ToldKind[]
 export const isTold = (kind: MailKind): kind is ToldKind => toldKinds.includes(kind)
 
-export type MailKind = 'code' | NoticeKind | ToldKind
-export const isNotice = (kind: MailKind): kind is NoticeKind => kind !== 'code' && !isTold(kind)
+/** To sign in, or to confirm a new address. */
+export type CodeKind = 'code' | 'address-code'
+export const isCode = (kind: MailKind): kind is CodeKind => kind === 'code' || kind === 'address-code'
+
+export type MailKind = CodeKind | NoticeKind | ToldKind
+export const isNotice = (kind: MailKind): kind is NoticeKind => !isCode(kind) && !isTold(kind)
 
 /** Sent if the address has no account of that role. */
 export const absentNotice: Readonly<Record<Role, NoticeKind>> = {
@@ -18,16 +22,20 @@ export const absentNotice: Readonly<Record<Role, NoticeKind>> = {
   staff: 'not-staff',
 }
 
+export interface CodeTexts {
+  subject(reference: string): string
+  greeting(name: string | null): string
+  readonly intro: string
+  reference(reference: string): string
+  lifetime(minutes: number, until: string): string
+  readonly never: string
+  readonly unasked: string
+}
+
 export interface MailTexts {
-  readonly code: {
-    subject(reference: string): string
-    greeting(name: string | null): string
-    readonly intro: string
-    reference(reference: string): string
-    lifetime(minutes: number, until: string): string
-    readonly never: string
-    readonly unasked: string
-  }
+  readonly code: CodeTexts
+  /** What differs in the code for a new address. */
+  readonly addressCode: Pick<CodeTexts, 'subject' | 'intro' | 'unasked'>
   readonly notices: Readonly<Record<NoticeKind | ToldKind, Notice>>
   /** About the sender; `name` is the school's, if it is known. */
   footer(name: string | null): string

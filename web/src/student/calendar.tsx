@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { asProblem } from '../http.ts'
 import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
@@ -12,53 +13,66 @@ import { useWords } from '../text/text.ts'
 import { QrCode } from './qr-code.tsx'
 
 interface Feed {
-  readonly url: string
+  readonly feedId: string
   readonly createdAt: string
 }
 
+interface FreshFeed extends Feed {
+  readonly url: string
+}
+
 const path = '/student/me/calendar'
-const read = async (path: string) => (await ask<{ createdAt: string } | undefined>(path)) ?? null
+const read = async (path: string) => (await ask<{ feeds: Feed[] }>(path)).feeds
+const revoke = (feeds: readonly Feed[]) =>
+  Promise.all(feeds.map(({ feedId }) => ask(`${path}/${feedId}`, { method: 'DELETE' }).catch(unlessGone)))
+
+/** Another window may have revoked it. */
+function unlessGone(error: unknown): void {
+  if (asProblem(error).code !== 'not-found') throw error
+}
 
 /** The feed's address is shown only once, because the service keeps just its hash. */
 export function Calendar() {
   const { text, dates } = useWords()
-  const feed = useResource(path, read)
-  const [fresh, setFresh] = useState<Feed | null>(null)
+  const feeds = useResource(path, read)
+  const newest = feeds.data?.at(-1)
+  const [fresh, setFresh] = useState<FreshFeed | null>(null)
   const [asking, setAsking] = useState<'renew' | 'revoke' | null>(null)
   const [said, setSaid] = useState('')
   const making = useAction(async () => {
     setSaid('')
-    const made = await ask<Feed>(path, { method: 'POST' })
+    await revoke(feeds.data ?? [])
+    const made = await ask<FreshFeed>(path, { method: 'POST' })
     setAsking(null)
     setFresh(made)
-    feed.replace({ createdAt: made.createdAt })
+    feeds.replace([made])
   })
   const revoking = useAction(async () => {
-    await ask(path, { method: 'DELETE' })
+    await revoke(feeds.data ?? [])
     setAsking(null)
     setFresh(null)
-    feed.replace(null)
+    feeds.replace([])
     setSaid(text.calendar.revoked)
   })
   const action = asking === 'renew' ? making : revoking
 
   return (
     <Page title={text.calendar.title} lead={text.calendar.lead} narrow>
-      <Reading of={feed} />
+      <Reading of={feeds} />
       <p role="status" className="soft">
         {said}
       </p>
       {fresh && <Shown feed={fresh} />}
-      {feed.data === null && (
+      {feeds.data?.length === 0 && (
         <div className="actions">
           <Button look="main" busy={making.busy} onPress={making.run}>
             {text.calendar.subscribe}
           </Button>
         </div>
       )}
-      {feed.data && (
+      {newest && (
         <>
-          {!fresh && <p>{text.calendar.madeOn(dates.dayOf(feed.data.createdAt))}</p>}
+          {!fresh && <p>{text.calendar.madeOn(dates.dayOf(newest.createdAt))}</p>}
           <div className="actions">
             {!fresh && <Button onPress={() => setAsking('renew')}>{text.calendar.renew}</Button>}
             <Button look="danger" onPress={() => setAsking('revoke')}>
@@ -84,7 +98,7 @@ export function Calendar() {
   )
 }
 
-function Shown({ feed }: { feed: Feed }) {
+function Shown({ feed }: { feed: FreshFeed }) {
   const { text } = useWords()
   return (
     <section className="card" aria-labelledby="once">

@@ -1,0 +1,77 @@
+/**
+ * What `chiron doctor` finds. Each file here examines one area and returns findings: good, a warning or bad, in one
+ * line, and what to do about it. Nothing here writes to the store or sends a mail. `commands/doctor.ts` puts them
+ * together.
+ */
+
+export const areas = [
+  'settings',
+  'store',
+  'mail server',
+  'sender',
+  'clock',
+  'public url',
+  'proxy',
+  'keys',
+  'backup',
+  'roster',
+  'outbox',
+  'webhooks',
+  'rehearsal',
+] as const
+export type Area = (typeof areas)[number]
+
+export interface Finding {
+  readonly area: Area
+  readonly state: 'good' | 'warning' | 'bad'
+  readonly text: string
+  /** What to do; null if there is nothing to do. */
+  readonly remedy: string | null
+}
+
+export const good = (area: Area, text: string): Finding => ({ area, state: 'good', text, remedy: null })
+export const warning = (area: Area, text: string, remedy: string): Finding => ({
+  area,
+  state: 'warning',
+  text,
+  remedy,
+})
+export const bad = (area: Area, text: string, remedy: string): Finding => ({
+  area,
+  state: 'bad',
+  text,
+  remedy,
+})
+
+/** Errors of sockets say it in `code`, those of several addresses in `errors`. */
+export function reasonOf(error: unknown): string {
+  const { code, message, cause, errors } = error as {
+    code?: string
+    message?: string
+    cause?: unknown
+    errors?: unknown[]
+  }
+  if (errors?.[0]) return reasonOf(errors[0])
+  if (cause) return reasonOf(cause)
+  const known: Record<string, string> = {
+    ECONNREFUSED: 'nothing listens there',
+    ENOTFOUND: 'the name is not known',
+    EAI_AGAIN: 'the name cannot be looked up now',
+    ETIMEDOUT: 'no answer in time',
+    ECONNRESET: 'the connection was cut',
+    EHOSTUNREACH: 'there is no way there',
+    ENETUNREACH: 'there is no way there',
+  }
+  return known[code ?? ''] ?? message ?? String(error)
+}
+
+const minuteMs = 60_000
+
+/** `40 minutes`, `5 hours`, `12 days`. */
+export function lasting(ms: number): string {
+  const minutes = Math.round(ms / minuteMs)
+  if (minutes < 1) return `${Math.max(0, Math.round(ms / 1000))} seconds`
+  if (minutes < 120) return `${minutes} minutes`
+  const hours = Math.round(minutes / 60)
+  return hours < 72 ? `${hours} hours` : `${Math.round(hours / 24)} days`
+}

@@ -1,0 +1,40 @@
+/** Encrypts what the store must keep but nobody may read from it: private keys and the secrets of webhooks. */
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import type { Secrets } from './secret.ts'
+
+const ivBytes = 12
+const tagBytes = 16
+
+/** AES-256-GCM with the id of the owner as associated data, so that sealed values cannot be swapped. */
+export function seal(secrets: Secrets, owner: string, text: string): string {
+  const iv = randomBytes(ivBytes)
+  const cipher = createCipheriv('aes-256-gcm', secrets.current.seal, iv).setAAD(Buffer.from(owner))
+  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
+}
+
+/** Null if none of the secrets opens it. `outdated`: the previous secret did, so it should be sealed anew. */
+export function unseal(
+  secrets: Secrets,
+  owner: string,
+  sealed: string,
+): { readonly text: string; readonly outdated: boolean } | null {
+  for (const keys of secrets.all) {
+    const text = unsealWith(keys.seal, owner, sealed)
+    if (text !== null) return { text, outdated: keys !== secrets.current }
+  }
+  return null
+}
+
+function unsealWith(key: Buffer, owner: string, sealed: string): string | null {
+  const bytes = Buffer.from(sealed, 'base64url')
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes))
+    .setAAD(Buffer.from(owner))
+    .setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes))
+  try {
+    const opened = [decipher.update(bytes.subarray(ivBytes + tagBytes)), decipher.final()]
+    return Buffer.concat(opened).toString('utf8')
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,27 @@
+import type { Db } from '../db/db.ts'
+import { hour, minute } from '../lib/clock.ts'
+
+export interface Figures {
+  readonly unsent: number
+  readonly oldest_unsent_at: number | null
+  readonly roster_generation: number
+  /** When a roster was last imported. */
+  readonly roster_at: number | null
+  readonly schema_version: number
+  /** Of the whole service, in the last hour. */
+  readonly wrong_codes: number
+}
+
+export async function readFigures(db: Pick<Db, 'one'>, now: number): Promise<Figures> {
+  const figures = await db.one<Figures>(
+    `select
+       (select count(*) from outbox where sent_at is null) as unsent,
+       (select min(created_at) from outbox where sent_at is null) as oldest_unsent_at,
+       (select generation from roster_state) as roster_generation,
+       (select max(published_at) from roster_generation where kind = 'import') as roster_at,
+       (select max(version) from migration) as schema_version,
+       (select cast(coalesce(sum(count), 0) as bigint) from failure where key = 'service' and minute >= $1) as wrong_codes`,
+    [Math.floor((now - hour) / minute)],
+  )
+  return figures!
+}

@@ -1,0 +1,218 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import { AppError } from '../errors.ts'
+import { routeConfig, staffChange } from '../http/access.ts'
+import {
+  bodyProblems,
+  Empty,
+  Id,
+  Nullable,
+  problems,
+  Ref,
+  Timestamp,
+  tokenProblems,
+} from '../http/schemas.ts'
+import { Type } from '../http/type.ts'
+import type { Webhooks } from './webhooks.ts'
+
+const Url = Type.String({
+  description: 'Where events are sent. Https, and a public address unless the operator allows others.',
+  examples: ['https://example.org/hooks/chiron'],
+})
+const Events = Type.Array(Type.String(), {
+  description: 'Which events it gets; `*` stands for all.',
+  examples: [['session.started', 'session.ended']],
+})
+const webhookFields = {
+  id: Type.String(),
+  url: Url,
+  events: Events,
+  enabled: Type.Boolean(),
+  disabledAt: Nullable(Timestamp()),
+  disabledBecause: Nullable(Type.Enum(['operator', 'gone'], { description: '`gone`: it answered 410.' })),
+  readable: Type.Boolean({
+    description: 'Whether its secret can be read. If not, rotate it: the secret of the service was replaced.',
+  }),
+  failures: Type.Integer({ description: 'Attempts that failed since the last one that did not.' }),
+  waiting: Type.Integer({ description: 'Events that it has yet to get.' }),
+  createdAt: Timestamp(),
+}
+const WebhookEntry = Type.Object(webhookFields, { $id: 'Webhook' })
+const WithSecret = Type.Object(
+  {
+    ...webhookFields,
+    secret: Type.String({
+      description: 'Checks the signatures (Standard Webhooks). Shown only here.',
+      examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
+    }),
+  },
+  { $id: 'WebhookWithSecret' },
+)
+const Delivery = Type.Object(
+  {
+    number: Type.Integer({ description: 'The number of the event.' }),
+    eventId: Nullable(Type.String()),
+    type: Nullable(Type.String()),
+    state: Type.Enum(['waiting', 'delivered', 'given-up', 'dropped'], {
+      description: '`dropped`: it was waiting when the webhook was switched off.',
+    }),
+    attempts: Type.Integer(),
+    status: Nullable(Type.Integer({ description: 'Of the last answer.' })),
+    error: Nullable(Type.String({ description: 'Why the last attempt failed.' })),
+    triedAt: Nullable(Timestamp()),
+    nextTryAt: Nullable(Timestamp()),
+  },
+  { $id: 'WebhookDelivery' },
+)
+
+export function webhookRoutes(root: FastifyInstance, { webhooks }: { webhooks: Webhooks }): void {
+  for (const schema of [WebhookEntry, WithSecret, Delivery]) root.addSchema(schema)
+  const app = root.withTypeProvider<TypeBoxTypeProvider>()
+  const tags = ['staff']
+  const reading = routeConfig({ access: 'staff', may: 'admin' })
+  const changing = staffChange('admin')
+  const readProblems = problems(...tokenProblems, 'forbidden', 'not-found')
+  const changeProblems = problems(
+    ...bodyProblems,
+    ...tokenProblems,
+    'forbidden',
+    'recent-sign-in-required',
+    'not-found',
+  )
+  const params = Type.Object({ webhookId: Id('The webhook’s id.') })
+
+  app.get(
+    '/staff/webhooks',
+    {
+      config: reading,
+      schema: {
+        tags,
+        operationId: 'listWebhooks',
+        summary: 'All webhooks',
+        response: {
+          200: Type.Object({ webhooks: Type.Array(Ref(WebhookEntry)) }),
+          ...problems(...tokenProblems, 'forbidden'),
+        },
+      },
+    },
+    async () => ({ webhooks: await webhooks.list() }),
+  )
+
+  app.post(
+    '/staff/webhooks',
+    {
+      config: changing,
+      schema: {
+        tags,
+        operationId: 'addWebhook',
+        summary: 'Add a webhook',
+        description:
+          'It gets what happens from now on. Needs a sign-in at most 30 minutes old, like every change here.',
+        body: Type.Object({ url: Url, events: Events }),
+        response: { 201: Ref(WithSecret), ...changeProblems },
+      },
+    },
+    async (request, reply) => reply.code(201).send(await webhooks.add(request.body)),
+  )
+
+  app.patch(
+    '/staff/webhooks/:webhookId',
+    {
+      config: changing,
+      schema: {
+        tags,
+        operationId: 'changeWebhook',
+        summary: 'Change, disable or enable a webhook',
+        description:
+          'Disabling drops what waits. Once enabled again it gets what happens from then on; replay sends the rest.',
+        params,
+        body: Type.Object({
+          url: Type.Optional(Url),
+          events: Type.Optional(Events),
+          enabled: Type.Optional(Type.Boolean()),
+        }),
+        response: { 200: Ref(WebhookEntry), ...changeProblems },
+      },
+    },
+    (request) => webhooks.change(request.params.webhookId, request.body),
+  )
+
+  app.delete(
+    '/staff/webhooks/:webhookId',
+    {
+      config: changing,
+      schema: {
+        tags,
+        operationId: 'removeWebhook',
+        summary: 'Remove a webhook',
+        params,
+        response: { 204: Empty, ...changeProblems },
+      },
+    },
+    async (request, reply) => {
+      await webhooks.remove(request.params.webhookId)
+      return reply.code(204).send()
+    },
+  )
+
+  app.post(
+    '/staff/webhooks/:webhookId/rotate',
+    {
+      config: changing,
+      schema: {
+        tags,
+        operationId: 'rotateWebhook',
+        summary: 'Give a webhook a new secret',
+        description: 'For a day, requests are signed with the new secret and with the one before.',
+        params,
+        response: { 200: Ref(WithSecret), ...changeProblems },
+      },
+    },
+    (request) => webhooks.rotate(request.params.webhookId),
+  )
+
+  app.post(
+    '/staff/webhooks/:webhookId/replay',
+    {
+      config: changing,
+      schema: {
+        tags,
+        operationId: 'replayWebhook',
+        summary: 'Send again what has happened since a time',
+        description: 'In order, also what was delivered. Each event keeps its `webhook-id`.',
+        params,
+        body: Type.Object({ since: Timestamp() }),
+        response: {
+          202: Type.Object({ queued: Type.Integer({ description: 'How many events.' }) }),
+          ...changeProblems,
+        },
+      },
+    },
+    async (request, reply) => {
+      const queued = await webhooks.replay(request.params.webhookId, timeFrom(request.body.since))
+      return reply.code(202).send({ queued })
+    },
+  )
+
+  app.get(
+    '/staff/webhooks/:webhookId/deliveries',
+    {
+      config: reading,
+      schema: {
+        tags,
+        operationId: 'listWebhookDeliveries',
+        summary: 'What a webhook got lately, newest events first',
+        params,
+        response: { 200: Type.Object({ deliveries: Type.Array(Ref(Delivery)) }), ...readProblems },
+      },
+    },
+    async (request) => ({ deliveries: await webhooks.deliveries(request.params.webhookId) }),
+  )
+}
+
+function timeFrom(text: string): number {
+  const at = Date.parse(text)
+  if (!Number.isNaN(at)) return at
+  const detail = 'must be a time such as 2026-11-15T09:00:00.000Z'
+  throw new AppError('invalid-request', undefined, { errors: [{ pointer: '#/since', detail }] })
+}

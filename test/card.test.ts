@@ -1,0 +1,244 @@
+/** A student's card: what it holds, what the page behind it says, and that it opens nothing. */
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { byOperator } from '../src/lib/by.ts'
+import { engines } from './support/engines.ts'
+import { freshAddress, freshNetwork } from './support/fresh.ts'
+import { cookieOf } from './support/portal.ts'
+import { change, drop } from './support/roster-school.ts'
+import { signInStudent } from './support/roster-world.ts'
+import type { Reply, Service } from './support/service.ts'
+import { storeCells } from './support/store-text.ts'
+import { type ServedSchool, schoolOfSuite } from './support/student-school.ts'
+import { decode, newSigner, signedBy } from './support/tokens.ts'
+import { wire } from './support/wire.ts'
+
+const minute = 60_000
+const outcome = (reply: Reply) => [reply.status, reply.json?.code]
+const emailOf = (name: string) => `${name}@school.example`
+const headings = {
+  active: 'Genuine: a student now',
+  inactive: 'Not a student now',
+  expired: 'This card has expired',
+  none: 'Not a card of this school',
+}
+
+for (const engine of engines) {
+  suite(`The student card on ${engine}`, () => {
+    let service: Service
+    let reimport: ServedSchool['reimport']
+    schoolOfSuite(engine, ['locked', 'leaver', 'mover', 'plain'], (served) => {
+      ;({ service, reimport } = served)
+    })
+
+    const cardOf = async (email: string) => {
+      const { access, userId } = await signInStudent(service, email)
+      const reply = await service.request('/student/me/card', { token: access })
+      assert.equal(reply.status, 200)
+      return { ...(reply.json as { card: string; url: string; expiresAt: string }), reply, access, userId }
+    }
+    const look = (card: string, headers: Record<string, string> = {}, method = 'GET') =>
+      wire(service.url, `/c/${card}`, { method, headers: { ...freshNetwork(), ...headers } })
+    const verdict = async (card: string) => {
+      const { status, text } = await look(card)
+      const heading = /<h1>.*?<\/span> (.*)<\/h1>/.exec(text)?.[1]
+      return [status, Object.entries(headings).find(([, words]) => words === heading)?.[0]]
+    }
+
+    test('It is a token with name, number, school and year, for five minutes', async () => {
+      const { card, url, expiresAt, reply, userId } = await cardOf('ada.byron@school.example')
+      assert.equal(reply.headers.get('cache-control'), 'no-store')
+      assert.deepEqual(Object.keys(reply.json), ['card', 'url', 'expiresAt'])
+      const base = url.slice(0, -`/c/${card}`.length)
+      assert.equal(url, `${base}/c/${card}`)
+      const { header, payload } = decode(card)
+      assert.equal(header.typ, 'chiron-card+jwt')
+      const now = Math.floor(service.clock.now() / 1000)
+      assert.equal(expiresAt, new Date((now + 300) * 1000).toISOString())
+      assert.deepEqual(payload, {
+        sub: userId,
+        name: 'Ada Byron',
+        number: 'S100',
+        school: 'School of Veterinary Medicine',
+        year: 4,
+        iss: base,
+        aud: `${base}/c`,
+        iat: now,
+        exp: now + 300,
+      })
+    })
+
+    test('The page says that it is genuine and valid, and that the student is one now', async () => {
+      const { card } = await cardOf('ada.byron@school.example')
+      const { status, text, headers } = await look(card)
+      assert.equal(status, 200)
+      assert.deepEqual(await verdict(card), [200, 'active'])
+      for (const fact of [
+        'Ada Byron',
+        'S100',
+        'School of Veterinary Medicine',
+        '>4<',
+        '09:05:00 UTC',
+        '09:00:00 UTC',
+      ])
+        assert.ok(text.includes(fact), fact)
+      assert.equal(headers.get('content-type'), 'text/html; charset=utf-8')
+      assert.equal(headers.get('cache-control'), 'no-store')
+      assert.equal(headers.get('referrer-policy'), 'no-referrer')
+      assert.equal(headers.get('x-robots-tag'), 'noindex')
+      assert.match(headers.get('content-security-policy')!, /^default-src 'none'; script-src 'self'/)
+      assert.match(headers.get('ratelimit') ?? '', /^"network";/)
+      for (const [, address] of text.matchAll(/(?:src|href)="([^"]*)"/g)) assert.match(address!, /^\/(?!\/)/)
+      assert.ok(!text.includes(card), 'the page does not repeat the card')
+      assert.ok(!text.includes('school.example'), 'nor the address of the student')
+    })
+
+    test('It speaks the reader’s language', async () => {
+      const { card } = await cardOf('ada.byron@school.example')
+      const languages: [accept: string, language: string, words: RegExp][] = [
+        ['fr-CH, en;q=0.5', 'fr', /Authentique/],
+        ['es', 'es', /Auténtica/],
+        ['de, *;q=0.1', 'en', /Genuine/],
+      ]
+      for (const [accept, language, words] of languages) {
+        const { text } = await look(card, { 'accept-language': accept })
+        assert.match(text, new RegExp(`<html lang="${language}">`))
+        assert.match(text, words)
+      }
+    })
+
+    test('What the roster does not say is left out, and what it says is text', async () => {
+      await reimport((s) => change(s.users, 'plain', { givenName: '<b>Bo</b>', familyName: "O'Neill & Co" }))
+      const { card } = await cardOf(emailOf('plain'))
+      const { text } = await look(card)
+      assert.ok(text.includes('&lt;b&gt;Bo&lt;/b&gt; O&#39;Neill &amp; Co'))
+      assert.doesNotMatch(text, /null|Student number/)
+    })
+
+    test('After five minutes it has expired, and shows nobody any more', async () => {
+      const { card } = await cardOf('ada.byron@school.example')
+      service.clock.advance(5 * minute - 1_000)
+      assert.deepEqual(await verdict(card), [200, 'active'])
+      service.clock.advance(1_000)
+      assert.deepEqual(await verdict(card), [200, 'expired'])
+      assert.doesNotMatch((await look(card)).text, /Byron|S100/)
+    })
+
+    test('It says so when the student is suspended, and when the student is back', async () => {
+      const { card, userId } = await cardOf(emailOf('locked'))
+      await service.app.parts.desk.suspend(userId, 'a test', byOperator)
+      assert.deepEqual(await verdict(card), [200, 'inactive'])
+      await service.app.parts.desk.reactivate(userId, null, byOperator)
+      assert.deepEqual(await verdict(card), [200, 'active'])
+    })
+
+    test('It says so when the student has left the roster', async () => {
+      const { card } = await cardOf(emailOf('leaver'))
+      await reimport((s) => drop(s, 'leaver'))
+      assert.deepEqual(await verdict(card), [200, 'inactive'])
+    })
+
+    test('Anything that is not a card of ours is none, with 404 and a page', async () => {
+      const { card, access } = await cardOf(emailOf('mover'))
+      const { key } = await service.app.parts.keys.signer()
+      const { header, payload } = decode(card)
+      const [head, body, signature] = card.split('.')
+      const forged = { ...payload, name: 'Somebody Else' }
+      const encodedForgery = Buffer.from(JSON.stringify(forged)).toString('base64url')
+      assert.deepEqual(
+        await verdict(signedBy(key, header, payload)),
+        [200, 'active'],
+        'the way of these tests',
+      )
+      const others: [name: string, card: string][] = [
+        ['nothing', ''],
+        ['a word', 'x'],
+        ['two parts', `${head}.${body}`],
+        ['another name', `${head}.${encodedForgery}.${signature}`],
+        ['another key', signedBy(newSigner().key, header, payload)],
+        [
+          'no signature',
+          `${Buffer.from('{"alg":"none","typ":"chiron-card+jwt"}').toString('base64url')}.${body}.`,
+        ],
+        ['another type', signedBy(key, { ...header, typ: 'at+jwt' }, payload)],
+        ['another audience', signedBy(key, header, { ...payload, aud: payload.iss })],
+        ['another issuer', signedBy(key, header, { ...payload, iss: 'https://elsewhere.example' })],
+        ['no end', signedBy(key, header, { ...payload, exp: undefined })],
+        ['nobody', signedBy(key, header, { ...payload, sub: undefined })],
+        ['an expired forgery', signedBy(newSigner().key, header, { ...payload, exp: 1 })],
+        ['an access token', access],
+        ['more after it', `${card}/x`],
+        ['a very long one', 'x'.repeat(8_000)],
+      ]
+      for (const [name, other] of others) {
+        assert.deepEqual(await verdict(other), [404, 'none'], name)
+        const { headers, text } = await look(other)
+        assert.equal(headers.get('content-type'), 'text/html; charset=utf-8', name)
+        assert.doesNotMatch(text, /mover|Somebody/, name)
+      }
+      const posted = await look(card, {}, 'POST')
+      assert.deepEqual([posted.status, posted.headers.get('allow')], [405, 'GET, HEAD'])
+      const head1 = await look(card, {}, 'HEAD')
+      assert.deepEqual([head1.status, head1.text], [200, ''])
+    })
+
+    test('It is worth nothing as a credential, wherever one is taken', async () => {
+      const { card } = await cardOf('ada.byron@school.example')
+      const { json: document } = await service.request('/openapi.json')
+      for (const [path, item] of Object.entries<Record<string, { security?: object[] }>>(document.paths)) {
+        for (const [method, { security }] of Object.entries(item)) {
+          if (security?.length === 0) continue
+          const where = path.replaceAll(/\{\w+\}/g, 'x')
+          const reply = await service.request(where, {
+            method: method.toUpperCase(),
+            token: card,
+            headers: freshNetwork(),
+          })
+          assert.deepEqual(outcome(reply), [401, 'invalid-token'], `${method} ${path}`)
+        }
+      }
+      const refreshed = await service.post('/session/refresh', { refresh_token: card })
+      assert.deepEqual(outcome(refreshed), [401, 'invalid-token'])
+      const email = freshAddress('card')
+      const sent = await service.post('/veterinarian/send-otp', { email, device_token: card })
+      assert.equal(sent.status, 202)
+      const signedIn = await service.code(email)
+      const answer = { email, otp_code: 123456, sessionId: signedIn.sessionId }
+      assert.equal((await service.post('/veterinarian/validate-otp', answer)).status, 401)
+      const cookie = cookieOf({ headers: new Headers({ 'set-cookie': `chiron_refresh=${card}` }) } as Reply)
+      const renewed = await service.request('/portal/refresh', { method: 'POST', headers: { cookie } })
+      assert.deepEqual(outcome(renewed), [401, 'invalid-token'])
+      assert.equal((await service.request(`/calendar/${card}.ics`)).status, 404)
+    })
+
+    test('It is for students alone', async () => {
+      const { access } = await service.signIn(freshAddress('vet'), freshNetwork())
+      const other = await service.request('/student/me/card', { token: access })
+      assert.deepEqual(outcome(other), [403, 'forbidden'])
+      assert.deepEqual(outcome(await service.request('/student/me/card')), [401, 'unauthenticated'])
+    })
+
+    test('Neither log nor store holds a card, whatever happens', async () => {
+      const { card } = await cardOf('ada.byron@school.example')
+      for (const method of ['GET', 'HEAD', 'POST', 'OPTIONS'])
+        for (const path of [card, `${card}?x`, `${card}/x`, `${card}%zz`, `${card}%00`])
+          await look(path, {}, method)
+      const { db } = service.app.parts
+      const { one } = db
+      db.one = async () => {
+        throw new Error('out of order')
+      }
+      assert.equal((await look(card)).status, 500)
+      db.one = one
+      const log = service.log.join('')
+      assert.match(log, /"route":"\/c\/\*"/)
+      for (const part of card.split('.').map((each) => each.slice(-24))) {
+        assert.ok(!log.includes(part))
+        assert.deepEqual(
+          (await storeCells(service)).filter(({ value }) => value.includes(part)),
+          [],
+        )
+      }
+    })
+  })
+}

@@ -1,0 +1,492 @@
+/** `chiron doctor` against set-ups that are broken in one way each: the right line must name it. */
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { closeSync, existsSync, openSync, readdirSync, statSync, truncateSync, writeSync } from 'node:fs'
+import { createServer as createHttps } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, suite, test } from 'node:test'
+import pg from 'pg'
+import { checkClock } from '../src/doctor/clock.ts'
+import type { Finding } from '../src/doctor/doctor.ts'
+import { checkSender } from '../src/doctor/sender.ts'
+import { explainReply } from '../src/doctor/smtp-replies.ts'
+import { checkBackup } from '../src/doctor/upkeep.ts'
+import { commandFolder, type ServingChild, serveStore, startChiron } from './support/child.ts'
+import { startDns } from './support/dns.ts'
+import { newStore, onPostgres } from './support/engines.ts'
+import { expired } from './support/expired.ts'
+import { freePort } from './support/postgres.ts'
+import { type ProxyOptions, startProxy } from './support/proxy.ts'
+import { type MailServer, startMailServer } from './support/smtp.ts'
+
+const folder = commandFolder()
+const secret = 'a secret for tests that is long enough'
+
+interface Diagnosis {
+  readonly findings: readonly Finding[]
+  readonly code: number | null
+}
+
+async function doctor(env: Record<string, string>, ...args: string[]): Promise<Diagnosis> {
+  const child = startChiron(['doctor', '--json', ...args], {
+    cwd: folder.path,
+    env: { CHIRON_SECRET: secret, ...env },
+  })
+  const { code } = await child.exited
+  assert.equal(child.output.err, '')
+  return { ...JSON.parse(child.output.out), code }
+}
+
+/** That exactly these areas are bad, and a line about it matches. */
+function assertBad({ findings, code }: Diagnosis, area: Finding['area'], text: RegExp): void {
+  const found = findings.filter(({ state }) => state === 'bad')
+  assert.ok(
+    found.some((one) => one.area === area && text.test(one.text)),
+    JSON.stringify(found),
+  )
+  assert.deepEqual([...new Set(found.map((one) => one.area))], [area])
+  for (const { remedy } of found) assert.ok(remedy)
+  assert.equal(code, 1)
+}
+
+const has = ({ findings }: Diagnosis, state: Finding['state'], area: Finding['area'], text: RegExp) =>
+  assert.ok(
+    findings.some((one) => one.state === state && one.area === area && text.test(one.text)),
+    `${state} ${area} ${text}: ${JSON.stringify(findings.filter((one) => one.area === area))}`,
+  )
+
+/** A store that a service has made, and that nobody has open. */
+async function madeStore(): Promise<{ env: Record<string, string>; path: string }> {
+  const store = await newStore('sqlite')
+  after(() => store.remove())
+  const env = { CHIRON_DATABASE_URL: store.url, CHIRON_SECRET: secret }
+  const child = startChiron(['migrate'], { cwd: folder.path, env })
+  assert.equal((await child.exited).code, 0)
+  return { env, path: store.url.slice('sqlite:'.length) }
+}
+
+function change(path: string, sql: string): void {
+  const database = new DatabaseSync(path)
+  database.exec(sql)
+  database.close()
+}
+
+async function mailServer(options?: Parameters<typeof startMailServer>[0]): Promise<MailServer> {
+  const server = await startMailServer(options)
+  after(() => server.close())
+  return server
+}
+
+/** Not loopback by its name, and yet this machine: the rules for other machines hold. */
+const asOtherHost = (url: string) => url.replace('127.0.0.1', '0.0.0.0')
+
+suite('The doctor finds', () => {
+  test('a wrong setting', async () => {
+    assertBad(await doctor({ CHIRON_PORT: 'x' }), 'settings', /^CHIRON_PORT must be/)
+  })
+
+  test('limits that are off', async () => {
+    const { env } = await madeStore()
+    assertBad(await doctor({ ...env, CHIRON_LIMITS: 'off' }), 'settings', /limits are off/)
+  })
+
+  test('a mail server at another port', async () => {
+    const { env } = await madeStore()
+    const url = `smtp://127.0.0.1:${await freePort()}`
+    assertBad(
+      await doctor({ ...env, CHIRON_SMTP_URL: url }),
+      'mail server',
+      /out of reach: nothing listens there/,
+    )
+  })
+
+  test('a login that is refused, and why', async () => {
+    const { env } = await madeStore()
+    const refuse = (message: string) => ({
+      authOptional: false,
+      allowInsecureAuth: true,
+      onAuth: (_auth: object, _session: object, done: (error: Error) => void) =>
+        done(Object.assign(new Error(message), { responseCode: 535 })),
+    })
+    const wrong = await mailServer(refuse('5.7.8 Authentication credentials invalid'))
+    const at = (server: MailServer) => ({ ...env, CHIRON_SMTP_URL: server.url.replace('//', '//user:pass@') })
+    assertBad(await doctor(at(wrong)), 'mail server', /login is refused.*5\.7\.8.*refuses user or password/)
+    const microsoft = await mailServer(
+      refuse('5.7.139 Authentication unsuccessful, basic authentication is disabled'),
+    )
+    assertBad(await doctor(at(microsoft)), 'mail server', /Microsoft 365 no longer takes passwords/)
+  })
+
+  test('a server that wants a login where there is none', async () => {
+    const { env } = await madeStore()
+    const server = await mailServer({ authOptional: false, allowInsecureAuth: true })
+    assertBad(await doctor({ ...env, CHIRON_SMTP_URL: server.url }), 'mail server', /wants a login first/)
+  })
+
+  test('a mail server on another machine without STARTTLS', async () => {
+    const { env } = await madeStore()
+    const { url } = await mailServer()
+    assertBad(
+      await doctor({ ...env, CHIRON_SMTP_URL: asOtherHost(url) }),
+      'mail server',
+      /offers no STARTTLS/,
+    )
+  })
+
+  test('a mail server whose certificate has expired', async () => {
+    const { env } = await madeStore()
+    const { url } = await mailServer({ ...expired, disabledCommands: ['AUTH'] })
+    assertBad(
+      await doctor({ ...env, CHIRON_SMTP_URL: asOtherHost(url) }),
+      'mail server',
+      /certificate expired \d+ days/,
+    )
+  })
+
+  test('a PostgreSQL that is out of reach, without showing its password', async () => {
+    const url = `postgres://chiron:hush@127.0.0.1:${await freePort()}/chiron`
+    const diagnosis = await doctor({ CHIRON_DATABASE_URL: url })
+    assertBad(diagnosis, 'store', /out of reach: nothing listens there/)
+    assert.doesNotMatch(JSON.stringify(diagnosis), /hush/)
+  })
+
+  test('a store that is not there, and makes none', async () => {
+    const path = join(folder.path, 'nowhere')
+    assertBad(await doctor({ CHIRON_DATABASE_URL: `sqlite:${path}/chiron.db` }), 'store', /there is no file/)
+    assert.ok(!existsSync(path))
+  })
+
+  test('a schema that is newer than the program, and one that is older', async () => {
+    const { env, path } = await madeStore()
+    change(path, "insert into migration values (9999, '9999_future', 0)")
+    assertBad(await doctor(env), 'store', /schema 9999 is newer/)
+    change(path, 'delete from migration where version > 9')
+    has(await doctor(env), 'warning', 'store', /schema 9 is older/)
+  })
+
+  test('a damaged file, in its middle and at its beginning', async () => {
+    const { env, path } = await madeStore()
+    const garble = (at: number) => {
+      const file = openSync(path, 'r+')
+      writeSync(file, Buffer.alloc(8192, 0xa5), 0, 8192, at)
+      closeSync(file)
+    }
+    garble(4096 * 3)
+    assertBad(await doctor(env), 'store', /damaged/)
+    garble(0)
+    assertBad(await doctor(env), 'store', /damaged/)
+    truncateSync(path, 0)
+    has(await doctor(env), 'warning', 'store', /schema 0 is older/)
+  })
+
+  test('mails that nobody sends', async () => {
+    const { env, path } = await madeStore()
+    const old = Date.now() - 20 * 60_000
+    change(
+      path,
+      `insert into outbox (id, session_id, role, email, address_fingerprint, language, digits, reference, created_at, expires_at, attempts, next_at)
+       values ('m', 's', 'veterinarian', 'ada@doctor.example', 'f', 'en', 6, 'ABC', ${old}, ${old}, 0, ${old})`,
+    )
+    const diagnosis = await doctor(env)
+    assertBad(diagnosis, 'outbox', /1 mail waits, the oldest for 20 minutes/)
+    assert.doesNotMatch(JSON.stringify(diagnosis), /doctor\.example/)
+  })
+
+  test('an old roster, and an import that did not finish', async () => {
+    const { env, path } = await madeStore()
+    has(await doctor(env), 'warning', 'roster', /none was imported/)
+    const generation = (id: number, published: number | null) =>
+      `insert into roster_generation values (${id}, 'import', 0, ${id}, 'f', 's', '1.2', 0, '{}', ${Date.now()}, ${published})`
+    change(path, generation(1, Date.now() - 50 * 86_400_000))
+    change(path, generation(2, null))
+    const diagnosis = await doctor(env)
+    has(diagnosis, 'warning', 'roster', /imported 50 days ago/)
+    has(diagnosis, 'warning', 'roster', /did not finish/)
+    assert.equal(diagnosis.code, 0)
+  })
+
+  test('a file that others can read', async () => {
+    const { env, path } = await madeStore()
+    const { chmodSync } = await import('node:fs')
+    chmodSync(path, 0o644)
+    has(await doctor(env), 'warning', 'store', /may read the file/)
+  })
+})
+
+suite('Beside a running service the doctor', () => {
+  async function serving(
+    env: Record<string, string>,
+  ): Promise<{ child: ServingChild; env: Record<string, string> }> {
+    const store = await newStore('sqlite')
+    const mail = await mailServer()
+    const own = {
+      CHIRON_DATABASE_URL: store.url,
+      CHIRON_SMTP_URL: mail.url,
+      CHIRON_MAIL_FROM: 'a@localhost',
+      ...env,
+    }
+    const child = await serveStore(store.url, mail, own)
+    after(async () => {
+      await child.end()
+      await store.remove()
+    })
+    return { child, env: { ...own, CHIRON_SECRET: secret } }
+  }
+  const through = async (env: Record<string, string>, options: ProxyOptions) => {
+    const { child, env: settings } = await serving(env)
+    const proxy = await startProxy(child.url, options)
+    after(() => proxy.close())
+    return doctor(settings, '--from-outside', proxy.url)
+  }
+
+  test('finds nothing bad where all is well, and changes nothing', async () => {
+    const { child, env } = await serving({ CHIRON_TRUSTED_PROXIES: '127.0.0.2' })
+    const proxy = await startProxy(child.url, { forwards: 'caller-added', from: '127.0.0.2' })
+    after(() => proxy.close())
+    const diagnosis = await doctor(env, '--from-outside', proxy.url)
+    assert.deepEqual(
+      diagnosis.findings.filter(({ state }) => state === 'bad'),
+      [],
+    )
+    has(diagnosis, 'good', 'public url', /answers with the keys of this store/)
+    has(diagnosis, 'good', 'proxy', /counts for the machine/)
+    has(diagnosis, 'good', 'clock', /agrees/)
+    has(diagnosis, 'good', 'keys', /1 signing key/)
+    assert.equal(diagnosis.code, 0)
+  })
+
+  test('finds a proxy that is not trusted', async () => {
+    const found = await through({ CHIRON_TRUSTED_PROXIES: '' }, { forwards: 'caller-added' })
+    assertBad(found, 'proxy', /proxy at 127\.0\.0\.1 is not trusted/)
+  })
+
+  test('finds a proxy that lets callers make up their address', async () => {
+    const found = await through(
+      { CHIRON_TRUSTED_PROXIES: '127.0.0.2' },
+      { forwards: 'unchanged', from: '127.0.0.2' },
+    )
+    assertBad(found, 'proxy', /made-up X-Forwarded-For is believed/)
+  })
+
+  test('says so if a call from this machine cannot show it', async () => {
+    const found = await through({ CHIRON_TRUSTED_PROXIES: '127.0.0.1' }, { forwards: 'nothing' })
+    has(found, 'warning', 'proxy', /cannot show/)
+  })
+
+  test('finds a clock that is off', async () => {
+    const found = await through(
+      { CHIRON_TRUSTED_PROXIES: '127.0.0.1' },
+      { forwards: 'nothing', clockOffMs: 600_000 },
+    )
+    assertBad(found, 'clock', /10 minutes behind/)
+  })
+
+  test('finds another Chiron, or another program, at the public URL', async () => {
+    const { child } = await serving({})
+    const { env } = await serving({})
+    assertBad(await doctor(env, '--from-outside', child.url), 'public url', /is another Chiron/)
+    const other = await startProxy(child.url, { forwards: 'nothing' })
+    after(() => other.close())
+    await child.end()
+    assertBad(await doctor(env, '--from-outside', other.url), 'public url', /answers 502, and not as Chiron/)
+  })
+
+  test('finds an expired certificate at the public URL', async () => {
+    const { env } = await serving({})
+    const server = createHttps(expired, (_request, reply) => reply.end()).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    after(() => server.close())
+    const { port } = server.address() as AddressInfo
+    assertBad(
+      await doctor(env, '--from-outside', `https://localhost:${port}`),
+      'public url',
+      /certificate expired/,
+    )
+  })
+
+  test('finds a secret that is not the store’s', async () => {
+    const { env } = await serving({})
+    const other = { ...env, CHIRON_SECRET: 'another secret, which is long enough too' }
+    assertBad(await doctor(other), 'keys', /CHIRON_SECRET is not the one/)
+    const both = { ...other, CHIRON_SECRET_PREVIOUS: secret }
+    has(await doctor(both), 'good', 'keys', /1 signing key/)
+  })
+
+  test('writes lines for people, in the order of the areas', async () => {
+    const { env } = await serving({})
+    const child = startChiron(['doctor'], { cwd: folder.path, env })
+    assert.equal((await child.exited).code, 0)
+    assert.match(
+      child.output.out,
+      /^warning {2}settings .* → .*\n(.*\n)*good {5}outbox .*\n\n0 bad, \d+ warnings, \d+ good\n$/,
+    )
+  })
+})
+
+test(
+  'On PostgreSQL the doctor reads version, schema, connections and clock, and cannot write',
+  onPostgres,
+  async (t) => {
+    const store = await newStore('postgres')
+    t.after(() => store.remove())
+    const env = { CHIRON_DATABASE_URL: store.url }
+    const made = startChiron(['migrate'], { cwd: folder.path, env: { ...env, CHIRON_SECRET: secret } })
+    assert.equal((await made.exited).code, 0)
+    const diagnosis = await doctor(env)
+    has(diagnosis, 'good', 'store', /PostgreSQL \d+.* answers/)
+    has(diagnosis, 'good', 'store', /schema \d+ is that of this program/)
+    has(diagnosis, 'good', 'store', /connections/)
+    has(diagnosis, 'good', 'clock', /agrees with the database/)
+    const client = new pg.Client({ connectionString: store.url })
+    await client.connect()
+    const { rows } = await client.query(
+      'select (select count(*) from signing_key) + (select count(*) from event) as n',
+    )
+    await client.end()
+    assert.equal(Number(rows[0].n), 0)
+    const { openDb } = await import('../src/db/open.ts')
+    const db = openDb(store.url, { readOnly: true })
+    await assert.rejects(db.run('insert into event_counter (one, last) values (2, 0)'))
+    await db.close()
+  },
+)
+
+test('The doctor leaves a SQLite store as it was', async () => {
+  const { env, path } = await madeStore()
+  const before = { mtime: statSync(path).mtimeMs, size: statSync(path).size }
+  await doctor(env)
+  assert.deepEqual({ mtime: statSync(path).mtimeMs, size: statSync(path).size }, before)
+  const outside = join(folder.path, 'data')
+  assert.ok(!existsSync(outside) || readdirSync(outside).length === 0)
+})
+
+suite('The sender’s domain', () => {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const key = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+  const published = publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
+  const dkim = { domain: 'vets.example', selector: 'chiron', key }
+  const whole = {
+    'vets.example': ['google-site-verification=x', 'v=spf1 include:_spf.mail.example -all'],
+    'chiron._domainkey.vets.example': [`v=DKIM1; k=rsa; p=${published}`],
+    '_dmarc.vets.example': ['v=DMARC1; p=quarantine; rua=mailto:a@vets.example'],
+  }
+  const states = async (texts: Record<string, string[]>, domain = 'vets.example') => {
+    const dns = await startDns(texts)
+    const findings = await checkSender(domain, dkim, dns.resolver)
+    dns.close()
+    return findings
+  }
+
+  test('is good with SPF, DKIM and DMARC', async () => {
+    assert.deepEqual(
+      (await states(whole)).map(({ state }) => state),
+      ['good', 'good', 'good'],
+    )
+  })
+
+  test('takes DMARC from the domain above', async () => {
+    const [, , dmarc] = await states(whole, 'mail.vets.example')
+    assert.equal(dmarc!.state, 'good')
+  })
+
+  const faults: [string, Record<string, string[]>, number, Finding['state'], RegExp][] = [
+    ['no SPF', { ...whole, 'vets.example': ['hello'] }, 0, 'bad', /no SPF record/],
+    [
+      'two SPF records',
+      { ...whole, 'vets.example': ['v=spf1 -all', 'v=spf1 ~all'] },
+      0,
+      'bad',
+      /2 SPF records/,
+    ],
+    ['SPF for everybody', { ...whole, 'vets.example': ['v=spf1 +all'] }, 0, 'bad', /lets everybody send/],
+    [
+      'SPF for everybody, plainly',
+      { ...whole, 'vets.example': ['v=spf1 mx all'] },
+      0,
+      'bad',
+      /lets everybody/,
+    ],
+    ['no DKIM key', { ...whole, 'chiron._domainkey.vets.example': [] }, 1, 'bad', /no DKIM key/],
+    [
+      'another DKIM key',
+      { ...whole, 'chiron._domainkey.vets.example': ['p=AAAA'] },
+      1,
+      'bad',
+      /not that of the key/,
+    ],
+    ['DMARC none', { ...whole, '_dmarc.vets.example': ['v=DMARC1; p=none'] }, 2, 'warning', /is "none"/],
+    ['no DMARC', { 'vets.example': whole['vets.example'] }, 2, 'warning', /no DMARC record/],
+  ]
+  for (const [name, texts, at, state, text] of faults)
+    test(`is examined: ${name}`, async () => {
+      const finding = (await states(texts))[at]!
+      assert.equal(finding.state, state)
+      assert.match(finding.text, text)
+    })
+
+  test('is not known when DNS does not answer', async () => {
+    const dns = await startDns({})
+    dns.close()
+    const findings = await checkSender('vets.example', null, dns.resolver)
+    assert.deepEqual(
+      findings.map(({ state }) => state),
+      ['warning', 'warning', 'warning'],
+    )
+    assert.match(findings[0]!.text, /DNS does not answer/)
+  })
+})
+
+test('A backup is good for a day', () => {
+  const hour = 3_600_000
+  const ago = (hours: number) => checkBackup(0, hours * hour).state
+  assert.deepEqual([1, 25, 27].map(ago), ['good', 'good', 'warning'])
+  assert.match(checkBackup(null, 0).text, /never/)
+})
+
+test('Clocks are compared by how far they are apart', () => {
+  const at = (apart: number) => checkClock({ whose: 'x', now: 0, ours: apart }).state
+  assert.deepEqual([0, 9_999, -10_000, 60_000, -120_000].map(at), [
+    'good',
+    'good',
+    'warning',
+    'warning',
+    'bad',
+  ])
+})
+
+test('Replies of mail servers are explained in plain words', () => {
+  for (const [reply, meaning] of [
+    ['535 5.7.8 Error: authentication failed', /user or password/],
+    ['535 5.7.139 Authentication unsuccessful', /Microsoft 365/],
+    ['534-5.7.9 Application-specific password required', /made for this program/],
+    ['530 5.7.57 Client not authenticated to send mail', /after a login/],
+    ['530 5.7.0 Must issue a STARTTLS command first', /encrypted/],
+    ['550 5.7.60 SMTP; Client does not have permissions to send as this sender', /may not send as/],
+    ['550 5.7.1 Unable to relay', /pass on mail/],
+    ['550 5.7.1 Message rejected due to content', /rule of the mail server/],
+    ['550 5.7.23 The message was rejected because of SPF violation', /SPF/],
+    ['550-5.7.26 This mail has been blocked because the sender is unauthenticated', /SPF/],
+    ['550 5.7.509 Access denied, sending domain does not pass DMARC verification', /DMARC/],
+    ['550 5.7.25 The IP address sending this message does not have a PTR record', /no name in DNS/],
+    ['421 4.7.0 Too many connections', /for the moment/],
+    ['599 nonsense', /refuses/],
+  ] as const)
+    assert.match(explainReply(reply).means, meaning, reply)
+})
+
+test('The campus minute is rehearsed on a scratch store, and nobody is refused', async () => {
+  const { env } = await madeStore()
+  const { findings } = await doctor(env, '--rehearse', '120')
+  const rehearsal = findings.find(({ area }) => area === 'rehearsal')
+  // A busy machine is slow, which is a warning.
+  assert.notEqual(rehearsal?.state, 'bad')
+  assert.match(
+    rehearsal!.text,
+    /^120 people behind one address signed in within [\d.]+ s; .*nobody was refused$/,
+  )
+  const child = startChiron(['doctor', '--rehearse', '0'], { cwd: folder.path, env })
+  assert.equal((await child.exited).code, 1)
+  assert.match(child.output.err, /^chiron: --rehearse must be a whole number from 1 to 500\n$/)
+})

@@ -1,0 +1,323 @@
+/** Keys and the secret change while the service serves, and nobody notices. */
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { byOperator } from '../src/lib/by.ts'
+import { secretsFrom } from '../src/lib/secret.ts'
+import { SigningKeys } from '../src/session/keys.ts'
+import { commandFolder, serveChild } from './support/child.ts'
+import { engines, newStore, type Store } from './support/engines.ts'
+import { freshAddress, freshNetwork } from './support/fresh.ts'
+import { startReceiver } from './support/receiver.ts'
+import { run } from './support/roster-commands.ts'
+import { type Service, startService, TestClock } from './support/service.ts'
+import { type MailServer, startMailServer } from './support/smtp.ts'
+import { decode } from './support/tokens.ts'
+import { eventually } from './support/wait.ts'
+
+const minute = 60_000
+const day = 24 * 60 * minute
+const oldSecret = 'the secret of yesterday, long enough'
+const newSecret = 'the secret of tomorrow, long enough!'
+const both = { CHIRON_SECRET: newSecret, CHIRON_SECRET_PREVIOUS: oldSecret }
+const kidOf = (token: string) => decode(token).header.kid as string
+const common = { CHIRON_PUBLIC_URL: 'https://access.school.example', CHIRON_WEBHOOK_ALLOW: '127.0.0.1' }
+
+for (const engine of engines) {
+  suite(`Rotation of keys on ${engine}`, () => {
+    let service: Service
+    before(async () => {
+      service = await startService(engine)
+    })
+    after(() => service.stop())
+
+    const rotations = async () =>
+      service.rows<{ actor: string; data: string; person_id: null }>(
+        "select actor, data, person_id from event where type = 'key.rotated' order by at, id",
+      )
+    const jwks = async () => (await service.request('/.well-known/jwks.json')).json.keys as { kid: string }[]
+
+    test('The first key is no event; a rotation is one, with who did it and the key', async () => {
+      assert.deepEqual(await rotations(), [])
+      const { keys, sweeper } = service.app.parts
+      assert.equal(await keys.rotate(byOperator), true)
+      const [, next] = await keys.list()
+      assert.deepEqual(
+        (await rotations()).map(({ actor, data }) => [actor, JSON.parse(data)]),
+        [['operator', { kid: next!.kid }]],
+      )
+      service.clock.advance(90 * day)
+      await Promise.all([sweeper.sweep(), sweeper.sweep()])
+      const [, scheduled, ...more] = await rotations()
+      assert.equal(scheduled!.actor, 'system')
+      assert.deepEqual(more, [])
+    })
+
+    test('A new key is published at once and signs ten minutes later, in every process', async () => {
+      service.clock.advance(day)
+      await service.app.parts.sweeper.sweep()
+      const { keys, db } = service.app.parts
+      const before = await keys.list()
+      assert.deepEqual(
+        before.map(({ state }) => state),
+        ['signs'],
+      )
+      const secrets = secretsFrom('a secret for tests that is long enough', null)
+      const other = new SigningKeys({ db, clock: service.clock, secrets }, 15 * minute)
+      await other.open()
+      assert.equal(await other.rotate(byOperator), true)
+      const [old, next] = await keys.list()
+      assert.deepEqual([old!.state, next!.state], ['signs', 'next'])
+      assert.equal(Date.parse(next!.signsFrom) - Date.parse(next!.createdAt), 10 * minute)
+      assert.ok((await jwks()).some(({ kid }) => kid === next!.kid))
+      for (const all of [keys, other]) assert.equal((await all.signer()).kid, old!.kid)
+      service.clock.advance(10 * minute)
+      for (const all of [keys, other]) assert.equal((await all.signer()).kid, next!.kid)
+      assert.deepEqual(
+        (await keys.list()).map(({ state }) => state),
+        ['old', 'signs'],
+      )
+    })
+
+    test('Many who rotate at once add one key and write one event', async () => {
+      const { db } = service.app.parts
+      const secrets = secretsFrom('a secret for tests that is long enough', null)
+      const many = await Promise.all(
+        Array.from({ length: 10 }, async () => {
+          const keys = new SigningKeys({ db, clock: service.clock, secrets }, 15 * minute)
+          await keys.open()
+          return keys
+        }),
+      )
+      const [events, keys] = [(await rotations()).length, (await jwks()).length]
+      const outcomes = await Promise.all(many.map((each) => each.rotate(byOperator)))
+      assert.equal(outcomes.filter(Boolean).length, 1)
+      assert.equal((await rotations()).length, events + 1)
+      service.clock.advance(1_000)
+      assert.equal((await jwks()).length, keys + 1)
+    })
+  })
+
+  suite(`Sealing anew on ${engine}`, () => {
+    test('What the previous secret sealed is sealed under the current one at the start, and the previous one can go', async (t) => {
+      const store = await newStore(engine)
+      const mail = await startMailServer()
+      const receiver = await startReceiver()
+      t.after(async () => {
+        await receiver.close()
+        await mail.close()
+        await store.remove()
+      })
+      const clock = new TestClock()
+      const serve = (env: Record<string, string>) =>
+        startService(engine, { databaseUrl: store.url, mail, clock, env: { ...common, ...env } })
+      const sealed = (service: Service) =>
+        service.rows<{ sealed: string }>(
+          `select sealed from signing_key union all select sealed from webhook
+           union all select sealed_before from webhook`,
+        )
+
+      const first = await serve({ CHIRON_SECRET: oldSecret })
+      const who = await first.signIn(freshAddress(), freshNetwork())
+      const hook = await first.app.parts.webhooks.add({ url: receiver.url, events: ['session.started'] })
+      const { secret } = await first.app.parts.webhooks.rotate(hook.id)
+      const before = await sealed(first)
+      await first.stop()
+
+      const second = await serve(both)
+      const after = await sealed(second)
+      assert.equal(after.length, 3)
+      for (const { sealed } of after) assert.ok(!before.some((old) => old.sealed === sealed))
+      assert.equal((await second.request('/veterinarian/me', { token: who.access })).status, 200)
+      await second.stop()
+
+      const third = await serve({ CHIRON_SECRET: newSecret })
+      t.after(() => third.stop())
+      assert.deepEqual(await sealed(third), after)
+      assert.equal(
+        (await third.request('/veterinarian/me', { token: who.access })).status,
+        200,
+        'the key that signed it can still be opened',
+      )
+      const anew = await third.signIn(freshAddress(), freshNetwork())
+      assert.equal(kidOf(anew.access), kidOf(who.access))
+      const [one] = await receiver.until(1)
+      const { Webhook } = await import('standardwebhooks')
+      const at = new Date(Number(one!.headers['webhook-timestamp']) * 1000)
+      const signatures = [secret, hook.secret].map((each) =>
+        new Webhook(each).sign(String(one!.headers['webhook-id']), at, one!.body),
+      )
+      assert.equal(one!.headers['webhook-signature'], signatures.join(' '))
+    })
+  })
+
+  suite(`Under load on ${engine}`, () => {
+    let store: Store
+    let mail: MailServer
+    before(async () => {
+      store = await newStore(engine)
+      mail = await startMailServer()
+    })
+    after(async () => {
+      await mail.close()
+      await store.remove()
+    })
+
+    test('Keys rotate and the secret changes in two processes, one after the other, and every request succeeds', async () => {
+      const clock = new TestClock()
+      const serve = (env: Record<string, string>) =>
+        startService(engine, {
+          databaseUrl: store.url,
+          mail,
+          clock,
+          env: { ...common, CHIRON_LIMITS: 'off', ...env },
+        })
+      const live = [await serve({ CHIRON_SECRET: oldSecret }), await serve({ CHIRON_SECRET: oldSecret })]
+      const load = startLoad(live)
+      /** Takes one process out, as a load balancer does, and puts one with other settings in its place. */
+      const restartAll = async (env: Record<string, string>) => {
+        for (let i = 0; i < 2; i++) {
+          const leaving = live.shift()!
+          await load.quiet(leaving)
+          await leaving.stop()
+          live.push(await serve(env))
+          await load.some(20)
+        }
+      }
+      const rotate = async () => {
+        assert.equal(await live[0]!.app.parts.keys.rotate(byOperator), true)
+        await load.some(20)
+        clock.advance(10 * minute)
+        await load.some(40)
+      }
+      await load.some(20)
+      await rotate()
+      // First every process learns the new secret, then every process uses it.
+      await restartAll({ CHIRON_SECRET: oldSecret, CHIRON_SECRET_PREVIOUS: newSecret })
+      await restartAll(both)
+      await rotate()
+      const kids = await load.end()
+      assert.ok(kids.size >= 3, 'tokens of all keys were used')
+      await Promise.all(live.map((service) => service.stop()))
+    })
+  })
+}
+
+/** People who sign in, refresh and read, each time at another process. A reply that is not as it should be fails `end`. */
+function startLoad(live: Service[]) {
+  const busy = new Map<Service, number>()
+  const kids = new Set<string>()
+  let done = 0
+  let stopped = false
+  let turn = 0
+  const at = async <T>(work: (service: Service) => Promise<T>): Promise<T> => {
+    const service = live[turn++ % live.length]!
+    busy.set(service, (busy.get(service) ?? 0) + 1)
+    try {
+      return await work(service)
+    } finally {
+      busy.set(service, busy.get(service)! - 1)
+      done++
+    }
+  }
+  const person = async () => {
+    const email = freshAddress('load')
+    let { access, refresh } = await at((service) => service.signIn(email, freshNetwork()))
+    while (!stopped) {
+      kids.add(kidOf(access))
+      for (let i = 0; i < 2; i++) {
+        const me = await at((service) => service.request('/veterinarian/me', { token: access }))
+        assert.equal(me.status, 200, me.text)
+      }
+      const renewed = await at((service) => service.post('/session/refresh', { refresh_token: refresh }))
+      assert.equal(renewed.status, 200, renewed.text)
+      access = renewed.json.access_token
+      refresh = renewed.json.refresh_token
+    }
+  }
+  const people = Promise.all(Array.from({ length: 6 }, person))
+  let failure: unknown
+  people.catch((error) => {
+    failure = error
+  })
+  const check = () => {
+    if (failure) throw failure
+  }
+  return {
+    /** Waits until this many more requests were answered. */
+    async some(count: number) {
+      const goal = done + count
+      await eventually('requests', () => {
+        check()
+        return done >= goal
+      })
+    },
+    quiet: (service: Service) =>
+      eventually('a process without requests', () => {
+        check()
+        return (busy.get(service) ?? 0) === 0
+      }),
+    async end() {
+      stopped = true
+      await people
+      return kids
+    },
+  }
+}
+
+suite('chiron keys', () => {
+  const folder = commandFolder()
+  const env = folder.ownStore()
+  const chiron = (args: string[], more: Record<string, string> = {}) =>
+    run(folder.path, ['keys', ...args], { ...env, ...more })
+
+  test('says so when there is no key', async () => {
+    for (const args of [['list'], ['rotate']]) {
+      const { code, err } = await chiron(args)
+      assert.equal(code, 1)
+      assert.match(
+        err,
+        /^chiron: there is no signing key that CHIRON_SECRET opens; "chiron serve" makes the first\n$/,
+      )
+    }
+  })
+
+  test('lists and rotates beside the service, which publishes the new key', async (t) => {
+    const child = await serveChild({ cwd: folder.path, env })
+    t.after(() => child.end())
+    const published = async () =>
+      (await child.request('/.well-known/jwks.json')).json.keys.map(({ kid }: { kid: string }) => kid)
+    const [{ keys }] = (await chiron(['list', '--json'])).json
+    assert.deepEqual(
+      keys.map(({ kid, state, ageDays }: { kid: string; state: string; ageDays: number }) => [
+        kid,
+        state,
+        ageDays,
+      ]),
+      [[(await published())[0], 'signs', 0]],
+    )
+    const rotated = await chiron(['rotate'])
+    assert.equal(rotated.code, 0, rotated.err)
+    const [, kid] = /^Key (\S+) is published now and signs from 2\S+Z\. Nobody is signed out\.$/m.exec(
+      rotated.out,
+    )!
+    await eventually('the key is published', async () => (await published()).includes(kid))
+    const { out } = await chiron(['list'])
+    assert.match(out, /^key +created +signs from +age +state$/m)
+    assert.match(out, new RegExp(`^${keys[0].kid} .* signs now$`, 'm'))
+    assert.match(out, new RegExp(`^${kid} .* published, signs later$`, 'm'))
+    const { json } = await run(folder.path, ['events', '--type', 'key.rotated', '--json'], env)
+    assert.deepEqual(
+      json.map(({ actor, data, userId }) => [actor, data, userId]),
+      [['operator', { kid }, null]],
+    )
+  })
+
+  test('refuses to rotate with another secret than that of the service', async () => {
+    const other = { CHIRON_SECRET: 'a secret that nobody else has, long' }
+    const { code, err } = await chiron(['rotate'], other)
+    assert.equal(code, 1)
+    assert.match(err, /there is no signing key that CHIRON_SECRET opens/)
+    const [{ keys }] = (await chiron(['list', '--json'])).json
+    assert.equal(keys.length, 2)
+  })
+})

@@ -1,0 +1,239 @@
+/** Metrics, compared with what was done. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { after, suite, test } from 'node:test'
+import { endProcesses, type ServingChild, serveStore } from './support/child.ts'
+import { type Engine, engines, newStore } from './support/engines.ts'
+import { scrape } from './support/metrics.ts'
+import { freePort } from './support/postgres.ts'
+import { startService } from './support/service.ts'
+import { type MailServer, startMailServer } from './support/smtp.ts'
+import { eventually } from './support/wait.ts'
+
+after(endProcesses)
+
+interface Watched {
+  readonly child: ServingChild
+  readonly mail: MailServer
+  readonly port: number
+}
+
+async function watched(engine: Engine, env: Record<string, string> = {}): Promise<Watched> {
+  const store = await newStore(engine)
+  const mail = await startMailServer()
+  const port = await freePort()
+  after(async () => {
+    await mail.close()
+    await store.remove()
+  })
+  const child = await serveStore(store.url, mail, { CHIRON_METRICS_PORT: String(port), ...env })
+  after(() => child.end())
+  return { child, mail, port }
+}
+
+/** Registers, asks for a code and answers it, `wrong` times wrongly before. */
+async function signIn({ child, mail }: Watched, email: string, wrong = 0): Promise<string> {
+  await child.post('/veterinarian/register', { firstname: 'Ada', lastname: 'Marsh', email })
+  const sent = await child.post('/veterinarian/send-otp', { email })
+  const { code } = await mail.mailTo(email)
+  const answer = (otp_code: number) =>
+    child.post('/veterinarian/validate-otp', { email, otp_code, sessionId: sent.json.sessionId })
+  for (let i = 0; i < wrong; i++) await answer(code! === 999_999 ? 100_000 : code! + 1)
+  return (await answer(code!)).json.access_token
+}
+
+for (const engine of engines) {
+  suite(`Metrics on ${engine}`, () => {
+    test('count requests, sign-ins and mails as they were', async () => {
+      const service = await watched(engine)
+      const { child, port } = service
+      const token = await signIn(service, 'ada@metrics.example', 2)
+      for (let i = 0; i < 3; i++) await child.request('/veterinarian/me', { token })
+      await child.request('/nowhere/at/all')
+      await child.request(`/veterinarian/${'x'.repeat(22)}`)
+      const seen = await eventually('all requests counted', async () => {
+        const now = await scrape(port)
+        const unknown = now.value('chiron_http_requests_total', {
+          method: 'GET',
+          route: 'unknown',
+          status: '404',
+        })
+        return unknown === 1 && now
+      })
+      const requests = (method: string, route: string, status: string) =>
+        seen.value('chiron_http_requests_total', { method, route, status })
+      assert.equal(requests('POST', '/veterinarian/register', '202'), 1)
+      assert.equal(requests('POST', '/veterinarian/validate-otp', '401'), 2)
+      assert.equal(requests('POST', '/veterinarian/validate-otp', '200'), 1)
+      assert.equal(requests('GET', '/veterinarian/me', '200'), 3)
+      assert.equal(requests('GET', '/veterinarian/:userId', '404'), 1)
+      const durations = { method: 'GET', route: '/veterinarian/me' }
+      assert.equal(seen.value('chiron_http_request_duration_seconds_count', durations), 3)
+      const signIns = (outcome: string) =>
+        seen.value('chiron_sign_ins_total', { role: 'veterinarian', outcome })
+      assert.deepEqual(['sent', 'wrong', 'right', 'refused'].map(signIns), [1, 2, 1, 0])
+      assert.equal(seen.value('chiron_sign_ins_total', { role: 'student', outcome: 'sent' }), 0)
+      assert.equal(seen.value('chiron_codes_total', { digits: '6' }), 1)
+      assert.equal(seen.value('chiron_mails_total', { outcome: 'sent' }), 1)
+      assert.equal(seen.value('chiron_http_errors_total', { code: 'otp-incorrect' }), 2)
+      assert.equal(seen.value('chiron_wrong_codes_last_hour'), 2)
+      assert.equal(seen.value('chiron_store_up'), 1)
+      assert.equal(seen.value('chiron_mails_unsent'), 0)
+      assert.ok(seen.value('chiron_store_call_duration_seconds_count', { call: 'write' })! > 3)
+      assert.ok(seen.value('process_resident_memory_bytes')! > 10e6)
+      const schema = seen.value('chiron_schema_version')
+      assert.ok(schema !== undefined && schema >= 10)
+      assert.doesNotMatch(seen.text, /metrics\.example|nowhere|xxxx/)
+    })
+
+    test('are summed over workers, and stay when a worker ends', async () => {
+      const { child, port } = await watched(engine, { CHIRON_WORKERS: '2' })
+      const count = async () =>
+        (await scrape(port)).value('chiron_http_requests_total', {
+          method: 'GET',
+          route: '/health/live',
+          status: '200',
+        }) ?? 0
+      const before = await count()
+      await Promise.all(Array.from({ length: 40 }, () => fetch(`${child.url}/health/live`)))
+      await eventually('40 requests counted', async () => (await count()) === before + 40)
+      const workers = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')
+      process.kill(Number(workers[0]), 'SIGKILL')
+      await eventually('a new worker', () => child.output.out.split('listening at').length > 3)
+      assert.equal(await count(), before + 40)
+      assert.equal((await scrape(port)).value('chiron_worker_restarts_total'), 1)
+    })
+  })
+}
+
+test('Waiting mails show in number and age, and refused or deferred ones in the outcomes', async () => {
+  const mail = await startMailServer({
+    onRcptTo({ address }, _session, done) {
+      const refused = address.startsWith('never')
+      const responseCode = refused ? 550 : 451
+      done(Object.assign(new Error('no'), { responseCode }))
+    },
+  })
+  const store = await newStore('sqlite')
+  const port = await freePort()
+  const child = await serveStore(store.url, mail, { CHIRON_METRICS_PORT: String(port) })
+  for (const email of ['never@metrics.example', 'later@metrics.example']) {
+    await child.post('/veterinarian/register', { firstname: 'Ada', lastname: 'Marsh', email })
+    await child.post('/veterinarian/send-otp', { email })
+  }
+  const seen = await eventually('both outcomes', async () => {
+    const now = await scrape(port)
+    const outcome = (name: string) => now.value('chiron_mails_total', { outcome: name })!
+    return outcome('refused') === 1 && outcome('deferred') >= 1 && now
+  })
+  assert.equal(seen.value('chiron_mails_unsent'), 1)
+  await eventually(
+    'an age',
+    async () => (await scrape(port)).value('chiron_mail_oldest_unsent_age_seconds')! > 0,
+  )
+  await child.end()
+  await mail.close()
+  await store.remove()
+})
+
+test('While the store is away the metrics say so and go on', async (t) => {
+  const { startPostgres } = await import('./support/postgres.ts')
+  const server = await startPostgres()
+  t.after(() => server.remove())
+  const mail = await startMailServer()
+  const port = await freePort()
+  const child = await serveStore(server.url('postgres'), mail, { CHIRON_METRICS_PORT: String(port) })
+  assert.equal((await scrape(port)).value('chiron_store_up'), 1)
+  await server.stop()
+  const seen = await eventually('the store counted as down', async () => {
+    const now = await scrape(port)
+    return now.value('chiron_store_up') === 0 && now
+  })
+  assert.equal(seen.value('chiron_mails_unsent'), undefined)
+  assert.equal((await child.request('/health/ready')).status, 503)
+  assert.ok((await scrape(port)).value('chiron_store_failures_total', { call: 'read' })! > 0)
+  await child.end()
+  await mail.close()
+})
+
+test('The port serves /metrics and nothing else, and the service has no metrics', async () => {
+  const { child, port } = await watched('sqlite')
+  const at = (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${port}${path}`, init)
+  assert.equal((await at('/')).status, 404)
+  assert.equal((await at('/veterinarian/me')).status, 404)
+  const posted = await at('/metrics', { method: 'POST', body: 'x' })
+  assert.equal(posted.status, 405)
+  assert.equal(posted.headers.get('allow'), 'GET, HEAD')
+  assert.equal((await at('/metrics', { method: 'HEAD' })).status, 200)
+  assert.equal((await child.request('/metrics')).status, 404)
+})
+
+test('A taken port is told in one line that names the setting', async () => {
+  const { port } = await watched('sqlite')
+  await assert.rejects(watched('sqlite', { CHIRON_METRICS_PORT: String(port) }), (error: Error) => {
+    assert.match(error.message, new RegExp(`chiron: port ${port} is taken: .*CHIRON_METRICS_PORT\n`))
+    return true
+  })
+})
+
+test('Alert rules and the dashboard use only metrics that there are', async () => {
+  const service = await watched('sqlite')
+  await signIn(service, 'bea@metrics.example')
+  const { names } = await scrape(service.port)
+  const files = ['deploy/prometheus/alerts.yml', 'deploy/grafana/chiron.json']
+  for (const file of files) {
+    const text = readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
+    const used = new Set(text.match(/\b(?:chiron|process|nodejs)_\w+/g))
+    assert.ok(used.size > 10, file)
+    for (const name of used)
+      assert.ok(names.has(name.replace(/_(bucket|sum|count)$/, '')), `${file}: ${name}`)
+  }
+})
+
+test('Every metric is described in docs/watching.md, and nothing else is', async () => {
+  const service = await watched('sqlite')
+  await signIn(service, 'cleo@metrics.example')
+  const { names } = await scrape(service.port)
+  const page = readFileSync(new URL('../docs/watching.md', import.meta.url), 'utf8')
+  const told = new Set([...page.matchAll(/^\| `((?:chiron|process|nodejs)_\w+)/gm)].map(([, name]) => name!))
+  assert.deepEqual([...told].sort(), [...names].sort())
+})
+
+for (const engine of engines) {
+  test(`The wrong code that reaches a threshold is one log line, with the network, on ${engine}`, async (t) => {
+    const service = await startService(engine)
+    t.after(() => service.stop())
+    const network = { 'x-forwarded-for': '192.0.2.44' }
+    const thresholds = () =>
+      service.log.map((line) => JSON.parse(line)).filter(({ msg }) => /reached a threshold/.test(msg))
+    // 20 wrong codes for one address within an hour; five for each session.
+    for (let round = 0; round < 5; round++) {
+      const sent = await service.post('/veterinarian/send-otp', { email: 'dot@metrics.example' }, network)
+      const answers = Array.from({ length: 5 }, (_, i) => ({
+        email: 'dot@metrics.example',
+        otp_code: 10_000_000 + i,
+        sessionId: sent.json.sessionId,
+      }))
+      await Promise.all(answers.map((answer) => service.post('/veterinarian/validate-otp', answer, network)))
+      service.clock.advance(4 * 60_000)
+    }
+    const [line, ...more] = thresholds()
+    assert.deepEqual(more, [])
+    assert.deepEqual([line.on, line.wrongCodes, line.withinMinutes], ['address', 20, 60])
+    assert.match(line.network, /^[\w-]{22}$/)
+    assert.doesNotMatch(JSON.stringify(line), /192\.0\.2|dot@/)
+  })
+}
+
+test('A network that a limit refuses a hundred times is one log line', async (t) => {
+  const service = await startService('sqlite')
+  t.after(() => service.stop())
+  const network = { 'x-forwarded-for': '192.0.2.45' }
+  const names = { firstname: 'Ada', lastname: 'Marsh' }
+  const register = (i: number) =>
+    service.post('/veterinarian/register', { ...names, email: `p${i}@metrics.example` }, network)
+  for (let i = 0; i < 260; i++) await register(i)
+  const lines = service.log.map((line) => JSON.parse(line)).filter(({ msg }) => /is refused often/.test(msg))
+  assert.equal(lines.length, 1)
+  assert.deepEqual([lines[0].limit, lines[0].refused], ['register', 100])
+})
