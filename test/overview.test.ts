@@ -99,6 +99,14 @@ for (const engine of engines) {
       assert.deepEqual(mail, { unsent: 1, oldestAt: since, failedLastDay: 1 })
     })
 
+    test('A webhook that does not get its events is counted', async () => {
+      const { webhooks, db } = service.app.parts
+      await webhooks.add({ url: 'https://hooks.example.org/', events: ['key.rotated'] })
+      assert.deepEqual((await read()).webhooks, { failing: 0 })
+      await db.run('update webhook set failures = 3')
+      assert.deepEqual((await read()).webhooks, { failing: 1 })
+    })
+
     test('With 500 wrong codes in an hour the service is under attack', async () => {
       const now = Math.floor(service.clock.now() / minute)
       await service.app.parts.db.run("insert into failure (key, minute, count) values ('service', $1, 500)", [

@@ -258,6 +258,23 @@ for (const engine of engines) {
       await addStaff(service, ['support'], email)
     })
 
+    test('The feed is read back from the newest with `before`, and misses none', async () => {
+      const { access } = await newStaff(service, 'admin')
+      for (let i = 0; i < 3; i++) await addStaff(service, ['support'])
+      const read = async (query: string): Promise<number[]> => {
+        const { status, json } = await get(`/staff/events?types=staff.added&${query}`, access)
+        assert.equal(status, 200)
+        return json.events.map(({ number }: { number: number }) => number)
+      }
+      const all = await read('limit=1000')
+      const newest = await read(`before=${Number.MAX_SAFE_INTEGER}&limit=2`)
+      assert.deepEqual(newest, all.toReversed().slice(0, 2))
+      assert.deepEqual(await read(`before=${newest[1]}&limit=1`), [all.at(-3)])
+      assert.deepEqual(await read('before=0'), [])
+      const wrong = await get('/staff/events?before=new', access)
+      assert.deepEqual(outcome(wrong), [400, 'invalid-request'])
+    })
+
     test('Rights that do not exist, none at all and bad names are refused', async () => {
       const { access: token } = await newStaff(service, 'admin')
       const good = { email: freshAddress('bad'), firstname: 'Mary', lastname: 'Jackson', may: ['support'] }

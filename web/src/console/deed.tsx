@@ -14,9 +14,10 @@ import { useConsole } from './text/console-words.ts'
 export interface DeedProps {
   user: Staff
   title: ReactNode
-  effects: readonly string[]
-  /** How it is taken back; empty if it is final. */
-  undo: string
+  effects?: readonly string[]
+  /** How it is taken back. */
+  undo?: string
+  isFinal?: boolean
   submit: string
   danger?: boolean
   /** Fields of the form. */
@@ -59,7 +60,7 @@ export function Deed(props: DeedProps) {
         <FreshCode user={props.user} onFresh={acting.run} onCancel={props.onCancel} />
       ) : (
         <form noValidate onSubmit={submit}>
-          {props.effects.length > 0 && (
+          {props.effects && (
             <div>
               <p>{own.deeds.whatHappens}</p>
               <ul>
@@ -67,11 +68,8 @@ export function Deed(props: DeedProps) {
                   <li key={effect}>{effect}</li>
                 ))}
               </ul>
-              {props.undo !== '' ? (
-                <p className="soft">{props.undo}</p>
-              ) : (
-                <p className="final">{own.deeds.final}</p>
-              )}
+              {props.undo && <p className="soft">{props.undo}</p>}
+              {props.isFinal && <p className="final">{own.deeds.final}</p>}
             </div>
           )}
           {props.children}

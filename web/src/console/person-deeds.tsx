@@ -69,6 +69,7 @@ export function PersonDeed({
       title={<bdi>{words.title(fullName(person) || all.unnamed)}</bdi>}
       effects={words.effects}
       undo={words.undo}
+      isFinal={name === 'close'}
       submit={words.submit}
       danger={name === 'suspend' || name === 'close'}
       check={() => {

@@ -137,8 +137,6 @@ function EditMember({ member, user, onDone, onCancel }: Props & { member: Member
     <Deed
       user={user}
       title={member ? <bdi>{text.changeTitle(fullName(member))}</bdi> : text.addTitle}
-      effects={[]}
-      undo=""
       submit={member ? text.changeSubmit : text.addSubmit}
       check={() => {
         setChecked(true)

@@ -1,4 +1,4 @@
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useRef, useState } from 'react'
 import { Button } from '../parts/button.tsx'
 import { Copy } from '../parts/copy.tsx'
 import { Dialog } from '../parts/dialog.tsx'
@@ -220,8 +220,6 @@ function AddWebhook({
     <Deed
       user={user}
       title={text.addTitle}
-      effects={[]}
-      undo=""
       submit={text.submit}
       check={() => {
         setChecked(true)
@@ -279,12 +277,12 @@ function WebhookDeed({
   const text = all.webhooks
   const [since, setSince] = useState('')
   const [checked, setChecked] = useState(false)
-  const [said, setSaid] = useState('')
+  const said = useRef(text.changed)
   const path = pathOf(webhook)
   const sinceMissing = Number.isNaN(Date.parse(since))
   const words: Record<
     What,
-    { title: string; effects: readonly string[]; undo: string; submit: string; work(): Promise<void> }
+    { title: string; effects: readonly string[]; undo?: string; submit: string; work(): Promise<void> }
   > = {
     rotate: {
       title: text.rotateTitle,
@@ -296,12 +294,11 @@ function WebhookDeed({
     replay: {
       title: text.replayTitle,
       effects: text.replayEffects,
-      undo: ' ',
       submit: text.replaySubmit,
       work: async () => {
         const body = { since: new Date(since).toISOString() }
         const { queued } = await ask<{ queued: number }>(`${path}/replay`, { method: 'POST', body })
-        setSaid(text.replayed(queued, number(queued)))
+        said.current = text.replayed(queued, number(queued))
       },
     },
     disable: {
@@ -314,14 +311,12 @@ function WebhookDeed({
     enable: {
       title: text.enableTitle,
       effects: text.enableEffects,
-      undo: ' ',
       submit: text.enableSubmit,
       work: () => ask(path, { method: 'PATCH', body: { enabled: true } }),
     },
     remove: {
       title: text.removeTitle,
       effects: text.removeEffects,
-      undo: '',
       submit: text.removeSubmit,
       work: () => ask(path, { method: 'DELETE' }),
     },
@@ -335,12 +330,13 @@ function WebhookDeed({
     <Deed
       user={user}
       {...words[what]}
+      isFinal={what === 'remove'}
       danger={what === 'remove' || what === 'disable'}
       check={() => {
         setChecked(true)
         return what !== 'replay' || !sinceMissing
       }}
-      onDone={() => onDone(said || text.changed)}
+      onDone={() => onDone(said.current)}
       onCancel={onCancel}
     >
       {address}
