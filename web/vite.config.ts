@@ -15,6 +15,10 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // Each with chunks of its own: nothing of the console reaches those who use the portal.
+    rolldownOptions: {
+      input: ['index', 'console'].map((name) => join(import.meta.dirname, `${name}.html`)),
+    },
   },
 })
 

@@ -34,3 +34,21 @@ export async function clientsByKey(db: Db, key: string): Promise<Client[]> {
 
 const onRoster = `s.from_gen <= (select content from roster_state)
   and (s.to_gen is null or s.to_gen > (select content from roster_state))`
+
+export interface Counts {
+  readonly role: ServedRole
+  readonly status: string
+  readonly count: number
+  /** The last id of all that were counted. */
+  readonly last: string
+}
+
+/** Counts people in the order of their ids. */
+export function countClients(db: Db, after: string, limit: number): Promise<Counts[]> {
+  return db.all<Counts>(
+    `select role, status, cast(count(*) as bigint) as count, max(max(id)) over () as last
+     from (select a.id, a.role, a.status from account a where a.id > $1 and ${served} order by a.id limit ${limit}) chunk
+     group by role, status`,
+    [after],
+  )
+}

@@ -3,7 +3,8 @@ import { hasMailbox } from './development.ts'
 import { useAction } from './parts/action.ts'
 import { Button } from './parts/button.tsx'
 import { ProblemNotice } from './parts/notice.tsx'
-import { isStudent, type User } from './people.ts'
+import { focusHeading } from './parts/page.tsx'
+import { isStaff, isStudent, type Staff, type User } from './people.ts'
 import { useRoute } from './route.ts'
 import { brand, school } from './school.ts'
 import { signOut, useSession } from './session.ts'
@@ -22,21 +23,14 @@ export function Frame({
   const leaving = useAction(() => signOut())
   return (
     <>
-      <button type="button" className="skip" onClick={skip}>
-        {text.skip}
-      </button>
+      <Skip />
       <header className="bar">
         <a className="brand" href="/#/" aria-label={text.nav.home(brand)}>
-          {school.logo ? (
-            <img className="logo" src={school.logo} alt="" height="36" />
-          ) : (
-            <img src="/assets/mark.svg" alt="" width="36" height="36" />
-          )}
-          {brand}
+          <Brand />
         </a>
         {session.state === 'in' && (
           <>
-            <Places user={session.user} />
+            {!isStaff(session.user) && <Places user={session.user} />}
             <Button look="quiet" busy={leaving.busy} onPress={leaving.run}>
               {text.nav.signOut}
             </Button>
@@ -55,12 +49,30 @@ export function Frame({
   )
 }
 
-/** Not a `#` link, because the hash is the portal's route. */
-function skip(): void {
-  document.querySelector<HTMLElement>('h1')?.focus()
+export function Brand() {
+  return (
+    <>
+      {school.logo ? (
+        <img className="logo" src={school.logo} alt="" height="36" />
+      ) : (
+        <img src="/assets/mark.svg" alt="" width="36" height="36" />
+      )}
+      {brand}
+    </>
+  )
 }
 
-function Places({ user }: { user: User }) {
+/** Not a `#` link, because the hash is the route. */
+export function Skip() {
+  const { text } = useWords()
+  return (
+    <button type="button" className="skip" onClick={focusHeading}>
+      {text.skip}
+    </button>
+  )
+}
+
+function Places({ user }: { user: Exclude<User, Staff> }) {
   const { text } = useWords()
   const route = useRoute()
   const here = location.pathname === '/' ? (route[0] ?? '') : null
@@ -92,7 +104,7 @@ function Places({ user }: { user: User }) {
   )
 }
 
-function Offline() {
+export function Offline() {
   const { text } = useWords()
   const online = useSyncExternalStore(
     (listener) => {
@@ -112,7 +124,7 @@ function Offline() {
   )
 }
 
-function Footer({ onLanguage }: { onLanguage(language: Language): void }) {
+export function Footer({ onLanguage }: { onLanguage(language: Language): void }) {
   const { text, language } = useWords()
   const id = useId()
   return (

@@ -108,15 +108,20 @@ export async function resume(): Promise<void> {
   }
 }
 
-/** Makes a call with the access token. If the token is refused, it is renewed once. */
-export async function ask<T>(path: string, call: Call = {}): Promise<T> {
+/** Makes a call with the access token. */
+export function ask<T>(path: string, call: Call = {}): Promise<T> {
+  return withToken((value) => send<T>(path, { ...call, token: value }))
+}
+
+/** If the token is refused, it is renewed once. */
+export async function withToken<T>(work: (token: string) => Promise<T>): Promise<T> {
   if (!token || token.freshUntil < Date.now()) await refresh()
   try {
-    return await send<T>(path, { ...call, token: token!.value })
+    return await work(token!.value)
   } catch (error) {
     if (asProblem(error).status !== 401) throw error
     await refresh()
-    return send<T>(path, { ...call, token: token!.value })
+    return work(token!.value)
   }
 }
 

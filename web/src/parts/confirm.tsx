@@ -1,8 +1,9 @@
-import { type ReactNode, useEffect, useRef } from 'react'
+import type { ReactNode } from 'react'
 import { useWords } from '../text/text.ts'
 import { Button } from './button.tsx'
+import { Dialog } from './dialog.tsx'
 
-/** Asks before something irreversible. The native dialogue traps the focus and closes on Escape. */
+/** Asks before something irreversible. */
 export function Confirm({
   title,
   children,
@@ -19,15 +20,8 @@ export function Confirm({
   onCancel(): void
 }) {
   const { text } = useWords()
-  const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
-    const shown = dialog.current
-    shown?.showModal()
-    return () => shown?.close()
-  }, [])
   return (
-    <dialog ref={dialog} aria-labelledby="confirm-title" onCancel={onCancel}>
-      <h2 id="confirm-title">{title}</h2>
+    <Dialog title={title} onCancel={onCancel}>
       {children}
       <div className="actions">
         <Button onPress={onCancel}>{text.cancel}</Button>
@@ -35,6 +29,6 @@ export function Confirm({
           {action}
         </Button>
       </div>
-    </dialog>
+    </Dialog>
   )
 }

@@ -1,7 +1,7 @@
 /** What was typed so far, kept while the reader switches between the forms. */
-import type { Role } from '../people.ts'
+import type { ServedRole } from '../people.ts'
 
-export const draft: { role: Role; email: string; firstname: string; lastname: string } = {
+export const draft: { role: ServedRole; email: string; firstname: string; lastname: string } = {
   role: 'veterinarian',
   email: '',
   firstname: '',

@@ -4,7 +4,7 @@ import { Button } from '../parts/button.tsx'
 import { Field } from '../parts/field.tsx'
 import { Notice, ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
-import { type Role, roles } from '../people.ts'
+import { type ServedRole, servedRoles } from '../people.ts'
 import type { Farewell } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { askForCode, showCode } from './challenge.ts'
@@ -12,7 +12,7 @@ import { draft, looksLikeAddress } from './draft.ts'
 
 export function SignIn({ farewell }: { farewell: Farewell | null }) {
   const { text } = useWords()
-  const [role, setRole] = useState<Role>(draft.role)
+  const [role, setRole] = useState<ServedRole>(draft.role)
   const [email, setEmail] = useState(draft.email)
   const [wrong, setWrong] = useState(false)
   const sending = useAction(async () => {
@@ -40,7 +40,7 @@ export function SignIn({ farewell }: { farewell: Farewell | null }) {
       >
         <fieldset className="choice">
           <legend>{text.signIn.role}</legend>
-          {roles.map((each) => (
+          {servedRoles.map((each) => (
             <label key={each}>
               <input
                 type="radio"

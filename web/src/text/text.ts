@@ -73,6 +73,8 @@ function datesIn(language: Language) {
   const today = new Intl.DateTimeFormat(region, { weekday: 'long', day: 'numeric', month: 'long' })
   const time = new Intl.DateTimeFormat(region, { hour: 'numeric', minute: '2-digit' })
   const moment = new Intl.DateTimeFormat(region, { dateStyle: 'medium', timeStyle: 'short' })
+  const clock = new Intl.DateTimeFormat(region, { timeStyle: 'medium' })
+  const precise = new Intl.DateTimeFormat(region, { dateStyle: 'medium', timeStyle: 'medium' })
   const momentDay = new Intl.DateTimeFormat(region, { dateStyle: 'long' })
   return {
     day: day.format,
@@ -87,6 +89,9 @@ function datesIn(language: Language) {
       return (then.toDateString() === new Date().toDateString() ? time : moment).format(then)
     },
     moment: (text: string) => moment.format(new Date(text)),
+    /** With seconds. */
+    clock: (text: string) => clock.format(new Date(text)),
+    precise: (text: string) => precise.format(new Date(text)),
     dayOf: (moment: string) => momentDay.format(new Date(moment)),
   }
 }
