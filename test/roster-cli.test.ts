@@ -84,7 +84,7 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     assert.equal(undone.code, 0, undone.err)
     assert.match(
       undone.out,
-      /Undo number 2: .* rows, \d{4}-\d\d-\d\d \d\d:\d\d UTC\.\n.*after number 1: 0 students leave, 1 come back, 1 change\.\n/,
+      /Undo number 2: .* rows, \d{4}-\d\d-\d\d \d\d:\d\d UTC, by operator\.\n.*after number 1: 0 students leave, 1 come back, 1 change\.\n/,
     )
     const history = await roster(env, 'history', '--json')
     assert.deepEqual(
@@ -147,6 +147,7 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     assert.match(wrong.err, /--allow takes leavers, changes, .*; not everything/)
     assert.equal((await roster(env, 'import', emptied, '--yes', '--allow', 'terms')).code, 2)
     const { json } = await roster(env, 'check', emptied, '--json')
+    assert.deepEqual([json[0].type, json[0].engine], ['store', 'SQLite'])
     assert.deepEqual(json.at(-1).holds[0], {
       code: 'leavers',
       reason: '12 of 24 students would leave (more than 10 %)',

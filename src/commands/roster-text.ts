@@ -216,8 +216,10 @@ function findingLine({ file, line, column, value: found, message }: Finding): st
 
 export function* undoLines(plan: UndoPlan, timeZone: string, verbose: boolean): Generator<string> {
   const { undone, counts, content } = plan
-  for (const one of undone)
-    yield `Undo number ${one.id}: ${whatOf(one)}, ${when(one.published_at!, timeZone)}.`
+  for (const one of undone) {
+    const allowed = one.allowed === '' ? '' : `; allowed: ${one.allowed.replaceAll(',', ', ')}`
+    yield `Undo number ${one.id}: ${whatOf(one)}, ${when(one.published_at!, timeZone)}, by ${visible(one.actor ?? 'unknown')}${allowed}.`
+  }
   const target = content === 0 ? 'an empty roster' : `exactly what it was after number ${content}`
   yield `The roster becomes ${target}: ${counts.leaving} students leave, ${counts.returning} come back, ${counts.changed} change.`
   let shown = 0
