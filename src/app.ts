@@ -167,6 +167,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     allow: config.webhookAllow,
     userAgent: `Chiron/${packageVersion()}`,
     log,
+    ...(metrics && { noted: (outcome) => metrics.webhook(outcome) }),
   })
 
   const networks = new Recent<string, CallerNetwork>(networksMax)
