@@ -1,12 +1,13 @@
 import type { Db } from '../db/db.ts'
-import { type ServedRole, servedRoles } from '../lib/roles.ts'
+import type { ServedRole } from '../lib/roles.ts'
 import { type Person, personColumns } from '../people/people.ts'
 
 /** Somebody whom the school serves. */
 export type Client = Person<ServedRole> & { readonly student_number: string | null }
 
 const clientColumns = `${personColumns('a')}, a.student_number`
-const served = `a.role in (${servedRoles.map((role) => `'${role}'`).join(', ')})`
+// Everybody but staff. Not as a list of roles: SQLite would read by the index on roles, and sort everybody for each chunk.
+const served = "a.role <> 'staff'"
 
 export function clientById(db: Db, id: string): Promise<Client | undefined> {
   return db.one<Client>(`select ${clientColumns} from account a where a.id = $1 and ${served}`, [id])
