@@ -103,12 +103,17 @@ function FreshCode({ user, onFresh, onCancel }: { user: Staff; onFresh(): void; 
         <p role="alert">{own.deeds.recent}</p>
       </Notice>
       {challenge ? (
-        <CodeForm
-          challenge={challenge}
-          onChallenge={setChallenge}
-          onSignedIn={onFresh}
-          action={own.deeds.confirmAndGoOn}
-        />
+        <>
+          <CodeForm
+            challenge={challenge}
+            onChallenge={setChallenge}
+            onSignedIn={onFresh}
+            action={own.deeds.confirmAndGoOn}
+          />
+          <div className="actions">
+            <Button onPress={onCancel}>{text.cancel}</Button>
+          </div>
+        </>
       ) : (
         <>
           {asking.problem && <ProblemNotice problem={asking.problem} />}
