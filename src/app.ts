@@ -36,6 +36,7 @@ import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
 import { addressOf } from './mail/mime.ts'
 import { Outbox } from './mail/outbox.ts'
 import { smtpTransport } from './mail/smtp.ts'
+import { readFigures } from './metrics/readings.ts'
 import { prunePeople } from './people/people.ts'
 import { portalSessionRoutes, refreshRoute, sessionRoutes } from './session/routes.ts'
 import { wellKnownRoutes } from './session/well-known.ts'
@@ -209,7 +210,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   })
   const { app } = server
   warnOfUntrustedProxy(app, config.trustedProxies, log)
-  const { callerOf, byOf } = guardAccess(app, access)
+  const { callerOf, byOf, byStaffOf } = guardAccess(app, access)
   const others = watchMethods(app)
   await app.register(fastifyStatic, { serve: false, preCompressed: true })
   const portal = portalCookie(publicUrl)
@@ -253,17 +254,16 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   await refreshRoute(app, { sessions, byOf, Profile })
   sessionRoutes(app, { sessions, callerOf, byOf })
   portalSessionRoutes(app, { sessions, byOf, Profile, portal })
-  staffRoutes(app, { staff, callerOf, byOf })
+  staffRoutes(app, { staff, callerOf, byStaffOf })
   eventRoutes(app, { readFeed: (filter) => readFeed(db, filter) })
   const overview = new Overview({
     db,
     clock,
     webhooks,
     version: packageVersion(),
-    // Loaded when it is first asked for, because it brings the metrics library.
-    readFigures: async (now) => (await import('./metrics/figures.ts')).readFigures(db, now),
+    readFigures: (now) => readFigures(db, now),
   })
-  deskRoutes(app, { desk, overview, callerOf, byOf })
+  deskRoutes(app, { desk, overview, byStaffOf })
   await deliveryRoutes(app, { deliveries, secrets, byOf, log })
   webhookRoutes(app, { webhooks })
   wellKnownRoutes(app, { keys, issuer: publicUrl })

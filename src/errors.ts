@@ -147,6 +147,11 @@ export class AppError extends Error {
   }
 }
 
+/** One field of a request that breaks a rule. */
+export function invalidField(error: FieldError): AppError {
+  return new AppError('invalid-request', undefined, { errors: [error] })
+}
+
 const plain = (text: string) => text.replaceAll('`', '')
 
 /** A wrong setting or command line, reported to the operator in one line without a stack. */

@@ -28,7 +28,7 @@ import { unseal } from '../lib/seal.ts'
 import { secretsFrom } from '../lib/secret.ts'
 import { addressOf } from '../mail/mime.ts'
 import { checkLogin } from '../mail/smtp.ts'
-import { readFigures } from '../metrics/figures.ts'
+import { readFigures } from '../metrics/readings.ts'
 import { type CommonOptions, numberFrom, table, visible } from './command.ts'
 
 interface DoctorOptions extends CommonOptions {

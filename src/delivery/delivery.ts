@@ -7,7 +7,7 @@
  * from a provider's hook (`providers.ts`), and must name a mail that was sent (`tag.ts`).
  */
 import { always, type Condition, type Db, type Statement } from '../db/db.ts'
-import { AppError } from '../errors.ts'
+import { invalidField } from '../errors.ts'
 import type { By } from '../lib/by.ts'
 import { type Clock, timestamp, timestampOrNull } from '../lib/clock.ts'
 import { isId } from '../lib/random.ts'
@@ -164,7 +164,8 @@ export class Deliveries {
   /** Newest first. */
   async find({ email, state, since, after, limit }: DeliverySearch) {
     const { db, secrets } = this.#deps
-    if (after !== undefined && !isId(after)) throw badParameter('after', 'must be the `next` of a page')
+    if (after !== undefined && !isId(after))
+      throw invalidField({ parameter: 'after', detail: 'must be the `next` of a page' })
     const rows = await someDeliveries(db, {
       ...(email !== undefined && { fingerprints: fingerprintsOf(secrets, addressFrom(email).key) }),
       ...(state !== undefined && { state }),
@@ -211,12 +212,8 @@ function fingerprintsOf(secrets: Secrets, addressKey: string): string[] {
 
 function addressFrom(text: string): Address {
   const address = parseAddress(text.trim())
-  if (typeof address === 'string') throw badParameter('email', address)
+  if (typeof address === 'string') throw invalidField({ parameter: 'email', detail: address })
   return address
-}
-
-function badParameter(parameter: string, detail: string): AppError {
-  return new AppError('invalid-request', undefined, { errors: [{ parameter, detail }] })
 }
 
 function shortened(text: string): string {

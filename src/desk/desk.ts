@@ -3,7 +3,7 @@
  * address, close. The routes for staff and the commands both call this; the rules are here and in the features.
  */
 import type { Db } from '../db/db.ts'
-import { AppError } from '../errors.ts'
+import { AppError, invalidField } from '../errors.ts'
 import { eventsOf, eventView, happened, numberEvents } from '../events/events.ts'
 import type { By } from '../lib/by.ts'
 import { type Clock, timestamp } from '../lib/clock.ts'
@@ -198,9 +198,7 @@ function refused(why: string): AppError {
 function noteOf(text: string | null): string | null {
   const note = text?.trim() ?? ''
   if ([...note].length > noteMax)
-    throw new AppError('invalid-request', undefined, {
-      errors: [{ pointer: '#', detail: `a reason or note has at most ${noteMax} characters` }],
-    })
+    throw invalidField({ pointer: '#', detail: `a reason or note has at most ${noteMax} characters` })
   return note === '' ? null : note
 }
 

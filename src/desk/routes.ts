@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
-import { type ByOf, type CallerOf, routeConfig, staffChange } from '../http/access.ts'
+import { type ByOf, routeConfig, staffChange } from '../http/access.ts'
 import {
   bodyProblems,
   Email,
@@ -21,7 +21,6 @@ import { Type } from '../http/type.ts'
 import { servedRoles } from '../lib/roles.ts'
 import { Fields } from '../people/fields.ts'
 import { statuses } from '../people/people.ts'
-import type { LiveSession } from '../session/session.ts'
 import type { Desk } from './desk.ts'
 import type { Overview } from './overview.ts'
 
@@ -106,11 +105,10 @@ const NewAddress = Type.Object({ email: Email, reason: Type.Optional(Why.propert
 export interface DeskRoutesDeps {
   readonly desk: Desk
   readonly overview: Overview
-  readonly callerOf: CallerOf<LiveSession>
-  readonly byOf: ByOf
+  readonly byStaffOf: ByOf
 }
 
-export function deskRoutes(root: FastifyInstance, { desk, overview, callerOf, byOf }: DeskRoutesDeps): void {
+export function deskRoutes(root: FastifyInstance, { desk, overview, byStaffOf }: DeskRoutesDeps): void {
   root.addSchema(PersonSummary)
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['staff']
@@ -173,8 +171,6 @@ export function deskRoutes(root: FastifyInstance, { desk, overview, callerOf, by
     (request) => desk.show(request.params.userId),
   )
 
-  const byStaff = (request: FastifyRequest) => ({ ...byOf(request), actor: callerOf(request).id })
-
   /** What cannot be taken back easily needs a recent sign-in. */
   function act<Body extends TSchema>(
     name: string,
@@ -215,31 +211,31 @@ export function deskRoutes(root: FastifyInstance, { desk, overview, callerOf, by
   }
 
   act('suspend', 'Suspend an account and end its sessions', Why, true, (id, { reason }, request) =>
-    desk.suspend(id, reason, byStaff(request)),
+    desk.suspend(id, reason, byStaffOf(request)),
   )
   act('reactivate', 'Let a suspended account sign in again', MaybeWhy, false, (id, body, request) =>
-    desk.reactivate(id, body?.reason ?? null, byStaff(request)),
+    desk.reactivate(id, body?.reason ?? null, byStaffOf(request)),
   )
   act('sign-out', 'End all sessions of a person', MaybeWhy, false, (id, _, request) =>
-    desk.signOut(id, byStaff(request)),
+    desk.signOut(id, byStaffOf(request)),
   )
   act(
     'verify',
     'Say that the school has checked who this veterinarian is',
     MaybeNote,
     false,
-    (id, body, request) => desk.verify(id, true, body?.note ?? null, byStaff(request)),
+    (id, body, request) => desk.verify(id, true, body?.note ?? null, byStaffOf(request)),
   )
   act('unverify', 'Take that back', MaybeNote, false, (id, body, request) =>
-    desk.verify(id, false, body?.note ?? null, byStaff(request)),
+    desk.verify(id, false, body?.note ?? null, byStaffOf(request)),
   )
   act('change-address', 'Move a veterinarian to another address', NewAddress, true, (id, body, request) => {
     const fields = new Fields()
     const address = fields.email(body.email)
     fields.check()
-    return desk.changeAddress(id, address, body.reason ?? null, byStaff(request))
+    return desk.changeAddress(id, address, body.reason ?? null, byStaffOf(request))
   })
   act('close', 'Close a veterinarian’s account for good', Why, true, (id, { reason }, request) =>
-    desk.close(id, reason, byStaff(request)),
+    desk.close(id, reason, byStaffOf(request)),
   )
 }

@@ -1,6 +1,6 @@
 import type { Db } from '../db/db.ts'
 import type { ServedRole } from '../lib/roles.ts'
-import { type Person, personColumns } from '../people/people.ts'
+import { inRoster, type Person, personColumns } from '../people/people.ts'
 
 /** Somebody whom the school serves. */
 export type Client = Person<ServedRole> & { readonly student_number: string | null }
@@ -25,16 +25,13 @@ export function someClients(db: Db, after: string, limit: number): Promise<Clien
 export async function clientsByKey(db: Db, key: string): Promise<Client[]> {
   const ids = await db.all<{ id: string }>(
     `select p.id from person p where p.role = 'veterinarian' and p.email_key = $1
-     union select s.person_id from student s where s.email_key = $1 and ${onRoster}
-     union select s.person_id from student s where s.student_number = $2 and ${onRoster}`,
+     union select s.person_id from student s where s.email_key = $1 and ${inRoster('s')}
+     union select s.person_id from student s where s.student_number = $2 and ${inRoster('s')}`,
     [key.toLowerCase(), key],
   )
   const clients = await Promise.all(ids.map(({ id }) => clientById(db, id)))
   return clients.filter((client) => client !== undefined)
 }
-
-const onRoster = `s.from_gen <= (select content from roster_state)
-  and (s.to_gen is null or s.to_gen > (select content from roster_state))`
 
 export interface Counts {
   readonly role: ServedRole

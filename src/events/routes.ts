@@ -1,7 +1,7 @@
 /** The feed of events, for staff and for programs that follow it. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import { AppError } from '../errors.ts'
+import { invalidField } from '../errors.ts'
 import { routeConfig } from '../http/access.ts'
 import { EventEntry, integerFrom, problems, QueryInteger, Ref, tokenProblems } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
@@ -58,12 +58,10 @@ export function eventRoutes(
   )
 }
 
-export function parseTypes(text: string): EventType[] {
+function parseTypes(text: string): EventType[] {
   return text.split(',').map((name) => {
     const type = eventTypes.find((known) => known === name.trim())
     if (type) return type
-    throw new AppError('invalid-request', undefined, {
-      errors: [{ parameter: 'types', detail: `there is no event "${name.trim()}"` }],
-    })
+    throw invalidField({ parameter: 'types', detail: `there is no event "${name.trim()}"` })
   })
 }

@@ -44,6 +44,7 @@ const configOf = (route: { config?: FastifyContextConfig }) =>
   route.config as Partial<RouteConfig> | undefined
 
 export interface Identity {
+  readonly id: string
   readonly session_id: string
   readonly role: Role
   readonly started_at: number
@@ -71,7 +72,7 @@ export interface CallerOf<Caller extends Identity> {
   <R extends Role>(request: FastifyRequest, role: R): Extract<Caller, { role: R }>
 }
 
-/** Who changes what is their own in this request. Staff who change somebody else’s put their id in as the actor. */
+/** Who makes a change in this request: its owner, or for `byStaffOf` the member of staff who calls. */
 export type ByOf = (request: FastifyRequest) => By
 
 /**
@@ -91,7 +92,7 @@ const caller = Symbol('caller')
 export function guardAccess<Caller extends Identity>(
   app: FastifyInstance,
   deps: AccessDeps<Caller>,
-): { callerOf: CallerOf<Caller>; byOf: ByOf } {
+): { callerOf: CallerOf<Caller>; byOf: ByOf; byStaffOf: ByOf } {
   app.decorateRequest(caller, null)
   app.addHook('onRoute', (route) => {
     const { access, may } = configOf(route) ?? {}
@@ -155,7 +156,9 @@ export function guardAccess<Caller extends Identity>(
     network: deps.networkOf(request).fingerprint,
   })
 
-  return { callerOf, byOf }
+  const byStaffOf: ByOf = (request) => ({ ...byOf(request), actor: callerOf(request, 'staff').id })
+
+  return { callerOf, byOf, byStaffOf }
 }
 
 function hasRight({ may = '' }: Identity, right: Right | 'any'): boolean {

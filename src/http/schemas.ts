@@ -1,6 +1,6 @@
 /** Schemas that several features share, and the problem replies of every route. */
 import type { Static, TSchema, TUnsafe } from 'typebox'
-import { AppError, type ErrorCode, errorKinds } from '../errors.ts'
+import { type ErrorCode, errorKinds, invalidField } from '../errors.ts'
 import { languages } from '../lib/languages.ts'
 import { problemMediaType } from './problem.ts'
 import { Type } from './type.ts'
@@ -38,9 +38,7 @@ export const QueryInteger = ({ min, max }: Span, description: string) =>
 export function integerFrom(parameter: string, text: string, { min, max }: Span): number {
   const value = Number(text)
   if (/^\d{1,16}$/.test(text) && value >= min && value <= max) return value
-  throw new AppError('invalid-request', undefined, {
-    errors: [{ parameter, detail: `must be a whole number from ${min} to ${max}` }],
-  })
+  throw invalidField({ parameter, detail: `must be a whole number from ${min} to ${max}` })
 }
 
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])

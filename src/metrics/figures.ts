@@ -3,9 +3,7 @@ import { Counter, Gauge, Registry } from 'prom-client'
 import type { Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { packageVersion } from '../version.ts'
-import { type Figures, readFigures } from './store.ts'
-
-export { readFigures } from './store.ts'
+import { type Figures, readFigures } from './readings.ts'
 
 interface Figure {
   readonly name: string

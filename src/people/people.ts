@@ -11,7 +11,7 @@ import type { Role, ServedRole } from '../lib/roles.ts'
 import { changeStatus, type Member, type Person, type Status } from './store.ts'
 
 export type { Member, Person, Status } from './store.ts'
-export { lockPerson, personById, personColumns, prunePeople, statuses } from './store.ts'
+export { inRoster, lockPerson, personById, personColumns, prunePeople, statuses } from './store.ts'
 
 export interface RoleRules {
   readonly role: Role

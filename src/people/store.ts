@@ -55,6 +55,10 @@ export const personColumns = (alias: string) =>
     .map((column) => `${alias}.${column}`)
     .join(', ')
 
+/** Rows of the roster that is visible now. */
+export const inRoster = (alias: string) =>
+  `${alias}.from_gen <= (select content from roster_state) and (${alias}.to_gen is null or ${alias}.to_gen > (select content from roster_state))`
+
 export function personById(db: Db, id: string): Promise<Person | undefined> {
   return db.one<Person>(`select ${personColumns('p')} from account p where p.id = $1`, [id])
 }

@@ -39,10 +39,10 @@ const lastname = Name('Family name.', 'Lovelace')
 export interface StaffRoutesDeps {
   readonly staff: Staff
   readonly callerOf: CallerOf<LiveSession>
-  readonly byOf: ByOf
+  readonly byStaffOf: ByOf
 }
 
-export function staffRoutes(root: FastifyInstance, { staff, callerOf, byOf }: StaffRoutesDeps): void {
+export function staffRoutes(root: FastifyInstance, { staff, callerOf, byStaffOf }: StaffRoutesDeps): void {
   root.addSchema(Member)
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['staff']
@@ -104,8 +104,9 @@ export function staffRoutes(root: FastifyInstance, { staff, callerOf, byOf }: St
         lastname: fields.name('lastname', request.body.lastname),
       }
       fields.check()
-      const by = { ...byOf(request), actor: callerOf(request).id }
-      return reply.code(201).send(await staff.add(address, { ...names, may: request.body.may }, by))
+      return reply
+        .code(201)
+        .send(await staff.add(address, { ...names, may: request.body.may }, byStaffOf(request)))
     },
   )
 
@@ -136,7 +137,7 @@ export function staffRoutes(root: FastifyInstance, { staff, callerOf, byOf }: St
         ...(may !== undefined && { may }),
       }
       fields.check()
-      return staff.change(request.params.userId, change, { ...byOf(request), actor: callerOf(request).id })
+      return staff.change(request.params.userId, change, byStaffOf(request))
     },
   )
 
@@ -154,7 +155,7 @@ export function staffRoutes(root: FastifyInstance, { staff, callerOf, byOf }: St
       },
     },
     async (request, reply) => {
-      await staff.remove(request.params.userId, { ...byOf(request), actor: callerOf(request).id })
+      await staff.remove(request.params.userId, byStaffOf(request))
       return reply.code(204).send()
     },
   )

@@ -3,7 +3,7 @@
  * everybody, and may do what their rights allow. What they do for others is in `desk/` and `roster/`.
  */
 import type { Db } from '../db/db.ts'
-import { AppError, type FieldError } from '../errors.ts'
+import { AppError, invalidField } from '../errors.ts'
 import { happened } from '../events/events.ts'
 import type { By } from '../lib/by.ts'
 import { type Clock, timestamp } from '../lib/clock.ts'
@@ -78,7 +78,8 @@ export class Staff implements RoleRules {
       now: this.#clock.now(),
     }
     const [added] = await this.#db.tx(addStaff(member, by))
-    if (added!.length === 0) throw refused('#/email', 'belongs to a member of staff already')
+    if (added!.length === 0)
+      throw invalidField({ pointer: '#/email', detail: 'belongs to a member of staff already' })
     return memberOf(await this.find(member.id))
   }
 
@@ -118,16 +119,13 @@ function memberOf(member: StaffRow) {
 /** In a fixed order, without repetitions. */
 function rightsOf(may: readonly string[]): string {
   const unknown = may.find((right) => !rights.some((known) => known === right))
-  if (unknown !== undefined) throw refused('#/may', `"${unknown}" is not one of ${rights.join(', ')}`)
-  if (may.length === 0) throw refused('#/may', `must name one of ${rights.join(', ')}`)
+  if (unknown !== undefined)
+    throw invalidField({ pointer: '#/may', detail: `"${unknown}" is not one of ${rights.join(', ')}` })
+  if (may.length === 0)
+    throw invalidField({ pointer: '#/may', detail: `must name one of ${rights.join(', ')}` })
   return rights.filter((right) => may.includes(right)).join(',')
 }
 
 function lastAdmin(pointer: string): AppError {
-  return refused(pointer, 'is the last admin; make somebody else an admin first')
-}
-
-function refused(pointer: string, detail: string): AppError {
-  const errors: FieldError[] = [{ pointer, detail }]
-  return new AppError('invalid-request', undefined, { errors })
+  return invalidField({ pointer, detail: 'is the last admin; make somebody else an admin first' })
 }

@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Db } from '../db/db.ts'
-import { AppError } from '../errors.ts'
+import { AppError, invalidField } from '../errors.ts'
 import { type Clock, hour } from '../lib/clock.ts'
 import { isId, isToken, newId, newToken } from '../lib/random.ts'
 import { parseName } from '../people/names.ts'
@@ -45,7 +45,10 @@ export class CalendarFeeds {
     const isFull = (await feedsOf(db, personId)).length >= feedsMax
     // Otherwise the roster of the caller's token has been pruned.
     if (!isFull) throw new AppError('session-ended')
-    throw invalid('#', `there are ${feedsMax} calendar feeds already; delete one first`)
+    throw invalidField({
+      pointer: '#',
+      detail: `there are ${feedsMax} calendar feeds already; delete one first`,
+    })
   }
 
   async list(personId: string) {
@@ -70,12 +73,8 @@ export class CalendarFeeds {
 
 function feedName(text: string): string {
   const parsed = parseName(text)
-  if (typeof parsed === 'string') throw invalid('#/name', parsed)
+  if (typeof parsed === 'string') throw invalidField({ pointer: '#/name', detail: parsed })
   return parsed.name
-}
-
-function invalid(pointer: string, detail: string): AppError {
-  return new AppError('invalid-request', undefined, { errors: [{ pointer, detail }] })
 }
 
 /** The token has 256 random bits, so a plain hash is enough. */

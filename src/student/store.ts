@@ -1,8 +1,5 @@
 import { type Db, type Statement, statement } from '../db/db.ts'
-import { lockPerson } from '../people/people.ts'
-
-const visible = (alias: string) =>
-  `${alias}.from_gen <= (select content from roster_state) and (${alias}.to_gen is null or ${alias}.to_gen > (select content from roster_state))`
+import { inRoster, lockPerson } from '../people/people.ts'
 
 export interface StudentRow {
   /** The generation of the roster that this was read from. */
@@ -39,9 +36,9 @@ export async function studentWithClasses(db: Db, personId: string): Promise<(Stu
        s.school_id, s.school_name, s.updated_at as student_updated_at,
        c.document, e.start_date, e.end_date, c.updated_at as class_updated_at, e.sourced_id as enrolment_id, e.class_id
      from student s
-     left join roster_enrolment e on e.user_id = s.sourced_id and e.role = 'student' and ${visible('e')}
-     left join roster_record c on c.kind = 'class' and c.sourced_id = e.class_id and ${visible('c')}
-     where s.person_id = $1 and ${visible('s')}`,
+     left join roster_enrolment e on e.user_id = s.sourced_id and e.role = 'student' and ${inRoster('e')}
+     left join roster_record c on c.kind = 'class' and c.sourced_id = e.class_id and ${inRoster('c')}
+     where s.person_id = $1 and ${inRoster('s')}`,
     [personId],
   )
   return onePerClass(rows)
@@ -92,31 +89,31 @@ export function classesTaught(db: Db, addresses: readonly [string, string]): Pro
     `with taught as (
        select e.class_id, e.start_date, e.end_date
        from roster_user u
-       join roster_enrolment e on e.user_id = u.sourced_id and e.role = 'teacher' and ${visible('e')}
-       where u.email_key in ($1, $2) and ${visible('u')}
+       join roster_enrolment e on e.user_id = u.sourced_id and e.role = 'teacher' and ${inRoster('e')}
+       where u.email_key in ($1, $2) and ${inRoster('u')}
      )
      select t.class_id, t.start_date, t.end_date, c.document, c.updated_at as class_updated_at,
        null as firstname, null as lastname, null as preferred_name, null as pronouns, null as email
      from taught t
-     join roster_record c on c.kind = 'class' and c.sourced_id = t.class_id and ${visible('c')}
+     join roster_record c on c.kind = 'class' and c.sourced_id = t.class_id and ${inRoster('c')}
      union all
      select e.class_id, e.start_date, e.end_date, null, null, s.firstname, s.lastname, s.preferred_name, s.pronouns, s.email
      from roster_enrolment e
      join student_identity i on i.sourced_id = e.user_id
-     join student s on s.person_id = i.person_id and ${visible('s')}
-     where e.class_id in (select class_id from taught) and e.role = 'student' and ${visible('e')}`,
+     join student s on s.person_id = i.person_id and ${inRoster('s')}
+     where e.class_id in (select class_id from taught) and e.role = 'student' and ${inRoster('e')}`,
     addresses,
   )
 }
 
 export async function isOnRoster(db: Db, personId: string): Promise<boolean> {
-  const sql = `select s.person_id from student s where s.person_id = $1 and ${visible('s')}`
+  const sql = `select s.person_id from student s where s.person_id = $1 and ${inRoster('s')}`
   return (await db.one(sql, [personId])) !== undefined
 }
 
 export async function personIdByAddress(db: Db, addressKey: string): Promise<string | undefined> {
   const row = await db.one<{ person_id: string }>(
-    `select s.person_id from student s where s.email_key = $1 and ${visible('s')}`,
+    `select s.person_id from student s where s.email_key = $1 and ${inRoster('s')}`,
     [addressKey],
   )
   return row?.person_id
@@ -197,7 +194,7 @@ export function endFeedsOfMoved(generation: number): Statement {
   return statement(
     `delete from calendar_feed where person_id in (
        select d.person_id from roster_departure d join roster_state r on r.generation = d.generation
-       join student s on s.person_id = d.person_id and ${visible('s')}
+       join student s on s.person_id = d.person_id and ${inRoster('s')}
        where d.generation = $1)`,
     generation,
   )

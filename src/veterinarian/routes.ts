@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
-import { AppError } from '../errors.ts'
+import { invalidField } from '../errors.ts'
 import { type ByOf, type CallerOf, routeConfig } from '../http/access.ts'
 import { requestCaller } from '../http/caller.ts'
 import { etagOf, matches } from '../http/etag.ts'
@@ -155,11 +155,8 @@ export function veterinarianRoutes(
     },
     async (request) => {
       const { firstname: first, lastname: last } = request.body
-      if (first === undefined && last === undefined) {
-        throw new AppError('invalid-request', undefined, {
-          errors: [{ pointer: '#', detail: 'must have firstname or lastname' }],
-        })
-      }
+      if (first === undefined && last === undefined)
+        throw invalidField({ pointer: '#', detail: 'must have firstname or lastname' })
       const fields = new Fields()
       const names = {
         ...(first !== undefined && { firstname: fields.name('firstname', first) }),

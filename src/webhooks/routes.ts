@@ -1,6 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import { AppError } from '../errors.ts'
+import { invalidField } from '../errors.ts'
 import { routeConfig, staffChange } from '../http/access.ts'
 import {
   bodyProblems,
@@ -214,5 +214,5 @@ function timeFrom(text: string): number {
   const at = Date.parse(text)
   if (!Number.isNaN(at)) return at
   const detail = 'must be a time such as 2026-11-15T09:00:00.000Z'
-  throw new AppError('invalid-request', undefined, { errors: [{ pointer: '#/since', detail }] })
+  throw invalidField({ pointer: '#/since', detail })
 }

@@ -8,7 +8,7 @@
 import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { Db, Statement } from '../db/db.ts'
-import { AppError } from '../errors.ts'
+import { AppError, invalidField } from '../errors.ts'
 import { eventTypes, numberBefore, numberEvents } from '../events/events.ts'
 import { type Clock, day, timestamp, timestampOrNull } from '../lib/clock.ts'
 import { nearest } from '../lib/nearest.ts'
@@ -80,7 +80,11 @@ export class Webhooks {
     await numberEvents(db)
     const sealed = seal(secrets, id, secret)
     const added = await addWebhook(db, { id, url, events, sealed, now: clock.now(), max: webhooksMax })
-    if (added.length === 0) throw refused('#', `there are ${webhooksMax} webhooks already; remove one first`)
+    if (added.length === 0)
+      throw invalidField({
+        pointer: '#',
+        detail: `there are ${webhooksMax} webhooks already; remove one first`,
+      })
     return { ...(await this.#show(id)), secret }
   }
 
@@ -107,7 +111,8 @@ export class Webhooks {
     const secret = newSecret()
     const bothUntil = clock.now() + bothSecretsMs
     const rotated = await rotateSecret(db, { id, from, to: seal(secrets, id, secret), bothUntil })
-    if (rotated.length === 0) throw refused('#', 'the webhook was rotated by somebody else just now')
+    if (rotated.length === 0)
+      throw invalidField({ pointer: '#', detail: 'the webhook was rotated by somebody else just now' })
     return { ...(await this.#show(id)), secret }
   }
 
@@ -120,7 +125,8 @@ export class Webhooks {
   async replay(id: string, since: number): Promise<number> {
     const { db, clock } = this.#deps
     const { disabled_at } = await this.#find(id)
-    if (disabled_at !== null) throw refused('#', 'the webhook is disabled; enable it first')
+    if (disabled_at !== null)
+      throw invalidField({ pointer: '#', detail: 'the webhook is disabled; enable it first' })
     const first = await numberBefore(db, since)
     const last = await lastNumber(db)
     let queued = 0
@@ -213,7 +219,7 @@ function newSecret(): string {
 /** What can be said without asking the DNS. Names are checked whenever a connection is made. */
 function parseUrl(text: string, allow: readonly Range[]): string {
   const url = URL.parse(text)
-  const wrong = (detail: string) => refused('#/url', detail)
+  const wrong = (detail: string) => invalidField({ pointer: '#/url', detail })
   if (!url || !/^https?:$/.test(url.protocol))
     throw wrong('must be an address such as https://example.org/hook')
   if (url.href.length > urlLengthMax) throw wrong(`must have at most ${urlLengthMax} characters`)
@@ -236,12 +242,12 @@ function parseEvents(names: readonly string[]): string {
   const unknown = names.find((name) => !eventTypes.some((type) => type === name))
   if (unknown !== undefined) {
     const near = nearest(unknown, eventTypes)
-    throw refused('#/events', `must be names of events, or *${near ? `; did you mean ${near}?` : ''}`)
+    throw invalidField({
+      pointer: '#/events',
+      detail: `must be names of events, or *${near ? `; did you mean ${near}?` : ''}`,
+    })
   }
-  if (names.length === 0) throw refused('#/events', 'must name an event, or * for all')
+  if (names.length === 0)
+    throw invalidField({ pointer: '#/events', detail: 'must name an event, or * for all' })
   return eventTypes.filter((type) => names.includes(type)).join(',')
-}
-
-function refused(pointer: string, detail: string): AppError {
-  return new AppError('invalid-request', undefined, { errors: [{ pointer, detail }] })
 }
