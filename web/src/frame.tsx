@@ -1,8 +1,12 @@
-import { type ReactNode, useId, useSyncExternalStore } from 'react'
+import { type ReactNode, useId, useRef } from 'react'
 import { hasMailbox } from './development.ts'
+import { useOnline } from './online.ts'
+import { About } from './parts/about.tsx'
 import { useAction } from './parts/action.ts'
 import { Button } from './parts/button.tsx'
+import { Monogram } from './parts/monogram.tsx'
 import { ProblemNotice } from './parts/notice.tsx'
+import { focusHeading } from './parts/page.tsx'
 import { isStudent, type User } from './people.ts'
 import { useRoute } from './route.ts'
 import { brand, school } from './school.ts'
@@ -22,7 +26,8 @@ export function Frame({
   const leaving = useAction(() => signOut())
   return (
     <>
-      <button type="button" className="skip" onClick={skip}>
+      {/* Not a `#` link, because the hash is the portal's route. */}
+      <button type="button" className="skip" onClick={focusHeading}>
         {text.skip}
       </button>
       <header className="bar">
@@ -37,9 +42,11 @@ export function Frame({
         {session.state === 'in' && (
           <>
             <Places user={session.user} />
-            <Button look="quiet" busy={leaving.busy} onPress={leaving.run}>
-              {text.nav.signOut}
-            </Button>
+            <Account user={session.user}>
+              <Button look="quiet" busy={leaving.busy} onPress={leaving.run}>
+                {text.nav.signOut}
+              </Button>
+            </Account>
           </>
         )}
       </header>
@@ -55,34 +62,24 @@ export function Frame({
   )
 }
 
-/** Not a `#` link, because the hash is the portal's route. */
-function skip(): void {
-  document.querySelector<HTMLElement>('h1')?.focus()
-}
+type Place = readonly [path: string, name: string]
 
-function Places({ user }: { user: User }) {
-  const { text } = useWords()
+/** Screens that are reached from another one and belong to its place. */
+const within: Record<string, string> = { classes: '', close: 'data', email: '' }
+
+function Links({ to, label, onPress }: { to: readonly Place[]; label: string; onPress?: () => void }) {
   const route = useRoute()
-  const here = location.pathname === '/' ? (route[0] ?? '') : null
-  const places = isStudent(user)
-    ? [
-        ['', text.nav.classes],
-        ['calendar', text.nav.calendar],
-        ['sessions', text.nav.sessions],
-        ['data', text.nav.data],
-      ]
-    : [
-        ['', text.nav.profile],
-        ['sessions', text.nav.sessions],
-        ['data', text.nav.data],
-      ]
-  const within: Record<string, string> = { classes: '', close: 'data' }
+  const here = location.pathname === '/' ? (route[0] ?? '') : '-'
   return (
-    <nav aria-label={text.nav.label}>
+    <nav aria-label={label}>
       <ul>
-        {places.map(([path, name]) => (
+        {to.map(([path, name]) => (
           <li key={path}>
-            <a href={`/#/${path}`} aria-current={(within[here ?? '-'] ?? here) === path ? 'page' : undefined}>
+            <a
+              href={`/#/${path}`}
+              aria-current={(within[here] ?? here) === path ? 'page' : undefined}
+              onClick={onPress}
+            >
               {name}
             </a>
           </li>
@@ -92,19 +89,45 @@ function Places({ user }: { user: User }) {
   )
 }
 
+function Places({ user }: { user: User }) {
+  const { text } = useWords()
+  const places: Place[] = isStudent(user)
+    ? [
+        ['', text.nav.classes],
+        ['card', text.nav.card],
+        ['calendar', text.nav.calendar],
+      ]
+    : [['', text.nav.profile]]
+  return <Links to={places} label={text.nav.label} />
+}
+
+/** Part of the bar on a wide screen; on a phone it opens at the avatar. */
+function Account({ user, children }: { user: User; children: ReactNode }) {
+  const { text } = useWords()
+  const id = useId()
+  const panel = useRef<HTMLDivElement>(null)
+  const places: Place[] = [
+    ['sessions', text.nav.sessions],
+    ['data', text.nav.data],
+  ]
+  return (
+    <>
+      <button type="button" className="avatar" popoverTarget={id}>
+        <Monogram of={user} />
+        <span className="visually-hidden">{text.nav.account}</span>
+      </button>
+      <div ref={panel} id={id} className="account" popover="auto">
+        <About user={user} />
+        <Links to={places} label={text.nav.account} onPress={() => panel.current?.hidePopover()} />
+        {children}
+      </div>
+    </>
+  )
+}
+
 function Offline() {
   const { text } = useWords()
-  const online = useSyncExternalStore(
-    (listener) => {
-      addEventListener('online', listener)
-      addEventListener('offline', listener)
-      return () => {
-        removeEventListener('online', listener)
-        removeEventListener('offline', listener)
-      }
-    },
-    () => navigator.onLine,
-  )
+  const online = useOnline()
   return (
     <div role="status" className="offline">
       {!online && <p>{text.offline}</p>}

@@ -1,8 +1,11 @@
-import { type ReactNode, useEffect, useRef } from 'react'
+import { type ReactNode, useLayoutEffect, useRef } from 'react'
 import { useWords } from '../text/text.ts'
 import { Button } from './button.tsx'
 
-/** Asks before something irreversible. The native dialogue traps the focus and closes on Escape. */
+/**
+ * Asks before something irreversible. The native dialogue traps the focus, closes on Escape and gives the focus back to
+ * what opened it, provided that it is closed while it is still in the page: hence a layout effect.
+ */
 export function Confirm({
   title,
   children,
@@ -20,7 +23,7 @@ export function Confirm({
 }) {
   const { text } = useWords()
   const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     const shown = dialog.current
     shown?.showModal()
     return () => shown?.close()

@@ -2,6 +2,11 @@ import { type ReactNode, useEffect, useRef } from 'react'
 import { wasNavigated } from '../route.ts'
 import { brand } from '../school.ts'
 
+/** For when the button that had the focus is gone. */
+export function focusHeading(): void {
+  document.querySelector<HTMLElement>('h1')?.focus()
+}
+
 /** A screen. Its title is also the window's, and its heading takes the focus on navigation. */
 export function Page({
   title,
