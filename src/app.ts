@@ -6,6 +6,7 @@ import { type Config, smtpSettingsOf } from './config.ts'
 import type { Db } from './db/db.ts'
 import { watchedDb } from './db/watched.ts'
 import { deliveryRoutes } from './delivery/routes.ts'
+import { Overview } from './desk/overview.ts'
 import { deskRoutes } from './desk/routes.ts'
 import { pruneEvents, readFeed } from './events/events.ts'
 import { eventRoutes } from './events/routes.ts'
@@ -166,6 +167,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     allow: config.webhookAllow,
     userAgent: `Chiron/${packageVersion()}`,
     log,
+    ...(metrics && { noted: (outcome) => metrics.webhook(outcome) }),
   })
 
   const networks = new Recent<string, CallerNetwork>(networksMax)
@@ -253,7 +255,15 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   portalSessionRoutes(app, { sessions, byOf, Profile, portal })
   staffRoutes(app, { staff, callerOf, byOf })
   eventRoutes(app, { readFeed: (filter) => readFeed(db, filter) })
-  deskRoutes(app, { desk, callerOf, byOf })
+  const overview = new Overview({
+    db,
+    clock,
+    webhooks,
+    version: packageVersion(),
+    // Loaded when it is first asked for, because it brings the metrics library.
+    readFigures: async (now) => (await import('./metrics/figures.ts')).readFigures(db, now),
+  })
+  deskRoutes(app, { desk, overview, callerOf, byOf })
   await deliveryRoutes(app, { deliveries, secrets, byOf, log })
   webhookRoutes(app, { webhooks })
   wellKnownRoutes(app, { keys, issuer: publicUrl })

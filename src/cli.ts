@@ -4,6 +4,8 @@ import { Command } from 'commander'
 import { AppError, UsageError } from './errors.ts'
 import { packageVersion } from './version.ts'
 
+const storeOutOfReach = 5
+
 // Loaded on demand, so that the service starts without the roster code.
 const roster = () => import('./commands/roster.ts')
 
@@ -271,8 +273,6 @@ function fail(reason: string, exitCode: number): never {
   process.stderr.write(asJson ? `${JSON.stringify({ error: reason })}\n` : `chiron: ${reason}\n`)
   process.exit(exitCode)
 }
-
-const storeOutOfReach = 5
 
 function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError) return error.exitCode

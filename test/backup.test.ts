@@ -1,5 +1,6 @@
 /** `chiron backup` and `chiron restore`, with the service running, and what a restored store still accepts. */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
   copyFileSync,
@@ -76,6 +77,13 @@ const outcome = async (reply: Promise<{ status: number; json: { code?: string } 
 }
 const refresh = (service: Service, token: string) =>
   service.post('/session/refresh', { refresh_token: token }, freshNetwork())
+
+/** As an operator would do it without this program. */
+function dump(url: string, to: string): void {
+  const env = { ...process.env, ...libpqEnvironment(url) }
+  const dumped = spawnSync(join(tools, 'pg_dump'), ['--format=custom', `--file=${to}`], { env })
+  assert.equal(dumped.status, 0, String(dumped.stderr))
+}
 
 for (const engine of engines) {
   suite(`Backups on ${engine}`, () => {
@@ -266,6 +274,19 @@ for (const engine of engines) {
       })
     })
 
+    test('What is no backup of this program has no time of its own', async () => {
+      const file = newFile()
+      await succeeds(service.databaseUrl, ['backup', file])
+      const other = await emptyStore(engine)
+      assert.match(await succeeds(other.url, ['restore', file]), /made 20\d\d-.* by version \d/)
+      const raw = newFile()
+      if (engine === 'sqlite') copyFileSync(other.url.slice('sqlite:'.length), raw)
+      else dump(other.url, raw)
+      const third = await emptyStore(engine)
+      assert.match(await succeeds(third.url, ['restore', raw]), /made by other means/)
+      await Promise.all([other.remove(), third.remove()])
+    })
+
     test('A store that is there is replaced only with --yes, and kept aside', async () => {
       const file = newFile()
       await service.signIn(freshAddress(), freshNetwork())
@@ -354,10 +375,7 @@ for (const engine of engines) {
       await handle.close()
       return
     }
-    const { spawnSync } = await import('node:child_process')
-    const env = { ...process.env, ...libpqEnvironment(other.url) }
-    const dumped = spawnSync(join(tools, 'pg_dump'), ['--format=custom', `--file=${to}`], { env })
-    assert.equal(dumped.status, 0, String(dumped.stderr))
+    dump(other.url, to)
   }
 }
 

@@ -198,7 +198,8 @@ suite('The doctor finds', () => {
     const { env, path } = await madeStore()
     has(await doctor(env), 'warning', 'roster', /none was imported/)
     const generation = (id: number, published: number | null) =>
-      `insert into roster_generation values (${id}, 'import', 0, ${id}, 'f', 's', '1.2', 0, '{}', ${Date.now()}, ${published})`
+      `insert into roster_generation (id, kind, parent, content, file_name, sha256, version, rows, summary, started_at, published_at)
+       values (${id}, 'import', 0, ${id}, 'f', 's', '1.2', 0, '{}', ${Date.now()}, ${published})`
     change(path, generation(1, Date.now() - 50 * 86_400_000))
     change(path, generation(2, null))
     const diagnosis = await doctor(env)
@@ -320,7 +321,7 @@ suite('Beside a running service the doctor', () => {
     assert.equal((await child.exited).code, 0)
     assert.match(
       child.output.out,
-      /^warning {2}settings .* → .*\n(.*\n)*good {5}outbox .*\n\n0 bad, \d+ warnings, \d+ good\n$/,
+      /^warning {2}settings .* → .*\n(.*\n)*good {5}webhooks .*\n\n0 bad, \d+ warnings, \d+ good\n$/,
     )
   })
 })

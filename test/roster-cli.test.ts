@@ -1,9 +1,11 @@
 /** `chiron roster …` and the demo school, as separate processes: output and exit codes. */
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { demoAddresses, demoVeterinarian } from '../demo/school.ts'
+import { openDb } from '../src/db/open.ts'
 import { commandFolder, serveChild, startChiron } from './support/child.ts'
 import { atLength, newStore, onPostgres } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
@@ -38,7 +40,10 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     const zip = writeZip(await packZip(bulkFiles(school)))
     const first = await roster(env, 'check', zip)
     assert.equal(first.code, 0, first.err)
-    assert.match(first.out, /^roster\.zip: OneRoster 1\.2, bulk, \d+ rows, sha256 [0-9a-f]{12}…\n/)
+    assert.match(
+      first.out,
+      /^Store: SQLite, .*\.db\nroster\.zip: OneRoster 1\.2, bulk, \d+ rows, sha256 [0-9a-f]{12}…\n/,
+    )
     assert.match(first.out, /now +added +changed +leaving +returning +then/)
     assert.deepEqual(cells(first.out, 'Students'), [0, 24, 0, 0, 0, 24])
     assert.deepEqual(cells(first.out, 'Classes'), [0, 2, 0, 0, 0, 2])
@@ -47,7 +52,7 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
       assert.equal(cells(first.out, title)?.length, 6, title)
     assert.match(first.out, /Students: 24 new\./)
     assert.deepEqual(await roster(env, 'check', zip), first)
-    assert.equal((await roster(env, 'history')).out, '')
+    assert.equal((await roster(env, 'history', '--json')).out, '')
   })
 
   test('import, history and undo tell a story, in words and as JSON', async () => {
@@ -64,7 +69,7 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     const plan = next.json.find(({ type }) => type === 'plan')
     const { before, after: then, changed: differing, leaving } = plan.counts.student
     assert.deepEqual([before, then, differing, leaving], [24, 23, 1, 1])
-    assert.deepEqual([plan.refused, plan.held], [false, []])
+    assert.deepEqual([plan.refused, plan.holds], [false, []])
     assert.match(plan.file.sha256, /^[0-9a-f]{64}$/)
     assert.deepEqual(next.json.at(-1), { type: 'done', generation: 2 })
     const user = next.json.find(
@@ -77,7 +82,10 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
 
     const undone = await roster(env, 'undo', '--yes')
     assert.equal(undone.code, 0, undone.err)
-    assert.match(undone.out, /Undo import 2 \(.*\)\.\n.*0 students leave, 1 come back, 1 change/)
+    assert.match(
+      undone.out,
+      /Undo number 2: .* rows, \d{4}-\d\d-\d\d \d\d:\d\d UTC, by operator\.\n.*after number 1: 0 students leave, 1 come back, 1 change\.\n/,
+    )
     const history = await roster(env, 'history', '--json')
     assert.deepEqual(
       history.json.map(({ generation, kind, sha256 }) => [generation, kind, sha256]),
@@ -89,12 +97,15 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     )
     for (const { at } of history.json) assert.ok(Math.abs(Date.parse(at) - Date.now()) < 600_000)
     const words = await roster(env, 'history')
-    assert.match(words.out, /3 .* undo of 2 [\s\S]* 1 .*OneRoster 1\.2, \d+ rows {2}sha256/)
+    assert.match(
+      words.out,
+      /3 .* by operator {2}undo of 2, going back to 1\n[\s\S]* 1 .*OneRoster 1\.2, \d+ rows {2}sha256/,
+    )
     assert.match(words.out, /students: 24 added, 0 changed, 0 left, 0 came back/)
     const undone2 = await roster(env, 'undo', '--yes', '--json')
     assert.deepEqual(undone2.json.at(-1), { type: 'done', generation: 4 })
     const none = await roster(env, 'undo', '--yes')
-    assert.deepEqual([none.code, none.out], [1, ''])
+    assert.equal(none.code, 1)
     assert.match(none.err, /^chiron: there is no import to undo\n$/)
   })
 
@@ -105,13 +116,13 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     assert.equal(code, 0)
     assert.match(
       out,
-      /changed +people stu-2\n +firstname: "Given" → "Other"\n +email: "stu-2@school.example" → "other@school.example"\n/,
+      /changed +students stu-2: Other Family stu-2: firstname Given → Other; email stu-2@school\.example → other@school\.example\n/,
     )
-    assert.match(out, /leaving +students stu-1\n/)
-    assert.match(out, /leaving +enrolments class-1-stu-1\n/)
+    assert.match(out, /leaving +students stu-1: Given Family stu-1, stu-1@school\.example\n/)
+    assert.match(out, /leaving +enrolments class-1-stu-1: Given Family stu-1 in Class class-1\n/)
   })
 
-  test('What is held exits with 2 until --force, and says why', async () => {
+  test('What is held exits with 2 until it is allowed by name, says why, and names who leaves', async () => {
     const env = ownStore()
     await roster(env, 'import', bulk(school), '--yes')
     const emptied = bulk(
@@ -122,13 +133,32 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     for (const args of [['check'], ['import', '--yes']]) {
       const held = await roster(env, ...args, emptied)
       assert.equal(held.code, 2, args.join(' '))
-      assert.match(held.out, /Held: 12 of 24 students would leave \(more than 10 %\)\.[\s\S]*--force/)
+      assert.match(
+        held.out,
+        /Students, leaving:\n {2}Given Family stu-1, stu-1@school\.example\n[\s\S]*and 2 more/,
+      )
+      assert.match(
+        held.out,
+        /Held \(leavers\): 12 of 24 students would leave \(more than 10 %\)\.\n[\s\S]*--allow leavers/,
+      )
     }
+    const wrong = await roster(env, 'import', emptied, '--yes', '--allow', 'leavers,everything')
+    assert.equal(wrong.code, 1)
+    assert.match(wrong.err, /--allow takes leavers, changes, .*; not everything/)
+    assert.equal((await roster(env, 'import', emptied, '--yes', '--allow', 'terms')).code, 2)
+    const { json } = await roster(env, 'check', emptied, '--json')
+    assert.deepEqual([json[0].type, json[0].engine], ['store', 'SQLite'])
+    assert.deepEqual(json.at(-1).holds[0], {
+      code: 'leavers',
+      reason: '12 of 24 students would leave (more than 10 %)',
+      numbers: { leaving: 12, before: 24 },
+    })
     assert.equal((await roster(env, 'history', '--json')).json.length, 1)
-    assert.equal((await roster(env, 'import', emptied, '--yes', '--force')).code, 0)
+    assert.equal((await roster(env, 'import', emptied, '--yes', '--allow', 'leavers,terms')).code, 0)
+    assert.match((await roster(env, 'history')).out, /12 left, 0 came back; allowed: leavers\n/)
   })
 
-  test('What is refused exits with 1, with or without --force, and every finding has its place', async () => {
+  test('What is refused exits with 3, whatever is allowed, without a plan, and every finding has its place', async () => {
     const env = ownStore()
     const dirty = writeFolder({
       ...clean12,
@@ -141,10 +171,11 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     const report = join(folder.path, 'report.txt')
     for (const args of [
       ['check', dirty, '--report', report],
-      ['import', dirty, '--yes', '--force'],
+      ['import', dirty, '--yes', '--allow', 'leavers'],
     ]) {
       const refused = await roster(env, ...args)
-      assert.equal(refused.code, 1, args.join(' '))
+      assert.equal(refused.code, 3, args.join(' '))
+      assert.ok(!refused.out.includes('returning'), 'no plan')
       assert.match(refused.out, /nothing can be imported until they are mended/)
       assert.match(refused.out, /academicSessions\.csv, line 2, startDate: "8\/17\/2026": /)
       assert.match(refused.out, /users\.csv, line 2, email: "ada at school": /)
@@ -169,8 +200,8 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
       value: '8/17/2026',
     })
     assert.match(message, /2018-08-27/)
-    assert.equal(json.at(-1).refused, true)
-    assert.deepEqual((await roster(env, 'history')).out, '')
+    assert.deepEqual([json.at(-1).refused, json.at(-1).counts], [true, undefined])
+    assert.deepEqual((await roster(env, 'history', '--json')).out, '')
   })
 
   test('A report tells the registrar what is held, and what is well', async () => {
@@ -180,7 +211,9 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     assert.match(fine.out, /The report is in .*fine\.txt\./)
     assert.match(readFileSync(report, 'utf8'), /This roster can be imported\./)
     await roster(env, 'check', bulk(newSchool(3)), '--report', report)
-    assert.match(readFileSync(report, 'utf8'), /This roster is held/)
+    const text = readFileSync(report, 'utf8')
+    assert.match(text, /This roster is held/)
+    for (const n of numbers(24).slice(3)) assert.match(text, new RegExp(`leaving +students stu-${n}: Given`))
     assert.equal(statSync(report).isFile(), true)
   })
 
@@ -219,6 +252,135 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     }
   })
 
+  test('Each way to fail has its own exit code', async () => {
+    const env = ownStore()
+    await roster(env, 'import', bulk(school), '--yes')
+    const withoutManifest = bulk(changed)
+    rmSync(join(withoutManifest, 'manifest.csv'))
+    assert.equal((await roster(env, 'check', withoutManifest)).code, 2)
+    assert.match((await roster(env, 'check', withoutManifest)).out, /Held \(mode\).*--bulk or --delta\.\n/s)
+    assert.equal((await roster(env, 'check', withoutManifest, '--bulk')).code, 0)
+    const page = join(folder.path, 'page.zip')
+    writeFileSync(page, '<html></html>')
+    const bad = await roster(env, 'import', page, '--yes')
+    assert.equal(bad.code, 3)
+    assert.match(bad.out, /page\.zip: This is a web page/)
+    const db = openDb(`sqlite:${join(folder.path, env.CHIRON_DATABASE_URL.slice('sqlite:'.length))}`)
+    const renewed = setInterval(
+      () => void db.run("update roster_state set held_by = 'other', held_until = $1", [Date.now() + 60_000]),
+      50,
+    )
+    const busy = await roster(env, 'import', bulk(changed), '--yes')
+    clearInterval(renewed)
+    await db.close()
+    assert.deepEqual(
+      [busy.code, busy.err],
+      [4, 'chiron: another import is under way; try again when it is done\n'],
+    )
+    const nowhere = `postgres://chiron:hunter2@127.0.0.1:${await freePort()}/school?connect_timeout=1`
+    const lost = await roster({ CHIRON_DATABASE_URL: nowhere }, 'check', bulk(school))
+    assert.equal(lost.code, 5)
+    assert.match(lost.err, /^chiron: The store is out of reach\. .*\n$/)
+    assert.ok(!`${lost.out}${lost.err}`.includes('hunter2'))
+    const noStore = { CHIRON_DATABASE_URL: `sqlite:${page}` }
+    assert.equal((await roster(noStore, 'check', bulk(school))).code, 5, 'a file that is no store')
+  })
+
+  test('Where no settings and no store are, none is made', async () => {
+    const empty = mkdtempSync(join(tmpdir(), 'chiron-nowhere-'))
+    try {
+      for (const args of [
+        ['check', bulk(school)],
+        ['import', bulk(school), '--yes'],
+        ['history'],
+        ['undo', '--yes'],
+      ]) {
+        const { code, err } = await run(empty, ['roster', ...args])
+        assert.equal(code, 1)
+        assert.match(err, /there is no store here .*--env-file FILE or CHIRON_DATABASE_URL/)
+      }
+      assert.deepEqual(readdirSync(empty), [])
+      writeFileSync(join(empty, 'service.env'), `CHIRON_DATABASE_URL=sqlite:${join(empty, 'school.db')}\n`)
+      const { code, out } = await run(empty, ['roster', 'history', '--env-file', 'service.env'])
+      assert.equal(code, 0)
+      assert.match(out, /^Store: SQLite, .*school\.db\n$/)
+    } finally {
+      rmSync(empty, { recursive: true, force: true })
+    }
+  })
+
+  test('Nothing that a file holds reaches the terminal as a control character', async () => {
+    const env = ownStore()
+    await roster(env, 'import', bulk(school), '--yes')
+    const evil = edited(school, (s) => {
+      change(s.users, 'stu-1', { givenName: '\u200fEve\u200e', email: 'no \u001b[2J\u009b1m address' })
+      change(s.classes, 'class-1', { title: 'A\u202eB' })
+      change(s.users, 'stu-2', { givenName: '\u200fEve' })
+    })
+    for (const args of [[], ['--verbose'], ['--json', '--verbose'], ['--skip-bad-rows', '1', '--verbose']]) {
+      const { out } = await roster(env, 'check', bulk(evil), ...args)
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+      assert.doesNotMatch(out.replaceAll('\n', ''), /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202e]/)
+    }
+  })
+
+  test('correct puts one student right, is listed, and goes again', async () => {
+    const env = ownStore()
+    await roster(env, 'import', bulk(school), '--yes')
+    assert.match((await roster(env, 'correct', '--list')).out, /Nobody is corrected\./)
+    const done = await roster(env, 'correct', 'stu-1@school.example', '--email', 'ada@school.example')
+    assert.equal(done.code, 0, done.err)
+    assert.match(done.out, /is corrected, until the file says the same\./)
+    const listed = await roster(env, 'correct', '--list')
+    assert.match(
+      listed.out,
+      /Given Family stu-1, id .* UTC by operator\n {2}email: ada@school\.example \(stu-1@school\.example in the file\)/,
+    )
+    const plan = await roster(env, 'check', bulk(changed))
+    assert.match(
+      (await roster(env, 'check', bulk(school))).out,
+      /Corrected by hand .*:\n {2}Given Family stu-1: email ada@/,
+    )
+    assert.equal(plan.code, 0)
+    assert.match(
+      (await roster(env, 'history')).out,
+      /2 .* a correction by hand\n {6}one student was corrected/,
+    )
+    const gone = await roster(env, 'correct', 'ada@school.example', '--remove')
+    assert.match(gone.out, /is again as the file has it\./)
+    for (const [args, line] of [
+      [['correct'], /say whom/],
+      [['correct', 'stu-1@school.example'], /say what to correct/],
+      [['correct', 'nobody@school.example', '--firstname', 'X'], /There is nobody/],
+      [['correct', 'stu-1@school.example', '--email', 'x'], /chiron: x: /],
+      [
+        ['correct', 'stu-1@school.example', '--email', 'stu-2@school.example'],
+        /the address of Given Family stu-2/,
+      ],
+    ] as const) {
+      const { code, err } = await roster(env, ...args)
+      assert.equal(code, 1, args.join(' '))
+      assert.match(err, line)
+      assert.match(err, oneLine)
+    }
+  })
+
+  test('undo --to goes back several steps at once', async () => {
+    const env = ownStore()
+    for (const n of numbers(3)) {
+      const path = bulk(edited(school, (s) => drop(s, `stu-${n}`)))
+      assert.equal((await roster(env, 'import', path, '--yes')).code, 0)
+    }
+    const { code, out } = await roster(env, 'undo', '--to', '1', '--yes')
+    assert.equal(code, 0)
+    assert.match(
+      out,
+      /Undo number 3: .*\nUndo number 2: [\s\S]*leaving +Given Family stu-1[\s\S]*numbers 3, 2 are undone/,
+    )
+    const wrong = await roster(env, 'undo', '--to', '7', '--yes')
+    assert.match(wrong.err, /number 7 is not one to go back to; those are 0/)
+  })
+
   test('Passwords are in no output and not in the store', async () => {
     const env = ownStore()
     const path = writeFolder(clean12)
@@ -234,7 +396,9 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
   test('The same commands work on PostgreSQL', onPostgres, async () => {
     const store = await newStore('postgres')
     const env = { CHIRON_DATABASE_URL: store.url }
-    assert.equal((await roster(env, 'import', bulk(school), '--yes')).code, 0)
+    const first = await roster(env, 'import', bulk(school), '--yes')
+    assert.match(first.out, /^Store: PostgreSQL, 127\.0\.0\.1:\d+\/chiron_\w+\n/)
+    assert.equal(first.code, 0)
     const rename = delta({ users: [['stu-2', changed.users.get('stu-2')!]] })
     const { json } = await roster(env, 'import', rename, '--yes', '--json')
     assert.deepEqual(json.at(-1), { type: 'done', generation: 2 })

@@ -154,7 +154,7 @@ async function stallsBefore(
 }
 
 for (const engine of engines) {
-  suite(`The hold of a roster on ${engine}`, { concurrency: true, ...atLength }, () => {
+  suite(`The lease of a roster on ${engine}`, { concurrency: true, ...atLength }, () => {
     const contentAfter = async (file: string) => {
       let content = {}
       await inWorld(engine, async (world) => {

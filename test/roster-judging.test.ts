@@ -263,7 +263,7 @@ for (const engine of engines) {
           change(s.enrollments, 'class-1-stu-1', { beginDate: '2026-09-01', endDate: '2026-10-01' })
           const row = {
             ...s.enrollments.get('class-1-stu-1')!,
-            beginDate: '2026-10-15',
+            beginDate: '2026-09-15',
             endDate: '2026-11-30',
           }
           s.enrollments.set('again', row)

@@ -179,7 +179,7 @@ function meetAndDie(engine: Engine): void {
     after(() => world.close())
 
     const started = () =>
-      startChiron(['roster', 'import', biggerPath, '--yes', '--force', '--json'], {
+      startChiron(['roster', 'import', biggerPath, '--yes', '--allow', holdCodes.join(), '--json'], {
         env: { CHIRON_DATABASE_URL: world.url },
       })
     /** Rows that an import has written and not yet published. */

@@ -26,6 +26,7 @@ import { strictCases } from './support/roster-strict.ts'
 
 /** Findings of the judge, and those that only a zip can have. */
 const inOtherTests = [
+  'address-bounced',
   'no-address',
   'bad-address',
   'duplicate-address',

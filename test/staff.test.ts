@@ -16,6 +16,7 @@ const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 /** Which right each endpoint for staff needs. An endpoint that is missing here fails the test below. */
 const needs: Record<string, 'support' | 'registrar' | 'admin' | 'any'> = {
   'GET /staff/me': 'any',
+  'GET /staff/overview': 'any',
   'GET /staff/people': 'support',
   'GET /staff/people/{userId}': 'support',
   'POST /staff/people/{userId}/suspend': 'support',
@@ -255,6 +256,23 @@ for (const engine of engines) {
       )
       assert.ok(events.every(({ type, requestId }) => !type.startsWith('staff.') || requestId))
       await addStaff(service, ['support'], email)
+    })
+
+    test('The feed is read back from the newest with `before`, and misses none', async () => {
+      const { access } = await newStaff(service, 'admin')
+      for (let i = 0; i < 3; i++) await addStaff(service, ['support'])
+      const read = async (query: string): Promise<number[]> => {
+        const { status, json } = await get(`/staff/events?types=staff.added&${query}`, access)
+        assert.equal(status, 200)
+        return json.events.map(({ number }: { number: number }) => number)
+      }
+      const all = await read('limit=1000')
+      const newest = await read(`before=${Number.MAX_SAFE_INTEGER}&limit=2`)
+      assert.deepEqual(newest, all.toReversed().slice(0, 2))
+      assert.deepEqual(await read(`before=${newest[1]}&limit=1`), [all.at(-3)])
+      assert.deepEqual(await read('before=0'), [])
+      const wrong = await get('/staff/events?before=new', access)
+      assert.deepEqual(outcome(wrong), [400, 'invalid-request'])
     })
 
     test('Rights that do not exist, none at all and bad names are refused', async () => {

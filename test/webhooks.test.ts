@@ -449,7 +449,7 @@ for (const engine of engines) {
       const other = await serve(engine, { databaseUrl: own.url, clock, mail })
       t.after(() => other.stop())
       await other.app.parts.deliverer.stop()
-      await other.app.parts.webhooks.add({ url: receiver.url, events: ['*'] })
+      await other.app.parts.webhooks.add({ url: receiver.url, events: ['veterinarian.updated'] })
       const ids = await happen(other, 'killed', 'killed')
       await receiver.until(1)
       await child.end('SIGKILL')

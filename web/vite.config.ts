@@ -1,4 +1,5 @@
 /** `npm run build`: from web/ to web/dist/, which the service serves. `npm ci` does it by itself. */
+import { join } from 'node:path'
 import { defineConfig } from 'vite'
 import { compressed, firstForm, serviceWorker } from './build.ts'
 
@@ -13,5 +14,9 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // Each with chunks of its own: nothing of the console reaches those who use the portal.
+    rolldownOptions: {
+      input: ['index', 'console'].map((name) => join(import.meta.dirname, `${name}.html`)),
+    },
   },
 })

@@ -32,11 +32,14 @@ export async function inspectDump(file: string) {
   await run('pg_restore', ['--file=/dev/null', file]).catch(asDamaged(file))
   const versions = (await rowsIn(file, 'migration')).map(([version]) => Number(version))
   const backups = has('backup') ? await rowsIn(file, 'backup') : []
-  const made = backups
-    .filter(([, kind]) => kind === 'backup')
-    .map(([, , began_at, , program]) => ({ began_at: Number(began_at), program: program! }))
+  const [newest] = backups
+    .map(([, kind, began_at, finished_at, program]) => ({
+      isItself: kind === 'backup' && finished_at === '\\N',
+      began_at: Number(began_at),
+      program: program!,
+    }))
     .sort((a, b) => b.began_at - a.began_at)
-  return { versions, made: made[0] ?? null }
+  return { versions, made: newest?.isItself ? newest : null }
 }
 
 /** Into an empty schema `public`, all or nothing. */

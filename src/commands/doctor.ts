@@ -11,7 +11,16 @@ import { checkOutside } from '../doctor/outside.ts'
 import { rehearse } from '../doctor/rehearsal.ts'
 import { checkSender, type DkimSettings } from '../doctor/sender.ts'
 import { checkSettings, settingsRefused } from '../doctor/settings.ts'
-import { checkKeys, checkOutbox, checkRoster, keyRows, unfinishedImport } from '../doctor/upkeep.ts'
+import {
+  checkBackup,
+  checkKeys,
+  checkOutbox,
+  checkRoster,
+  checkWebhooks,
+  failingWebhooks,
+  keyRows,
+  unfinishedImport,
+} from '../doctor/upkeep.ts'
 import { UsageError } from '../errors.ts'
 import { systemClock } from '../lib/clock.ts'
 import { isLoopbackHost } from '../lib/network.ts'
@@ -106,6 +115,8 @@ async function examineStore(db: Db | null, config: Config, outside: string | nul
       keys.map(({ kid, sealed }) => unseal(secrets, kid, sealed) !== null),
       now,
     ),
+    checkBackup(figures.backup_at, now),
+    checkWebhooks(await failingWebhooks(db), figures.webhooks_waiting),
     ...checkRoster(figures.roster_at, await unfinishedImport(db, now), now),
     checkOutbox(figures.unsent, figures.oldest_unsent_at, now),
     ...(url === null ? [] : await checkOutside(url, inside, systemClock.now)),

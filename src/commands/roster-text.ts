@@ -28,6 +28,8 @@ const columns = ['before', 'added', 'changed', 'leaving', 'returning', 'after'] 
 const headings = ['now', 'added', 'changed', 'leaving', 'returning', 'then']
 const perGroupMax = 5
 const namedMax = 10
+/** With more bad rows than this, the file should be mended. */
+const skippableMax = 100
 
 interface Showing {
   readonly verbose: boolean
@@ -52,7 +54,7 @@ export function* refusalLines(plan: Plan, verbose: boolean): Generator<string> {
   yield* findingLines(plan.findings, verbose)
   const { badRows, findings } = plan
   const areAllOfRows = findings.every(({ severity, line }) => severity !== 'error' || (line ?? 2) > 1)
-  if (badRows > 0 && areAllOfRows) {
+  if (badRows > 0 && badRows <= skippableMax && areAllOfRows) {
     const rows = badRows === 1 ? '1 row is' : `${badRows} rows are`
     yield ''
     yield `${rows} bad. --skip-bad-rows ${badRows} would import the others and leave what stands in place of these.`
@@ -72,7 +74,7 @@ export function* reportLines(plan: Plan): Generator<string> {
 
 function* fileLines({ file, badRows, skipsBadRows }: Plan): Generator<string> {
   const modes = [...new Set(Object.values(file.modes))].join(' and ')
-  const about = [`OneRoster ${file.version}`, modes, `${file.rows} rows`].filter(Boolean).join(', ')
+  const about = modes === '' ? 'no roster' : `OneRoster ${file.version}, ${modes}, ${file.rows} rows`
   yield `${visible(file.name)}: ${about}, sha256 ${file.sha256.slice(0, 12)}…`
   if (file.missing.length > 0 && file.rows > 0)
     yield `Not in it, so left as it stands: ${file.missing.join(', ')}.`
@@ -193,7 +195,8 @@ function* findingLines(findings: readonly Finding[], all: boolean): Generator<st
   for (const severity of ['error', 'warning'] as const) {
     const some = findings.filter((finding) => finding.severity === severity)
     if (some.length === 0) continue
-    const refusal = severity === 'error' ? '; nothing can be imported until they are mended' : ''
+    const mended = some.length === 1 ? 'it is' : 'they are'
+    const refusal = severity === 'error' ? `; nothing can be imported until ${mended} mended` : ''
     yield ''
     yield `${some.length} ${severity}${some.length === 1 ? '' : 's'}${refusal}:`
     const groups = Map.groupBy(some, ({ code, file, column }) => `${code} ${file} ${column}`)
@@ -213,8 +216,10 @@ function findingLine({ file, line, column, value: found, message }: Finding): st
 
 export function* undoLines(plan: UndoPlan, timeZone: string, verbose: boolean): Generator<string> {
   const { undone, counts, content } = plan
-  for (const one of undone)
-    yield `Undo number ${one.id}: ${whatOf(one)}, ${when(one.published_at!, timeZone)}.`
+  for (const one of undone) {
+    const allowed = one.allowed === '' ? '' : `; allowed: ${one.allowed.replaceAll(',', ', ')}`
+    yield `Undo number ${one.id}: ${whatOf(one)}, ${when(one.published_at!, timeZone)}, by ${visible(one.actor ?? 'unknown')}${allowed}.`
+  }
   const target = content === 0 ? 'an empty roster' : `exactly what it was after number ${content}`
   yield `The roster becomes ${target}: ${counts.leaving} students leave, ${counts.returning} come back, ${counts.changed} change.`
   let shown = 0

@@ -114,24 +114,28 @@ export async function rosterUndo(options: RosterOptions & { readonly to?: string
 }
 
 export async function rosterHistory(options: RosterOptions): Promise<void> {
-  await withRoster(options, async (roster, { timeZone }) => {
-    for (const g of await roster.history()) {
-      const fields = {
-        generation: g.id,
-        kind: g.kind,
-        at: timestamp(g.published_at!),
-        actor: g.actor,
-        actorName: g.actor_name,
-        file: g.file_name,
-        sha256: g.sha256,
-        rows: g.rows,
-        allowed: g.allowed === '' ? [] : g.allowed.split(','),
-        content: g.content,
-        summary: JSON.parse(g.summary),
+  await withRoster(
+    options,
+    async (roster, { timeZone }) => {
+      for (const g of await roster.history()) {
+        const fields = {
+          generation: g.id,
+          kind: g.kind,
+          at: timestamp(g.published_at!),
+          actor: g.actor,
+          actorName: g.actor_name,
+          file: g.file_name,
+          sha256: g.sha256,
+          rows: g.rows,
+          allowed: g.allowed === '' ? [] : g.allowed.split(','),
+          content: g.content,
+          summary: JSON.parse(g.summary),
+        }
+        say(options, fields, historyLines(g, timeZone).join('\n'))
       }
-      say(options, fields, historyLines(g, timeZone).join('\n'))
-    }
-  })
+    },
+    'plain',
+  )
 }
 
 interface CorrectOptions extends CommonOptions {
@@ -168,16 +172,20 @@ export async function rosterCorrect(who: string | undefined, options: CorrectOpt
 }
 
 async function listCorrections(options: CorrectOptions): Promise<void> {
-  await withRoster(options, async (roster, { timeZone }) => {
-    const corrections = await roster.corrections()
-    for (const one of corrections)
-      say(
-        options,
-        { ...one, correctedAt: timestamp(one.correctedAt) },
-        correctionLines(one, timeZone).join('\n'),
-      )
-    if (corrections.length === 0 && !options.json) say(options, {}, 'Nobody is corrected.')
-  })
+  await withRoster(
+    options,
+    async (roster, { timeZone }) => {
+      const corrections = await roster.corrections()
+      for (const one of corrections)
+        say(
+          options,
+          { ...one, correctedAt: timestamp(one.correctedAt) },
+          correctionLines(one, timeZone).join('\n'),
+        )
+      if (corrections.length === 0 && !options.json) say(options, {}, 'Nobody is corrected.')
+    },
+    'plain',
+  )
 }
 
 function nameFrom(option: string, text: string): string {
@@ -186,13 +194,15 @@ function nameFrom(option: string, text: string): string {
   return parsed.name
 }
 
+/** `asJson`: whether the lines of JSON have a type each, so that one more does no harm. */
 async function withRoster(
   options: CommonOptions,
   work: (roster: Roster, config: Config) => Promise<void>,
+  asJson: 'typed' | 'plain' = 'typed',
 ): Promise<void> {
   const config = configOfStore(options)
-  sayStore(options, config.databaseUrl)
   const db = await openStore(config.databaseUrl)
+  if (!options.json || asJson === 'typed') sayStore(options, config.databaseUrl)
   try {
     const { timeZone, secret, secretPrevious } = config
     const secrets = secretsFrom(secret, secretPrevious)
@@ -215,7 +225,7 @@ async function openStore(url: string) {
 
 function sayStore(options: CommonOptions, databaseUrl: string): void {
   const { engine, place } = storeOf(databaseUrl)
-  if (!options.json) say(options, {}, `Store: ${engine}, ${visible(place)}`)
+  say(options, { type: 'store', engine, place }, `Store: ${engine}, ${visible(place)}`)
 }
 
 /** Reads the file, then shows the plan and its findings. */

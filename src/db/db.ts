@@ -99,6 +99,11 @@ export async function holds(db: Db, condition: Condition): Promise<boolean> {
   return (await db.one(`select 1 as holds where ${condition.sql(1)}`, condition.params)) !== undefined
 }
 
+/** Whether another transaction took a unique value at the same moment. SQLite has one writer, so it cannot happen there. */
+export function isTaken(error: unknown): boolean {
+  return (error as { code?: unknown }).code === '23505'
+}
+
 /** How many callers may wait for the store before new ones are refused. */
 export const waitingMax = 20_000
 

@@ -198,12 +198,11 @@ function isPostgresError(error: unknown): boolean {
 }
 
 /**
- * The server rolled everything back and it can be sent again: a deadlock, a serialisation conflict, a unique value that
- * another transaction took at the same moment (now the statements see it), or a statement that was not prepared because
- * an earlier transaction on the connection failed.
+ * The server rolled everything back and it can be sent again: a deadlock, a serialisation conflict, or a statement that
+ * was not prepared because an earlier transaction on the connection failed.
  */
 function isUndone(error: unknown): boolean {
-  return isPostgresError(error) && /^(40P01|40001|23505|26000)$/.test((error as pg.DatabaseError).code ?? '')
+  return isPostgresError(error) && /^(40P01|40001|26000)$/.test((error as pg.DatabaseError).code ?? '')
 }
 
 /** Without an SQLSTATE the connection failed; with one of these, the server itself or its limits. */

@@ -72,8 +72,9 @@ export function inspectSqlite(file: string): Inside {
   }
 }
 
-const newestBackup =
-  "select began_at, program from backup where kind = 'backup' order by began_at desc, id desc limit 1"
+/** A backup was noted before it was made, so in the copy it has no end. Other copies have none without an end. */
+const newestBackup = `select began_at, program from (select * from backup order by began_at desc, id desc limit 1)
+  where kind = 'backup' and finished_at is null`
 
 /**
  * Leaving the write-ahead log needs the file for oneself, so it fails while anybody else has it open. Afterwards

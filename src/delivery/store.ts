@@ -22,11 +22,12 @@ const columns = 'id, session_id, role, kind, domain, person_id, state, created_a
 /** As in the index `delivery_trouble`: a query that repeats these words can use it. */
 const inTrouble = "state in ('deferred', 'not-sent', 'failed', 'bounced')"
 
-/** For a mail that was queued in the same transaction. */
+/** For a mail that was queued in the same transaction. The challenge knows who moves to a new address. */
 export function openDelivery(mailId: string, domain: string): Statement {
   return statement(
-    `insert into delivery (id, session_id, role, address_fingerprint, domain, state, created_at, updated_at, steps)
-     select id, session_id, role, address_fingerprint, $2, 'queued', created_at, created_at, '' from outbox where id = $1`,
+    `insert into delivery (id, session_id, role, address_fingerprint, domain, person_id, state, created_at, updated_at, steps)
+     select o.id, o.session_id, o.role, o.address_fingerprint, $2, c.person_id, 'queued', o.created_at, o.created_at, ''
+     from outbox o left join challenge c on c.id = o.session_id where o.id = $1`,
     mailId,
     domain,
   )

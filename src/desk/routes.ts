@@ -23,6 +23,7 @@ import { Fields } from '../people/fields.ts'
 import { statuses } from '../people/people.ts'
 import type { LiveSession } from '../session/session.ts'
 import type { Desk } from './desk.ts'
+import type { Overview } from './overview.ts'
 
 const limits = { min: 1, max: 200 }
 
@@ -55,6 +56,45 @@ const PersonDetail = Type.Object({
   ),
 })
 
+const OverviewReply = Type.Object({
+  at: Timestamp(),
+  version: Type.String(),
+  store: Type.Object({ engine: Type.String(), schema: Type.Integer() }),
+  signIns: Type.Object({
+    lastHour: Type.Integer({ description: 'In the last 60 minutes.' }),
+    lastDay: Type.Integer({ description: 'The sum of `hours`.' }),
+    hours: Type.Array(Type.Object({ from: Timestamp(), count: Type.Integer() }), {
+      description: 'The 24 hours of the clock up to the present one, oldest first.',
+    }),
+  }),
+  mail: Type.Object({
+    unsent: Type.Integer(),
+    oldestAt: Nullable(Timestamp('Since when the oldest of them waits.')),
+    failedLastDay: Type.Integer({ description: 'Mails that were given up, in the same hours.' }),
+  }),
+  attack: Type.Object({
+    underAttack: Type.Boolean({ description: 'New codes are longer for everybody.' }),
+    wrongCodesLastHour: Type.Integer(),
+    threshold: Type.Integer({ description: 'With so many wrong codes in an hour it begins.' }),
+  }),
+  roster: Type.Object({
+    generation: Nullable(Type.Integer()),
+    publishedAt: Nullable(Timestamp()),
+    nextFetchAt: Nullable(Timestamp()),
+  }),
+  webhooks: Type.Object({ failing: Type.Integer() }),
+  people: Type.Object({
+    countedAt: Timestamp('People are counted at most every ten minutes.'),
+    counts: Type.Array(
+      Type.Object({
+        role: Type.Enum([...servedRoles]),
+        status: Type.String(),
+        count: Type.Integer(),
+      }),
+    ),
+  }),
+})
+
 const note = (description: string) => Type.String({ description, documented: { maxLength: 1000 } })
 const Why = Type.Object({ reason: note('Why. Kept with the event, and shown to staff.') })
 const MaybeWhy = Nullable(Type.Object({ reason: Type.Optional(Why.properties.reason) }))
@@ -65,16 +105,32 @@ const NewAddress = Type.Object({ email: Email, reason: Type.Optional(Why.propert
 
 export interface DeskRoutesDeps {
   readonly desk: Desk
+  readonly overview: Overview
   readonly callerOf: CallerOf<LiveSession>
   readonly byOf: ByOf
 }
 
-export function deskRoutes(root: FastifyInstance, { desk, callerOf, byOf }: DeskRoutesDeps): void {
+export function deskRoutes(root: FastifyInstance, { desk, overview, callerOf, byOf }: DeskRoutesDeps): void {
   root.addSchema(PersonSummary)
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['staff']
   const config = routeConfig({ access: 'staff', may: 'support' })
   const params = Type.Object({ userId: Id('The person’s id.') })
+
+  app.get(
+    '/staff/overview',
+    {
+      config: routeConfig({ access: 'staff', may: 'any' }),
+      schema: {
+        tags,
+        operationId: 'getOverview',
+        summary: 'Is everything well?',
+        description: 'Figures of the whole service for the console’s first page. None is about one person.',
+        response: { 200: OverviewReply, ...problems(...tokenProblems, 'forbidden') },
+      },
+    },
+    () => overview.read(),
+  )
 
   app.get(
     '/staff/people',

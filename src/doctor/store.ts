@@ -38,6 +38,13 @@ export interface KeyRow {
   readonly created_at: number
 }
 
+export async function failingWebhooks(db: Reads): Promise<number> {
+  const row = await db.one<{ count: number }>(
+    'select count(*) as count from webhook where disabled_at is null and failures > 0',
+  )
+  return row!.count
+}
+
 export function keyRows(db: Reads): Promise<KeyRow[]> {
   return db.all<KeyRow>('select kid, sealed, created_at from signing_key order by number')
 }

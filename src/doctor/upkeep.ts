@@ -3,7 +3,7 @@ import { day, hour, minute } from '../lib/clock.ts'
 import { bad, type Finding, good, lasting, warning } from './doctor.ts'
 import type { KeyRow } from './store.ts'
 
-export { keyRows, unfinishedImport } from './store.ts'
+export { failingWebhooks, keyRows, unfinishedImport } from './store.ts'
 
 const keyAgeMax = 100 * day
 const rosterAgeMax = 35 * day
@@ -41,6 +41,16 @@ export function checkBackup(lastAt: number | null, now: number): Finding {
   if (now - lastAt > backupAgeMax)
     return warning('backup', `the last one is ${lasting(now - lastAt)} old`, 'run chiron backup every day')
   return good('backup', `the last one is ${lasting(now - lastAt)} old`)
+}
+
+export function checkWebhooks(failing: number, waiting: number): Finding {
+  if (failing > 0)
+    return warning(
+      'webhooks',
+      `${failing} of them ${failing === 1 ? 'fails' : 'fail'}, ${waiting} events wait`,
+      'chiron webhooks list says which and why',
+    )
+  return good('webhooks', waiting === 0 ? 'nothing waits' : `${waiting} events wait`)
 }
 
 export function checkRoster(

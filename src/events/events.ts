@@ -216,6 +216,21 @@ export async function numberEvents(db: Db): Promise<number> {
   }
 }
 
+/** How many of each type there were in a span of time. */
+export function eventCounts(
+  db: Db,
+  types: readonly EventType[],
+  from: number,
+  to: number,
+): Promise<{ type: EventType; count: number }[]> {
+  const named = types.map((type) => `'${type}'`).join(', ')
+  return db.all(
+    `select e.type, cast(count(*) as bigint) as count from event e
+     where e.at >= $1 and e.at < $2 and e.type in (${named}) group by e.type`,
+    [from, to],
+  )
+}
+
 /** How often each type of event came from a network, and when last. */
 export function eventCountsOf(
   db: Db,
@@ -231,6 +246,8 @@ export function eventCountsOf(
 export interface FeedFilter {
   /** Only what has a larger number. */
   readonly after?: number
+  /** Only what has a smaller number, and the newest first. */
+  readonly before?: number
   readonly types?: readonly EventType[]
   readonly personId?: string
   readonly network?: string
@@ -239,7 +256,7 @@ export interface FeedFilter {
   readonly limit: number
 }
 
-/** In the order of their numbers, up to the newest change. */
+/** In the order of their numbers, up to the newest change; backwards if `before` is given. */
 export async function readFeed(db: Db, filter: FeedFilter): Promise<EventRow[]> {
   await numberEvents(db)
   const params: Value[] = []
@@ -248,13 +265,15 @@ export async function readFeed(db: Db, filter: FeedFilter): Promise<EventRow[]> 
   const type = filter.personId === undefined && filter.network === undefined ? 'e.type' : "e.type || ''"
   const conditions = [
     `e.number > ${take(filter.after ?? 0)}`,
+    filter.before !== undefined && `e.number < ${take(filter.before)}`,
     filter.types && `${type} in (${filter.types.map(take).join(', ')})`,
     filter.personId !== undefined && `e.person_id = ${take(filter.personId)}`,
     filter.network !== undefined && `e.network_fingerprint = ${take(filter.network)}`,
     filter.since !== undefined && `e.at >= ${take(filter.since)}`,
   ].filter(Boolean)
   return db.all<EventRow>(
-    `select ${eventColumns} from event e where ${conditions.join(' and ')} order by e.number limit ${filter.limit}`,
+    `select ${eventColumns} from event e where ${conditions.join(' and ')}
+     order by e.number ${filter.before === undefined ? '' : 'desc'} limit ${filter.limit}`,
     params,
   )
 }

@@ -24,9 +24,10 @@ export function eventRoutes(
         operationId: 'readEvents',
         summary: 'What has happened, oldest first',
         description:
-          'Whoever asks again and again with `after` set to the `next` of the reply before misses nothing.',
+          'Whoever asks again and again with `after` set to the `next` of the reply before misses nothing. With `before` one reads back from the newest.',
         querystring: Type.Object({
           after: QueryInteger(numbers, 'Only events with a larger number.'),
+          before: QueryInteger(numbers, 'Only events with a smaller number, newest first.'),
           types: Type.Optional(
             Type.String({ description: 'With commas between.', examples: ['session.started'] }),
           ),
@@ -42,14 +43,17 @@ export function eventRoutes(
     async (request) => {
       const { types, userId } = request.query
       const after = integerFrom('after', request.query.after ?? '0', numbers)
+      const { before: end } = request.query
+      const before = end === undefined ? undefined : integerFrom('before', end, numbers)
       const limit = integerFrom('limit', request.query.limit ?? '100', limits)
       const events = await deps.readFeed({
         after,
         limit,
+        ...(before !== undefined && { before }),
         ...(types !== undefined && { types: parseTypes(types) }),
         ...(userId !== undefined && { personId: userId }),
       })
-      return { events: events.map(eventView), next: events.at(-1)?.number ?? after }
+      return { events: events.map(eventView), next: events.at(-1)?.number ?? before ?? after }
     },
   )
 }

@@ -1,4 +1,7 @@
-/** Serves the built portal (web/dist). The public page of a veterinarian is the same document with its own title. */
+/**
+ * Serves the built portal and console (web/dist). The public page of a veterinarian is the portal’s document with its
+ * own title.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify'
@@ -40,18 +43,14 @@ export function webRoutes(
   app: FastifyInstance,
   { log, mailbox, publicUrl, school, publicProfile }: WebDeps,
 ): void {
-  const page = existsSync(`${built}index.html`) ? readFileSync(`${built}index.html`, 'utf8') : notBuilt()
-  // What is shown until the portal has loaded.
-  const frame = page.replace(
-    /(<span class="brand">).*?(?=<\/span>)/s,
-    (_, start) => start + brandHtml(school),
-  )
+  const frame = frameIn('index.html', school)
+  const consoleFrame = frameIn('console.html', school)
   const brand = brandOf(school)
   const description = schoolLine(school)
   const metas = schoolMetas(school)
   const options = { config: routeConfig({ access: 'public' }), schema: { hide: true } }
 
-  const send = (reply: FastifyReply, about: About) => {
+  const send = (reply: FastifyReply, about: About, document = frame) => {
     const head = `<title>${escapeHtml(about.title)}</title>
 <meta name="description" content="${escapeHtml(about.description)}">
 ${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
@@ -60,11 +59,16 @@ ${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">
         .headers({ 'Content-Security-Policy': portalContentPolicy, 'Cache-Control': 'no-cache' })
         .type('text/html; charset=utf-8')
         // A function, because `$` in a replacement string is a pattern and names may contain it.
-        .send(frame.replace('<!-- head -->', () => head))
+        .send(document.replace('<!-- head -->', () => head))
     )
   }
 
   app.get('/', options, (_request, reply) => send(reply, { title: brand, description }))
+
+  app.get('/console', options, (_request, reply) => {
+    const about = { title: `${brand} console`, description: 'For the staff of the school.', more: noindex }
+    return send(reply.header('X-Robots-Tag', 'noindex'), about, consoleFrame)
+  })
 
   app.get('/v/:userId', options, async (request, reply) => {
     const { userId } = request.params as { userId: string }
@@ -104,6 +108,12 @@ ${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">
     // The file name contains a hash of the content.
     staticFile(app, `/web/${name}`, files, name, forGood)
   }
+}
+
+/** What is shown until the portal or the console has loaded. */
+function frameIn(name: string, school: School): string {
+  const page = existsSync(`${built}${name}`) ? readFileSync(`${built}${name}`, 'utf8') : notBuilt()
+  return page.replace(/(<span class="brand">).*?(?=<\/span>)/s, (_, start) => start + brandHtml(school))
 }
 
 /** The portal reads them (web/src/school.ts). */

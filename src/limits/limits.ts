@@ -112,6 +112,9 @@ export const limitNames = [
   'session',
 ] as const
 
+/** With so many wrong codes in an hour, all new codes are longer. */
+export const wrongCodesMax = attackThresholds.service.short
+
 /** The statements that take from a limit, and the condition that holds if they succeeded. */
 export interface Take {
   readonly statements: readonly Statement[]

@@ -39,6 +39,16 @@ const fromStore: readonly Figure[] = [
     of: ({ schema_version }) => schema_version,
   },
   {
+    name: 'chiron_webhooks_waiting',
+    help: 'Events that wait to be delivered to a webhook',
+    of: ({ webhooks_waiting }) => webhooks_waiting,
+  },
+  {
+    name: 'chiron_backup_age_seconds',
+    help: 'Time since the last backup by chiron backup; absent before the first',
+    of: ({ backup_at }, now) => ageSeconds(backup_at, now),
+  },
+  {
     name: 'chiron_wrong_codes_last_hour',
     help: 'Wrong codes of the whole service in the last hour; from 500 on, all new codes have eight digits',
     of: ({ wrong_codes }) => wrong_codes,

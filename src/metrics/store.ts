@@ -8,6 +8,8 @@ export interface Figures {
   /** When a roster was last imported. */
   readonly roster_at: number | null
   readonly schema_version: number
+  readonly webhooks_waiting: number
+  readonly backup_at: number | null
   /** Of the whole service, in the last hour. */
   readonly wrong_codes: number
 }
@@ -20,6 +22,8 @@ export async function readFigures(db: Pick<Db, 'one'>, now: number): Promise<Fig
        (select generation from roster_state) as roster_generation,
        (select max(published_at) from roster_generation where kind = 'import') as roster_at,
        (select max(version) from migration) as schema_version,
+       (select count(*) from webhook_delivery where ended_at is null) as webhooks_waiting,
+       (select max(began_at) from backup where kind = 'backup' and finished_at is not null) as backup_at,
        (select cast(coalesce(sum(count), 0) as bigint) from failure where key = 'service' and minute >= $1) as wrong_codes`,
     [Math.floor((now - hour) / minute)],
   )

@@ -8,7 +8,7 @@ import { stagedEvent } from '../events/events.ts'
 import type { By } from '../lib/by.ts'
 import { newId } from '../lib/random.ts'
 import { correctionRow, type Lease, publishGeneration, studentRow } from './apply/apply.ts'
-import { type Corrected, corrected, digestOf, fullName, type StudentFields } from './compare/compare.ts'
+import { type Corrected, corrected, digestOf, fullName } from './compare/compare.ts'
 import type { UserData } from './records.ts'
 import {
   type CorrectionRow,
@@ -19,6 +19,7 @@ import {
   newGeneration,
   recordIn,
   type Seen,
+  type StudentFields,
   type StudentVersion,
   studentIn,
   studentsIn,

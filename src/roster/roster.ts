@@ -46,8 +46,8 @@ import {
 } from './store.ts'
 
 export { type Change, fieldsOf, matchKeys } from './compare/compare.ts'
-export { exitCodes, RosterError } from './errors.ts'
-export { type Hold, type HoldCode, holdCodes } from './judge/judge.ts'
+export { exitCodes } from './errors.ts'
+export { type HoldCode, holdCodes } from './judge/judge.ts'
 export { isEmpty, isRefused, type Plan } from './plan.ts'
 export type { Finding } from './records.ts'
 export type { HistoryRow } from './store.ts'

@@ -1,6 +1,5 @@
 /** The roster's SQL. A row is visible while `from_gen <= content` and `to_gen` is null or greater than `content`. */
 import { type Db, type Row, type Statement, statement, type Value } from '../db/db.ts'
-import type { StudentFields } from './compare/documents.ts'
 
 /** The right to write; see apply/lease.ts. */
 export interface Lease {
@@ -286,6 +285,21 @@ export async function* enrolmentsOf(db: Db): AsyncGenerator<EnrolmentRow> {
   }
 }
 
+/** A student as they sign in and see themselves; null where the file says nothing. */
+export interface StudentFields {
+  readonly sourced_id: string
+  readonly email: string | null
+  readonly email_key: string | null
+  readonly firstname: string
+  readonly lastname: string
+  readonly preferred_name: string | null
+  readonly pronouns: string | null
+  readonly student_number: string | null
+  readonly year: number | null
+  readonly school_id: string | null
+  readonly school_name: string | null
+}
+
 export interface StudentVersion extends StudentFields {
   readonly person_id: string
   readonly from_gen: number
@@ -299,7 +313,7 @@ const studentColumns =
 export function studentsIn(db: Db, content: number): Promise<StudentVersion[]> {
   return db.all<StudentVersion>(
     `select ${studentColumns} from student
-     where from_gen <= $1 and (to_gen is null or to_gen > $1)`,
+     where from_gen <= $1 and (to_gen is null or to_gen > $1) order by sourced_id`,
     [content],
   )
 }

@@ -47,23 +47,24 @@ export async function studentWithClasses(db: Db, personId: string): Promise<(Stu
   return onePerClass(rows)
 }
 
-/** Some systems list an enrolment under two ids. The class is there once, from the first day to the last of both. */
+/** Some systems list an enrolment under two ids. Where the days of two overlap, they are one. */
 function onePerClass<R extends ClassRow & { readonly class_id: string | null }>(rows: readonly R[]): R[] {
-  const byClass = new Map<string | null, R>()
-  for (const row of rows) {
-    const known = byClass.get(row.class_id)
-    byClass.set(row.class_id, known ? joined(known, row) : row)
+  const found: R[] = []
+  const lastOf = new Map<string | null, number>()
+  for (const row of rows.toSorted((a, b) => ((a.start_date ?? '') < (b.start_date ?? '') ? -1 : 1))) {
+    const last = lastOf.get(row.class_id)
+    if (last !== undefined && (row.start_date ?? '') <= (found[last]!.end_date ?? row.start_date ?? ''))
+      found[last] = joined(found[last]!, row)
+    else lastOf.set(row.class_id, found.push(row) - 1)
   }
-  return [...byClass.values()]
+  return found
 }
 
-/** An open start or end stays open. */
+/** From the first day to the last of both; an open start or end stays open. */
 function joined<R extends ClassRow>(a: R, b: R): R {
   const first = a.enrolment_id! < b.enrolment_id! ? a : b
-  const start_date =
-    a.start_date && b.start_date && (a.start_date < b.start_date ? a.start_date : b.start_date)
   const end_date = a.end_date && b.end_date && (a.end_date > b.end_date ? a.end_date : b.end_date)
-  return { ...first, start_date, end_date }
+  return { ...first, start_date: a.start_date, end_date }
 }
 
 export interface TaughtRow {

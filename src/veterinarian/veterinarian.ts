@@ -4,7 +4,7 @@
  * A registration is only appended, without looking up the address, so every address gets the same work and the same
  * reply. `settle` applies it shortly after in the background; a lookup of the account applies it first.
  */
-import { both, type Db, holds, type Statement } from '../db/db.ts'
+import { both, type Db, holds, isTaken, type Statement } from '../db/db.ts'
 import { forgetDeliveries } from '../delivery/delivery.ts'
 import { AppError } from '../errors.ts'
 import { eventHappened, happened, noteOn } from '../events/events.ts'
@@ -176,7 +176,7 @@ export class Veterinarians implements RoleRules {
     const eventId = newId()
     const tell = (kind: ToldKind, to: string) =>
       tellOf(secrets, { kind, email: to, role: this.role, now }, happened(eventId))
-    await db.tx([
+    const done = db.tx([
       lockPerson(id),
       ...setAddress(id, address, eventId, deed),
       ...endSessions({ personId: id, when: happened(eventId) }, 'account', now, by),
@@ -184,7 +184,7 @@ export class Veterinarians implements RoleRules {
       ...tell('address-left', email),
       ...tell('address-taken', address.email),
     ])
-    if (!(await holds(db, happened(eventId))))
+    if ((await done.then(() => false, lostTheRace)) || !(await holds(db, happened(eventId))))
       throw new AppError('invalid-request', undefined, {
         errors: [{ pointer: '#/email', detail: 'belongs to another veterinarian' }],
       })
@@ -204,13 +204,14 @@ export class Veterinarians implements RoleRules {
     const now = clock.now()
     const eventId = newId()
     const told = { kind: 'address-moved', email, role: this.role, language, now } as const
-    await db.tx([
+    const done = db.tx([
       lockPerson(id),
       claim(both(mayMove(caller, address.key), isOpen(session_id))),
       ...setAddress(id, address, eventId, { by, note: null, now }, claimed),
       ...endSessions({ personId: id, except: session_id, when: happened(eventId) }, 'account', now, by),
       ...tellOf(secrets, told, happened(eventId)),
     ])
+    if (await done.then(() => false, lostTheRace)) return undefined
     if (!(await holds(db, happened(eventId)))) return undefined
     return { ...caller, email: address.email, email_key: address.key, updated_at: now }
   }
@@ -238,4 +239,10 @@ export class Veterinarians implements RoleRules {
     if (!profile) throw new AppError('not-found')
     return profile
   }
+}
+
+/** Whether somebody else got the address at the same moment. */
+function lostTheRace(error: unknown): true {
+  if (isTaken(error)) return true
+  throw error
 }

@@ -65,6 +65,8 @@ export interface DelivererDeps {
   readonly allow: readonly Range[]
   readonly userAgent: string
   readonly log: FailureLog
+  /** Told of every try. */
+  noted?(outcome: 'delivered' | 'deferred' | 'failed'): void
 }
 
 export class Deliverer {
@@ -216,6 +218,7 @@ export class Deliverer {
   }
 
   async #delivered(webhook: WebhookRow, claim: Claim, attempt: Attempt): Promise<void> {
+    this.#deps.noted?.('delivered')
     await this.#record(claim, { ...attempt, outcome: 'delivered' })
     if (webhook.failures === 0) return
     const { db, log } = this.#deps
@@ -225,6 +228,7 @@ export class Deliverer {
 
   async #gone(webhook: WebhookRow, claim: Claim, attempt: Attempt): Promise<void> {
     const { db, log } = this.#deps
+    this.#deps.noted?.('failed')
     await db.tx([
       ...recordAttempt(claim, { ...attempt, outcome: 'dropped' }),
       ...disableWebhook(webhook.id, 'gone', attempt.at),
@@ -236,6 +240,7 @@ export class Deliverer {
     const { db, log } = this.#deps
     const { number, status, error } = attempt
     const pauseMs = pausesMs[attempts - 1]
+    this.#deps.noted?.(pauseMs === undefined ? 'failed' : 'deferred')
     if (pauseMs === undefined) {
       await this.#record(claim, { ...attempt, outcome: 'given-up' })
       log.warn({ ...about(webhook), event: number, status, error }, 'a delivery to a webhook was given up')

@@ -36,7 +36,7 @@ export interface CrashReport {
 export interface CrashOptions {
   readonly engine: Engine
   readonly workers: 1 | 2
-  /** Milliseconds of load before each kill. */
+  /** How many sign-ins are acknowledged before each kill. */
   readonly lives: readonly number[]
 }
 
@@ -53,13 +53,14 @@ export async function crashes({ engine, workers, lives }: CrashOptions): Promise
   const env = { CHIRON_LIMITS: 'off', CHIRON_SECRET: secret, CHIRON_WORKERS: String(workers) }
   let child: ServingChild | undefined
   try {
-    for (const [life, ms] of lives.entries()) {
+    for (const [life, signIns] of lives.entries()) {
       child = await serveStore(store.url, mail, env)
       const target = child
       const load = Promise.all(
         Array.from({ length: clientCount }, (_, client) => hammer(target, noted, `l${life}c${client}`)),
       )
-      await new Promise((resolve) => setTimeout(resolve, ms))
+      const before = noted.signedIn.size
+      await eventually('enough is acknowledged', () => noted.signedIn.size >= before + signIns)
       // Workers are in the same group, and go with the primary.
       process.kill(-child.pid, 'SIGKILL')
       await child.exited

@@ -63,7 +63,7 @@ const parts: readonly Part[] = [
       while (Date.now() < until)
         for (const engine of engines)
           for (const workers of [1, 2] as const) {
-            const lives = Array.from({ length: killsAtOnce }, () => randomInt(30, 600))
+            const lives = Array.from({ length: killsAtOnce }, () => randomInt(1, 60))
             reports.push(await crashes({ engine, workers, lives }))
           }
       return sumOf(reports)

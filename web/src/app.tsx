@@ -3,10 +3,11 @@ import { Frame } from './frame.tsx'
 import type { Problem } from './http.ts'
 import { useReadAgain } from './online.ts'
 import { Boundary } from './parts/boundary.tsx'
+import { Elsewhere } from './parts/elsewhere.tsx'
 import { Loading } from './parts/loading.tsx'
 import { ProblemNotice } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
-import { isStudent } from './people.ts'
+import { isStaff, isStudent } from './people.ts'
 import { useRoute } from './route.ts'
 import { brand } from './school.ts'
 import { PublicProfile, StudentScreens, VeterinarianScreens } from './screens.ts'
@@ -68,6 +69,7 @@ function Screen() {
     )
   }
   const { user } = session
+  if (isStaff(user)) return <Elsewhere path="/console" />
   const inside = route[0] === 'register' || route[0] === 'code' ? [] : route
   return isStudent(user) ? (
     <StudentScreens user={user} route={inside} />

@@ -7,7 +7,7 @@ import { Button } from './parts/button.tsx'
 import { Monogram } from './parts/monogram.tsx'
 import { ProblemNotice } from './parts/notice.tsx'
 import { focusHeading } from './parts/page.tsx'
-import { isStudent, type User } from './people.ts'
+import { isStaff, isStudent, type Staff, type User } from './people.ts'
 import { useRoute } from './route.ts'
 import { brand, school } from './school.ts'
 import { signOut, useSession } from './session.ts'
@@ -26,27 +26,21 @@ export function Frame({
   const leaving = useAction(() => signOut())
   return (
     <>
-      {/* Not a `#` link, because the hash is the portal's route. */}
-      <button type="button" className="skip" onClick={focusHeading}>
-        {text.skip}
-      </button>
+      <Skip />
       <header className="bar">
         <a className="brand" href="/#/" aria-label={text.nav.home(brand)}>
-          {school.logo ? (
-            <img className="logo" src={school.logo} alt="" height="36" />
-          ) : (
-            <img src="/assets/mark.svg" alt="" width="36" height="36" />
-          )}
-          {brand}
+          <Brand />
         </a>
         {session.state === 'in' && (
           <>
-            <Places user={session.user} />
-            <Account user={session.user}>
-              <Button look="quiet" busy={leaving.busy} onPress={leaving.run}>
-                {text.nav.signOut}
-              </Button>
-            </Account>
+            {!isStaff(session.user) && <Places user={session.user} />}
+            {!isStaff(session.user) && (
+              <Account user={session.user}>
+                <Button look="quiet" busy={leaving.busy} onPress={leaving.run}>
+                  {text.nav.signOut}
+                </Button>
+              </Account>
+            )}
           </>
         )}
       </header>
@@ -62,6 +56,30 @@ export function Frame({
   )
 }
 
+export function Brand() {
+  return (
+    <>
+      {school.logo ? (
+        <img className="logo" src={school.logo} alt="" height="36" />
+      ) : (
+        <img src="/assets/mark.svg" alt="" width="36" height="36" />
+      )}
+      {brand}
+    </>
+  )
+}
+
+/** Not a `#` link, because the hash is the route. */
+export function Skip() {
+  const { text } = useWords()
+  return (
+    <button type="button" className="skip" onClick={focusHeading}>
+      {text.skip}
+    </button>
+  )
+}
+
+type Served = Exclude<User, Staff>
 type Place = readonly [path: string, name: string]
 
 /** Screens that are reached from another one and belong to its place. */
@@ -89,7 +107,7 @@ function Links({ to, label, onPress }: { to: readonly Place[]; label: string; on
   )
 }
 
-function Places({ user }: { user: User }) {
+function Places({ user }: { user: Served }) {
   const { text } = useWords()
   const places: Place[] = isStudent(user)
     ? [
@@ -102,7 +120,7 @@ function Places({ user }: { user: User }) {
 }
 
 /** Part of the bar on a wide screen; on a phone it opens at the avatar. */
-function Account({ user, children }: { user: User; children: ReactNode }) {
+function Account({ user, children }: { user: Served; children: ReactNode }) {
   const { text } = useWords()
   const id = useId()
   const panel = useRef<HTMLDivElement>(null)
@@ -125,7 +143,7 @@ function Account({ user, children }: { user: User; children: ReactNode }) {
   )
 }
 
-function Offline() {
+export function Offline() {
   const { text } = useWords()
   const online = useOnline()
   return (
@@ -135,7 +153,7 @@ function Offline() {
   )
 }
 
-function Footer({ onLanguage }: { onLanguage(language: Language): void }) {
+export function Footer({ onLanguage }: { onLanguage(language: Language): void }) {
   const { text, language } = useWords()
   const id = useId()
   return (

@@ -35,11 +35,14 @@ export interface Call {
   readonly token?: string
   /** Must stay the same when a call is repeated. */
   readonly idempotencyKey?: string
+  /** Ends the call when its answer is no longer wanted. */
+  readonly signal?: AbortSignal
 }
 
 /** Undefined if the reply has no body. */
 export async function send<T>(path: string, call: Call = {}): Promise<T> {
-  const { method = 'GET', body, token, idempotencyKey } = call
+  const { method = 'GET', body, token, idempotencyKey, signal } = call
+  const patience = AbortSignal.timeout(patienceMs)
   let reply: Response
   let text: string
   try {
@@ -47,7 +50,7 @@ export async function send<T>(path: string, call: Call = {}): Promise<T> {
       method,
       cache: 'no-store',
       redirect: 'error',
-      signal: AbortSignal.timeout(patienceMs),
+      signal: signal ? AbortSignal.any([signal, patience]) : patience,
       headers: {
         Accept: 'application/json',
         // The service writes mails in this language.
@@ -62,14 +65,13 @@ export async function send<T>(path: string, call: Call = {}): Promise<T> {
   } catch {
     throw new Problem('unreachable')
   }
-  if (!reply.ok) throw problemOf(reply, text)
+  if (!reply.ok) throw problemOf(reply.status, reply.headers.get('Retry-After'), text)
   return text === '' ? (undefined as T) : (JSON.parse(text) as T)
 }
 
-function problemOf(reply: Response, text: string): Problem {
-  const seconds = Number(reply.headers.get('Retry-After') ?? Number.NaN)
+export function problemOf(status: number, retryAfter: string | null, text: string): Problem {
+  const seconds = Number(retryAfter ?? Number.NaN)
   const retryAt = Number.isFinite(seconds) ? Date.now() + seconds * 1000 : null
-  const { status } = reply
   try {
     const { code, errors = [], attemptsLeft, instance } = JSON.parse(text)
     const fields = errors.map(({ pointer = '' }: { pointer?: string }) => pointer.replace(/^#\//, ''))

@@ -1,8 +1,8 @@
 /** Replies of the service about people and classes. */
-import type { ServedRole as Role } from '../../src/lib/roles.ts'
+import type { Right, Role } from '../../src/lib/roles.ts'
 import type { Meeting } from '../../src/student/classes.ts'
 
-export { type ServedRole as Role, servedRoles as roles } from '../../src/lib/roles.ts'
+export { type Right, type Role, rights, type ServedRole, servedRoles } from '../../src/lib/roles.ts'
 
 export const kinds = ['course', 'homeroom', 'rotation', 'practical', 'tutorial'] as const
 export type Kind = (typeof kinds)[number]
@@ -33,14 +33,25 @@ export interface Student {
   readonly groups: readonly { readonly classId: string }[]
 }
 
+/** A member of staff. They use the console, not the portal. */
+export interface Staff {
+  readonly userId: string
+  readonly firstname: string
+  readonly lastname: string
+  readonly email: string
+  readonly may: readonly Right[]
+}
+
 interface Users {
   veterinarian: Veterinarian
   student: Student
+  staff: Staff
 }
 
 export type User = Users[Role]
 
 export const isStudent = (user: User): user is Student => 'studentNumber' in user
+export const isStaff = (user: User): user is Staff => 'may' in user
 
 export interface Term {
   readonly termId: string

@@ -6,6 +6,8 @@ const parts = {
   veterinarian: () => import('./veterinarian/veterinarian.tsx'),
   student: () => import('./student/student.tsx'),
   publicProfile: () => import('./veterinarian/public-profile.tsx'),
+  /** Has a page of its own. */
+  staff: async () => {},
 }
 
 export const VeterinarianScreens = lazy(async () => ({

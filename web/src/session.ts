@@ -7,7 +7,7 @@ import { useSyncExternalStore } from 'react'
 import { forgetPeople, recall, remember } from './device.ts'
 import { asProblem, type Call, type Problem, type ProblemCode, send } from './http.ts'
 import { forgetOffline, lastForOffline } from './offline.ts'
-import type { Role, User } from './people.ts'
+import { isStaff, type Role, type User } from './people.ts'
 import { registerWorker } from './register-worker.ts'
 import { forgetAll, keep } from './resource.ts'
 import { forgetDraft } from './sign-in/draft.ts'
@@ -53,7 +53,7 @@ export function useSession(): Session {
 function admit({ access_token: value, expires_in, user }: TokenReply): void {
   const other = session.state === 'in' && session.user.userId !== user.userId
   if (other) forgetAll()
-  if (!token) registerWorker()
+  if (!token && !isStaff(user)) registerWorker()
   token = { value, freshUntil: Date.now() + expires_in * 1000 - renewBeforeMs }
   remember('signed-in', '1')
   forgetDraft()
@@ -111,15 +111,20 @@ export async function resume(): Promise<void> {
 // A wrong code is 401 as well, and must not be sent twice.
 const tokenRefused: readonly ProblemCode[] = ['unauthenticated', 'invalid-token', 'session-ended']
 
-/** Makes a call with the access token. If the token is refused, it is renewed once. */
-export async function ask<T>(path: string, call: Call = {}): Promise<T> {
+/** Makes a call with the access token. */
+export function ask<T>(path: string, call: Call = {}): Promise<T> {
+  return withToken((value) => send<T>(path, { ...call, token: value }))
+}
+
+/** If the token is refused, it is renewed once. */
+export async function withToken<T>(work: (token: string) => Promise<T>): Promise<T> {
   if (!token || token.freshUntil < Date.now()) await refresh()
   try {
-    return await send<T>(path, { ...call, token: token!.value })
+    return await work(token!.value)
   } catch (error) {
     if (!tokenRefused.includes(asProblem(error).code)) throw error
     await refresh()
-    return send<T>(path, { ...call, token: token!.value })
+    return work(token!.value)
   }
 }
 

@@ -9,13 +9,7 @@ import type { By } from '../../lib/by.ts'
 import { newId } from '../../lib/random.ts'
 import { endSessions } from '../../session/session.ts'
 import { endFeedsOfMoved } from '../../student/student.ts'
-import {
-  type Corrected,
-  isIncoming,
-  type NextStudent,
-  type RecordKind,
-  type StudentFields,
-} from '../compare/compare.ts'
+import { type Corrected, isIncoming, type NextStudent, type RecordKind } from '../compare/compare.ts'
 import type { Plan } from '../plan.ts'
 import {
   type CorrectionRow,
@@ -26,6 +20,7 @@ import {
   insertRows,
   publish,
   type Seen,
+  type StudentFields,
   type Table,
 } from '../store.ts'
 import { type Lease, pause } from './lease.ts'

@@ -1,7 +1,7 @@
 /** Every difference between what stands and the next roster, with the names of whom and what it is about. */
 import type { DataOf, UserData } from '../records.ts'
+import type { StudentFields } from '../store.ts'
 import { type CurrentRoster, parseData, type RecordKind } from './current.ts'
-import type { StudentFields } from './documents.ts'
 import { isIncoming } from './incoming.ts'
 import {
   type Counts,

@@ -11,14 +11,13 @@ import { getOrAdd, type Incoming, type Incomings, type NextEnrolment } from './i
 import type { Counts, Next, NextRoster, NextStudent, PlanKind } from './next.ts'
 import { type MatchBy, nextStudents } from './students.ts'
 
-export { type Change, fieldsOf, fullName, type StudentView, studentView } from './changes.ts'
+export { type Change, fieldsOf, fullName, studentView } from './changes.ts'
 export { type CurrentRoster, loadCurrent, parseData, type RecordKind } from './current.ts'
-export { digestOf, type StudentFields } from './documents.ts'
+export { digestOf } from './documents.ts'
 export { type BadRow, Incomings, isIncoming } from './incoming.ts'
 export {
   type Corrected,
   type Counts,
-  type Next,
   type NextRoster,
   type NextStudent,
   type PlanKind,

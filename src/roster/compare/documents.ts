@@ -13,6 +13,7 @@ import type {
   TermData,
   UserData,
 } from '../records.ts'
+import type { StudentFields } from '../store.ts'
 
 /** Public ids do not reveal the file's ids, and are safe in a URL. */
 export function publicId(kind: string, sourcedId: string): string {
@@ -87,20 +88,6 @@ function byName(a: Teacher, b: Teacher): number {
     a.lastname.localeCompare(b.lastname) ||
     a.firstname.localeCompare(b.firstname)
   )
-}
-
-export interface StudentFields {
-  readonly sourced_id: string
-  readonly email: string | null
-  readonly email_key: string | null
-  readonly firstname: string
-  readonly lastname: string
-  readonly preferred_name: string | null
-  readonly pronouns: string | null
-  readonly student_number: string | null
-  readonly year: number | null
-  readonly school_id: string | null
-  readonly school_name: string | null
 }
 
 export function isStudent(user: UserData, roles: readonly RoleData[]): boolean {

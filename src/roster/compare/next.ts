@@ -1,7 +1,6 @@
 /** The roster as it would be after an import, and the number of changes by kind. */
 import type { DataOf } from '../records.ts'
-import type { CorrectionRow, StudentVersion } from '../store.ts'
-import type { StudentFields } from './documents.ts'
+import type { CorrectionRow, StudentFields, StudentVersion } from '../store.ts'
 import type { Incoming, NextEnrolment } from './incoming.ts'
 
 export const planKinds = ['student', 'class', 'enrolment', 'user', 'role', 'course', 'term', 'org'] as const

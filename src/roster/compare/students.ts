@@ -2,9 +2,9 @@
 import { newId } from '../../lib/random.ts'
 import { parseAddress } from '../../people/address.ts'
 import type { RoleData } from '../records.ts'
-import type { CorrectionRow } from '../store.ts'
+import type { CorrectionRow, StudentFields } from '../store.ts'
 import type { CurrentRoster } from './current.ts'
-import { digestOf, isStudent, type Lookup, type StudentFields, studentFields } from './documents.ts'
+import { digestOf, isStudent, type Lookup, studentFields } from './documents.ts'
 import type { AppliedCorrection, Corrected, NextRoster, NextStudent } from './next.ts'
 
 /** How accounts are kept when the school's system gives everybody a new sourcedId. */

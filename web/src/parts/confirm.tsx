@@ -1,11 +1,9 @@
-import { type ReactNode, useLayoutEffect, useRef } from 'react'
+import type { ReactNode } from 'react'
 import { useWords } from '../text/text.ts'
 import { Button } from './button.tsx'
+import { Dialog } from './dialog.tsx'
 
-/**
- * Asks before something irreversible. The native dialogue traps the focus, closes on Escape and gives the focus back to
- * what opened it, provided that it is closed while it is still in the page: hence a layout effect.
- */
+/** Asks before something irreversible. */
 export function Confirm({
   title,
   children,
@@ -22,15 +20,8 @@ export function Confirm({
   onCancel(): void
 }) {
   const { text } = useWords()
-  const dialog = useRef<HTMLDialogElement>(null)
-  useLayoutEffect(() => {
-    const shown = dialog.current
-    shown?.showModal()
-    return () => shown?.close()
-  }, [])
   return (
-    <dialog ref={dialog} aria-labelledby="confirm-title" onCancel={onCancel}>
-      <h2 id="confirm-title">{title}</h2>
+    <Dialog title={title} onCancel={onCancel}>
       {children}
       <div className="actions">
         <Button onPress={onCancel}>{text.cancel}</Button>
@@ -38,6 +29,6 @@ export function Confirm({
           {action}
         </Button>
       </div>
-    </dialog>
+    </Dialog>
   )
 }

@@ -1,21 +1,23 @@
 import { useState } from 'react'
-import type { Role } from '../people.ts'
+import type { ServedRole } from '../people.ts'
 import { ask } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { useAction } from './action.ts'
 import { Button } from './button.tsx'
 import { ProblemNotice } from './notice.tsx'
 import { Page } from './page.tsx'
+import { save } from './save.ts'
 
 /** Students come from the roster, so they cannot close their accounts themselves. */
-const closes: Record<Role, boolean> = { veterinarian: true, student: false }
+const closes: Record<ServedRole, boolean> = { veterinarian: true, student: false }
 
-export function MyData({ owner }: { owner: Role }) {
+export function MyData({ owner }: { owner: ServedRole }) {
   const { text } = useWords()
   const [done, setDone] = useState(false)
   const downloading = useAction(async () => {
     setDone(false)
-    save(await ask<object>(`/${owner}/me/export`))
+    const data = await ask<object>(`/${owner}/me/export`)
+    save('chiron-export.json', 'application/json', JSON.stringify(data, null, 2))
     setDone(true)
   })
   return (
@@ -50,13 +52,4 @@ export function MyData({ owner }: { owner: Role }) {
       </div>
     </Page>
   )
-}
-
-function save(data: object): void {
-  const address = URL.createObjectURL(new Blob([JSON.stringify(data, null, 2)], { type: 'application/json' }))
-  const link = document.createElement('a')
-  link.href = address
-  link.download = 'chiron-export.json'
-  link.click()
-  URL.revokeObjectURL(address)
 }

@@ -1,10 +1,10 @@
 /** What was typed so far: kept while the reader switches between the forms, forgotten at sign-in. */
 import { recall, remember } from '../device.ts'
-import { type Role, roles } from '../people.ts'
+import { type ServedRole, servedRoles } from '../people.ts'
 
 interface Draft {
   /** Null until the reader has chosen on this device: a wrong guess would make a student register. */
-  role: Role | null
+  role: ServedRole | null
   email: string
   firstname: string
   lastname: string
@@ -14,9 +14,9 @@ interface Draft {
 
 const blank = { email: '', firstname: '', lastname: '', typing: false }
 
-export const draft: Draft = { role: roles.find((role) => role === recall('role')) ?? null, ...blank }
+export const draft: Draft = { role: servedRoles.find((role) => role === recall('role')) ?? null, ...blank }
 
-export function chooseRole(role: Role): void {
+export function chooseRole(role: ServedRole): void {
   draft.role = role
   remember('role', role)
 }
@@ -30,7 +30,7 @@ export function takeOver(): void {
   for (const input of document.querySelectorAll<HTMLInputElement>('.static input')) {
     if (input.type === 'email' && input.value !== '') draft.email = input.value
     if (input.type === 'email' && input === document.activeElement) draft.typing = true
-    const role = roles.find((each) => each === input.value)
+    const role = servedRoles.find((each) => each === input.value)
     if (role && input.checked) chooseRole(role)
   }
 }

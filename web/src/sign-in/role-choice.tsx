@@ -1,5 +1,5 @@
 import { useId } from 'react'
-import { type Role, roles } from '../people.ts'
+import { type ServedRole, servedRoles } from '../people.ts'
 import { useWords } from '../text/text.ts'
 
 /** Nothing is preselected: a student who registers as a veterinarian by accident gets an account of no use. */
@@ -8,16 +8,16 @@ export function RoleChoice({
   missing,
   onChoose,
 }: {
-  role: Role | null
+  role: ServedRole | null
   missing: boolean
-  onChoose(role: Role): void
+  onChoose(role: ServedRole): void
 }) {
   const { text } = useWords()
   const id = useId()
   return (
     <fieldset className="choice" aria-describedby={missing ? id : undefined}>
       <legend>{text.signIn.role}</legend>
-      {roles.map((each) => (
+      {servedRoles.map((each) => (
         <label key={each}>
           <input
             type="radio"

@@ -57,11 +57,17 @@ function datesIn(language: Language) {
   const month = calendar({ month: 'short' })
   const weekday = calendar({ weekday: 'short' })
   const weekdayAndDay = calendar({ weekday: 'short', day: 'numeric', month: 'short' })
-  const clock = new Intl.DateTimeFormat(region, { hour: 'numeric', minute: '2-digit', timeZone: 'UTC' })
+  const timetable = new Intl.DateTimeFormat(region, {
+    hour: 'numeric',
+    minute: '2-digit',
+    timeZone: 'UTC',
+  })
   const initial = calendar({ month: 'narrow' })
   const today = new Intl.DateTimeFormat(region, { weekday: 'long', day: 'numeric', month: 'long' })
   const time = new Intl.DateTimeFormat(region, { hour: 'numeric', minute: '2-digit' })
   const moment = new Intl.DateTimeFormat(region, { dateStyle: 'medium', timeStyle: 'short' })
+  const clock = new Intl.DateTimeFormat(region, { timeStyle: 'medium' })
+  const precise = new Intl.DateTimeFormat(region, { dateStyle: 'medium', timeStyle: 'medium' })
   const momentDay = new Intl.DateTimeFormat(region, { dateStyle: 'long' })
   return {
     day: day.format,
@@ -71,7 +77,7 @@ function datesIn(language: Language) {
     weekday: (index: number) => weekday.format(`2024-01-0${index + 1}`),
     weekdayAndDay: weekdayAndDay.format,
     /** A time of the school's timetable, such as 09:00, without a date or time zone. */
-    times: (start: string, end: string) => clock.formatRange(onClock(start), onClock(end)),
+    times: (start: string, end: string) => timetable.formatRange(onClock(start), onClock(end)),
     month: month.format,
     monthInitial: initial.format,
     today: (now: Date) => today.format(now),
@@ -81,6 +87,9 @@ function datesIn(language: Language) {
       return (then.toDateString() === new Date().toDateString() ? time : moment).format(then)
     },
     moment: (text: string) => moment.format(new Date(text)),
+    /** With seconds. */
+    clock: (text: string) => clock.format(new Date(text)),
+    precise: (text: string) => precise.format(new Date(text)),
     dayOf: (moment: string) => momentDay.format(new Date(moment)),
   }
 }

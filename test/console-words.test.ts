@@ -1,0 +1,41 @@
+/** The console's words in every language. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { english } from '../web/src/console/text/en.ts'
+import { spanish } from '../web/src/console/text/es.ts'
+import { french } from '../web/src/console/text/fr.ts'
+
+/** Every text; functions are called with samples. */
+function textsIn(words: unknown, path = ''): [path: string, text: string][] {
+  if (typeof words === 'string') return [[path, words]]
+  if (typeof words === 'function')
+    return [1, 2].map((n) => [path, String(words(n, String(n)))] as [string, string])
+  if (typeof words !== 'object' || words === null) return []
+  return Object.entries(words).flatMap(([name, each]) => textsIn(each, `${path}.${name}`))
+}
+
+test('French has a narrow no-break space before : ; ? ! and within « »', () => {
+  for (const [path, text] of textsIn(french)) {
+    assert.doesNotMatch(text.replaceAll('https://', ''), /[^\u202f][:;?!»]|«[^\u202f]/, `${path}: ${text}`)
+    assert.doesNotMatch(text, /'/, path)
+  }
+})
+
+test('Spanish opens every question', () => {
+  for (const [path, text] of textsIn(spanish))
+    assert.equal(text.split('?').length, text.split('¿').length, `${path}: ${text}`)
+})
+
+test('No text is left in English, and none is empty but where a deed is final', () => {
+  const of = { en: textsIn(english), fr: textsIn(french), es: textsIn(spanish) }
+  // The same word in two languages.
+  const alike =
+    /^\.(name|nav\.(webhooks|home)|overview\.(webhooks|version|hour|picture)|webhooks\.title|roster\.(import|error|kinds)|events\.)|^\.delivery\.(atDomain|to)/
+  for (const language of ['fr', 'es'] as const) {
+    assert.equal(of[language].length, of.en.length)
+    for (const [i, [path, text]] of of[language].entries()) {
+      assert.ok(text !== '' || path === '.deeds.close.undo', path)
+      if (text !== '' && !alike.test(path)) assert.notEqual(text, of.en[i]![1], `${language}${path}`)
+    }
+  }
+})

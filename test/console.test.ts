@@ -1,0 +1,444 @@
+/** The console in a real Chromium, as the help desk and administrators use it. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { suite, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { byOperator } from '../src/lib/by.ts'
+import { overflow } from './support/browser.ts'
+import { type AtConsole, dialog, focused, openConsole, place, signInAtConsole } from './support/console.ts'
+import { inBrowser } from './support/engines.ts'
+import { freshAddress, freshNetwork } from './support/fresh.ts'
+import type { Service } from './support/service.ts'
+import { addStaff } from './support/staff.ts'
+import { newVisitor, openTab, originOf, portalOfSuite, signIn } from './support/visitor.ts'
+import { eventually } from './support/wait.ts'
+
+const minute = 60_000
+
+suite('The console', inBrowser, () => {
+  let service: Service
+  let browser: Browser
+  portalOfSuite(
+    (parts) => {
+      ;({ service, browser } = parts)
+    },
+    { env: { CHIRON_LIMITS: 'off' }, students: [] },
+  )
+
+  const open = (...may: Parameters<typeof openConsole>[2][number][]) => openConsole(browser, service, may)
+  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+  const pass = async (page: Page, ms: number) => {
+    service.clock.advance(ms)
+    await page.clock.fastForward(ms)
+  }
+  /** A veterinarian of this name who has signed in. */
+  async function veterinarian(firstname: string, lastname: string): Promise<string> {
+    const email = freshAddress('vet')
+    await service.register(email, { firstname, lastname })
+    const { sessionId, code } = await service.code(email, freshNetwork())
+    const answer = { email, otp_code: code, sessionId }
+    const { json } = await service.post('/veterinarian/validate-otp', answer, freshNetwork())
+    return json.user.userId
+  }
+  async function search(page: Page, text: string): Promise<void> {
+    await place(page, '#/people')
+    await page.getByLabel('Find somebody').fill(text)
+  }
+
+  for (const [right, places] of [
+    ['support', ['Overview', 'People', 'Mail']],
+    ['registrar', ['Overview', 'Roster']],
+    ['admin', ['Overview', 'People', 'Mail', 'Roster', 'Events', 'Webhooks', 'Staff']],
+  ] as const)
+    test(`With the right "${right}" one sees ${places.join(', ')}, and nothing else`, async () => {
+      const { page } = await open(right)
+      assert.deepEqual(await page.locator('header nav a').allTextContents(), places)
+      await page.locator('.overview .card').first().waitFor()
+      const linked = async (where: string) =>
+        Promise.all((await page.locator(`${where} a`).all()).map((link) => link.getAttribute('href')))
+      const may = await linked('header nav')
+      for (const link of await linked('.overview')) assert.ok(may.includes(link), String(link))
+      if (right !== 'admin') {
+        await place(page, '#/staff')
+        await page.getByText('Your rights do not cover this page.').waitFor()
+      }
+      assert.deepEqual(page.faults, [])
+    })
+
+  test('The help desk finds somebody, suspends and reactivates them, and sees who did it and why', async () => {
+    await veterinarian('Ottilie', 'Zimmermann')
+    const { page } = await open('support')
+    await page.getByRole('link', { name: 'People' }).click()
+    await page.getByLabel('Find somebody').fill('zimmer otti')
+    await page.getByRole('link', { name: /Ottilie Zimmermann/ }).click()
+    await page.getByRole('heading', { name: 'Ottilie Zimmermann' }).waitFor()
+    await page.getByText('Node.js').waitFor()
+
+    service.clock.advance(1)
+    await button(page, 'Suspend…').click()
+    await dialog(page).getByText('Every device is signed out at once.').waitFor()
+    await dialog(page).getByRole('button', { name: 'Suspend' }).click()
+    await dialog(page).getByText('Please say why.').waitFor()
+    assert.equal(await page.evaluate('document.activeElement.tagName'), 'INPUT')
+    await dialog(page).getByLabel('Reason').fill('Lost her <b>phone</b>')
+    await dialog(page).getByRole('button', { name: 'Suspend' }).click()
+    await page.getByText('The account is suspended.').waitFor()
+    await page.getByText('Signed in nowhere.').waitFor()
+    await page.getByText('Lost her <b>phone</b>').waitFor()
+    assert.equal(await page.locator('.lead .state').textContent(), 'suspended')
+    await page.locator('.log li').filter({ hasText: 'Veterinarian suspended by you' }).waitFor()
+    assert.equal(
+      await focused(page),
+      'Ottilie Zimmermann',
+      'the button is gone, so the heading has the focus',
+    )
+
+    await button(page, 'Reactivate…').click()
+    await dialog(page).getByRole('button', { name: 'Reactivate' }).click()
+    await page.getByText('The account is active again.').waitFor()
+    await button(page, 'Verify…').click()
+    await dialog(page).getByLabel('How was it checked?').fill('Passport')
+    await dialog(page).getByRole('button', { name: 'Verify' }).click()
+    await page.getByText('The school has checked who this is').waitFor()
+    await page.goBack()
+    assert.equal(await page.getByLabel('Find somebody').inputValue(), 'zimmer otti', 'the search is kept')
+    assert.deepEqual(page.faults, [])
+  })
+
+  test('Changing an address and closing an account say what they do; closing is said to be final', async () => {
+    const userId = await veterinarian('Clara', 'Immerwahr')
+    const { page } = await open('support')
+    await place(page, `#/people/${userId}`)
+    await button(page, 'Change the address…').click()
+    await dialog(page).getByLabel('New e-mail address').fill('nonsense')
+    await dialog(page).getByLabel('Reason').fill('Married')
+    await button(page, 'Change the address').click()
+    await dialog(page).getByText('This is no e-mail address that can be used').waitFor()
+    const email = freshAddress('new')
+    await dialog(page).getByLabel('New e-mail address').fill(email)
+    await button(page, 'Change the address').click()
+    await page.getByText('The address is changed.').waitFor()
+    await page.locator('main').getByText(email).waitFor()
+    await button(page, 'Close the account…').click()
+    await dialog(page).getByText('This is final.').waitFor()
+    await page.keyboard.press('Escape')
+    await dialog(page).waitFor({ state: 'detached' })
+    await eventually('focus on the button', async () => (await focused(page)) === 'Close the account…')
+    await button(page, 'Close the account…').click()
+    await dialog(page).getByLabel('Reason').fill('She asked for it')
+    await button(page, 'Close for good').click()
+    await page.getByText('The account is closed.').waitFor()
+    await page.locator('.deeds button').first().waitFor({ state: 'detached' })
+    assert.deepEqual(page.faults, [])
+  })
+
+  test('A sign-in that is too old for a deed leads to a code in place, and then it goes on', async () => {
+    const userId = await veterinarian('Emmy', 'Noether')
+    const { page, email } = await open('support')
+    await pass(page, 31 * minute)
+    await place(page, `#/people/${userId}`)
+    await button(page, 'Suspend…').click()
+    await dialog(page).getByLabel('Reason').fill('Asked on the phone')
+    await button(page, 'Suspend').click()
+    await dialog(page).getByText('You signed in a while ago.').waitFor()
+    await button(page, 'Send me a code').click()
+    const { code } = await service.mail.mailTo(email, 2)
+    await dialog(page).getByRole('textbox', { name: 'Code' }).fill(String(code))
+    await page.getByText('The account is suspended.').waitFor()
+    await page.getByText('Asked on the phone').waitFor()
+    assert.deepEqual(
+      page.faults.filter((fault) => !/40[13]/.test(fault)),
+      [],
+    )
+  })
+
+  test('Everything works by keyboard alone', async () => {
+    await veterinarian('Hedwig', 'Bollhagen')
+    const { page } = await open('support')
+    const { keyboard } = page
+    const tabTo = async (name: string) => {
+      for (let i = 0; i < 40 && (await focused(page)) !== name; i++) await keyboard.press('Tab')
+      assert.equal(await focused(page), name)
+    }
+    await page.reload()
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await keyboard.press('Tab')
+    assert.equal(await focused(page), 'Skip to the content')
+    await tabTo('People')
+    await keyboard.press('Enter')
+    await page.getByLabel('Find somebody').waitFor()
+    await keyboard.type('bollhagen')
+    await page.getByRole('link', { name: /Hedwig Bollhagen/ }).waitFor()
+    await keyboard.press('ArrowDown')
+    assert.match(await focused(page), /Hedwig Bollhagen/)
+    await keyboard.press('ArrowUp')
+    assert.equal(await page.evaluate('document.activeElement.type'), 'search')
+    await keyboard.press('ArrowDown')
+    await keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Hedwig Bollhagen' }).waitFor()
+    await eventually('focus on the heading', async () => (await focused(page)) === 'Hedwig Bollhagen')
+    await tabTo('Suspend…')
+    await keyboard.press('Enter')
+    await dialog(page).waitFor()
+    assert.equal(await page.evaluate('document.activeElement.tagName'), 'INPUT', 'the field comes first')
+    await keyboard.type('Testing')
+    await keyboard.press('Enter')
+    await page.getByText('The account is suspended.').waitFor()
+    assert.deepEqual(page.faults, [])
+  })
+
+  test('Administrators add, change and remove staff; the last one stays', async () => {
+    const { page, userId: own } = await open('admin')
+    for (const { userId, may } of await service.app.parts.staff.list())
+      if (userId !== own && may.includes('admin')) await service.app.parts.staff.remove(userId, byOperator)
+    await page.getByRole('link', { name: 'Staff' }).click()
+    await button(page, 'Add somebody…').click()
+    await button(page, 'Add').click()
+    await dialog(page).getByText('Please choose at least one.').waitFor()
+    const email = freshAddress('member')
+    await dialog(page).getByLabel('E-mail address').fill(email)
+    await dialog(page).getByLabel('First name').fill('Mary')
+    await dialog(page).getByLabel('Last name').fill('Jackson')
+    await dialog(page).getByLabel('Help desk').check()
+    await button(page, 'Add').click()
+    await page.getByText('Mary Jackson can sign in now.').waitFor()
+    await button(page, 'Add somebody…').click()
+    await dialog(page).getByLabel('E-mail address').fill(email)
+    await dialog(page).getByLabel('First name').fill('Mary')
+    await dialog(page).getByLabel('Last name').fill('Again')
+    await dialog(page).getByLabel('Registrar').check()
+    await button(page, 'Add').click()
+    await dialog(page).getByText('a member of staff has it already').waitFor()
+    await button(page, 'Cancel').click()
+
+    const card = page.getByRole('listitem').filter({ hasText: 'Mary Jackson' })
+    await card.getByRole('button', { name: 'Change…' }).click()
+    await dialog(page).getByLabel('Registrar').check()
+    await button(page, 'Save').click()
+    await card.getByText('Registrar').waitFor()
+    await card.getByRole('button', { name: 'Remove…' }).click()
+    await button(page, 'Remove').click()
+    await page.getByText('Mary Jackson is removed.').waitFor()
+
+    const self = page.getByRole('listitem').filter({ hasText: '(you)' })
+    await self.getByRole('button', { name: 'Remove…' }).click()
+    await dialog(page).getByText('This is you').waitFor()
+    await button(page, 'Remove').click()
+    await dialog(page).getByText('This is the last administrator.').waitFor()
+    assert.deepEqual(
+      page.faults.filter((fault) => !/400/.test(fault)),
+      [],
+    )
+  })
+
+  test('Administrators add a webhook, see its secret once, give it a new one, and remove it', async () => {
+    const { page } = await open('admin')
+    await page.getByRole('link', { name: 'Webhooks', exact: true }).click()
+    await page.getByText('No program is told about events yet.').waitFor()
+    await button(page, 'Add a webhook…').click()
+    await dialog(page).getByLabel('Address (https)').fill('https://127.0.0.1/hook')
+    await button(page, 'Add').click()
+    await dialog(page).getByText('This address cannot be used.').waitFor()
+    await dialog(page).getByLabel('Address (https)').fill('https://hooks.example.org/chiron')
+    await dialog(page).getByLabel('all events').uncheck()
+    await dialog(page).getByLabel('keys').check()
+    await button(page, 'Add').click()
+    const secret = dialog(page).getByLabel('The secret, shown only now')
+    const first = await secret.inputValue()
+    assert.match(first, /^whsec_/)
+    await button(page, 'I have copied it').click()
+    const card = page.getByRole('listitem').filter({ hasText: 'https://hooks.example.org/chiron' })
+    await card.getByText('Signing key replaced').waitFor()
+    await card.getByRole('button', { name: 'New secret…' }).click()
+    await button(page, 'Make a new secret').click()
+    assert.notEqual(await secret.inputValue(), first)
+    await button(page, 'I have copied it').click()
+    await card.getByText('What it got lately').click()
+    await card.getByText('Nothing here.').waitFor()
+    await card.getByRole('button', { name: 'Send again…' }).click()
+    await dialog(page).getByLabel('Since').fill('2026-11-15T00:00')
+    await button(page, 'Send again').click()
+    await page.getByText(/sent again\./).waitFor()
+    await card.getByRole('button', { name: 'Switch off…' }).click()
+    await button(page, 'Switch off').click()
+    await card.getByText('off', { exact: true }).waitFor()
+    await card.getByRole('button', { name: 'Remove…' }).click()
+    await dialog(page).getByText('This is final.').waitFor()
+    await button(page, 'Remove').click()
+    await card.waitFor({ state: 'detached' })
+    assert.deepEqual(
+      page.faults.filter((fault) => !/400/.test(fault)),
+      [],
+    )
+  })
+
+  test('Events are shown newest first, by kind, and as they happen', async () => {
+    service.clock.advance(1)
+    const added = await addStaff(service, ['support'])
+    const { page } = await open('admin')
+    service.clock.advance(1)
+    await service.signIn(freshAddress('vet'), freshNetwork())
+    await page.getByRole('link', { name: 'Events', exact: true }).click()
+    const first = page.locator('.log li').first()
+    await first.getByText('themselves').waitFor()
+    await page.locator('.log li').filter({ hasText: 'Member of staff added' }).first().waitFor()
+    await page.getByLabel('Show', { exact: true }).selectOption({ label: 'staff' })
+    await first.getByText('Member of staff added by the command line').waitFor()
+    await page.getByLabel('Follow').check()
+    await service.app.parts.staff.remove(added.userId, byOperator)
+    await eventually('the new event', async () => {
+      await page.clock.fastForward(5_000)
+      return (await first.getByText('Member of staff removed').count()) === 1
+    })
+    assert.equal(await page.getByText('1 new event').count(), 1)
+    assert.deepEqual(page.faults, [])
+  })
+
+  test('Older events are read page by page', async () => {
+    for (let i = 0; i < 60; i++) await addStaff(service, ['support'])
+    const { page } = await open('admin')
+    await place(page, '#/events')
+    await page.locator('.log li').nth(49).waitFor()
+    await button(page, 'Show older ones').click()
+    await page.locator('.log li').nth(60).waitFor()
+    assert.deepEqual(page.faults, [])
+  })
+
+  test('Names that strangers chose are text, and break no page', async () => {
+    const hostile: [string, string][] = [
+      ['<img src=x onerror=alert(1)>', '"><script>'].map((name) => name.replaceAll('/', '')) as [
+        string,
+        string,
+      ],
+      ['W'.repeat(100), 'i'.repeat(100)],
+      ['שרה', 'לוי'],
+      ['ﷺ'.repeat(50), '{{constructor}}'],
+    ]
+    const { page } = await open('admin')
+    for (const [firstname, lastname] of hostile) {
+      const userId = await veterinarian(firstname, lastname)
+      await place(page, `#/people/${userId}`)
+      await page.getByRole('heading', { level: 1, name: `${firstname} ${lastname}` }).waitFor()
+      assert.equal(await overflow(page, 360), 0)
+      await button(page, 'Suspend…').click()
+      await dialog(page).waitFor()
+      assert.equal(await overflow(page, 360), 0)
+      await page.keyboard.press('Escape')
+      await search(page, lastname.slice(0, 20))
+      await page.locator('.results a').first().waitFor()
+      assert.equal(await overflow(page, 360), 0)
+    }
+    assert.equal(await page.locator('.results img, h1 img').count(), 0)
+    assert.deepEqual(page.faults, [])
+  })
+
+  test('After an hour without use one is asked to sign in, and is then back in the same place', async () => {
+    const userId = await veterinarian('Lise', 'Meitner')
+    const { page, email } = await open('support')
+    await place(page, `#/people/${userId}`)
+    await page.getByRole('heading', { name: 'Lise Meitner' }).waitFor()
+    await pass(page, 61 * minute)
+    await button(page, 'Sign out everywhere…').click()
+    await button(page, 'Sign out everywhere').click()
+    await page.getByText('Your sign-in has ended.').waitFor()
+    await signInAtConsole(page, service, email)
+    await page.getByRole('heading', { name: 'Lise Meitner' }).waitFor()
+  })
+
+  test('A screen that is left alone stops asking, so its session ends', async () => {
+    const { page } = await open('support')
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    let asked = 0
+    page.on('request', (request) => {
+      if (request.url().endsWith('/staff/overview')) asked++
+    })
+    await page.clock.runFor(9 * minute)
+    await eventually('an overview read anew', () => asked > 0)
+    await page.clock.fastForward(5 * minute)
+    const before = asked
+    await page.clock.runFor(20 * minute)
+    assert.ok(asked - before <= 1, `${asked - before} more`)
+  })
+
+  test('Staff who open the portal are sent to the console, and others from the console to the portal', async () => {
+    const staff = await open('support')
+    await staff.page.goto(`${originOf(service)}/`)
+    await staff.page.waitForURL('**/console*')
+    await staff.page.getByRole('heading', { name: 'Everything is well' }).waitFor()
+    assert.deepEqual(staff.page.faults, [])
+
+    const visitor = await newVisitor(browser)
+    const vet = await openTab(visitor, service)
+    await signIn(vet, service, 'Veterinarian', freshAddress('vet'))
+    await vet.goto(`${originOf(service)}/console`)
+    await vet.waitForURL(`${originOf(service)}/`)
+    await vet.getByRole('heading', { name: 'Ada Marsh' }).waitFor()
+    assert.deepEqual(vet.faults, [])
+  })
+
+  test('Signing out in the console signs out, and a stranger’s code does not let in', async () => {
+    const { page } = await open('support')
+    await button(page, 'Sign out').click()
+    await page.getByText('You have signed out.').waitFor()
+    await page.reload()
+    await page.getByRole('heading', { name: 'Sign in to the console' }).waitFor()
+    const stranger = freshAddress('stranger')
+    await page.getByLabel('E-mail address').fill(stranger)
+    await button(page, 'Send me a code').click()
+    await page.getByText('If there is an account').waitFor()
+    assert.equal((await service.mail.mailTo(stranger)).code, null)
+  })
+
+  for (const [locale, words] of [
+    [
+      'fr-FR',
+      { verdict: 'Tout va bien', people: 'Personnes', search: 'Chercher quelqu’un', deed: 'Suspendre…' },
+    ],
+    [
+      'es-ES',
+      { verdict: 'Todo va bien', people: 'Personas', search: 'Buscar a alguien', deed: 'Suspender…' },
+    ],
+  ] as const)
+    test(`The console speaks ${locale}`, async () => {
+      await veterinarian('Rosalind', 'Franklin')
+      const { page }: AtConsole = await openConsole(browser, service, ['admin'], { locale })
+      await page.getByRole('heading', { name: words.verdict }).waitFor()
+      await page.getByRole('link', { name: words.people, exact: true }).click()
+      await page.getByLabel(words.search).fill('rosalind')
+      await page.locator('.results a').first().click()
+      await button(page, words.deed).click()
+      await dialog(page).getByText('Rosalind Franklin').waitFor()
+      assert.equal(await page.evaluate('document.documentElement.lang'), locale.slice(0, 2))
+      assert.deepEqual(page.faults, [])
+    })
+
+  test('The console’s page has the strict policy and is not listed by search engines', async () => {
+    const { headers, text } = await service.request('/console')
+    const portal = await service.request('/')
+    assert.equal(headers.get('content-security-policy'), portal.headers.get('content-security-policy'))
+    assert.equal(headers.get('x-robots-tag'), 'noindex')
+    assert.match(text, /<title>Chiron console<\/title>/)
+  })
+})
+
+test('Nothing of the console is in what the portal loads', () => {
+  const built = new URL('../web/dist/', import.meta.url)
+  const read = (path: string) => readFileSync(new URL(path, built), 'utf8')
+  const chunksOf = (page: string) => {
+    const found = new Set<string>()
+    const follow = (text: string, pattern: RegExp) => {
+      for (const [, name] of text.matchAll(pattern)) {
+        if (found.has(name!)) continue
+        found.add(name!)
+        follow(read(`web/${name}`), /["'`]\.\/([\w.-]+\.(?:js|css))["'`]/g)
+      }
+    }
+    follow(read(page), /\/web\/([\w.-]+\.(?:js|css))/g)
+    return [...found].map((name) => read(`web/${name}`)).join('\n')
+  }
+  const ofConsole = /\/staff\/(people|overview|events|members|deliveries|webhooks|roster)|Suspend…|Suspendre…/
+  assert.match(chunksOf('console.html'), ofConsole)
+  const portal = chunksOf('index.html')
+  assert.match(portal, /\/student\/me\/classes/, 'lazy chunks are followed')
+  assert.doesNotMatch(portal, ofConsole)
+})

@@ -1,0 +1,122 @@
+/** The figures of the console's first page. */
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { engines } from './support/engines.ts'
+import { freshAddress, freshNetwork } from './support/fresh.ts'
+import { bulk } from './support/roster-school.ts'
+import { rosterOf } from './support/roster-world.ts'
+import { type Service, startService } from './support/service.ts'
+import { type MailServer, startMailServer } from './support/smtp.ts'
+import { newStaff } from './support/staff.ts'
+import { studentSchool } from './support/student-school.ts'
+import { eventually } from './support/wait.ts'
+
+const minute = 60_000
+
+for (const engine of engines) {
+  suite(`The overview on ${engine}`, () => {
+    let service: Service
+    let mail: MailServer
+    before(async () => {
+      mail = await startMailServer({
+        onRcptTo({ address }, _session, callback) {
+          const responseCode = address.endsWith('@gone.example') ? 550 : 450
+          callback(/@(gone|full)\./.test(address) ? Object.assign(new Error('no'), { responseCode }) : null)
+        },
+      })
+      service = await startService(engine, { mail })
+    })
+    after(async () => {
+      await service.stop()
+      await mail.close()
+    })
+
+    const read = async () => {
+      const { access } = await newStaff(service, 'registrar')
+      const reply = await service.request('/staff/overview', { token: access })
+      assert.equal(reply.status, 200, reply.text)
+      assert.equal(reply.headers.get('cache-control'), 'no-store')
+      return reply.json
+    }
+
+    test('An empty service shows zeros, the store and the version', async () => {
+      const { at, version, store, roster, attack, mail, webhooks, people } = await read()
+      assert.equal(at, new Date(service.clock.now()).toISOString())
+      assert.match(version, /^\d+\.\d+\.\d+$/)
+      assert.equal(store.engine, engine)
+      assert.ok(store.schema >= 10)
+      assert.deepEqual(roster, { generation: null, publishedAt: null, nextFetchAt: null })
+      assert.deepEqual(attack, { underAttack: false, wrongCodesLastHour: 0, threshold: 500 })
+      assert.deepEqual(mail, { unsent: 0, oldestAt: null, failedLastDay: 0 })
+      assert.deepEqual(webhooks, { failing: 0 })
+      assert.deepEqual(people.counts, [])
+    })
+
+    test('Sign-ins are counted by hour, for the last hour and for the last day', async () => {
+      const earlier = await read()
+      service.clock.advance(90 * minute)
+      await service.signIn(freshAddress('one'), freshNetwork())
+      const { signIns } = await read()
+      assert.equal(signIns.hours.length, 24)
+      assert.equal(signIns.hours.at(-1).from, '2026-11-15T10:00:00.000Z')
+      assert.equal(signIns.hours.at(-1).count, 2, 'the veterinarian and the reader')
+      assert.equal(signIns.lastHour, 2)
+      assert.equal(signIns.lastDay, earlier.signIns.lastDay + 2)
+      service.clock.advance(23 * 60 * minute)
+      const later = await read()
+      assert.equal(later.signIns.lastHour, 1)
+      assert.equal(later.signIns.lastDay, 3, 'what was before the 24 hours is gone')
+    })
+
+    test('People are counted by role and status, at most every ten minutes', async () => {
+      await rosterOf(service).import(bulk(studentSchool([])))
+      await service.register(freshAddress('pending'))
+      service.clock.advance(10 * minute)
+      const { people, roster } = await read()
+      const count = (role: string, status: string) =>
+        people.counts.find(
+          (each: { role: string; status: string }) => each.role === role && each.status === status,
+        )?.count ?? 0
+      assert.equal(count('veterinarian', 'active'), 1)
+      assert.ok(count('student', 'active') > 0)
+      assert.equal(people.countedAt, new Date(service.clock.now()).toISOString())
+      assert.equal(roster.generation, 1)
+      assert.match(roster.publishedAt, /^2026-11-16T/)
+      service.clock.advance(minute)
+      assert.equal((await read()).people.countedAt, people.countedAt)
+    })
+
+    test('Mails that wait and mails that were given up are shown', async () => {
+      const { access } = await newStaff(service, 'support')
+      const look = async () => (await service.request('/staff/overview', { token: access })).json.mail
+      for (const email of ['later@full.example', 'nobody@gone.example'])
+        await service.post('/veterinarian/send-otp', { email }, freshNetwork())
+      const mail = await eventually('a failed mail', async () => {
+        const seen = await look()
+        return seen.failedLastDay > 0 && seen
+      })
+      const since = new Date(service.clock.now()).toISOString()
+      assert.deepEqual(mail, { unsent: 1, oldestAt: since, failedLastDay: 1 })
+    })
+
+    test('A webhook that does not get its events is counted', async () => {
+      const { webhooks, db } = service.app.parts
+      await webhooks.add({ url: 'https://hooks.example.org/', events: ['key.rotated'] })
+      assert.deepEqual((await read()).webhooks, { failing: 0 })
+      await db.run('update webhook set failures = 3')
+      assert.deepEqual((await read()).webhooks, { failing: 1 })
+    })
+
+    test('With 500 wrong codes in an hour the service is under attack', async () => {
+      const now = Math.floor(service.clock.now() / minute)
+      await service.app.parts.db.run("insert into failure (key, minute, count) values ('service', $1, 500)", [
+        now,
+      ])
+      const { attack } = await read()
+      assert.deepEqual(attack, { underAttack: true, wrongCodesLastHour: 500, threshold: 500 })
+      service.clock.advance(61 * minute)
+      const later = await eventually('the end of the attack', async () => (await read()).attack)
+      assert.equal(later.underAttack, false)
+    })
+  })
+}

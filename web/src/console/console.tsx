@@ -1,0 +1,153 @@
+import { type ReactNode, useState } from 'react'
+import { Brand, Footer, Offline, Skip } from '../frame.tsx'
+import { useAction } from '../parts/action.ts'
+import { Boundary } from '../parts/boundary.tsx'
+import { Button } from '../parts/button.tsx'
+import { Elsewhere } from '../parts/elsewhere.tsx'
+import { Loading } from '../parts/loading.tsx'
+import { ProblemNotice } from '../parts/notice.tsx'
+import { Page } from '../parts/page.tsx'
+import { isStaff, type Staff } from '../people.ts'
+import { useRoute } from '../route.ts'
+import { brand } from '../school.ts'
+import { resume, signOut, useSession } from '../session.ts'
+import { type Language, rememberLanguage, useWords, WordsContext } from '../text/text.ts'
+import { Events } from './events.tsx'
+import { MailPage } from './mail.tsx'
+import { Nothing } from './nothing.tsx'
+import { OverviewPage } from './overview.tsx'
+import { PeoplePage } from './people.tsx'
+import { PersonPage } from './person.tsx'
+import { canOpen, isPlace, type Place, places } from './places.ts'
+import { PlanPage } from './roster/plan.tsx'
+import { RosterPage } from './roster/roster.tsx'
+import { SignIn } from './sign-in.tsx'
+import { StaffPage } from './staff.tsx'
+import { ConsoleContext, type ConsoleWords, loadConsoleWords, useConsole } from './text/console-words.ts'
+import { WebhooksPage } from './webhooks.tsx'
+
+export function Console({ words: first }: { words: ConsoleWords }) {
+  const [words, setWords] = useState(first)
+  const choose = (language: Language) => {
+    loadConsoleWords(language).then(
+      (next) => {
+        rememberLanguage(language)
+        setWords(next)
+      },
+      () => {
+        // The words could not be loaded; the page keeps its language.
+      },
+    )
+  }
+  return (
+    <WordsContext value={words.shared}>
+      <ConsoleContext value={words}>
+        <ConsoleFrame>
+          <Boundary>
+            <Screen />
+          </Boundary>
+        </ConsoleFrame>
+        <Footer onLanguage={choose} />
+      </ConsoleContext>
+    </WordsContext>
+  )
+}
+
+function ConsoleFrame({ children }: { children: ReactNode }) {
+  const { text: shared } = useWords()
+  const { text } = useConsole()
+  const session = useSession()
+  const leaving = useAction(() => signOut())
+  return (
+    <>
+      <Skip />
+      <header className="bar">
+        <a className="brand" href="/console#/" aria-label={text.nav.home(brand)}>
+          <Brand /> <span className="soft">{text.name}</span>
+        </a>
+        {session.state === 'in' && isStaff(session.user) && (
+          <>
+            <Places user={session.user} />
+            <Button look="quiet" busy={leaving.busy} onPress={leaving.run}>
+              {shared.nav.signOut}
+            </Button>
+          </>
+        )}
+      </header>
+      <Offline />
+      {leaving.problem && session.state === 'in' && (
+        <div className="page">
+          <ProblemNotice problem={leaving.problem} onRetry={leaving.run} />
+        </div>
+      )}
+      {children}
+    </>
+  )
+}
+
+function Places({ user }: { user: Staff }) {
+  const { text: shared } = useWords()
+  const { text } = useConsole()
+  const [here = ''] = useRoute()
+  const open = (Object.keys(places) as Place[]).filter((place) => canOpen(user, place))
+  return (
+    <nav aria-label={shared.nav.label}>
+      <ul>
+        {open.map((place) => (
+          <li key={place}>
+            <a href={`#/${place}`} aria-current={here === place ? 'page' : undefined}>
+              {text.nav[place]}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  )
+}
+
+function Screen() {
+  const session = useSession()
+  const route = useRoute()
+  if (session.state === 'starting')
+    return (
+      <main id="content" className="page">
+        <Loading />
+      </main>
+    )
+  if (session.state === 'unreachable')
+    return (
+      <Page title={brand} narrow>
+        <ProblemNotice problem={session.problem} onRetry={resume} />
+      </Page>
+    )
+  if (session.state === 'out') return <SignIn farewell={session.reason} />
+  if (!isStaff(session.user)) return <Elsewhere path="/" />
+  return <StaffScreen user={session.user} route={route[0] === 'code' ? [] : route} />
+}
+
+function StaffScreen({ user, route }: { user: Staff; route: readonly string[] }) {
+  const { text } = useConsole()
+  const [place = '', id, ...rest] = route
+  if (!isPlace(place) || rest.length > 1) return <Nothing />
+  if (!canOpen(user, place))
+    return (
+      <Page title={text.nav[place]} narrow>
+        <p>{text.nothingAllowed}</p>
+      </Page>
+    )
+  if (place === 'people' && id !== undefined && rest.length === 0)
+    return <PersonPage key={id} userId={id} user={user} />
+  if (place === 'roster' && id === 'plans' && rest.length === 1)
+    return <PlanPage key={rest[0]} planId={rest[0]!} user={user} />
+  if (id !== undefined) return <Nothing />
+  const pages: Record<Place, ReactNode> = {
+    '': <OverviewPage user={user} />,
+    people: <PeoplePage />,
+    mail: <MailPage />,
+    roster: <RosterPage user={user} />,
+    events: <Events user={user} />,
+    webhooks: <WebhooksPage user={user} />,
+    staff: <StaffPage user={user} />,
+  }
+  return pages[place]
+}

@@ -1,0 +1,130 @@
+import { type FormEvent, type ReactNode, useState } from 'react'
+import type { Problem } from '../http.ts'
+import { useAction } from '../parts/action.ts'
+import { Button } from '../parts/button.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { Notice, ProblemNotice } from '../parts/notice.tsx'
+import { focusHeading } from '../parts/page.tsx'
+import type { Staff } from '../people.ts'
+import { askForCode, type Challenge } from '../sign-in/challenge.ts'
+import { CodeForm } from '../sign-in/code-form.tsx'
+import { useWords } from '../text/text.ts'
+import { useConsole } from './text/console-words.ts'
+
+export interface DeedProps {
+  user: Staff
+  title: ReactNode
+  effects?: readonly string[]
+  /** How it is taken back. */
+  undo?: string
+  isFinal?: boolean
+  submit: string
+  danger?: boolean
+  /** Fields of the form. */
+  children?: ReactNode
+  /** Returns false, and shows why, if the form is not filled in. */
+  check?: () => boolean
+  work(): Promise<void>
+  /** What to say of a refusal, where the usual words do not tell enough. */
+  explain?(problem: Problem): string | null
+  onDone(): void
+  onCancel(): void
+}
+
+/**
+ * Something done to somebody or something: says what will happen, does it, and if the sign-in is too old for it, asks
+ * for a fresh code in place and goes on.
+ */
+export function Deed(props: DeedProps) {
+  const { text } = useWords()
+  const { text: own } = useConsole()
+  const acting = useAction(async () => {
+    await props.work()
+    props.onDone()
+    // What opened it may go away now that things have changed.
+    requestAnimationFrame(focusHeading)
+  })
+  const stale = acting.problem?.code === 'recent-sign-in-required'
+  const explained = acting.problem && props.explain?.(acting.problem)
+
+  function submit(event: FormEvent<HTMLFormElement>) {
+    event.preventDefault()
+    const form = event.currentTarget
+    if (props.check?.() ?? true) acting.run()
+    else requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid]')?.focus())
+  }
+
+  return (
+    <Dialog title={props.title} onCancel={props.onCancel}>
+      {stale ? (
+        <FreshCode user={props.user} onFresh={acting.run} onCancel={props.onCancel} />
+      ) : (
+        <form noValidate onSubmit={submit}>
+          {props.effects && (
+            <div>
+              <p>{own.deeds.whatHappens}</p>
+              <ul>
+                {props.effects.map((effect) => (
+                  <li key={effect}>{effect}</li>
+                ))}
+              </ul>
+              {props.undo && <p className="soft">{props.undo}</p>}
+              {props.isFinal && <p className="final">{own.deeds.final}</p>}
+            </div>
+          )}
+          {props.children}
+          {explained ? (
+            <Notice tone="bad">
+              <p role="alert">{explained}</p>
+            </Notice>
+          ) : (
+            acting.problem && <ProblemNotice problem={acting.problem} />
+          )}
+          <div className="actions">
+            <Button onPress={props.onCancel}>{text.cancel}</Button>
+            <Button look={props.danger ? 'danger' : 'main'} submits busy={acting.busy} waits={acting.waits}>
+              {props.submit}
+            </Button>
+          </div>
+        </form>
+      )}
+    </Dialog>
+  )
+}
+
+function FreshCode({ user, onFresh, onCancel }: { user: Staff; onFresh(): void; onCancel(): void }) {
+  const { text } = useWords()
+  const { text: own } = useConsole()
+  const [challenge, setChallenge] = useState<Challenge | null>(null)
+  const asking = useAction(async () => setChallenge(await askForCode('staff', user.email)))
+  return (
+    <>
+      <Notice tone="plain">
+        <p role="alert">{own.deeds.recent}</p>
+      </Notice>
+      {challenge ? (
+        <>
+          <CodeForm
+            challenge={challenge}
+            onChallenge={setChallenge}
+            onDone={onFresh}
+            action={own.deeds.confirmAndGoOn}
+          />
+          <div className="actions">
+            <Button onPress={onCancel}>{text.cancel}</Button>
+          </div>
+        </>
+      ) : (
+        <>
+          {asking.problem && <ProblemNotice problem={asking.problem} />}
+          <div className="actions">
+            <Button onPress={onCancel}>{text.cancel}</Button>
+            <Button look="main" busy={asking.busy} waits={asking.waits} onPress={asking.run}>
+              {own.deeds.sendCode}
+            </Button>
+          </div>
+        </>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,242 @@
+import { type ReactNode, useEffect } from 'react'
+import { Facts } from '../parts/facts.tsx'
+import { Reading } from '../parts/loading.tsx'
+import { Page } from '../parts/page.tsx'
+import { type ServedRole, type Staff, servedRoles } from '../people.ts'
+import { useResource } from '../resource.ts'
+import { ask } from '../session.ts'
+import { useWords } from '../text/text.ts'
+import { isAttended } from './attended.ts'
+import { canOpen, type Place } from './places.ts'
+import { type Overview, personStatuses } from './replies.ts'
+import { gravest, type State, StateMark } from './state.tsx'
+import { useConsole } from './text/console-words.ts'
+
+const readEveryMs = 30_000
+const slowMs = 60_000
+const stuckMs = 5 * 60_000
+
+const read = (path: string) => ask<Overview>(path)
+
+interface Card {
+  readonly name: string
+  readonly state: State
+  readonly says?: string
+  readonly content: ReactNode
+  readonly link?: { readonly place: Place; readonly text: string }
+}
+
+export function OverviewPage({ user }: { user: Staff }) {
+  const { dates } = useWords()
+  const { text } = useConsole()
+  const overview = useResource('/staff/overview', read)
+  const { data, reload } = overview
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (isAttended()) reload()
+    }, readEveryMs)
+    return () => clearInterval(timer)
+  }, [reload])
+  const cards = useCards(data)
+  const verdict = gravest(cards.map(({ state }) => state))
+  return (
+    <Page
+      title={text.overview.title}
+      heading={data ? text.overview.verdicts[verdict] : text.overview.title}
+      lead={data && text.updated(dates.recent(data.at))}
+    >
+      <Reading of={overview} />
+      <ul className="cards overview">
+        {cards.map(({ name, state, says, content, link }) => (
+          <li key={name} className={`card ${state}`}>
+            <h2>{name}</h2>
+            <StateMark state={state} word={text.overview.states[state]} />
+            {says && <p>{says}</p>}
+            {content}
+            {link && canOpen(user, link.place) && (
+              <p>
+                <a href={`#/${link.place}`}>{link.text}</a>
+              </p>
+            )}
+          </li>
+        ))}
+      </ul>
+      {data && <Service of={data} />}
+    </Page>
+  )
+}
+
+function useCards(data: Overview | undefined): readonly Card[] {
+  const { dates } = useWords()
+  const { text: all, number, ago } = useConsole()
+  if (!data) return []
+  const text = all.overview
+  const { signIns, mail, attack, roster, webhooks, people } = data
+  return [
+    {
+      name: text.signIns,
+      state: signIns.lastDay > 0 ? 'good' : 'empty',
+      ...(signIns.lastDay === 0 && { says: text.noSignIns }),
+      content: (
+        <>
+          <Facts
+            of={[
+              [text.lastHour, number(signIns.lastHour)],
+              [text.lastDay, number(signIns.lastDay)],
+            ]}
+          />
+          {signIns.lastDay > 0 && <Hours of={signIns.hours} />}
+        </>
+      ),
+      link: { place: 'events', text: text.toEvents },
+    },
+    {
+      name: text.mail,
+      ...mailState(data, text),
+      content: (
+        <Facts
+          of={[
+            [text.unsent, number(mail.unsent)],
+            [text.oldest, mail.oldestAt && ago(mail.oldestAt)],
+            [text.failed, number(mail.failedLastDay)],
+          ]}
+        />
+      ),
+      link: { place: 'mail', text: text.toMail },
+    },
+    {
+      name: text.attack,
+      state: attack.underAttack ? 'bad' : 'good',
+      says: attack.underAttack ? text.attacked : text.calm,
+      content: (
+        <Facts
+          of={[
+            [text.wrongCodes, number(attack.wrongCodesLastHour)],
+            [text.threshold, number(attack.threshold)],
+          ]}
+        />
+      ),
+    },
+    {
+      name: text.roster,
+      ...rosterState(data, text),
+      content: (
+        <Facts
+          of={[
+            [
+              text.imported,
+              roster.publishedAt && `${ago(roster.publishedAt)} (${dates.moment(roster.publishedAt)})`,
+            ],
+            [text.generation, roster.generation !== null && number(roster.generation)],
+            [text.nextFetch, roster.nextFetchAt && dates.moment(roster.nextFetchAt)],
+          ]}
+        />
+      ),
+      link: { place: 'roster', text: text.toRoster },
+    },
+    {
+      name: text.people,
+      state: people.counts.length > 0 ? 'good' : 'empty',
+      ...(people.counts.length === 0 && { says: text.nobody }),
+      content: <Counts of={data} />,
+      link: { place: 'people', text: text.toPeople },
+    },
+    {
+      name: text.webhooks,
+      state: webhooks.failing > 0 ? 'warning' : 'good',
+      says:
+        webhooks.failing > 0
+          ? text.webhooksFail(webhooks.failing, number(webhooks.failing))
+          : text.webhooksFine,
+      content: null,
+      link: { place: 'webhooks', text: text.toWebhooks },
+    },
+  ]
+}
+
+type Words = ReturnType<typeof useConsole>['text']['overview']
+
+function mailState({ at, mail }: Overview, text: Words): Pick<Card, 'state' | 'says'> {
+  const waitsMs = mail.oldestAt === null ? 0 : Date.parse(at) - Date.parse(mail.oldestAt)
+  if (waitsMs >= stuckMs) return { state: 'bad', says: text.mailStuck }
+  if (waitsMs >= slowMs) return { state: 'warning', says: text.mailSlow }
+  if (mail.failedLastDay > 0) return { state: 'warning', says: text.mailFailed }
+  return { state: 'good', says: text.mailGood }
+}
+
+function rosterState({ at, roster }: Overview, text: Words): Pick<Card, 'state' | 'says'> {
+  if (roster.publishedAt === null) return { state: 'empty', says: text.noRoster }
+  if (roster.nextFetchAt !== null && roster.nextFetchAt < at)
+    return { state: 'warning', says: text.rosterLate }
+  return { state: 'good', says: text.rosterFine }
+}
+
+const barWidth = 10
+const height = 48
+
+/** A small picture; the figures are in its names, and in a list for those who do not see it. */
+function Hours({ of }: { of: Overview['signIns']['hours'] }) {
+  const { dates } = useWords()
+  const { text, number } = useConsole()
+  const most = Math.max(1, ...of.map(({ count }) => count))
+  return (
+    <svg
+      className="hours"
+      viewBox={`0 0 ${of.length * barWidth} ${height}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={text.overview.picture(number(most))}
+    >
+      {of.map(({ from, count }, i) => {
+        const tall = count === 0 ? 1 : Math.max(3, Math.round((count / most) * height))
+        return (
+          <rect
+            key={from}
+            className={i === of.length - 1 ? 'present' : undefined}
+            x={i * barWidth + 1}
+            y={height - tall}
+            width={barWidth - 2}
+            height={tall}
+          >
+            <title>{text.overview.hour(dates.recent(from), number(count))}</title>
+          </rect>
+        )
+      })}
+    </svg>
+  )
+}
+
+function Counts({ of: { people } }: { of: Overview }) {
+  const { dates } = useWords()
+  const { text, number } = useConsole()
+  if (people.counts.length === 0) return null
+  const shown = (role: ServedRole) =>
+    personStatuses.flatMap((status) =>
+      people.counts
+        .filter((each) => each.role === role && each.status === status && each.status !== 'closed')
+        .map(({ count }) => `${text.statuses[status]} (${number(count)})`),
+    )
+  return (
+    <>
+      <Facts of={servedRoles.map((role) => [text.rolesMany[role], shown(role).join(', ')])} />
+      <p className="small soft">{text.overview.counted(dates.recent(people.countedAt))}</p>
+    </>
+  )
+}
+
+function Service({ of: { version, store } }: { of: Overview }) {
+  const { text } = useConsole()
+  const engines: Record<string, string> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
+  return (
+    <section className="service" aria-labelledby="service">
+      <h2 id="service">{text.overview.service}</h2>
+      <Facts
+        of={[
+          [text.overview.version, version],
+          [text.overview.store, engines[store.engine] ?? store.engine],
+          [text.overview.schema, String(store.schema)],
+        ]}
+      />
+    </section>
+  )
+}

@@ -1,0 +1,121 @@
+import { useState } from 'react'
+import { Field } from '../parts/field.tsx'
+import type { Staff } from '../people.ts'
+import { ask } from '../session.ts'
+import { looksLikeAddress } from '../sign-in/draft.ts'
+import { Deed } from './deed.tsx'
+import { fullName } from './person-parts.tsx'
+import type { PersonDetail } from './replies.ts'
+import { useConsole } from './text/console-words.ts'
+
+type Profile = PersonDetail['profile']
+
+/** Under which name the service takes the reason, and whether one must be given. Null: it takes none. */
+const reasons = {
+  suspend: { member: 'reason', needed: true },
+  reactivate: { member: 'reason', needed: false },
+  'sign-out': null,
+  verify: { member: 'note', needed: true },
+  unverify: { member: 'note', needed: false },
+  'change-address': { member: 'reason', needed: true },
+  close: { member: 'reason', needed: true },
+} as const
+
+export type DeedName = keyof typeof reasons
+
+/** What can be done to somebody now. The service has the last word. */
+export function deedsFor({ role, status, verified }: Profile): DeedName[] {
+  if (status === 'closed' || status === 'lapsed') return []
+  const isVeterinarian = role === 'veterinarian'
+  const hasSignedIn = status !== 'pending'
+  const deeds: [DeedName, boolean][] = [
+    ['sign-out', hasSignedIn],
+    ['verify', isVeterinarian && hasSignedIn && !verified],
+    ['unverify', isVeterinarian && verified],
+    ['change-address', isVeterinarian && hasSignedIn],
+    ['reactivate', status === 'suspended'],
+    ['suspend', status === 'active'],
+    ['close', isVeterinarian],
+  ]
+  return deeds.flatMap(([name, possible]) => (possible ? [name] : []))
+}
+
+export function PersonDeed({
+  name,
+  person,
+  user,
+  onDone,
+  onCancel,
+}: {
+  name: DeedName
+  person: Profile
+  user: Staff
+  onDone(): void
+  onCancel(): void
+}) {
+  const { text: all } = useConsole()
+  const text = all.deeds
+  const words = text[name]
+  const asks = reasons[name]
+  const [reason, setReason] = useState('')
+  const [email, setEmail] = useState('')
+  const [checked, setChecked] = useState(false)
+  const reasonMissing = asks?.needed === true && reason.trim() === ''
+  const addressWrong = name === 'change-address' && !looksLikeAddress(email)
+
+  return (
+    <Deed
+      user={user}
+      title={<bdi>{words.title(fullName(person) || all.unnamed)}</bdi>}
+      effects={words.effects}
+      undo={words.undo}
+      isFinal={name === 'close'}
+      submit={words.submit}
+      danger={name === 'suspend' || name === 'close'}
+      check={() => {
+        setChecked(true)
+        return !reasonMissing && !addressWrong
+      }}
+      work={() =>
+        ask(`/staff/people/${encodeURIComponent(person.userId)}/${name}`, {
+          method: 'POST',
+          body: {
+            ...(asks && reason.trim() !== '' && { [asks.member]: reason.trim() }),
+            ...(name === 'change-address' && { email: email.trim() }),
+          },
+        })
+      }
+      explain={({ code, fields }) => {
+        if (code !== 'invalid-request') return null
+        return fields.includes('email') ? text['change-address'].wrong : text.refused
+      }}
+      onDone={onDone}
+      onCancel={onCancel}
+    >
+      {name === 'change-address' && (
+        <Field
+          label={text['change-address'].label}
+          type="email"
+          autoComplete="off"
+          autoCapitalize="off"
+          spellCheck={false}
+          dir="ltr"
+          value={email}
+          onText={setEmail}
+          error={checked && addressWrong ? text['change-address'].wrong : null}
+        />
+      )}
+      {asks && (
+        <Field
+          label={name === 'verify' ? text.verify.label : asks.needed ? text.reason : text.optional}
+          hint={text.reasonHint}
+          maxLength={1000}
+          autoComplete="off"
+          value={reason}
+          onText={setReason}
+          error={checked && reasonMissing ? text.reasonMissing : null}
+        />
+      )}
+    </Deed>
+  )
+}

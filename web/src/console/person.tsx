@@ -1,0 +1,177 @@
+import { useState } from 'react'
+import { Button } from '../parts/button.tsx'
+import { Facts } from '../parts/facts.tsx'
+import { Reading } from '../parts/loading.tsx'
+import { Page } from '../parts/page.tsx'
+import type { Staff } from '../people.ts'
+import { useResource } from '../resource.ts'
+import { ask } from '../session.ts'
+import { useWords } from '../text/text.ts'
+import { DeliveryList } from './deliveries.tsx'
+import { Happenings } from './happenings.tsx'
+import { type DeedName, deedsFor, PersonDeed } from './person-deeds.tsx'
+import { fullName, Name, StatusMark } from './person-parts.tsx'
+import type { Device, PersonDetail } from './replies.ts'
+import { useConsole } from './text/console-words.ts'
+
+const read = (path: string) => ask<PersonDetail>(path)
+
+export function PersonPage({ userId, user }: { userId: string; user: Staff }) {
+  const { text: all } = useConsole()
+  const text = all.person
+  const person = useResource(`/staff/people/${encodeURIComponent(userId)}`, read)
+  const { data, problem } = person
+  const [deed, setDeed] = useState<DeedName | null>(null)
+  const [said, setSaid] = useState('')
+
+  if (!data && problem?.code === 'not-found')
+    return (
+      <Page title={text.unknown} lead={text.unknownLead} narrow>
+        <Back />
+      </Page>
+    )
+  if (!data)
+    return (
+      <Page title={all.people.title}>
+        <Reading of={person} />
+      </Page>
+    )
+  const { profile } = data
+  return (
+    <Page
+      title={fullName(profile) || all.unnamed}
+      heading={<Name of={profile} />}
+      lead={
+        <>
+          {all.roles[profile.role]} <StatusMark status={profile.status} />
+        </>
+      }
+    >
+      <Back />
+      <Reading of={person} />
+      <p role="status" className={said ? 'notice good' : 'said'}>
+        {said}
+      </p>
+      <div className="columns">
+        <section className="card" aria-labelledby="about">
+          <h2 id="about">{text.about}</h2>
+          <About of={profile} />
+        </section>
+        <section className="card" aria-labelledby="deeds">
+          <h2 id="deeds">{text.deeds}</h2>
+          <div className="deeds">
+            {deedsFor(profile).map((name) => (
+              <Button
+                key={name}
+                look={name === 'close' || name === 'suspend' ? 'danger' : 'plain'}
+                onPress={() => setDeed(name)}
+              >
+                {all.deeds[name].open}
+              </Button>
+            ))}
+            {deedsFor(profile).length === 0 && <p className="soft">{all.none}</p>}
+          </div>
+        </section>
+      </div>
+      {data.deliveries && (
+        <section aria-labelledby="mail">
+          <h2 id="mail">{text.mail}</h2>
+          {data.deliveries.length > 0 && <p className="soft">{text.mailLead}</p>}
+          <DeliveryList of={data.deliveries} none={text.noMail} />
+        </section>
+      )}
+      <section aria-labelledby="devices">
+        <h2 id="devices">{text.devices}</h2>
+        <Devices of={data.sessions} />
+      </section>
+      <section aria-labelledby="events">
+        <h2 id="events">{text.events}</h2>
+        {data.events.length === 0 && <p className="soft">{text.noEvents}</p>}
+        <Happenings of={data.events.toReversed()} user={user} />
+      </section>
+      {deed && (
+        <PersonDeed
+          name={deed}
+          person={profile}
+          user={user}
+          onCancel={() => setDeed(null)}
+          onDone={() => {
+            setDeed(null)
+            setSaid(all.deeds[deed].done)
+            person.reload()
+          }}
+        />
+      )}
+    </Page>
+  )
+}
+
+function Back() {
+  const { text } = useConsole()
+  return (
+    <p>
+      <a href="#/people">{text.person.toSearch}</a>
+    </p>
+  )
+}
+
+function About({ of }: { of: PersonDetail['profile'] }) {
+  const { dates } = useWords()
+  const { text: all } = useConsole()
+  const text = all.person
+  const isVeterinarian = of.role === 'veterinarian'
+  return (
+    <Facts
+      of={[
+        [text.email, of.email && <bdi dir="ltr">{of.email}</bdi>],
+        [text.number, of.studentNumber && <bdi>{of.studentNumber}</bdi>],
+        [text.verified, isVeterinarian && (of.verified ? text.isVerified : text.notVerified)],
+        [text.confirmed, isVeterinarian && (of.confirmed ? text.isConfirmed : text.notConfirmed)],
+        [text.since, dates.dayOf(of.createdAt)],
+        [text.id, <code key="id">{of.userId}</code>],
+      ]}
+    />
+  )
+}
+
+function Devices({ of }: { of: readonly Device[] }) {
+  const { text: all, number } = useConsole()
+  const text = all.person
+  const newestFirst = of.toSorted((a, b) => b.lastSeenAt.localeCompare(a.lastSeenAt))
+  const isLive = ({ endedAt, expiresAt }: Device) => endedAt === null && Date.parse(expiresAt) > Date.now()
+  const live = newestFirst.filter(isLive)
+  const over = newestFirst.filter((device) => !isLive(device))
+  return (
+    <>
+      {live.length === 0 && <p className="soft">{text.noDevices}</p>}
+      <DeviceList of={live} />
+      {over.length > 0 && (
+        <details>
+          <summary>{text.earlierDevices(over.length, number(over.length))}</summary>
+          <DeviceList of={over} />
+        </details>
+      )}
+    </>
+  )
+}
+
+function DeviceList({ of }: { of: readonly Device[] }) {
+  const { dates } = useWords()
+  const { text: all } = useConsole()
+  const text = all.person
+  if (of.length === 0) return null
+  return (
+    <ul className="rows plain-list">
+      {of.map(({ sessionId, device, startedAt, lastSeenAt, endedAt, endReason }) => (
+        <li key={sessionId}>
+          <bdi>{device}</bdi>
+          <span className="soft">
+            {text.signedIn(dates.moment(startedAt))} · {text.lastSeen(dates.moment(lastSeenAt))}
+            {endedAt && ` · ${text.ended(dates.moment(endedAt))}`}
+            {endReason && ` (${text.endReasons[endReason] ?? endReason})`}
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}

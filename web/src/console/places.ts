@@ -1,0 +1,22 @@
+/** The pages of the console, and who may open them. */
+import type { Right, Staff } from '../people.ts'
+
+export const places = {
+  '': 'any',
+  people: 'support',
+  mail: 'support',
+  roster: 'registrar',
+  events: 'admin',
+  webhooks: 'admin',
+  staff: 'admin',
+} as const satisfies Record<string, Right | 'any'>
+
+export type Place = keyof typeof places
+
+export const isPlace = (text: string): text is Place => Object.hasOwn(places, text)
+
+export function can({ may }: Staff, right: Right | 'any'): boolean {
+  return right === 'any' || may.includes('admin') || may.includes(right)
+}
+
+export const canOpen = (user: Staff, place: Place): boolean => can(user, places[place])

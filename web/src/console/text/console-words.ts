@@ -1,0 +1,52 @@
+/** The console's texts beside the portal's, which the shared parts use, and numbers in each language's format. */
+import { createContext, use } from 'react'
+import { type Language, loadWords, type Words } from '../../text/text.ts'
+import type { ConsoleText } from './en.ts'
+
+export type { ConsoleText }
+
+const loaders: Record<Language, () => Promise<ConsoleText>> = {
+  en: async () => (await import('./en.ts')).english,
+  fr: async () => (await import('./fr.ts')).french,
+  es: async () => (await import('./es.ts')).spanish,
+}
+
+export interface ConsoleWords {
+  readonly shared: Words
+  readonly text: ConsoleText
+  number(value: number): string
+  percent(share: number): string
+  /** "3 hours ago" */
+  ago(moment: string): string
+}
+
+export async function loadConsoleWords(language: Language): Promise<ConsoleWords> {
+  const [shared, text] = await Promise.all([loadWords(language), loaders[language]()])
+  const whole = new Intl.NumberFormat(language)
+  const share = new Intl.NumberFormat(language, { style: 'percent' })
+  const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' })
+  return {
+    shared,
+    text,
+    number: (value) => whole.format(value),
+    percent: (value) => share.format(value),
+    ago: (moment) => {
+      const seconds = Math.min(0, (Date.parse(moment) - Date.now()) / 1000)
+      const [unit, length] = units.find(([, each]) => -seconds >= each) ?? units.at(-1)!
+      return relative.format(Math.round(seconds / length), unit)
+    },
+  }
+}
+
+const units: readonly (readonly [Intl.RelativeTimeFormatUnit, seconds: number])[] = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+]
+
+export const ConsoleContext = createContext<ConsoleWords | null>(null)
+
+export function useConsole(): ConsoleWords {
+  return use(ConsoleContext)!
+}
