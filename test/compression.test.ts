@@ -42,8 +42,8 @@ suite('Compression', () => {
     '/problems',
     '/',
     '/llms.txt',
-    '/docs/assets/swagger-ui.css',
-    '/docs/assets/swagger-ui-bundle.js',
+    '/docs',
+    '/assets/docs.js',
     '/assets/theme.css',
   ]
   for (const path of large) {

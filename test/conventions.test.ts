@@ -146,7 +146,7 @@ suite('Conventions', () => {
     '/assets/..%2fserver.ts',
     '/assets/',
     '/assets/nothing.css',
-    '/docs/assets/package.json',
+    '/docs/nothing',
     `/veterinarian/${'a'.repeat(300)}`,
     `/veterinarian/${'a'.repeat(8000)}`,
     '/mailbox',
@@ -352,8 +352,9 @@ suite('Conventions', () => {
     ['/assets/page.css', /^text\/css/],
     ['/assets/mark.svg', /^image\/svg\+xml/],
     ['/assets/docs.js', /javascript/],
-    ['/docs/assets/swagger-ui.css', /^text\/css/],
-    ['/docs/assets/swagger-ui-bundle.js', /javascript/],
+    ['/assets/social.png', /^image\/png$/],
+    ['/manifest.webmanifest', /^application\/manifest\+json/],
+    ['/worker.js', /javascript/],
     ['/openapi.json', /^application\/json/],
   ]
   for (const [path, type] of pages) {

@@ -60,7 +60,7 @@ suite('Limits in memory', () => {
       '/health/ready',
       '/assets/page.css',
       '/assets/mark.svg',
-      '/docs/assets/swagger-ui.css',
+      '/manifest.webmanifest',
     ]
     for (const path of paths) {
       const reply = await service.request(path, { headers })

@@ -357,41 +357,4 @@ describe('In a browser', inBrowser, () => {
       assert.deepEqual(page.faults, [])
     })
   }
-
-  test('/docs shows the reference without other hosts, and a call can be tried', async () => {
-    const page = await openPage(browser, origin)
-    await page.goto(`${origin}/docs`)
-    const operation = page.locator('.opblock', { hasText: '/veterinarian/register' }).first()
-    await operation.waitFor()
-    await picture(page, 'docs')
-    await page.setViewportSize({ width: 1280, height: 900 })
-    await operation.locator('.opblock-summary-control').click()
-    await operation
-      .locator('textarea')
-      .fill(JSON.stringify({ firstname: 'Ada', lastname: 'Marsh', email: 'tried@vets.example' }))
-    await operation.getByRole('button', { name: 'Execute' }).click()
-    const status = operation.locator('.live-responses-table .response-col_status').last()
-    await status.waitFor()
-    assert.match((await status.textContent())!, /^202/)
-    assert.match(
-      (await operation.locator('.live-responses-table').textContent())!,
-      /"email": "tried@vets\.example"/,
-    )
-    await status.scrollIntoViewIfNeeded()
-    await picture(page, 'docs-tried')
-    assert.equal(await overflow(page, 360), 0)
-    assert.deepEqual(page.faults, [])
-  })
-
-  test('/docs can try a call also when it was opened by the address instead of the name', async () => {
-    const page = await openPage(browser, service.url)
-    await page.goto(`${service.url}/docs`)
-    const operation = page.locator('.opblock', { hasText: '/health/live' }).first()
-    await operation.locator('.opblock-summary-control').click()
-    await operation.getByRole('button', { name: 'Execute' }).click()
-    const status = operation.locator('.live-responses-table .response-col_status').last()
-    await status.waitFor()
-    assert.match((await status.textContent())!, /^200/)
-    assert.deepEqual(page.faults, [])
-  })
 })

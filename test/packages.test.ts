@@ -28,11 +28,6 @@ test('Whether a package may run a script at installation is decided for each tha
   }
 })
 
-test('Nobody is told that the service was installed, also by npm 10, which knows no allowScripts', () => {
-  assert.equal(manifest.allowScripts['@scarf/scarf'], false)
-  assert.deepEqual(manifest.scarfSettings, { enabled: false })
-})
-
 test('Every direct dependency has its line in docs/dependencies.md', () => {
   const told = readFileSync(`${root}docs/dependencies.md`, 'utf8')
   const clients = read('test/clients/package.json')

@@ -7,8 +7,7 @@ import { eventually } from './support/wait.ts'
 
 const path = fileURLToPath(new URL('../docs/pictures/portal.png', import.meta.url))
 const email = 'hannah.kohler@students.example.edu'
-// Ends between two rows of classes.
-const size = { width: 1280, height: 828 }
+const size = { width: 1280, height: 900 }
 
 const folder = newFolder()
 const browser = await startBrowser()
@@ -25,7 +24,7 @@ try {
     return mails[0]?.code
   })
   await codeField(page).fill(String(code))
-  await page.getByRole('heading', { name: 'This term' }).waitFor()
+  await page.getByRole('region', { name: /week$/ }).waitFor()
   await page.mouse.move(0, 0)
   await page.screenshot({ path, animations: 'disabled' })
 } finally {

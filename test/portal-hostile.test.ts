@@ -42,7 +42,7 @@ suite('The portal beside a hostile page', inBrowser, () => {
     await victim.reload()
     await victim.getByRole('heading', { name: 'Ada Marsh' }).waitFor()
     await victim.getByRole('link', { name: 'Devices' }).click()
-    await victim.getByText('Lisbon time').waitFor()
+    await victim.getByText('Last used').waitFor()
     assert.deepEqual(victim.faults, [])
   }
 
@@ -140,7 +140,7 @@ suite('The portal beside a hostile page', inBrowser, () => {
     await signIn(page, service, 'Veterinarian', freshAddress('secret'))
     await page.reload()
     await page.getByRole('link', { name: 'Devices' }).click()
-    await page.getByText('Lisbon time').waitFor()
+    await page.getByText('Last used').waitFor()
     assert.equal(secrets.length, 8)
     const found = await page.evaluate<string>(`(async () => JSON.stringify([
       { ...localStorage }, { ...sessionStorage }, document.cookie, await indexedDB.databases(), await caches.keys(),

@@ -15,6 +15,7 @@ import {
   originOf,
   portalOfSuite,
   signIn,
+  signOut,
 } from './support/visitor.ts'
 
 const minute = 60_000
@@ -46,6 +47,9 @@ suite('The portal’s other screens', inBrowser, () => {
       const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
       const goto = (place: string) => page.goto(`${originOf(service)}/#/${place}`)
 
+      await press('Send me a code')
+      await look('sign-in-no-role', text('Please choose which of the two you are.'))
+      await page.getByRole('radio', { name: 'Student' }).check()
       await page.getByLabel('E-mail address').fill('nonsense')
       await press('Send me a code')
       await look('sign-in-wrong', text('This does not look like an e-mail address.'))
@@ -60,6 +64,7 @@ suite('The portal’s other screens', inBrowser, () => {
         await codeField(page).fill('123456')
         await page.getByRole('alert').getByText(`${said} left`).waitFor()
         if (said === '4 attempts') await look('code-wrong', text('That is not the right code.'))
+        assert.equal(await page.getByText('Attempts left', { exact: true }).count(), 0)
       }
       await look('code-exhausted', page.getByRole('button', { name: 'Send a new code' }))
       await press('Send a new code')
@@ -95,7 +100,7 @@ suite('The portal’s other screens', inBrowser, () => {
       await look('unreachable', text('The service cannot be reached.'))
       await page.unroute('**/portal/refresh')
       await press('Try again')
-      await press('Sign out')
+      await signOut(page)
       await look('signed-out', text('You have signed out.'))
 
       const idle = 'idle@school.example'
@@ -106,18 +111,22 @@ suite('The portal’s other screens', inBrowser, () => {
       await goto('classes/nothing')
       await look('class-unknown', text('You have no such class'))
       await goto('calendar')
-      await press('Subscribe on my phone')
-      await page.getByRole('img', { name: 'QR code' }).waitFor()
+      await press('Subscribe to my classes')
+      await page.getByRole('heading', { name: 'This is shown only now' }).waitFor()
+      for (let made = 1; made < 5; made++) {
+        await page.getByLabel('A name for it').fill(`Place ${made}`)
+        await press('Make another address')
+        await page.getByRole('button', { name: `Revoke: Place ${made}` }).waitFor()
+      }
+      await look('calendar-full', text('You have 5 addresses, which is the most.'))
       await goto('')
       await goto('calendar')
-      await look('calendar-made', text('You made a calendar address on'))
-      await press('Make a new address')
-      await look('calendar-renew', page.getByRole('dialog'))
-      await page.getByRole('dialog').getByRole('button', { name: 'Make a new address' }).click()
-      await page.getByRole('img', { name: 'QR code' }).waitFor()
-      await press('Revoke the address')
-      await page.getByRole('dialog').getByRole('button', { name: 'Revoke the address' }).click()
-      await text('The address is revoked.').waitFor()
+      await look('calendar-made', text('Your calendar addresses'))
+      for (const name of ['Calendar', 'Place 1', 'Place 2', 'Place 3', 'Place 4']) {
+        await press(`Revoke: ${name}`)
+        await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+        await page.getByRole('button', { name: `Revoke: ${name}` }).waitFor({ state: 'detached' })
+      }
       // Wrong codes, the old sign-in and the call that was cut off.
       assert.deepEqual(
         page.faults.filter((fault) => !/40[13]|net::ERR_FAILED/.test(fault)),

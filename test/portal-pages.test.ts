@@ -16,6 +16,7 @@ import {
   originOf,
   portalOfSuite,
   signIn,
+  signOut,
 } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
@@ -80,7 +81,7 @@ suite('The portal', inBrowser, () => {
     await assertNoTokens(page)
     await page.reload()
     await page.getByRole('heading', { name: 'Ada Marsh' }).waitFor()
-    await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+    await signOut(page)
     await page.getByText('You have signed out.').waitFor()
     await page.reload()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
@@ -152,9 +153,9 @@ suite('The portal', inBrowser, () => {
         }),
       )
       await one.getByRole('link', { name: 'Devices' }).click()
-      await one.getByText('Lisbon time').waitFor()
+      await one.getByText('Last used').waitFor()
     }
-    await one.getByRole('button', { name: 'Sign out', exact: true }).click()
+    await signOut(one)
     await two.getByText('You signed out in another window.').waitFor()
     // The service's clock is moved before the tabs', so a tab may find its token refused first, and renew it.
     for (const tab of [one, two])
@@ -167,6 +168,7 @@ suite('The portal', inBrowser, () => {
   test('A service that is away is said in plain words; what was typed stays, and trying again works', async () => {
     const email = freshAddress('away')
     const page = await visit()
+    await page.getByRole('radio', { name: 'Veterinarian' }).check()
     await page.context().setOffline(true)
     await page.getByLabel('E-mail address').fill(email)
     await page.getByRole('button', { name: 'Send me a code' }).click()
@@ -229,14 +231,17 @@ suite('The portal', inBrowser, () => {
     await page.getByRole('region', { name: 'Today' }).getByRole('link', { name: 'Equine rotation' }).click()
     await page.getByRole('heading', { name: 'Equine rotation' }).waitFor()
     await page.getByRole('link', { name: 'Calendar' }).click()
-    await page.getByRole('button', { name: 'Subscribe on my phone' }).click()
+    await page.getByLabel('A name for it').fill('My phone')
+    await page.getByRole('button', { name: 'Subscribe to my classes' }).click()
     await page.getByRole('img', { name: 'QR code' }).waitFor()
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'This is shown only now')
     const feed = await page.getByRole('textbox', { name: 'Calendar address' }).inputValue()
     const read = () => service.request(new URL(feed).pathname)
     assert.equal((await read()).status, 200)
-    await page.getByRole('button', { name: 'Revoke the address' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Revoke the address' }).click()
+    await page.getByRole('button', { name: 'Revoke: My phone' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('The address is revoked.').waitFor()
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Calendar')
     assert.equal((await read()).status, 404)
     await page.getByRole('link', { name: 'My data' }).click()
     const download = page.waitForEvent('download')
@@ -271,6 +276,7 @@ suite('The portal', inBrowser, () => {
     await service.register(email)
     const page = await visit()
     await page.locator('footer select').selectOption('fr')
+    await page.getByRole('radio', { name: 'Vétérinaire' }).check()
     await page.getByLabel('Adresse e-mail').fill(email)
     await page.getByRole('button', { name: 'M’envoyer un code' }).click()
     await page.getByRole('heading', { name: 'Saisissez votre code' }).waitFor()
@@ -346,7 +352,7 @@ suite('The portal', inBrowser, () => {
       await page.getByRole('button', { name: 'Change my name' }).click()
       await look('profile-edit', 'Ada Marsh')
       await goto('/#/sessions')
-      await page.getByText('Lisbon time').waitFor()
+      await page.getByText('Last used').waitFor()
       await look('sessions', 'Where you are signed in')
       await goto('/#/data')
       await look('data', 'My data')
@@ -359,7 +365,7 @@ suite('The portal', inBrowser, () => {
       await goto('/')
       await page.getByRole('link', { name: 'Open it' }).click()
       await look('public', 'Ada Marsh')
-      await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+      await signOut(page)
       await eventually('a signed-out page', async () => (await page.getByRole('navigation').count()) === 0)
       await goto('/')
       const before = service.mail.received.filter(({ to }) => to.toLowerCase() === student).length
@@ -369,12 +375,12 @@ suite('The portal', inBrowser, () => {
       await page.getByRole('region', { name: 'Coming up' }).getByRole('link', { name: 'Suturing' }).click()
       await look('class', 'Suturing')
       await goto('/#/calendar')
-      await page.getByRole('button', { name: 'Subscribe on my phone' }).click()
-      await page.getByRole('img', { name: 'QR code' }).waitFor()
+      await page.getByRole('button', { name: 'Subscribe to my classes' }).click()
+      await page.getByRole('heading', { name: 'This is shown only now' }).waitFor()
       await look('calendar', 'Calendar')
-      await page.getByRole('button', { name: 'Revoke the address' }).click()
+      await page.getByRole('button', { name: 'Revoke: Calendar' }).click()
       await look('calendar-revoke', 'Calendar')
-      await page.getByRole('dialog').getByRole('button', { name: 'Revoke the address' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
       await page.getByText('The address is revoked.').waitFor()
       assert.deepEqual([...new Set(page.faults.filter((fault) => !/404/.test(fault)))], [])
     })

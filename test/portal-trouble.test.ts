@@ -62,6 +62,7 @@ suite('The portal in trouble', inBrowser, () => {
     const sent = await repeat(5, () => service.post('/veterinarian/send-otp', { email }), 1)
     for (const { status } of sent) assert.equal(status, 202)
     const page = await visit()
+    await page.getByRole('radio', { name: 'Veterinarian' }).check()
     await page.getByLabel('E-mail address').fill(email)
     const send = page.getByRole('button', { name: 'Send me a code' })
     await send.click()
@@ -107,7 +108,7 @@ suite('The portal in trouble', inBrowser, () => {
       (await service.request('/session/all', { method: 'DELETE', token: elsewhere.access })).status,
       204,
     )
-    await page.getByRole('link', { name: 'Devices' }).click()
+    await page.evaluate("location.hash = '#/sessions'")
     await page.getByText('Your sign-in has ended.').waitFor()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
   })
@@ -127,7 +128,7 @@ suite('The portal in trouble', inBrowser, () => {
     await page.getByRole('heading', { name: 'Where you are signed in' }).waitFor()
     await page.getByText('One moment…').waitFor()
     answer()
-    await page.getByText('Lisbon time').waitFor()
+    await page.getByText('Last used').waitFor()
     assert.equal(await page.getByText('One moment…').count(), 0)
   })
 })

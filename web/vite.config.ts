@@ -1,13 +1,12 @@
 /** `npm run build`: from web/ to web/dist/, which the service serves. `npm ci` does it by itself. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { defineConfig, type Plugin } from 'vite'
+import { defineConfig } from 'vite'
+import { compressed, firstForm, serviceWorker } from './build.ts'
 
 export default defineConfig({
   root: import.meta.dirname,
   publicDir: false,
-  plugins: [compressed()],
+  plugins: [firstForm(), serviceWorker(), compressed()],
   build: {
     target: 'es2022',
     // Not under /portal, where the cookie goes, nor among the service's own /assets.
@@ -21,23 +20,3 @@ export default defineConfig({
     },
   },
 })
-
-/** Compressed once, here, instead of for every reader. */
-function compressed(): Plugin {
-  let folder = ''
-  return {
-    name: 'compressed',
-    apply: 'build',
-    configResolved: (config) => {
-      folder = join(config.root, config.build.outDir, config.build.assetsDir)
-    },
-    closeBundle() {
-      for (const name of readdirSync(folder)) {
-        const path = join(folder, name)
-        const content = readFileSync(path)
-        writeFileSync(`${path}.br`, brotliCompressSync(content))
-        writeFileSync(`${path}.gz`, gzipSync(content, { level: 9 }))
-      }
-    },
-  }
-}

@@ -8,20 +8,27 @@ const pagePolicy = [
   "script-src 'self'",
   "style-src 'self'",
   "connect-src 'self'",
+  "manifest-src 'self'",
+  "worker-src 'self'",
   "form-action 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",
 ]
 // Blocks every way of turning text into markup or script.
-const trustedTypes = ["require-trusted-types-for 'script'", "trusted-types 'none'"]
+const trustedTypes = (policies: string) => ["require-trusted-types-for 'script'", `trusted-types ${policies}`]
 
-export const pageContentPolicy = [...pagePolicy, "img-src 'self'", ...trustedTypes].join('; ')
+const withTypes = (policies: string) =>
+  [...pagePolicy, "img-src 'self'", ...trustedTypes(policies)].join('; ')
+
+export const pageContentPolicy = withTypes("'none'")
+/** The portal names its service worker through a policy of its own (web/src/register-worker.ts). */
+export const portalContentPolicy = withTypes('worker')
 export const mailboxContentPolicy = `${pageContentPolicy}; frame-src 'self'`
+/** The service worker fetches the portal's files and nothing else. */
+export const workerContentPolicy = "default-src 'none'; connect-src 'self'"
 /** The school's logo, also if somebody opens it by itself. */
 export const logoContentPolicy =
   "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
-/** Swagger UI has images in its style sheet and sets innerHTML. */
-export const referenceContentPolicy = [...pagePolicy, "img-src 'self' data:"].join('; ')
 
 const everywhere = {
   'api-version': apiVersion,

@@ -1,17 +1,13 @@
 /** The OpenAPI 3.1 document, generated from the route schemas, and the reference page. */
 import { STATUS_CODES } from 'node:http'
-import { createRequire } from 'node:module'
-import { dirname } from 'node:path'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { type Role, roles } from '../lib/roles.ts'
 import { routeConfig } from './access.ts'
 import { sendCached } from './etag.ts'
-import { apiVersion, referenceContentPolicy } from './headers.ts'
-import { html, staticFile } from './pages.ts'
+import { apiVersion, pageContentPolicy } from './headers.ts'
+import { referencePage } from './reference.ts'
 import { languageNames } from './schemas.ts'
-
-const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 
 const description = `The access service of a veterinary school: who is who, by a code sent to their e-mail.
 
@@ -197,30 +193,26 @@ function withDocumented(value: unknown): unknown {
 export function openApiRoutes(app: FastifyInstance): void {
   const page = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
   let document = ''
+  let reference = ''
+  const written = () => {
+    document ||= JSON.stringify(app.swagger())
+    return document
+  }
 
   app.get(
     '/openapi.json',
     { config: routeConfig({ access: 'public' }), schema: { hide: true } },
     async (request, reply) => {
-      document ||= JSON.stringify(app.swagger())
-      return sendCached(request, reply.type('application/json; charset=utf-8'), document)
+      return sendCached(request, reply.type('application/json; charset=utf-8'), written())
     },
   )
 
-  const reference = html({
-    title: 'API reference',
-    head: '<link rel="stylesheet" href="/docs/assets/swagger-ui.css"><script defer src="/docs/assets/swagger-ui-bundle.js"></script><script defer src="/assets/docs.js"></script>',
-    body: '<h1>API reference</h1><p><a href="/openapi.json">openapi.json</a> · <a href="/problems">errors</a></p><div id="reference"><noscript>The reference needs JavaScript; the document is at /openapi.json.</noscript></div>',
-    wide: true,
-  })
-  app.get('/docs', page, async (request, reply) =>
-    sendCached(
+  app.get('/docs', page, async (request, reply) => {
+    reference ||= referencePage(JSON.parse(written()))
+    return sendCached(
       request,
-      reply.header('Content-Security-Policy', referenceContentPolicy).type('text/html; charset=utf-8'),
+      reply.header('Content-Security-Policy', pageContentPolicy).type('text/html; charset=utf-8'),
       reference,
-    ),
-  )
-
-  for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
-    staticFile(app, `/docs/assets/${name}`, swaggerUi, name)
+    )
+  })
 }

@@ -70,6 +70,15 @@ export const notFoundPage = (school: School) =>
 
 export const publicPage = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
 
+const images = [
+  'mark.svg',
+  'icon-192.png',
+  'icon-512.png',
+  'icon-maskable-512.png',
+  'apple-touch-icon.png',
+  'social.png',
+]
+
 /** Serves one file under its own path. `sendFile` adds the type and the ETag. */
 export function staticFile(
   app: FastifyInstance,
@@ -77,19 +86,21 @@ export function staticFile(
   folder: string,
   name: string,
   caching = 'public, max-age=3600',
+  headers: Readonly<Record<string, string>> = {},
 ): void {
   app.get(url, publicPage, (request, reply) => {
     // Only If-None-Match is supported; @fastify/static would evaluate the others too.
     for (const condition of ['if-match', 'if-unmodified-since']) delete request.raw.headers[condition]
     return reply
-      .header('Cache-Control', caching)
+      .headers({ 'Cache-Control': caching, ...headers })
       .sendFile(name, folder, { cacheControl: false, acceptRanges: false })
   })
 }
 
 export function pageRoutes(app: FastifyInstance): void {
-  for (const name of ['theme.css', 'page.css', 'mark.svg', 'docs.js', 'mailbox.js'])
+  for (const name of ['theme.css', 'page.css', 'docs.js', 'mailbox.js', ...images])
     staticFile(app, `/assets/${name}`, assets, name)
+  staticFile(app, '/manifest.webmanifest', assets, 'manifest.webmanifest')
 
   const page = (url: string, render: (params: Record<string, string>) => string) =>
     app.get(

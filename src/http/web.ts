@@ -9,7 +9,7 @@ import { AppError, errorKinds } from '../errors.ts'
 import { escapeHtml } from '../lib/html.ts'
 import { brandOf, type School } from '../lib/school.ts'
 import { routeConfig } from './access.ts'
-import { logoContentPolicy, pageContentPolicy } from './headers.ts'
+import { logoContentPolicy, portalContentPolicy, workerContentPolicy } from './headers.ts'
 import { brandHtml, html, publicPage, staticFile } from './pages.ts'
 
 const built = fileURLToPath(new URL('../../web/dist/', import.meta.url))
@@ -56,7 +56,7 @@ export function webRoutes(
 ${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
     return (
       reply
-        .headers({ 'Content-Security-Policy': pageContentPolicy, 'Cache-Control': 'no-cache' })
+        .headers({ 'Content-Security-Policy': portalContentPolicy, 'Cache-Control': 'no-cache' })
         .type('text/html; charset=utf-8')
         // A function, because `$` in a replacement string is a pattern and names may contain it.
         .send(document.replace('<!-- head -->', () => head))
@@ -98,6 +98,11 @@ ${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">
         .send(logo.bytes),
     )
 
+  // The name stays the same, so browsers must always ask whether there is a newer one.
+  if (existsSync(`${built}worker.js`))
+    staticFile(app, '/worker.js', built, 'worker.js', 'no-cache', {
+      'Content-Security-Policy': workerContentPolicy,
+    })
   for (const name of existsSync(files) ? readdirSync(files) : []) {
     if (/\.(br|gz)$/.test(name)) continue
     // The file name contains a hash of the content.
@@ -133,10 +138,15 @@ function profileHead({ firstname, lastname, verified_at }: PublicProfile, url: s
     'og:title': title,
     'og:description': description,
     'og:url': url,
+    'og:image': `${new URL(url).origin}/assets/social.png`,
+    'og:image:width': '1200',
+    'og:image:height': '630',
+    'og:image:alt': 'Chiron, the access service of the veterinary school',
   }
   const tags = Object.entries(properties).map(
     ([property, content]) => `<meta property="${property}" content="${escapeHtml(content)}">`,
   )
+  tags.push('<meta name="twitter:card" content="summary_large_image">')
   return {
     title,
     description,

@@ -51,6 +51,7 @@ import {
   isTold,
   type MailKind,
   type NoticeKind,
+  otherNotice,
   type ToldKind,
 } from './templates/texts.ts'
 
@@ -220,7 +221,7 @@ export class Outbox {
     const { db, clock, transport, roles } = this.#deps
     const person = await roles[mail.role].findAccount(mail.email.toLowerCase())
     if (clock.now() >= mail.expires_at) return this.#giveUp(mail, person, 'expired', {})
-    const kind = this.#kindOf(mail, person)
+    const kind = await this.#kindOf(mail, person)
     if (kind !== mail.kind && isNotice(kind)) return this.#putBehind(mail, kind, person)
     const message = messageOf(mail, kind, person, this.#deps)
     const lease = setInterval(
@@ -248,14 +249,22 @@ export class Outbox {
     return stepTaken(about, step, when)
   }
 
-  #kindOf(mail: Mail, person: Person | undefined): MailKind {
+  async #kindOf(mail: Mail, person: Person | undefined): Promise<MailKind> {
     if (mail.kind !== null && (isTold(mail.kind) || mail.kind === 'address-in-use')) return mail.kind
     // A code for a new address, unless somebody has confirmed it for an account.
     if (mail.kind === 'address-code')
       return !person || person.status === 'pending' ? 'address-code' : 'address-in-use'
     if (person && canSignIn(person, this.#deps.clock.now())) return 'code'
     if (mail.kind !== null && mail.kind !== 'code') return mail.kind
-    return person?.status === 'suspended' ? 'suspended' : absentNotice[mail.role]
+    return person?.status === 'suspended' ? 'suspended' : this.#absence(mail)
+  }
+
+  /** Only the mail may say which role is the right one: the screen cannot know who is reading it. */
+  async #absence({ role, email }: Mail): Promise<NoticeKind> {
+    const { clock, roles } = this.#deps
+    const other = otherNotice[role]
+    const person = other && (await roles[other.role].findAccount(email.toLowerCase()))
+    return person && canSignIn(person, clock.now()) ? other.kind : absentNotice[role]
   }
 
   async #putBehind(mail: Mail, kind: NoticeKind, person: Person | undefined): Promise<void> {

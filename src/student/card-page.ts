@@ -43,7 +43,7 @@ const texts: Readonly<Record<Language, CardTexts>> = {
   fr: {
     verdicts: {
       active: {
-        heading: 'Authentique : étudiant·e actuellement',
+        heading: 'Authentique\u00a0: étudiant·e actuellement',
         lead: 'L’école confirme que cette personne est étudiante en ce moment.',
       },
       inactive: {

@@ -30,16 +30,19 @@ export interface Look {
   readonly colorScheme?: 'light' | 'dark'
   readonly locale?: string
   readonly width?: number
+  /** The service worker's requests pass by `page.route`, so only tests about it have one. */
+  readonly serviceWorkers?: 'allow' | 'block'
 }
 
 /** A separate browser context without cookies or storage. */
 export async function newVisitor(
   browser: Browser,
-  { colorScheme = 'light', locale = 'en-GB', width = 1280 }: Look = {},
+  { colorScheme = 'light', locale = 'en-GB', width = 1280, serviceWorkers = 'block' }: Look = {},
 ) {
   return browser.newContext({
     colorScheme,
     locale,
+    serviceWorkers,
     timezoneId: 'Europe/Lisbon',
     viewport: { width, height: 900 },
   })
@@ -77,5 +80,13 @@ export async function signIn(
   await askForCode(page, role, email)
   const { code } = await service.mail.mailTo(email, nth)
   await codeField(page).fill(String(code))
-  await page.getByRole('button', { name: 'Sign out', exact: true }).waitFor()
+  await page.locator('.account').waitFor({ state: 'attached' })
+}
+
+/** On a phone the button is behind the avatar. */
+export async function signOut(page: Page): Promise<void> {
+  await page.locator('.account').waitFor({ state: 'attached' })
+  const avatar = page.getByRole('button', { name: 'My account' })
+  if (await avatar.isVisible()) await avatar.click()
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click()
 }

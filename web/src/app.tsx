@@ -1,5 +1,7 @@
 import { Suspense, useState } from 'react'
 import { Frame } from './frame.tsx'
+import type { Problem } from './http.ts'
+import { useReadAgain } from './online.ts'
 import { Boundary } from './parts/boundary.tsx'
 import { Elsewhere } from './parts/elsewhere.tsx'
 import { Loading } from './parts/loading.tsx'
@@ -50,12 +52,7 @@ function Screen() {
 
   if (userId !== undefined) return <PublicProfile userId={userId} />
   if (session.state === 'starting') return <Waiting />
-  if (session.state === 'unreachable')
-    return (
-      <Page title={brand} narrow>
-        <ProblemNotice problem={session.problem} onRetry={resume} />
-      </Page>
-    )
+  if (session.state === 'unreachable') return <Unreachable problem={session.problem} />
   if (session.state === 'out') {
     const waiting = route[0] === 'code' ? kept() : null
     const registering = route[0] === 'register'
@@ -78,6 +75,15 @@ function Screen() {
     <StudentScreens user={user} route={inside} />
   ) : (
     <VeterinarianScreens user={user} route={inside} />
+  )
+}
+
+function Unreachable({ problem }: { problem: Problem }) {
+  useReadAgain(problem, resume)
+  return (
+    <Page title={brand} narrow>
+      <ProblemNotice problem={problem} onRetry={resume} />
+    </Page>
   )
 }
 

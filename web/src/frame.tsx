@@ -1,7 +1,10 @@
-import { type ReactNode, useId, useSyncExternalStore } from 'react'
+import { type ReactNode, useId, useRef } from 'react'
 import { hasMailbox } from './development.ts'
+import { useOnline } from './online.ts'
+import { About } from './parts/about.tsx'
 import { useAction } from './parts/action.ts'
 import { Button } from './parts/button.tsx'
+import { Monogram } from './parts/monogram.tsx'
 import { ProblemNotice } from './parts/notice.tsx'
 import { focusHeading } from './parts/page.tsx'
 import { isStaff, isStudent, type Staff, type User } from './people.ts'
@@ -31,9 +34,13 @@ export function Frame({
         {session.state === 'in' && (
           <>
             {!isStaff(session.user) && <Places user={session.user} />}
-            <Button look="quiet" busy={leaving.busy} onPress={leaving.run}>
-              {text.nav.signOut}
-            </Button>
+            {!isStaff(session.user) && (
+              <Account user={session.user}>
+                <Button look="quiet" busy={leaving.busy} onPress={leaving.run}>
+                  {text.nav.signOut}
+                </Button>
+              </Account>
+            )}
           </>
         )}
       </header>
@@ -72,29 +79,25 @@ export function Skip() {
   )
 }
 
-function Places({ user }: { user: Exclude<User, Staff> }) {
-  const { text } = useWords()
+type Served = Exclude<User, Staff>
+type Place = readonly [path: string, name: string]
+
+/** Screens that are reached from another one and belong to its place. */
+const within: Record<string, string> = { classes: '', close: 'data', email: '' }
+
+function Links({ to, label, onPress }: { to: readonly Place[]; label: string; onPress?: () => void }) {
   const route = useRoute()
-  const here = location.pathname === '/' ? (route[0] ?? '') : null
-  const places = isStudent(user)
-    ? [
-        ['', text.nav.classes],
-        ['calendar', text.nav.calendar],
-        ['sessions', text.nav.sessions],
-        ['data', text.nav.data],
-      ]
-    : [
-        ['', text.nav.profile],
-        ['sessions', text.nav.sessions],
-        ['data', text.nav.data],
-      ]
-  const within: Record<string, string> = { classes: '', close: 'data' }
+  const here = location.pathname === '/' ? (route[0] ?? '') : '-'
   return (
-    <nav aria-label={text.nav.label}>
+    <nav aria-label={label}>
       <ul>
-        {places.map(([path, name]) => (
+        {to.map(([path, name]) => (
           <li key={path}>
-            <a href={`/#/${path}`} aria-current={(within[here ?? '-'] ?? here) === path ? 'page' : undefined}>
+            <a
+              href={`/#/${path}`}
+              aria-current={(within[here] ?? here) === path ? 'page' : undefined}
+              onClick={onPress}
+            >
               {name}
             </a>
           </li>
@@ -104,19 +107,45 @@ function Places({ user }: { user: Exclude<User, Staff> }) {
   )
 }
 
+function Places({ user }: { user: Served }) {
+  const { text } = useWords()
+  const places: Place[] = isStudent(user)
+    ? [
+        ['', text.nav.classes],
+        ['card', text.nav.card],
+        ['calendar', text.nav.calendar],
+      ]
+    : [['', text.nav.profile]]
+  return <Links to={places} label={text.nav.label} />
+}
+
+/** Part of the bar on a wide screen; on a phone it opens at the avatar. */
+function Account({ user, children }: { user: Served; children: ReactNode }) {
+  const { text } = useWords()
+  const id = useId()
+  const panel = useRef<HTMLDivElement>(null)
+  const places: Place[] = [
+    ['sessions', text.nav.sessions],
+    ['data', text.nav.data],
+  ]
+  return (
+    <>
+      <button type="button" className="avatar" popoverTarget={id}>
+        <Monogram of={user} />
+        <span className="visually-hidden">{text.nav.account}</span>
+      </button>
+      <div ref={panel} id={id} className="account" popover="auto">
+        <About user={user} />
+        <Links to={places} label={text.nav.account} onPress={() => panel.current?.hidePopover()} />
+        {children}
+      </div>
+    </>
+  )
+}
+
 export function Offline() {
   const { text } = useWords()
-  const online = useSyncExternalStore(
-    (listener) => {
-      addEventListener('online', listener)
-      addEventListener('offline', listener)
-      return () => {
-        removeEventListener('online', listener)
-        removeEventListener('offline', listener)
-      }
-    },
-    () => navigator.onLine,
-  )
+  const online = useOnline()
   return (
     <div role="status" className="offline">
       {!online && <p>{text.offline}</p>}

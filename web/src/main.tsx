@@ -5,9 +5,11 @@
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
 import { resume } from './session.ts'
+import { takeOver } from './sign-in/draft.ts'
 import { loadWords, preferredLanguage } from './text/text.ts'
 
 const loading = loadWords(preferredLanguage())
 resume()
 const words = await loading
+takeOver()
 createRoot(document.querySelector('#portal')!).render(<App words={words} />)

@@ -14,6 +14,8 @@ export interface Veterinarian {
   readonly email: string
   /** Whether the person gave or confirmed these names. */
   readonly confirmed: boolean
+  /** Whether a member of staff has checked who this is. */
+  readonly verified: boolean
   readonly createdAt: string
 }
 
@@ -77,6 +79,38 @@ export interface Class {
   readonly meetings: readonly Meeting[]
   readonly subjects: readonly string[]
   readonly enrolment: { readonly startDate: string | null; readonly endDate: string | null }
+  readonly updatedAt: string
+}
+
+/** A class as its teacher sees it. */
+export interface TaughtClass extends Omit<Class, 'enrolment'> {
+  readonly students: readonly {
+    readonly firstname: string
+    readonly lastname: string
+    readonly preferredName: string | null
+    readonly pronouns: string | null
+    readonly email: string
+    readonly startDate: string | null
+    readonly endDate: string | null
+  }[]
+}
+
+export interface Card {
+  readonly card: string
+  readonly url: string
+  readonly expiresAt: string
+}
+
+export interface Feed {
+  readonly feedId: string
+  readonly name: string
+  readonly createdAt: string
+  readonly lastReadAt: string | null
+}
+
+/** The address is known only when the feed is made. */
+export interface NewFeed extends Omit<Feed, 'lastReadAt'> {
+  readonly url: string
 }
 
 export interface LiveSession {

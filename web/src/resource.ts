@@ -2,15 +2,29 @@
 import { useCallback, useEffect, useState } from 'react'
 import { asProblem, type Problem } from './http.ts'
 
-const kept = new Map<string, unknown>()
+interface Kept<T> {
+  readonly data: T
+  /** By this device's clock. */
+  readonly readAt: number
+}
+
+const kept = new Map<string, Kept<unknown>>()
 
 export function forgetAll(): void {
   kept.clear()
 }
 
+/** Also for what an earlier visit has left on this device. */
+export function keep<T>(key: string, data: T, readAt = Date.now()): Kept<T> {
+  const entry = { data, readAt }
+  kept.set(key, entry)
+  return entry
+}
+
 export interface Resource<T> {
   /** Undefined until it is loaded. */
   readonly data: T | undefined
+  readonly readAt: number | null
   /** Why the last attempt failed; `data` may still hold an earlier result. */
   readonly problem: Problem | null
   reload(): void
@@ -19,9 +33,10 @@ export interface Resource<T> {
 }
 
 export function useResource<T>(key: string, read: (key: string) => Promise<T>): Resource<T> {
-  const [shown, setShown] = useState<{ key: string; data: T | undefined; problem: Problem | null }>({
+  const before = () => kept.get(key) as Kept<T> | undefined
+  const [shown, setShown] = useState<{ key: string; entry: Kept<T> | undefined; problem: Problem | null }>({
     key,
-    data: kept.get(key) as T | undefined,
+    entry: before(),
     problem: null,
   })
   const [round, setRound] = useState(0)
@@ -30,12 +45,10 @@ export function useResource<T>(key: string, read: (key: string) => Promise<T>): 
     let wanted = true
     read(key).then(
       (data) => {
-        if (!wanted) return
-        kept.set(key, data)
-        setShown({ key, data, problem: null })
+        if (wanted) setShown({ key, entry: keep(key, data), problem: null })
       },
       (error) => {
-        if (wanted) setShown({ key, data: kept.get(key) as T | undefined, problem: asProblem(error) })
+        if (wanted) setShown({ key, entry: before(), problem: asProblem(error) })
       },
     )
     return () => {
@@ -43,23 +56,18 @@ export function useResource<T>(key: string, read: (key: string) => Promise<T>): 
     }
   }, [key, read, round])
 
+  const reload = useCallback(() => setRound((last) => last + 1), [])
+
   useEffect(() => {
     // A page left open overnight must show the new day when it is looked at again.
     const look = () => {
-      if (document.visibilityState === 'visible') setRound((before) => before + 1)
+      if (document.visibilityState === 'visible') reload()
     }
     document.addEventListener('visibilitychange', look)
     return () => document.removeEventListener('visibilitychange', look)
-  }, [])
+  }, [reload])
 
-  const reload = useCallback(() => setRound((before) => before + 1), [])
-  const replace = useCallback(
-    (data: T) => {
-      kept.set(key, data)
-      setShown({ key, data, problem: null })
-    },
-    [key],
-  )
-  const current = shown.key === key ? shown : { data: kept.get(key) as T | undefined, problem: null }
-  return { data: current.data, problem: current.problem, reload, replace }
+  const replace = useCallback((data: T) => setShown({ key, entry: keep(key, data), problem: null }), [key])
+  const { entry, problem } = shown.key === key ? shown : { entry: before(), problem: null }
+  return { data: entry?.data, readAt: entry?.readAt ?? null, problem, reload, replace }
 }

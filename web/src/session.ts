@@ -4,9 +4,13 @@
  * the cookie: they use it one at a time under a lock, and tell each other about sign-in and sign-out.
  */
 import { useSyncExternalStore } from 'react'
-import { asProblem, type Call, type Problem, send } from './http.ts'
-import type { Role, User } from './people.ts'
-import { forgetAll } from './resource.ts'
+import { forgetPeople, recall, remember } from './device.ts'
+import { asProblem, type Call, type Problem, type ProblemCode, send } from './http.ts'
+import { forgetOffline, lastForOffline } from './offline.ts'
+import { isStaff, type Role, type User } from './people.ts'
+import { registerWorker } from './register-worker.ts'
+import { forgetAll, keep } from './resource.ts'
+import { forgetDraft } from './sign-in/draft.ts'
 
 export type Session =
   | { readonly state: 'starting' }
@@ -22,7 +26,6 @@ interface TokenReply {
   readonly user: User
 }
 
-const hint = 'chiron.signed-in'
 const renewBeforeMs = 30_000
 
 let session: Session = { state: 'starting' }
@@ -50,32 +53,20 @@ export function useSession(): Session {
 function admit({ access_token: value, expires_in, user }: TokenReply): void {
   const other = session.state === 'in' && session.user.userId !== user.userId
   if (other) forgetAll()
+  if (!token && !isStaff(user)) registerWorker()
   token = { value, freshUntil: Date.now() + expires_in * 1000 - renewBeforeMs }
-  remember(true)
+  remember('signed-in', '1')
+  forgetDraft()
   become({ state: 'in', user })
 }
 
 function leave(reason: Farewell | null): void {
   token = null
-  remember(false)
+  remember('signed-in', null)
+  forgetPeople()
+  forgetOffline()
   forgetAll()
   become({ state: 'out', reason })
-}
-
-/** If storage is refused, a reload asks for a code again. */
-function remember(signedIn: boolean): void {
-  try {
-    if (signedIn) localStorage.setItem(hint, '1')
-    else localStorage.removeItem(hint)
-  } catch {}
-}
-
-function wasSignedIn(): boolean {
-  try {
-    return localStorage.getItem(hint) !== null
-  } catch {
-    return false
-  }
 }
 
 /**
@@ -89,7 +80,9 @@ function refresh(): Promise<void> {
     try {
       admit(await send<TokenReply>('/portal/refresh', { method: 'POST' }))
     } catch (error) {
-      if (asProblem(error).status === 401) leave(session.state === 'in' ? 'ended' : null)
+      // Of several calls that find the session ended, the first says so.
+      const isOver = asProblem(error).status === 401 && session.state !== 'out'
+      if (isOver) leave(session.state === 'in' ? 'ended' : null)
       throw error
     }
   }).finally(() => {
@@ -98,15 +91,25 @@ function refresh(): Promise<void> {
   return refreshing
 }
 
-/** Called when the page loads, and again to retry. */
+/**
+ * Called when the page loads, and again to retry. Without a network a student sees the last class list; the first call
+ * that gets through renews the sign-in.
+ */
 export async function resume(): Promise<void> {
-  if (!wasSignedIn()) return become({ state: 'out', reason: null })
+  if (recall('signed-in') === null) return become({ state: 'out', reason: null })
   try {
     await refresh()
   } catch (error) {
-    if (asProblem(error).status !== 401) become({ state: 'unreachable', problem: asProblem(error) })
+    if (asProblem(error).status === 401) return
+    const last = await lastForOffline()
+    if (!last) return become({ state: 'unreachable', problem: asProblem(error) })
+    keep(last.path, last.data, last.at)
+    become({ state: 'in', user: last.user })
   }
 }
+
+// A wrong code is 401 as well, and must not be sent twice.
+const tokenRefused: readonly ProblemCode[] = ['unauthenticated', 'invalid-token', 'session-ended']
 
 /** Makes a call with the access token. */
 export function ask<T>(path: string, call: Call = {}): Promise<T> {
@@ -119,7 +122,7 @@ export async function withToken<T>(work: (token: string) => Promise<T>): Promise
   try {
     return await work(token!.value)
   } catch (error) {
-    if (asProblem(error).status !== 401) throw error
+    if (!tokenRefused.includes(asProblem(error).code)) throw error
     await refresh()
     return work(token!.value)
   }
@@ -140,6 +143,8 @@ export async function signIn(role: Role, answer: Answer, idempotencyKey: string)
 
 /** Throws if the service could not be reached; the person is then still signed in. */
 export async function signOut(reason: Farewell = 'signed-out'): Promise<void> {
+  // Also when the service cannot be reached: what is on this device goes at once.
+  await forgetOffline()
   await alone(() => send('/portal/sign-out', { method: 'POST' }))
   leave(reason)
   tabs.postMessage('out')

@@ -30,6 +30,22 @@ export const english: MailTexts = {
         unasked,
       ],
     },
+    'is-student': {
+      subject,
+      paragraphs: (url) => [
+        'Somebody asked for a veterinarian’s sign-in code for this address, but the address is on the school’s roster as a student’s.',
+        `If it was you, choose “Student” on the sign-in page, and ask for a code again: ${url}`,
+        unasked,
+      ],
+    },
+    'is-veterinarian': {
+      subject,
+      paragraphs: (url) => [
+        'Somebody asked for a student’s sign-in code for this address, but the address belongs to a veterinarian’s account.',
+        `If it was you, choose “Veterinarian” on the sign-in page, and ask for a code again: ${url}`,
+        unasked,
+      ],
+    },
     'not-on-roster': {
       subject,
       paragraphs: () => [

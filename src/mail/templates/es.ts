@@ -31,6 +31,22 @@ export const spanish: MailTexts = {
         unasked,
       ],
     },
+    'is-student': {
+      subject,
+      paragraphs: (url) => [
+        'Alguien ha pedido un código de veterinario para esta dirección, pero figura en la lista de la escuela como la de un estudiante.',
+        `Si fue usted, elija «Estudiante» en la página de acceso y pida de nuevo un código: ${url}`,
+        unasked,
+      ],
+    },
+    'is-veterinarian': {
+      subject,
+      paragraphs: (url) => [
+        'Alguien ha pedido un código de estudiante para esta dirección, pero pertenece a una cuenta de veterinario.',
+        `Si fue usted, elija «Veterinario» en la página de acceso y pida de nuevo un código: ${url}`,
+        unasked,
+      ],
+    },
     'not-on-roster': {
       subject,
       paragraphs: () => [

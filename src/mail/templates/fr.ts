@@ -2,33 +2,49 @@ import type { MailTexts } from './texts.ts'
 
 const subject = (reference: string) => `À propos de votre connexion (référence ${reference})`
 const unasked =
-  'Si ce n’est pas vous qui avez tenté de vous connecter, vous n’avez rien à faire : personne n’est entré.'
+  'Si ce n’est pas vous qui avez tenté de vous connecter, vous n’avez rien à faire\u00a0: personne n’est entré.'
 
 export const french: MailTexts = {
   code: {
     subject: (reference) => `Votre code de connexion (référence ${reference})`,
     greeting: (name) => (name === null ? 'Bonjour,' : `Bonjour ${name},`),
-    intro: 'Voici votre code pour vous connecter à Chiron :',
+    intro: 'Voici votre code pour vous connecter à Chiron\u00a0:',
     reference: (reference) => `L’écran qui le demande affiche la référence ${reference}.`,
     lifetime: (minutes, until) =>
-      `Ce code sert une seule fois, pendant ${minutes} minutes : jusqu’à ${until}.`,
+      `Ce code sert une seule fois, pendant ${minutes} minutes\u00a0: jusqu’à ${until}.`,
     never: 'Personne de l’école ne vous le demandera jamais. Ne le transmettez à personne.',
     unasked:
-      'Si vous n’avez pas demandé de code, ignorez ce message : sans le code, personne ne peut se connecter à votre place.',
+      'Si vous n’avez pas demandé de code, ignorez ce message\u00a0: sans le code, personne ne peut se connecter à votre place.',
   },
   addressCode: {
     subject: (reference) => `Confirmez votre nouvelle adresse (référence ${reference})`,
     intro:
-      'Quelqu’un qui est connecté à Chiron veut utiliser cette adresse pour son compte de vétérinaire. Si c’est vous, saisissez ce code :',
-    unasked: 'Si ce n’est pas vous, ignorez ce message : sans le code, rien ne change.',
+      'Quelqu’un qui est connecté à Chiron veut utiliser cette adresse pour son compte de vétérinaire. Si c’est vous, saisissez ce code\u00a0:',
+    unasked: 'Si ce n’est pas vous, ignorez ce message\u00a0: sans le code, rien ne change.',
   },
   notices: {
     'no-account': {
       subject,
       paragraphs: (url) => [
         'Quelqu’un a demandé un code de connexion pour cette adresse, mais aucun compte de vétérinaire n’y correspond.',
-        `Si c’est vous, inscrivez-vous d’abord, puis demandez un code : ${url}`,
-        'Vous êtes peut-être inscrit avec une autre adresse, ou depuis plus de sept jours sans vous être connecté ; dans ce cas, inscrivez-vous de nouveau.',
+        `Si c’est vous, inscrivez-vous d’abord, puis demandez un code\u00a0: ${url}`,
+        'Vous êtes peut-être inscrit avec une autre adresse, ou depuis plus de sept jours sans vous être connecté\u202f; dans ce cas, inscrivez-vous de nouveau.',
+        unasked,
+      ],
+    },
+    'is-student': {
+      subject,
+      paragraphs: (url) => [
+        'Quelqu’un a demandé un code de vétérinaire pour cette adresse, mais elle figure sur la liste de l’école comme celle d’un étudiant.',
+        `Si c’est vous, choisissez «\u00a0Étudiant\u00a0» sur la page de connexion et redemandez un code\u00a0: ${url}`,
+        unasked,
+      ],
+    },
+    'is-veterinarian': {
+      subject,
+      paragraphs: (url) => [
+        'Quelqu’un a demandé un code d’étudiant pour cette adresse, mais elle appartient à un compte de vétérinaire.',
+        `Si c’est vous, choisissez «\u00a0Vétérinaire\u00a0» sur la page de connexion et redemandez un code\u00a0: ${url}`,
         unasked,
       ],
     },
@@ -59,16 +75,16 @@ export const french: MailTexts = {
       subject: () => 'Votre compte a maintenant cette adresse',
       paragraphs: (url, help) => [
         'L’école a déplacé un compte de vétérinaire vers cette adresse. Les codes de connexion y sont envoyés désormais.',
-        `Vous pouvez vous connecter ici : ${url}`,
+        `Vous pouvez vous connecter ici\u00a0: ${url}`,
         `Si vous ne connaissez pas ce compte, écrivez à l’école${help}.`,
       ],
     },
     'address-in-use': {
       subject: (reference) => `À propos de votre nouvelle adresse (référence ${reference})`,
       paragraphs: (url) => [
-        'Quelqu’un qui est connecté à Chiron voulait utiliser cette adresse pour son compte, mais un compte de vétérinaire l’a déjà ; aucun code n’a été créé.',
-        `Si c’est vous, connectez-vous plutôt avec cette adresse : ${url}`,
-        'Si ce n’est pas vous, vous n’avez rien à faire : rien n’a changé.',
+        'Quelqu’un qui est connecté à Chiron voulait utiliser cette adresse pour son compte, mais un compte de vétérinaire l’a déjà\u202f; aucun code n’a été créé.',
+        `Si c’est vous, connectez-vous plutôt avec cette adresse\u00a0: ${url}`,
+        'Si ce n’est pas vous, vous n’avez rien à faire\u00a0: rien n’a changé.',
       ],
     },
     'address-moved': {
@@ -81,7 +97,7 @@ export const french: MailTexts = {
     suspended: {
       subject,
       paragraphs: (_url, help) => [
-        'Quelqu’un a demandé un code de connexion pour cette adresse, mais son compte est suspendu ; aucun code n’a été créé.',
+        'Quelqu’un a demandé un code de connexion pour cette adresse, mais son compte est suspendu\u202f; aucun code n’a été créé.',
         `Si vous pensez qu’il s’agit d’une erreur, écrivez à l’école${help}.`,
         unasked,
       ],
@@ -89,6 +105,6 @@ export const french: MailTexts = {
   },
   footer: (name) =>
     `Envoyé par Chiron, le service d’accès de l’école vétérinaire${name === null ? '' : ` (${name})`}. Les réponses à ce message ne sont pas lues.`,
-  help: (where) => `Aide : ${where}`,
-  privacy: (where) => `Confidentialité : ${where}`,
+  help: (where) => `Aide\u00a0: ${where}`,
+  privacy: (where) => `Confidentialité\u00a0: ${where}`,
 }

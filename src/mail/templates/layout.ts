@@ -1,6 +1,7 @@
 /**
- * Renders a mail: subject, plain text and HTML. Only inline styles and a single column, which is what mail clients on
- * phones support. No style or id contains six digits in a row, so that nothing else looks like a code.
+ * Renders a mail: subject, plain text and HTML. Inline styles and a single column, which is what mail clients on phones
+ * support; only the colours of dark mode are in a style element. No style or id contains six digits in a row, so that
+ * nothing else looks like a code.
  */
 import { escapeHtml } from '../../lib/html.ts'
 import type { Language } from '../../lib/languages.ts'
@@ -38,7 +39,7 @@ function renderCode(mail: MailContent): Rendered {
     html: page(mail, texts.subject(mail.reference), [
       plainParagraph(texts.greeting(name)),
       plainParagraph(texts.intro),
-      `<p style="margin:24px 0;padding:16px 8px;text-align:center;background:#e8f1ee;border-radius:12px;font:700 36px/1.2 ui-monospace,Menlo,Consolas,monospace;letter-spacing:6px;color:#123c33">${digits}</p>`,
+      `<p class="code" style="margin:24px 0;padding:16px 8px;text-align:center;background:#e8f1ee;border-radius:12px;font:700 36px/1.2 ui-monospace,Menlo,Consolas,monospace;letter-spacing:6px;color:#123c33">${digits}</p>`,
       ...after.map(plainParagraph),
     ]),
   }
@@ -87,6 +88,9 @@ function linked({ url, school: { support, privacy } }: MailContent, html: string
   return html.replace(any, (text) => `<a href="${links.get(text)}" style="color:#1d6b5a">${text}</a>`)
 }
 
+/** Programs that know no dark mode ignore it. `!important`, because the styles of the elements would win. */
+const darkStyle = `@media (prefers-color-scheme:dark){body{background:#131b18!important}.sheet{background:#1c2622!important;color:#ecefe9!important}.brand,a{color:#86d3bd!important}.code{background:#1f3a32!important;color:#ecefe9!important}.foot{color:#aab7b0!important;border-color:#33413b!important}}`
+
 function page(mail: MailContent, title: string, body: readonly string[]): string {
   const footer = linked(mail, footerOf(mail).map(escapeHtml).join('<br>'))
   return `<!doctype html>
@@ -94,14 +98,16 @@ function page(mail: MailContent, title: string, body: readonly string[]): string
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light">
+<meta name="color-scheme" content="light dark">
+<meta name="supported-color-schemes" content="light dark">
 <title>${escapeHtml(title)}</title>
+<style>${darkStyle}</style>
 </head>
 <body style="margin:0;padding:16px;background:#f4f1ea">
-<div style="max-width:480px;margin:0 auto;padding:24px;background:#fff;border-radius:16px;font:16px/1.5 -apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:#22302c">
-<p style="margin:0 0 20px;font-weight:700;font-size:18px;color:#1d6b5a">${escapeHtml(brandOf(mail.school))}</p>
+<div class="sheet" style="max-width:480px;margin:0 auto;padding:24px;background:#fff;border-radius:16px;font:16px/1.5 -apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:#22302c">
+<p class="brand" style="margin:0 0 20px;font-weight:700;font-size:18px;color:#1d6b5a">${escapeHtml(brandOf(mail.school))}</p>
 ${body.join('\n')}
-<p style="margin:24px 0 0;padding-top:14px;border-top:1px solid #e3ded3;font-size:13px;color:#5b6762">${footer}</p>
+<p class="foot" style="margin:24px 0 0;padding-top:14px;border-top:1px solid #e3ded3;font-size:13px;color:#5b6762">${footer}</p>
 </div>
 </body>
 </html>

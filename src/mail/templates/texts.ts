@@ -2,7 +2,14 @@
 import type { Role } from '../../lib/roles.ts'
 
 /** Answers to somebody who asked for a code and gets none. */
-export type NoticeKind = 'no-account' | 'not-on-roster' | 'not-staff' | 'suspended' | 'address-in-use'
+export type NoticeKind =
+  | 'no-account'
+  | 'is-student'
+  | 'not-on-roster'
+  | 'is-veterinarian'
+  | 'not-staff'
+  | 'suspended'
+  | 'address-in-use'
 /** Tells the owner what has changed. */
 export type ToldKind = 'address-left' | 'address-taken' | 'address-moved'
 const toldKinds: readonly string[] = ['address-left', 'address-taken', 'address-moved'] satisfies ToldKind[]
@@ -20,6 +27,12 @@ export const absentNotice: Readonly<Record<Role, NoticeKind>> = {
   veterinarian: 'no-account',
   student: 'not-on-roster',
   staff: 'not-staff',
+}
+
+/** Sent instead if the address has an account of this other role: the reader chose the wrong one on the screen. */
+export const otherNotice: Readonly<Partial<Record<Role, { role: Role; kind: NoticeKind }>>> = {
+  veterinarian: { role: 'student', kind: 'is-student' },
+  student: { role: 'veterinarian', kind: 'is-veterinarian' },
 }
 
 export interface CodeTexts {

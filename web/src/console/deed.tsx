@@ -107,7 +107,7 @@ function FreshCode({ user, onFresh, onCancel }: { user: Staff; onFresh(): void; 
           <CodeForm
             challenge={challenge}
             onChallenge={setChallenge}
-            onSignedIn={onFresh}
+            onDone={onFresh}
             action={own.deeds.confirmAndGoOn}
           />
           <div className="actions">

@@ -29,7 +29,8 @@ interface Card {
 export function OverviewPage({ user }: { user: Staff }) {
   const { dates } = useWords()
   const { text } = useConsole()
-  const { data, problem, reload } = useResource('/staff/overview', read)
+  const overview = useResource('/staff/overview', read)
+  const { data, reload } = overview
   useEffect(() => {
     const timer = setInterval(() => {
       if (isAttended()) reload()
@@ -44,7 +45,7 @@ export function OverviewPage({ user }: { user: Staff }) {
       heading={data ? text.overview.verdicts[verdict] : text.overview.title}
       lead={data && text.updated(dates.recent(data.at))}
     >
-      <Reading of={{ data, problem, reload }} />
+      <Reading of={overview} />
       <ul className="cards overview">
         {cards.map(({ name, state, says, content, link }) => (
           <li key={name} className={`card ${state}`}>

@@ -26,7 +26,7 @@ function AddressForm({ farewell }: { farewell: Farewell | null }) {
   const [wrong, setWrong] = useState(false)
   const sending = useAction(async () => {
     const next = /^#\/(code)?$/.test(location.hash) ? '#/' : location.hash || '#/'
-    showCode(await askForCode('staff', email.trim()), next)
+    showCode({ challenge: await askForCode('staff', email.trim()), next, registered: false })
   })
   const refused = wrong || sending.problem?.fields.includes('email')
   return (
@@ -88,7 +88,7 @@ function Code({ kept: first }: { kept: Kept }) {
           keep({ ...first, challenge: next })
           setChallenge(next)
         }}
-        onSignedIn={() => go(first.next, { replace: true })}
+        onDone={() => go(first.next, { replace: true })}
         action={text.code.check}
       />
       <p>

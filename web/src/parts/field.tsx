@@ -23,7 +23,7 @@ export function Field({ label, hint, error, onText, ref, ...input }: FieldProps)
         ref={ref}
         id={id}
         onChange={(event) => onText(event.currentTarget.value)}
-        aria-invalid={error ? true : undefined}
+        aria-invalid={error ? true : input['aria-invalid']}
         aria-describedby={
           [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ') || undefined
         }

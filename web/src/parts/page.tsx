@@ -2,6 +2,7 @@ import { type ReactNode, useEffect, useRef } from 'react'
 import { wasNavigated } from '../route.ts'
 import { brand } from '../school.ts'
 
+/** For when the button that had the focus is gone. */
 export function focusHeading(): void {
   document.querySelector<HTMLElement>('h1')?.focus()
 }

@@ -2,13 +2,13 @@ import { useState } from 'react'
 import type { LiveSession } from '../people.ts'
 import { useResource } from '../resource.ts'
 import { ask, signOut } from '../session.ts'
-import { useWords, zoneCity } from '../text/text.ts'
+import { useWords } from '../text/text.ts'
 import { useAction } from './action.ts'
 import { Button } from './button.tsx'
 import { Confirm } from './confirm.tsx'
 import { Reading } from './loading.tsx'
 import { ProblemNotice } from './notice.tsx'
-import { Page } from './page.tsx'
+import { focusHeading, Page } from './page.tsx'
 
 const read = (path: string) =>
   ask<{ sessions: LiveSession[] }>(path).then(({ sessions }) =>
@@ -27,6 +27,7 @@ export function Sessions() {
     await ask(`/session/${encodeURIComponent(sessionId)}`, { method: 'DELETE' })
     setSaid(text.sessions.signedOutThere(device))
     list.replace((list.data ?? []).filter((each) => each.sessionId !== sessionId))
+    focusHeading()
   })
   const endingAll = useAction(async () => {
     await ask('/session/all', { method: 'DELETE' })
@@ -85,11 +86,10 @@ function Device({
         <h2>
           {device}
           {current && <em>, {text.sessions.here}</em>}
-          <span className="soft">
-            {' · '}
-            <time dateTime={lastSeenAt}>{text.sessions.lastSeen(zoneCity(), dates.recent(lastSeenAt))}</time>
-          </span>
         </h2>
+        <p>
+          <time dateTime={lastSeenAt}>{text.sessions.lastUsed(dates.recent(lastSeenAt))}</time>
+        </p>
         <p className="soft">{text.sessions.since(dates.moment(startedAt))}</p>
       </div>
       {!current && (

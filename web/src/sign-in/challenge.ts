@@ -3,6 +3,7 @@ import { deadline } from '../clock.ts'
 import { send } from '../http.ts'
 import type { Role } from '../people.ts'
 import { go } from '../route.ts'
+import { signIn } from '../session.ts'
 
 const codeTtlMs = 10 * 60_000
 const resendPauseMs = 30_000
@@ -23,7 +24,8 @@ export interface Challenge {
   readonly idempotencyKey: string
 }
 
-interface Sent {
+/** The reply of send-otp. */
+export interface Sent {
   readonly sessionId: string
   readonly reference: string
   readonly digits: number
@@ -32,7 +34,10 @@ interface Sent {
 }
 
 export async function askForCode(role: Role, email: string): Promise<Challenge> {
-  const sent = await post(role, { email })
+  return challengeOf(role, email, await post(role, { email }))
+}
+
+export function challengeOf(role: Role, email: string, sent: Sent): Challenge {
   const { sessionId, reference, digits } = sent
   return {
     ...{ role, email, sessionId, reference, digits, attemptsLeft: null, idempotencyKey: newKey() },
@@ -42,9 +47,28 @@ export async function askForCode(role: Role, email: string): Promise<Challenge> 
 }
 
 /** Sends the same code again; this does not extend its lifetime. */
-export async function sendAgain(challenge: Challenge): Promise<Challenge> {
+async function sendAgain(challenge: Challenge): Promise<Challenge> {
   const { role, email, sessionId } = challenge
-  return { ...challenge, resendAt: resendTime(await post(role, { email, sessionId })) }
+  return sentAgain(challenge, await post(role, { email, sessionId }))
+}
+
+export const sentAgain = (challenge: Challenge, sent: Sent): Challenge => ({
+  ...challenge,
+  resendAt: resendTime(sent),
+})
+
+/** What a form for a code does. Another form may use the code for something else. */
+export interface CodeUse {
+  answer(challenge: Challenge, code: number): Promise<void>
+  sendAgain(challenge: Challenge): Promise<Challenge>
+  renew(challenge: Challenge): Promise<Challenge>
+}
+
+export const forSignIn: CodeUse = {
+  answer: ({ role, email, sessionId, idempotencyKey }, code) =>
+    signIn(role, { email, otp_code: code, sessionId }, idempotencyKey),
+  sendAgain,
+  renew: ({ role, email }) => askForCode(role, email),
 }
 
 const newKey = () =>
@@ -62,10 +86,12 @@ export interface Kept {
   readonly challenge: Challenge
   /** The place to open after sign-in. */
   readonly next: string
+  /** Whether the reader has just registered, so that there is an account to send a code to. */
+  readonly registered: boolean
 }
 
-export function showCode(challenge: Challenge, next: string): void {
-  go('#/code', { state: { challenge, next } satisfies Kept })
+export function showCode(kept: Kept): void {
+  go('#/code', { state: kept })
 }
 
 export function keep(kept: Kept): void {

@@ -5,9 +5,8 @@ import { asProblem, type Problem } from '../http.ts'
 import { Button } from '../parts/button.tsx'
 import { Field } from '../parts/field.tsx'
 import { ProblemNotice } from '../parts/notice.tsx'
-import { signIn } from '../session.ts'
 import { useWords } from '../text/text.ts'
-import { askForCode, type Challenge, sendAgain } from './challenge.ts'
+import { type Challenge, type CodeUse, forSignIn } from './challenge.ts'
 
 /**
  * The form for the code. The field keeps the focus after a wrong answer, messages go to one live region, and when the
@@ -16,13 +15,15 @@ import { askForCode, type Challenge, sendAgain } from './challenge.ts'
 export function CodeForm({
   challenge,
   onChallenge,
-  onSignedIn,
+  onDone,
   action,
+  use = forSignIn,
 }: {
   challenge: Challenge
   onChallenge(next: Challenge): void
-  onSignedIn(): void
+  onDone(): void
   action: string
+  use?: CodeUse
 }) {
   const { text } = useWords()
   const [code, setCode] = useState('')
@@ -46,14 +47,16 @@ export function CodeForm({
 
   async function answer(digitsTyped: string) {
     if (busy || over) return
-    if (digitsTyped.length !== digits) return field.current?.focus()
+    if (digitsTyped.length !== digits) {
+      setSaid({ tone: 'bad', text: text.code.tooFew(digits) })
+      return field.current?.focus()
+    }
     setBusy(true)
     setFailure(null)
     setSaid(null)
     try {
-      const { role, email, sessionId, idempotencyKey } = challenge
-      await signIn(role, { email, otp_code: Number(digitsTyped), sessionId }, idempotencyKey)
-      onSignedIn()
+      await use.answer(challenge, Number(digitsTyped))
+      onDone()
     } catch (error) {
       refused(asProblem(error), () => answer(digitsTyped))
     } finally {
@@ -94,7 +97,7 @@ export function CodeForm({
 
   const renew = () =>
     ask(async () => {
-      const next = await askForCode(challenge.role, challenge.email)
+      const next = await use.renew(challenge)
       setCode('')
       requestAnimationFrame(() => field.current?.focus())
       return next
@@ -123,6 +126,7 @@ export function CodeForm({
           onText={(typed) => {
             const next = onlyDigits(typed).slice(0, digits)
             setCode(next)
+            if (said?.tone === 'bad' && next.length < code.length) setSaid(null)
             if (next.length === digits && next !== code) answer(next)
           }}
           onPaste={(event) => {
@@ -157,7 +161,7 @@ export function CodeForm({
             </dd>
           </div>
         )}
-        {!over && attemptsLeft !== null && (
+        {!over && attemptsLeft !== null && said?.tone !== 'bad' && (
           <div>
             <dt>{text.code.attempts}</dt>
             <dd>{attemptsLeft}</dd>
@@ -183,7 +187,7 @@ export function CodeForm({
                 look="quiet"
                 waits={resendIn > 0}
                 busy={busy}
-                onPress={() => ask(() => sendAgain(challenge), text.code.resent)}
+                onPress={() => ask(() => use.sendAgain(challenge), text.code.resent)}
               >
                 {resendIn > 0 ? text.code.resendIn(minutesAndSeconds(resendIn)) : text.code.resend}
               </Button>

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'react'
+import { Address } from '../parts/address.tsx'
 import { Page } from '../parts/page.tsx'
 import { go } from '../route.ts'
 import { preload } from '../screens.ts'
@@ -12,14 +13,18 @@ export function Code({ kept }: { kept: Kept }) {
   const { role, email } = challenge
   useEffect(() => preload(role), [role])
   return (
-    <Page title={text.code.title} lead={text.code.sentTo(email)} narrow>
+    <Page
+      title={text.code.title}
+      lead={<Address of={email}>{kept.registered ? text.code.sent : text.code.sentTo}</Address>}
+      narrow
+    >
       <CodeForm
         challenge={challenge}
         onChallenge={(next) => {
           keep({ ...kept, challenge: next })
           setChallenge(next)
         }}
-        onSignedIn={() => go(kept.next, { replace: true })}
+        onDone={() => go(kept.next, { replace: true })}
         action={text.code.check}
       />
       <p>

@@ -1,11 +1,38 @@
-/** What was typed so far, kept while the reader switches between the forms. */
-import type { ServedRole } from '../people.ts'
+/** What was typed so far: kept while the reader switches between the forms, forgotten at sign-in. */
+import { recall, remember } from '../device.ts'
+import { type ServedRole, servedRoles } from '../people.ts'
 
-export const draft: { role: ServedRole; email: string; firstname: string; lastname: string } = {
-  role: 'veterinarian',
-  email: '',
-  firstname: '',
-  lastname: '',
+interface Draft {
+  /** Null until the reader has chosen on this device: a wrong guess would make a student register. */
+  role: ServedRole | null
+  email: string
+  firstname: string
+  lastname: string
+  /** Whether the reader was typing the address when this script arrived. */
+  typing: boolean
+}
+
+const blank = { email: '', firstname: '', lastname: '', typing: false }
+
+export const draft: Draft = { role: servedRoles.find((role) => role === recall('role')) ?? null, ...blank }
+
+export function chooseRole(role: ServedRole): void {
+  draft.role = role
+  remember('role', role)
+}
+
+export function forgetDraft(): void {
+  Object.assign(draft, blank)
+}
+
+/** Takes over what was typed into the form of index.html before this script was there. */
+export function takeOver(): void {
+  for (const input of document.querySelectorAll<HTMLInputElement>('.static input')) {
+    if (input.type === 'email' && input.value !== '') draft.email = input.value
+    if (input.type === 'email' && input === document.activeElement) draft.typing = true
+    const role = servedRoles.find((each) => each === input.value)
+    if (role && input.checked) chooseRole(role)
+  }
 }
 
 /** Catches only obvious mistakes; the service has the real rules. */

@@ -23,7 +23,7 @@ export function Register() {
   const registering = useAction(async () => {
     const email = form.email.trim()
     await send('/veterinarian/register', { method: 'POST', body: { ...form, email } })
-    showCode(await askForCode('veterinarian', email), '#/')
+    showCode({ challenge: await askForCode('veterinarian', email), next: '#/', registered: true })
   })
   const refused = [...wrong, ...(registering.problem?.fields ?? [])]
   const change = (name: Name) => (typed: string) => {

@@ -1,25 +1,35 @@
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/button.tsx'
 import { Field } from '../parts/field.tsx'
 import { Notice, ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
-import { type ServedRole, servedRoles } from '../people.ts'
 import type { Farewell } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { askForCode, showCode } from './challenge.ts'
-import { draft, looksLikeAddress } from './draft.ts'
+import { chooseRole, draft, looksLikeAddress } from './draft.ts'
+import { RoleChoice } from './role-choice.tsx'
 
 export function SignIn({ farewell }: { farewell: Farewell | null }) {
   const { text } = useWords()
-  const [role, setRole] = useState<ServedRole>(draft.role)
+  const [role, setRole] = useState(draft.role)
   const [email, setEmail] = useState(draft.email)
-  const [wrong, setWrong] = useState(false)
+  const [wrong, setWrong] = useState<'role' | 'email' | null>(null)
+  const form = useRef<HTMLFormElement>(null)
   const sending = useAction(async () => {
     const next = /^#\/(code|register)?$/.test(location.hash) ? '#/' : location.hash || '#/'
-    showCode(await askForCode(role, email.trim()), next)
+    if (role) showCode({ challenge: await askForCode(role, email.trim()), next, registered: false })
   })
-  const refused = wrong || sending.problem?.fields.includes('email')
+  const refused = wrong === 'email' || sending.problem?.fields.includes('email')
+
+  useEffect(() => {
+    if (draft.typing) form.current?.querySelector<HTMLInputElement>('[name=email]')?.focus()
+    draft.typing = false
+  }, [])
+  useEffect(() => {
+    const where = { role: '[name=role]', email: '[name=email]' }
+    if (wrong) form.current?.querySelector<HTMLInputElement>(where[wrong])?.focus()
+  }, [wrong])
 
   return (
     <Page title={text.signIn.title} lead={text.signIn.lead} narrow>
@@ -29,33 +39,24 @@ export function SignIn({ farewell }: { farewell: Farewell | null }) {
         </Notice>
       )}
       <form
+        ref={form}
         noValidate
         onSubmit={(event) => {
           event.preventDefault()
-          const fine = looksLikeAddress(email)
-          setWrong(!fine)
-          if (fine) sending.run()
-          else event.currentTarget.querySelector<HTMLInputElement>('input[type=email]')?.focus()
+          const found = role === null ? 'role' : looksLikeAddress(email) ? null : 'email'
+          setWrong(found)
+          if (!found) sending.run()
         }}
       >
-        <fieldset className="choice">
-          <legend>{text.signIn.role}</legend>
-          {servedRoles.map((each) => (
-            <label key={each}>
-              <input
-                type="radio"
-                name="role"
-                value={each}
-                checked={role === each}
-                onChange={() => {
-                  draft.role = each
-                  setRole(each)
-                }}
-              />
-              <span>{text.signIn[each]}</span>
-            </label>
-          ))}
-        </fieldset>
+        <RoleChoice
+          role={role}
+          missing={wrong === 'role'}
+          onChoose={(chosen) => {
+            chooseRole(chosen)
+            setRole(chosen)
+            setWrong(null)
+          }}
+        />
         <Field
           label={text.fields.email}
           hint={role === 'student' ? text.signIn.studentHint : undefined}
@@ -72,7 +73,7 @@ export function SignIn({ farewell }: { farewell: Farewell | null }) {
           onText={(typed) => {
             draft.email = typed
             setEmail(typed)
-            setWrong(false)
+            setWrong(null)
           }}
         />
         {sending.problem && !sending.problem.fields.includes('email') && (

@@ -1,10 +1,13 @@
 import type { ReactNode } from 'react'
+import { weekdays } from '../../../src/student/classes.ts'
+import { Address } from '../parts/address.tsx'
 import { Facts } from '../parts/facts.tsx'
 import { Reading } from '../parts/loading.tsx'
 import { Page } from '../parts/page.tsx'
 import type { Class } from '../people.ts'
 import { useWords } from '../text/text.ts'
 import { type Placed, spanText, stateWord, useClasses } from './classes.ts'
+import { periodText } from './week.ts'
 
 export function ClassDetail({ classId }: { classId: string }) {
   const { text } = useWords()
@@ -38,7 +41,13 @@ function Detail({ placed, children }: { placed: Placed; children: ReactNode }) {
   const facts: [name: string, value: ReactNode][] = [
     [text.student.dates, spanText(placed, text, dates)],
     [text.student.place, entry.location ?? text.student.noPlace],
-    [text.student.periods, entry.periods.join(', ')],
+    [
+      text.student.times,
+      entry.meetings
+        .map(({ day, start, end }) => `${dates.weekday(weekdays.indexOf(day))} ${dates.times(start, end)}`)
+        .join(', '),
+    ],
+    [text.student.periods, entry.periods.map((each) => periodText(each, dates.weekday)).join(', ')],
     [text.student.course, course],
     [text.student.code, entry.code],
     [text.student.subjects, entry.subjects.join(', ')],
@@ -90,7 +99,11 @@ function Teachers({ of: { teachers } }: { of: Class }) {
             {firstname} {lastname}
             {primary && teachers.length > 1 && <span className="badge">{text.student.lead}</span>}
           </span>
-          {email && <a href={`mailto:${email}`}>{email}</a>}
+          {email && (
+            <a href={`mailto:${email}`}>
+              <Address of={email} />
+            </a>
+          )}
         </li>
       ))}
     </ul>

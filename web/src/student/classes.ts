@@ -1,11 +1,12 @@
 /** A student's classes and their dates, by the service's own rules. */
 import { byStart, spanOf } from '../../../src/student/classes.ts'
+import { keepForOffline } from '../offline.ts'
 import type { Class, Student } from '../people.ts'
 import { type Resource, useResource } from '../resource.ts'
 import { ask } from '../session.ts'
 import type { Dates, Text } from '../text/text.ts'
 
-export type State = 'past' | 'now' | 'ahead'
+type State = 'past' | 'now' | 'ahead'
 
 export interface Placed {
   readonly entry: Class
@@ -14,33 +15,43 @@ export interface Placed {
   readonly state: State
 }
 
-const read = async (path: string): Promise<readonly Placed[]> => {
-  const [student, reply] = await Promise.all([
+interface ClassList {
+  readonly classes: readonly Class[]
+  /** The service decides what is current, by the school's calendar date. */
+  readonly current: readonly string[]
+}
+
+const path = '/student/me/classes?when=all'
+
+const read = async (): Promise<ClassList> => {
+  const [user, reply] = await Promise.all([
     ask<Student>('/student/me'),
     ask<{ classes: Class[] } | undefined>(path),
   ])
-  // The service decides what is current, by the school's calendar date; everything else is past or upcoming.
-  const current = new Set(student.groups.map(({ classId }) => classId))
-  const today = dateOf(new Date())
-  return (reply?.classes ?? []).sort(byStart).map((entry) => {
-    const { start, end } = spanOf(entry)
-    const over = end !== null && end <= today
-    return { entry, start, end, state: current.has(entry.classId) ? 'now' : over ? 'past' : 'ahead' }
-  })
+  const list = {
+    classes: (reply?.classes ?? []).sort(byStart),
+    current: user.groups.map(({ classId }) => classId),
+  }
+  await keepForOffline(user, path, list)
+  return list
 }
 
-export const useClasses = (): Resource<readonly Placed[]> => useResource('/student/me/classes?when=all', read)
+export function useClasses(): Resource<readonly Placed[]> {
+  const list = useResource(path, read)
+  return { ...list, data: list.data && placed(list.data, dateOf(new Date())), replace: () => {} }
+}
+
+function placed({ classes, current }: ClassList, today: string): readonly Placed[] {
+  return classes.map((entry) => {
+    const { start, end } = spanOf(entry)
+    const over = end !== null && end <= today
+    return { entry, start, end, state: current.includes(entry.classId) ? 'now' : over ? 'past' : 'ahead' }
+  })
+}
 
 /** The date in the reader's time zone. */
 export const dateOf = (now: Date): string =>
   [now.getFullYear(), now.getMonth() + 1, now.getDate()].map((n) => String(n).padStart(2, '0')).join('-')
-
-const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
-
-/** Rosters name periods freely. Most begin with a weekday, and those show what is on today. */
-export function periodsToday({ periods }: Class, now: Date): readonly string[] {
-  return periods.filter((period) => period.startsWith(weekdays[now.getDay()]!))
-}
 
 export const stateWord = ({ state }: Placed, { student }: Text): string =>
   ({ past: student.over, now: student.now, ahead: student.ahead })[state]
@@ -50,3 +61,5 @@ export function spanText({ start, end }: Pick<Placed, 'start' | 'end'>, text: Te
   if (start !== null) return text.student.from(dates.day(start))
   return end !== null ? text.student.until(dates.day(end)) : text.student.always
 }
+
+export const classLink = ({ classId }: Class) => `#/classes/${encodeURIComponent(classId)}`

@@ -1,48 +1,43 @@
+import type { ReactNode } from 'react'
+import { About } from '../parts/about.tsx'
 import { Button } from '../parts/button.tsx'
 import { Reading } from '../parts/loading.tsx'
 import { Page } from '../parts/page.tsx'
 import type { Student } from '../people.ts'
 import { useWords } from '../text/text.ts'
+import { Changes } from './changes.tsx'
 import { ClassCard } from './class-card.tsx'
-import { type Placed, periodsToday, useClasses } from './classes.ts'
-import { Timeline } from './timeline.tsx'
+import { dateOf, type Placed, useClasses } from './classes.ts'
+import { Today } from './day.tsx'
+import { isBar, Timeline } from './timeline.tsx'
+import { weekOf } from './week.ts'
+import { Week } from './week.tsx'
 
+/**
+ * A student's day. Each class has one place: in the week if it meets in it, in the picture of the term if it is a
+ * rotation, and otherwise in a list.
+ */
 export function Home({ user }: { user: Student }) {
   const { text, dates } = useWords()
   const classes = useClasses()
   const now = new Date()
-  const name = user.preferredName ?? user.firstname
   const hour = now.getHours()
   const greeting = hour < 12 ? 'morning' : hour < 18 ? 'afternoon' : 'evening'
-  const on = classes.data?.filter(({ state }) => state === 'now') ?? []
-  const isToday = ({ entry }: Placed) => entry.kind === 'rotation' || periodsToday(entry, now).length > 0
-  const groups = [
-    { id: 'today', title: text.student.today, list: on.filter(isToday) },
-    { id: 'current', title: text.student.current, list: on.filter((each) => !isToday(each)) },
-    { id: 'upcoming', title: text.student.upcoming, list: stateOf(classes.data, 'ahead') },
-    { id: 'past', title: text.student.past, list: stateOf(classes.data, 'past').reverse() },
-  ]
-  const group = ({ id, title, list }: (typeof groups)[number]) =>
-    list.length > 0 && (
-      <section key={id} aria-labelledby={id} className={`group ${id}`}>
-        <h2 id={id}>{title}</h2>
-        <ul className="cards">
-          {list.map((placed) => (
-            <li key={placed.entry.classId}>
-              <ClassCard placed={placed} today={id === 'today' ? periodsToday(placed.entry, now) : []} />
-            </li>
-          ))}
-        </ul>
-      </section>
-    )
-
   return (
     <Page
       title={text.student.listTitle}
-      heading={text.student.greeting[greeting](name)}
+      heading={
+        <>
+          <span className="print-none">
+            {text.student.greeting[greeting](user.preferredName ?? user.firstname)}
+          </span>
+          <span className="print-only">
+            {text.student.listTitle}: {user.firstname} {user.lastname}
+          </span>
+        </>
+      }
       lead={dates.today(now)}
     >
-      <About user={user} />
       <Reading of={classes} />
       {classes.data?.length === 0 && (
         <section className="card empty">
@@ -50,36 +45,68 @@ export function Home({ user }: { user: Student }) {
           <p>{text.student.noneLead}</p>
         </section>
       )}
-      {classes.data && classes.data.length > 0 && on.length === 0 && <p>{text.student.nothingNow}</p>}
-      {groups.slice(0, 2).map(group)}
-      {classes.data && <Timeline classes={classes.data} />}
-      {groups.slice(2).map(group)}
-      {classes.data && classes.data.length > 0 && (
-        <div className="actions print-none">
-          <Button onPress={() => print()}>{text.student.print}</Button>
-        </div>
-      )}
+      {classes.data && classes.data.length > 0 && <Classes user={user} classes={classes.data} now={now} />}
     </Page>
   )
 }
 
-const stateOf = (classes: readonly Placed[] | undefined, state: Placed['state']): Placed[] =>
-  classes?.filter((each) => each.state === state) ?? []
-
-function About({ user }: { user: Student }) {
+function Classes({ user, classes, now }: { user: Student; classes: readonly Placed[]; now: Date }) {
   const { text } = useWords()
-  const facts = [
-    `${user.firstname} ${user.lastname}`,
-    user.pronouns,
-    user.year === null ? null : text.student.year(user.year),
-    user.studentNumber === null ? null : text.student.number(user.studentNumber),
-    user.school?.name,
-    user.email,
-  ].filter((fact) => fact)
+  const today = dateOf(now)
+  const { days, isNext } = weekOf(classes, today)
+  const inWeek = new Set(days.flatMap(({ occurrences }) => occurrences.map(({ placed }) => placed)))
+  const listed = (state: Placed['state']) =>
+    classes.filter((placed) => placed.state === state && !inWeek.has(placed) && !isBar(placed))
+  const past = listed('past').reverse()
   return (
-    <ul className="facts-line" aria-label={text.student.about}>
-      {facts.map((fact) => (
-        <li key={fact}>{fact}</li>
+    <div className="home">
+      <div className="main">
+        <Changes user={user} classes={classes} />
+        {!classes.some(({ state }) => state === 'now') && <p>{text.student.nothingNow}</p>}
+        <Today classes={classes} now={now} />
+        {inWeek.size > 0 && <Week days={days} isNext={isNext} today={today} />}
+        <Group id="current" title={text.student.current} list={listed('now')} />
+        <Group id="upcoming" title={text.student.upcoming} list={listed('ahead')} />
+        {past.length > 0 && (
+          <details className="group past">
+            <summary>
+              <h2>{text.student.pastCount(past.length)}</h2>
+            </summary>
+            <Cards of={past} />
+          </details>
+        )}
+        <div className="actions print-none">
+          <Button onPress={() => print()}>{text.student.print}</Button>
+        </div>
+      </div>
+      <aside>
+        <section className="card me print-none" aria-labelledby="me">
+          <h2 id="me">{text.nav.about}</h2>
+          <About user={user} />
+        </section>
+        <Timeline classes={classes} />
+      </aside>
+    </div>
+  )
+}
+
+function Group({ id, title, list }: { id: string; title: string; list: readonly Placed[] }): ReactNode {
+  if (list.length === 0) return null
+  return (
+    <section aria-labelledby={id} className={`group ${id}`}>
+      <h2 id={id}>{title}</h2>
+      <Cards of={list} />
+    </section>
+  )
+}
+
+function Cards({ of }: { of: readonly Placed[] }) {
+  return (
+    <ul className="cards">
+      {of.map((placed) => (
+        <li key={placed.entry.classId}>
+          <ClassCard placed={placed} />
+        </li>
       ))}
     </ul>
   )

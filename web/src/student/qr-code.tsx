@@ -1,10 +1,12 @@
 import { encode } from 'uqr'
 
 const border = 4
+/** A long text has so many dots that larger ones help a camera more than redundancy does. */
+const longText = 200
 
 /** Always dark on light, even in dark mode: many cameras need it. */
 export function QrCode({ value, label }: { value: string; label: string }) {
-  const { data, size } = encode(value, { ecc: 'M', border })
+  const { data, size } = encode(value, { ecc: value.length > longText ? 'L' : 'M', border })
   const path = data
     .flatMap((row, y) => row.flatMap((dark, x) => (dark ? [`M${x} ${y}h1v1h-1z`] : [])))
     .join('')

@@ -3,6 +3,7 @@ import { Nowhere } from '../parts/nowhere.tsx'
 import { Sessions } from '../parts/sessions.tsx'
 import type { Student } from '../people.ts'
 import { Calendar } from './calendar.tsx'
+import { StudentCard } from './card.tsx'
 import { ClassDetail } from './class-detail.tsx'
 import { Home } from './home.tsx'
 
@@ -12,6 +13,7 @@ export function StudentScreens({ user, route }: { user: Student; route: readonly
   if (place === 'classes' && id !== undefined) return <ClassDetail key={id} classId={id} />
   if (id !== undefined) return <Nowhere />
   if (place === '') return <Home user={user} />
+  if (place === 'card') return <StudentCard user={user} />
   if (place === 'calendar') return <Calendar />
   if (place === 'sessions') return <Sessions />
   if (place === 'data') return <MyData owner="student" />

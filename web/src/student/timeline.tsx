@@ -1,5 +1,5 @@
 import { useWords } from '../text/text.ts'
-import { dateOf, type Placed, stateWord } from './classes.ts'
+import { classLink, dateOf, type Placed, stateWord } from './classes.ts'
 
 const dayMs = 86_400_000
 
@@ -12,19 +12,20 @@ interface Bar extends Span {
   readonly placed: Placed
 }
 
+/** Whether a class is a bar in the picture. */
+export const isBar = ({ entry, start, end }: Placed): boolean =>
+  entry.kind === 'rotation' && start !== null && end !== null
+
 /**
- * The terms as a picture, with rotations (or classes, if there are none) as bars. Boxes are placed in per cent, so
+ * The terms as a picture, with rotations as bars. Boxes are placed in per cent, so
  * names wrap, text can be enlarged and right-to-left languages work. Each bar is a link whose text says what the
  * picture shows.
  */
 export function Timeline({ classes }: { classes: readonly Placed[] }) {
   const { text, dates } = useWords()
-  const rotations = classes.filter(({ entry }) => entry.kind === 'rotation')
-  const bars = (rotations.length > 0 ? rotations : classes).flatMap((placed): Bar[] =>
-    placed.start !== null && placed.end !== null
-      ? [{ placed, startDate: placed.start, endDate: placed.end }]
-      : [],
-  )
+  const bars = classes
+    .filter(isBar)
+    .map((placed): Bar => ({ placed, startDate: placed.start!, endDate: placed.end! }))
   if (bars.length === 0) return null
   const today = dateOf(new Date())
   const terms = termsOf(classes).filter((term) =>
@@ -67,7 +68,7 @@ export function Timeline({ classes }: { classes: readonly Placed[] }) {
         <ol aria-label={text.student.timelineLabel(dates.day(from), dates.day(to))}>
           {bars.map((bar) => (
             <li key={bar.placed.entry.classId} className={bar.placed.state}>
-              <a href={`#/classes/${encodeURIComponent(bar.placed.entry.classId)}`}>
+              <a href={classLink(bar.placed.entry)}>
                 <span className="name">{bar.placed.entry.title}</span>
                 <span className="when">
                   {dates.shortSpan(bar.startDate, bar.endDate)}

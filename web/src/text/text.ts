@@ -1,6 +1,7 @@
 /** The portal's texts, one file per language with the same shape, and dates in each language's format. */
 import { createContext, use } from 'react'
 import { isLanguage, type Language } from '../../../src/lib/languages.ts'
+import { recall, remember } from '../device.ts'
 import type { Text } from './en.ts'
 
 export { type Language, languages } from '../../../src/lib/languages.ts'
@@ -11,30 +12,15 @@ const loaders: Record<Language, () => Promise<Text>> = {
   fr: async () => (await import('./fr.ts')).french,
   es: async () => (await import('./es.ts')).spanish,
 }
-const chosen = 'chiron.language'
 const rightToLeft = ['ar', 'fa', 'he', 'ur']
 
 /** The language chosen earlier, or the first of the browser's languages that we have. */
 export function preferredLanguage(): Language {
-  const wishes = [...remembered(), ...navigator.languages.map((tag) => tag.split('-')[0]!)]
+  const wishes = [recall('language') ?? '', ...navigator.languages.map((tag) => tag.split('-')[0]!)]
   return wishes.find(isLanguage) ?? 'en'
 }
 
-function remembered(): string[] {
-  try {
-    return [localStorage.getItem(chosen) ?? []].flat()
-  } catch {
-    return []
-  }
-}
-
-export function rememberLanguage(language: Language): void {
-  try {
-    localStorage.setItem(chosen, language)
-  } catch {
-    // Storage was refused; next time the browser's language is used again.
-  }
-}
+export const rememberLanguage = (language: Language): void => remember('language', language)
 
 export async function loadWords(language: Language): Promise<Words> {
   const text = await loaders[language]()
@@ -69,6 +55,13 @@ function datesIn(language: Language) {
   const day = calendar({ day: 'numeric', month: 'short', year: 'numeric' })
   const short = calendar({ day: 'numeric', month: 'short' })
   const month = calendar({ month: 'short' })
+  const weekday = calendar({ weekday: 'short' })
+  const weekdayAndDay = calendar({ weekday: 'short', day: 'numeric', month: 'short' })
+  const timetable = new Intl.DateTimeFormat(region, {
+    hour: 'numeric',
+    minute: '2-digit',
+    timeZone: 'UTC',
+  })
   const initial = calendar({ month: 'narrow' })
   const today = new Intl.DateTimeFormat(region, { weekday: 'long', day: 'numeric', month: 'long' })
   const time = new Intl.DateTimeFormat(region, { hour: 'numeric', minute: '2-digit' })
@@ -80,12 +73,17 @@ function datesIn(language: Language) {
     day: day.format,
     span: (start: string, end: string) => day.range.formatRange(at(start), at(end)),
     shortSpan: (start: string, end: string) => short.range.formatRange(at(start), at(end)),
+    /** 0 is Monday. */
+    weekday: (index: number) => weekday.format(`2024-01-0${index + 1}`),
+    weekdayAndDay: weekdayAndDay.format,
+    /** A time of the school's timetable, such as 09:00, without a date or time zone. */
+    times: (start: string, end: string) => timetable.formatRange(onClock(start), onClock(end)),
     month: month.format,
     monthInitial: initial.format,
     today: (now: Date) => today.format(now),
     /** Only the time for today, otherwise with the date; in the reader's time zone. */
-    recent: (text: string) => {
-      const then = new Date(text)
+    recent: (at: string | number) => {
+      const then = new Date(at)
       return (then.toDateString() === new Date().toDateString() ? time : moment).format(then)
     },
     moment: (text: string) => moment.format(new Date(text)),
@@ -96,10 +94,5 @@ function datesIn(language: Language) {
   }
 }
 
+const onClock = (time: string) => new Date(`2024-01-01T${time}:00Z`)
 const at = (date: string) => new Date(`${date}T00:00:00Z`)
-
-/** "Lisbon" for Europe/Lisbon: the time zone of the times on this page. */
-export function zoneCity(): string {
-  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
-  return timeZone.split('/').at(-1)!.replaceAll('_', ' ')
-}

@@ -2,25 +2,22 @@ import { useState } from 'react'
 import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/button.tsx'
 import { Field } from '../parts/field.tsx'
-import { Notice, ProblemNotice } from '../parts/notice.tsx'
+import { ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import type { Veterinarian } from '../people.ts'
 import { ask, signOut } from '../session.ts'
-import { askForCode, type Challenge } from '../sign-in/challenge.ts'
-import { CodeForm } from '../sign-in/code-form.tsx'
 import { useWords } from '../text/text.ts'
+import { FreshSignIn } from './fresh-sign-in.tsx'
 
 /** Asks for the surname as confirmation, and for a fresh code if the service demands one. */
 export function Close({ user }: { user: Veterinarian }) {
   const { text } = useWords()
   const [typed, setTyped] = useState('')
   const [mismatch, setMismatch] = useState(false)
-  const [challenge, setChallenge] = useState<Challenge | null>(null)
   const closing = useAction(async () => {
     await ask('/veterinarian/me', { method: 'DELETE' })
     await signOut('closed')
   })
-  const asking = useAction(async () => setChallenge(await askForCode('veterinarian', user.email)))
   const stale = closing.problem?.code === 'recent-sign-in-required'
 
   return (
@@ -31,25 +28,8 @@ export function Close({ user }: { user: Veterinarian }) {
           <li key={effect}>{effect}</li>
         ))}
       </ul>
-      {challenge ? (
-        <CodeForm
-          challenge={challenge}
-          onChallenge={setChallenge}
-          onSignedIn={closing.run}
-          action={text.close.submit}
-        />
-      ) : stale ? (
-        <>
-          <Notice tone="plain">
-            <p role="alert">{text.close.fresh}</p>
-          </Notice>
-          {asking.problem && <ProblemNotice problem={asking.problem} />}
-          <div className="actions">
-            <Button look="main" busy={asking.busy} onPress={asking.run}>
-              {text.close.sendCode}
-            </Button>
-          </div>
-        </>
+      {stale ? (
+        <FreshSignIn user={user} why={text.close.fresh} action={text.close.submit} onDone={closing.run} />
       ) : (
         <form
           noValidate

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react'
 import { useAction } from '../parts/action.ts'
+import { Address } from '../parts/address.tsx'
 import { Button } from '../parts/button.tsx'
 import { Copy } from '../parts/copy.tsx'
 import { Facts } from '../parts/facts.tsx'
@@ -9,6 +10,7 @@ import { Page } from '../parts/page.tsx'
 import type { Veterinarian } from '../people.ts'
 import { ask, rename } from '../session.ts'
 import { useWords } from '../text/text.ts'
+import { Teaching } from './teaching.tsx'
 
 export function Profile({ user }: { user: Veterinarian }) {
   const { text, dates } = useWords()
@@ -28,6 +30,7 @@ export function Profile({ user }: { user: Veterinarian }) {
       {!user.confirmed && !editing && (
         <ConfirmNames user={user} onDone={() => close(true)} onChange={() => setEditing(true)} />
       )}
+      <Teaching />
       <div className="columns">
         <section className="card" aria-labelledby="details">
           <h2 id="details">{text.profile.details}</h2>
@@ -38,19 +41,24 @@ export function Profile({ user }: { user: Veterinarian }) {
               <Facts
                 of={[
                   [text.profile.name, name],
-                  [text.fields.email, user.email],
+                  [text.fields.email, <Address key="email" of={user.email} />],
                   [text.profile.since, dates.dayOf(user.createdAt)],
                 ]}
               />
-              <Button
-                ref={edit}
-                onPress={() => {
-                  setSaved(false)
-                  setEditing(true)
-                }}
-              >
-                {text.profile.edit}
-              </Button>
+              <div className="actions">
+                <Button
+                  ref={edit}
+                  onPress={() => {
+                    setSaved(false)
+                    setEditing(true)
+                  }}
+                >
+                  {text.profile.edit}
+                </Button>
+                <a className="button plain" href="#/email">
+                  {text.email.change}
+                </a>
+              </div>
             </>
           )}
           <p role="status" className="soft">
@@ -59,7 +67,10 @@ export function Profile({ user }: { user: Veterinarian }) {
         </section>
         <section className="card" aria-labelledby="public">
           <h2 id="public">{text.profile.publicPage}</h2>
-          <p>{text.profile.publicLead}</p>
+          <p className={user.verified ? 'badge now' : 'badge'}>
+            {user.verified ? text.publicProfile.verified : text.profile.notVerified}
+          </p>
+          <p>{user.verified ? text.profile.publicLead : text.profile.publicUnverified}</p>
           <Copy label={text.profile.publicPage} value={address} />
           <div className="actions">
             <a href={`/v/${user.userId}`}>{text.profile.open}</a>

@@ -1,5 +1,6 @@
 import { send } from '../http.ts'
 import { Reading } from '../parts/loading.tsx'
+import { Monogram } from '../parts/monogram.tsx'
 import { Page } from '../parts/page.tsx'
 import { useResource } from '../resource.ts'
 import { useWords } from '../text/text.ts'
@@ -38,10 +39,7 @@ export function PublicProfile({ userId }: { userId: string }) {
       narrow
       heading={
         <>
-          <span className="monogram" aria-hidden="true">
-            {initial(firstname)}
-            {initial(lastname)}
-          </span>
+          <Monogram of={profile.data} />
           <bdi>{name}</bdi>
         </>
       }
@@ -54,6 +52,3 @@ export function PublicProfile({ userId }: { userId: string }) {
     </Page>
   )
 }
-
-const initial = (name: string) =>
-  [...new Intl.Segmenter().segment(name)][0]?.segment.toLocaleUpperCase() ?? ''

@@ -1,0 +1,319 @@
+/** Details of the portal that readers have stumbled over: choices, focus, messages, wording, and special displays. */
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { mailTexts } from '../src/mail/templates/languages.ts'
+import { accessFaults } from './support/axe.ts'
+import { overflow, picture } from './support/browser.ts'
+import { inBrowser, newStore } from './support/engines.ts'
+import { freshAddress } from './support/fresh.ts'
+import { freePort } from './support/postgres.ts'
+import { type Service, startService } from './support/service.ts'
+import {
+  askForCode,
+  codeField,
+  type Look,
+  newVisitor,
+  openTab,
+  originOf,
+  portalOfSuite,
+  signIn,
+  signOut,
+} from './support/visitor.ts'
+import { eventually } from './support/wait.ts'
+
+const student = 'ada.byron@school.example'
+
+suite('The portal in detail', inBrowser, () => {
+  let service: Service
+  let browser: Browser
+  portalOfSuite(
+    (parts) => {
+      ;({ service, browser } = parts)
+    },
+    { env: { CHIRON_LIMITS: 'off' }, students: ['idle'] },
+  )
+  const visit = async (look: Look = {}, path = '/') => openTab(await newVisitor(browser, look), service, path)
+  const focused = (page: Page) => page.evaluate<string>('document.activeElement.textContent')
+  const mailsTo = (address: string) =>
+    service.mail.received.filter(({ to }) => to.toLowerCase() === address).length
+
+  test('Nobody is taken for a veterinarian: nothing is chosen at first, and the choice is remembered, the address not', async () => {
+    const page = await visit()
+    const chosen = page.getByRole('radio', { checked: true })
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    assert.equal(await chosen.count(), 0)
+    await page.getByLabel('E-mail address').fill('somebody@school.example')
+    await page.getByRole('button', { name: 'Send me a code' }).click()
+    await page.getByText('Please choose which of the two you are.').waitFor()
+    assert.equal(await page.evaluate('document.activeElement.name'), 'role')
+    await page.getByRole('radio', { name: 'Student' }).check()
+    await page.reload()
+    await page.getByRole('radio', { name: 'Student', checked: true }).waitFor()
+    assert.equal(await page.getByLabel('E-mail address').inputValue(), '')
+    assert.doesNotMatch(await page.evaluate('JSON.stringify({ ...localStorage })'), /@/)
+  })
+
+  test('Who chose the wrong role is told the right one by mail, and nothing on the screen', async () => {
+    const veterinarian = freshAddress('vet')
+    await service.signIn(veterinarian)
+    const screens: string[] = []
+    for (const [role, email, said] of [
+      ['Veterinarian', 'idle@school.example', /on the school’s roster as a student’s[\s\S]*choose “Student”/],
+      ['Student', veterinarian, /belongs to a veterinarian’s account[\s\S]*choose “Veterinarian”/],
+    ] as const) {
+      const page = await visit()
+      const nth = mailsTo(email) + 1
+      await askForCode(page, role, email)
+      screens.push((await page.locator('.lead').innerText()).replace(email, ''))
+      const { mail } = await service.mail.mailTo(email, nth)
+      assert.match(mail.text ?? '', said)
+    }
+    const page = await visit()
+    await askForCode(page, 'Student', freshAddress('nobody'))
+    screens.push((await page.locator('.lead').innerText()).replace(/\S+@\S+(?=,)/, ''))
+    assert.equal(new Set(screens).size, 1)
+  })
+
+  test('After registering, the screen says that a code is sent, not that there may be an account', async () => {
+    const page = await visit({}, '/#/register')
+    const email = freshAddress('new')
+    await page.getByLabel('First name').fill('Ada')
+    await page.getByLabel('Last name').fill('Marsh')
+    await page.getByLabel('E-mail address').fill(email)
+    await page.getByRole('button', { name: 'Register and send me a code' }).click()
+    await page.getByText(`We are sending a code to ${email}.`).waitFor()
+    assert.equal(await page.getByText('If there is an account').count(), 0)
+    await page.reload()
+    await page.getByText(`We are sending a code to ${email}.`).waitFor()
+  })
+
+  test('An address is gone from the form after sign-out and after closing', async () => {
+    const page = await visit()
+    const typed = () => page.getByLabel('E-mail address').inputValue()
+    await signIn(page, service, 'Veterinarian', freshAddress('gone'))
+    await signOut(page)
+    await page.getByText('You have signed out.').waitFor()
+    assert.equal(await typed(), '')
+    await signIn(page, service, 'Veterinarian', freshAddress('gone'))
+    await page.goto(`${originOf(service)}/#/close`)
+    await page.getByRole('textbox', { name: 'type your last name' }).fill('Marsh')
+    await page.getByRole('button', { name: 'for good' }).click()
+    await page.getByText('Your account is closed').waitFor()
+    assert.equal(await typed(), '')
+    await page.getByRole('link', { name: 'Register' }).click()
+    assert.equal(await typed(), '')
+  })
+
+  test('Too few digits are said, and a wrong code marks the field', async () => {
+    const page = await visit()
+    await askForCode(page, 'Student', freshAddress('few'))
+    await codeField(page).pressSequentially('123')
+    await codeField(page).press('Enter')
+    await page.getByRole('alert').getByText('The code has 6 digits. Some are missing.').waitFor()
+    assert.equal(await codeField(page).getAttribute('aria-invalid'), 'true')
+    await codeField(page).pressSequentially('456')
+    await page.getByRole('alert').getByText('4 attempts left').waitFor()
+    assert.equal(await codeField(page).getAttribute('aria-invalid'), 'true')
+    assert.equal(await page.getByText('Attempts left', { exact: true }).count(), 0)
+    await page.reload()
+    await page.getByText('Attempts left', { exact: true }).waitFor()
+  })
+
+  test('The focus goes back to what opened a dialogue, and to the heading when that is gone', async () => {
+    const email = freshAddress('focus')
+    const page = await visit()
+    await signIn(page, service, 'Veterinarian', email)
+    await service.signIn(email)
+    await page.getByRole('link', { name: 'Devices' }).click()
+    const everywhere = page.getByRole('button', { name: 'Sign out everywhere' })
+    await everywhere.click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+    assert.equal(await focused(page), 'Sign out everywhere')
+    await everywhere.click()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    assert.equal(await focused(page), 'Sign out everywhere')
+    await page.getByRole('button', { name: 'Sign out there' }).click()
+    await page.getByText('is signed out.').waitFor()
+    assert.equal(await focused(page), 'Where you are signed in')
+    await page.getByText(/^Last used: \d+:\d\d/).waitFor()
+  })
+
+  test('While the service is down there is one message, and it goes by itself', async (t) => {
+    const store = await newStore('sqlite')
+    const env = { CHIRON_PORT: String(await freePort()) }
+    t.after(store.remove)
+    const first = await startService('sqlite', { databaseUrl: store.url, env })
+    const page = await openTab(await newVisitor(browser), first)
+    await signIn(page, first, 'Veterinarian', freshAddress('down'))
+    await page.getByRole('link', { name: 'Devices' }).click()
+    await page.getByText('Last used').waitFor()
+    await page.getByRole('link', { name: 'Profile' }).click()
+    await first.stop()
+    await page.getByRole('link', { name: 'Devices' }).click()
+    await page.getByText(/^As of/).waitFor()
+    assert.equal(await page.locator('.notice').count(), 1)
+    assert.deepEqual(await accessFaults(page), [])
+    await picture(page, 'portal-down')
+    const second = await startService('sqlite', { databaseUrl: store.url, env, clock: first.clock })
+    t.after(() => second.stop())
+    await page.clock.fastForward(6_000)
+    await page.getByText(/^As of/).waitFor({ state: 'detached' })
+    assert.equal(await page.locator('.notice').count(), 0)
+  })
+
+  test('The form is there before any script, and what was typed into it stays', async () => {
+    for (const [locale, heading, label] of [
+      ['en-GB', 'Sign in', 'E-mail address'],
+      ['fr-FR', 'Se connecter', 'Adresse e-mail'],
+      ['es-ES', 'Entrar', 'Correo electrónico'],
+    ] as const) {
+      const visitor = await newVisitor(browser, { locale })
+      const page = await visitor.newPage()
+      let arrive = () => {}
+      const script = new Promise<void>((resolve) => {
+        arrive = resolve
+      })
+      await page.route(/\/web\/index-.*\.js$/, async (route) => {
+        await script
+        await route.continue()
+      })
+      await page.goto(`${originOf(service)}/`, { waitUntil: 'commit' })
+      await page.getByRole('heading', { name: heading, exact: true }).waitFor()
+      const field = page.getByLabel(label)
+      await field.fill('early@vets.example')
+      await page.locator('.static input[value=veterinarian]').check()
+      assert.deepEqual(await accessFaults(page), [])
+      await field.focus()
+      const top = async () => (await page.getByRole('heading', { level: 1 }).boundingBox())!.y
+      const before = await top()
+      arrive()
+      await page.locator('form').waitFor()
+      assert.equal(await field.inputValue(), 'early@vets.example')
+      assert.equal(await page.evaluate('document.activeElement.value'), 'early@vets.example')
+      assert.equal(await page.locator('form input[value=veterinarian]').isChecked(), true)
+      assert.ok(Math.abs((await top()) - before) < 2)
+      await visitor.close()
+    }
+  })
+
+  test('Somebody who is signed in, and other pages, do not see that form while they load', async () => {
+    const page = await visit()
+    await signIn(page, service, 'Veterinarian', freshAddress('known'))
+    await page.route(/\/web\/index-.*\.js$/, () => {})
+    for (const path of ['/', '/#/register', `/v/${'A'.repeat(22)}`]) {
+      await page.goto('about:blank')
+      await page.goto(`${originOf(service)}${path}`, { waitUntil: 'commit' })
+      await page.locator('.brand').waitFor()
+      assert.equal(await page.locator('.static').count(), 0, path)
+    }
+  })
+
+  test('At 200 % nothing peeks out or is cut off, and the skip link shows only with the focus', async () => {
+    const page = await visit({ width: 640 })
+    await signIn(page, service, 'Student', student, mailsTo(student) + 1)
+    await page.getByRole('heading', { name: 'Good morning, Addie' }).waitFor()
+    await page.evaluate("document.documentElement.style.fontSize = '200%'")
+    const skip = page.getByRole('button', { name: 'Skip to the content' })
+    const box = async () => (await skip.boundingBox())!
+    assert.ok((await box()).width <= 2)
+    assert.equal(await overflow(page, 640), 0)
+    assert.deepEqual(await accessFaults(page), [])
+    await picture(page, 'portal-200')
+    await skip.focus()
+    assert.ok((await box()).width > 50)
+  })
+
+  test('With forced colours today’s line, the choice and the current place can still be seen', async () => {
+    const visitor = await browser.newContext({
+      forcedColors: 'active',
+      locale: 'en-GB',
+      serviceWorkers: 'block',
+    })
+    const page = await openTab(visitor, service)
+    await signIn(page, service, 'Student', student, mailsTo(student) + 1)
+    const line = page.locator('.track .today').first()
+    await line.waitFor()
+    const colours = (selector: string) =>
+      page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}')).backgroundColor`)
+    assert.notEqual(await colours('.track .today'), await colours('body'))
+    assert.notEqual(await colours('.track .today'), await colours('.now .track .length'))
+    await picture(page, 'portal-forced-colours')
+    await visitor.close()
+  })
+
+  test('Spanish tabs stand in one row on a phone', async () => {
+    const page = await visit({ locale: 'es-ES', width: 360 })
+    await page.getByRole('radio', { name: 'Estudiante' }).check()
+    await page.getByLabel('Correo electrónico').fill(student)
+    const nth = mailsTo(student) + 1
+    await page.getByRole('button', { name: 'Enviarme un código' }).click()
+    await page.getByLabel('Código').fill(String((await service.mail.mailTo(student, nth)).code))
+    const tabs = page.locator('.bar > nav a')
+    await eventually('the tabs', async () => (await tabs.count()) === 3)
+    const boxes = await Promise.all((await tabs.all()).map((tab) => tab.boundingBox()))
+    assert.equal(new Set(boxes.map((box) => box!.y)).size, 1)
+  })
+
+  test('Addresses break after @ and dots, and the footer’s rule is as wide as the page’s text', async () => {
+    const page = await visit({ width: 360 })
+    await signIn(page, service, 'Veterinarian', `a-rather-long-name.${freshAddress('wraps')}`)
+    const broken = await page
+      .getByRole('main')
+      .locator('.address')
+      .first()
+      .evaluate((one) => [...one.childNodes].map((node) => node.textContent).filter(Boolean))
+    for (const part of broken.slice(0, -1)) assert.match(part!, /[@.]$/)
+    const [heading, foot] = await Promise.all(
+      ['h1', '.foot'].map(async (selector) => (await page.locator(selector).boundingBox())!),
+    )
+    assert.equal(heading!.x, foot!.x)
+    assert.equal(heading!.x + heading!.width, foot!.x + foot!.width)
+  })
+
+  test('A busy button keeps its words readable under the pointer', async () => {
+    const page = await visit()
+    await page.getByRole('radio', { name: 'Student' }).check()
+    await page.getByLabel('E-mail address').fill(freshAddress('busy'))
+    await page.route('**/student/send-otp', () => {})
+    const button = page.getByRole('button', { name: 'Send me a code' })
+    await button.click()
+    await page.locator('[aria-busy=true]').waitFor()
+    await button.hover()
+    // axe passes over what is disabled.
+    await button.evaluate((one) => one.removeAttribute('aria-busy'))
+    const [ink, ground] = await button.evaluate((one) => {
+      const { color, backgroundColor } = one.ownerDocument.defaultView!.getComputedStyle(one)
+      return [color, backgroundColor]
+    })
+    assert.ok(contrast(ink!, ground!) >= 4.5, `${ink} on ${ground}`)
+  })
+})
+
+test('French texts have no space that could break before a colon, semicolon, question mark or guillemet', async () => {
+  const { french } = await import(new URL('../web/src/text/fr.ts', import.meta.url).href)
+  const texts = [...stringsIn(french), ...stringsIn(mailTexts.fr)]
+  assert.ok(texts.length > 200)
+  for (const text of texts) assert.doesNotMatch(text, / [:;?!»]|« /, text)
+})
+
+/** Functions are called with words, so that templates are looked at too. */
+function stringsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  if (typeof value === 'function') return stringsIn(value(...Array(value.length).fill('mot')))
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsIn) : []
+}
+
+/** WCAG 2.2 §1.4.3. */
+function contrast(a: string, b: string): number {
+  const light = (colour: string) => {
+    const [r, g, blue] = colour.match(/\d+/g)!.map((part) => {
+      const share = Number(part) / 255
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+    })
+    return 0.2126 * r! + 0.7152 * g! + 0.0722 * blue! + 0.05
+  }
+  const [one, two] = [light(a), light(b)]
+  return Math.max(one, two) / Math.min(one, two)
+}

@@ -1,0 +1,49 @@
+/**
+ * The last class list, shown with its time when there is no network. It is in the browser's cache storage, where no
+ * request carries it, and is erased at sign-out. The shell of the page is the service worker's business.
+ */
+import type { Student } from './people.ts'
+
+const storage = 'chiron.last'
+const place = '/last'
+/** As long as a sign-in lasts without use. */
+const keptMs = 30 * 24 * 60 * 60_000
+
+interface Last {
+  readonly user: Student
+  /** What was read, under which path, and when by this device's clock. */
+  readonly path: string
+  readonly data: unknown
+  readonly at: number
+}
+
+let erasures = 0
+
+/** Without a secure context, or if storage is full, there is nothing to show offline. */
+export async function keepForOffline(user: Student, path: string, data: unknown): Promise<void> {
+  const before = erasures
+  const last: Last = { user, path, data, at: Date.now() }
+  try {
+    const cache = await caches.open(storage)
+    await cache.put(place, Response.json(last))
+    // Signed out in the meantime.
+    if (erasures !== before) await caches.delete(storage)
+  } catch {}
+}
+
+export async function lastForOffline(): Promise<Last | null> {
+  try {
+    const reply = await (await caches.open(storage)).match(place)
+    const last: Last | undefined = await reply?.json()
+    return last && Date.now() - last.at < keptMs ? last : null
+  } catch {
+    return null
+  }
+}
+
+export async function forgetOffline(): Promise<void> {
+  erasures++
+  try {
+    await caches.delete(storage)
+  } catch {}
+}

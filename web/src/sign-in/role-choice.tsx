@@ -1,0 +1,40 @@
+import { useId } from 'react'
+import { type ServedRole, servedRoles } from '../people.ts'
+import { useWords } from '../text/text.ts'
+
+/** Nothing is preselected: a student who registers as a veterinarian by accident gets an account of no use. */
+export function RoleChoice({
+  role,
+  missing,
+  onChoose,
+}: {
+  role: ServedRole | null
+  missing: boolean
+  onChoose(role: ServedRole): void
+}) {
+  const { text } = useWords()
+  const id = useId()
+  return (
+    <fieldset className="choice" aria-describedby={missing ? id : undefined}>
+      <legend>{text.signIn.role}</legend>
+      {servedRoles.map((each) => (
+        <label key={each}>
+          <input
+            type="radio"
+            name="role"
+            value={each}
+            checked={role === each}
+            aria-invalid={missing || undefined}
+            onChange={() => onChoose(each)}
+          />
+          <span>{text.signIn[each]}</span>
+        </label>
+      ))}
+      {missing && (
+        <p className="field-error" id={id} role="alert">
+          {text.signIn.chooseRole}
+        </p>
+      )}
+    </fieldset>
+  )
+}

@@ -1,0 +1,59 @@
+import { weekdays } from '../../../src/student/classes.ts'
+import { Address } from '../parts/address.tsx'
+import { Reading } from '../parts/loading.tsx'
+import type { TaughtClass } from '../people.ts'
+import { useResource } from '../resource.ts'
+import { ask } from '../session.ts'
+import { useWords } from '../text/text.ts'
+
+const read = async (path: string) => (await ask<{ classes: TaughtClass[] } | undefined>(path))?.classes ?? []
+
+/** The classes that this veterinarian teaches by the roster, and who comes. Most teach none and see nothing here. */
+export function Teaching() {
+  const { text } = useWords()
+  const classes = useResource('/veterinarian/me/classes', read)
+  if (classes.data?.length === 0) return null
+  return (
+    <section className="teaching" aria-labelledby="teaching">
+      <h2 id="teaching">{text.teaching.title}</h2>
+      <Reading of={classes} />
+      <ul className="cards wide">
+        {classes.data?.map((entry) => (
+          <li key={entry.classId}>
+            <Taught entry={entry} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Taught({ entry }: { entry: TaughtClass }) {
+  const { text, dates } = useWords()
+  const times = entry.meetings.map(
+    ({ day, start, end }) => `${dates.weekday(weekdays.indexOf(day))} ${dates.times(start, end)}`,
+  )
+  return (
+    <article className={`card class ${entry.kind}`}>
+      <p className="kind">{text.student.kinds[entry.kind]}</p>
+      <h3>{entry.title}</h3>
+      <p className="soft">{[times.join(', '), entry.location].filter(Boolean).join(' · ')}</p>
+      <details>
+        <summary>{text.teaching.students(entry.students.length)}</summary>
+        <ul className="plain-list people">
+          {entry.students.map((one) => (
+            <li key={`${one.email} ${one.startDate}`}>
+              <span>
+                {one.preferredName ?? one.firstname} {one.lastname}
+                {one.pronouns && <span className="soft"> ({one.pronouns})</span>}
+              </span>
+              <a href={`mailto:${one.email}`}>
+                <Address of={one.email} />
+              </a>
+            </li>
+          ))}
+        </ul>
+      </details>
+    </article>
+  )
+}
