@@ -24,7 +24,7 @@ import { createServer, watchMethods } from './http/server.ts'
 import { Type } from './http/type.ts'
 import { webRoutes } from './http/web.ts'
 import type { CallerNetwork } from './lib/bucket.ts'
-import { type Clock, day, systemClock } from './lib/clock.ts'
+import { type Clock, day, second, systemClock } from './lib/clock.ts'
 import { clientAddress, networkOf, widerNetworksOf } from './lib/network.ts'
 import { Recent } from './lib/recent.ts'
 import { type Role, roles } from './lib/roles.ts'
@@ -69,9 +69,11 @@ export interface App {
 export interface Pace {
   readonly clock: Clock
   readonly mailDelayMs: readonly [number, number]
+  /** How often webhooks are told what is new. */
+  readonly webhooksMs: number
 }
 
-const realPace: Pace = { clock: systemClock, mailDelayMs: [100, 500] }
+const realPace: Pace = { clock: systemClock, mailDelayMs: [100, 500], webhooksMs: second }
 
 export async function createApp(config: Config, log: Log, pace: Pace = realPace): Promise<App> {
   const parts = await assemble(config, log, pace)
@@ -99,7 +101,7 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
   }
 }
 
-async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) {
+async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooksMs }: Pace) {
   const { publicUrl } = config
   const watchers = await openWatchers(config, log)
   const { metrics, traces } = watchers
@@ -164,6 +166,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
   const deliverer = new Deliverer({
     db,
     clock,
+    pollMs: webhooksMs,
     webhooks,
     allow: config.webhookAllow,
     userAgent: `Chiron/${packageVersion()}`,

@@ -18,7 +18,7 @@ import { lastBackup } from '../src/backup/backup.ts'
 import { openDb } from '../src/db/open.ts'
 import { libpqEnvironment } from '../src/lib/postgres-url.ts'
 import { newFolder, startChiron } from './support/child.ts'
-import { type Engine, engines, newStore, onPostgres, type Store } from './support/engines.ts'
+import { atLength, type Engine, engines, newStore, onPostgres, type Store } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { installedPostgres, type PostgresServer, startPostgres } from './support/postgres.ts'
 import { type Service, type SignedIn, startService } from './support/service.ts'
@@ -86,7 +86,7 @@ function dump(url: string, to: string): void {
 }
 
 for (const engine of engines) {
-  suite(`Backups on ${engine}`, () => {
+  suite(`Backups on ${engine}`, atLength, () => {
     let service: Service
     let store: Store
     before(async () => {
@@ -379,7 +379,7 @@ for (const engine of engines) {
   }
 }
 
-suite('Backups on SQLite alone', () => {
+suite('Backups on SQLite alone', atLength, () => {
   test('Neither command takes the store for a backup', async () => {
     const store = await newStore('sqlite')
     const path = store.url.slice('sqlite:'.length)

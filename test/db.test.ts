@@ -8,7 +8,7 @@ import { type Db, locking, type ReadById, type Statement, statement } from '../s
 import { openDb } from '../src/db/open.ts'
 import { AppError } from '../src/errors.ts'
 import { hostsOf } from '../src/lib/postgres-url.ts'
-import { engines, newStore, onPostgres, type Store } from './support/engines.ts'
+import { atLength, engines, newStore, onPostgres, type Store } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
 
 interface Item {
@@ -302,8 +302,8 @@ async function countExclusively(url: string, calls: number): Promise<void> {
     import { openDb } from ${JSON.stringify(new URL('../src/db/open.ts', import.meta.url).href)}
     const handles = [openDb(${JSON.stringify(url)}), openDb(${JSON.stringify(url)})]
     const count = (_, i) =>
-      handles[i % 2].exclusively(async (exec) => {
-        const [row] = await exec('select count(*) as count from item')
+      handles[i % 2].exclusively(async (exec, rows) => {
+        const [row] = await rows('select count(*) as count from item')
         await setTimeout(10)
         await exec("insert into item (id) values ('e" + row.count + "')")
       })
@@ -345,7 +345,7 @@ describe('several hosts of PostgreSQL', () => {
   })
 })
 
-describe('a PostgreSQL server that cannot be reached', () => {
+describe('a PostgreSQL server that cannot be reached', atLength, () => {
   const promptlyMs = 8_000
 
   async function assertRefused(url: string) {

@@ -15,7 +15,7 @@ import { explainReply } from '../src/doctor/smtp-replies.ts'
 import { checkBackup } from '../src/doctor/upkeep.ts'
 import { commandFolder, type ServingChild, serveStore, startChiron } from './support/child.ts'
 import { startDns } from './support/dns.ts'
-import { newStore, onPostgres } from './support/engines.ts'
+import { atLength, newStore, onPostgres } from './support/engines.ts'
 import { expired } from './support/expired.ts'
 import { freePort } from './support/postgres.ts'
 import { type ProxyOptions, startProxy } from './support/proxy.ts'
@@ -82,7 +82,7 @@ async function mailServer(options?: Parameters<typeof startMailServer>[0]): Prom
 /** Not loopback by its name, and yet this machine: the rules for other machines hold. */
 const asOtherHost = (url: string) => url.replace('127.0.0.1', '0.0.0.0')
 
-suite('The doctor finds', () => {
+suite('The doctor finds', atLength, () => {
   test('a wrong setting', async () => {
     assertBad(await doctor({ CHIRON_PORT: 'x' }), 'settings', /^CHIRON_PORT must be/)
   })
@@ -216,7 +216,7 @@ suite('The doctor finds', () => {
   })
 })
 
-suite('Beside a running service the doctor', () => {
+suite('Beside a running service the doctor', atLength, () => {
   async function serving(
     env: Record<string, string>,
   ): Promise<{ child: ServingChild; env: Record<string, string> }> {
@@ -477,7 +477,7 @@ test('Replies of mail servers are explained in plain words', () => {
     assert.match(explainReply(reply).means, meaning, reply)
 })
 
-test('The campus minute is rehearsed on a scratch store, and nobody is refused', async () => {
+test('The campus minute is rehearsed on a scratch store, and nobody is refused', atLength, async () => {
   const { env } = await madeStore()
   const { findings } = await doctor(env, '--rehearse', '120')
   const rehearsal = findings.find(({ area }) => area === 'rehearsal')

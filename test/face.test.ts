@@ -193,7 +193,13 @@ suite('With the school’s face', () => {
 
   for (const [language, about, help, privacy, write] of [
     ['en', 'the access service of Riverside Veterinary School', 'Help:', 'Privacy:', 'write to the school'],
-    ['fr', 'vétérinaire (Riverside Veterinary School)', 'Aide :', 'Confidentialité :', 'écrivez à l’école'],
+    [
+      'fr',
+      'vétérinaire (Riverside Veterinary School)',
+      'Aide\u00a0:',
+      'Confidentialité\u00a0:',
+      'écrivez à l’école',
+    ],
     ['es', 'veterinaria (Riverside Veterinary School)', 'Ayuda:', 'Privacidad:', 'escriba a la escuela'],
   ] as const)
     test(`mails in ${language} have the name and the links, and the code is still their only number`, async () => {

@@ -11,7 +11,7 @@ import { byOperator, bySystem } from '../src/lib/by.ts'
 import { newId } from '../src/lib/random.ts'
 import { holdCodes, Roster } from '../src/roster/roster.ts'
 import { commandFolder, startChiron, startScript } from './support/child.ts'
-import { engines, newStore, onPostgres } from './support/engines.ts'
+import { atLength, engines, newStore, onPostgres } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { run } from './support/roster-commands.ts'
 import { addUser, bulk, drop, edited, newSchool } from './support/roster-school.ts'
@@ -462,7 +462,7 @@ suite('The feed beside transactions that commit late', onPostgres, () => {
   })
 })
 
-suite('chiron events', () => {
+suite('chiron events', atLength, () => {
   const folder = commandFolder()
   const env = folder.ownStore()
   const chiron = (...args: string[]) => run(folder.path, args, env)

@@ -11,7 +11,7 @@ import { inspectSqlite } from '../src/db/sqlite-file.ts'
 import { readFeed } from '../src/events/events.ts'
 import { minute } from '../src/lib/clock.ts'
 import { startChiron } from './support/child.ts'
-import { engines, newStore, type Store } from './support/engines.ts'
+import { atLength, engines, newStore, type Store } from './support/engines.ts'
 import { freshNetwork } from './support/fresh.ts'
 import { type Service, startService, TestClock } from './support/service.ts'
 
@@ -52,7 +52,7 @@ async function run(databaseUrl: string, args: string[]) {
 }
 
 for (const engine of engines) {
-  suite(`A store of the first release on ${engine}`, () => {
+  suite(`A store of the first release on ${engine}`, atLength, () => {
     let store: Store
     let service: Service
     const lost: string[] = []
@@ -218,7 +218,7 @@ const copies = (store: Store) =>
     .filter((name) => name.includes('.before-'))
     .sort()
 
-suite('The copy before a migration of SQLite', () => {
+suite('The copy before a migration of SQLite', atLength, () => {
   test('is made once, for its owner only, and is the store as it was', async (t) => {
     const store = await firstStore('sqlite')
     t.after(() => store.remove())

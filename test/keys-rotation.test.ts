@@ -5,7 +5,7 @@ import { byOperator } from '../src/lib/by.ts'
 import { secretsFrom } from '../src/lib/secret.ts'
 import { SigningKeys } from '../src/session/keys.ts'
 import { commandFolder, serveChild } from './support/child.ts'
-import { engines, newStore, type Store } from './support/engines.ts'
+import { atLength, engines, newStore, type Store } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { startReceiver } from './support/receiver.ts'
 import { run } from './support/roster-commands.ts'
@@ -97,7 +97,7 @@ for (const engine of engines) {
     })
   })
 
-  suite(`Sealing anew on ${engine}`, () => {
+  suite(`Sealing anew on ${engine}`, atLength, () => {
     test('What the previous secret sealed is sealed under the current one at the start, and the previous one can go', async (t) => {
       const store = await newStore(engine)
       const mail = await startMailServer()
@@ -150,7 +150,7 @@ for (const engine of engines) {
     })
   })
 
-  suite(`Under load on ${engine}`, () => {
+  suite(`Under load on ${engine}`, atLength, () => {
     let store: Store
     let mail: MailServer
     before(async () => {
@@ -264,7 +264,7 @@ function startLoad(live: Service[]) {
   }
 }
 
-suite('chiron keys', () => {
+suite('chiron keys', atLength, () => {
   const folder = commandFolder()
   const env = folder.ownStore()
   const chiron = (args: string[], more: Record<string, string> = {}) =>

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, before, suite, test } from 'node:test'
 import { endProcesses, newFolder, serveChild } from './support/child.ts'
+import { atLength } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import { eventually } from './support/wait.ts'
 
@@ -62,7 +63,7 @@ async function signIn(url: string): Promise<number> {
   return status
 }
 
-suite('The log', () => {
+suite('The log', atLength, () => {
   test('holds nobody up when it is not read, and says how many lines it dropped', async () => {
     const { path, reading, writing } = newPipe()
     const child = await serveChild({ cwd: folder.path, stdout: writing })

@@ -11,7 +11,7 @@ import { minute } from '../src/lib/clock.ts'
 import { TokenError } from '../src/mail/oauth.ts'
 import { type SmtpSettings, smtpTransport } from '../src/mail/smtp.ts'
 import { deliveredAs } from './support/deliveries.ts'
-import { engines } from './support/engines.ts'
+import { atLength, engines } from './support/engines.ts'
 import { startService, TestClock } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
 import { outboxEmpty } from './support/wait.ts'
@@ -103,7 +103,7 @@ function transportTo(t: TestContext, settings: SmtpSettings, clock = new TestClo
   return transport
 }
 
-suite('A mail server that takes tokens', () => {
+suite('A mail server that takes tokens', atLength, () => {
   test('gets one by client credentials, for all connections and until shortly before it expires', async (t) => {
     const tokens = await startTokenServer(t, (nth) => ({
       body: { access_token: `token-${nth}`, expires_in: 600 },
@@ -256,7 +256,7 @@ suite('A mail server that takes tokens', () => {
     })
 })
 
-suite('The way to the mail server', () => {
+suite('The way to the mail server', atLength, () => {
   const folder = mkdtempSync(join(tmpdir(), 'chiron-dkim-'))
   after(() => rmSync(folder, { recursive: true, force: true }))
 

@@ -8,6 +8,7 @@ import { day, hour, minute } from '../src/lib/clock.ts'
 import { mimeOf } from '../src/mail/mime.ts'
 import { smtpTransport } from '../src/mail/smtp.ts'
 import { chooseLanguage } from '../src/mail/templates/languages.ts'
+import { atLength } from './support/engines.ts'
 import { type Service, startService } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
 import { eventually, outboxEmpty } from './support/wait.ts'
@@ -332,7 +333,7 @@ test('A mail to a suspended account goes to the spelling on record also when it 
   }
 })
 
-describe('The way to the mail server', () => {
+describe('The way to the mail server', atLength, () => {
   const message = {
     from: 'Chiron <no-reply@chiron.example>',
     to: 'ada@vets.example',

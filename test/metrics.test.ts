@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, suite, test } from 'node:test'
 import { endProcesses, type ServingChild, serveStore } from './support/child.ts'
-import { type Engine, engines, newStore } from './support/engines.ts'
+import { atLength, type Engine, engines, newStore } from './support/engines.ts'
 import { scrape } from './support/metrics.ts'
 import { freePort } from './support/postgres.ts'
 import { startService } from './support/service.ts'
@@ -43,7 +43,7 @@ async function signIn({ child, mail }: Watched, email: string, wrong = 0): Promi
 }
 
 for (const engine of engines) {
-  suite(`Metrics on ${engine}`, () => {
+  suite(`Metrics on ${engine}`, atLength, () => {
     test('count requests, sign-ins and mails as they were', async () => {
       const service = await watched(engine)
       const { child, port } = service
@@ -136,7 +136,7 @@ test('Waiting mails show in number and age, and refused or deferred ones in the 
   await store.remove()
 })
 
-test('While the store is away the metrics say so and go on', async (t) => {
+test('While the store is away the metrics say so and go on', atLength, async (t) => {
   const { startPostgres } = await import('./support/postgres.ts')
   const server = await startPostgres()
   t.after(() => server.remove())
@@ -168,7 +168,7 @@ test('The port serves /metrics and nothing else, and the service has no metrics'
   assert.equal((await child.request('/metrics')).status, 404)
 })
 
-test('A taken port is told in one line that names the setting', async () => {
+test('A taken port is told in one line that names the setting', atLength, async () => {
   const { port } = await watched('sqlite')
   await assert.rejects(watched('sqlite', { CHIRON_METRICS_PORT: String(port) }), (error: Error) => {
     assert.match(error.message, new RegExp(`chiron: port ${port} is taken: .*CHIRON_METRICS_PORT\n`))
@@ -176,7 +176,7 @@ test('A taken port is told in one line that names the setting', async () => {
   })
 })
 
-test('Alert rules and the dashboard use only metrics that there are', async () => {
+test('Alert rules and the dashboard use only metrics that there are', atLength, async () => {
   const service = await watched('sqlite')
   await signIn(service, 'bea@metrics.example')
   const { names } = await scrape(service.port)
@@ -190,7 +190,7 @@ test('Alert rules and the dashboard use only metrics that there are', async () =
   }
 })
 
-test('Every metric is described in docs/watching.md, and nothing else is', async () => {
+test('Every metric is described in docs/watching.md, and nothing else is', atLength, async () => {
   const service = await watched('sqlite')
   await signIn(service, 'cleo@metrics.example')
   const { names } = await scrape(service.port)

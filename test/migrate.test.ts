@@ -81,11 +81,11 @@ for (const engine of engines) {
       const failing: Db = {
         ...db,
         exclusively: (work) =>
-          db.exclusively((exec) =>
+          db.exclusively((exec, rows) =>
             work(async (sql) => {
               if (sql.includes(`'${limits}'`)) throw new TypeError('half-way')
               return exec(sql)
-            }),
+            }, rows),
           ),
       }
       await assert.rejects(migrate(failing, clock))
@@ -99,11 +99,11 @@ for (const engine of engines) {
       const upTo: Db = {
         ...db,
         exclusively: (work) =>
-          db.exclusively((exec) =>
+          db.exclusively((exec, rows) =>
             work(async (sql) => {
               if (sql.includes('calendar_feed add column email_key')) throw new TypeError('not yet')
               return exec(sql)
-            }),
+            }, rows),
           ),
       }
       await assert.rejects(migrate(upTo, clock))
@@ -153,14 +153,14 @@ for (const engine of engines) {
         import { migrate } from ${module('../src/db/migrate.ts')}
         const db = openDb(${JSON.stringify(store.url)})
         const exclusively = (work) =>
-          db.exclusively((exec) =>
+          db.exclusively((exec, rows) =>
             work(async (sql) => {
               if (sql.includes("'${limits}'")) {
                 process.kill(process.pid, 'SIGKILL')
                 await new Promise(() => {})
               }
               return exec(sql)
-            }),
+            }, rows),
           )
         await migrate({ ...db, exclusively }, Date)`
       const child = startScript(script)
@@ -251,6 +251,10 @@ for (const engine of engines) {
 }
 
 test('every file in the folder is a migration of some engine', () => {
-  const known = new Set(engines.flatMap((engine) => migrationsFor(engine).map((migration) => migration.file)))
+  const known = new Set(
+    (['sqlite', 'postgres'] as const).flatMap((engine) =>
+      migrationsFor(engine).map((migration) => migration.file),
+    ),
+  )
   assert.deepEqual(readdirSync(folder).sort(), [...known].sort())
 })

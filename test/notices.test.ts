@@ -179,29 +179,33 @@ for (const engine of engines) {
     },
   )
 
-  test(`Notices over budget are a line in the log when it begins and one when it is over, on ${engine}`, async () => {
-    const service = await startService(engine)
-    try {
-      const lines = () =>
-        service.log
-          .map((line) => JSON.parse(line))
-          .filter(({ msg }) => /^mails without a code/.test(msg ?? ''))
-          .map(({ msg, dropped }) => [/over their|within their/.exec(msg)![0], dropped])
-      await ask(service, ...strangers(domainBurst, 'log.example'))
-      await outboxEmpty(service)
-      assert.deepEqual(lines(), [])
-      for (const from of [100, 110]) await ask(service, ...strangers(10, 'log.example', from))
-      await ask(service, 'nobody@elsewhere.example')
-      await outboxEmpty(service)
-      assert.deepEqual(lines(), [['over their', undefined]])
-      service.clock.advance(minute)
-      service.app.parts.outbox.wake()
-      await eventually('the second line', () => lines().length === 2)
-      assert.deepEqual(lines()[1], ['within their', 20])
-    } finally {
-      await service.stop()
-    }
-  })
+  test(
+    `Notices over budget are a line in the log when it begins and one when it is over, on ${engine}`,
+    atLength,
+    async () => {
+      const service = await startService(engine)
+      try {
+        const lines = () =>
+          service.log
+            .map((line) => JSON.parse(line))
+            .filter(({ msg }) => /^mails without a code/.test(msg ?? ''))
+            .map(({ msg, dropped }) => [/over their|within their/.exec(msg)![0], dropped])
+        await ask(service, ...strangers(domainBurst, 'log.example'))
+        await outboxEmpty(service)
+        assert.deepEqual(lines(), [])
+        for (const from of [100, 110]) await ask(service, ...strangers(10, 'log.example', from))
+        await ask(service, 'nobody@elsewhere.example')
+        await outboxEmpty(service)
+        assert.deepEqual(lines(), [['over their', undefined]])
+        service.clock.advance(minute)
+        service.app.parts.outbox.wake()
+        await eventually('the second line', () => lines().length === 2)
+        assert.deepEqual(lines()[1], ['within their', 20])
+      } finally {
+        await service.stop()
+      }
+    },
+  )
 
   test(`A notice that fails is tried again after a pause, as a code is, on ${engine}`, async () => {
     let tries = 0

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
-import { engines } from './support/engines.ts'
+import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { freePort } from './support/postgres.ts'
 import { type Service, startService } from './support/service.ts'
@@ -12,7 +12,7 @@ import { wire } from './support/wire.ts'
 const formType = 'application/x-www-form-urlencoded'
 
 for (const engine of engines) {
-  describe(`OAuth clients on ${engine}`, () => {
+  describe(`OAuth clients on ${engine}`, atLength, () => {
     let service: Service
     before(async () => {
       const port = String(await freePort())

@@ -51,6 +51,25 @@ suite('A veterinarian’s home', inBrowser, () => {
     await page.getByText('Verified by the school').waitFor()
   })
 
+  test('The public page is hidden and shown by a button that keeps the focus', async () => {
+    const page = await visit()
+    await signIn(page, service, 'Veterinarian', freshAddress('hide'))
+    const card = page.getByRole('region', { name: 'Your public page' })
+    const address = await card.getByRole('textbox').inputValue()
+    await card.getByRole('button', { name: 'Hide it' }).click()
+    await card.getByText('Hidden. Nobody can see it.').waitFor()
+    assert.equal(await card.getByRole('textbox').count(), 0)
+    assert.deepEqual(await accessFaults(page), [])
+    await picture(page, 'portal-public-page-hidden')
+    const stranger = await visit()
+    await stranger.goto(address)
+    await stranger.getByRole('heading', { name: 'Nobody here' }).waitFor()
+    await page.keyboard.press('Enter')
+    await card.getByRole('button', { name: 'Hide it' }).waitFor()
+    await stranger.reload()
+    await stranger.getByRole('heading', { name: 'Ada Marsh' }).waitFor()
+  })
+
   test('An address is changed by a code to the new one, and a wrong code counts once', async () => {
     const [before, after] = [freshAddress('before'), freshAddress('after')]
     const page = await visit()

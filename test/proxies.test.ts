@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { atLength } from './support/engines.ts'
 import { type Service, startService } from './support/service.ts'
 
 const warnings = (service: Service) =>
@@ -14,7 +15,7 @@ async function during(env: Record<string, string>, work: (service: Service) => P
   }
 }
 
-suite('A proxy that is not trusted', () => {
+suite('A proxy that is not trusted', atLength, () => {
   for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip']) {
     test(`is told of once, when it sends ${header}, without the address of whom it speaks for`, () =>
       during({ CHIRON_TRUSTED_PROXIES: '10.0.0.1' }, async (service) => {

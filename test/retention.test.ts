@@ -6,7 +6,7 @@ import { pruneEvents } from '../src/events/events.ts'
 import { byOperator } from '../src/lib/by.ts'
 import { day, hour, minute } from '../src/lib/clock.ts'
 import { Sweeper } from '../src/sweeper.ts'
-import { type Engine, engines } from './support/engines.ts'
+import { atLength, type Engine, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { type Service, startService } from './support/service.ts'
 import { newStaff } from './support/staff.ts'
@@ -25,7 +25,7 @@ const numbers = async (service: Service, token: string) => {
 }
 
 for (const engine of engines) {
-  suite(`Retention on ${engine}`, () => {
+  suite(`Retention on ${engine}`, atLength, () => {
     test('Ended sessions are kept for 30 days', async (t) => {
       const service = await start(t, engine)
       const { access } = await service.signIn(freshAddress())

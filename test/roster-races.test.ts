@@ -233,7 +233,7 @@ function meetAndDie(engine: Engine): void {
 }
 
 for (const engine of engines) {
-  test(`Students read and sign in while rosters are imported, on ${engine}`, async () => {
+  test(`Students read and sign in while rosters are imported, on ${engine}`, atLength, async () => {
     const service = await startService(engine, { env: { CHIRON_LIMITS: 'off' } })
     try {
       const roster = rosterOf(service)
@@ -275,44 +275,48 @@ for (const engine of engines) {
     }
   })
 
-  test(`Any sequence of bulk, delta, undo and failure leaves what a model says, on ${engine}`, async () => {
-    await fc.assert(
-      fc.asyncProperty(steps, async (sequence) => {
-        await inWorld(engine, async (world) => {
-          const past: School[] = [emptySchool()]
-          const known = new Map<string, string>()
-          for (const step of sequence) {
-            world.clock.advance(1_000)
-            const now = past.at(-1)!
-            if (step.kind === 'undo') {
-              if (past.length === 1) continue
-              await world.undo()
-              past.pop()
-            } else if (step.kind === 'crash') {
-              const db = watched(world.db, (statements) => {
-                if (publishes(statements)) throw new Error('the power went')
-              })
-              const roster = new Roster(db, world.clock)
-              await settle(
-                roster.import(await roster.plan(bulk(schoolOf(step.wish))), {
-                  allow: holdCodes,
-                  by: byOperator,
-                }),
-              )
-            } else {
-              const rows = step.kind === 'delta' ? deltaOf(step.students) : {}
-              const next = step.kind === 'delta' ? afterDelta(now, rows) : schoolOf(step.wish)
-              if ((await world.import(step.kind === 'delta' ? delta(rows) : bulk(next))) !== null)
-                past.push(next)
+  test(
+    `Any sequence of bulk, delta, undo and failure leaves what a model says, on ${engine}`,
+    atLength,
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(steps, async (sequence) => {
+          await inWorld(engine, async (world) => {
+            const past: School[] = [emptySchool()]
+            const known = new Map<string, string>()
+            for (const step of sequence) {
+              world.clock.advance(1_000)
+              const now = past.at(-1)!
+              if (step.kind === 'undo') {
+                if (past.length === 1) continue
+                await world.undo()
+                past.pop()
+              } else if (step.kind === 'crash') {
+                const db = watched(world.db, (statements) => {
+                  if (publishes(statements)) throw new Error('the power went')
+                })
+                const roster = new Roster(db, world.clock)
+                await settle(
+                  roster.import(await roster.plan(bulk(schoolOf(step.wish))), {
+                    allow: holdCodes,
+                    by: byOperator,
+                  }),
+                )
+              } else {
+                const rows = step.kind === 'delta' ? deltaOf(step.students) : {}
+                const next = step.kind === 'delta' ? afterDelta(now, rows) : schoolOf(step.wish)
+                if ((await world.import(step.kind === 'delta' ? delta(rows) : bulk(next))) !== null)
+                  past.push(next)
+              }
+              assert.deepEqual(await seen(world.db, known), seenIn(past.at(-1)!))
+              await assertSound(world.db)
             }
-            assert.deepEqual(await seen(world.db, known), seenIn(past.at(-1)!))
-            await assertSound(world.db)
-          }
-        })
-      }),
-      { numRuns: engine === 'sqlite' ? 25 : 6 },
-    )
-  })
+          })
+        }),
+        { numRuns: engine === 'sqlite' ? 25 : 6 },
+      )
+    },
+  )
 }
 
 async function seen(db: Db, known: Map<string, string>): Promise<ReturnType<typeof seenIn>> {

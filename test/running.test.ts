@@ -260,7 +260,7 @@ describe('chiron serve', atLength, () => {
   })
 })
 
-describe('What goes wrong is said on one line, with an exit code', () => {
+describe('What goes wrong is said on one line, with an exit code', atLength, () => {
   const failing = async (args: string[], env: Record<string, string>) => {
     const child = startChiron(args, { cwd: folder.path, env: { ...ownStore(), ...env } })
     const late = setTimeout(() => child.kill('SIGKILL'), patienceMs)

@@ -10,6 +10,7 @@ import { demoAddresses, demoSchool, demoVeterinarian } from '../demo/school.ts'
 import { parseAddress } from '../src/people/address.ts'
 import { parseName } from '../src/people/names.ts'
 import { parseMeetings } from '../src/roster/read/meetings.ts'
+import { atLength } from './support/engines.ts'
 import { faultsOf, type Rows, type Tables, tablesOf } from './support/roster-rules.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'chiron-school-'))
@@ -59,7 +60,7 @@ function whenOf(
   return day > to ? 'past' : 'current'
 }
 
-describe('the generated school', () => {
+describe('the generated school', atLength, () => {
   test('has as many students, classes and enrolments as asked, and five years of each', () => {
     const roster = tables(small)
     const students = roster.get('roles')!.filter(({ role }) => role === 'student')

@@ -4,7 +4,7 @@ import type { Db } from '../src/db/db.ts'
 import { byOperator } from '../src/lib/by.ts'
 import { secretsFrom } from '../src/lib/secret.ts'
 import { SigningKeys } from '../src/session/keys.ts'
-import { type Engine, engines, newStore, type Store } from './support/engines.ts'
+import { atLength, type Engine, engines, newStore, type Store } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { loseLog } from './support/lost-log.ts'
 import { startPostgres } from './support/postgres.ts'
@@ -192,7 +192,7 @@ for (const engine of engines) {
     })
   })
 
-  suite(`A change of the secret on ${engine}`, () => {
+  suite(`A change of the secret on ${engine}`, atLength, () => {
     let store: Store
     let mail: MailServer
     let clock: TestClock

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { traceSettings } from '../src/lib/otel.ts'
+import { atLength } from './support/engines.ts'
 import { startService } from './support/service.ts'
 import { eventually } from './support/wait.ts'
 
@@ -114,7 +115,7 @@ test('A caller who does not want a trace gets none', async (t) => {
   )
 })
 
-test('A collector that fails is told of once and disturbs nobody', async (t) => {
+test('A collector that fails is told of once and disturbs nobody', atLength, async (t) => {
   const collector = await startCollector()
   t.after(() => collector.close())
   collector.answer.status = 503

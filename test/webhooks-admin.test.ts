@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { commandFolder, serveChild } from './support/child.ts'
-import { engines } from './support/engines.ts'
+import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { startReceiver, status, verify } from './support/receiver.ts'
 import { run } from './support/roster-commands.ts'
@@ -147,7 +147,7 @@ for (const engine of engines) {
   })
 }
 
-suite('chiron webhooks', () => {
+suite('chiron webhooks', atLength, () => {
   const folder = commandFolder()
   const env = { ...folder.ownStore(), CHIRON_WEBHOOK_ALLOW: '127.0.0.1' }
   const chiron = (...args: string[]) => run(folder.path, ['webhooks', ...args], env)

@@ -384,7 +384,7 @@ for (const engine of engines) {
     })
   })
 
-  suite(`Webhooks of several processes on ${engine}`, () => {
+  suite(`Webhooks of several processes on ${engine}`, atLength, () => {
     let store: Store
     before(async () => {
       store = await newStore(engine)

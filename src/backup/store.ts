@@ -1,4 +1,4 @@
-import { type Db, type Statement, statement } from '../db/db.ts'
+import { type Db, type Exec, type Rows, type Statement, statement } from '../db/db.ts'
 
 export function noteBackup(db: Db, b: { id: string; now: number; program: string; forgetBefore: number }) {
   return db.tx([
@@ -67,25 +67,23 @@ export async function othersConnected(db: Db): Promise<number> {
   return Number(row!.others)
 }
 
-type Exec = (sql: string) => Promise<unknown[]>
-
 const ownTables = `select c.relname as name, case when c.relkind = 'v' then 'view' else 'table' end as kind
   from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'v') and c.relname <> 'restoring'
   order by c.relkind desc`
 
-const tablesIn = async (exec: Exec) => (await exec(ownTables)) as { name: string; kind: 'table' | 'view' }[]
+const tablesIn = async (rows: Rows) => (await rows(ownTables)) as { name: string; kind: 'table' | 'view' }[]
 
 /** Puts the tables of a PostgreSQL store aside. Until `restored`, a table says that the store is not whole. */
-export async function putAside(exec: Exec): Promise<void> {
-  if (await isRestoring(exec)) return dropTables(exec)
+export async function putAside(exec: Exec, rows: Rows): Promise<void> {
+  if (await isRestoring(rows)) return dropTables(exec, rows)
   await exec('drop schema if exists replaced cascade; create schema replaced')
-  for (const { name } of await tablesIn(exec)) await exec(`alter table public."${name}" set schema replaced`)
+  for (const { name } of await tablesIn(rows)) await exec(`alter table public."${name}" set schema replaced`)
   await exec('create table public.restoring (one integer)')
 }
 
-export async function putBack(exec: Exec): Promise<void> {
-  await dropTables(exec)
-  const names = (await exec(ownTables.replace("'public'", "'replaced'"))) as { name: string }[]
+export async function putBack(exec: Exec, rows: Rows): Promise<void> {
+  await dropTables(exec, rows)
+  const names = (await rows(ownTables.replace("'public'", "'replaced'"))) as { name: string }[]
   for (const { name } of names) await exec(`alter table replaced."${name}" set schema public`)
   await exec('drop schema replaced; drop table public.restoring')
 }
@@ -93,13 +91,11 @@ export async function putBack(exec: Exec): Promise<void> {
 /** From here on the store is whole. */
 export const restored = statement('drop table public.restoring')
 
-async function isRestoring(exec: Exec): Promise<boolean> {
-  const [row] = (await exec("select to_regclass('public.restoring') is not null as yes")) as {
-    yes: boolean
-  }[]
-  return row!.yes
+async function isRestoring(rows: Rows): Promise<boolean> {
+  const found = await rows("select 1 as found where to_regclass('public.restoring') is not null")
+  return found.length > 0
 }
 
-async function dropTables(exec: Exec): Promise<void> {
-  for (const { name, kind } of await tablesIn(exec)) await exec(`drop ${kind} public."${name}" cascade`)
+async function dropTables(exec: Exec, rows: Rows): Promise<void> {
+  for (const { name, kind } of await tablesIn(rows)) await exec(`drop ${kind} public."${name}" cascade`)
 }

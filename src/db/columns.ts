@@ -39,6 +39,7 @@ export const columns = {
     verified_at: hidden('null', 'shown as profile.verified'),
     activated_at: 'time',
     closed_at: 'time',
+    hidden_at: 'time',
     may: 'other',
   },
   registration: {

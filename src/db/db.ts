@@ -27,6 +27,11 @@ export interface ReadById {
   readonly idColumn: string
 }
 
+/** Runs one statement or several, without parameters. */
+export type Exec = (sql: string) => Promise<void>
+/** Runs one query, without parameters. */
+export type Rows = (sql: string) => Promise<Row[]>
+
 export interface Db {
   readonly engine: 'sqlite' | 'postgres'
   /** The file of an SQLite store; null if a server keeps the store. */
@@ -44,7 +49,7 @@ export interface Db {
   /** Updates planner statistics after large changes. Does nothing on SQLite. */
   analyze(tables: readonly string[]): Promise<void>
   /** Runs `work` in a transaction, one process at a time. For migrations. */
-  exclusively(work: (exec: (sql: string) => Promise<Row[]>) => Promise<void>): Promise<void>
+  exclusively(work: (exec: Exec, rows: Rows) => Promise<void>): Promise<void>
   close(): Promise<void>
 }
 

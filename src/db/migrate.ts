@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { UsageError } from '../errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { copyBefore } from './before-migration.ts'
-import type { Db, Row } from './db.ts'
+import type { Db, Row, Rows } from './db.ts'
 
 const folder = new URL('../../migrations/', import.meta.url)
 
@@ -44,12 +44,12 @@ export async function bringUpToDate(db: Db, clock: Clock, tell: (line: string) =
     )
   })
   for (const migration of known) {
-    await db.exclusively(async (exec) => {
-      const applied = versionsOf(await exec('select version from migration'))
+    await db.exclusively(async (exec, rows) => {
+      const applied = versionsOf(await rows('select version from migration'))
       // A newer program may have started at the same time.
       refuseNewer(applied, newest)
       if (applied.includes(migration.version)) return
-      if (db.file !== null && ran.length === 0 && applied.length > 0 && (await hasData(exec))) {
+      if (db.file !== null && ran.length === 0 && applied.length > 0 && (await hasData(rows))) {
         const copy = await copyBefore(db.file, migration.version)
         if (copy !== null) tell(`the store is copied to ${copy} before its migration`)
       }
@@ -73,10 +73,10 @@ const withoutRowid = (sql: string) => sql.replaceAll('/* without rowid */', 'wit
 const textOf = ({ file }: Migration) => readFileSync(new URL(file, folder), 'utf8')
 
 /** Whether there is something to lose. These tables are in the first schema. */
-async function hasData(exec: (sql: string) => Promise<Row[]>): Promise<boolean> {
+async function hasData(rows: Rows): Promise<boolean> {
   const tables = ['person', 'registration', 'session', 'event']
   const some = tables.map((table) => `exists (select 1 from ${table})`).join(' or ')
-  return (await exec(`select 1 as something where ${some}`)).length > 0
+  return (await rows(`select 1 as something where ${some}`)).length > 0
 }
 
 /** The tables of an interrupted restore may lack rows, or have sessions that must end first. */

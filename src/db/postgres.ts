@@ -57,7 +57,7 @@ export function openPostgres(url: string, { readOnly = false }: { readOnly?: boo
     async exclusively(work) {
       const client = await primary.connect()
       // Translates only errors of the store; those of `work` pass unchanged.
-      const exec = async (sql: string): Promise<Row[]> => {
+      const rows = async (sql: string): Promise<Row[]> => {
         try {
           return (await client.query(sql)).rows
         } catch (error) {
@@ -66,9 +66,9 @@ export function openPostgres(url: string, { readOnly = false }: { readOnly?: boo
       }
       try {
         // A migration of a large table may take long.
-        await exec(`set statement_timeout = 0; begin; select pg_advisory_xact_lock(${migrationLock})`)
-        await work(exec)
-        await exec('commit')
+        await rows(`set statement_timeout = 0; begin; select pg_advisory_xact_lock(${migrationLock})`)
+        await work(async (sql) => void (await rows(sql)), rows)
+        await rows('commit')
       } finally {
         await client.end()
       }

@@ -102,11 +102,10 @@ async function runExclusively(path: string, work: Parameters<Db['exclusively']>[
   try {
     own.database.exec('pragma busy_timeout = 0')
     await beginExclusively(own)
-    await work(async (sql) => {
-      if (/^\s*select\b/i.test(sql)) return own.rows({ sql, params: [] })
-      own.database.exec(sql)
-      return []
-    })
+    await work(
+      async (sql) => own.database.exec(sql),
+      async (sql) => own.rows({ sql, params: [] }),
+    )
     own.database.exec('commit')
   } finally {
     own.database.close()

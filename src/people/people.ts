@@ -8,9 +8,9 @@ import { type EventType, eventOf, noteOn } from '../events/events.ts'
 import type { By } from '../lib/by.ts'
 import { newId } from '../lib/random.ts'
 import type { Role, ServedRole } from '../lib/roles.ts'
-import { changeStatus, type Member, type Person, type Status } from './store.ts'
+import { changeStatus, type Person, type PersonInSession, type Status } from './store.ts'
 
-export type { Member, Person, Status } from './store.ts'
+export type { Person, PersonInSession, Status } from './store.ts'
 export { inRoster, lockPerson, personById, personColumns, prunePeople, statuses } from './store.ts'
 
 export interface RoleRules {
@@ -18,7 +18,7 @@ export interface RoleRules {
   /** The account of an address in any status; undefined once it has lapsed or was closed. */
   findAccount(addressKey: string): Promise<Person | undefined>
   /** Whether an active account still exists: a student must still be on the roster. */
-  isPresent(person: Member): boolean | Promise<boolean>
+  isPresent(person: PersonInSession): boolean | Promise<boolean>
   /** The event of the first sign-in, if accounts start as pending. */
   readonly firstSignIn: EventType | null
   profileOf(person: Person): object | Promise<object>

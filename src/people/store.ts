@@ -13,7 +13,7 @@ export const statuses = {
 export type Status<R extends Role = Role> = (typeof statuses)[R][number]
 
 /** The part of a person that every session needs. */
-export interface Member<R extends Role = Role> {
+export interface PersonInSession<R extends Role = Role> {
   readonly id: string
   readonly role: R
   readonly status: Status<R>
@@ -21,7 +21,7 @@ export interface Member<R extends Role = Role> {
   readonly roster?: number
 }
 
-export interface Person<R extends Role = Role> extends Member<R> {
+export interface Person<R extends Role = Role> extends PersonInSession<R> {
   readonly email: string
   readonly email_key: string
   readonly firstname: string

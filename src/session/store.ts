@@ -12,7 +12,7 @@ import {
 import { eventsFrom } from '../events/events.ts'
 import type { By } from '../lib/by.ts'
 import type { Role } from '../lib/roles.ts'
-import { type Member, type Person, personColumns } from '../people/people.ts'
+import { type Person, type PersonInSession, personColumns } from '../people/people.ts'
 
 export type EndReason = 'signed-out' | 'expired' | 'revoked' | 'reuse' | 'account'
 
@@ -57,7 +57,7 @@ type LiveSessionOf<R extends Role> = Pick<
 
 interface Accounts {
   veterinarian: Person<'veterinarian'>
-  student: Member<'student'>
+  student: PersonInSession<'student'>
   staff: Person<'staff'> & { readonly may: string }
 }
 

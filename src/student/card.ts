@@ -5,7 +5,7 @@
  */
 import type { Db } from '../db/db.ts'
 import { type Clock, minute } from '../lib/clock.ts'
-import { type Member, personById } from '../people/people.ts'
+import { type PersonInSession, personById } from '../people/people.ts'
 import { readToken, type SigningKeys, signToken } from '../session/session.ts'
 import type { Students } from './student.ts'
 
@@ -38,7 +38,7 @@ export class Cards {
     this.#deps = deps
   }
 
-  async make(student: Member): Promise<{ card: string; url: string; expiresAt: number }> {
+  async make(student: PersonInSession): Promise<{ card: string; url: string; expiresAt: number }> {
     const { clock, students, keys, publicUrl } = this.#deps
     const profile = await students.profileOf(student)
     const facts: CardFacts = {

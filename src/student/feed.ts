@@ -10,7 +10,7 @@ import { AppError, invalidField } from '../errors.ts'
 import { type Clock, hour } from '../lib/clock.ts'
 import { isId, isToken, newId, newToken } from '../lib/random.ts'
 import { parseName } from '../people/names.ts'
-import type { Member } from '../people/people.ts'
+import type { PersonInSession } from '../people/people.ts'
 import { addFeed, dropFeed, feedByToken, feedsOf, feedWasRead } from './store.ts'
 import { feedView, type Students } from './student.ts'
 
@@ -33,7 +33,7 @@ export class CalendarFeeds {
 
   /** The token cannot be shown again. */
   async make(
-    { id: personId, roster }: Member,
+    { id: personId, roster }: PersonInSession,
     givenName = plainName,
   ): Promise<{ feedId: string; name: string; token: string; createdAt: number }> {
     const { db, clock } = this.#deps

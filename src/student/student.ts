@@ -5,7 +5,7 @@
 import type { Db } from '../db/db.ts'
 import { AppError } from '../errors.ts'
 import { type Clock, timestamp, timestampOrNull } from '../lib/clock.ts'
-import { type Member, type Person, personById, type RoleRules } from '../people/people.ts'
+import { type Person, type PersonInSession, personById, type RoleRules } from '../people/people.ts'
 import { historyOf } from '../session/session.ts'
 import { writeCalendar } from './calendar.ts'
 import { byStart, dayIn, isWhen, type When } from './classes.ts'
@@ -45,15 +45,15 @@ export class Students implements RoleRules {
     return personId === undefined ? undefined : personById(this.#db, personId)
   }
 
-  isPresent(student: Member): boolean | Promise<boolean> {
+  isPresent(student: PersonInSession): boolean | Promise<boolean> {
     return this.#timetables.known(student) !== undefined || isOnRoster(this.#db, student.id)
   }
 
-  async profileOf(student: Member) {
+  async profileOf(student: PersonInSession) {
     return this.#profile(await this.#timetable(student))
   }
 
-  async classes(student: Member, when: When) {
+  async classes(student: PersonInSession, when: When) {
     return this.#select(await this.#timetable(student), when).map(classOf)
   }
 
@@ -66,7 +66,7 @@ export class Students implements RoleRules {
       .map(({ entry }) => entry)
   }
 
-  async export(student: Member) {
+  async export(student: PersonInSession) {
     const [timetable, feeds, history] = await Promise.all([
       this.#timetable(student),
       feedsOf(this.#db, student.id),
@@ -99,7 +99,7 @@ export class Students implements RoleRules {
     return writeCalendar({ name, entries: entries.sort(byStart), timeZone: this.#timeZone, now })
   }
 
-  async #timetable(student: Member): Promise<Timetable> {
+  async #timetable(student: PersonInSession): Promise<Timetable> {
     const timetable = this.#timetables.known(student) ?? (await this.#timetables.of(student))
     // The student left the roster after the token was checked.
     if (!timetable) throw new AppError('session-ended')

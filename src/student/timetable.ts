@@ -1,12 +1,12 @@
 /**
  * Caches students with their classes. The roster changes only when a new one is published, and each caller carries the
- * number of the current one (`Member.roster`), so nothing is read again while it stays the same. A class is cached once
+ * number of the current one (`PersonInSession.roster`), so nothing is read again while it stays the same. A class is cached once
  * for all its students.
  */
 import type { Db } from '../db/db.ts'
 import { timestamp } from '../lib/clock.ts'
 import { Recent } from '../lib/recent.ts'
-import type { Member } from '../people/people.ts'
+import type { PersonInSession } from '../people/people.ts'
 import { byStart, type Span, spanOf } from './classes.ts'
 import { type ClassDocument, readDocument } from './document.ts'
 import { type ClassRow, type StudentRow, studentWithClasses } from './store.ts'
@@ -43,13 +43,13 @@ export class Timetables {
   }
 
   /** From the cache only. */
-  known(student: Member): Timetable | undefined {
+  known(student: PersonInSession): Timetable | undefined {
     const kept = this.#kept.get(student.id)
     return kept?.roster === student.roster ? kept : undefined
   }
 
   /** Reads from the store; undefined if the student is not on the roster. */
-  async of(student: Member): Promise<Timetable | undefined> {
+  async of(student: PersonInSession): Promise<Timetable | undefined> {
     const rows = await studentWithClasses(this.#db, student.id)
     const [first] = rows
     if (!first) return undefined

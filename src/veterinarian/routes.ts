@@ -46,6 +46,8 @@ export const OwnProfile = Type.Object(
   { $id: 'VeterinarianProfile' },
 )
 
+const PublicPage = Type.Object({ shown: Type.Boolean({ description: 'Whether everybody can see it.' }) })
+
 const firstname = Name(
   'First name: 1–100 characters of any script, at least one of them a letter; no /, @ or www.',
   'Ada',
@@ -293,6 +295,40 @@ export function veterinarianRoutes(
   )
 
   app.get(
+    '/veterinarian/me/public-page',
+    {
+      config: own,
+      schema: {
+        tags,
+        operationId: 'getOwnPublicPage',
+        summary: 'Whether I show my public page',
+        response: { 200: PublicPage, ...problems(...tokenProblems, 'forbidden') },
+      },
+    },
+    async (request) => ({ shown: await veterinarians.showsPublicPage(callerOf(request, 'veterinarian')) }),
+  )
+
+  app.patch(
+    '/veterinarian/me/public-page',
+    {
+      config: own,
+      schema: {
+        tags,
+        operationId: 'showOwnPublicPage',
+        summary: 'Show or hide my public page',
+        description: 'While it is hidden, GET /veterinarian/{userId} and the page itself are 404.',
+        body: PublicPage,
+        response: { 200: PublicPage, ...problems(...bodyProblems, ...tokenProblems, 'forbidden') },
+      },
+    },
+    async (request) => {
+      const { shown } = request.body
+      await veterinarians.showPublicPage(callerOf(request, 'veterinarian'), shown, byOf(request))
+      return { shown }
+    },
+  )
+
+  app.get(
     '/veterinarian/me/export',
     {
       config: own,
@@ -318,7 +354,7 @@ export function veterinarianRoutes(
         operationId: 'getVeterinarian',
         summary: 'A veterinarian’s public profile',
         description:
-          'Active veterinarians only. May be kept for a minute; answers 304 to a matching If-None-Match.',
+          'Active veterinarians only, who do not hide their page. May be kept for a minute; answers 304 to a matching If-None-Match.',
         security: [],
         params: Type.Object({ userId: Id('The veterinarian’s id.') }),
         response: {

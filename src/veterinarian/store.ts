@@ -189,6 +189,41 @@ export function setVerified(personId: string, verified: boolean, eventId: string
   ]
 }
 
+/** The event is written only if something changed. */
+export function setHidden(
+  personId: string,
+  hidden: boolean,
+  now: number,
+  eventId: string,
+  by: By,
+): Statement[] {
+  const isOther = `hidden_at is ${hidden ? '' : 'not'} null`
+  return [
+    eventsFrom(
+      'veterinarian.updated',
+      by,
+      { id: '$1', at: 'cast($2 as bigint)', person: 'id' },
+      `from person where id = $3 and status = 'active' and ${isOther}`,
+      eventId,
+      now,
+      personId,
+    ),
+    statement(
+      `update person set hidden_at = ${hidden ? 'cast($1 as bigint)' : 'null'}, updated_at = $1
+       where id = $2 and status = 'active' and ${isOther}`,
+      now,
+      personId,
+    ),
+  ]
+}
+
+export async function isHidden(db: Db, personId: string): Promise<boolean> {
+  const row = await db.one<{ hidden_at: number | null }>('select hidden_at from person where id = $1', [
+    personId,
+  ])
+  return row!.hidden_at !== null
+}
+
 /**
  * Changes nothing, and writes no event, if somebody else has the address. What was registered for it and never confirmed
  * goes.
@@ -273,7 +308,7 @@ export interface PublicProfile {
 }
 
 const publicProfiles = `select id, firstname, lastname, verified_at from person
-  where role = 'veterinarian' and status = 'active'`
+  where role = 'veterinarian' and status = 'active' and hidden_at is null`
 const publicProfileById: ReadById = {
   one: `${publicProfiles} and id = $1`,
   many: `${publicProfiles} and id = any($1)`,

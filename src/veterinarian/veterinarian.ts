@@ -26,6 +26,7 @@ import {
   appendRegistration,
   applyRegistration,
   erase,
+  isHidden,
   lapse,
   mayMove,
   oldestRegistrations,
@@ -35,6 +36,7 @@ import {
   registrationsOf,
   rename,
   setAddress,
+  setHidden,
   setVerified,
 } from './store.ts'
 
@@ -231,7 +233,16 @@ export class Veterinarians implements RoleRules {
     }
   }
 
-  /** Only of active veterinarians. */
+  async showsPublicPage({ id }: Veterinarian): Promise<boolean> {
+    return !(await isHidden(this.#deps.db, id))
+  }
+
+  async showPublicPage({ id }: Veterinarian, shown: boolean, by: By): Promise<void> {
+    const { db, clock } = this.#deps
+    await db.tx(setHidden(id, !shown, clock.now(), newId(), by))
+  }
+
+  /** Only of active veterinarians who show it. */
   async publicProfile(userId: string): Promise<PublicProfile> {
     const profile = isId(userId) ? await publicProfile(this.#deps.db, userId) : undefined
     if (!profile) throw new AppError('not-found')

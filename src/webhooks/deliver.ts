@@ -32,7 +32,6 @@ import {
 } from './store.ts'
 import type { Webhooks } from './webhooks.ts'
 
-const pollMs = second
 const timeoutMs = 15 * second
 const leaseMs = 25 * second
 const stopWaitMs = 1_500
@@ -61,6 +60,7 @@ const jitter = 0.1
 export interface DelivererDeps {
   readonly db: Db
   readonly clock: Clock
+  readonly pollMs: number
   readonly webhooks: Webhooks
   readonly allow: readonly Range[]
   readonly userAgent: string
@@ -87,7 +87,7 @@ export class Deliverer {
   }
 
   start(): void {
-    this.#poll = setInterval(() => this.wake(), pollMs)
+    this.#poll = setInterval(() => this.wake(), this.#deps.pollMs)
   }
 
   /** One round at a time; asked again during a round, one more follows. */

@@ -91,6 +91,7 @@ export async function startService(
   const app = await createApp(config, createLog(false, { write: (line) => void log.push(line) }), {
     clock,
     mailDelayMs: [20, 40],
+    webhooksMs: 50,
   })
   await app.listen()
   const url = `http://127.0.0.1:${port}`

@@ -146,6 +146,9 @@ export const english = {
       'Anybody with this address sees your name, and that the school has not checked who you are. Ask the school to verify you.',
     open: 'Open it',
     share: 'Share',
+    publicHidden: 'Hidden. Nobody can see it.',
+    hide: 'Hide it',
+    show: 'Show it',
   },
 
   publicProfile: {

@@ -149,6 +149,9 @@ export const spanish: Text = {
       'Quien tenga esta dirección ve su nombre, y que la escuela no ha comprobado quién es usted. Pida a la escuela que le verifique.',
     open: 'Abrirla',
     share: 'Compartir',
+    publicHidden: 'Oculta. Nadie puede verla.',
+    hide: 'Ocultarla',
+    show: 'Mostrarla',
   },
 
   publicProfile: {

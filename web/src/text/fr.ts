@@ -150,6 +150,9 @@ export const french: Text = {
       'Quiconque possède cette adresse voit votre nom, et que l’école n’a pas vérifié qui vous êtes. Demandez à l’école de vous vérifier.',
     open: 'L’ouvrir',
     share: 'Partager',
+    publicHidden: 'Masquée. Personne ne peut la voir.',
+    hide: 'La masquer',
+    show: 'L’afficher',
   },
 
   publicProfile: {

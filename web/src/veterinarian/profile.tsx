@@ -2,7 +2,6 @@ import { useEffect, useRef, useState } from 'react'
 import { useAction } from '../parts/action.ts'
 import { Address } from '../parts/address.tsx'
 import { Button } from '../parts/button.tsx'
-import { Copy } from '../parts/copy.tsx'
 import { Facts } from '../parts/facts.tsx'
 import { Field } from '../parts/field.tsx'
 import { ProblemNotice } from '../parts/notice.tsx'
@@ -10,6 +9,7 @@ import { Page } from '../parts/page.tsx'
 import type { Veterinarian } from '../people.ts'
 import { ask, rename } from '../session.ts'
 import { useWords } from '../text/text.ts'
+import { PublicPage } from './public-page.tsx'
 import { Teaching } from './teaching.tsx'
 
 export function Profile({ user }: { user: Veterinarian }) {
@@ -18,7 +18,6 @@ export function Profile({ user }: { user: Veterinarian }) {
   const [saved, setSaved] = useState(false)
   const edit = useRef<HTMLButtonElement>(null)
   const name = `${user.firstname} ${user.lastname}`
-  const address = new URL(`/v/${user.userId}`, location.origin).href
 
   const close = (saved: boolean) => {
     setEditing(false)
@@ -65,29 +64,7 @@ export function Profile({ user }: { user: Veterinarian }) {
             {saved && text.profile.saved}
           </p>
         </section>
-        <section className="card" aria-labelledby="public">
-          <h2 id="public">{text.profile.publicPage}</h2>
-          <p className={user.verified ? 'badge now' : 'badge'}>
-            {user.verified ? text.publicProfile.verified : text.profile.notVerified}
-          </p>
-          <p>{user.verified ? text.profile.publicLead : text.profile.publicUnverified}</p>
-          <Copy label={text.profile.publicPage} value={address} />
-          <div className="actions">
-            <a href={`/v/${user.userId}`}>{text.profile.open}</a>
-            {'share' in navigator && (
-              <Button
-                look="quiet"
-                onPress={() => {
-                  navigator.share({ title: name, url: address }).catch(() => {
-                    // The share dialogue was cancelled.
-                  })
-                }}
-              >
-                {text.profile.share}
-              </Button>
-            )}
-          </div>
-        </section>
+        <PublicPage user={user} />
       </div>
     </Page>
   )

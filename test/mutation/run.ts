@@ -1,0 +1,247 @@
+/**
+ * `npm run mutation -- --minutes N`: puts one small fault after another into the code that decides who gets in, and
+ * runs the tests. A fault that no test notices has survived. Which faults are tried in the time is drawn by lot
+ * (`--seed`); the score and the survivors go to docs/mutation.md. `--only sign-in` takes the files whose path has it.
+ */
+import { spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { type Mutant, mutantsOf } from './mutate.ts'
+import { explained } from './survivors.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const targets = [
+  'src/sign-in/*.ts',
+  'src/session/*.ts',
+  'src/mail/outbox.ts',
+  'src/mail/store.ts',
+  'src/limits/*.ts',
+]
+/** The tests of these names come first; they are likely to notice. */
+const nearest: Readonly<Record<string, RegExp>> = {
+  'sign-in': /^(sign-in|device|new-address|limits-codes|notices|races|veterinarian\.|student\.)/,
+  session: /^(session|sign-in\.|keys|veterinarian|well-known|openapi)/,
+  mail: /^(outbox|mail|delivery|durability|bounces)/,
+  limits: /^(limits|network|device|proxies)/,
+}
+const slots = 2
+const fileTimeoutMs = 90_000
+/** A mutant that lives so long has survived. */
+const lifeMs = 150_000
+
+interface Tried {
+  readonly file: string
+  readonly line: number
+  readonly from: string
+  readonly to: string
+  /** The test file that noticed. */
+  readonly killedBy: string | null
+}
+
+/** Which parts of which source files a test file runs. */
+interface Reach {
+  readonly test: string
+  readonly ms: number
+  reaches(file: string, offset: number): boolean
+}
+
+const { values } = parseArgs({
+  options: { minutes: { type: 'string' }, seed: { type: 'string' }, only: { type: 'string' } },
+})
+const minutes = Number(values.minutes ?? 60)
+const seed = Number(values.seed ?? randomInt(2 ** 31))
+const say = (line: string) => process.stdout.write(`${line}\n`)
+
+const folder = mkdtempSync(join(tmpdir(), 'chiron-mutation-'))
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
+
+const files = targets
+  .flatMap((pattern) => globSync(pattern, { cwd: root }))
+  .filter((file) => values.only === undefined || file.includes(values.only))
+const all = files.flatMap((file) =>
+  mutantsOf(readFileSync(join(root, file), 'utf8')).map((mutant) => ({ file, mutant })),
+)
+say(`seed ${seed}; ${all.length} possible faults in ${files.length} files`)
+
+const copies = Array.from({ length: slots }, (_, slot) => copyOfTree(join(folder, String(slot))))
+const reach = await reachOfTests()
+const until = Date.now() + minutes * 60_000
+const waiting = shuffled(all, seed)
+const tried: Tried[] = []
+await Promise.all(copies.map(tryWaiting))
+writeFileSync(join(root, 'docs/mutation.md'), page())
+say(`score ${score()} %`)
+
+function copyOfTree(to: string): string {
+  mkdirSync(to)
+  for (const name of readdirSync(root))
+    if (name === 'node_modules') symlinkSync(join(root, name), join(to, name))
+    else if (name !== '.git') cpSync(join(root, name), join(to, name), { recursive: true })
+  return to
+}
+
+/** Runs every test file once, unchanged, and asks V8 what it ran. */
+async function reachOfTests(): Promise<Reach[]> {
+  const tests = globSync('test/*.test.ts', { cwd: root })
+  const found: Reach[] = []
+  await Promise.all(
+    copies.map(async (copy) => {
+      for (let test = tests.pop(); test !== undefined; test = tests.pop()) {
+        const coverage = join(folder, `coverage-${basename(test)}`)
+        const began = Date.now()
+        const passed = await passes(copy, test, { NODE_V8_COVERAGE: coverage })
+        if (!passed) say(`${test} fails by itself and is left out`)
+        else found.push({ test, ms: Date.now() - began, reaches: reachesBy(coverage) })
+        rmSync(coverage, { recursive: true, force: true })
+      }
+    }),
+  )
+  return found.toSorted((a, b) => a.ms - b.ms)
+}
+
+interface Range {
+  readonly startOffset: number
+  readonly endOffset: number
+  readonly count: number
+}
+
+function reachesBy(coverage: string): Reach['reaches'] {
+  const processes: Map<string, Range[]>[] = []
+  for (const name of globSync('*.json', { cwd: coverage })) {
+    const { result } = JSON.parse(readFileSync(join(coverage, name), 'utf8')) as {
+      result: { url: string; functions: { ranges: Range[] }[] }[]
+    }
+    const ranges = new Map<string, Range[]>()
+    for (const { url, functions } of result) {
+      const file = files.find((one) => url.endsWith(`/${one}`))
+      if (file !== undefined)
+        ranges.set(
+          file,
+          functions.flatMap((one) => one.ranges),
+        )
+    }
+    processes.push(ranges)
+  }
+  return (file, offset) =>
+    processes.some((ranges) => (innermost(ranges.get(file) ?? [], offset)?.count ?? 0) > 0)
+}
+
+function innermost(ranges: readonly Range[], offset: number): Range | undefined {
+  let found: Range | undefined
+  for (const range of ranges)
+    if (range.startOffset <= offset && offset < range.endOffset)
+      if (found === undefined || range.endOffset - range.startOffset <= found.endOffset - found.startOffset)
+        found = range
+  return found
+}
+
+async function tryWaiting(copy: string): Promise<void> {
+  for (let one = waiting.pop(); one !== undefined && Date.now() < until; one = waiting.pop()) {
+    const { file, mutant } = one
+    const source = readFileSync(join(root, file), 'utf8')
+    writeFileSync(join(copy, file), source.slice(0, mutant.start) + mutant.text + source.slice(mutant.end))
+    const killedBy = await killer(copy, file, mutant)
+    writeFileSync(join(copy, file), source)
+    const outcome: Tried = {
+      file,
+      line: source.slice(0, mutant.start).split('\n').length,
+      from: source.slice(mutant.start, mutant.end),
+      to: mutant.text,
+      killedBy,
+    }
+    tried.push(outcome)
+    say(
+      `${killedBy === null ? 'SURVIVED' : 'noticed '} ${describe(outcome)}${killedBy === null ? '' : ` by ${killedBy}`}`,
+    )
+  }
+}
+
+async function killer(copy: string, file: string, mutant: Mutant): Promise<string | null> {
+  const reaching = reach.filter(({ reaches }) => reaches(file, mutant.start))
+  const near = nearest[file.split('/')[1]!]!
+  const order = [
+    ...reaching.filter(({ test }) => near.test(basename(test))),
+    ...reaching.filter(({ test }) => !near.test(basename(test))),
+  ]
+  const began = Date.now()
+  for (const { test } of order) {
+    if (!(await passes(copy, test))) return test
+    if (Date.now() - began > lifeMs) break
+  }
+  return null
+}
+
+function passes(copy: string, test: string, env: Record<string, string> = {}): Promise<boolean> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, ['--test-force-exit', test], {
+      cwd: copy,
+      env: { ...process.env, CHIRON_TEST_FAST: 'yes', NODE_COMPILE_CACHE: join(folder, 'compiled'), ...env },
+      stdio: 'ignore',
+      detached: true,
+    })
+    const end = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), fileTimeoutMs)
+    child.on('exit', (code) => {
+      clearTimeout(end)
+      resolve(code === 0)
+    })
+  })
+}
+
+function shuffled<T>(list: readonly T[], from: number): T[] {
+  const result = [...list]
+  let state = from
+  for (let i = result.length - 1; i > 0; i--) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    const j = state % (i + 1)
+    ;[result[i], result[j]] = [result[j]!, result[i]!]
+  }
+  return result
+}
+
+function describe({ file, line, from, to }: Tried): string {
+  const short = (text: string) => text.replace(/\s+/g, ' ').slice(0, 70)
+  return `${file}:${line} \`${short(from)}\` → \`${short(to)}\``
+}
+
+function score(): string {
+  return ((100 * tried.filter(({ killedBy }) => killedBy !== null).length) / tried.length).toFixed(1)
+}
+
+function page(): string {
+  const survivors = tried.filter(({ killedBy }) => killedBy === null)
+  const rows = survivors.map((one) => `| ${describe(one).replaceAll('|', '\\|')} | ${reasonOf(one)} |`)
+  return `# Mutation testing
+
+Written by \`npm run mutation -- --minutes ${minutes} --seed ${seed}\` on ${new Date().toISOString().slice(0, 10)}. It puts one small fault
+after another into sign-in, sessions, the outbox and the limits, and runs the tests that reach it, on SQLite and without
+a browser. A fault that no test notices has survived.
+
+- possible faults: ${all.length.toLocaleString('en')}
+- tried, drawn by lot: ${tried.length.toLocaleString('en')}
+- noticed: ${(tried.length - survivors.length).toLocaleString('en')} (${score()} %)
+
+| survivor | why |
+| --- | --- |
+${rows.sort().join('\n')}
+`
+}
+
+function reasonOf({ file, line }: Tried): string {
+  const text = readFileSync(join(root, file), 'utf8').split('\n')[line - 1]!
+  return explained.find((one) => one.file === file && text.includes(one.line))?.why ?? 'not explained yet'
+}
