@@ -118,11 +118,9 @@ suite('The line of a request', () => {
     const before = lines().length
     const { db } = service.app.parts
     const { one } = db
-    let answer = () => {}
-    db.one = (() =>
-      new Promise((resolve) => {
-        answer = () => resolve(undefined)
-      })) as typeof one
+    const waiting: (() => void)[] = []
+    db.one = ((sql, params) =>
+      new Promise((resolve) => waiting.push(() => resolve(one(sql, params))))) as typeof one
     const { hostname, port } = new URL(service.url)
     const socket = connect(Number(port), hostname, () =>
       socket.write('GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n'),
@@ -130,7 +128,7 @@ suite('The line of a request', () => {
     await once(service.app.parts.server.app.server, 'request')
     socket.destroy()
     const line = await eventually('it is logged', async () => lines()[before])
-    answer()
+    for (const answer of waiting) answer()
     db.one = one
     assert.deepEqual([line.route, line.status, line.aborted], ['/health/ready', null, true])
   })
