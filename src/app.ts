@@ -199,6 +199,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     corsOrigins,
     school: config.school,
     logger: log,
+    clock,
     countUncounted: countUncounted(access),
     failed(error, request) {
       const { limit } = error.extra
