@@ -80,13 +80,12 @@ export class RequestQueue {
   }
 
   #takeNext(): void {
-    const waiting = this.#waiting
-    while (waiting.length > 0 && this.#hasRoom()) {
-      const newestFirst = this.#overload !== null || waiting.length > inOrderMax
-      const place = newestFirst ? waiting.pop()! : waiting.shift()!
+    while (this.#waiting.length > 0 && this.#hasRoom()) {
+      const newestFirst = this.#overload !== null || this.#waiting.length > inOrderMax
+      const place = newestFirst ? this.#waiting.pop()! : this.#waiting.shift()!
       if (place.state === 'waiting') this.#start(place)
     }
-    if (waiting.length > 0) return
+    if (this.#waiting.length > 0) return
     this.#stopTimer()
     if (this.#overload && this.#hasRoom()) this.#calmDown(this.#overload)
   }
@@ -104,10 +103,10 @@ export class RequestQueue {
       this.#log.warn({ waiting: this.#waiting.length }, 'overloaded; requests that wait are refused')
     }
     if (!this.#overload) return
-    const isInTime = ({ since }: Place) => now - since < overloaded.patienceMs
-    const late = this.#waiting
-    this.#waiting = late.filter(isInTime)
-    for (const place of late) if (!isInTime(place)) this.#refuse(place)
+    // The oldest are first, so those who are late are, too.
+    const inTime = this.#waiting.findIndex(({ since }) => now - since < overloaded.patienceMs)
+    const late = this.#waiting.splice(0, inTime < 0 ? this.#waiting.length : inTime)
+    for (const place of late) this.#refuse(place)
     if (this.#waiting.length === 0) this.#stopTimer()
   }
 

@@ -9,7 +9,7 @@ import { type Engine, newStore } from '../support/engines.ts'
 import { startMailServer } from '../support/smtp.ts'
 import { percentile, signInTo } from './load.ts'
 
-const connectionsMax = 3_000
+const connectionsMax = 2_000
 const closedLoop = 48
 
 export interface OverloadReport {
@@ -98,11 +98,11 @@ async function full(port: number, next: NextRequest, seconds: number): Promise<n
 async function flood(port: number, next: NextRequest, perSecond: number, seconds: number) {
   const accepted: number[] = []
   let [refused, offered, underWay] = [0, 0, 0]
-  const free: Connection[] = []
+  const free = await connected(port, Math.min(connectionsMax, perSecond))
   const began = performance.now()
   const send = () => {
-    if (underWay === connectionsMax) return false
-    const connection = free.pop() ?? new Connection(port)
+    const connection = free.pop()
+    if (connection === undefined) return false
     const since = performance.now()
     offered++
     underWay++
@@ -133,6 +133,18 @@ async function flood(port: number, next: NextRequest, perSecond: number, seconds
   while (underWay > 0) await new Promise((resolve) => setTimeout(resolve, 1))
   for (const connection of free) connection.end()
   return { accepted, refused, offered }
+}
+
+/** Connections that were used once, made a few at a time: what is tried here is not how fast a socket can be opened. */
+async function connected(port: number, count: number): Promise<Connection[]> {
+  const connections: Connection[] = []
+  const hello = wire({ method: 'GET', path: '/health/live' })
+  while (connections.length < count) {
+    const some = Array.from({ length: Math.min(50, count - connections.length) }, () => new Connection(port))
+    await Promise.all(some.map((one) => one.ask(hello)))
+    connections.push(...some)
+  }
+  return connections
 }
 
 /** How long after the flood the first twenty of a new client's requests in a row are served. */
