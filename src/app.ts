@@ -202,6 +202,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     corsOrigins,
     school: config.school,
     logger: log,
+    clock,
     countUncounted: countUncounted(access),
     failed(error, request) {
       const { limit } = error.extra

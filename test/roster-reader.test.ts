@@ -357,6 +357,13 @@ test('one stray quote costs one row, also in a large file, and the row is known 
   assert.equal(records.filter(({ kind }) => kind === 'user').length, 4_997)
 })
 
+test('a carriage return alone between lines that end in a line feed ends a row too, also before a quote', async () => {
+  const classes = clean12['classes.csv'].replaceAll('\n', '\n\r')
+  const { findings, records } = await readAll(writeFolder({ ...clean12, 'classes.csv': classes }))
+  assert.equal(records.filter(({ kind }) => kind === 'class').length, 2)
+  assert.deepEqual(findings.map(({ code }) => code).sort(), ['blank-lines', 'lone-carriage-return'])
+})
+
 test('quoted cells with commas, quotes and line breaks are read across chunks of any size', async () => {
   const cells = ['plain', 'a, b', 'a "b" c', 'two\nlines', 'two\r\nlines', '']
   const quoted = (cell: string) => `"${cell.replaceAll('"', '""')}"`

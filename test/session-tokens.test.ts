@@ -129,6 +129,27 @@ suite('Access tokens', () => {
         return signedBy(other.key, { ...header(), jwk: other.publicJwk, kid: undefined }, claims())
       },
     ],
+    ...[
+      '../../../../dev/null',
+      "x' or '1'='1",
+      '__proto__',
+      'constructor',
+      '',
+      '\u0000',
+      'a'.repeat(5_000),
+    ].map((kid): [string, () => string] => [
+      `a kid of ${JSON.stringify(kid).slice(0, 30)}`,
+      () => signedBy(key, { ...header(), kid }, claims()),
+    ]),
+    ['a kid that is no string', () => signedBy(key, { ...header(), kid: [jwk.kid] }, claims())],
+    [
+      'an address of keys in its header',
+      () => {
+        const other = newSigner()
+        const jku = 'https://evil.example/jwks.json'
+        return signedBy(other.key, { ...header(), jku, x5u: jku, kid: 'other' }, claims())
+      },
+    ],
     ['no kid', () => signedBy(key, { alg: 'ES256', typ: 'at+jwt' }, claims())],
     ['the type JWT', () => signedBy(key, { ...header(), typ: 'JWT' }, claims())],
     ['no type', () => signedBy(key, { alg: 'ES256', kid: jwk.kid }, claims())],
@@ -140,6 +161,7 @@ suite('Access tokens', () => {
     ['an expiry that has passed', () => signedBy(key, header(), { ...claims(), exp: now() - 1 })],
     ['an expiry of now', () => signedBy(key, header(), { ...claims(), exp: now() })],
     ['no expiry', () => signedBy(key, header(), { ...claims(), exp: undefined })],
+    ['an expiry in digits', () => signedBy(key, header(), { ...claims(), exp: String(now() + 900) })],
     ['an expiry in words', () => signedBy(key, header(), { ...claims(), exp: 'tomorrow' })],
     ['a start in the future', () => signedBy(key, header(), { ...claims(), nbf: now() + 600 })],
     ['no subject', () => signedBy(key, header(), { ...claims(), sub: undefined })],

@@ -134,6 +134,11 @@ suite('Fields of a registration', () => {
     ['an international domain', 'ada@tierärzte.example', 'ada@xn--tierrzte-3za.example'],
     ['an international domain in capitals', 'ada@TIERÄRZTE.example', 'ada@xn--tierrzte-3za.example'],
     ['A-labels', 'ada@xn--tierrzte-3za.example'],
+    // Mail goes to the address that is compared, so nobody signs in as the owner of one that only looks alike.
+    ['a Kelvin sign in the domain', 'ada@\u212aennel.example', 'ada@kennel.example'],
+    ['a ligature in the domain', 'ada@sta\ufb00.example', 'ada@staff.example'],
+    ['full-width letters in the domain', 'ada@\uff43linic-w.example', 'ada@clinic-w.example'],
+    ['a dotless i in the domain', 'ada@clin\u0131c.example', 'ada@xn--clinc-q4a.example'],
     ['an international last label', 'ada@例え.テスト', 'ada@xn--r8jz45g.xn--zckzah'],
   ]
   for (const [name, sent, kept = sent] of goodAddresses) {
@@ -225,6 +230,13 @@ suite('Fields of a registration', () => {
     ['a NUL', 'ada\u0000@clinic.example'],
     ['letters outside ASCII before the @', 'adä@clinic.example'],
     ['a full-width @', 'ada＠clinic.example'],
+    ['a small @', 'ada\ufe6bclinic.example'],
+    ['a dotless i before the @', 'm\u0131ke@clinic.example'],
+    ['a capital I with a dot before the @', 'M\u0130KE@clinic.example'],
+    ['a Kelvin sign before the @', 'mi\u212ae@clinic.example'],
+    ['a ligature before the @', 'sta\ufb00@clinic.example'],
+    ['a Cyrillic a before the @', '\u0430da@clinic.example'],
+    ['something unseen before the @', 'ada\u200b@clinic.example'],
     ['half a surrogate pair', 'ada@clin\ud800ic.example'],
     ['a port', 'ada@clinic.example:25'],
     ['a path', 'ada@clinic.example/x'],

@@ -79,8 +79,8 @@ export function errorHandler(
     const { status } = errorKinds[error.code]
     const requestId = request.id
     if (status === 500) log.error({ requestId, err: thrown }, 'a request failed')
-    else if (status === 503)
-      log.warn({ requestId, reason: (error.extra.cause as Error | undefined)?.message }, error.message)
+    else if (status === 503 && error.extra.cause)
+      log.warn({ requestId, reason: (error.extra.cause as Error).message }, error.message)
     if (error.code === 'not-found' && isForPeople(request))
       return reply
         .code(status)

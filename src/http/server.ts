@@ -1,14 +1,17 @@
 /**
  * The HTTP server: strict bodies, common headers, 404 and 405, one log line per request, orderly shutdown.
  *
- * A request passes through: version → access and limits (access.ts) → body → validation → route → serialisation.
+ * A request passes through: version → queue (queue.ts) → access and limits (access.ts) → body → validation → route →
+ * serialisation. One with a body enters the queue when the body is there.
  * Anything thrown on the way becomes a problem (problem.ts).
  */
+import { randomInt } from 'node:crypto'
 import { METHODS } from 'node:http'
 import { finished } from 'node:stream'
 import fastJson, { type Schema } from 'fast-json-stringify'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
+import type { Clock } from '../lib/clock.ts'
 import { newId } from '../lib/random.ts'
 import type { School } from '../lib/school.ts'
 import type { Log } from '../log.ts'
@@ -19,13 +22,13 @@ import { apiVersion, commonHeaders } from './headers.ts'
 import { parseJsonBody } from './json.ts'
 import { notFoundPage } from './pages.ts'
 import { clientErrorHandler, errorHandler, expectationHandler } from './problem.ts'
+import { type Place, RequestQueue } from './queue.ts'
 import { hasBody, RequestLog, type RequestNote } from './request-log.ts'
 
 const bodyBytesMax = 16 * 1024
 /** Larger bodies are not read to their end before the reply. */
 const discardedBytesMax = 1024 * 1024
 const requestTimeoutMs = 10_000
-const workingMax = 5_000
 const closePatienceMs = 300
 
 export interface Server {
@@ -40,6 +43,7 @@ export interface ServerOptions {
   readonly corsOrigins: readonly string[]
   readonly school: School
   readonly logger: Log
+  readonly clock: Clock
   /** Counts a request that failed before any limit was applied. */
   countUncounted(request: FastifyRequest, reply: FastifyReply): void
   /** Told of every error that becomes a reply. */
@@ -51,7 +55,7 @@ export interface ServerOptions {
 }
 
 export function createServer(options: ServerOptions): Server {
-  const { publicUrl, corsOrigins, school, logger } = options
+  const { publicUrl, corsOrigins, school, logger, clock } = options
   const onError = errorHandler(publicUrl, options, logger, notFoundPage(school))
   const requests = new RequestLog(logger, options.answered)
   const headers = commonHeaders(publicUrl.startsWith('https:'))
@@ -92,7 +96,7 @@ export function createServer(options: ServerOptions): Server {
   })
 
   options.addFirstHooks?.(app)
-  const flow = { inFlight: 0, working: 0, stopping: false, idle: () => {} }
+  const flow = { inFlight: 0, stopping: false, idle: () => {} }
   app.addHook('onRequest', (request, reply, done) => {
     flow.inFlight++
     requests.begin(request, reply, () => {
@@ -121,6 +125,7 @@ export function createServer(options: ServerOptions): Server {
     if (request.is404) return done(new AppError('not-found'))
     done()
   })
+  queueRequests(app, new RequestQueue(clock, logger))
   app.addHook('preParsing', (request, _reply, _payload, done) => {
     const encoding = request.headers['content-encoding']
     if (encoding === undefined || /^\s*identity\s*$/i.test(encoding) || !hasBody(request.raw)) return done()
@@ -138,17 +143,6 @@ export function createServer(options: ServerOptions): Server {
     finished(payload, { writable: false }, (error) => done(error ?? new AppError('body-too-large')))
     payload.resume()
   })
-  // Counted only after the body has arrived, so that slow senders do not use up capacity.
-  app.addHook('preValidation', (request, reply, done) => {
-    if ((request.routeOptions.config as Partial<RouteConfig>).limit === 'none') return done()
-    flow.working++
-    reply.raw.on('close', () => {
-      flow.working--
-    })
-    if (flow.working <= workingMax) return done()
-    done(new AppError('unavailable', 'The service is overloaded.', { retryAfterSeconds: 2 }))
-  })
-
   app.server.on('checkExpectation', expectationHandler(publicUrl, requests))
 
   app.removeAllContentTypeParsers()
@@ -187,6 +181,36 @@ export function createServer(options: ServerOptions): Server {
       clearTimeout(force)
     },
   }
+}
+
+const placeOf = Symbol('place')
+
+/** Files and health are not queued. A body must have arrived first, so that slow senders hold up nobody. */
+function queueRequests(app: FastifyInstance, queue: RequestQueue): void {
+  app.decorateRequest(placeOf, null)
+  const enter = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
+    if ((request.routeOptions.config as Partial<RouteConfig>).limit === 'none') return done()
+    const place = queue.enter((admitted) => (admitted ? done() : done(refusal())))
+    request.setDecorator<Place>(placeOf, place)
+    reply.raw.on('close', () => queue.leave(place))
+  }
+  app.addHook('onRequest', (request, reply, done) =>
+    hasBody(request.raw) ? done() : enter(request, reply, done),
+  )
+  app.addHook('preValidation', (request, reply, done) =>
+    hasBody(request.raw) ? enter(request, reply, done) : done(),
+  )
+  // The work is over then. A client that is slow to read the reply holds up nobody.
+  app.addHook('onSend', (request, _reply, payload, done) => {
+    const place = request.getDecorator<Place | null>(placeOf)
+    if (place) queue.leave(place)
+    done(null, payload)
+  })
+}
+
+/** Not all refused clients should come back at the same moment. */
+function refusal(): AppError {
+  return new AppError('unavailable', 'The service is overloaded.', { retryAfterSeconds: randomInt(1, 5) })
 }
 
 function parseBody(request: FastifyRequest, body: Buffer): unknown {

@@ -7,6 +7,7 @@ import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import fc from 'fast-check'
 import type { Engine } from '../support/engines.ts'
+import { openWorld } from '../support/roster-world.ts'
 import { startService } from '../support/service.ts'
 import { globalSetup, globalTeardown } from '../support/setup.ts'
 import { newStaff } from '../support/staff.ts'
@@ -14,6 +15,9 @@ import { type CrashReport, crashes } from './crashes.ts'
 import { failover } from './failover.ts'
 import { fuzz } from './fuzz.ts'
 import { histories, Torturer } from './histories.ts'
+import { pests } from './hostile.ts'
+import { overload } from './overload.ts'
+import { archives, FileFuzzer, texts } from './roster-files.ts'
 
 const engines: readonly Engine[] = ['sqlite', 'postgres']
 const killsAtOnce = 10
@@ -101,7 +105,51 @@ const parts: readonly Part[] = [
       }
     },
   },
+  {
+    name: 'files',
+    what: 'Roster files and zips with cells, lines, encodings and headers changed; each ends in findings',
+    share: 0.1,
+    async run(until) {
+      const world = await openWorld('sqlite')
+      const fuzzer = new FileFuzzer(world)
+      try {
+        while (Date.now() < until) {
+          const runs = { numRuns: 100, seed: randomInt(2 ** 31) }
+          await fc.assert(
+            fc.asyncProperty(texts, (files) => fuzzer.folder(files)),
+            runs,
+          )
+          await fc.assert(
+            fc.asyncProperty(archives, (archive) => fuzzer.zip(archive)),
+            runs,
+          )
+        }
+        return { ...fuzzer.report }
+      } finally {
+        await world.close()
+      }
+    },
+  },
+  {
+    name: 'pests',
+    what: 'An ordinary client beside slow senders and idle connections',
+    share: 0.1,
+    run: async (until) => ({ ...(await pests({ slow: 1_000, idle: 10_000 }, secondsUntil(until) / 3)) }),
+  },
+  ...(['register', 'read'] as const).map(
+    (kind): Part => ({
+      name: 'overload',
+      what: `Three times as many requests as can be served, ${kind === 'read' ? 'reads with a token' : 'registrations'}`,
+      share: 0.05,
+      run: async (until) => ({ ...(await overload('sqlite', kind, secondsUntil(until) / 2)) }),
+    }),
+  ),
 ]
+
+/** At least so many that a figure means something. */
+function secondsUntil(until: number): number {
+  return Math.max(12, Math.round((until - Date.now()) / 1_000))
+}
 
 function sumOf(reports: readonly CrashReport[]): Record<string, number> {
   const total: Record<string, number> = {}

@@ -53,7 +53,8 @@ class QuoteGuard {
       const start = Math.max(at, buffer.lastIndexOf(lineBreak, mark) + 1)
       const end = endOfRow(buffer, start, isEnd)
       if (typeof end === 'number') {
-        at = end
+        // Behind the break, which may be another one than that of the other lines.
+        at = end + 1
         continue
       }
       if (end === 'more' && !isEnd && buffer.length - start < rowOctetsMax) {
