@@ -261,6 +261,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs }: Pace) 
     clock,
     webhooks,
     version: packageVersion(),
+    fetchesRosters: config.rosterSource !== null,
     readFigures: (now) => readFigures(db, now),
   })
   deskRoutes(app, { desk, overview, byStaffOf })
