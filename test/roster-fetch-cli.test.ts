@@ -1,9 +1,12 @@
 /** `chiron roster fetch` as a timer runs it: a process without a terminal, beside no service. */
 import assert from 'node:assert/strict'
-import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { openDb } from '../src/db/open.ts'
+import { certificateFor } from './support/certificate.ts'
 import { commandFolder } from './support/child.ts'
 import { atLength, newStore, onPostgres } from './support/engines.ts'
 import { run } from './support/roster-commands.ts'
@@ -57,8 +60,11 @@ suite('chiron roster fetch', { ...atLength }, () => {
     await put(source, bulkFiles(school))
     const first = await fetch(env)
     assert.equal(first.code, 0, first.err)
-    assert.match(first.out, /^Store: SQLite, .*\nSource: .*exports\nroster\.zip: OneRoster 1\.2, bulk/)
-    assert.match(first.out, /Done: the roster is now number 1\. "chiron roster undo" goes back\.\n$/)
+    assert.match(
+      first.out,
+      /^Store: SQLite, .*\nSource: .*exports\n\nThe file: roster\.zip, OneRoster 1\.2, bulk/,
+    )
+    assert.match(first.out, /Students: 0 before, 24 new[\s\S]*\nDone: the roster is now number 1\.\n$/)
     const again = await fetch(env)
     assert.deepEqual([again.code, again.err], [0, ''])
     assert.match(
@@ -70,7 +76,13 @@ suite('chiron roster fetch', { ...atLength }, () => {
     await put(source, bulkFiles(emptied))
     const held = await fetch(env)
     assert.equal(held.code, 2, held.err)
-    assert.match(held.out, /Held \(leavers\)[\s\S]*\nA report went to CHIRON_ROSTER_REPORT_TO\.\n$/)
+    assert.match(held.out, /\nleavers: 12 of 24 [\s\S]*\nA report went to CHIRON_ROSTER_REPORT_TO\.\n$/)
+    assert.doesNotMatch(held.out, /stu-\d|Given/, 'a log is no place for names')
+    const report1 = join(folder.path, 'report1.txt')
+    const shown = await fetch({ ...env, CHIRON_ROSTER_REPORT_TO: '' }, '--verbose', '--report', report1)
+    assert.equal(shown.code, 2, shown.err)
+    assert.match(shown.out, /leaving +students stu-1: Given Family stu-1, stu-1@school\.example\n/)
+    assert.match(readFileSync(report1, 'utf8'), /This roster is held/)
     const { mail: report } = await mail.mailTo(registrar)
     assert.match(report.text ?? '', /^npx chiron roster fetch --allow leavers$/m)
     const allowed = await fetch(env, '--allow', 'leavers', '--json')
@@ -114,6 +126,39 @@ suite('chiron roster fetch', { ...atLength }, () => {
     const db = openDb(env.CHIRON_DATABASE_URL.replace('sqlite:', `sqlite:${folder.path}/`))
     assert.doesNotMatch(JSON.stringify(await db.all('select * from roster_fetch')), /sesame/)
     await db.close()
+  })
+
+  test('takes a roster from an https address, which is not asked for an unchanged one', async (t) => {
+    const certificate = certificateFor('localhost')
+    const statuses: number[] = []
+    const zip = await packZip(bulkFiles(school))
+    const server = createServer({ ...certificate }, (request, response) => {
+      const isKnown = request.headers['if-none-match'] === '"one"'
+      statuses.push(isKnown ? 304 : 200)
+      response.writeHead(isKnown ? 304 : 200, { ETag: '"one"', 'Content-Type': 'application/zip' })
+      response.end(isKnown ? undefined : zip)
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.after(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const { port } = server.address() as AddressInfo
+    const authority = join(folder.path, 'authority.pem')
+    writeFileSync(authority, certificate.cert)
+    const env = newEnv({ CHIRON_ROSTER_SOURCE: `https://ada:sesame@localhost:${port}/t0ken/roster` })
+    const untrusted = await fetch(env)
+    assert.equal(untrusted.code, 1)
+    assert.match(
+      untrusted.err,
+      /^chiron: nothing was fetched from https:\/\/localhost:\d+: .*certificate[^\n]*\n$/,
+    )
+    const trusting = { ...env, NODE_EXTRA_CA_CERTS: authority }
+    const first = await fetch(trusting)
+    assert.equal(first.code, 0, first.err)
+    const second = await fetch(trusting, '--json')
+    assert.deepEqual([second.code, second.json.at(-1).outcome, statuses], [0, 'unchanged', [200, 304]])
+    assert.doesNotMatch([untrusted, first, second].map(({ out, err }) => out + err).join(), /t0ken|sesame/)
   })
 
   test('leaves the report in the outbox when the mail server does not take it', async () => {
@@ -163,7 +208,7 @@ suite('chiron roster fetch', { ...atLength }, () => {
     }
     const done = await fetch(env, '--report-always')
     assert.equal(done.code, 0, done.err)
-    assert.match(done.out, /2 reports went to CHIRON_ROSTER_REPORT_TO\.\n$/)
+    assert.match(done.out, /2 reports went to CHIRON_ROSTER_REPORT_TO\.\nDone: /)
     assert.equal((await mail.mailTo('other@else.example')).mail.subject, 'The roster was imported')
   })
 })

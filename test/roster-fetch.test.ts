@@ -145,7 +145,7 @@ for (const engine of engines) {
       const { subject, text = '', html = '' } = await report()
       assert.equal(subject, 'The roster is held: please look at it')
       assert.match(text, /Nothing was imported: .*\n*.*on 2026-11-15 1\d:\d\d Europe\/Lisbon/)
-      assert.match(text, /Students: 24 now, 0 new, 0 changed, 12 leaving, 0 coming back, 12 then/)
+      assert.match(text, /Students: 24 before, 0 new, 0 changed, 12 leaving, 0 coming back, 12 after/)
       assert.match(text, /leavers: 12 of 24 students would leave \(more than 10 %\)\./)
       assert.match(text, /^npx chiron roster fetch --verbose$/m)
       assert.match(text, /^npx chiron roster fetch --allow leavers$/m)

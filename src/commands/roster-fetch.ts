@@ -8,7 +8,14 @@ import { Roster } from '../roster/roster.ts'
 import { placeOf } from '../roster/source.ts'
 import { say, visible, withFeatures } from './command.ts'
 import { startProgress } from './progress.ts'
-import { allowedFrom, planOptionsFrom, type RosterOptions, sayStore, showPlan } from './roster.ts'
+import {
+  allowedFrom,
+  planOptionsFrom,
+  type RosterOptions,
+  sayStore,
+  showPlan,
+  writeReport,
+} from './roster.ts'
 
 interface FetchOptions extends RosterOptions {
   readonly again?: boolean
@@ -40,7 +47,7 @@ export async function rosterFetch(options: FetchOptions): Promise<void> {
       by: byOperator,
       async onPlan(plan) {
         reading.stop()
-        await showPlan(plan, options, allow)
+        await (showsPeople(options) ? showPlan(plan, options, allow) : writeReport(plan, options))
       },
       onProgress: writing.show,
     })
@@ -51,8 +58,11 @@ export async function rosterFetch(options: FetchOptions): Promise<void> {
   })
 }
 
+/** A timer's output goes to a log, which is no place for names and addresses. */
+const showsPeople = ({ verbose, json }: FetchOptions) => verbose === true || json === true
+
 function sayOutcome(
-  { outcome, message, exitCode, generation, mailIds }: Fetched,
+  { outcome, message, exitCode, generation, plan, details, mailIds }: Fetched,
   sent: number,
   options: FetchOptions,
 ) {
@@ -60,10 +70,11 @@ function sayOutcome(
   const type = exitCode === 0 ? 'done' : 'stopped'
   const fields = { type, outcome, message, generation, reports, reportsSent: sent }
   const lines = [
-    outcome === 'imported' && `Done: ${message}. "chiron roster undo" goes back.`,
+    ...(plan && !showsPeople(options) ? details.map((paragraph) => `\n${paragraph}`) : []),
+    reports > 0 && `\n${reportText(reports, sent)}`,
+    reports === 0 && exitCode !== 0 && '\nNobody gets a report: CHIRON_ROSTER_REPORT_TO is not set.',
+    outcome === 'imported' && `Done: ${message}.`,
     outcome === 'unchanged' && `Nothing to do: ${visible(message)}.`,
-    reports > 0 && reportText(reports, sent),
-    reports === 0 && exitCode !== 0 && 'Nobody gets a report: CHIRON_ROSTER_REPORT_TO is not set.',
   ]
   const text = lines.filter(Boolean).join('\n')
   if (options.json || text !== '') say(options, fields, text)
@@ -103,7 +114,8 @@ async function sendReports(ids: readonly string[], features: Features, config: C
   })
   try {
     let gone = 0
-    for (const id of ids) if (await outbox.sendNow(id)) gone++
+    // Whatever goes wrong, the mail stays in the outbox.
+    for (const id of ids) if (await outbox.sendNow(id).catch(() => false)) gone++
     return gone
   } finally {
     await transport.close()

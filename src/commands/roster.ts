@@ -240,13 +240,17 @@ export async function showPlan(
   options: RosterOptions,
   allow: readonly HoldCode[],
 ): Promise<void> {
-  if (options.report)
-    await pipeline(Readable.from(withBreaks(reportLines(plan))), createWriteStream(options.report))
+  await writeReport(plan, options)
   if (options.json) return sayPlan(plan, options)
   const verbose = options.verbose === true
   for (const line of isRefused(plan) ? refusalLines(plan, verbose) : planLines(plan, { verbose, allow }))
     process.stdout.write(`${line}\n`)
   if (options.report) process.stdout.write(`The report is in ${options.report}.\n`)
+}
+
+export async function writeReport(plan: Plan, { report }: RosterOptions): Promise<void> {
+  if (report !== undefined)
+    await pipeline(Readable.from(withBreaks(reportLines(plan))), createWriteStream(report))
 }
 
 function sayPlan(plan: Plan, options: RosterOptions): void {

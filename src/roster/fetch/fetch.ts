@@ -29,7 +29,7 @@ import { placeOf, type RosterSource } from '../source.ts'
 import { type FetchRow, fetchDone, fetchTried, lastFetch, rosterChecked } from '../store.ts'
 import { type Arrival, type Limits, usualLimits, type Wanted } from './arrival.ts'
 import { takeFromFolder } from './folder.ts'
-import { type FetchOutcome, reportOf } from './report.ts'
+import { detailsOf, type FetchOutcome, reportOf } from './report.ts'
 import { takeFromSftp } from './sftp.ts'
 import { takeFromWeb } from './web.ts'
 
@@ -40,11 +40,13 @@ export interface Fetched {
   readonly exitCode: number
   readonly generation: number | null
   readonly plan: Plan | null
+  /** Figures, findings and what to do now, without names and whole addresses. */
+  readonly details: readonly string[]
   /** The reports that were put into the outbox. */
   readonly mailIds: readonly string[]
 }
 
-type Tried = Omit<Fetched, 'mailIds'> & {
+type Tried = Omit<Fetched, 'details' | 'mailIds'> & {
   /** The set that fetches are done with from now on. */
   readonly done?: Pick<FetchRow, 'mark' | 'sha256' | 'file_name' | 'done_at'>
 }
@@ -101,7 +103,7 @@ export class RosterFetch {
       ...(outcome === 'unchanged' ? [rosterChecked(now)] : []),
       ...mails.flatMap(({ statements }) => statements),
     ])
-    return { ...tried, mailIds: mails.map(({ id }) => id) }
+    return { ...tried, details: detailsOf(tried, options), mailIds: mails.map(({ id }) => id) }
   }
 
   async #tryOnce(options: FetchOptions): Promise<Tried> {

@@ -48,23 +48,31 @@ const verdicts: Record<FetchOutcome, { subject: string; says: string }> = {
   },
 }
 
-export function reportOf({ outcome, message, plan }: Tried, about: About): Report {
-  const { subject, says } = verdicts[outcome]
-  const { place, at, timeZone, command } = about
+export function reportOf(tried: Tried, about: About): Report {
+  const { subject, says } = verdicts[tried.outcome]
+  const { place, at, timeZone } = about
   return {
     subject,
     paragraphs: [
       `${says} Chiron looked for a roster at ${line(place)} on ${localTime(at, timeZone)}.`,
-      `What happened: ${line(message)}.`,
-      ...(plan ? [`The file: ${fileText(plan)}.`] : []),
-      ...(plan && outcome !== 'refused' ? [countLines(plan).join('\n')] : []),
-      ...(outcome === 'held'
-        ? [plan!.holds.map(({ code, reason }) => line(`${code}: ${reason}.`)).join('\n')]
-        : []),
-      ...(plan ? findingParagraphs(plan.findings) : []),
-      ...nextSteps(outcome, plan, command),
+      ...(isToldByDetails(tried) ? [] : [`What happened: ${line(tried.message)}.`]),
+      ...detailsOf(tried, about),
     ],
   }
+}
+
+const isToldByDetails = ({ outcome }: Tried) => outcome === 'held' || outcome === 'refused'
+
+/** Also what the command prints, because that ends up in a log. */
+export function detailsOf({ outcome, plan }: Tried, { command }: Pick<About, 'command'>): string[] {
+  const holds = outcome === 'held' ? plan!.holds : []
+  return [
+    ...(plan ? [`The file: ${fileText(plan)}`] : []),
+    ...(plan && outcome !== 'refused' ? [countLines(plan).join('\n')] : []),
+    ...(holds.length > 0 ? [holds.map(({ code, reason }) => line(`${code}: ${reason}.`)).join('\n')] : []),
+    ...(plan ? findingParagraphs(plan.findings) : []),
+    ...nextSteps(outcome, plan, command),
+  ]
 }
 
 function fileText({ file }: Plan): string {
@@ -77,7 +85,7 @@ function countLines({ counts }: Plan): string[] {
   const titles = { student: 'Students', class: 'Classes', enrolment: 'Enrolments' } as const
   return (['student', 'class', 'enrolment'] as const).map((kind) => {
     const { before, added, changed, leaving, returning, after } = counts[kind]
-    return `${titles[kind]}: ${before} now, ${added} new, ${changed} changed, ${leaving} leaving, ${returning} coming back, ${after} then`
+    return `${titles[kind]}: ${before} before, ${added} new, ${changed} changed, ${leaving} leaving, ${returning} coming back, ${after} after`
   })
 }
 
