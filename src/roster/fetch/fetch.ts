@@ -15,6 +15,7 @@ import type { By } from '../../lib/by.ts'
 import { type Clock, localTime } from '../../lib/clock.ts'
 import { reasonOf } from '../../lib/reason.ts'
 import type { Secrets } from '../../lib/secret.ts'
+import { visible } from '../../lib/visible.ts'
 import { queueReport } from '../../mail/outbox.ts'
 import { exitCodes, RosterError } from '../errors.ts'
 import {
@@ -76,6 +77,8 @@ export interface FetchOptions {
   readonly onProgress?: Progress
 }
 
+const whyCharactersMax = 500
+
 export class RosterFetch {
   readonly #deps: FetchDeps
   /** Knows the source again without keeping what may be secret in it. */
@@ -109,18 +112,16 @@ export class RosterFetch {
   async #tryOnce(options: FetchOptions): Promise<Tried> {
     const row = await lastFetch(this.#deps.db)
     const last = row?.source === this.#sourceId && !options.again ? row : null
-    const folder = await mkdtemp(join(tmpdir(), 'chiron-roster-'))
     try {
-      const { limits = usualLimits, source } = this.#deps
-      const arrival = await take(source, { known: last?.mark ?? null, folder, limits })
-      if (arrival === null) return this.#nothingNewer(last!, null)
-      return await this.#import(arrival, last, options)
+      return await inScratchFolder(async (folder) => {
+        const { limits = usualLimits, source } = this.#deps
+        const arrival = await take(source, { known: last?.mark ?? null, folder, limits })
+        return arrival ? this.#import(arrival, last, options) : this.#nothingNewer(last!, null)
+      })
     } catch (error) {
       // Without the store nothing can be noted, and no mail queued.
       if (error instanceof AppError) throw error
       return this.#failed(error)
-    } finally {
-      await rm(folder, { recursive: true, force: true })
     }
   }
 
@@ -155,8 +156,19 @@ export class RosterFetch {
       return stopped('busy', error.message, null)
     const exitCode = error instanceof UsageError ? error.exitCode : 1
     const why = error instanceof UsageError ? error.message : reasonOf(error)
-    const message = `nothing was fetched from ${placeOf(this.#deps.source)}: ${why}`
+    // A server may have said anything.
+    const said = visible(why).slice(0, whyCharactersMax)
+    const message = `nothing was fetched from ${placeOf(this.#deps.source)}: ${said}`
     return { outcome: 'failed', message, exitCode, generation: null, plan: null }
+  }
+}
+
+async function inScratchFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'chiron-roster-'))
+  try {
+    return await work(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
   }
 }
 
