@@ -265,6 +265,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     clock,
     webhooks,
     version: packageVersion(),
+    fetchesRosters: config.rosterSource !== null,
     readFigures: (now) => readFigures(db, now),
   })
   deskRoutes(app, { desk, overview, byStaffOf })

@@ -46,6 +46,13 @@ withReport(rosterCommand.command('import <file>').description('show the plan, as
   .option('--yes', 'do not ask')
   .option('--allow <holds>', 'import although it is held for these, with commas between')
   .action(async (file, options) => (await roster()).rosterImport(file, options))
+withReport(
+  rosterCommand.command('fetch').description('take the newest set from CHIRON_ROSTER_SOURCE, and import it'),
+)
+  .option('--allow <holds>', 'import although it is held for these, with commas between')
+  .option('--again', 'also if it is the set from last time')
+  .option('--report-always', 'mail a report also when all is well')
+  .action(async (options) => (await import('./commands/roster-fetch.ts')).rosterFetch(options))
 rosterCommand
   .command('undo')
   .description('go back to the roster before the last import')

@@ -16,6 +16,8 @@ import { isPlainByOmission } from './lib/postgres-url.ts'
 import { readLogo, type School } from './lib/school.ts'
 import type { OAuthSettings } from './mail/oauth.ts'
 import type { DkimSettings, SmtpSettings } from './mail/smtp.ts'
+import { parseAddress } from './people/address.ts'
+import { parseSource, type RosterSource } from './roster/source.ts'
 
 export interface Config {
   readonly production: boolean
@@ -46,6 +48,9 @@ export interface Config {
   readonly traces: TraceSettings | null
   /** What is not public but may be reached by webhooks. */
   readonly webhookAllow: readonly Range[]
+  /** Null if rosters are not fetched. */
+  readonly rosterSource: RosterSource | null
+  readonly rosterReportTo: readonly string[]
 }
 
 export type Env = Readonly<Record<string, string | undefined>>
@@ -83,6 +88,11 @@ export const names = [
   'CHIRON_PRIVACY_URL',
   'CHIRON_METRICS_PORT',
   'CHIRON_WEBHOOK_ALLOW',
+  'CHIRON_ROSTER_SOURCE',
+  'CHIRON_ROSTER_HEADER',
+  'CHIRON_ROSTER_HOST_KEY',
+  'CHIRON_ROSTER_KEY_FILE',
+  'CHIRON_ROSTER_REPORT_TO',
 ] as const
 export const databaseUrlByDefault = 'sqlite:data/chiron.db'
 
@@ -150,6 +160,8 @@ export function loadConfig(env: Env, { makeSecret = true } = {}): Config {
     metricsPort: parseMetricsPort(get('CHIRON_METRICS_PORT'), port),
     traces: parseTraces(env),
     webhookAllow: list(get('CHIRON_WEBHOOK_ALLOW')).map(parseWebhookAllow),
+    rosterSource: parseRosterSource(get),
+    rosterReportTo: parseReportTo(list(get('CHIRON_ROSTER_REPORT_TO'))),
   }
   checkTogether(config)
   return config
@@ -378,6 +390,39 @@ function parseWebhookAllow(text: string): Range {
   const range = parseRange(text)
   if (range) return range
   throw wrong('CHIRON_WEBHOOK_ALLOW', `holds ${JSON.stringify(text)}, which is neither an address nor a CIDR`)
+}
+
+function parseRosterSource(get: Get): RosterSource | null {
+  const settings = {
+    source: get('CHIRON_ROSTER_SOURCE'),
+    header: get('CHIRON_ROSTER_HEADER'),
+    hostKeys: list(get('CHIRON_ROSTER_HOST_KEY')),
+    keyFile: get('CHIRON_ROSTER_KEY_FILE'),
+  }
+  const { source } = settings
+  if (source === null) return null
+  const parsed = parseSource({ ...settings, source })
+  if (!('why' in parsed)) return parsed
+  const setting = {
+    source: 'CHIRON_ROSTER_SOURCE',
+    header: 'CHIRON_ROSTER_HEADER',
+    hostKeys: 'CHIRON_ROSTER_HOST_KEY',
+    keyFile: 'CHIRON_ROSTER_KEY_FILE',
+  } as const
+  throw wrong(setting[parsed.about], parsed.why)
+}
+
+const reportToMax = 10
+
+function parseReportTo(texts: readonly string[]): string[] {
+  if (texts.length > reportToMax)
+    throw wrong('CHIRON_ROSTER_REPORT_TO', `has more than ${reportToMax} addresses`)
+  return texts.map((text) => {
+    const address = parseAddress(text)
+    if (typeof address === 'string')
+      throw wrong('CHIRON_ROSTER_REPORT_TO', `holds an address that cannot be used: ${address}`)
+    return address.email
+  })
 }
 
 function parseOrigin(text: string): string {

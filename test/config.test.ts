@@ -58,6 +58,8 @@ test('Without settings the service is on this machine alone, on port 3000, with 
     metricsPort: null,
     traces: null,
     webhookAllow: [],
+    rosterSource: null,
+    rosterReportTo: [],
   } satisfies Omit<Config, 'secret'>)
 })
 
@@ -91,6 +93,39 @@ const good: [name: string, value: string, field: keyof Config, expected: unknown
   ['CHIRON_TIME_ZONE', 'Europe/Lisbon', 'timeZone', 'Europe/Lisbon'],
   ['CHIRON_LIMITS', 'off', 'limits', false],
   ['CHIRON_LIMITS', 'on', 'limits', true],
+  ['CHIRON_ROSTER_SOURCE', '/srv/roster', 'rosterSource', { kind: 'folder', path: '/srv/roster' }],
+  [
+    'CHIRON_ROSTER_SOURCE',
+    'https://u:p%40@sis.example/a.zip?b=c#d',
+    'rosterSource',
+    {
+      kind: 'web',
+      url: 'https://sis.example/a.zip?b=c',
+      credentials: { Authorization: 'Basic dTpwQA==' },
+    },
+  ],
+  [
+    'CHIRON_ROSTER_SOURCE',
+    'http://[::1]:1/',
+    'rosterSource',
+    { kind: 'web', url: 'http://[::1]:1/', credentials: {} },
+  ],
+  [
+    'CHIRON_ROSTER_SOURCE',
+    'sftp://u:p%2F@sis.example:2222/~/out%20box',
+    'rosterSource',
+    {
+      kind: 'sftp',
+      host: 'sis.example',
+      port: 2222,
+      user: 'u',
+      password: 'p/',
+      keyFile: null,
+      hostKeys: [],
+      path: './out box',
+    },
+  ],
+  ['CHIRON_ROSTER_REPORT_TO', 'a@b.example, c@d.example', 'rosterReportTo', ['a@b.example', 'c@d.example']],
   ['CHIRON_WORKERS', '256', 'workers', 256],
   ['CHIRON_WORKERS', 'auto', 'workers', availableParallelism()],
 ]
@@ -444,4 +479,71 @@ describe('Settings of the way to the mail server', () => {
       assert.doesNotMatch(complaint(env), /hush|\n/)
     }
   })
+})
+
+describe('Where rosters are fetched from', () => {
+  const fingerprint = `SHA256:${'a'.repeat(43)}`
+  const sftp = { CHIRON_ROSTER_SOURCE: 'sftp://ada:hunter2@sis.example/out' }
+  const web = { CHIRON_ROSTER_SOURCE: 'https://sis.example/roster.zip' }
+
+  test('is said with a header, a key file and keys of the server', () => {
+    const { rosterSource } = loadConfig({ ...plain, ...web, CHIRON_ROSTER_HEADER: 'X-Api-Key:  k y ' })
+    assert.deepEqual(rosterSource?.kind === 'web' && rosterSource.credentials, { 'X-Api-Key': 'k y' })
+    const keyed = loadConfig({
+      ...plain,
+      CHIRON_ROSTER_SOURCE: 'sftp://ada@sis.example/out',
+      CHIRON_ROSTER_KEY_FILE: '/etc/chiron/key',
+      CHIRON_ROSTER_HOST_KEY: `${fingerprint}=,SHA256:${'b'.repeat(43)}`,
+    }).rosterSource
+    assert.ok(keyed?.kind === 'sftp')
+    assert.deepEqual(
+      [keyed.password, keyed.keyFile, keyed.hostKeys],
+      [null, '/etc/chiron/key', [fingerprint, `SHA256:${'b'.repeat(43)}`]],
+    )
+  })
+
+  const wrong: [env: Record<string, string>, says: RegExp][] = [
+    [
+      { CHIRON_ROSTER_SOURCE: 'http://u:hunter2@sis.example/a.zip' },
+      /^CHIRON_ROSTER_SOURCE must begin with https/,
+    ],
+    [{ CHIRON_ROSTER_SOURCE: 'ftp://u:hunter2@sis.example/a.zip' }, /^CHIRON_ROSTER_SOURCE must be a folder/],
+    [{ CHIRON_ROSTER_SOURCE: 'https://u:hunter2@/' }, /^CHIRON_ROSTER_SOURCE must be an address/],
+    [{ CHIRON_ROSTER_SOURCE: 'https://u:hunter2%@sis.example/' }, /^CHIRON_ROSTER_SOURCE must be an address/],
+    [{ CHIRON_ROSTER_SOURCE: 'sftp://sis.example/out' }, /^CHIRON_ROSTER_SOURCE must be an address/],
+    [
+      { CHIRON_ROSTER_SOURCE: 'sftp://u:hunt#er2@sis.example/out' },
+      /^CHIRON_ROSTER_SOURCE must be an address/,
+    ],
+    [{ CHIRON_ROSTER_SOURCE: 'sftp://ada@sis.example/out' }, /^CHIRON_ROSTER_SOURCE must have a password/],
+    [
+      { ...sftp, CHIRON_ROSTER_HEADER: 'A: hunter2' },
+      /^CHIRON_ROSTER_HEADER is for a source that is an https/,
+    ],
+    [
+      { ...web, CHIRON_ROSTER_HOST_KEY: fingerprint },
+      /^CHIRON_ROSTER_HOST_KEY is for a source that is an sftp/,
+    ],
+    [{ ...web, CHIRON_ROSTER_KEY_FILE: '/key' }, /^CHIRON_ROSTER_KEY_FILE is for a source that is an sftp/],
+    [{ ...web, CHIRON_ROSTER_HEADER: 'hunter2' }, /^CHIRON_ROSTER_HEADER must be a header/],
+    [{ ...web, CHIRON_ROSTER_HEADER: 'A: hunter2\r\nB: c' }, /^CHIRON_ROSTER_HEADER must be a header/],
+    [
+      {
+        CHIRON_ROSTER_SOURCE: 'https://u:p@sis.example/',
+        CHIRON_ROSTER_HEADER: 'authorization: Bearer hunter2',
+      },
+      /^CHIRON_ROSTER_HEADER must not be Authorization/,
+    ],
+    [{ ...sftp, CHIRON_ROSTER_HOST_KEY: 'MD5:00:11' }, /^CHIRON_ROSTER_HOST_KEY must be fingerprints/],
+    [{ CHIRON_ROSTER_REPORT_TO: 'a@b.example,nobody' }, /^CHIRON_ROSTER_REPORT_TO holds an address/],
+    [
+      { CHIRON_ROSTER_REPORT_TO: Array(11).fill('a@b.example').join() },
+      /^CHIRON_ROSTER_REPORT_TO has more than 10/,
+    ],
+  ]
+  for (const [env, says] of wrong)
+    test(`is refused: ${JSON.stringify(env)}`, () => {
+      assert.match(complaint(env), says)
+      assert.doesNotMatch(complaint(env), /hunter2|hunt#er2/)
+    })
 })

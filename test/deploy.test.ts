@@ -162,27 +162,42 @@ suite('The systemd unit', atLength, () => {
   const analyze = () => programOf(['systemd-analyze'], 'systemd')
   const unit = join(root, 'deploy/systemd/chiron.service')
 
-  test('is exposed less than 3 of 10', () => {
-    const { stdout, stderr } = spawnSync(analyze(), ['security', '--offline=true', '--no-pager', unit], {
-      encoding: 'utf8',
+  for (const name of ['chiron', 'chiron-roster'])
+    test(`${name}.service is exposed less than 3 of 10`, () => {
+      const file = join(root, `deploy/systemd/${name}.service`)
+      const { stdout, stderr } = spawnSync(analyze(), ['security', '--offline=true', '--no-pager', file], {
+        encoding: 'utf8',
+      })
+      const level = new RegExp(`Overall exposure level for ${name}\\.service: ([\\d.]+)`).exec(stdout)?.[1]
+      assert.ok(Number(level) < 3, `${stdout}${stderr}`)
     })
-    const level = /Overall exposure level for chiron\.service: ([\d.]+)/.exec(stdout)?.[1]
-    assert.ok(Number(level) < 3, `${stdout}${stderr}`)
-  })
 
   test('has no mistake that systemd sees', () => {
     const folder = mkdtempSync(join(tmpdir(), 'chiron-unit-'))
     after(() => rmSync(folder, { recursive: true, force: true }))
-    // The program need not be installed here.
-    const text = readFileSync(unit, 'utf8').replace(/^ExecStart=.*$/m, 'ExecStart=/bin/true')
-    writeFileSync(join(folder, 'chiron.service'), text)
-    const { status, stderr } = spawnSync(
-      analyze(),
-      ['verify', '--man=no', '--recursive-errors=no', join(folder, 'chiron.service')],
-      { encoding: 'utf8' },
-    )
-    assert.doesNotMatch(stderr, /chiron\.service/)
-    assert.equal(status, 0, stderr)
+    for (const name of ['chiron.service', 'chiron-roster.service', 'chiron-roster.timer']) {
+      // The program need not be installed here.
+      const text = read(`deploy/systemd/${name}`).replace(/^ExecStart=.*$/m, 'ExecStart=/bin/true')
+      writeFileSync(join(folder, name), text)
+    }
+    for (const name of ['chiron.service', 'chiron-roster.timer']) {
+      const { status, stderr } = spawnSync(
+        analyze(),
+        ['verify', '--man=no', '--recursive-errors=no', join(folder, name)],
+        { encoding: 'utf8' },
+      )
+      assert.doesNotMatch(stderr, /chiron/)
+      assert.equal(status, 0, stderr)
+    }
+  })
+
+  test('of the nightly roster is as hardened as that of the service', () => {
+    const hardening = (name: string) =>
+      read(`deploy/systemd/${name}.service`).match(
+        /^(?:User|Group|WorkingDirectory|EnvironmentFile|StateDirectory|Private|Protect|Restrict|SystemCall|NoNew|Capab|Ambient|Device|Lock|Remove|UMask|ProcSubset)\w*=.*$/gm,
+      )
+    assert.deepEqual(hardening('chiron-roster'), hardening('chiron'))
+    assert.match(read('deploy/systemd/chiron-roster.service'), /^ExecStart=.* src\/main\.ts roster fetch$/m)
   })
 
   test('comes with its user and its folders', () => {

@@ -208,6 +208,30 @@ suite('The doctor finds', atLength, () => {
     assert.equal(diagnosis.code, 0)
   })
 
+  test('a roster that is unchanged but compared, and how the last fetch went', async () => {
+    const { env, path } = await madeStore()
+    const fetching = { ...env, CHIRON_ROSTER_SOURCE: '/srv/roster' }
+    has(await doctor(fetching), 'warning', 'roster', /it was never fetched/)
+    const now = Date.now()
+    change(
+      path,
+      `insert into roster_generation (id, kind, parent, content, file_name, sha256, version, rows, summary, started_at, published_at)
+       values (1, 'import', 0, 1, 'f', 's', '1.2', 0, '{}', 1, ${now - 50 * 86_400_000})`,
+    )
+    change(path, `update roster_state set checked_at = ${now - 2 * 3_600_000}`)
+    change(
+      path,
+      `insert into roster_fetch (one, tried_at, outcome, message) values (1, ${now - 7_200_000}, 'held', 'm')`,
+    )
+    const diagnosis = await doctor(fetching)
+    has(diagnosis, 'good', 'roster', /imported 50 days ago, found unchanged 2 hours ago/)
+    has(diagnosis, 'warning', 'roster', /the fetch of 2 hours ago ended as held/)
+    change(path, `update roster_fetch set outcome = 'imported', tried_at = ${now - 3 * 86_400_000}`)
+    has(await doctor(fetching), 'warning', 'roster', /the last fetch was 3 days ago/)
+    change(path, `update roster_fetch set tried_at = ${now}`)
+    has(await doctor(fetching), 'good', 'roster', /fetched \d+ seconds ago: imported/)
+  })
+
   test('a file that others can read', async () => {
     const { env, path } = await madeStore()
     const { chmodSync } = await import('node:fs')

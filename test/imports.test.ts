@@ -205,7 +205,9 @@ test('Folders stand above each other, types included: http knows no feature, and
 })
 
 /** The steps of a feature that has folders of its own, in their order. */
-const steps: Readonly<Record<string, readonly string[]>> = { roster: ['read', 'compare', 'judge', 'apply'] }
+const steps: Readonly<Record<string, readonly string[]>> = {
+  roster: ['fetch', 'read', 'compare', 'judge', 'apply'],
+}
 const stepOf = (path: string) => (path.split('/').length > 2 ? path.split('/')[1]! : undefined)
 
 test('A step of a feature imports only from the steps before it, and of each only its main file', () => {

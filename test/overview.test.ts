@@ -45,7 +45,13 @@ for (const engine of engines) {
       assert.match(version, /^\d+\.\d+\.\d+$/)
       assert.equal(store.engine, engine)
       assert.ok(store.schema >= 10)
-      assert.deepEqual(roster, { generation: null, publishedAt: null, nextFetchAt: null })
+      assert.deepEqual(roster, {
+        generation: null,
+        publishedAt: null,
+        checkedAt: null,
+        lastFetch: null,
+        nextFetchAt: null,
+      })
       assert.deepEqual(attack, { underAttack: false, wrongCodesLastHour: 0, threshold: 500 })
       assert.deepEqual(mail, { unsent: 0, oldestAt: null, failedLastDay: 0 })
       assert.deepEqual(webhooks, { failing: 0 })

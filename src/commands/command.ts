@@ -1,10 +1,14 @@
 /** What every command that works on the store has in common. */
 import { existsSync } from 'node:fs'
 import { type Config, databaseUrlByDefault, loadConfig, readEnv } from '../config.ts'
-import { UsageError } from '../errors.ts'
+import { outOfReach } from '../db/db.ts'
+import { AppError, UsageError } from '../errors.ts'
 import type { Features } from '../features.ts'
 import { hostsOf } from '../lib/postgres-url.ts'
+import { visible, visibleJson } from '../lib/visible.ts'
 import { type Address, parseAddress } from '../people/address.ts'
+
+export { visible } from '../lib/visible.ts'
 
 export interface CommonOptions {
   readonly json?: boolean
@@ -41,12 +45,17 @@ export async function withFeatures<T>(
 ): Promise<T> {
   const config = configOfStore(options)
   const { openFeatures } = await import('../features.ts')
-  const features = await openFeatures(config, { tell })
+  const features = await openFeatures(config, { tell }).catch(storeFailed)
   try {
     return await work(features, config)
   } finally {
     await features.db.close()
   }
+}
+
+/** Whatever keeps the store from being opened, it is out of reach. */
+export function storeFailed(error: unknown): never {
+  throw error instanceof UsageError || error instanceof AppError ? error : outOfReach(error)
 }
 
 /** Beside the answer, which may be JSON. */
@@ -57,19 +66,6 @@ export function tell(line: string): void {
 /** Prints the fields as JSON if asked to, and the text otherwise. */
 export function say({ json }: CommonOptions, fields: object, text: string): void {
   process.stdout.write(`${json ? visibleJson(fields) : text}\n`)
-}
-
-const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
-
-/** People and files can put control characters into what is printed; a terminal must not obey them. */
-export function visible(text: string): string {
-  return text.replace(unseen, (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`)
-}
-
-/** JSON escapes only some of them itself. */
-function visibleJson(fields: object): string {
-  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
-  return JSON.stringify(fields).replace(unseen, (character) => character.split('').map(escaped).join(''))
 }
 
 /** Columns as wide as their widest cell. */

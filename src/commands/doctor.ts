@@ -117,7 +117,17 @@ async function examineStore(db: Db | null, config: Config, outside: string | nul
     ),
     checkBackup(figures.backup_at, now),
     checkWebhooks(await failingWebhooks(db), figures.webhooks_waiting),
-    ...checkRoster(figures.roster_at, await unfinishedImport(db, now), now),
+    ...checkRoster(
+      {
+        importedAt: figures.roster_at,
+        checkedAt: figures.roster_checked_at,
+        unfinished: await unfinishedImport(db, now),
+        isFetched: config.rosterSource !== null,
+        fetchedAt: figures.roster_fetch_at,
+        outcome: figures.roster_fetch_outcome,
+      },
+      now,
+    ),
     checkOutbox(figures.unsent, figures.oldest_unsent_at, now),
     ...(url === null ? [] : await checkOutside(url, inside, systemClock.now)),
   ]

@@ -1,4 +1,5 @@
 /** Plans and findings as lines of text. Whatever comes from a file passes through `visible`. Pure. */
+import { localTime as when } from '../lib/clock.ts'
 import {
   type Change,
   type Finding,
@@ -273,11 +274,4 @@ export function correctionLines(
       (name) => `  ${name}: ${value(one.corrected[name])} (${value(one.inFile[name])} in the file)`,
     ),
   ]
-}
-
-/** In the school's time zone. */
-function when(ms: number, timeZone: string): string {
-  // The Swedish format is that of ISO 8601.
-  const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' })
-  return `${format.format(ms)} ${timeZone}`
 }

@@ -4,10 +4,9 @@ import { createInterface } from 'node:readline/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Config } from '../config.ts'
-import { outOfReach } from '../db/db.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
-import { AppError, UsageError } from '../errors.ts'
+import { UsageError } from '../errors.ts'
 import { byOperator } from '../lib/by.ts'
 import { systemClock, timestamp } from '../lib/clock.ts'
 import { secretsFrom } from '../lib/secret.ts'
@@ -28,6 +27,7 @@ import {
   configOfStore,
   numberFrom,
   say,
+  storeFailed,
   storeOf,
   visible,
   withFeatures,
@@ -75,22 +75,16 @@ export async function rosterImport(path: string, options: RosterOptions): Promis
       process.exitCode = exitCodes.held
       return
     }
-    if (isEmpty(plan))
-      return say(
-        options,
-        { type: 'done', generation: null },
-        'The roster already matches the file; nothing to do.',
-      )
-    if (!(await agreed(options, 'Import this?')))
+    if (!isEmpty(plan) && !(await agreed(options, 'Import this?')))
       return say(options, { type: 'declined' }, 'Nothing was changed.')
     const progress = startProgress(options.json === true)
     const generation = await roster.import(plan, { allow, by: byOperator }, progress.show)
     progress.stop()
-    say(
-      options,
-      { type: 'done', generation },
-      `Done: the roster is now number ${generation}. "chiron roster undo" goes back.`,
-    )
+    const text =
+      generation === null
+        ? 'The roster already matches the file; nothing to do.'
+        : `Done: the roster is now number ${generation}. "chiron roster undo" goes back.`
+    say(options, { type: 'done', generation }, text)
   })
 }
 
@@ -212,18 +206,17 @@ async function withRoster(
   }
 }
 
-/** Whatever keeps the store from being opened, it is out of reach. */
 async function openStore(url: string) {
   try {
     const db = openDb(url)
     await migrate(db, systemClock)
     return db
   } catch (error) {
-    throw error instanceof UsageError || error instanceof AppError ? error : outOfReach(error)
+    return storeFailed(error)
   }
 }
 
-function sayStore(options: CommonOptions, databaseUrl: string): void {
+export function sayStore(options: CommonOptions, databaseUrl: string): void {
   const { engine, place } = storeOf(databaseUrl)
   say(options, { type: 'store', engine, place }, `Store: ${engine}, ${visible(place)}`)
 }
@@ -238,34 +231,45 @@ async function readPlan(
   const progress = startProgress(options.json === true)
   const plan = await roster.plan(path, { ...planOptionsFrom(options), onProgress: progress.show })
   progress.stop()
-  if (options.report)
-    await pipeline(Readable.from(withBreaks(reportLines(plan))), createWriteStream(options.report))
+  await showPlan(plan, options, allow)
+  return plan
+}
+
+export async function showPlan(
+  plan: Plan,
+  options: RosterOptions,
+  allow: readonly HoldCode[],
+): Promise<void> {
+  await writeReport(plan, options)
   if (options.json) return sayPlan(plan, options)
   const verbose = options.verbose === true
   for (const line of isRefused(plan) ? refusalLines(plan, verbose) : planLines(plan, { verbose, allow }))
     process.stdout.write(`${line}\n`)
   if (options.report) process.stdout.write(`The report is in ${options.report}.\n`)
-  return plan
 }
 
-function sayPlan(plan: Plan, options: RosterOptions): Plan {
+export async function writeReport(plan: Plan, { report }: RosterOptions): Promise<void> {
+  if (report !== undefined)
+    await pipeline(Readable.from(withBreaks(reportLines(plan))), createWriteStream(report))
+}
+
+function sayPlan(plan: Plan, options: RosterOptions): void {
   const { file, counts, holds, badRows, skipsBadRows } = plan
   for (const finding of plan.findings) say(options, { type: 'finding', ...finding }, '')
   const refused = isRefused(plan)
   if (refused) {
     say(options, { type: 'plan', file, badRows, refused }, '')
-    return plan
+    return
   }
   if (options.verbose) for (const change of plan.changes()) say(options, { type: 'change', ...change }, '')
   say(options, { type: 'plan', file, counts, holds, badRows, skipsBadRows, refused }, '')
-  return plan
 }
 
 function* withBreaks(lines: Iterable<string>): Generator<string> {
   for (const line of lines) yield `${line}\n`
 }
 
-function planOptionsFrom({ bulk, delta, match, skipBadRows }: RosterOptions) {
+export function planOptionsFrom({ bulk, delta, match, skipBadRows }: RosterOptions) {
   if (bulk && delta) throw new UsageError('a set is read as --bulk or as --delta, not as both')
   const by = matchKeys.find((key) => key === match)
   if (match !== undefined && !by) throw new UsageError(`--match takes ${matchKeys.join(' or ')}`)
@@ -279,7 +283,7 @@ function planOptionsFrom({ bulk, delta, match, skipBadRows }: RosterOptions) {
   }
 }
 
-function allowedFrom(text = ''): HoldCode[] {
+export function allowedFrom(text = ''): HoldCode[] {
   const names = text.split(',').map((name) => name.trim())
   return names.filter(Boolean).map((name) => {
     const code = holdCodes.find((each) => each === name)

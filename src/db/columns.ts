@@ -120,6 +120,7 @@ export const columns = {
     next_at: 'time',
     claimed_by: 'id',
     sent_at: 'time',
+    report: 'other',
   },
   delivery: {
     id: 'id',
@@ -212,6 +213,18 @@ export const columns = {
     held_by: 'id',
     held_until: 'time',
     writer: 'id',
+    checked_at: 'time',
+  },
+  roster_fetch: {
+    one: 'other',
+    tried_at: 'time',
+    outcome: 'other',
+    message: 'other',
+    source: 'other',
+    mark: 'other',
+    sha256: 'other',
+    file_name: 'other',
+    done_at: 'time',
   },
   roster_record: {
     kind: 'other',

@@ -32,6 +32,9 @@ interface Figures {
   readonly oldest_unsent_at: number | null
   readonly roster_generation: number
   readonly roster_at: number | null
+  readonly roster_checked_at: number | null
+  readonly roster_fetch_at: number | null
+  readonly roster_fetch_outcome: string | null
   readonly schema_version: number
   readonly wrong_codes: number
 }
@@ -41,6 +44,8 @@ export interface OverviewDeps {
   readonly clock: Clock
   readonly webhooks: Pick<Webhooks, 'list'>
   readonly version: string
+  /** Whether the settings say where rosters are fetched from. */
+  readonly fetchesRosters: boolean
   readFigures(now: number): Promise<Figures>
 }
 
@@ -87,7 +92,8 @@ export class Overview {
       roster: {
         generation: figures.roster_at === null ? null : figures.roster_generation,
         publishedAt: timestampOrNull(figures.roster_at),
-        nextFetchAt: null,
+        checkedAt: timestampOrNull(figures.roster_checked_at),
+        ...fetchesOf(figures, this.#deps.fetchesRosters),
       },
       webhooks: {
         failing: hooks.filter(({ enabled, readable, failures }) => enabled && (!readable || failures > 0))
@@ -140,5 +146,14 @@ export class Overview {
         return { countedAt: now, counts: [...totals.values()] }
       last = chunk[0]!.last
     }
+  }
+}
+
+/** A timer outside of the service fetches every day, so the next time is a day after the last. */
+function fetchesOf({ roster_fetch_at: at, roster_fetch_outcome: outcome }: Figures, fetchesRosters: boolean) {
+  if (at === null || outcome === null) return { lastFetch: null, nextFetchAt: null }
+  return {
+    lastFetch: { at: timestamp(at), outcome },
+    nextFetchAt: fetchesRosters ? timestamp(at + day) : null,
   }
 }

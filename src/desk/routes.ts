@@ -78,8 +78,17 @@ const OverviewReply = Type.Object({
   }),
   roster: Type.Object({
     generation: Nullable(Type.Integer()),
-    publishedAt: Nullable(Timestamp()),
-    nextFetchAt: Nullable(Timestamp()),
+    publishedAt: Nullable(Timestamp('When an import last changed the roster.')),
+    checkedAt: Nullable(Timestamp('When one was last imported or fetched, also if it changed nothing.')),
+    lastFetch: Nullable(
+      Type.Object({
+        at: Timestamp(),
+        outcome: Type.String({
+          description: '`imported`, `unchanged`, `held`, `refused`, `busy` or `failed`.',
+        }),
+      }),
+    ),
+    nextFetchAt: Nullable(Timestamp('A day after the last fetch, if rosters are fetched.')),
   }),
   webhooks: Type.Object({ failing: Type.Integer() }),
   people: Type.Object({

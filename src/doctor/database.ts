@@ -6,8 +6,9 @@ import { appliedVersions, knownSchema } from '../db/migrate.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isLoopbackHost } from '../lib/network.ts'
 import { hostsOf } from '../lib/postgres-url.ts'
+import { reasonOf } from '../lib/reason.ts'
 import { checkClock } from './clock.ts'
-import { bad, type Finding, good, reasonOf, warning } from './doctor.ts'
+import { bad, type Finding, good, warning } from './doctor.ts'
 import { type PostgresFacts, postgresFacts, sqliteFacts } from './store.ts'
 
 const megabyte = 1024 * 1024

@@ -43,28 +43,6 @@ export const bad = (area: Area, text: string, remedy: string): Finding => ({
   remedy,
 })
 
-/** Errors of sockets say it in `code`, those of several addresses in `errors`. */
-export function reasonOf(error: unknown): string {
-  const { code, message, cause, errors } = error as {
-    code?: string
-    message?: string
-    cause?: unknown
-    errors?: unknown[]
-  }
-  if (errors?.[0]) return reasonOf(errors[0])
-  if (cause) return reasonOf(cause)
-  const known: Record<string, string> = {
-    ECONNREFUSED: 'nothing listens there',
-    ENOTFOUND: 'the name is not known',
-    EAI_AGAIN: 'the name cannot be looked up now',
-    ETIMEDOUT: 'no answer in time',
-    ECONNRESET: 'the connection was cut',
-    EHOSTUNREACH: 'there is no way there',
-    ENETUNREACH: 'there is no way there',
-  }
-  return known[code ?? ''] ?? message ?? String(error)
-}
-
 const minuteMs = 60_000
 
 /** `40 minutes`, `5 hours`, `12 days`. */

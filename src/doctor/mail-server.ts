@@ -1,7 +1,8 @@
 /** The mail server: whether it answers, encrypts, and takes the login. */
 import { isLoopbackHost } from '../lib/network.ts'
+import { reasonOf } from '../lib/reason.ts'
 import { checkCertificate } from './certificate.ts'
-import { bad, type Finding, good, reasonOf, warning } from './doctor.ts'
+import { bad, type Finding, good, warning } from './doctor.ts'
 import { type Dialogue, type MailServerAt, talkTo } from './smtp-dialogue.ts'
 import { explainReply } from './smtp-replies.ts'
 

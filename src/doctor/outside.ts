@@ -9,10 +9,11 @@ import { networkInterfaces } from 'node:os'
 import { connect as connectTls } from 'node:tls'
 import type { Db } from '../db/db.ts'
 import { isTrusted, networkOf, type Range } from '../lib/network.ts'
+import { reasonOf } from '../lib/reason.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
 import { type Certificate, certificateOf, checkCertificate } from './certificate.ts'
 import { checkClock } from './clock.ts'
-import { bad, type Finding, good, reasonOf, warning } from './doctor.ts'
+import { bad, type Finding, good, warning } from './doctor.ts'
 import { bucketMarks } from './store.ts'
 
 const patienceMs = 10_000

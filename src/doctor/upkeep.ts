@@ -7,6 +7,7 @@ export { failingWebhooks, keyRows, unfinishedImport } from './store.ts'
 
 const keyAgeMax = 100 * day
 const rosterAgeMax = 35 * day
+const fetchAgeMax = 26 * hour
 const backupAgeMax = 26 * hour
 const mailAgeWarned = minute
 const mailAgeMax = 5 * minute
@@ -53,12 +54,21 @@ export function checkWebhooks(failing: number, waiting: number): Finding {
   return good('webhooks', waiting === 0 ? 'nothing waits' : `${waiting} events wait`)
 }
 
-export function checkRoster(
-  importedAt: number | null,
-  unfinished: { startedAt: number; isRunning: boolean } | null,
-  now: number,
-): Finding[] {
-  const findings = [rosterAge(importedAt, now)]
+export interface RosterFacts {
+  readonly importedAt: number | null
+  /** When one was last imported or fetched, also if it changed nothing. */
+  readonly checkedAt: number | null
+  readonly unfinished: { startedAt: number; isRunning: boolean } | null
+  /** Whether the settings say where rosters are fetched from. */
+  readonly isFetched: boolean
+  readonly fetchedAt: number | null
+  readonly outcome: string | null
+}
+
+export function checkRoster(roster: RosterFacts, now: number): Finding[] {
+  const { unfinished } = roster
+  const findings = [rosterAge(roster, now)]
+  if (roster.isFetched) findings.push(lastFetch(roster, now))
   if (unfinished?.isRunning)
     findings.push(good('roster', `an import is under way since ${lasting(now - unfinished.startedAt)}`))
   else if (unfinished)
@@ -72,11 +82,26 @@ export function checkRoster(
   return findings
 }
 
-function rosterAge(at: number | null, now: number): Finding {
-  if (at === null)
+function lastFetch({ fetchedAt, outcome }: RosterFacts, now: number): Finding {
+  const timer = 'see that the timer of chiron roster fetch runs'
+  if (fetchedAt === null) return warning('roster', 'it was never fetched', timer)
+  const age = lasting(now - fetchedAt)
+  if (now - fetchedAt > fetchAgeMax) return warning('roster', `the last fetch was ${age} ago`, timer)
+  if (outcome === 'imported' || outcome === 'unchanged')
+    return good('roster', `fetched ${age} ago: ${outcome}`)
+  return warning(
+    'roster',
+    `the fetch of ${age} ago ended as ${outcome}`,
+    'run chiron roster fetch, which says why',
+  )
+}
+
+function rosterAge({ importedAt, checkedAt }: RosterFacts, now: number): Finding {
+  if (importedAt === null || checkedAt === null)
     return warning('roster', 'none was imported: no student can sign in', 'run chiron roster import')
-  const text = `imported ${lasting(now - at)} ago`
-  return now - at > rosterAgeMax
+  const checked = checkedAt > importedAt ? `, found unchanged ${lasting(now - checkedAt)} ago` : ''
+  const text = `imported ${lasting(now - importedAt)} ago${checked}`
+  return now - checkedAt > rosterAgeMax
     ? warning('roster', text, 'import the newest one: who came since cannot sign in, and who left still can')
     : good('roster', text)
 }

@@ -15,6 +15,13 @@ export function timestamp(ms: number): string {
   return new Date(ms).toISOString()
 }
 
+/** Such as `2026-11-15 09:00 Europe/Lisbon`, for people. */
+export function localTime(ms: number, timeZone: string): string {
+  // The Swedish format is that of ISO 8601.
+  const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' })
+  return `${format.format(ms)} ${timeZone}`
+}
+
 export function timestampOrNull(ms: number | null): string | null {
   return ms === null ? null : timestamp(ms)
 }

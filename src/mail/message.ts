@@ -7,7 +7,7 @@ import { fingerprint, type Keys, type Secrets } from '../lib/secret.ts'
 import { namedBySchool, type Person } from '../people/people.ts'
 import type { Mail } from './store.ts'
 import { type Rendered, render } from './templates/layout.ts'
-import { isCode, type MailKind } from './templates/texts.ts'
+import { isCode, type MailKind, type Report } from './templates/texts.ts'
 
 export interface Message extends Rendered {
   readonly from: string
@@ -45,6 +45,7 @@ export function messageOf(
     reference: mail.reference,
     url: publicUrl,
     school,
+    ...(mail.report !== null && { report: JSON.parse(mail.report) as Report }),
     ...(isCode(kind) && {
       code: {
         digits: String(deriveCode(keys, subject)),

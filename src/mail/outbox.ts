@@ -12,7 +12,7 @@
  * owns the address, and must not show in the timing of later requests.
  */
 import { randomInt } from 'node:crypto'
-import type { Condition, Db, Expression, Statement } from '../db/db.ts'
+import { always, type Condition, type Db, type Expression, type Statement } from '../db/db.ts'
 import { deliveryOpened, type Step, stepTaken } from '../delivery/delivery.ts'
 import { type Clock, day, minute, second } from '../lib/clock.ts'
 import { Failure, type FailureLog } from '../lib/failure.ts'
@@ -26,10 +26,12 @@ import { Drops } from './drops.ts'
 import { type Message, type MessageSettings, messageOf } from './message.ts'
 import { TokenError } from './oauth.ts'
 import {
+  addReport,
   type CaughtFilter,
   caughtMail,
   caughtMails,
   chooseNotice,
+  claimMail,
   claimMails,
   dropMail,
   failMail,
@@ -37,6 +39,7 @@ import {
   heldBy,
   holdUntil,
   insertMail,
+  isWaiting,
   keepCaught,
   type Lane,
   lockMail,
@@ -50,13 +53,16 @@ import {
   isNotice,
   isTold,
   type MailKind,
+  type NewKind,
   type NoticeKind,
   otherNotice,
+  type Report,
+  reportKind,
   type ToldKind,
 } from './templates/texts.ts'
 
 export type { Mail } from './store.ts'
-export type { ToldKind } from './templates/texts.ts'
+export type { Report, ToldKind } from './templates/texts.ts'
 
 import { chooseLanguage } from './templates/languages.ts'
 
@@ -163,6 +169,18 @@ export class Outbox {
     await this.#deps.transport.close()
   }
 
+  /**
+   * Sends one mail at once, for a command that ends soon. If the server does not take it, or a worker of the service was
+   * first, it is left to the service. Returns whether it is gone.
+   */
+  async sendNow(id: string): Promise<boolean> {
+    const { db, clock } = this.#deps
+    const now = clock.now()
+    const [mail] = await claimMail(db, { id, by: this.#worker, now, leaseUntil: now + leaseMs })
+    if (mail) await this.#deliver(mail)
+    return !(await isWaiting(db, id))
+  }
+
   async caught(filter: CaughtFilter, limit: number): Promise<{ mail: Mail; message: Message }[]> {
     const mails = await caughtMails(this.#deps.db, filter, limit)
     return Promise.all(mails.map(async (mail) => ({ mail, message: await this.#caughtMessage(mail) })))
@@ -250,7 +268,8 @@ export class Outbox {
   }
 
   async #kindOf(mail: Mail, person: Person | undefined): Promise<MailKind> {
-    if (mail.kind !== null && (isTold(mail.kind) || mail.kind === 'address-in-use')) return mail.kind
+    if (mail.kind === reportKind || mail.kind === 'address-in-use') return mail.kind
+    if (mail.kind !== null && isTold(mail.kind)) return mail.kind
     // A code for a new address, unless somebody has confirmed it for an account.
     if (mail.kind === 'address-code')
       return !person || person.status === 'pending' ? 'address-code' : 'address-in-use'
@@ -366,32 +385,51 @@ export function queueMail(
   mail: NewMail,
   digits: Expression,
   when: Condition,
-  kind: ToldKind | 'address-code' | null = null,
+  kind: NewKind = null,
 ): Statement[] {
   return [insertMail(mail, digits, when, kind), deliveryOpened(mail.id, mail.email)]
 }
 
 const toldWithinMs = day
+const noDigits: Expression = { sql: () => '0', params: [] }
 
-/** A mail that tells an owner what has changed, if it has. */
-export function tellOf(
-  secrets: Secrets,
-  told: { kind: ToldKind; email: string; role: Role; now: number; language?: Language },
-  when: Condition,
-): Statement[] {
-  const { kind, email, role, now, language = chooseLanguage(undefined) } = told
-  const mail = {
+interface Told {
+  readonly email: string
+  readonly role: Role
+  readonly now: number
+  readonly language?: Language
+}
+
+/** A mail without a code, which nobody has asked for. */
+function toldMail(secrets: Secrets, { email, role, now, language }: Told): NewMail {
+  return {
     id: newIdAt(now),
     session_id: '',
     role,
     email,
     address_fingerprint: fingerprint(secrets.current, 'address', email.toLowerCase()),
-    language,
+    language: language ?? chooseLanguage(undefined),
     reference: newReference(),
     expires_at: now + toldWithinMs,
     now,
   }
-  return queueMail(mail, { sql: () => '0', params: [] }, when, kind)
+}
+
+/** A mail that tells an owner what has changed, if it has. */
+export function tellOf(secrets: Secrets, told: Told & { kind: ToldKind }, when: Condition): Statement[] {
+  return queueMail(toldMail(secrets, told), noDigits, when, told.kind)
+}
+
+/** A mail to staff with a text of its own. */
+export function queueReport(
+  secrets: Secrets,
+  { email, report, now }: { email: string; report: Report; now: number },
+): { id: string; statements: Statement[] } {
+  const mail = toldMail(secrets, { email, role: 'staff', now })
+  return {
+    id: mail.id,
+    statements: [...queueMail(mail, noDigits, always, reportKind), addReport(mail.id, report)],
+  }
 }
 
 /** Erases everything stored about mails to an address. */

@@ -13,7 +13,7 @@ import { bySystem } from '../lib/by.ts'
 import type { Digits } from '../lib/code.ts'
 import type { Language } from '../lib/languages.ts'
 import type { Role } from '../lib/roles.ts'
-import type { MailKind, NoticeKind, ToldKind } from './templates/texts.ts'
+import type { MailKind, NewKind, NoticeKind, Report } from './templates/texts.ts'
 
 export interface Mail {
   readonly id: string
@@ -29,21 +29,18 @@ export interface Mail {
   readonly expires_at: number
   readonly attempts: number
   readonly sent_at: number | null
+  /** As JSON. */
+  readonly report: string | null
 }
 
 const columns =
-  'id, session_id, role, email, address_fingerprint, language, digits, reference, kind, created_at, expires_at, attempts, sent_at'
+  'id, session_id, role, email, address_fingerprint, language, digits, reference, kind, created_at, expires_at, attempts, sent_at, report'
 
-export type NewMail = Omit<Mail, 'digits' | 'kind' | 'created_at' | 'attempts' | 'sent_at'> & {
+export type NewMail = Omit<Mail, 'digits' | 'kind' | 'created_at' | 'attempts' | 'sent_at' | 'report'> & {
   readonly now: number
 }
 
-export function insertMail(
-  m: NewMail,
-  digits: Expression,
-  when: Condition,
-  kind: ToldKind | 'address-code' | null = null,
-): Statement {
+export function insertMail(m: NewMail, digits: Expression, when: Condition, kind: NewKind = null): Statement {
   return statement(
     `insert into outbox (id, session_id, role, email, address_fingerprint, language, digits, reference, created_at, expires_at, attempts, next_at, kind)
      select $1, $2, $3, $4, $5, $6, ${digits.sql(11)}, $7, cast($8 as bigint), cast($9 as bigint), 0, cast($8 as bigint), $10
@@ -61,6 +58,11 @@ export function insertMail(
     ...digits.params,
     ...when.params,
   )
+}
+
+/** Gives a mail of the kind `report` its text. */
+export function addReport(id: string, report: Report): Statement {
+  return statement('update outbox set report = $1 where id = $2', JSON.stringify(report), id)
 }
 
 export const takenMax = 20
@@ -92,6 +94,22 @@ export async function claimMails(
      returning ${columns}`,
     [c.by, c.leaseUntil, c.now, ...ids],
   )
+}
+
+/** Claims one mail, if no worker has it. */
+export function claimMail(
+  db: Db,
+  c: { id: string; by: string; now: number; leaseUntil: number },
+): Promise<Mail[]> {
+  return db.run<Mail>(
+    `update outbox set claimed_by = $1, next_at = $2, attempts = attempts + 1
+     where id = $3 and sent_at is null and next_at <= $4 returning ${columns}`,
+    [c.by, c.leaseUntil, c.id, c.now],
+  )
+}
+
+export async function isWaiting(db: Db, id: string): Promise<boolean> {
+  return (await db.one('select id from outbox where id = $1 and sent_at is null', [id])) !== undefined
 }
 
 /** Extends the lease, or sets the time of the next try. */

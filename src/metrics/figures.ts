@@ -23,8 +23,13 @@ const fromStore: readonly Figure[] = [
   },
   {
     name: 'chiron_roster_age_seconds',
-    help: 'Time since a roster was imported; absent before the first',
+    help: 'Time since an import changed the roster; absent before the first',
     of: ({ roster_at }, now) => ageSeconds(roster_at, now),
+  },
+  {
+    name: 'chiron_roster_checked_age_seconds',
+    help: 'Time since a roster was imported or fetched, also if it changed nothing; absent before the first',
+    of: ({ roster_checked_at }, now) => ageSeconds(roster_checked_at, now),
   },
   {
     name: 'chiron_roster_generation',

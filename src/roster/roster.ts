@@ -39,6 +39,7 @@ import {
   lineageOf,
   newGeneration,
   publishedGenerations,
+  rosterChecked,
   rosterState,
   type Seen,
   type StudentVersion,
@@ -137,7 +138,10 @@ export class Roster {
         'held',
         `the import is held for ${held.join(', ')}, which must be allowed by name`,
       )
-    if (isEmpty(plan)) return null
+    if (isEmpty(plan)) {
+      await this.#db.tx([rosterChecked(this.#clock.now())])
+      return null
+    }
     return this.#alone(plan, async (lease) => {
       await this.#clear(lease)
       const now = this.#clock.now()

@@ -496,3 +496,49 @@ export function closeStudent(personId: string, fromGen: number, generation: numb
     fromGen,
   )
 }
+
+/** How the last fetch went, and which set fetches are done with. */
+export interface FetchRow {
+  readonly tried_at: number
+  readonly outcome: string
+  readonly message: string
+  readonly source: string | null
+  readonly mark: string | null
+  readonly sha256: string | null
+  readonly file_name: string | null
+  readonly done_at: number | null
+}
+
+export function lastFetch(db: Pick<Db, 'one'>): Promise<FetchRow | undefined> {
+  return db.one<FetchRow>(
+    'select tried_at, outcome, message, source, mark, sha256, file_name, done_at from roster_fetch',
+  )
+}
+
+export function fetchTried(now: number, outcome: string, message: string): Statement {
+  return statement(
+    `insert into roster_fetch (one, tried_at, outcome, message) values (1, $1, $2, $3)
+     on conflict (one) do update set tried_at = excluded.tried_at, outcome = excluded.outcome, message = excluded.message`,
+    now,
+    outcome,
+    message,
+  )
+}
+
+export function fetchDone(
+  set: Pick<FetchRow, 'source' | 'mark' | 'sha256' | 'file_name' | 'done_at'>,
+): Statement {
+  return statement(
+    'update roster_fetch set source = $1, mark = $2, sha256 = $3, file_name = $4, done_at = $5',
+    set.source,
+    set.mark,
+    set.sha256,
+    set.file_name,
+    set.done_at,
+  )
+}
+
+/** The roster was compared with the school's, and nothing had to change. */
+export function rosterChecked(now: number): Statement {
+  return statement('update roster_state set checked_at = $1', now)
+}

@@ -7,7 +7,7 @@ import { escapeHtml } from '../../lib/html.ts'
 import type { Language } from '../../lib/languages.ts'
 import { brandOf, linkText, type School } from '../../lib/school.ts'
 import { mailTexts } from './languages.ts'
-import { type CodeKind, isCode, type MailKind } from './texts.ts'
+import { isCode, type MailKind, type NoticeKind, type Report, reportKind, type ToldKind } from './texts.ts'
 
 export interface MailContent {
   readonly kind: MailKind
@@ -15,6 +15,7 @@ export interface MailContent {
   readonly reference: string
   readonly url: string
   readonly school: School
+  readonly report?: Report
   readonly code?: { digits: string; name: string | null; minutes: number; until: string }
 }
 
@@ -25,7 +26,9 @@ export interface Rendered {
 }
 
 export function render(mail: MailContent): Rendered {
-  return isCode(mail.kind) ? renderCode(mail) : renderNotice(mail, mail.kind)
+  if (isCode(mail.kind)) return renderCode(mail)
+  if (mail.kind === reportKind) return renderParagraphs(mail, mail.report!)
+  return renderParagraphs(mail, noticeOf(mail, mail.kind))
 }
 
 function renderCode(mail: MailContent): Rendered {
@@ -45,11 +48,16 @@ function renderCode(mail: MailContent): Rendered {
   }
 }
 
-function renderNotice(mail: MailContent, kind: Exclude<MailKind, CodeKind>): Rendered {
+function noticeOf(mail: MailContent, kind: NoticeKind | ToldKind): Report {
   const notice = mailTexts[mail.language].notices[kind]
-  const subject = notice.subject(mail.reference)
   const { support } = mail.school
-  const paragraphs = notice.paragraphs(mail.url, support === null ? '' : ` (${linkText(support)})`)
+  return {
+    subject: notice.subject(mail.reference),
+    paragraphs: notice.paragraphs(mail.url, support === null ? '' : ` (${linkText(support)})`),
+  }
+}
+
+function renderParagraphs(mail: MailContent, { subject, paragraphs }: Report): Rendered {
   return {
     subject,
     text: plain(mail, paragraphs),
@@ -75,7 +83,7 @@ function plain(mail: MailContent, paragraphs: readonly string[]): string {
 }
 
 function plainParagraph(text: string): string {
-  return `<p style="margin:0 0 14px">${escapeHtml(text)}</p>`
+  return `<p style="margin:0 0 14px">${escapeHtml(text).replaceAll('\n', '<br>')}</p>`
 }
 
 /** Only addresses from the settings become links, because a name may look like one. */

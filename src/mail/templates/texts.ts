@@ -15,12 +15,25 @@ export type ToldKind = 'address-left' | 'address-taken' | 'address-moved'
 const toldKinds: readonly string[] = ['address-left', 'address-taken', 'address-moved'] satisfies ToldKind[]
 export const isTold = (kind: MailKind): kind is ToldKind => toldKinds.includes(kind)
 
+/** Brings a text of its own; see `Report`. */
+export const reportKind = 'report'
+
 /** To sign in, or to confirm a new address. */
 export type CodeKind = 'code' | 'address-code'
 export const isCode = (kind: MailKind): kind is CodeKind => kind === 'code' || kind === 'address-code'
 
-export type MailKind = CodeKind | NoticeKind | ToldKind
-export const isNotice = (kind: MailKind): kind is NoticeKind => !isCode(kind) && !isTold(kind)
+export type MailKind = CodeKind | NoticeKind | ToldKind | typeof reportKind
+export const isNotice = (kind: MailKind): kind is NoticeKind =>
+  !isCode(kind) && !isTold(kind) && kind !== reportKind
+
+/** What a mail is called when it is queued; null until it is known who owns the address. */
+export type NewKind = ToldKind | 'address-code' | typeof reportKind | null
+
+/** What a command has to say to staff. A paragraph may have several lines. */
+export interface Report {
+  readonly subject: string
+  readonly paragraphs: readonly string[]
+}
 
 /** Sent if the address has no account of that role. */
 export const absentNotice: Readonly<Record<Role, NoticeKind>> = {

@@ -127,6 +127,7 @@ function useCards(data: Overview | undefined): readonly Card[] {
               text.imported,
               roster.publishedAt && `${ago(roster.publishedAt)} (${dates.moment(roster.publishedAt)})`,
             ],
+            [text.checked, roster.checkedAt && ago(roster.checkedAt)],
             [text.generation, roster.generation !== null && number(roster.generation)],
             [text.nextFetch, roster.nextFetchAt && dates.moment(roster.nextFetchAt)],
           ]}
@@ -164,9 +165,15 @@ function mailState({ at, mail }: Overview, text: Words): Pick<Card, 'state' | 's
   return { state: 'good', says: text.mailGood }
 }
 
+/** A timer need not be punctual. */
+const fetchLateMs = 3_600_000
+const fetchedWell = ['imported', 'unchanged']
+
 function rosterState({ at, roster }: Overview, text: Words): Pick<Card, 'state' | 'says'> {
   if (roster.publishedAt === null) return { state: 'empty', says: text.noRoster }
-  if (roster.nextFetchAt !== null && roster.nextFetchAt < at)
+  if (roster.lastFetch !== null && !fetchedWell.includes(roster.lastFetch.outcome))
+    return { state: 'warning', says: text.rosterStopped }
+  if (roster.nextFetchAt !== null && Date.parse(roster.nextFetchAt) + fetchLateMs < Date.parse(at))
     return { state: 'warning', says: text.rosterLate }
   return { state: 'good', says: text.rosterFine }
 }

@@ -26,6 +26,8 @@ export interface Overview {
   readonly roster: {
     readonly generation: number | null
     readonly publishedAt: string | null
+    readonly checkedAt: string | null
+    readonly lastFetch: { readonly at: string; readonly outcome: string } | null
     readonly nextFetchAt: string | null
   }
   readonly webhooks: { readonly failing: number }

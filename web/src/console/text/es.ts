@@ -69,11 +69,14 @@ export const spanish: ConsoleText = {
     toEvents: 'Ver los sucesos',
     roster: 'Lista de estudiantes',
     imported: 'Importada',
+    checked: 'Comparada con el sistema de la escuela',
     generation: 'Importación número',
     nextFetch: 'Próxima recogida',
     noRoster: 'No se ha importado ninguna lista. Los estudiantes no pueden entrar antes.',
     rosterFine: 'Los estudiantes y las clases vienen de esta lista.',
     rosterLate: 'La próxima recogida ya debería haber ocurrido.',
+    rosterStopped:
+      'La última recogida quedó retenida, fue rechazada o falló. El correo sobre ella dice qué hacer.',
     toRoster: 'Ir a la lista',
     webhooks: 'Webhooks',
     webhooksFine: 'Ningún webhook falla.',
@@ -249,6 +252,7 @@ export const spanish: ConsoleText = {
       suspended: 'Aviso: la cuenta está suspendida',
       'address-left': 'Aviso: la dirección cambió',
       'address-taken': 'Aviso: la dirección cambió',
+      report: 'Un informe sobre la lista',
     },
     unknownKind: 'Un correo',
     verdicts: {

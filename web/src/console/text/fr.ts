@@ -72,11 +72,14 @@ export const french: ConsoleText = {
     toEvents: 'Voir les événements',
     roster: 'Liste des étudiants',
     imported: 'Importée',
+    checked: 'Comparée au système de l’école',
     generation: 'Import numéro',
     nextFetch: 'Prochaine récupération',
     noRoster: 'Aucune liste n’a été importée. Les étudiants ne peuvent pas encore se connecter.',
     rosterFine: 'Les étudiants et les cours viennent de cette liste.',
     rosterLate: 'La prochaine récupération aurait déjà dû avoir lieu.',
+    rosterStopped:
+      'La dernière récupération a été retenue, refusée ou a échoué. Le message à ce sujet dit quoi faire.',
     toRoster: 'Vers la liste',
     webhooks: 'Webhooks',
     webhooksFine: 'Aucun webhook n’est en échec.',
@@ -259,6 +262,7 @@ export const french: ConsoleText = {
       suspended: 'Avis : le compte est suspendu',
       'address-left': 'Avis : l’adresse a changé',
       'address-taken': 'Avis : l’adresse a changé',
+      report: 'Un rapport sur la liste',
     },
     unknownKind: 'Un courriel',
     verdicts: {
