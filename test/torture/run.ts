@@ -14,11 +14,12 @@ import { type CrashReport, crashes } from './crashes.ts'
 import { failover } from './failover.ts'
 import { fuzz } from './fuzz.ts'
 import { histories, Torturer } from './histories.ts'
+import { machineParts } from './machine.ts'
 
 const engines: readonly Engine[] = ['sqlite', 'postgres']
 const killsAtOnce = 10
 
-interface Part {
+export interface Part {
   readonly name: string
   readonly what: string
   /** Of the whole time. */
@@ -101,6 +102,7 @@ const parts: readonly Part[] = [
       }
     },
   },
+  ...machineParts,
 ]
 
 function sumOf(reports: readonly CrashReport[]): Record<string, number> {
