@@ -4,11 +4,12 @@
  */
 
 import { createPrivateKey, randomBytes } from 'node:crypto'
-import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { UsageError } from './errors.ts'
+import { flush, makeFolder } from './lib/durable.ts'
 import { nearest } from './lib/nearest.ts'
 import { isLoopbackHost, parseRange, type Range } from './lib/network.ts'
 import { type TraceSettings, traceSettings } from './lib/otel.ts'
@@ -512,7 +513,7 @@ function ownSecret(databaseUrl: string, make: boolean): string {
   const file = join(folder, 'chiron.secret')
   if (!existsSync(file)) {
     if (!make) return ''
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder)
     const draft = join(folder, `.chiron.secret.${process.pid}.${randomBytes(4).toString('hex')}`)
     writeFileSync(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flush: true })
     try {
@@ -522,6 +523,8 @@ function ownSecret(databaseUrl: string, make: boolean): string {
     } finally {
       unlinkSync(draft)
     }
+    // Before anybody gets a token that only this secret can check.
+    flush(folder)
   }
   return readFileSync(file, 'utf8').trim()
 }

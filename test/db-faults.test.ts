@@ -1,6 +1,6 @@
 /** What the SQLite store does when its file fails or another process keeps it locked. */
 import assert from 'node:assert/strict'
-import { renameSync } from 'node:fs'
+import { closeSync, openSync, renameSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, test } from 'node:test'
@@ -92,6 +92,17 @@ describe('A store of SQLite', () => {
     await db.run(`pragma max_page_count = ${pages + 1_000}`)
     await Promise.all([db.run(insert, [large]), db.run(insert, ['a'])])
     assert.deepEqual(await ids(), ['a', large])
+  })
+
+  test('a damaged file is out of reach, and not the fault of who asks', async () => {
+    await db.run(insert, ['x'.repeat(10_000)])
+    other.exec('pragma wal_checkpoint(truncate)')
+    const file = openSync(path, 'r+')
+    writeSync(file, Buffer.alloc(4_096), 0, 4_096, 4_096)
+    closeSync(file)
+    const fresh = openSqlite(path)
+    await assert.rejects(fresh.all('select * from item'), isUnavailable)
+    await fresh.close()
   })
 
   test('a transaction that is gone in the middle of its turn fails that turn alone', async () => {

@@ -12,6 +12,7 @@ import { readFeed } from '../src/events/events.ts'
 import { minute } from '../src/lib/clock.ts'
 import { startChiron } from './support/child.ts'
 import { atLength, engines, newStore, type Store } from './support/engines.ts'
+import { firstSchema, makeFirstStore } from './support/first-store.ts'
 import { freshNetwork } from './support/fresh.ts'
 import { type Service, startService, TestClock } from './support/service.ts'
 
@@ -22,12 +23,7 @@ const first = ['0001', '0002', '0003', '0004', '0005']
 /** A store as the first release left it. */
 async function firstStore(engine: (typeof engines)[number]): Promise<Store> {
   const store = await newStore(engine)
-  const sql = read('first-release.sql')
-  const db = openDb(store.url)
-  await db.exclusively(async (exec) => {
-    await exec(engine === 'sqlite' ? sql.replaceAll('/* without rowid */', 'without rowid') : sql)
-  })
-  await db.close()
+  await makeFirstStore(store.url)
   return store
 }
 
@@ -76,7 +72,7 @@ for (const engine of engines) {
 
     /** All rows by table. */
     async function everything(db: Db): Promise<Map<string, Row[]>> {
-      const tables = [...read('first-release.sql').matchAll(/^create table (\w+)/gm)].map(([, name]) => name!)
+      const tables = [...firstSchema.matchAll(/^create table (\w+)/gm)].map(([, name]) => name!)
       assert.ok(tables.length > 15)
       const rows = new Map<string, Row[]>()
       for (const table of tables) rows.set(table, await db.all(`select * from ${table}`))
@@ -163,7 +159,7 @@ for (const engine of engines) {
 
     test('numbers the events from before, in their order', async () => {
       const events = await readFeed(service.app.parts.db, { limit: 1_000 })
-      const old = [...read('first-release.sql').matchAll(/^insert into event \(.*?values \('([^']+)'/gm)]
+      const old = [...firstSchema.matchAll(/^insert into event \(.*?values \('([^']+)'/gm)]
       assert.ok(old.length >= 20)
       for (const [, id] of old)
         assert.ok(

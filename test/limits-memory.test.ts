@@ -43,6 +43,14 @@ suite('Limits in memory', () => {
     assert.equal((await call()).status, 404)
   })
 
+  test('A clock that is put back keeps nobody out', async () => {
+    const headers = freshNetwork()
+    service.clock.advance(60 * minute)
+    assert.equal(await left(headers), 1999)
+    service.clock.advance(-60 * minute)
+    assert.equal(await left(headers), 1999)
+  })
+
   test('The rest without a token shares one count: profiles, refreshes, keys, refused tokens', async () => {
     const headers = freshNetwork()
     const paths = ['/.well-known/jwks.json', '/.well-known/oauth-authorization-server', '/openapi.json']

@@ -124,12 +124,14 @@ for (const engine of engines) {
         }
         assert.ok(pauses.length > 5)
         assert.ok(pauses[0]! <= 5 * second)
-        assert.ok(pauses.at(-1)! >= 10 * pauses[0]!)
+        // The last one ends with the life of the code.
+        const growing = pauses.slice(0, -1)
+        assert.ok(growing.at(-1)! >= 10 * pauses[0]!)
         assert.deepEqual(
-          pauses,
-          [...pauses].sort((a, b) => a - b),
+          growing,
+          [...growing].sort((a, b) => a - b),
         )
-        assert.ok(service.clock.now() - started <= 10 * 60 * second)
+        assert.equal(service.clock.now() - started, 10 * 60 * second)
         assert.deepEqual(await failures(service), [
           { session_id: sessionId, data: JSON.stringify({ reason: 'expired' }) },
         ])
@@ -187,6 +189,66 @@ for (const engine of engines) {
         for (let i = 0; i < 5; i++) await mail.mailTo(`slow${i}@vets.example`)
         await outboxEmpty(service)
         assert.equal(mail.received.length, 15)
+      } finally {
+        release()
+        await service.stop()
+        await mail.close()
+      }
+    })
+
+    test('sends what waits at once and in order when the server is back after an outage', async () => {
+      const mail = await startMailServer()
+      const door = await shutDoor(mail)
+      const service = await startService(engine, { mail, env: { CHIRON_SMTP_URL: door.url } })
+      try {
+        const addresses = Array.from({ length: 60 }, (_, i) => `wait${i}@vets.example`)
+        for (const email of addresses) {
+          await ask(service, email)
+          service.clock.advance(1)
+        }
+        const tried = (times: number) =>
+          eventually(`each is tried ${times} times`, async () => {
+            service.app.parts.outbox.wake()
+            const rows = await service.rows<Waiting>('select attempts from outbox where claimed_by is null')
+            return rows.filter(({ attempts }) => attempts === times).length === addresses.length
+          })
+        // They are in the midst of long pauses when the server comes back; one more mail is asked for.
+        for (const [i, pause] of [2, 5, 10].entries()) {
+          await tried(i + 1)
+          service.clock.advance(pause * second)
+        }
+        await tried(4)
+        await door.open()
+        await ask(service, 'probe@vets.example')
+        await outboxEmpty(service)
+        const [first, ...others] = mail.received.map(({ to }) => to)
+        assert.equal(first, 'probe@vets.example')
+        const places = others.map((email) => addresses.indexOf(email))
+        // Twenty at once may overtake each other.
+        places.forEach((place, i) => {
+          assert.ok(Math.abs(place - i) <= 40, `${place} came as ${i}`)
+        })
+        assert.deepEqual(others.toSorted(), addresses.toSorted())
+      } finally {
+        await service.stop()
+        door.close()
+        await mail.close()
+      }
+    })
+
+    test('does not send a mail again that it is sending when the clock jumps', async () => {
+      const { mail, held, release } = await stallingServer((address) => address.startsWith('slow'))
+      const service = await startService(engine, { mail })
+      try {
+        await ask(service, 'slow@vets.example')
+        await eventually('the mail is under way', () => held.length === 1)
+        service.clock.advance(2 * leaseMs)
+        service.app.parts.outbox.wake()
+        // It has looked for mails that are due when this one has arrived.
+        await service.signIn('other@vets.example')
+        release()
+        await outboxEmpty(service)
+        assert.equal(mail.received.filter(({ to }) => to === 'slow@vets.example').length, 1)
       } finally {
         release()
         await service.stop()

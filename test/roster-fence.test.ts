@@ -181,6 +181,22 @@ for (const engine of engines) {
       }
     }
 
+    test('An undo clears away what a killed one has left', () =>
+      inWorld(engine, async (world) => {
+        await prepare(world)
+        await world.undo()
+        const half = await world.db.all('select id from roster_generation where published_at is null')
+        assert.deepEqual(half, [])
+      }))
+
+    test('A lease of a clock that was an hour ahead is in nobody’s way', () =>
+      inWorld(engine, async (world) => {
+        await world.import(first)
+        const until = world.clock.now() + 60 * 60_000
+        await world.db.run("update roster_state set held_by = 'dead', held_until = $1", [until])
+        await world.import(base)
+      }))
+
     test('Two imports of one Roster at once are two, and one wins', () =>
       inWorld(engine, async (world) => {
         await world.import(first)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { mkdirSync, readdirSync, statSync } from 'node:fs'
 import { get, type IncomingHttpHeaders } from 'node:http'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -14,6 +14,7 @@ import {
   startChiron,
   startProcess,
   startScript,
+  workersOf,
 } from './support/child.ts'
 import { atLength } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
@@ -89,9 +90,6 @@ async function stopsInOrder(child: Child & { port: number; url: string }): Promi
   assert.deepEqual(await child.exited, ended)
   assert.equal(child.output.err, '')
 }
-
-const workersOf = (pid: number) =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
 
 /** Kills one of two workers and waits for its replacement. */
 async function killWorker({ pid }: Child): Promise<void> {

@@ -1,7 +1,9 @@
 /** Backups of PostgreSQL by its own programs. The password travels in the environment, never on a command line. */
 import { spawn } from 'node:child_process'
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, openSync, renameSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { UsageError } from '../errors.ts'
+import { flush } from '../lib/durable.ts'
 import { libpqEnvironment } from '../lib/postgres-url.ts'
 
 type Program = 'pg_dump' | 'pg_restore'
@@ -15,10 +17,9 @@ export async function dumpPostgres(url: string, to: string): Promise<void> {
     const what = ['--format=custom', '--no-owner', '--no-privileges', '--exclude-schema=replaced']
     await run('pg_dump', [...what, `--file=${draft}`], libpqEnvironment(url))
     await inspectDump(draft)
-    const descriptor = openSync(draft, 'r')
-    fsyncSync(descriptor)
-    closeSync(descriptor)
+    flush(draft)
     renameSync(draft, to)
+    flush(dirname(to))
   } finally {
     rmSync(draft, { force: true })
   }

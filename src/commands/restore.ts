@@ -29,6 +29,7 @@ import { fileOf, openDb } from '../db/open.ts'
 import { copySqlite, type Inside, inspectSqlite, isSqliteInUse } from '../db/sqlite-file.ts'
 import { UsageError } from '../errors.ts'
 import { systemClock, timestamp } from '../lib/clock.ts'
+import { flush } from '../lib/durable.ts'
 import { packageVersion } from '../version.ts'
 import { type CommonOptions, configFor, say, visible } from './command.ts'
 
@@ -106,6 +107,7 @@ async function intoSqlite(
     const replaced = there ? `${target}.replaced` : null
     if (replaced !== null) setAside(target, replaced)
     renameSync(fresh, target)
+    flush(dirname(target))
     told(options, backup, target, replaced)
   } finally {
     for (const end of ['', '-wal', '-shm']) rmSync(`${fresh}${end}`, { force: true })

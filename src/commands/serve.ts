@@ -3,7 +3,8 @@ import cluster, { type Worker } from 'node:cluster'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import { isUntouched, migrate } from '../db/migrate.ts'
-import { openDb } from '../db/open.ts'
+import { fileOf, openDb } from '../db/open.ts'
+import { refuseDamaged } from '../db/sqlite-file.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLog, type Log, logWhatOthersPrint, logWritten } from '../log.ts'
 import { type CommonOptions, configFor } from './command.ts'
@@ -19,6 +20,8 @@ export async function serve(options: CommonOptions): Promise<void> {
   const pretty = process.stdout.isTTY === true && !options.json
   const log = createLog(pretty)
   logWhatOthersPrint(log)
+  const file = fileOf(config.databaseUrl)
+  if (cluster.isPrimary && file !== null) refuseDamaged(file)
   // The supervisor does not load the app, to save memory.
   if (config.workers > 1 && cluster.isPrimary) return supervise(config, log, pretty)
 

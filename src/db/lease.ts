@@ -1,4 +1,8 @@
-/** Work that one process does at a time: whoever has the lease. A process that died loses it when its time is over. */
+/**
+ * Work that one process does at a time: whoever has the lease. A process that died loses it when its time is over, or
+ * when the clock was put back and that time is too far ahead.
+ */
+import { clockSlackMs } from '../lib/clock.ts'
 import type { Db } from './db.ts'
 
 /** Takes the lease or extends it. False if somebody else has it. */
@@ -9,9 +13,9 @@ export async function takeLease(
   const taken = await db.run(
     `insert into lease (name, held_by, held_until) values ($1, $2, $3)
      on conflict (name) do update set held_by = excluded.held_by, held_until = excluded.held_until
-       where lease.held_by = excluded.held_by or lease.held_until <= $4
+       where lease.held_by = excluded.held_by or lease.held_until <= $4 or lease.held_until > $5
      returning name`,
-    [lease.name, lease.by, lease.until, lease.now],
+    [lease.name, lease.by, lease.until, lease.now, lease.until + clockSlackMs],
   )
   return taken.length > 0
 }

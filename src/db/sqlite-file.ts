@@ -1,8 +1,9 @@
-/** Whole SQLite files: copies one while it is in use, looks into one, and tells whether somebody has it open. */
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
+/** Whole SQLite files: copies one while it is in use, looks into one, and tells whether it is damaged or in use. */
+import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { UsageError } from '../errors.ts'
+import { flush } from '../lib/durable.ts'
 
 // All pages in one step. Between steps a write by another process would make SQLite start again from the first page.
 const allPages = 2 ** 31 - 1
@@ -40,6 +41,60 @@ function faultsOf(file: string): string | null {
     database.close()
   }
 }
+
+// Takes a tenth of a second. `chiron doctor` looks at a file of any size.
+const checkedBytesMax = 64e6
+
+/** Throws if a store is damaged, and leaves it as it is. A large one is not looked at. */
+export function refuseDamaged(file: string): void {
+  const found = existsSync(file) ? statSync(file) : undefined
+  if (!found?.isFile() || found.size > checkedBytesMax) return
+  let damage: string
+  const database = openToRead(file)
+  try {
+    damage = String(Object.values(database.prepare('pragma quick_check(1)').get()!)[0])
+  } catch (error) {
+    throw whyNotOpened(file, error)
+  } finally {
+    database.close()
+  }
+  if (damage !== 'ok') throw damagedStore(file, damage)
+}
+
+function openToRead(file: string): DatabaseSync {
+  try {
+    return new DatabaseSync(file, { readOnly: true })
+  } catch (error) {
+    throw whyNotOpened(file, error)
+  }
+}
+
+function damagedStore(file: string, how: string): UsageError {
+  return new UsageError(
+    `the store ${file} is damaged, or is no SQLite file (${how.replace(/\s+/g, ' ').trim()}). It was left as it is: restore a backup with "chiron restore BACKUP --yes", or correct CHIRON_DATABASE_URL`,
+  )
+}
+
+/** Says what to do, where it is the file's fault. */
+export function whyNotOpened(file: string, error: unknown): unknown {
+  const { errcode, code, message } = error as NodeJS.ErrnoException & { errcode?: number }
+  const primary = (errcode ?? 0) & 0xff
+  if (primary === corrupt || primary === notADatabase) return damagedStore(file, message)
+  if (code === 'EISDIR') return new UsageError(`${file} is a folder: CHIRON_DATABASE_URL must name a file`)
+  if (code === 'ENOTDIR')
+    return new UsageError(`${file} is below something that is no folder: correct CHIRON_DATABASE_URL`)
+  if (['EACCES', 'EPERM', 'EROFS'].includes(code ?? '') || primary === readOnlyFile || primary === cannotOpen)
+    return new UsageError(
+      `the store ${file} cannot be opened and written (${message}): whoever runs Chiron must own the file and its folder`,
+    )
+  return error
+}
+
+// Of SQLite's codes.
+const readOnlyFile = 8
+const corrupt = 11
+const cannotOpen = 14
+const notADatabase = 26
 
 export interface Inside {
   readonly versions: readonly number[]
@@ -92,10 +147,4 @@ export function isSqliteInUse(file: string): boolean {
   } finally {
     database?.close()
   }
-}
-
-function flush(path: string): void {
-  const descriptor = openSync(path, 'r')
-  fsyncSync(descriptor)
-  closeSync(descriptor)
 }

@@ -6,10 +6,12 @@
  * One connection does both. A second one for reads would gain nothing in one thread, and every commit of the first
  * would invalidate its page cache.
  */
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { flush, makeFolder } from '../lib/durable.ts'
 import { type Db, outOfReach, overloaded, type Row, type Statement, type Value, waitingMax } from './db.ts'
+import { whyNotOpened } from './sqlite-file.ts'
 
 interface Job<Result> {
   readonly resolve: (result: Result) => void
@@ -47,8 +49,7 @@ export function openSqlite(
   path: string,
   { readOnly = false, now = () => performance.now() }: SqliteOptions = {},
 ): Db {
-  if (!readOnly) makeFile(path)
-  const connection = connect(path, readOnly)
+  const connection = readOnly ? connect(path, true) : makeAndConnect(path)
   // busy_timeout = 0: waiting inside SQLite for another process would block this one, so the queue retries instead. The
   // larger checkpoint interval means fewer checkpoints.
   connection.database.exec(
@@ -91,10 +92,21 @@ export function openSqlite(
   }
 }
 
+function makeAndConnect(path: string): Connection {
+  try {
+    makeFile(path)
+    return connect(path)
+  } catch (error) {
+    throw whyNotOpened(path, error)
+  }
+}
+
 function makeFile(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(path))
+  const isNew = !existsSync(path)
   // The file contains addresses of people. SQLite creates its other files with the same mode.
   closeSync(openSync(path, 'a', 0o600))
+  if (isNew) flush(dirname(path))
 }
 
 async function runExclusively(path: string, work: Parameters<Db['exclusively']>[0]): Promise<void> {
@@ -313,8 +325,8 @@ function attemptAlone(connection: Connection, job: Write): Outcome {
   }
 }
 
-// SQLITE_BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN: the store is at fault, not the statement.
-const storeFaults = new Set([5, 6, 8, 10, 13, 14])
+// SQLITE_BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB: the store is at fault, not the statement.
+const storeFaults = new Set([5, 6, 8, 10, 11, 13, 14, 26])
 
 function isBusy(error: unknown): boolean {
   return ((error as { errcode?: number }).errcode ?? 0) % 256 === 5

@@ -27,7 +27,7 @@ export function checkFile(databaseUrl: string): Finding | null {
 }
 
 export function storeUnreachable(error: unknown): Finding {
-  const { errcode } = error as { errcode?: number }
+  const { errcode } = ((error as Error).cause ?? error) as { errcode?: number }
   if (errcode === 26 || errcode === 11) return damaged(reasonOf(error))
   return bad(
     'store',

@@ -32,7 +32,10 @@ export class MemoryBuckets {
   take(policy: BucketPolicy, key: string): BucketState {
     const now = this.#clock.now()
     const name = `${policy.name}:${key}`
-    const fullAt = Math.max(this.#fullAt.get(name) ?? 0, now)
+    const latest = now + policy.burst * intervalMsOf(policy)
+    const known = this.#fullAt.get(name) ?? 0
+    // Further ahead than the bucket is deep: the clock was put back.
+    const fullAt = known > latest ? now : Math.max(known, now)
     if (fullAt > now + (policy.burst - 1) * intervalMsOf(policy))
       throw bucketRefusal(policy, fullAt, now, policy === memoryPolicies.network)
     if (this.#fullAt.size >= keysMax) this.#forgetFull(now)

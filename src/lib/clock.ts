@@ -10,6 +10,12 @@ export const minute = 60 * second
 export const hour = 60 * minute
 export const day = 24 * hour
 
+/**
+ * Clocks of machines differ by less than this. A time that is further ahead than any rule sets it was written while a
+ * clock was wrong, and must not keep anybody waiting until then.
+ */
+export const clockSlackMs = 60 * second
+
 /** RFC 3339 in UTC, as in the HTTP interface. */
 export function timestamp(ms: number): string {
   return new Date(ms).toISOString()

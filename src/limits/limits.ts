@@ -27,7 +27,7 @@ import {
   intervalMsOf,
   tooManyRequests,
 } from '../lib/bucket.ts'
-import { day, hour, minute } from '../lib/clock.ts'
+import { clockSlackMs, day, hour, minute } from '../lib/clock.ts'
 import {
   bucketFullAt,
   countFailure,
@@ -59,6 +59,12 @@ export const bucketPolicies = {
 export const serviceBuckets = {
   register: { name: 'register', burst: 5_000, refillPerMinute: 1_000 },
 } as const satisfies Record<string, BucketPolicy>
+
+const slowestRefillMs = Math.max(
+  ...[...Object.values(bucketPolicies), ...Object.values(serviceBuckets)].map(
+    (policy) => policy.burst * intervalMsOf(policy),
+  ),
+)
 
 const codesPerDevice: readonly Window[] = [
   { max: 5, windowMs: 15 * minute },
@@ -316,7 +322,7 @@ export class Limits {
   }
 
   sweep(now: number): Statement[] {
-    return pruneLimits(now, now - day, now - networkKnownMs)
+    return pruneLimits(now, now - day, now - networkKnownMs, now + slowestRefillMs + clockSlackMs)
   }
 }
 

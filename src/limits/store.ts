@@ -1,5 +1,6 @@
 /** Each take is one conditional statement, so two callers cannot both take the last one. */
 import { type Condition, type Db, prune, type Statement, statement } from '../db/db.ts'
+import { clockSlackMs } from '../lib/clock.ts'
 
 export function takenFrom(table: 'bucket' | 'quota', key: string, mark: string): Condition {
   return {
@@ -176,10 +177,11 @@ export function forgetNetworks(inbox: string): Statement {
   return statement('delete from known_network where inbox_fingerprint = $1', inbox)
 }
 
-export function pruneLimits(now: number, dayAgo: number, knownSince: number): Statement[] {
+/** `ahead`: the latest time at which a bucket can be full. What is later was written while a clock was wrong. */
+export function pruneLimits(now: number, dayAgo: number, knownSince: number, ahead: number): Statement[] {
   return [
-    prune('bucket', 'key', 'full_at < $1', now),
-    prune('quota', 'key', 'taken_at < $1', dayAgo),
+    prune('bucket', 'key', '(full_at < $1 or full_at > $2)', now, ahead),
+    prune('quota', 'key', '(taken_at < $1 or taken_at > $2)', dayAgo, now + clockSlackMs),
     prune('failure', 'key, minute', 'minute < $1', Math.floor(dayAgo / 60_000) - 1),
     prune('known_network', 'inbox_fingerprint, network_fingerprint', 'seen_at < $1', knownSince),
   ]

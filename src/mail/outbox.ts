@@ -14,7 +14,7 @@
 import { randomInt } from 'node:crypto'
 import { always, type Condition, type Db, type Expression, type Statement } from '../db/db.ts'
 import { deliveryOpened, type Step, stepTaken } from '../delivery/delivery.ts'
-import { type Clock, day, minute, second } from '../lib/clock.ts'
+import { type Clock, clockSlackMs, day, minute, second } from '../lib/clock.ts'
 import { Failure, type FailureLog } from '../lib/failure.ts'
 import type { Language } from '../lib/languages.ts'
 import { newId, newIdAt, newReference } from '../lib/random.ts'
@@ -33,6 +33,7 @@ import {
   chooseNotice,
   claimMail,
   claimMails,
+  deferUntil,
   dropMail,
   failMail,
   forgetMail as forgetMailOf,
@@ -47,6 +48,7 @@ import {
   type NewMail,
   pruneMail,
   takenMax,
+  tryAllNow,
 } from './store.ts'
 import {
   absentNotice,
@@ -105,8 +107,14 @@ const noticeEveryMs = day
 const noticesShare = 1 / 4
 const serviceBudget = { key: 'service', burst: 500, intervalMs: minute / 60 }
 const domainBudget = { burst: 100, intervalMs: minute / 10 }
+const slowestRefillMs = Math.max(
+  serviceBudget.burst * serviceBudget.intervalMs,
+  domainBudget.burst * domainBudget.intervalMs,
+)
 const caughtKeptMs = day
 const stopWaitMs = 1_500
+// A shorter one is no reason to give up the pauses: a server in trouble may fail every now and then.
+const outageMs = 10 * second
 const pausesMs = [2, 5, 10, 20, 40, 60].map((s) => s * second)
 
 export class Outbox {
@@ -116,6 +124,8 @@ export class Outbox {
   readonly #drops: Drops
   readonly #noticesMax: number
   readonly #sending = new Set<Promise<void>>()
+  /** The mails being sent, by id. After a jump of the clock their leases may seem to be over. */
+  readonly #inHand = new Set<string>()
   #noticesSending = 0
   #beat: NodeJS.Timeout | undefined
   #taking: Promise<void> = Promise.resolve()
@@ -124,6 +134,8 @@ export class Outbox {
    * The last claim of codes filled every free slot, so more may be waiting. Notices do not count: they are not urgent.
    */
   #backlog = false
+  /** No mail was taken since then, and at least one met no server that listens. */
+  #downSince: number | null = null
   #stopped = false
 
   constructor(deps: OutboxDeps) {
@@ -192,7 +204,12 @@ export class Outbox {
   }
 
   sweep(now: number) {
-    return pruneMail(now, now - caughtKeptMs, now - noticeEveryMs)
+    return pruneMail(now, {
+      caught: now - caughtKeptMs,
+      noticed: now - noticeEveryMs,
+      due: now + Math.max(leaseMs, ...pausesMs) + clockSlackMs,
+      full: now + slowestRefillMs + clockSlackMs,
+    })
   }
 
   async #take(): Promise<void> {
@@ -212,11 +229,14 @@ export class Outbox {
     const mails = await claimMails(db, { lane, by: this.#worker, now, leaseUntil: now + leaseMs, limit })
     const notices = lane === 'notices' ? 1 : 0
     for (const mail of mails) {
+      if (this.#inHand.has(mail.id)) continue
+      this.#inHand.add(mail.id)
       this.#noticesSending += notices
       const sending = this.#deliver(mail)
         .catch((error) => log.warn({ err: error, mail: mail.id }, 'a mail could not be handled'))
         .finally(() => {
           this.#noticesSending -= notices
+          this.#inHand.delete(mail.id)
           this.#sending.delete(sending)
           this.#next()
         })
@@ -260,6 +280,19 @@ export class Outbox {
       transport.keeps ? keepCaught(mail.id, kind, now) : dropMail(mail.id),
       this.#step(mail, kind, person, { step: 'handed', server: transport.server, reply }),
     ])
+    if (this.#wasDown(now)) await this.#tryAllNow(now)
+  }
+
+  #wasDown(now: number): boolean {
+    const since = this.#downSince
+    this.#downSince = null
+    return since !== null && now - since >= outageMs
+  }
+
+  /** After an outage nobody waits for the end of a pause. */
+  async #tryAllNow(now: number): Promise<void> {
+    await this.#deps.db.tx([tryAllNow(now)])
+    this.#takeSome()
   }
 
   #step(mail: Mail, kind: MailKind | null, person: Person | undefined, step: Step, when?: Condition) {
@@ -327,13 +360,16 @@ export class Outbox {
       log.warn(note, 'a mail was refused for good')
       return this.#giveUp(mail, person, 'refused', said)
     }
-    const nextAt = clock.now() + pausesMs[Math.min(mail.attempts, pausesMs.length) - 1]!
-    if (nextAt >= mail.expires_at) return this.#giveUp(mail, person, 'expired', said)
+    const pauseMs = pausesMs[Math.min(mail.attempts, pausesMs.length) - 1]!
+    // It is given up when its code is dead, and not before: the server may be back at any moment.
+    const nextAt = Math.min(clock.now() + pauseMs, mail.expires_at)
+    // Without a reply, or with "closing", it is the server that is in trouble, and not this mail.
+    if (responseCode === undefined || responseCode === 421) this.#downSince ??= clock.now()
     log.warn(note, 'a mail could not be handed over; it will be tried again')
     this.#note(mail, 'deferred')
     const step: Step = { step: 'deferred', server: transport.server, ...said, nextAt }
     const held = heldBy(mail.id, this.#worker)
-    await db.tx([holdUntil(mail.id, this.#worker, nextAt), this.#step(mail, null, person, step, held)])
+    await db.tx([this.#step(mail, null, person, step, held), deferUntil(mail.id, this.#worker, nextAt)])
   }
 
   async #giveUp(

@@ -112,9 +112,27 @@ export async function isWaiting(db: Db, id: string): Promise<boolean> {
   return (await db.one('select id from outbox where id = $1 and sent_at is null', [id])) !== undefined
 }
 
-/** Extends the lease, or sets the time of the next try. */
-export function holdUntil(id: string, by: string, nextAt: number): Statement {
-  return statement('update outbox set next_at = $1 where id = $2 and claimed_by = $3', nextAt, id, by)
+/** Extends the lease. */
+export function holdUntil(id: string, by: string, leaseUntil: number): Statement {
+  return statement('update outbox set next_at = $1 where id = $2 and claimed_by = $3', leaseUntil, id, by)
+}
+
+/** Gives the mail back until the next try. */
+export function deferUntil(id: string, by: string, nextAt: number): Statement {
+  return statement(
+    'update outbox set next_at = $1, claimed_by = null where id = $2 and claimed_by = $3',
+    nextAt,
+    id,
+    by,
+  )
+}
+
+/** What waits for its next try is due now, in the order in which it was queued. */
+export function tryAllNow(now: number): Statement {
+  return statement(
+    'update outbox set next_at = created_at where sent_at is null and claimed_by is null and next_at > $1',
+    now,
+  )
 }
 
 /** Holds while this worker has the mail; another may have sent it since. */
@@ -299,11 +317,16 @@ export function caughtMail(db: Db, id: string): Promise<Mail | undefined> {
   return db.one<Mail>(`select ${columns} from outbox where id = $1 and sent_at is not null`, [id])
 }
 
-export function pruneMail(now: number, caughtBefore: number, noticedBefore: number): Statement[] {
+/** A mail that is due, or a budget that is full, later than `before` says was written while a clock was wrong. */
+export function pruneMail(
+  now: number,
+  before: { caught: number; noticed: number; due: number; full: number },
+): Statement[] {
   return [
-    prune('outbox', 'id', 'sent_at < $1', caughtBefore),
-    prune('notice', 'inbox_fingerprint', 'sent_at < $1', noticedBefore),
-    prune('notice_budget', 'key', 'full_at < $1', now),
+    statement('update outbox set next_at = $1 where sent_at is null and next_at > $2', now, before.due),
+    prune('outbox', 'id', 'sent_at < $1', before.caught),
+    prune('notice', 'inbox_fingerprint', 'sent_at < $1', before.noticed),
+    prune('notice_budget', 'key', '(full_at < $1 or full_at > $2)', now, before.full),
   ]
 }
 

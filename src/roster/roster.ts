@@ -143,7 +143,6 @@ export class Roster {
       return null
     }
     return this.#alone(plan, async (lease) => {
-      await this.#clear(lease)
       const now = this.#clock.now()
       const { name, sha256, version, rows, newestRowAt } = plan.file
       const allowed = plan.holds.map(({ code }) => code)
@@ -251,7 +250,6 @@ export class Roster {
   async #correct(personId: string, wanted: Partial<Corrected> | null, by: By): Promise<number | null> {
     const seen = await rosterState(this.#db)
     return this.#alone(seen, async (lease) => {
-      await this.#clear(lease)
       const deps = { db: this.#db, lease, seen, now: this.#clock.now(), by }
       const generation = await writeCorrection(personId, wanted, deps)
       if (generation === 'moved-on') throw movedOn()
@@ -290,15 +288,15 @@ export class Roster {
     }
   }
 
-  #clear(lease: Lease): Promise<void> {
-    return clearLeftovers(this.#db, lease, this.#batch, () => pause(pauseMs))
-  }
-
-  /** Takes the lease, and fails if the roster is no longer the one that the plan was made against. */
+  /**
+   * Takes the lease, and fails if the roster is no longer the one that the plan was made against. Clears away what a
+   * killed process has left.
+   */
   async #alone<T>(seen: Seen, work: (lease: Lease) => Promise<T>): Promise<T> {
     return whileLeased(this.#db, this.#clock, async (lease) => {
       const { content, generation } = await rosterState(this.#db)
       if (content !== seen.content || generation !== seen.generation) throw movedOn()
+      await clearLeftovers(this.#db, lease, this.#batch, () => pause(pauseMs))
       return work(lease)
     })
   }

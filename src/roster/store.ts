@@ -1,5 +1,6 @@
 /** The roster's SQL. A row is visible while `from_gen <= content` and `to_gen` is null or greater than `content`. */
 import { type Db, type Row, type Statement, statement, type Value } from '../db/db.ts'
+import { clockSlackMs } from '../lib/clock.ts'
 
 /** The right to write; see apply/lease.ts. */
 export interface Lease {
@@ -74,11 +75,12 @@ export function generationById(db: Db, id: number): Promise<GenerationRow | unde
   return db.one<GenerationRow>(`select ${generationColumns} from roster_generation where id = $1`, [id])
 }
 
-/** Returns whether the lease was free or its lease had run out. */
+/** Returns whether it was free, had run out, or is of a clock that was ahead. */
 export async function takeLease(db: Db, by: string, now: number, until: number): Promise<boolean> {
   const rows = await db.run(
-    'update roster_state set held_by = $1, held_until = $2, writer = null where held_until <= $3 returning content',
-    [by, until, now],
+    `update roster_state set held_by = $1, held_until = $2, writer = null
+     where held_until <= $3 or held_until > $4 returning content`,
+    [by, until, now, until + clockSlackMs],
   )
   return rows.length > 0
 }

@@ -1,6 +1,6 @@
 /** The service as operators start it: a separate process with its own folder and a real clock. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
@@ -115,6 +115,10 @@ export function startChiron(args: string[], options: ChildOptions): Child {
 export function startScript(script: string, options: ChildOptions = {}): Child {
   return startProcess(process.execPath, ['--input-type=module', '--eval', script], options)
 }
+
+/** The pids of its children. */
+export const workersOf = (pid: number) =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
 
 export type ServingChild = Child & Calls & { port: number; url: string }
 

@@ -1,10 +1,16 @@
-/** kill -9 of the whole service under load, again and again on one store. What was acknowledged must be there afterwards. */
+/**
+ * kill -9 of the whole service under load, again and again on one store; on SQLite also power cuts, which take what was
+ * written and not synced. What was acknowledged must be there afterwards.
+ */
 import assert from 'node:assert/strict'
-import { openDb } from '../../src/db/open.ts'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { fileOf, openDb } from '../../src/db/open.ts'
 import { deriveCode } from '../../src/lib/code.ts'
 import { secretsFrom } from '../../src/lib/secret.ts'
 import { type ServingChild, serveStore } from '../support/child.ts'
 import { type Engine, newStore } from '../support/engines.ts'
+import { newFaults } from '../support/faults.ts'
 import { startMailServer } from '../support/smtp.ts'
 import { eventually } from '../support/wait.ts'
 
@@ -31,6 +37,8 @@ export interface CrashReport {
   readonly signedOut: number
   readonly mails: number
   readonly mailsTwice: number
+  /** By power cuts. */
+  readonly lostWrites?: number
 }
 
 export interface CrashOptions {
@@ -38,9 +46,11 @@ export interface CrashOptions {
   readonly workers: 1 | 2
   /** How many sign-ins are acknowledged before each kill. */
   readonly lives: readonly number[]
+  /** Each kill is a power cut. `unsynced`: on a disk that only says that it syncs. */
+  readonly power?: 'cut' | 'cut, unsynced'
 }
 
-export async function crashes({ engine, workers, lives }: CrashOptions): Promise<CrashReport> {
+export async function crashes({ engine, workers, lives, power }: CrashOptions): Promise<CrashReport> {
   const store = await newStore(engine)
   const mail = await startMailServer()
   const noted: Acknowledged = {
@@ -50,11 +60,20 @@ export async function crashes({ engine, workers, lives }: CrashOptions): Promise
     leaving: new Set(),
     signedOut: new Set(),
   }
-  const env = { CHIRON_LIMITS: 'off', CHIRON_SECRET: secret, CHIRON_WORKERS: String(workers) }
+  const file = fileOf(store.url)
+  const faults = power === undefined ? undefined : newFaults(dirname(file!))
+  if (power === 'cut, unsynced') faults!.failSyncs('lies')
+  const env = {
+    CHIRON_LIMITS: 'off',
+    CHIRON_SECRET: secret,
+    CHIRON_WORKERS: String(workers),
+  }
+  const serve = () => serveStore(store.url, mail, { ...env, ...faults?.begin() })
+  let lostWrites = 0
   let child: ServingChild | undefined
   try {
     for (const [life, signIns] of lives.entries()) {
-      child = await serveStore(store.url, mail, env)
+      child = await serve()
       const target = child
       const load = Promise.all(
         Array.from({ length: clientCount }, (_, client) => hammer(target, noted, `l${life}c${client}`)),
@@ -65,8 +84,10 @@ export async function crashes({ engine, workers, lives }: CrashOptions): Promise
       process.kill(-child.pid, 'SIGKILL')
       await child.exited
       await load
+      if (faults) lostWrites += faults.losePower()
+      if (file !== null) checkSound(file)
     }
-    child = await serveStore(store.url, mail, env)
+    child = await serve()
     await check(child, store.url, noted)
     const mailsTwice = await checkMails(store.url, noted, mail.received, lives.length)
     return {
@@ -78,11 +99,28 @@ export async function crashes({ engine, workers, lives }: CrashOptions): Promise
       signedOut: noted.signedOut.size,
       mails: mail.received.length,
       mailsTwice,
+      ...(faults && { lostWrites }),
     }
   } finally {
     await child?.end('SIGKILL')
+    faults?.remove()
     await mail.close()
     await store.remove()
+  }
+}
+
+export function checkSound(file: string): void {
+  const database = new DatabaseSync(file)
+  try {
+    assert.deepEqual(
+      database
+        .prepare('pragma integrity_check')
+        .all()
+        .map(({ integrity_check }) => integrity_check),
+      ['ok'],
+    )
+  } finally {
+    database.close()
   }
 }
 

@@ -16,13 +16,14 @@ import { failover } from './failover.ts'
 import { fuzz } from './fuzz.ts'
 import { histories, Torturer } from './histories.ts'
 import { pests } from './hostile.ts'
+import { machineParts } from './machine.ts'
 import { overload } from './overload.ts'
 import { archives, FileFuzzer, texts } from './roster-files.ts'
 
 const engines: readonly Engine[] = ['sqlite', 'postgres']
 const killsAtOnce = 10
 
-interface Part {
+export interface Part {
   readonly name: string
   readonly what: string
   /** Of the whole time. */
@@ -144,6 +145,7 @@ const parts: readonly Part[] = [
       run: async (until) => ({ ...(await overload('sqlite', kind, secondsUntil(until) / 2)) }),
     }),
   ),
+  ...machineParts,
 ]
 
 /** At least so many that a figure means something. */

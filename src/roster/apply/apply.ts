@@ -1,7 +1,7 @@
 /**
  * Writes a plan as a new generation that readers cannot see yet, in short batches with pauses so that sign-ins never
  * wait long, then publishes it in one short transaction. If the process is killed before that, nothing has changed, and
- * the next import clears the leftovers.
+ * whoever writes a roster next clears the leftovers.
  */
 import type { Db, Statement, Value } from '../../db/db.ts'
 import { type EventType, stagedEvent } from '../../events/events.ts'
