@@ -177,6 +177,29 @@ suite('Overload', () => {
     assert.equal((await register(0)).status, 202)
   })
 
+  test('While it lasts and some wait already, others are turned away before their bodies are read, without a log line each', async () => {
+    const before = service.log.length
+    const [turnedAway, waited] = [[] as Reply[], [] as Reply[]]
+    const more: Promise<unknown>[] = []
+    await overloadWith(150, profile, async () => {
+      for (let n = 0; n < 32; n++) more.push(profile().then((reply) => waited.push(reply)))
+      await eventually('those who wait are there', () => inFlight() === workingMax + 32)
+      for (let n = 0; n < 10; n++) turnedAway.push(await register(2_000 + n))
+      turnedAway.push(await profile())
+      service.clock.advance(20)
+      await eventually('nobody waits long', () => waited.length === 32)
+    })
+    await Promise.all(more)
+    for (const { status, json, headers } of turnedAway) {
+      assert.deepEqual([status, json.code, json.instance], [503, 'unavailable', headers.get('request-id')])
+      assert.match(headers.get('retry-after')!, /^[1-4]$/)
+      assert.equal(headers.get('content-security-policy'), "default-src 'none'; frame-ancestors 'none'")
+      assert.ok(!service.log.some((line) => line.includes(json.instance)))
+    }
+    const lines = service.log.slice(before).join('')
+    assert.match(lines, new RegExp(`"refused":${150 - workingMax + 32 + 11},`))
+  })
+
   test('What was refused was not done', async () => {
     const { replies } = await overloadWith(150, (n) => register(1_000 + n))
     assert.equal(replies.filter(({ status }) => status === 202).length, workingMax)

@@ -18,11 +18,7 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
     if (isMailbox(request)) return done()
     const origin = request.url.startsWith('/.well-known/') ? '*' : listed(request, reply)
     if (origin === undefined) return done()
-    reply.headers({
-      'Access-Control-Allow-Origin': origin,
-      'Access-Control-Expose-Headers': exposed,
-      'Cross-Origin-Resource-Policy': 'cross-origin',
-    })
+    reply.headers(readableBy(origin))
     const isPreflight =
       request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined
     if (isPreflight) reply.code(204).headers(preflightHeaders).send()
@@ -33,6 +29,15 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
     if (allowed.size === 0) return undefined
     reply.header('Vary', 'Origin')
     return headers.origin !== undefined && allowed.has(headers.origin) ? headers.origin : undefined
+  }
+}
+
+/** Headers of a reply that pages of this origin may read. */
+export function readableBy(origin: string): Record<string, string> {
+  return {
+    'access-control-allow-origin': origin,
+    'access-control-expose-headers': exposed,
+    'cross-origin-resource-policy': 'cross-origin',
   }
 }
 

@@ -2,8 +2,8 @@
  * The queue in front of the routes. It keeps replies quick when more is asked than the service can do.
  *
  * A burst waits here for its turn and drains. A queue that does not drain is overload: then, until it is empty, fewer
- * requests are worked on at once, and whoever has waited longer than a moment is refused. A late reply is worth little
- * to its client, and holds up the next one (docs/decisions/0017-overload.md).
+ * requests are worked on at once, few wait, and none longer than a moment; the others are refused. A late reply is worth
+ * little to its client, and holds up the next one (docs/decisions/0017-overload.md).
  */
 import type { Clock } from '../lib/clock.ts'
 import type { FailureLog } from '../lib/failure.ts'
@@ -12,7 +12,7 @@ const waitingMax = 5_000
 /** In a longer queue the newest goes first: a few old requests are refused instead of all being late. */
 const inOrderMax = 256
 const usual = { workingMax: 128, patienceMs: 1_000 }
-const overloaded = { workingMax: 32, patienceMs: 20 }
+const overloaded = { workingMax: 32, patienceMs: 20, waitingMax: 32 }
 const tickMs = 10
 
 export interface Place {
@@ -40,6 +40,16 @@ export class RequestQueue {
   constructor(clock: Clock, log: Pick<FailureLog, 'warn'>) {
     this.#clock = clock
     this.#log = log
+  }
+
+  /** Whether a newcomer would be refused in any case, so that nothing need be done about it. */
+  get isClosed(): boolean {
+    return this.#overload !== null && this.#waiting.length >= overloaded.waitingMax
+  }
+
+  /** Counts a newcomer who was turned away because the queue is closed. */
+  noteTurnedAway(): void {
+    if (this.#overload) this.#overload.refused++
   }
 
   /** `turn` is called when the request may be worked on, which is usually at once, or refused. */

@@ -10,18 +10,24 @@ import { METHODS } from 'node:http'
 import { finished } from 'node:stream'
 import fastJson, { type Schema } from 'fast-json-stringify'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { AppError } from '../errors.ts'
+import { AppError, errorKinds } from '../errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { newId } from '../lib/random.ts'
 import type { School } from '../lib/school.ts'
 import type { Log } from '../log.ts'
 import { type RouteConfig, routeConfig } from './access.ts'
 import { compressReplies } from './compress.ts'
-import { allowOrigins } from './cors.ts'
+import { allowOrigins, readableBy } from './cors.ts'
 import { apiVersion, commonHeaders } from './headers.ts'
 import { parseJsonBody } from './json.ts'
 import { notFoundPage } from './pages.ts'
-import { clientErrorHandler, errorHandler, expectationHandler } from './problem.ts'
+import {
+  clientErrorHandler,
+  errorHandler,
+  expectationHandler,
+  problemMediaType,
+  problemOf,
+} from './problem.ts'
 import { type Place, RequestQueue } from './queue.ts'
 import { hasBody, RequestLog, type RequestNote } from './request-log.ts'
 
@@ -95,6 +101,8 @@ export function createServer(options: ServerOptions): Server {
     },
   })
 
+  const queue = new RequestQueue(clock, logger)
+  turnAway(app, queue, { ...options, headers })
   options.addFirstHooks?.(app)
   const flow = { inFlight: 0, stopping: false, idle: () => {} }
   app.addHook('onRequest', (request, reply, done) => {
@@ -125,7 +133,7 @@ export function createServer(options: ServerOptions): Server {
     if (request.is404) return done(new AppError('not-found'))
     done()
   })
-  queueRequests(app, new RequestQueue(clock, logger))
+  queueRequests(app, queue)
   app.addHook('preParsing', (request, _reply, _payload, done) => {
     const encoding = request.headers['content-encoding']
     if (encoding === undefined || /^\s*identity\s*$/i.test(encoding) || !hasBody(request.raw)) return done()
@@ -183,14 +191,60 @@ export function createServer(options: ServerOptions): Server {
   }
 }
 
+/** Files and health are not queued. */
+const isQueued = ({ routeOptions }: FastifyRequest) =>
+  (routeOptions.config as Partial<RouteConfig> | undefined)?.limit !== 'none'
+
+/** Not all refused clients should come back at the same moment. */
+const overloaded = () =>
+  new AppError('unavailable', 'The service is overloaded.', { retryAfterSeconds: randomInt(1, 5) })
+
+/**
+ * Runs before all other hooks and writes to the socket itself: refusing must cost little, or the service would be busy
+ * with nothing else. So these requests have no lines in the log but one, by the queue, with their number.
+ */
+function turnAway(
+  app: FastifyInstance,
+  queue: RequestQueue,
+  {
+    publicUrl,
+    corsOrigins,
+    headers,
+    failed,
+    answered,
+  }: ServerOptions & { readonly headers: Readonly<Record<string, string>> },
+): void {
+  const error = overloaded()
+  const status = errorKinds[error.code].status
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!queue.isClosed || !isQueued(request)) return done()
+    queue.noteTurnedAway()
+    const { id: requestId, method, routeOptions } = request
+    const { origin = '' } = request.headers
+    const body = JSON.stringify(problemOf(error, publicUrl, requestId))
+    reply.hijack()
+    reply.raw.writeHead(status, {
+      ...headers,
+      ...(corsOrigins.includes(origin) && readableBy(origin)),
+      'request-id': requestId,
+      'retry-after': String(randomInt(1, 5)),
+      'content-type': problemMediaType,
+      'content-length': Buffer.byteLength(body),
+    })
+    reply.raw.end(body)
+    failed(error, request)
+    answered?.({ requestId, method, route: routeOptions.url ?? null, status, ms: 0 })
+  })
+}
+
 const placeOf = Symbol('place')
 
-/** Files and health are not queued. A body must have arrived first, so that slow senders hold up nobody. */
+/** A body must have arrived first, so that slow senders hold up nobody. */
 function queueRequests(app: FastifyInstance, queue: RequestQueue): void {
   app.decorateRequest(placeOf, null)
   const enter = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
-    if ((request.routeOptions.config as Partial<RouteConfig>).limit === 'none') return done()
-    const place = queue.enter((admitted) => (admitted ? done() : done(refusal())))
+    if (!isQueued(request)) return done()
+    const place = queue.enter((admitted) => (admitted ? done() : done(overloaded())))
     request.setDecorator<Place>(placeOf, place)
     reply.raw.on('close', () => queue.leave(place))
   }
@@ -206,11 +260,6 @@ function queueRequests(app: FastifyInstance, queue: RequestQueue): void {
     if (place) queue.leave(place)
     done(null, payload)
   })
-}
-
-/** Not all refused clients should come back at the same moment. */
-function refusal(): AppError {
-  return new AppError('unavailable', 'The service is overloaded.', { retryAfterSeconds: randomInt(1, 5) })
 }
 
 function parseBody(request: FastifyRequest, body: Buffer): unknown {
