@@ -3,35 +3,44 @@
  * pieces outside the heap, which the garbage collector need not look through either.
  */
 
-const numbersAPiece = 1 << 16
-
 /** A growing list of 32-bit integers. */
 export class Numbers {
   length = 0
-  readonly #pieces: Int32Array[] = []
+  #values = new Int32Array(numbersAtFirst)
 
   at(index: number): number {
-    return this.#pieces[index >>> 16]![index & (numbersAPiece - 1)]!
+    return this.#values[index]!
   }
 
   /** Fills up with zeros if the list is shorter. */
   set(index: number, value: number): void {
-    while (index >= this.#pieces.length * numbersAPiece) this.#pieces.push(new Int32Array(numbersAPiece))
-    this.#pieces[index >>> 16]![index & (numbersAPiece - 1)] = value
+    if (index >= this.#values.length) this.#grow(index + 1)
+    this.#values[index] = value
     if (index >= this.length) this.length = index + 1
   }
 
   push(value: number): void {
     this.set(this.length, value)
   }
+
+  #grow(length: number): void {
+    const values = new Int32Array(Math.max(length, Math.ceil(this.#values.length * growth)))
+    values.set(this.#values)
+    this.#values = values
+  }
 }
 
-const pieceBits = 20
+const numbersAtFirst = 256
+// Less than twice as much: of a long list, half would be empty.
+const growth = 1.3
+
+const pieceBits = 16
 const octetsAPiece = 1 << pieceBits
+const headOctets = 4
 
 /**
- * A growing list of texts. One octet for each ASCII character and three for each other UTF-16 unit, after a head with
- * the length and whether all are ASCII.
+ * A growing list of texts: one octet for each character or, if some are not of Latin-1, two. A head says how many octets
+ * there are, and which of both.
  */
 export class Texts {
   readonly #starts = new Numbers()
@@ -45,15 +54,13 @@ export class Texts {
   }
 
   add(text: string): number {
-    const most = headOctets + text.length * 3
+    const most = headOctets + text.length * 2
     if (this.#next + most > this.#end) this.#grow(most)
     const start = this.#next
     const piece = this.#pieces[start >>> pieceBits]!
-    const from = (start & (octetsAPiece - 1)) + headOctets
-    const to = write(text, piece, from)
-    const isAscii = to - from === text.length
-    piece.writeUInt32LE(((to - from) << 1) | Number(isAscii), from - headOctets)
-    this.#next = piece.length > octetsAPiece ? this.#end : start + (to - from) + headOctets
+    const at = start & (octetsAPiece - 1)
+    const octets = write(text, piece, at)
+    this.#next = piece.length > octetsAPiece ? this.#end : start + octets
     this.#starts.push(start)
     return this.#starts.length - 1
   }
@@ -61,27 +68,24 @@ export class Texts {
   at(index: number): string {
     const start = this.#starts.at(index) >>> 0
     const piece = this.#pieces[start >>> pieceBits]!
-    const from = (start & (octetsAPiece - 1)) + headOctets
-    const head = piece.readUInt32LE(from - headOctets)
-    const to = from + (head >>> 1)
-    return head & 1 ? piece.toString('latin1', from, to) : read(piece, from, to)
+    const at = start & (octetsAPiece - 1)
+    const from = at + headOctets
+    return piece.toString(piece[at] === latin1 ? 'latin1' : 'utf16le', from, from + lengthAt(piece, at))
   }
 
-  /** Whether the text at `index` has these octets. */
-  equals(index: number, octets: Uint8Array, length: number): boolean {
+  /** Whether the text at `index` is written like this one. */
+  equals(index: number, written: Uint8Array): boolean {
     const start = this.#starts.at(index) >>> 0
     const piece = this.#pieces[start >>> pieceBits]!
-    const from = (start & (octetsAPiece - 1)) + headOctets
-    if (piece.readUInt32LE(from - headOctets) >>> 1 !== length) return false
-    for (let i = 0; i < length; i++) if (piece[from + i] !== octets[i]) return false
+    const at = start & (octetsAPiece - 1)
+    const octets = headOctets + lengthAt(written, 0)
+    for (let i = 0; i < octets; i++) if (piece[at + i] !== written[i]) return false
     return true
   }
 
   hashAt(index: number): number {
     const start = this.#starts.at(index) >>> 0
-    const piece = this.#pieces[start >>> pieceBits]!
-    const from = (start & (octetsAPiece - 1)) + headOctets
-    return hash(piece, from, from + (piece.readUInt32LE(from - headOctets) >>> 1))
+    return hash(this.#pieces[start >>> pieceBits]!, start & (octetsAPiece - 1))
   }
 
   #grow(octets: number): void {
@@ -93,52 +97,63 @@ export class Texts {
   }
 }
 
-const headOctets = 4
+const latin1 = 1
+const utf16 = 2
 
-/** Returns where the text ends. */
-function write(text: string, into: Uint8Array, from: number): number {
-  let at = from
-  for (let i = 0; i < text.length; i++) {
+/** Writes head and text. Returns how many octets these are. */
+function write(text: string, into: Uint8Array, at: number): number {
+  const { length } = text
+  const from = at + headOctets
+  let isLatin1 = true
+  for (let i = 0; i < length; i++) {
     const unit = text.charCodeAt(i)
-    if (unit < 0x80) into[at++] = unit
-    else {
-      into[at++] = 0x80 | (unit >>> 12)
-      into[at++] = 0x80 | ((unit >>> 6) & 0x3f)
-      into[at++] = 0x80 | (unit & 0x3f)
+    into[from + i] = unit
+    if (unit > 0xff) {
+      isLatin1 = false
+      break
     }
   }
-  return at
-}
-
-function read(octets: Uint8Array, from: number, to: number): string {
-  let text = ''
-  for (let at = from; at < to; at++) {
-    const octet = octets[at]!
-    if (octet < 0x80) text += String.fromCharCode(octet)
-    else {
-      text += String.fromCharCode(((octet & 0xf) << 12) | ((octets[at + 1]! & 0x3f) << 6) | (octets[at + 2]! & 0x3f))
-      at += 2
+  if (!isLatin1)
+    for (let i = 0; i < length; i++) {
+      const unit = text.charCodeAt(i)
+      into[from + 2 * i] = unit
+      into[from + 2 * i + 1] = unit >>> 8
     }
-  }
-  return text
+  const octets = isLatin1 ? length : 2 * length
+  into[at] = isLatin1 ? latin1 : utf16
+  into[at + 1] = octets
+  into[at + 2] = octets >>> 8
+  into[at + 3] = octets >>> 16
+  return headOctets + octets
 }
 
-function hash(octets: Uint8Array, from: number, to: number): number {
+/** Of a text, by its head. */
+function lengthAt(octets: Uint8Array, at: number): number {
+  return octets[at + 1]! | (octets[at + 2]! << 8) | (octets[at + 3]! << 16)
+}
+
+function hash(octets: Uint8Array, at: number): number {
+  const end = at + headOctets + lengthAt(octets, at)
   let hashed = 0x811c9dc5
-  for (let at = from; at < to; at++) hashed = Math.imul(hashed ^ octets[at]!, 0x01000193)
+  for (let i = at; i < end; i++) hashed = Math.imul(hashed ^ octets[i]!, 0x01000193)
   hashed ^= hashed >>> 15
   hashed = Math.imul(hashed, 0x2c1b3c6d)
   return (hashed ^ (hashed >>> 12)) >>> 0
 }
 
 const slotsAtFirst = 64
-let scratch = new Uint8Array(3 * 1024)
+const numberBits = 24
+const numberMask = 2 ** numberBits - 1
+let scratch = new Uint8Array(2048)
 
 /** Different texts, each with its number: the first has 0. */
 export class Ids {
   readonly #texts = new Texts()
-  /** Number + 1; 0 where there is none. Always at least a third of it is empty. */
-  #slots = new Int32Array(slotsAtFirst)
+  /**
+   * Number + 1, and eight bits of the hash above it, so that other texts are seldom looked at; 0 where there is none. At
+   * least a third of them are empty.
+   */
+  #slots = new Uint32Array(slotsAtFirst)
 
   get size(): number {
     return this.#texts.size
@@ -150,7 +165,7 @@ export class Ids {
 
   /** −1 if it is not there. */
   find(text: string): number {
-    return this.#slots[this.#slotOf(text)]! - 1
+    return (this.#slots[this.#slotOf(text)]! & numberMask) - 1
   }
 
   has(text: string): boolean {
@@ -160,34 +175,37 @@ export class Ids {
   /** The number that it has, or the next one. */
   add(text: string): number {
     const slot = this.#slotOf(text)
-    const known = this.#slots[slot]! - 1
+    const known = (this.#slots[slot]! & numberMask) - 1
     if (known >= 0) return known
     const number = this.#texts.add(text)
-    this.#slots[slot] = number + 1
+    if (number >= numberMask) throw new RangeError('too many texts')
+    this.#slots[slot] = (hash(scratch, 0) & ~numberMask) | (number + 1)
     if (this.size * 3 > this.#slots.length * 2) this.#grow()
     return number
   }
 
   /** The slot that the text has, or the empty one where it belongs. */
   #slotOf(text: string): number {
-    if (text.length * 3 > scratch.length) scratch = new Uint8Array(text.length * 3)
-    const length = write(text, scratch, 0)
+    if (headOctets + text.length * 2 > scratch.length) scratch = new Uint8Array(headOctets + text.length * 2)
+    write(text, scratch, 0)
+    const hashed = hash(scratch, 0)
     const mask = this.#slots.length - 1
-    let slot = hash(scratch, 0, length) & mask
-    for (;;) {
-      const number = this.#slots[slot]! - 1
-      if (number < 0 || this.#texts.equals(number, scratch, length)) return slot
-      slot = (slot + 1) & mask
+    for (let slot = hashed & mask; ; slot = (slot + 1) & mask) {
+      const found = this.#slots[slot]!
+      if (found === 0) return slot
+      if ((found ^ hashed) >>> numberBits === 0 && this.#texts.equals((found & numberMask) - 1, scratch))
+        return slot
     }
   }
 
   #grow(): void {
-    const slots = new Int32Array(this.#slots.length * 2)
+    const slots = new Uint32Array(this.#slots.length * 2)
     const mask = slots.length - 1
     for (let number = 0; number < this.size; number++) {
-      let slot = this.#texts.hashAt(number) & mask
+      const hashed = this.#texts.hashAt(number)
+      let slot = hashed & mask
       while (slots[slot] !== 0) slot = (slot + 1) & mask
-      slots[slot] = number + 1
+      slots[slot] = (hashed & ~numberMask) | (number + 1)
     }
     this.#slots = slots
   }

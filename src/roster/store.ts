@@ -467,8 +467,6 @@ export async function goneAmong(
   kind: string,
   sourcedIds: readonly string[],
 ): Promise<Set<string>> {
-  // Of an empty roster nothing can come back.
-  if (content === 0) return new Set()
   const from =
     kind === 'enrolment' ? 'roster_enrolment t where' : `roster_record t where t.kind = '${kind}' and`
   const rows = await lookUp<{ sourced_id: string }>(

@@ -9,7 +9,7 @@ import type { By } from '../../lib/by.ts'
 import { newId } from '../../lib/random.ts'
 import { endSessions } from '../../session/session.ts'
 import { endFeedsOfMoved } from '../../student/student.ts'
-import { type Corrected, digestOfText, type NextStudent } from '../compare/compare.ts'
+import { type Corrected, digestOf, type NextStudent } from '../compare/compare.ts'
 import type { Ids } from '../compact.ts'
 import type { Plan } from '../plan.ts'
 import {
@@ -150,11 +150,11 @@ function* recordWrites({ next, documents }: Plan, generation: number, now: numbe
       const id = records.idAt(row)
       if (state === 'same' || state === 'changed')
         yield { closes: 'roster_record', row: [kind, id, records.fromGen(row)] }
-      const text = records.textAt(row)
+      const data = records.dataAt(row)
       const document = kind === 'class' ? documents.of(row) : null
       yield {
         table: 'roster_record',
-        row: [kind, id, generation, digestOfText(text), text, document, now],
+        row: [kind, id, generation, digestOf(data), JSON.stringify(data), document, now],
       }
     }
     for (const { sourcedId, fromGen } of records.leaving())

@@ -15,7 +15,7 @@ import type { RecordKind, Standing } from './standing.ts'
 import { type MatchBy, type NextStudents, nextStudents } from './students.ts'
 
 export { type Change, fieldsOf, fullName, studentChange } from './changes.ts'
-export { digestOf, digestOfText } from './documents.ts'
+export { digestOf } from './documents.ts'
 export { type BadRow, Incomings } from './incoming.ts'
 export {
   type Corrected,
@@ -111,14 +111,14 @@ class Comparer {
         const data = () => JSON.parse(standing.data)
         if (row >= 0) {
           onMeet?.(row, standing)
-          next.meet(row, fromGen, next.textAt(row) === standing.data, data)
+          next.meet(row, fromGen, JSON.stringify(next.dataAt(row)) === standing.data, data)
         } else if (this.#stays(kind, id) && !(kind === 'role' && this.#isOldRole(data())))
           next.keep(id, fromGen, data())
         else next.leave(id, fromGen, data())
       }
     }
     next.counts.before = this.#standing.sizes?.[kind] ?? before
-    await next.settle((ids) => this.#standing.gone(kind, ids))
+    await next.settle(this.#gone(kind))
   }
 
   async #enrolments(): Promise<void> {
@@ -136,7 +136,13 @@ class Comparer {
       }
     }
     next.counts.before = this.#standing.sizes?.enrolment ?? before
-    await next.settle((ids) => this.#standing.gone('enrolment', ids))
+    await next.settle(this.#gone('enrolment'))
+  }
+
+  /** Nothing was there before the first import. */
+  #gone(kind: Kind) {
+    const { content } = this.#standing
+    return content === 0 ? null : (ids: readonly string[]) => this.#standing.gone(kind, ids)
   }
 
   #stays(kind: Kind, id: string): boolean {

@@ -23,11 +23,7 @@ export function publicId(kind: string, sourcedId: string): string {
 
 /** The caller builds members in a fixed order, so equal data has an equal digest. */
 export function digestOf(data: object): string {
-  return digestOfText(JSON.stringify(data))
-}
-
-export function digestOfText(json: string): string {
-  return hash('sha1', json, 'base64url')
+  return hash('sha1', JSON.stringify(data), 'base64url')
 }
 
 export interface Lookup {

@@ -20,47 +20,41 @@ export class IncomingRows<D, T extends Table<D> = Table<D>> {
   /** As the archive calls it. */
   file = ''
   readonly table: T
-  readonly lines = new Numbers()
   /** Rows that are left out: what stands of their sourcedIds stays. */
   readonly #bad = new Set<string>()
   /** Some rows could not be made out, so any sourcedId may be theirs. */
   isPartlyUnread = false
-  readonly #says = new Numbers()
+  /** By row: four times its line, and what it says. */
+  readonly #rows = new Numbers()
 
   constructor(table: T) {
     this.table = table
   }
 
   get size(): number {
-    return this.#says.length
+    return this.#rows.length
   }
 
   add(row: number, { sourcedId, data, file, line }: Omit<RosterRecord, 'data'> & { data: D | null }): void {
     this.file = file
-    this.lines.set(row, line)
     if (data !== null) this.table.set(row, data)
-    this.#says.set(row, this.#bad.has(sourcedId) ? nothing : data === null ? goes : isThere)
+    const says = this.#bad.has(sourcedId) ? nothing : data === null ? goes : isThere
+    this.#rows.set(row, line * 4 + says)
   }
 
   bad(sourcedId: string): void {
     this.#bad.add(sourcedId)
     const row = this.table.ids.find(sourcedId)
-    if (row >= 0) this.#says.set(row, nothing)
-  }
-
-  isThere(row: number): boolean {
-    return row >= 0 && row < this.size && this.#says.at(row) === isThere
+    if (row >= 0) this.#rows.set(row, nothing)
   }
 
   goes(sourcedId: string): boolean {
-    const row = this.table.ids.find(sourcedId)
-    return row >= 0 && row < this.size && this.#says.at(row) === goes
+    return this.#says(this.table.ids.find(sourcedId)) === goes
   }
 
   /** Whether the file says something of it. */
   isNamed(sourcedId: string): boolean {
-    const row = this.table.ids.find(sourcedId)
-    return row >= 0 && row < this.size && this.#says.at(row) !== nothing
+    return this.#says(this.table.ids.find(sourcedId)) !== nothing
   }
 
   isBad(sourcedId: string): boolean {
@@ -75,16 +69,24 @@ export class IncomingRows<D, T extends Table<D> = Table<D>> {
   /** The row of this sourcedId if the file says that it is there, or −1. */
   find(sourcedId: string): number {
     const row = this.table.ids.find(sourcedId)
-    return this.isThere(row) ? row : -1
+    return this.#says(row) === isThere ? row : -1
+  }
+
+  lineAt(row: number): number {
+    return this.#rows.at(row) >> 2
+  }
+
+  #says(row: number): number {
+    return row >= 0 && row < this.size ? this.#rows.at(row) & 3 : nothing
   }
 
   *rows(): Generator<number> {
-    for (let row = 0; row < this.size; row++) if (this.#says.at(row) === isThere) yield row
+    for (let row = 0; row < this.size; row++) if (this.#says(row) === isThere) yield row
   }
 
   /** Every sourcedId that the file names, also of those that go. */
   *named(): Generator<string> {
-    for (let row = 0; row < this.size; row++) if (this.#says.at(row) !== nothing) yield this.table.ids.at(row)
+    for (let row = 0; row < this.size; row++) if (this.#says(row) !== nothing) yield this.table.ids.at(row)
   }
 }
 

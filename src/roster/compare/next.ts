@@ -83,20 +83,21 @@ export class NextRows<D, T extends Table<D> = Table<D>> {
   }
 
   /** Of the rows that nothing stands of, those that were there before come back. */
-  async settle(gone: (sourcedIds: readonly string[]) => Promise<ReadonlySet<string>>): Promise<void> {
-    let some: number[] = []
+  async settle(gone: Gone | null): Promise<void> {
+    let some: string[] = []
     const flush = async () => {
-      const before = await gone(some.map((row) => this.idAt(row)))
-      for (const row of some) {
-        const isBack = before.has(this.idAt(row))
-        if (isBack) this.#marks.set(row, states.indexOf('returning'))
-        this.counts[isBack ? 'returning' : 'added']++
+      for (const id of (await gone?.(some)) ?? []) {
+        this.#marks.set(this.incoming.find(id), states.indexOf('returning'))
+        this.counts.returning++
+        this.counts.added--
       }
       some = []
     }
     for (const row of this.incoming.rows()) {
       if (this.#marks.at(row) !== 0) continue
-      some.push(row)
+      this.counts.added++
+      if (gone === null) continue
+      some.push(this.idAt(row))
       if (some.length === lookedUpAtOnce) await flush()
     }
     if (some.length > 0) await flush()
@@ -105,10 +106,6 @@ export class NextRows<D, T extends Table<D> = Table<D>> {
 
   replace(row: number, data: D): void {
     this.#instead.set(row, data)
-  }
-
-  isReplaced(row: number): boolean {
-    return this.#instead.has(row)
   }
 
   /** −1 if it is not there. */
@@ -150,7 +147,7 @@ export class NextRows<D, T extends Table<D> = Table<D>> {
 
   /** In the file; null if the file does not name it. */
   placeOf(row: number): { file: string; line: number } | null {
-    return this.isOfFile(row) ? { file: this.incoming.file, line: this.incoming.lines.at(row) } : null
+    return this.isOfFile(row) ? { file: this.incoming.file, line: this.incoming.lineAt(row) } : null
   }
 
   stateOf(row: number): State {
@@ -211,18 +208,7 @@ export class NextRows<D, T extends Table<D> = Table<D>> {
   }
 }
 
-export class NextRecords<D extends object> extends NextRows<D, RecordTable<D>> {
-  constructor(incoming: IncomingRows<D, RecordTable<D>>) {
-    super(incoming, new RecordTable(), new RecordTable())
-  }
-
-  /** As JSON. */
-  textAt(row: number): string {
-    return this.isReplaced(row)
-      ? JSON.stringify(this.dataAt(row))
-      : this.tableOf(row).textAt(this.inTable(row))
-  }
-}
+type Gone = (sourcedIds: readonly string[]) => Promise<ReadonlySet<string>>
 
 /** How many ids are looked up in the store by one statement. */
 export const lookedUpAtOnce = 500
@@ -250,19 +236,20 @@ export class NextEnrolments extends NextRows<DataOf['enrolment'], EnrolmentTable
   }
 }
 
-export type NextRoster = { readonly [K in RecordKind]: NextRecords<DataOf[K]> } & {
+export type NextRoster = { readonly [K in RecordKind]: NextRows<DataOf[K], RecordTable<DataOf[K]>> } & {
   readonly enrolment: NextEnrolments
 }
 
 export function newNextRoster(incoming: Incomings): NextRoster {
+  const { of } = incoming
   return {
-    org: new NextRecords(incoming.of.org),
-    term: new NextRecords(incoming.of.term),
-    course: new NextRecords(incoming.of.course),
-    class: new NextRecords(incoming.of.class),
-    user: new NextRecords(incoming.of.user),
-    role: new NextRecords(incoming.of.role),
-    enrolment: new NextEnrolments(incoming.of.enrolment),
+    org: new NextRows(of.org, new RecordTable(), new RecordTable()),
+    term: new NextRows(of.term, new RecordTable(), new RecordTable()),
+    course: new NextRows(of.course, new RecordTable(), new RecordTable()),
+    class: new NextRows(of.class, new RecordTable(), new RecordTable()),
+    user: new NextRows(of.user, new RecordTable(), new RecordTable()),
+    role: new NextRows(of.role, new RecordTable(), new RecordTable()),
+    enrolment: new NextEnrolments(of.enrolment),
   }
 }
 

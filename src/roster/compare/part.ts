@@ -69,7 +69,7 @@ async function touchesAll(db: Db, { content }: Standing, { of }: Incomings): Pro
     for await (const page of recordsIn(db, content, kind))
       for (const { sourced_id, data } of page) {
         const row = of[kind].find(sourced_id)
-        if (of[kind].goes(sourced_id) || (row >= 0 && of[kind].table.textAt(row) !== data)) return true
+        if (of[kind].goes(sourced_id) || (row >= 0 && JSON.stringify(of[kind].table.dataAt(row)) !== data)) return true
       }
     for (const row of of[kind].rows()) {
       const id = of[kind].table.ids.at(row)

@@ -9,22 +9,31 @@ export interface Table<D> {
   dataAt(row: number): D
 }
 
-/** As JSON, which is also what the store keeps. */
+/** The values as JSON. Their names would be half of it, and are the same in nearly all rows. */
 export class RecordTable<D extends object> implements Table<D> {
   readonly ids = new Ids()
-  readonly #texts = new Texts()
-  readonly #textOf = new Numbers()
+  readonly #values = new Texts()
+  readonly #valuesOf = new Numbers()
+  readonly #shapeOf = new Numbers()
+  readonly #shapes: string[][] = []
 
   set(row: number, data: D): void {
-    this.#textOf.set(row, this.#texts.add(JSON.stringify(data)))
-  }
-
-  textAt(row: number): string {
-    return this.#texts.at(this.#textOf.at(row))
+    this.#valuesOf.set(row, this.#values.add(JSON.stringify(Object.values(data))))
+    this.#shapeOf.set(row, this.#shape(Object.keys(data)))
   }
 
   dataAt(row: number): D {
-    return JSON.parse(this.textAt(row))
+    const values: unknown[] = JSON.parse(this.#values.at(this.#valuesOf.at(row)))
+    const data: Record<string, unknown> = {}
+    for (const [i, name] of this.#shapes[this.#shapeOf.at(row)]!.entries()) data[name] = values[i]
+    return data as D
+  }
+
+  #shape(names: string[]): number {
+    const known = this.#shapes.findIndex(
+      (shape) => shape.length === names.length && shape.every((name, i) => name === names[i]),
+    )
+    return known >= 0 ? known : this.#shapes.push(names) - 1
   }
 }
 
