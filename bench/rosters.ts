@@ -4,8 +4,8 @@
  *   node bench/rosters.ts [--students 100000] [--enrolments 1000000] [--engine sqlite] [--turnovers 0] [--readers]
  *
  * First an empty store gets the school; then come the same rows in another order, a delta of 100 students, the same rows
- * again, and with --turnovers so many schools whose enrolments all have new ids, and the last one unchanged. Each import
- * is a process of its own. With --readers, students ask for their classes meanwhile.
+ * again, and with --turnovers so many schools whose enrolments all have new ids, and the last one unchanged. Times are
+ * those of the whole command, from its start to its end. With --readers, students ask for their classes meanwhile.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -18,18 +18,18 @@ import { createApp } from '../src/app.ts'
 import { loadConfig } from '../src/config.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { openDb } from '../src/db/open.ts'
-import { bySystem } from '../src/lib/by.ts'
-import { deriveCode } from '../src/lib/code.ts'
 import { systemClock } from '../src/lib/clock.ts'
+import { deriveCode } from '../src/lib/code.ts'
 import { secretsFrom } from '../src/lib/secret.ts'
 import { createLog } from '../src/log.ts'
-import { holdCodes, Roster } from '../src/roster/roster.ts'
+import { holdCodes } from '../src/roster/roster.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { type SchoolOptions, writeSchoolFolder } from './school.ts'
 
 const secret = 'only-ever-for-benchmarks-on-one-machine'
 const readersAtOnce = 4
 const readPauseMs = 20
+const memoryEveryMs = 50
 
 const { values } = parseArgs({
   options: {
@@ -38,61 +38,60 @@ const { values } = parseArgs({
     engine: { type: 'string' },
     turnovers: { type: 'string', default: '0' },
     readers: { type: 'boolean', default: false },
-    // For the process of one import.
-    import: { type: 'string' },
-    store: { type: 'string', default: '' },
   },
 })
 
-interface Outcome {
-  readonly rows: number
-  readonly planSeconds: number
-  readonly seconds: number
-  readonly peakMb: number
-  readonly changes: number
-}
-
-/** In a process of its own. */
-async function importOne(path: string, store: string): Promise<Outcome> {
-  const db = openDb(store)
-  await migrate(db, systemClock)
-  const roster = new Roster(db, systemClock)
-  const started = performance.now()
-  const plan = await roster.plan(path)
-  const planned = performance.now()
-  await roster.import(plan, { allow: holdCodes, by: bySystem })
-  const ended = performance.now()
-  const errors = plan.findings.filter(({ severity }) => severity === 'error')
-  if (errors.length > 0) throw new Error(JSON.stringify(errors[0]))
-  await db.close()
-  const changes = Object.values(plan.counts).map((of) => of.added + of.changed + of.leaving + of.returning)
-  return {
-    rows: plan.file.rows,
-    planSeconds: (planned - started) / 1000,
-    seconds: (ended - started) / 1000,
-    peakMb: process.resourceUsage().maxRSS / 1024,
-    changes: changes.reduce((sum, count) => sum + count, 0),
-  }
-}
-
+/** The command that a registrar uses, in a process of its own. */
 async function step(title: string, path: string, store: string, readers: Readers | null): Promise<void> {
   readers?.begin()
-  const script = fileURLToPath(import.meta.url)
-  const child = spawn(process.execPath, [script, '--import', path, '--store', store], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const outcome: Outcome = JSON.parse(await text(child.stdout))
-  const { rows, seconds, planSeconds, peakMb, changes } = outcome
+  const started = performance.now()
+  const child = spawn(
+    process.execPath,
+    [command, 'roster', 'import', path, '--yes', '--json', '--allow', holdCodes.join(',')],
+    { env: environment(store), stdio: ['ignore', 'pipe', 'inherit'] },
+  )
+  const peak = watchMemory(child.pid!)
+  const lines = (await text(child.stdout)).trim().split('\n')
+  const seconds = (performance.now() - started) / 1000
+  const plan = lines.map((line) => JSON.parse(line)).find(({ type }) => type === 'plan')
+  const counts: Record<string, number>[] = Object.values(plan.counts)
+  const sum = (name: string) => counts.reduce((total, of) => total + of[name]!, 0)
+  const changes = sum('added') + sum('changed') + sum('leaving') + sum('returning')
   const cells = [
     title.padEnd(26),
-    `${rows} rows`.padStart(14),
-    `${seconds.toFixed(1)} s (plan ${planSeconds.toFixed(1)})`.padStart(22),
-    `${Math.round(rows / seconds)} rows/s`.padStart(16),
-    `${Math.round(peakMb)} MB`.padStart(8),
+    `${plan.file.rows} rows`.padStart(14),
+    `${seconds.toFixed(1)} s`.padStart(10),
+    `${Math.round(plan.file.rows / seconds)} rows/s`.padStart(16),
+    `${Math.round(peak())} MB`.padStart(8),
     `${changes} changes`.padStart(18),
     readers?.end() ?? '',
   ]
   process.stdout.write(`${cells.join('')}\n`)
+}
+
+const command = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const environment = (store: string) => ({
+  PATH: process.env.PATH,
+  CHIRON_DATABASE_URL: store,
+  CHIRON_SECRET: secret,
+})
+
+/** The most that a process had in memory so far; Linux only. */
+function watchMemory(pid: number): () => number {
+  let most = 0
+  const look = () => {
+    try {
+      const [, kib] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+      most = Math.max(most, Number(kib ?? 0) / 1024)
+    } catch {
+      // It has ended.
+    }
+  }
+  const timer = setInterval(look, memoryEveryMs)
+  return () => {
+    clearInterval(timer)
+    return most
+  }
 }
 
 /** Students who ask for their classes, one after the other. */
@@ -136,9 +135,9 @@ async function withReaders(store: string, work: (readers: Readers) => Promise<vo
   const config = loadConfig({ CHIRON_DATABASE_URL: store, CHIRON_SECRET: secret })
   const { parts, stop } = await createApp(config, createLog(false, { write() {} }))
   const { app } = parts.server
-  const [{ email }] = await parts.db.all<{ email: string }>(
+  const [{ email }] = (await parts.db.all<{ email: string }>(
     "select email from account where role = 'student' and status = 'active' order by id limit 1",
-  ) as [{ email: string }]
+  )) as [{ email: string }]
   const post = async (action: string, payload: object) =>
     (await app.inject({ method: 'POST', url: `/student/${action}`, payload })).json()
   const { sessionId, digits } = await post('send-otp', { email })
@@ -165,14 +164,23 @@ async function measure(store: string, folder: string): Promise<void> {
   const students = Number(values.students)
   const enrolments = values.enrolments === undefined ? students * 10 : Number(values.enrolments)
   const today = new Date().toISOString().slice(0, 10)
-  const school: SchoolOptions = { students, classes: Math.round(students * 0.075), enrolments, seed: 1, today }
+  const school: SchoolOptions = {
+    students,
+    classes: Math.round(students * 0.075),
+    enrolments,
+    seed: 1,
+    today,
+  }
   const path = join(folder, 'school')
   await writeSchoolFolder(path, school)
+  const db = openDb(store)
+  await migrate(db, systemClock)
+  await db.close()
   await step('first', path, store, null)
   const others = async (readers: Readers | null) => {
     if (readers) {
       await new Promise((resolve) => setTimeout(resolve, 5_000))
-      process.stdout.write(`${'nothing'.padEnd(104)}${readers.end()}\n`)
+      process.stdout.write(`${'nothing'.padEnd(92)}${readers.end()}\n`)
     }
     inOtherOrder(path)
     await step('unchanged, other order', path, store, readers)
@@ -192,23 +200,19 @@ async function measure(store: string, folder: string): Promise<void> {
   else await others(null)
 }
 
-if (values.import !== undefined) {
-  process.stdout.write(JSON.stringify(await importOne(values.import, values.store)))
-} else {
-  const folder = mkdtempSync(join(tmpdir(), 'chiron-rosters-'))
-  try {
-    for (const engine of values.engine === undefined ? ['sqlite', 'postgres'] : [values.engine]) {
-      process.stdout.write(`${engine}\n`)
-      if (engine === 'sqlite') await measure(`sqlite:${join(folder, 'chiron.db')}`, folder)
-      else {
-        const postgres = await startPostgres()
-        const admin = openDb(postgres.url('postgres'))
-        await admin.run('create database rosters')
-        await admin.close()
-        await measure(postgres.url('rosters'), folder).finally(() => postgres.remove())
-      }
+const folder = mkdtempSync(join(tmpdir(), 'chiron-rosters-'))
+try {
+  for (const engine of values.engine === undefined ? ['sqlite', 'postgres'] : [values.engine]) {
+    process.stdout.write(`${engine}\n`)
+    if (engine === 'sqlite') await measure(`sqlite:${join(folder, 'chiron.db')}`, folder)
+    else {
+      const postgres = await startPostgres()
+      const admin = openDb(postgres.url('postgres'))
+      await admin.run('create database rosters')
+      await admin.close()
+      await measure(postgres.url('rosters'), folder).finally(() => postgres.remove())
     }
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
   }
+} finally {
+  rmSync(folder, { recursive: true, force: true })
 }

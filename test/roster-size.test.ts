@@ -76,7 +76,9 @@ function deltaOf(before: School, then: School): Delta {
     const gone = [...old.keys()].filter((id) => !fresh.has(id)).map((id) => [id, null] as const)
     return [...changed, ...gone]
   }
-  return Object.fromEntries(files.map((file) => [file, rowsOf(file)] as const).filter(([, rows]) => rows.length > 0))
+  return Object.fromEntries(
+    files.map((file) => [file, rowsOf(file)] as const).filter(([, rows]) => rows.length > 0),
+  )
 }
 
 /** A plan for which the whole roster is read, whatever the file. */
@@ -102,28 +104,43 @@ const edits: readonly (readonly [string, (s: School) => void])[] = [
   ['gives an address that another has', (s) => change(s.users, 'stu-3', { email: 'stu-4@school.example' })],
   ['gives the address of a teacher', (s) => change(s.users, 'stu-3', { email: 'tea-1@school.example' })],
   ['names an unknown class', (s) => enrol(s, 'stu-5', 'class-99')],
-  ['moves somebody to another class', (s) => {
-    s.enrollments.delete('class-1-stu-1')
-    enrol(s, 'stu-1', 'class-2')
-  }],
-  ['brings a new student with the address of one who leaves', (s) => {
-    drop(s, 'stu-6')
-    addUser(s, 'new-6', 'student', { email: 'stu-6@school.example', identifier: 'S6' })
-  }],
-  ['changes a class and its teacher', (s) => {
-    change(s.classes, 'class-1', { title: 'Surgery' })
-    change(s.users, 'tea-1', { familyName: 'Green' })
-  }],
-  ['brings a class with people', (s) => {
-    addClass(s, 'class-9')
-    for (const n of numbers(5)) enrol(s, `stu-${n}`, 'class-9')
-  }],
+  [
+    'moves somebody to another class',
+    (s) => {
+      s.enrollments.delete('class-1-stu-1')
+      enrol(s, 'stu-1', 'class-2')
+    },
+  ],
+  [
+    'brings a new student with the address of one who leaves',
+    (s) => {
+      drop(s, 'stu-6')
+      addUser(s, 'new-6', 'student', { email: 'stu-6@school.example', identifier: 'S6' })
+    },
+  ],
+  [
+    'changes a class and its teacher',
+    (s) => {
+      change(s.classes, 'class-1', { title: 'Surgery' })
+      change(s.users, 'tea-1', { familyName: 'Green' })
+    },
+  ],
+  [
+    'brings a class with people',
+    (s) => {
+      addClass(s, 'class-9')
+      for (const n of numbers(5)) enrol(s, `stu-${n}`, 'class-9')
+    },
+  ],
   ['ends a role', (s) => change(s.roles, 'role-stu-7', { endDate: '2026-11-01' })],
   ['moves a term', (s) => change(s.academicSessions, 'term-1', { startDate: '2026-12-01' })],
   ['takes a class away', (s) => s.classes.delete('class-1')],
-  ['takes every enrolment of a class away', (s) => {
-    for (const id of s.enrollments.keys()) if (id.startsWith('class-1-')) s.enrollments.delete(id)
-  }],
+  [
+    'takes every enrolment of a class away',
+    (s) => {
+      for (const id of s.enrollments.keys()) if (id.startsWith('class-1-')) s.enrollments.delete(id)
+    },
+  ],
 ]
 
 for (const engine of engines) {
@@ -207,7 +224,10 @@ for (const engine of engines) {
         await fold(150, 1)
         assert.equal(await closed(), 2)
         assert.deepEqual(await visibleRows(db), states[5])
-        await assert.rejects(roster.planUndo(0), /number 0 is no longer kept, so nothing can go back to it; those are 3, 4 \(/)
+        await assert.rejects(
+          roster.planUndo(0),
+          /number 0 is no longer kept, so nothing can go back to it; those are 3, 4 \(/,
+        )
         await assert.rejects(roster.planUndo(2), /number 2 is no longer kept/)
         await assert.rejects(roster.planUndo(9), /number 9 is not one to go back to/)
         await roster.undo(await roster.planUndo(3), byOperator)
@@ -228,7 +248,10 @@ for (const engine of engines) {
         const plan = await world.roster.planUndo(1)
         const before = await visibleRows(world.db)
         await world.db.tx(foldGenerations(world.clock.now(), 1))
-        await assert.rejects(world.roster.undo(plan, byOperator), /the roster changed since the plan was made/)
+        await assert.rejects(
+          world.roster.undo(plan, byOperator),
+          /the roster changed since the plan was made/,
+        )
         assert.deepEqual(await visibleRows(world.db), before)
       }))
   })

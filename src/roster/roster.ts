@@ -56,7 +56,7 @@ export { isEmpty, isRefused, type Plan } from './plan.ts'
 export type { Finding } from './records.ts'
 export { foldGenerations, type HistoryRow } from './store.ts'
 
-const rowsPerBatch = 2_000
+const rowsPerBatch = 5_000
 const pauseMs = 5
 const historyMax = 100
 const marginDays = 7
@@ -140,7 +140,10 @@ export class Roster {
     // An import may be applied some days after its plan was made.
     const days = [this.#dayOf(last - marginDays * day), this.#dayOf(this.#clock.now())] as const
     const addressKeys = await this.#bouncedAmong(() => addressesIn(this.#db, whole.content))
-    const part = await partOfRoster(this.#db, whole, incoming, file, { days, addressKeys: [...addressKeys.keys()] })
+    const part = await partOfRoster(this.#db, whole, incoming, file, {
+      days,
+      addressKeys: [...addressKeys.keys()],
+    })
     return part ?? whole
   }
 
@@ -218,7 +221,9 @@ export class Roster {
     if (!head) throw new UsageError('there is no import to undo')
     const content = to === undefined ? head.parent : await this.#contentOf(to, lineage, seen.folded)
     if (content < seen.folded)
-      throw new UsageError(`number ${head.id} can no longer be undone: what stood before it is not kept that long`)
+      throw new UsageError(
+        `number ${head.id} can no longer be undone: what stood before it is not kept that long`,
+      )
     const undone = lineage.slice(0, content === 0 ? undefined : lineage.findIndex(({ id }) => id === content))
     const kept = new RecordTable<StudentDifference>()
     const counts = { leaving: 0, returning: 0, changed: 0 }

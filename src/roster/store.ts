@@ -36,7 +36,9 @@ export interface StateRow {
 }
 
 export async function rosterState(db: Db): Promise<StateRow> {
-  return (await db.one<StateRow>('select content, generation, held_by, held_until, folded from roster_state'))!
+  return (await db.one<StateRow>(
+    'select content, generation, held_by, held_until, folded from roster_state',
+  ))!
 }
 
 const generationColumns =
@@ -180,7 +182,11 @@ export function foldGenerations(keptSince: number, keptImports: number): Stateme
     select min(parent) from line where imports <= $1 or published_at > $2`
   const isFolded = (generation: string) => `${generation} <= (select folded from roster_state)`
   return [
-    statement(`update roster_state set folded = (${earliestKept}) where folded < (${earliestKept})`, keptImports, keptSince),
+    statement(
+      `update roster_state set folded = (${earliestKept}) where folded < (${earliestKept})`,
+      keptImports,
+      keptSince,
+    ),
     prune('roster_record', 'kind, sourced_id, from_gen', isFolded('to_gen')),
     prune('roster_enrolment', 'sourced_id, from_gen', isFolded('to_gen')),
     prune('student', 'person_id, from_gen', isFolded('to_gen')),
@@ -302,7 +308,12 @@ async function* pagesOf<R extends object>(
 const recordColumns = 't.sourced_id, t.from_gen, t.data'
 
 export function recordsIn(db: Db, content: number, kind: string): AsyncGenerator<RecordRow[]> {
-  const select = { columns: recordColumns, table: 'roster_record', key: 'sourced_id', where: 't.kind = $2' } as const
+  const select = {
+    columns: recordColumns,
+    table: 'roster_record',
+    key: 'sourced_id',
+    where: 't.kind = $2',
+  } as const
   return pagesOf<RecordRow>(db, content, select, kind)
 }
 
@@ -339,7 +350,11 @@ export function enrolmentsIn(db: Db, content: number): AsyncGenerator<EnrolmentR
 }
 
 export function studentsIn(db: Db, content: number): AsyncGenerator<StudentVersion[]> {
-  return pagesOf<StudentVersion>(db, content, { columns: studentColumns, table: 'student', key: 'sourced_id' })
+  return pagesOf<StudentVersion>(db, content, {
+    columns: studentColumns,
+    table: 'student',
+    key: 'sourced_id',
+  })
 }
 
 export function recordsAmong(
@@ -423,7 +438,17 @@ export async function sizesIn(db: Db, content: number): Promise<Sizes> {
       )
     return [...(await part('t.to_gen is null')), ...(await part('t.to_gen > $1'))]
   }
-  const sizes = { org: 0, term: 0, course: 0, class: 0, user: 0, role: 0, enrolment: 0, student: 0, address: 0 }
+  const sizes = {
+    org: 0,
+    term: 0,
+    course: 0,
+    class: 0,
+    user: 0,
+    role: 0,
+    enrolment: 0,
+    student: 0,
+    address: 0,
+  }
   const found = [
     ...(await counts('roster_record', 't.kind')),
     ...(await counts('roster_enrolment', "'enrolment'")),
@@ -486,7 +511,9 @@ export async function identitiesAmong(
 ): Promise<Map<string, string>> {
   const rows = await lookUp<{ sourced_id: string; person_id: string }>(
     db,
-    (list) => `select i.sourced_id, i.person_id from student_identity i join roster_generation g on g.id = i.generation
+    (
+      list,
+    ) => `select i.sourced_id, i.person_id from student_identity i join roster_generation g on g.id = i.generation
       where i.sourced_id in (${list}) and g.published_at is not null and (i.matched_from is null or i.generation <= $1)`,
     content,
     sourcedIds,
@@ -538,7 +565,8 @@ export interface StudentVersion extends StudentFields {
   readonly digest: string
 }
 
-const studentColumns = `person_id, from_gen, sourced_id, digest, email, email_key, firstname, lastname, preferred_name,
+const studentColumns =
+  `person_id, from_gen, sourced_id, digest, email, email_key, firstname, lastname, preferred_name,
   pronouns, student_number, year, school_id, school_name`.replaceAll(/\w+/g, 't.$&')
 
 export interface StudentDifference {
@@ -553,14 +581,16 @@ export async function* differencesBetween(
   later: number,
 ): AsyncGenerator<StudentDifference[]> {
   const was = (t: string) => `${t}.from_gen <= $1 and ${t}.to_gen > $1 and ${t}.to_gen <= $2`
-  const is = (t: string) => `${t}.from_gen > $1 and ${t}.from_gen <= $2 and (${t}.to_gen is null or ${t}.to_gen > $2)`
+  const is = (t: string) =>
+    `${t}.from_gen > $1 and ${t}.from_gen <= $2 and (${t}.to_gen is null or ${t}.to_gen > $2)`
   const came = `select ${studentColumns} from student t
     where ${is('t')} and t.person_id > $3 order by t.person_id limit ${pageSize}`
   for await (const page of pagesByPerson(db, came, earlier, later)) {
     const people = page.map(({ person_id }) => person_id)
     const before = await lookUp<StudentVersion>(
       db,
-      (list) => `select ${studentColumns} from student t where t.person_id in (${list}) and ${isVisible('t')}`,
+      (list) =>
+        `select ${studentColumns} from student t where t.person_id in (${list}) and ${isVisible('t')}`,
       earlier,
       people,
     )

@@ -9,8 +9,8 @@ import type { By } from '../../lib/by.ts'
 import { newId } from '../../lib/random.ts'
 import { endSessions } from '../../session/session.ts'
 import { endFeedsOfMoved } from '../../student/student.ts'
-import { type Corrected, digestOf, type NextStudent } from '../compare/compare.ts'
 import type { Ids } from '../compact.ts'
+import { type Corrected, digestOf, type NextStudent } from '../compare/compare.ts'
 import type { Plan } from '../plan.ts'
 import {
   type Closable,
@@ -113,22 +113,13 @@ async function writeInBatches(
 }
 
 function statementsOf(db: Db, batch: readonly Write[], generation: number): Statement[] {
-  const rows = new Map<Table, (readonly Value[])[]>()
-  const closed = new Map<Closable, (readonly Value[])[]>()
-  for (const write of batch) {
-    if ('closes' in write) getOrAdd(closed, write.closes).push(write.row)
-    else getOrAdd(rows, write.table).push(write.row)
-  }
+  const closes = Map.groupBy(batch.filter((write) => 'closes' in write), ({ closes }) => closes)
+  const inserts = Map.groupBy(batch.filter((write) => 'table' in write), ({ table }) => table)
+  const rowsOf = (writes: readonly Write[]) => writes.map(({ row }) => row)
   return [
-    ...[...closed].flatMap(([table, some]) => closeRows(db, table, some, generation)),
-    ...[...rows].flatMap(([table, some]) => insertRows(db, table, some)),
+    ...[...closes].flatMap(([table, some]) => closeRows(db, table, rowsOf(some), generation)),
+    ...[...inserts].flatMap(([table, some]) => insertRows(db, table, rowsOf(some))),
   ]
-}
-
-function getOrAdd<K, V>(lists: Map<K, V[]>, key: K): V[] {
-  let list = lists.get(key)
-  if (!list) lists.set(key, (list = []))
-  return list
 }
 
 function* writesOf(plan: Plan, generation: number, now: number, by: By): Generator<Write> {

@@ -5,14 +5,7 @@
 import { hash } from 'node:crypto'
 import { parseAddress } from '../../people/address.ts'
 import { Numbers } from '../compact.ts'
-import type {
-  ClassData,
-  CourseData,
-  OrgData,
-  RoleData,
-  TermData,
-  UserData,
-} from '../records.ts'
+import type { ClassData, CourseData, OrgData, RoleData, TermData, UserData } from '../records.ts'
 import type { StudentFields } from '../store.ts'
 import type { NextRoster } from './next.ts'
 
@@ -38,12 +31,7 @@ interface Teaching {
   readonly primary: boolean
 }
 
-function classDocument(
-  id: string,
-  data: ClassData,
-  teachers: readonly Teaching[],
-  lookup: Lookup,
-): string {
+function classDocument(id: string, data: ClassData, teachers: readonly Teaching[], lookup: Lookup): string {
   const course = lookup.course(data.courseId)
   return JSON.stringify({
     classId: publicId('class', id),
@@ -161,8 +149,8 @@ export class Documents {
     for (const row of enrolment.rows()) {
       if (enrolment.restAt(row).role !== 'teacher') continue
       const { classId, userId, primary } = enrolment.dataAt(row)
-      let ofClass = this.#teachers.get(classId)
-      if (!ofClass) this.#teachers.set(classId, (ofClass = new Map()))
+      const ofClass = this.#teachers.get(classId) ?? new Map<string, Teaching>()
+      this.#teachers.set(classId, ofClass)
       ofClass.set(userId, { userId, primary: primary || ofClass.get(userId)?.primary === true })
     }
   }

@@ -1,6 +1,6 @@
 /** Collects the rows of a file while it is read. */
 import { type Ids, Numbers } from '../compact.ts'
-import { type DataOf, type Kind, type RosterRecord, type RosterSink } from '../records.ts'
+import type { DataOf, Kind, RosterRecord, RosterSink } from '../records.ts'
 import type { RecordKind } from './standing.ts'
 import { EnrolmentTable, Parts, RecordTable, type Table } from './tables.ts'
 

@@ -69,7 +69,8 @@ async function touchesAll(db: Db, { content }: Standing, { of }: Incomings): Pro
     for await (const page of recordsIn(db, content, kind))
       for (const { sourced_id, data } of page) {
         const row = of[kind].find(sourced_id)
-        if (of[kind].goes(sourced_id) || (row >= 0 && JSON.stringify(of[kind].table.dataAt(row)) !== data)) return true
+        if (of[kind].goes(sourced_id) || (row >= 0 && JSON.stringify(of[kind].table.dataAt(row)) !== data))
+          return true
       }
     for (const row of of[kind].rows()) {
       const id = of[kind].table.ids.at(row)
@@ -152,7 +153,8 @@ class Neighbourhood {
       if (address !== null && typeof address !== 'string') keys.add(address.key)
     }
     for (const row of user.rows()) note(user.table.dataAt(row))
-    for (const row of await recordsAmong(this.#db, this.#content, 'user', this.#userIds)) note(JSON.parse(row.data))
+    for (const row of await recordsAmong(this.#db, this.#content, 'user', this.#userIds))
+      note(JSON.parse(row.data))
     const identities = await identitiesAmong(this.#db, this.#content, this.#userIds)
     const people = [...identities.values(), ...this.#whole.corrections.keys()]
     for (const student of [

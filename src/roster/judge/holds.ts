@@ -37,10 +37,7 @@ const smallKind = 20
 const peopleMin = 2
 
 /** `other` compares the same file in another mode. */
-export async function findHolds(
-  roster: Case,
-  other: (mode: Mode) => Promise<Comparison>,
-): Promise<Hold[]> {
+export async function findHolds(roster: Case, other: (mode: Mode) => Promise<Comparison>): Promise<Hold[]> {
   const holds = await modeHolds(roster, other)
   if (isEmpty(roster.counts)) return holds
   return [...holds, ...holdsOf(roster), ...(await identityHolds(roster))]

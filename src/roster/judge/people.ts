@@ -100,7 +100,8 @@ function checkClassCounts({ next, students }: Case, found: Faults): void {
     if (enrolment.restAt(row).role === 'student') counts[enrolment.userAt(row)]!++
   const busy = new Map<number, Set<number>>()
   for (const [user, count] of counts.entries())
-    if (count > classesPerStudentMax && students.has(enrolment.parts.names.at(user))) busy.set(user, new Set())
+    if (count > classesPerStudentMax && students.has(enrolment.parts.names.at(user)))
+      busy.set(user, new Set())
   if (busy.size === 0) return
   for (const row of enrolment.rows()) {
     const classes = enrolment.restAt(row).role === 'student' ? busy.get(enrolment.userAt(row)) : undefined
@@ -131,14 +132,17 @@ export function bouncedFindings(
 ): CodedFinding[] {
   if (bounced.size === 0) return []
   const times = new Map([...bounced].map(([key, at]) => [students.keys.find(key), at]))
-  return students.rows().flatMap((row): CodedFinding[] => {
-    const at = students.keyAt(row) < 0 ? undefined : times.get(students.keyAt(row))
-    if (at === undefined) return []
-    const { email } = students.at(row).fields
-    const message = `mail to ${email} bounced on ${dateOf(at)}; this student gets no codes until the address is mended`
-    const about = { file: 'users.csv', line: null, column: 'email', value: email }
-    return [{ ...about, severity: 'warning', code: 'address-bounced', message }]
-  }).toArray()
+  return students
+    .rows()
+    .flatMap((row): CodedFinding[] => {
+      const at = students.keyAt(row) < 0 ? undefined : times.get(students.keyAt(row))
+      if (at === undefined) return []
+      const { email } = students.at(row).fields
+      const message = `mail to ${email} bounced on ${dateOf(at)}; this student gets no codes until the address is mended`
+      const about = { file: 'users.csv', line: null, column: 'email', value: email }
+      return [{ ...about, severity: 'warning', code: 'address-bounced', message }]
+    })
+    .toArray()
 }
 
 const dateOf = (at: number) => new Date(at).toISOString().slice(0, 10)

@@ -34,7 +34,8 @@ export function checkReferences(roster: Case, found: Faults): void {
     for (const termId of termIds) checker.check('class', row, 'termSourcedIds', 'term', termId)
   }
   for (const row of next.user.incoming.rows()) {
-    for (const orgId of next.user.dataAt(row).orgIds) checker.check('user', row, 'orgSourcedIds', 'org', orgId)
+    for (const orgId of next.user.dataAt(row).orgIds)
+      checker.check('user', row, 'orgSourcedIds', 'org', orgId)
   }
   for (const row of next.role.incoming.rows()) {
     const { userId, orgId } = next.role.dataAt(row)
@@ -48,7 +49,10 @@ export function checkReferences(roster: Case, found: Faults): void {
 /** By number, since there are so many. */
 function checkEnrolments({ next: { enrolment, ...next } }: Case, checker: ReferenceChecker): void {
   const { names } = enrolment.parts
-  const [hasClass, hasUser] = [asked(names, (id) => next.class.has(id)), asked(names, (id) => next.user.has(id))]
+  const [hasClass, hasUser] = [
+    asked(names, (id) => next.class.has(id)),
+    asked(names, (id) => next.user.has(id)),
+  ]
   for (const row of enrolment.incoming.rows()) {
     const [ofClass, ofUser] = [enrolment.classAt(row), enrolment.userAt(row)]
     if (!hasClass(ofClass)) checker.check('enrolment', row, 'classSourcedId', 'class', names.at(ofClass))
