@@ -113,8 +113,14 @@ async function writeInBatches(
 }
 
 function statementsOf(db: Db, batch: readonly Write[], generation: number): Statement[] {
-  const closes = Map.groupBy(batch.filter((write) => 'closes' in write), ({ closes }) => closes)
-  const inserts = Map.groupBy(batch.filter((write) => 'table' in write), ({ table }) => table)
+  const closes = Map.groupBy(
+    batch.filter((write) => 'closes' in write),
+    ({ closes }) => closes,
+  )
+  const inserts = Map.groupBy(
+    batch.filter((write) => 'table' in write),
+    ({ table }) => table,
+  )
   const rowsOf = (writes: readonly Write[]) => writes.map(({ row }) => row)
   return [
     ...[...closes].flatMap(([table, some]) => closeRows(db, table, rowsOf(some), generation)),
