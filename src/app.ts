@@ -38,6 +38,7 @@ import { Outbox } from './mail/outbox.ts'
 import { smtpTransport } from './mail/smtp.ts'
 import { readFigures } from './metrics/readings.ts'
 import { prunePeople } from './people/people.ts'
+import { foldGenerations } from './roster/roster.ts'
 import { portalSessionRoutes, refreshRoute, sessionRoutes } from './session/routes.ts'
 import { wellKnownRoutes } from './session/well-known.ts'
 import { signInRoutes } from './sign-in/routes.ts'
@@ -161,6 +162,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
       webhooks,
       { sweep: (now) => pruneEvents(now - keepEventsMs) },
       { sweep: (now) => [prunePeople(now - keepEventsMs)] },
+      { sweep: (now) => foldGenerations(now - config.rosterKeepDays * day, config.rosterKeepImports) },
     ],
   })
   const deliverer = new Deliverer({

@@ -42,6 +42,8 @@ export interface Config {
   readonly keepEventsDays: number
   readonly keepMailDays: number
   readonly keepSessionsDays: number
+  readonly rosterKeepDays: number
+  readonly rosterKeepImports: number
   readonly school: School
   /** Null if there are no metrics. */
   readonly metricsPort: number | null
@@ -83,6 +85,8 @@ export const names = [
   'CHIRON_KEEP_EVENTS_DAYS',
   'CHIRON_KEEP_MAIL_DAYS',
   'CHIRON_KEEP_SESSIONS_DAYS',
+  'CHIRON_ROSTER_KEEP_DAYS',
+  'CHIRON_ROSTER_KEEP_IMPORTS',
   'CHIRON_SCHOOL_NAME',
   'CHIRON_SCHOOL_LOGO',
   'CHIRON_SUPPORT_URL',
@@ -101,6 +105,7 @@ type Name = (typeof names)[number] | 'NODE_ENV'
 const environments = ['production', 'development', 'test'] as const
 
 const secretBytesMin = 32
+const keepImportsMax = 10_000
 const keepDaysMax = 3_660
 // Limits how many addresses can be trusted as proxies. A /8 is the widest private network; unique local addresses are a
 // /7.
@@ -152,6 +157,13 @@ export function loadConfig(env: Env, { makeSecret = true } = {}): Config {
     keepEventsDays: days('CHIRON_KEEP_EVENTS_DAYS', '400'),
     keepMailDays: days('CHIRON_KEEP_MAIL_DAYS', '30'),
     keepSessionsDays: days('CHIRON_KEEP_SESSIONS_DAYS', '30'),
+    rosterKeepDays: days('CHIRON_ROSTER_KEEP_DAYS', '400'),
+    rosterKeepImports: integer(
+      'CHIRON_ROSTER_KEEP_IMPORTS',
+      get('CHIRON_ROSTER_KEEP_IMPORTS') ?? '30',
+      1,
+      keepImportsMax,
+    ),
     school: {
       name: parseSchoolName(get('CHIRON_SCHOOL_NAME')),
       logo: parseSchoolLogo(get('CHIRON_SCHOOL_LOGO')),

@@ -54,6 +54,8 @@ test('Without settings the service is on this machine alone, on port 3000, with 
     keepEventsDays: 400,
     keepMailDays: 30,
     keepSessionsDays: 30,
+    rosterKeepDays: 400,
+    rosterKeepImports: 30,
     school: { name: null, logo: null, support: null, privacy: null },
     metricsPort: null,
     traces: null,

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { after, test } from 'node:test'
 import { ZipFile } from 'yazl'
+import { Ids } from '../src/roster/compact.ts'
 import { FindingLog, findingKinds } from '../src/roster/findings.ts'
 import { withoutBadQuotes } from '../src/roster/read/quotes.ts'
 import { readRoster } from '../src/roster/read/read.ts'
@@ -445,6 +446,7 @@ test('two hundred thousand rows pass through in little memory', atLength, async 
   let records = 0
   const log = new FindingLog()
   const file = await readRoster(path, 'delta', log, {
+    ids: () => new Ids(),
     record: () => records++,
     bad: () => assert.fail('no row is bad'),
     unread: () => assert.fail('every file is read'),

@@ -160,7 +160,7 @@ function value(of: unknown): string {
 
 function* correctedLines({ students }: Plan): Generator<string> {
   const lines: string[] = []
-  for (const { fields, correction } of students.values()) {
+  for (const { fields, correction } of students.corrected()) {
     if (!correction) continue
     const { left, inFile } = correction
     const who = visible(`${fields.firstname} ${fields.lastname}`.trim())

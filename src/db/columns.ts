@@ -210,6 +210,7 @@ export const columns = {
     content: 'id',
     generation: 'id',
     last_generation: 'id',
+    folded: 'id',
     held_by: 'id',
     held_until: 'time',
     writer: 'id',

@@ -204,30 +204,41 @@ class Queue<J extends Job<never>> {
   }
 }
 
+interface Prepared {
+  readonly statement: StatementSync
+  /** Whether it takes its parameters in order, which is quicker than by name. */
+  readonly inOrder: boolean
+}
+
 class Connection {
   readonly database: DatabaseSync
-  readonly #prepared = new Map<string, StatementSync>()
+  readonly #prepared = new Map<string, Prepared>()
 
   constructor(database: DatabaseSync) {
     this.database = database
   }
 
   rows({ sql, params }: Statement): Row[] {
-    return this.#prepare(sql).all(byName(params)) as Row[]
+    const { statement, inOrder } = this.#prepare(sql)
+    return (inOrder ? statement.all(...params) : statement.all(byName(params))) as Row[]
   }
 
   first({ sql, params }: Statement): Row | undefined {
-    return this.#prepare(sql).get(byName(params)) as Row | undefined
+    const { statement, inOrder } = this.#prepare(sql)
+    return (inOrder ? statement.get(...params) : statement.get(byName(params))) as Row | undefined
   }
 
   command(sql: string): void {
-    this.#prepare(sql).all()
+    this.#prepare(sql).statement.all()
   }
 
-  #prepare(sql: string): StatementSync {
+  #prepare(sql: string): Prepared {
     let prepared = this.#prepared.get(sql)
     if (!prepared) {
-      prepared = this.database.prepare(sql)
+      const placeholders = sql.match(/\$\d+/g) ?? []
+      const inOrder = placeholders.every((name, i) => name === `$${i + 1}`)
+      const text = inOrder ? sql.replaceAll(/\$\d+/g, '?') : sql
+      prepared = { statement: this.database.prepare(text), inOrder }
       this.#prepared.set(sql, prepared)
     }
     return prepared

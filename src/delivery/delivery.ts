@@ -112,14 +112,14 @@ export async function deliveriesOf(db: Db, personId: string): Promise<DeliveryVi
 export async function bouncesAmong(
   db: Db,
   secrets: Secrets,
-  addressKeys: Iterable<string>,
+  addressKeys: () => Iterable<string> | Promise<Iterable<string>>,
 ): Promise<Map<string, number>> {
   const bounced = new Map(
     (await bouncedStudents(db)).map((row) => [row.address_fingerprint, row.bounced_at] as const),
   )
   const found = new Map<string, number>()
   if (bounced.size === 0) return found
-  for (const key of addressKeys) {
+  for (const key of await addressKeys()) {
     const at = fingerprintsOf(secrets, key).flatMap((one) => bounced.get(one) ?? [])
     if (at.length > 0) found.set(key, Math.max(...at))
   }

@@ -12,8 +12,7 @@ import { type Corrected, corrected, digestOf, fullName } from './compare/compare
 import type { UserData } from './records.ts'
 import {
   type CorrectionRow,
-  closeCorrection,
-  closeStudent,
+  closeRows,
   correctionsIn,
   insertRows,
   newGeneration,
@@ -22,7 +21,7 @@ import {
   type StudentFields,
   type StudentVersion,
   studentIn,
-  studentsIn,
+  studentsAmong,
 } from './store.ts'
 
 export interface Correction {
@@ -123,9 +122,9 @@ export async function writeCorrection(
   const moves = fields.email_key !== student.email_key
   const event = stagedEvent('student.updated', by, { id: newId(), at: now, generation, personId })
   const statements: Statement[] = [
-    closeStudent(personId, student.from_gen, generation),
+    ...closeRows(db, 'student', [[personId, student.from_gen]], generation),
     ...insertRows(db, 'student', [studentRow(personId, fields, digest, generation, now)]),
-    ...(row ? [closeCorrection(personId, row.from_gen, generation)] : []),
+    ...(row ? closeRows(db, 'roster_correction', [[personId, row.from_gen]], generation) : []),
     ...(left
       ? insertRows(db, 'roster_correction', [
           correctionRow(personId, generation, left, { actor: by.actor, corrected_at: now }),
@@ -152,9 +151,8 @@ async function mustBeFree(
   personId: string,
 ): Promise<void> {
   if (email_key === null) return
-  const other = (await studentsIn(db, content)).find(
-    (one) => one.email_key === email_key && one.person_id !== personId,
-  )
+  const owners = await studentsAmong(db, content, 'email_key', [email_key])
+  const other = owners.find(({ person_id }) => person_id !== personId)
   if (other)
     throw new UsageError(
       `this is the address of ${fullName(other)} (${other.student_number ?? other.sourced_id})`,

@@ -2,10 +2,10 @@
 import {
   type CompareOptions,
   type Comparison,
-  type CurrentRoster,
   compare,
   type Incomings,
   planKinds,
+  type Standing,
 } from './compare/compare.ts'
 import { FindingLog } from './findings.ts'
 import { findFaults, findHolds, type Hold } from './judge/judge.ts'
@@ -39,39 +39,39 @@ export function isEmpty(plan: Plan): boolean {
   })
 }
 
-export function makePlan(
-  current: CurrentRoster,
+export async function makePlan(
+  standing: Standing,
   incoming: Incomings,
   file: RosterFile,
   log: FindingLog,
   options: PlanOptions,
-): Plan {
+): Promise<Plan> {
   const { today } = options
-  const inMode = (mode: Mode | null) => compare(current, incoming, inOneMode(file, mode), options)
-  const judged = () => {
-    const compared = inMode(null)
-    const faults = new FindingLog()
-    const bad = findFaults({ ...compared, file, incoming, today }, faults)
-    return { compared, bad, found: faults.all(file.name), badRows: incoming.badRows + bad.length }
+  const inMode = (mode: Mode | null) => compare(standing, incoming, inOneMode(file, mode), options)
+  const judged = async () => {
+    const compared = await inMode(null)
+    const faults = findFaults({ ...compared, file, incoming, today }, new FindingLog())
+    return { compared, faults, found: faults.log.all(file.name) }
   }
   const maySkip = (count: number) => !log.failsAsAWhole && count > 0 && count <= options.skipBadRowsMax
   const findings = log.all(file.name)
-  let { compared, bad, found, badRows } = judged()
+  let { compared, faults, found } = await judged()
   // Without those rows others may fit nowhere, which are then left out too.
-  while (bad.length > 0 && maySkip(badRows)) {
+  while (faults.badRows > 0 && maySkip(incoming.badRows + faults.badRows)) {
     findings.push(...found.filter(({ severity }) => severity === 'error'))
-    for (const { kind, sourcedId } of bad) incoming.bad(kind, sourcedId)
-    ;({ compared, bad, found, badRows } = judged())
+    for (const { kind, sourcedId } of faults.bad()) incoming.bad(kind, sourcedId)
+    ;({ compared, faults, found } = await judged())
   }
   findings.push(...found)
+  const badRows = incoming.badRows + faults.badRows
   const skipsBadRows = maySkip(badRows)
   return {
     ...compared,
     file,
-    content: current.content,
-    generation: current.generation,
+    content: standing.content,
+    generation: standing.generation,
     findings: skipsBadRows ? findings.map(asWarning) : findings,
-    holds: findHolds({ ...compared, file, incoming, today }, inMode),
+    holds: await findHolds({ ...compared, file, incoming, today }, inMode),
     badRows,
     skipsBadRows,
   }

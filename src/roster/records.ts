@@ -3,6 +3,7 @@
  * them, the plan compares them, the store keeps them.
  */
 import type { Meeting } from '../student/classes.ts'
+import type { Ids } from './compact.ts'
 
 /** In reading order: each kind refers only to earlier ones (roles and enrolments come last). */
 export const kinds = ['org', 'term', 'course', 'class', 'user', 'role', 'enrolment'] as const
@@ -139,6 +140,9 @@ export interface RosterFile {
 }
 
 export interface RosterSink {
+  /** Where the reader numbers the sourcedIds of a kind, in the order of the rows, to find duplicates. */
+  ids(kind: Kind): Ids
+  /** Of the newest of these. */
   record(record: RosterRecord): void
   /** A row with an error; `sourcedId` is null if it could not be made out. */
   bad(kind: Kind, sourcedId: string | null): void

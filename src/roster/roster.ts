@@ -9,7 +9,7 @@ import { bouncesAmong } from '../delivery/delivery.ts'
 import { UsageError } from '../errors.ts'
 import { type EventType, stagedEvent } from '../events/events.ts'
 import type { By } from '../lib/by.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, day } from '../lib/clock.ts'
 import { newId } from '../lib/random.ts'
 import type { Secrets } from '../lib/secret.ts'
 import { dayIn } from '../student/classes.ts'
@@ -17,21 +17,26 @@ import { applyPlan, type Lease, pause, publishGeneration, whileLeased } from './
 import {
   type Change,
   type Corrected,
-  fullName,
   Incomings,
-  loadCurrent,
   type MatchBy,
-  studentView,
+  partOfRoster,
+  RecordTable,
+  type Standing,
+  studentChange,
+  wholeRoster,
 } from './compare/compare.ts'
 import { type Correction, correctionsOf, writeCorrection } from './correct.ts'
 import { RosterError } from './errors.ts'
 import { FindingLog } from './findings.ts'
-import { bouncedFindings, type HoldCode } from './judge/judge.ts'
+import { bouncedFindings, deltaDoubt, type HoldCode } from './judge/judge.ts'
 import { isEmpty, isRefused, makePlan, type Plan } from './plan.ts'
 import { readRoster } from './read/read.ts'
-import type { Finding, Mode } from './records.ts'
+import type { Finding, Mode, RosterFile } from './records.ts'
 import {
+  addressesIn,
+  ClosedMeanwhile,
   clearLeftovers,
+  differencesBetween,
   type GenerationRow,
   generationById,
   type HistoryRow,
@@ -42,8 +47,7 @@ import {
   rosterChecked,
   rosterState,
   type Seen,
-  type StudentVersion,
-  studentsIn,
+  type StudentDifference,
 } from './store.ts'
 
 export { type Change, fieldsOf, matchKeys } from './compare/compare.ts'
@@ -51,11 +55,12 @@ export { exitCodes } from './errors.ts'
 export { type HoldCode, holdCodes } from './judge/judge.ts'
 export { isEmpty, isRefused, type Plan } from './plan.ts'
 export type { Finding } from './records.ts'
-export type { HistoryRow } from './store.ts'
+export { foldGenerations, type HistoryRow } from './store.ts'
 
-const rowsPerBatch = 2_000
+const rowsPerBatch = 5_000
 const pauseMs = 5
 const historyMax = 100
+const marginDays = 7
 
 export type Progress = (stage: 'reading' | 'writing', done: number, total: number | null) => void
 
@@ -89,6 +94,8 @@ export interface UndoPlan {
   readonly counts: { leaving: number; returning: number; changed: number }
   /** The students who leave, come back or change. */
   changes(): Generator<Change>
+  /** The same, as they are kept. */
+  differences(): Generator<StudentDifference>
 }
 
 export class Roster {
@@ -109,20 +116,49 @@ export class Roster {
   /** Plans the import of a file; writes nothing. */
   async plan(path: string, options: PlanOptions = {}): Promise<Plan> {
     const { name, mode = null, match = null, skipBadRowsMax = 0, onProgress } = options
-    const current = await loadCurrent(this.#db, await rosterState(this.#db))
-    const incoming = new Incomings(current, (rows) => onProgress?.('reading', rows, null))
+    const incoming = new Incomings((rows) => onProgress?.('reading', rows, null))
     const log = new FindingLog()
-    const file = await readRoster(path, mode, log, incoming)
+    const read = await readRoster(path, mode, log, incoming)
+    const file = name === undefined ? read : { ...read, name }
     const today = this.#dayOf(this.#clock.now())
-    const named = name === undefined ? file : { ...file, name }
-    const plan = makePlan(current, incoming, named, log, { today, match, skipBadRowsMax })
-    return { ...plan, findings: [...plan.findings, ...(await this.#bounced(plan))] }
+    for (;;) {
+      try {
+        const standing = await this.#standingFor(file, incoming)
+        const plan = await makePlan(standing, incoming, file, log, { today, match, skipBadRowsMax })
+        return { ...plan, findings: [...plan.findings, ...(await this.#bounced(plan))] }
+      } catch (error) {
+        // Another import has begun meanwhile: what stands is read again.
+        if (!(error instanceof ClosedMeanwhile)) throw error
+      }
+    }
+  }
+
+  /** What stands, or the part of it that matters for a delta. */
+  async #standingFor(file: RosterFile, incoming: Incomings): Promise<Standing> {
+    const whole = await wholeRoster(this.#db, await rosterState(this.#db))
+    if (deltaDoubt(file) !== null) return whole
+    const last = whole.lineage.find(({ kind }) => kind === 'import')?.started_at ?? 0
+    // An import may be applied some days after its plan was made.
+    const days = [this.#dayOf(last - marginDays * day), this.#dayOf(this.#clock.now())] as const
+    const addressKeys = await this.#bouncedAmong(() => addressesIn(this.#db, whole.content))
+    const part = await partOfRoster(this.#db, whole, incoming, file, {
+      days,
+      addressKeys: [...addressKeys.keys()],
+    })
+    return part ?? whole
   }
 
   async #bounced({ students }: Plan): Promise<Finding[]> {
-    if (this.#secrets === null) return []
-    const addresses = [...students.values()].flatMap(({ fields }) => fields.email_key ?? [])
-    return bouncedFindings(students, await bouncesAmong(this.#db, this.#secrets, addresses))
+    const keys = students.rows().filter((row) => students.keyAt(row) >= 0)
+    const bounced = await this.#bouncedAmong(() => keys.map((row) => students.keys.at(students.keyAt(row))))
+    return bouncedFindings(students, bounced)
+  }
+
+  async #bouncedAmong(
+    addressKeys: () => Iterable<string> | Promise<Iterable<string>>,
+  ): Promise<Map<string, number>> {
+    if (this.#secrets === null) return new Map()
+    return bouncesAmong(this.#db, this.#secrets, addressKeys)
   }
 
   /** Applies the whole plan or nothing. Returns the new generation, or null if there is nothing to do. */
@@ -186,22 +222,40 @@ export class Roster {
     const lineage = await lineageOf(this.#db, seen.content)
     const [head] = lineage
     if (!head) throw new UsageError('there is no import to undo')
-    const content = to === undefined ? head.parent : await this.#contentOf(to, lineage)
+    const content = to === undefined ? head.parent : await this.#contentOf(to, lineage, seen.folded)
+    if (content < seen.folded)
+      throw new UsageError(
+        `number ${head.id} can no longer be undone: what stood before it is not kept that long`,
+      )
     const undone = lineage.slice(0, content === 0 ? undefined : lineage.findIndex(({ id }) => id === content))
-    const before = byPerson(await studentsIn(this.#db, seen.content))
-    const after = byPerson(await studentsIn(this.#db, content))
+    const kept = new RecordTable<StudentDifference>()
     const counts = { leaving: 0, returning: 0, changed: 0 }
-    const changes = () => studentChanges(before, after)
-    for (const { operation } of changes()) if (operation !== 'added') counts[operation]++
-    return { undone, seen, content, counts, changes }
+    for await (const page of differencesBetween(this.#db, content, seen.content))
+      for (const one of page) {
+        if (one.before?.digest === one.after?.digest) continue
+        counts[operationOf(one)]++
+        kept.set(kept.ids.add((one.before ?? one.after)!.person_id), one)
+      }
+    function* differences() {
+      for (let row = 0; row < kept.ids.size; row++) yield kept.dataAt(row)
+    }
+    function* changes() {
+      for (const one of differences()) yield studentChange(operationOf(one), one.before, one.after)
+    }
+    return { undone, seen, content, counts, changes, differences }
   }
 
-  async #contentOf(to: number, lineage: readonly GenerationRow[]): Promise<number> {
+  async #contentOf(to: number, lineage: readonly GenerationRow[], folded: number): Promise<number> {
     const content = to === 0 ? 0 : (await generationById(this.#db, to))?.content
-    const earlier = lineage.slice(1).map(({ id }) => id)
-    if (content === 0 || (content !== undefined && earlier.includes(content))) return content
+    const earlier = [...lineage.slice(1).map(({ id }) => id), 0]
+    const kept = earlier.filter((id) => id >= folded)
+    if (content !== undefined && kept.includes(content)) return content
+    const why =
+      content !== undefined && earlier.includes(content)
+        ? 'is no longer kept, so nothing can go back to it'
+        : 'is not one to go back to'
     throw new UsageError(
-      `number ${to} is not one to go back to; those are ${[0, ...earlier.toReversed()].join(', ')} ("chiron roster history" lists them)`,
+      `number ${to} ${why}; those are ${kept.toReversed().join(', ')} ("chiron roster history" lists them)`,
     )
   }
 
@@ -259,8 +313,6 @@ export class Roster {
 
   /** Writes the events of the undo, and which sessions end. */
   async #stageUndo(lease: Lease, plan: UndoPlan, undo: number, now: number, by: By): Promise<void> {
-    const before = await studentsIn(this.#db, plan.seen.content)
-    const after = byPerson(await studentsIn(this.#db, plan.content))
     const undone = plan.undone[0]!.id
     const about = { at: now, generation: undo }
     const events: Value[][] = [
@@ -269,14 +321,12 @@ export class Roster {
     const departures: Value[][] = []
     const event = (type: EventType, personId: string) =>
       events.push(stagedEvent(type, by, { ...about, id: newId(), personId }))
-    for (const student of before) {
-      const then = after.get(student.person_id)
-      after.delete(student.person_id)
-      if (!then) event('student.deactivated', student.person_id)
-      else if (then.digest !== student.digest) event('student.updated', student.person_id)
-      if (!then || then.email_key !== student.email_key) departures.push([undo, student.person_id])
+    for (const { before, after } of plan.differences()) {
+      if (before === null) event('student.reactivated', after!.person_id)
+      else event(after === null ? 'student.deactivated' : 'student.updated', before.person_id)
+      if (before && (after === null || before.email_key !== after.email_key))
+        departures.push([undo, before.person_id])
     }
-    for (const personId of after.keys()) event('student.reactivated', personId)
     for (const [table, rows] of [
       ['event', events],
       ['roster_departure', departures],
@@ -306,28 +356,7 @@ function movedOn(): RosterError {
   return new RosterError('moved-on', 'the roster changed since the plan was made; look at the plan again')
 }
 
-const byPerson = (students: readonly StudentVersion[]) =>
-  new Map(students.map((student) => [student.person_id, student]))
-
-function* studentChanges(
-  before: ReadonlyMap<string, StudentVersion>,
-  after: ReadonlyMap<string, StudentVersion>,
-): Generator<Change> {
-  const change = (b: StudentVersion | undefined, a: StudentVersion | undefined): Change => {
-    const shown = (a ?? b)!
-    return {
-      kind: 'student',
-      sourcedId: shown.sourced_id,
-      operation: !a ? 'leaving' : b ? 'changed' : 'returning',
-      name: fullName(shown),
-      studentNumber: shown.student_number,
-      before: b ? studentView(b) : null,
-      after: a ? studentView(a) : null,
-    }
-  }
-  for (const [id, student] of before) {
-    const then = after.get(id)
-    if (then?.digest !== student.digest) yield change(student, then)
-  }
-  for (const [id, student] of after) if (!before.has(id)) yield change(undefined, student)
+function operationOf({ before, after }: StudentDifference): 'leaving' | 'returning' | 'changed' {
+  if (before === null) return 'returning'
+  return after === null ? 'leaving' : 'changed'
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { ZipFile } from 'yazl'
+import { Ids } from '../../src/roster/compact.ts'
 import { FindingLog } from '../../src/roster/findings.ts'
 import { readRoster } from '../../src/roster/read/read.ts'
 import type { Finding, Kind, Mode, RosterFile, RosterRecord } from '../../src/roster/records.ts'
@@ -136,6 +137,7 @@ export async function readAll(path: string, mode: Mode | null = null): Promise<R
   const unread: Kind[] = []
   const log = new FindingLog()
   const file = await readRoster(path, mode, log, {
+    ids: () => new Ids(),
     record: (record) => records.push(record),
     bad: (_kind, sourcedId) => bad.push(sourcedId),
     unread: (kind) => unread.push(kind),

@@ -9,14 +9,13 @@ import type { By } from '../../lib/by.ts'
 import { newId } from '../../lib/random.ts'
 import { endSessions } from '../../session/session.ts'
 import { endFeedsOfMoved } from '../../student/student.ts'
-import { type Corrected, isIncoming, type NextStudent, type RecordKind } from '../compare/compare.ts'
+import type { Ids } from '../compact.ts'
+import { type Corrected, digestOf, type NextStudent } from '../compare/compare.ts'
 import type { Plan } from '../plan.ts'
 import {
+  type Closable,
   type CorrectionRow,
-  closeCorrection,
-  closeEnrolment,
-  closeRecord,
-  closeStudent,
+  closeRows,
   insertRows,
   publish,
   type Seen,
@@ -45,7 +44,7 @@ export async function applyPlan(
   now: number,
   deps: ApplyDeps,
 ): Promise<boolean> {
-  await writeInBatches(() => writesOf(plan, generation, now, deps.by), deps)
+  await writeInBatches(writesOf(plan, generation, now, deps.by), generation, totalOf(plan), deps)
   // With the statistics of an empty table, reading a class list takes a hundred times as long.
   await deps.db.analyze(['person', 'student', 'roster_record', 'roster_enrolment'])
   return publishGeneration(deps.lease, generation, plan, now, deps.by)
@@ -66,40 +65,67 @@ export async function publishGeneration(
   return published!.length > 0
 }
 
-type Write = { readonly table: Table; readonly row: readonly Value[] } | Statement
+/** A new row, or the key of one that ends. */
+type Write =
+  | { readonly table: Table; readonly row: readonly Value[] }
+  | { readonly closes: Closable; readonly row: readonly Value[] }
+
+/** About how many writes there are. */
+function totalOf({ counts }: Plan): number {
+  const { student, ...others } = counts
+  const ofOthers = Object.values(others).map((of) => of.added + of.returning + of.leaving + 2 * of.changed)
+  const ofStudents = 4 * student.added + 2 * student.returning + 3 * (student.changed + student.leaving)
+  return ofOthers.reduce((sum, count) => sum + count, ofStudents + 1)
+}
 
 async function writeInBatches(
-  writes: () => Iterable<Write>,
+  writes: Iterable<Write>,
+  generation: number,
+  total: number,
   { db, lease, writesPerBatch, onBatch }: ApplyDeps,
 ): Promise<void> {
-  let total = 0
-  for (const _ of writes()) total++
   let written = 0
   let batch: Write[] = []
-  const flush = async () => {
+  const send = async (statements: Statement[], count: number) => {
     const started = performance.now()
-    await lease.write(statementsOf(db, batch))
-    written += batch.length
-    batch = []
-    onBatch(written, total)
+    await lease.write(statements)
+    written += count
+    onBatch(Math.min(written, total), total)
     // Gives other users of the store a turn.
     await pause(Math.max(pauseMsMin, (performance.now() - started) * pauseShare))
   }
-  for (const write of writes()) {
+  // While the store writes a batch, the next one is made.
+  let sending = Promise.resolve()
+  const flush = async () => {
+    const [statements, count] = [statementsOf(db, batch, generation), batch.length]
+    batch = []
+    await sending
+    sending = send(statements, count)
+    sending.catch(() => {})
+  }
+  for (const write of writes) {
     batch.push(write)
     if (batch.length === writesPerBatch) await flush()
   }
   if (batch.length > 0) await flush()
+  await sending
+  onBatch(total, total)
 }
 
-function statementsOf(db: Db, batch: readonly Write[]): Statement[] {
-  const rows = new Map<Table, (readonly Value[])[]>()
-  const statements: Statement[] = []
-  for (const write of batch) {
-    if ('sql' in write) statements.push(write)
-    else if (!rows.get(write.table)?.push(write.row)) rows.set(write.table, [write.row])
-  }
-  return [...[...rows].flatMap(([table, some]) => insertRows(db, table, some)), ...statements]
+function statementsOf(db: Db, batch: readonly Write[], generation: number): Statement[] {
+  const closes = Map.groupBy(
+    batch.filter((write) => 'closes' in write),
+    ({ closes }) => closes,
+  )
+  const inserts = Map.groupBy(
+    batch.filter((write) => 'table' in write),
+    ({ table }) => table,
+  )
+  const rowsOf = (writes: readonly Write[]) => writes.map(({ row }) => row)
+  return [
+    ...[...closes].flatMap(([table, some]) => closeRows(db, table, rowsOf(some), generation)),
+    ...[...inserts].flatMap(([table, some]) => insertRows(db, table, rowsOf(some))),
+  ]
 }
 
 function* writesOf(plan: Plan, generation: number, now: number, by: By): Generator<Write> {
@@ -110,71 +136,67 @@ function* writesOf(plan: Plan, generation: number, now: number, by: By): Generat
   yield* enrolmentWrites(plan, generation)
 }
 
-function* recordWrites(
-  { current, next, documents }: Plan,
-  generation: number,
-  now: number,
-): Generator<Write> {
-  for (const kind of ['org', 'term', 'course', 'class', 'user', 'role'] as RecordKind[]) {
-    const standing = current.records[kind]
-    for (const [id, { digest, data }] of next[kind]) {
-      const before = standing.get(id)
-      const document = kind === 'class' ? documents.get(id)! : null
-      if (before && before.digest === digest && before.document === document) continue
-      if (before) yield closeRecord(kind, id, before.fromGen, generation)
-      const row = [kind, id, generation, digest, JSON.stringify(data), document, now]
-      yield { table: 'roster_record', row }
+const kinds = ['org', 'term', 'course', 'class', 'user', 'role'] as const
+
+function* recordWrites({ next, documents }: Plan, generation: number, now: number): Generator<Write> {
+  for (const kind of kinds) {
+    const records = next[kind]
+    for (const row of records.rows()) {
+      const state = records.stateOf(row)
+      if (state === 'same' && (kind !== 'class' || documents.isSame(row))) continue
+      const id = records.idAt(row)
+      if (state === 'same' || state === 'changed')
+        yield { closes: 'roster_record', row: [kind, id, records.fromGen(row)] }
+      const data = records.dataAt(row)
+      const document = kind === 'class' ? documents.of(row) : null
+      yield {
+        table: 'roster_record',
+        row: [kind, id, generation, digestOf(data), JSON.stringify(data), document, now],
+      }
     }
-    for (const [id, before] of standing) {
-      if (!next[kind].has(id)) yield closeRecord(kind, id, before.fromGen, generation)
-    }
+    for (const { sourcedId, fromGen } of records.leaving())
+      yield { closes: 'roster_record', row: [kind, sourcedId, fromGen] }
   }
 }
 
-function* enrolmentWrites({ current, next }: Plan, generation: number): Generator<Write> {
-  // Sorted by key: an index that grows at its end is written many times faster.
-  const fresh = [...next.enrolment.keys()].filter((id) => isIncoming(next.enrolment.get(id)!)).sort()
-  for (const id of fresh) {
-    const before = current.enrolments.get(id)
-    if (before) yield closeEnrolment(id, before.fromGen, generation)
-    const { userId, classId, schoolId, role, primary, startDate, endDate } = next.enrolment.get(id)!.data
-    const row = [id, generation, userId, classId, schoolId, role, Number(primary), startDate, endDate]
-    yield { table: 'roster_enrolment', row }
+function* enrolmentWrites({ next: { enrolment } }: Plan, generation: number): Generator<Write> {
+  for (const row of inOrderOfIds(enrolment)) {
+    const state = enrolment.stateOf(row)
+    if (state === 'same') continue
+    const id = enrolment.idAt(row)
+    if (state === 'changed') yield { closes: 'roster_enrolment', row: [id, enrolment.fromGen(row)] }
+    const { userId, classId, schoolId, role, primary, startDate, endDate } = enrolment.dataAt(row)
+    yield {
+      table: 'roster_enrolment',
+      row: [id, generation, userId, classId, schoolId, role, Number(primary), startDate, endDate],
+    }
   }
-  for (const [id, before] of current.enrolments) {
-    if (!next.enrolment.has(id)) yield closeEnrolment(id, before.fromGen, generation)
-  }
+  for (const { sourcedId, fromGen } of enrolment.leaving())
+    yield { closes: 'roster_enrolment', row: [sourcedId, fromGen] }
 }
 
-function* studentWrites(
-  { current, students }: Plan,
-  generation: number,
-  now: number,
-  by: By,
-): Generator<Write> {
+function* studentWrites({ students }: Plan, generation: number, now: number, by: By): Generator<Write> {
   const event = (type: EventType, personId: string): Write => {
     const id = `${type}.${personId}.${generation}`
     return { table: 'event', row: stagedEvent(type, by, { id, at: now, generation, personId }) }
   }
-  const matched = new Set<string>()
-  for (const [id, student] of students) {
-    const { fields, digest, personId, before, isKnown, matchedFrom } = student
-    yield* correctionWrites(student, generation)
-    if (matchedFrom !== null) matched.add(matchedFrom)
-    if (before?.digest === digest) continue
+  for (const student of students.corrected()) yield* correctionWrites(student, generation)
+  for (const row of students.rows()) {
+    if (students.stateOf(row) === 'same') continue
+    const { fields, digest, personId, before, isKnown, matchedFrom } = students.at(row)
+    const { sourced_id: id } = fields
     if (!isKnown && matchedFrom === null)
       yield { table: 'person', row: [personId, 'student', 'active', now, now] }
     if (!isKnown) yield { table: 'student_identity', row: [id, personId, generation, matchedFrom] }
-    if (before) yield closeStudent(personId, before.from_gen, generation)
+    if (before) yield { closes: 'student', row: [personId, before.from_gen] }
     if (before && before.email_key !== fields.email_key) {
       yield { table: 'roster_departure', row: [generation, personId] }
     }
     yield event(before ? 'student.updated' : isKnown ? 'student.reactivated' : 'student.added', personId)
     yield { table: 'student', row: studentRow(personId, fields, digest, generation, now) }
   }
-  for (const [id, { person_id, from_gen }] of current.students) {
-    if (students.has(id) || matched.has(id)) continue
-    yield closeStudent(person_id, from_gen, generation)
+  for (const { person_id, from_gen } of students.leaving()) {
+    yield { closes: 'student', row: [person_id, from_gen] }
     yield { table: 'roster_departure', row: [generation, person_id] }
     yield event('student.deactivated', person_id)
   }
@@ -186,8 +208,43 @@ function* correctionWrites({ personId, correction }: NextStudent, generation: nu
   const { row, left } = correction
   if (left && left.email === row.email && left.firstname === row.firstname && left.lastname === row.lastname)
     return
-  yield closeCorrection(personId, row.from_gen, generation)
+  yield { closes: 'roster_correction', row: [personId, row.from_gen] }
   if (left) yield { table: 'roster_correction', row: correctionRow(personId, generation, left, row) }
+}
+
+/**
+ * The rows of the file, sorted by the first octets in which ids differ: an index that grows at its end is written many
+ * times faster.
+ */
+function* inOrderOfIds({ incoming }: Plan['next']['enrolment']): Generator<number> {
+  const { ids } = incoming.table
+  const start = ids.size === 0 ? 0 : commonLength(ids)
+  const keys = new Float64Array(incoming.size)
+  let count = 0
+  for (const row of incoming.rows()) keys[count++] = prefix(ids.at(row), start) * rowsMax + row
+  const sorted = keys.subarray(0, count).sort()
+  for (const key of sorted) yield key % rowsMax
+}
+
+const rowsMax = 2 ** 25
+const prefixLength = 3
+
+function commonLength(ids: Ids): number {
+  const first = ids.at(0)
+  let length = first.length
+  for (let number = 1; number < ids.size && length > 0; number++) {
+    const id = ids.at(number)
+    if (id.startsWith(first.slice(0, length))) continue
+    length = 0
+    while (id[length] === first[length]) length++
+  }
+  return length
+}
+
+function prefix(id: string, start: number): number {
+  let value = 0
+  for (let at = start; at < start + prefixLength; at++) value = value * 512 + (id.charCodeAt(at) & 511 || 0)
+  return value
 }
 
 export function correctionRow(

@@ -2,19 +2,21 @@
  * Compares a file with what stands: the roster as it would be, and every difference. Records are matched by sourcedId
  * alone. A bulk file removes what it leaves out; a delta changes only what it names. What stands stays also for rows
  * that cannot be read.
+ *
+ * What stands is not loaded but passes by, in pages, and only what differs from the file is kept.
  */
-import type { DataOf, EnrolmentData, Kind, RoleData, RosterFile, UserData } from '../records.ts'
-import { type Change, countChanges, namedChanges } from './changes.ts'
-import { type CurrentRoster, parseData, type RecordKind } from './current.ts'
-import { classDocument, digestOf, type Lookup, type Teaching } from './documents.ts'
-import { getOrAdd, type Incoming, type Incomings, type NextEnrolment } from './incoming.ts'
-import type { Counts, Next, NextRoster, NextStudent, PlanKind } from './next.ts'
-import { type MatchBy, nextStudents } from './students.ts'
+import type { EnrolmentData, Kind, RosterFile, UserData } from '../records.ts'
+import type { EnrolmentRow, RecordRow } from '../store.ts'
+import { type Change, namedChanges } from './changes.ts'
+import { Documents, lookupIn } from './documents.ts'
+import type { Incomings } from './incoming.ts'
+import { type Counts, type NextRoster, newNextRoster, type PlanKind } from './next.ts'
+import type { RecordKind, Standing } from './standing.ts'
+import { type MatchBy, type NextStudents, nextStudents } from './students.ts'
 
-export { type Change, fieldsOf, fullName, studentView } from './changes.ts'
-export { type CurrentRoster, loadCurrent, parseData, type RecordKind } from './current.ts'
+export { type Change, fieldsOf, fullName, studentChange } from './changes.ts'
 export { digestOf } from './documents.ts'
-export { type BadRow, Incomings, isIncoming } from './incoming.ts'
+export { type BadRow, Incomings } from './incoming.ts'
 export {
   type Corrected,
   type Counts,
@@ -23,13 +25,16 @@ export {
   type PlanKind,
   planKinds,
 } from './next.ts'
-export { corrected, type MatchBy, matchesBy, matchKeys } from './students.ts'
+export { partOfRoster } from './part.ts'
+export { type Standing, wholeRoster } from './standing.ts'
+export { corrected, type MatchBy, matchKeys, type NextStudents } from './students.ts'
+export { RecordTable, type Rest } from './tables.ts'
 
 export interface Comparison {
-  readonly current: CurrentRoster
+  readonly standing: Standing
   readonly next: NextRoster
-  readonly students: ReadonlyMap<string, NextStudent>
-  readonly documents: ReadonlyMap<string, string>
+  readonly students: NextStudents
+  readonly documents: Documents
   readonly counts: Readonly<Record<PlanKind, Counts>>
   changes(): Generator<Change>
 }
@@ -40,116 +45,139 @@ export interface CompareOptions {
   readonly match: MatchBy | null
 }
 
-export function compare(
-  current: CurrentRoster,
+export async function compare(
+  standing: Standing,
   incoming: Incomings,
   file: RosterFile,
   { today, match }: CompareOptions,
-): Comparison {
-  const next = nextRoster(current, incoming, file)
-  const lookup: Lookup = {
-    org: (id) => next.org.get(id)?.data,
-    term: (id) => next.term.get(id)?.data,
-    course: (id) => next.course.get(id)?.data,
-    user: (id) => next.user.get(id)?.data,
-  }
-  const students = nextStudents(current, next, rolesToday(next, today), lookup, match)
-  const sides = { current, next, students }
+): Promise<Comparison> {
+  const next = newNextRoster(incoming)
+  const comparer = new Comparer(standing, incoming, file, next)
+  await comparer.compareAll()
+  const lookup = lookupIn(next)
+  const documents = new Documents(next, lookup)
+  for await (const page of standing.documents())
+    for (const { sourced_id, document } of page) documents.meet(sourced_id, document)
+  const students = await nextStudents(standing, next, today, lookup, match)
+  const { org, term, course, class: classes, user, role, enrolment } = next
   return {
-    ...sides,
-    documents: nextDocuments(next, lookup),
-    counts: countChanges(sides),
-    changes: () => namedChanges(sides),
+    standing,
+    next,
+    students,
+    documents,
+    counts: {
+      student: students.counts,
+      class: classes.counts,
+      enrolment: enrolment.counts,
+      user: user.counts,
+      role: role.counts,
+      course: course.counts,
+      term: term.counts,
+      org: org.counts,
+    },
+    changes: () => namedChanges(next, students),
   }
 }
 
-function nextRoster(current: CurrentRoster, incoming: Incomings, file: RosterFile): NextRoster {
-  const stays = (kind: Kind, id: string) =>
-    file.modes[kind] === 'bulk' ? incoming.mayBeUnread(kind, id) : !incoming.deleted.get(kind)?.has(id)
-  const recordsOf = <K extends RecordKind>(kind: K): Map<string, Next<DataOf[K]>> => {
-    const result = new Map<string, Next<DataOf[K]>>()
-    for (const [id, record] of current.records[kind]) {
-      if (stays(kind, id) || incoming.isBad(kind, id))
-        result.set(id, { data: parseData<K>(record), digest: record.digest, from: null })
+class Comparer {
+  readonly #standing: Standing
+  readonly #incoming: Incomings
+  readonly #file: RosterFile
+  readonly #next: NextRoster
+
+  constructor(standing: Standing, incoming: Incomings, file: RosterFile, next: NextRoster) {
+    this.#standing = standing
+    this.#incoming = incoming
+    this.#file = file
+    this.#next = next
+  }
+
+  /** Roles before users: whether a user keeps an old role depends on them. */
+  async compareAll(): Promise<void> {
+    for (const kind of ['org', 'term', 'course', 'class', 'role'] as const) await this.#records(kind)
+    const keepsOldRoles = this.#file.version === '1.2' && this.#file.modes.user === 'delta'
+    await this.#records('user', keepsOldRoles ? this.#oldRoleKeeper() : undefined)
+    await this.#enrolments()
+  }
+
+  async #records(kind: RecordKind, onMeet?: (row: number, standing: RecordRow) => void): Promise<void> {
+    const next = this.#next[kind] as NextRoster['org']
+    let before = 0
+    for await (const page of this.#standing.records(kind)) {
+      before += page.length
+      for (const standing of page) {
+        const { sourced_id: id, from_gen: fromGen } = standing
+        const row = next.incoming.find(id)
+        const data = () => JSON.parse(standing.data)
+        if (row >= 0) {
+          onMeet?.(row, standing)
+          next.meet(row, fromGen, JSON.stringify(next.dataAt(row)) === standing.data, data)
+        } else if (this.#stays(kind, id) && !(kind === 'role' && this.#isOldRole(data())))
+          next.keep(id, fromGen, data())
+        else next.leave(id, fromGen, data())
+      }
     }
-    for (const [id, from] of (incoming.records.get(kind) ?? []) as Map<string, Incoming<DataOf[K]>>) {
-      if (!incoming.isBad(kind, id)) result.set(id, { data: from.data, digest: digestOf(from.data), from })
+    next.counts.before = this.#standing.sizes?.[kind] ?? before
+    await next.settle(this.#gone(kind))
+  }
+
+  async #enrolments(): Promise<void> {
+    const next = this.#next.enrolment
+    let before = 0
+    for await (const page of this.#standing.enrolments()) {
+      before += page.length
+      for (const standing of page) {
+        const { sourced_id: id, from_gen: fromGen } = standing
+        const row = next.incoming.find(id)
+        const data = enrolmentOf(standing)
+        if (row >= 0) next.meet(row, fromGen, next.incoming.table.isSame(row, data), () => data)
+        else if (this.#stays('enrolment', id)) next.keep(id, fromGen, data)
+        else next.leave(id, fromGen, data)
+      }
     }
-    return result
+    next.counts.before = this.#standing.sizes?.enrolment ?? before
+    await next.settle(this.#gone('enrolment'))
   }
-  const enrolment = new Map<string, NextEnrolment>()
-  for (const [id, standing] of current.enrolments) {
-    if (stays('enrolment', id) || incoming.unchangedEnrolments.has(id) || incoming.isBad('enrolment', id))
-      enrolment.set(id, standing)
+
+  /** Nothing was there before the first import. */
+  #gone(kind: Kind) {
+    const { content } = this.#standing
+    return content === 0 ? null : (ids: readonly string[]) => this.#standing.gone(kind, ids)
   }
-  for (const [id, from] of (incoming.records.get('enrolment') ?? []) as Map<
-    string,
-    Incoming<EnrolmentData>
-  >) {
-    if (!incoming.isBad('enrolment', id)) enrolment.set(id, from)
+
+  #stays(kind: Kind, id: string): boolean {
+    const rows = this.#incoming.of[kind]
+    if (rows.isBad(id)) return true
+    return this.#file.modes[kind] === 'bulk' ? rows.mayBeUnread(id) : !rows.goes(id)
   }
-  const user = recordsOf('user')
-  const role = recordsOf('role')
-  if (file.version === '1.1') dropOldRoles(role, user, file)
-  else if (file.modes.user === 'delta') keepOldRoles(user, role, current)
+
+  /** 1.1 has roles in users.csv, so the records that 1.2 left behind no longer count. */
+  #isOldRole({ userId }: { userId: string }): boolean {
+    if (this.#file.version !== '1.1') return false
+    return this.#file.modes.user === 'bulk' || this.#next.user.incoming.find(userId) >= 0
+  }
+
+  /** A user of a 1.2 delta whose roles came with 1.1 keeps them until roles.csv says something. */
+  #oldRoleKeeper(): (row: number, standing: RecordRow) => void {
+    const { user, role } = this.#next
+    const named = new Set<string>()
+    for (const row of role.rows()) named.add(role.dataAt(row).userId)
+    return (row, standing) => {
+      const { role: oldRole, orgIds }: UserData = JSON.parse(standing.data)
+      if (oldRole === null || named.has(standing.sourced_id)) return
+      user.replace(row, { ...user.dataAt(row), role: oldRole, orgIds })
+    }
+  }
+}
+
+function enrolmentOf(row: EnrolmentRow): EnrolmentData {
   return {
-    org: recordsOf('org'),
-    term: recordsOf('term'),
-    course: recordsOf('course'),
-    class: recordsOf('class'),
-    user,
-    role,
-    enrolment,
+    userId: row.user_id,
+    classId: row.class_id,
+    schoolId: row.school_id,
+    role: row.role,
+    primary: row.is_primary === 1,
+    startDate: row.start_date,
+    endDate: row.end_date,
   }
-}
-
-/** 1.1 has roles in users.csv, so the records that 1.2 left behind no longer count. */
-function dropOldRoles(
-  roles: Map<string, Next<RoleData>>,
-  users: ReadonlyMap<string, Next<UserData>>,
-  file: RosterFile,
-): void {
-  for (const [id, { data }] of roles) {
-    if (file.modes.user === 'bulk' || users.get(data.userId)?.from) roles.delete(id)
-  }
-}
-
-/** A user of a 1.2 delta whose roles came with 1.1 keeps them until roles.csv says something. */
-function keepOldRoles(
-  users: Map<string, Next<UserData>>,
-  roles: ReadonlyMap<string, Next<RoleData>>,
-  current: CurrentRoster,
-): void {
-  const named = new Set([...roles.values()].map(({ data }) => data.userId))
-  for (const [id, { data, from }] of users) {
-    const standing = current.records.user.get(id)
-    if (!from || !standing || named.has(id)) continue
-    const { role, orgIds } = parseData<'user'>(standing)
-    if (role === null) continue
-    const kept = { ...data, role, orgIds }
-    users.set(id, { data: kept, digest: digestOf(kept), from })
-  }
-}
-
-function rolesToday({ role }: NextRoster, today: string): Map<string, RoleData[]> {
-  const roles = new Map<string, RoleData[]>()
-  for (const { data } of role.values()) {
-    const { startDate = today, endDate = today } = data
-    if (startDate <= today && today <= endDate) getOrAdd(roles, data.userId, () => []).push(data)
-  }
-  return roles
-}
-
-function nextDocuments(next: NextRoster, lookup: Lookup): Map<string, string> {
-  const teachers = new Map<string, Map<string, Teaching>>()
-  for (const { data } of next.enrolment.values()) {
-    if (data.role !== 'teacher') continue
-    const { userId, primary } = data
-    const ofClass = getOrAdd(teachers, data.classId, () => new Map<string, Teaching>())
-    ofClass.set(userId, { userId, primary: primary || ofClass.get(userId)?.primary === true })
-  }
-  const teachersOf = (id: string) => [...(teachers.get(id)?.values() ?? [])]
-  return new Map(
-    [...next.class].map(([id, { data }]) => [id, classDocument(id, data, teachersOf(id), lookup)]),
-  )
 }

@@ -2,27 +2,21 @@
  * Builds what readers get: classes with their course, school, terms and teachers, and students with their school. This
  * happens once per import, so that a request only reads rows. Pure.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { parseAddress } from '../../people/address.ts'
-import type {
-  ClassData,
-  CourseData,
-  EnrolmentData,
-  OrgData,
-  RoleData,
-  TermData,
-  UserData,
-} from '../records.ts'
+import { Numbers } from '../compact.ts'
+import type { ClassData, CourseData, OrgData, RoleData, TermData, UserData } from '../records.ts'
 import type { StudentFields } from '../store.ts'
+import type { NextRoster } from './next.ts'
 
 /** Public ids do not reveal the file's ids, and are safe in a URL. */
 export function publicId(kind: string, sourcedId: string): string {
-  return createHash('sha256').update(`${kind}\0${sourcedId}`).digest('base64url').slice(0, 22)
+  return hash('sha256', `${kind}\0${sourcedId}`, 'base64url').slice(0, 22)
 }
 
 /** The caller builds members in a fixed order, so equal data has an equal digest. */
 export function digestOf(data: object): string {
-  return createHash('sha1').update(JSON.stringify(data)).digest('base64url')
+  return hash('sha1', JSON.stringify(data), 'base64url')
 }
 
 export interface Lookup {
@@ -32,17 +26,12 @@ export interface Lookup {
   user(id: string): UserData | undefined
 }
 
-export interface Teaching {
+interface Teaching {
   readonly userId: string
   readonly primary: boolean
 }
 
-export function classDocument(
-  id: string,
-  data: ClassData,
-  teachers: readonly Teaching[],
-  lookup: Lookup,
-): string {
+function classDocument(id: string, data: ClassData, teachers: readonly Teaching[], lookup: Lookup): string {
   const course = lookup.course(data.courseId)
   return JSON.stringify({
     classId: publicId('class', id),
@@ -129,6 +118,57 @@ function schoolOf(user: UserData, roles: readonly RoleData[], lookup: Lookup): s
   return ids.find((id) => lookup.org(id)?.type === 'school') ?? ids[0] ?? null
 }
 
-export function enrolmentKey(data: EnrolmentData): string {
-  return `${data.userId}\0${data.classId}\0${data.schoolId}\0${data.role}\0${data.primary}\0${data.startDate}\0${data.endDate}`
+/** Finds records of the next roster. Those that are few and asked for often are parsed once. */
+export function lookupIn(next: NextRoster): Lookup {
+  const remembered = <D>(find: (id: string) => D | undefined) => {
+    const known = new Map<string, D | undefined>()
+    return (id: string) => {
+      if (!known.has(id)) known.set(id, find(id))
+      return known.get(id)
+    }
+  }
+  return {
+    org: remembered((id) => next.org.get(id)),
+    term: remembered((id) => next.term.get(id)),
+    course: remembered((id) => next.course.get(id)),
+    user: (id) => next.user.get(id),
+  }
+}
+
+/** The documents of the next roster's classes, made when they are asked for, and which of them change. */
+export class Documents {
+  readonly #next: NextRoster
+  readonly #lookup: Lookup
+  readonly #teachers = new Map<string, Map<string, Teaching>>()
+  readonly #same = new Numbers()
+
+  constructor(next: NextRoster, lookup: Lookup) {
+    this.#next = next
+    this.#lookup = lookup
+    const { enrolment } = next
+    for (const row of enrolment.rows()) {
+      if (enrolment.restAt(row).role !== 'teacher') continue
+      const { classId, userId, primary } = enrolment.dataAt(row)
+      const ofClass = this.#teachers.get(classId) ?? new Map<string, Teaching>()
+      this.#teachers.set(classId, ofClass)
+      ofClass.set(userId, { userId, primary: primary || ofClass.get(userId)?.primary === true })
+    }
+  }
+
+  /** A class as it stands. */
+  meet(sourcedId: string, document: string): void {
+    const row = this.#next.class.find(sourcedId)
+    if (row >= 0 && this.of(row) === document) this.#same.set(row, 1)
+  }
+
+  /** `row` is that of a class. */
+  isSame(row: number): boolean {
+    return row < this.#same.length && this.#same.at(row) === 1
+  }
+
+  of(row: number): string {
+    const id = this.#next.class.idAt(row)
+    const teachers = [...(this.#teachers.get(id)?.values() ?? [])]
+    return classDocument(id, this.#next.class.dataAt(row), teachers, this.#lookup)
+  }
 }

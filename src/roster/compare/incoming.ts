@@ -1,89 +1,137 @@
-/** Collects the records of a file while it is read. For unchanged enrolments only the line is kept, to save memory. */
-import type { EnrolmentData, Kind, RosterRecord, RosterSink } from '../records.ts'
-import { type CurrentEnrolment, type CurrentRoster, SharedTexts } from './current.ts'
-import { enrolmentKey } from './documents.ts'
+/** Collects the rows of a file while it is read. */
+import { type Ids, Numbers } from '../compact.ts'
+import type { DataOf, Kind, RosterRecord, RosterSink } from '../records.ts'
+import type { RecordKind } from './standing.ts'
+import { EnrolmentTable, Parts, RecordTable, type Table } from './tables.ts'
 
-export interface Incoming<D> {
-  readonly data: D
-  readonly file: string
-  readonly line: number
-}
-
-/** Where a row that must be left out belongs. */
+/** A row that must be left out. */
 export interface BadRow {
   readonly kind: Kind
   readonly sourcedId: string
 }
 
-export class Incomings implements RosterSink {
-  readonly records = new Map<Kind, Map<string, Incoming<object>>>()
-  readonly deleted = new Map<Kind, Set<string>>()
-  /** sourcedId → line. */
-  readonly unchangedEnrolments = new Map<string, number>()
-  /** Rows that are left out: what stands of their sourcedIds stays. */
-  badRows = 0
-  readonly #bad = new Map<Kind, Set<string>>()
-  /** Kinds with bad rows whose sourcedId is not known, or whose file could not be read. */
-  readonly #unknown = new Set<Kind>()
-  readonly #current: CurrentRoster
-  readonly #onProgress: (rows: number) => void
-  readonly #shared = new SharedTexts()
+// What a row says; a bad row says nothing.
+const nothing = 0
+const isThere = 1
+const goes = 2
 
-  constructor(current: CurrentRoster, onProgress: (rows: number) => void) {
-    this.#current = current
+/** The rows of one kind. */
+export class IncomingRows<D, T extends Table<D> = Table<D>> {
+  /** As the archive calls it. */
+  file = ''
+  readonly table: T
+  /** Rows that are left out: what stands of their sourcedIds stays. */
+  readonly #bad = new Set<string>()
+  /** Some rows could not be made out, so any sourcedId may be theirs. */
+  isPartlyUnread = false
+  /** By row: four times its line, and what it says. */
+  readonly #rows = new Numbers()
+
+  constructor(table: T) {
+    this.table = table
+  }
+
+  get size(): number {
+    return this.#rows.length
+  }
+
+  add(row: number, { sourcedId, data, file, line }: Omit<RosterRecord, 'data'> & { data: D | null }): void {
+    this.file = file
+    if (data !== null) this.table.set(row, data)
+    const says = this.#bad.has(sourcedId) ? nothing : data === null ? goes : isThere
+    this.#rows.set(row, line * 4 + says)
+  }
+
+  bad(sourcedId: string): void {
+    this.#bad.add(sourcedId)
+    const row = this.table.ids.find(sourcedId)
+    if (row >= 0) this.#rows.set(row, nothing)
+  }
+
+  goes(sourcedId: string): boolean {
+    return this.#says(this.table.ids.find(sourcedId)) === goes
+  }
+
+  /** Whether the file says something of it. */
+  isNamed(sourcedId: string): boolean {
+    return this.#says(this.table.ids.find(sourcedId)) !== nothing
+  }
+
+  isBad(sourcedId: string): boolean {
+    return this.#bad.size > 0 && this.#bad.has(sourcedId)
+  }
+
+  /** Whether the record may be in a row that could not be read. */
+  mayBeUnread(sourcedId: string): boolean {
+    return this.isPartlyUnread || this.isBad(sourcedId)
+  }
+
+  /** The row of this sourcedId if the file says that it is there, or −1. */
+  find(sourcedId: string): number {
+    const row = this.table.ids.find(sourcedId)
+    return this.#says(row) === isThere ? row : -1
+  }
+
+  lineAt(row: number): number {
+    return this.#rows.at(row) >> 2
+  }
+
+  #says(row: number): number {
+    return row >= 0 && row < this.size ? this.#rows.at(row) & 3 : nothing
+  }
+
+  *rows(): Generator<number> {
+    for (let row = 0; row < this.size; row++) if (this.#says(row) === isThere) yield row
+  }
+
+  /** Every sourcedId that the file names, also of those that go. */
+  *named(): Generator<string> {
+    for (let row = 0; row < this.size; row++) if (this.#says(row) !== nothing) yield this.table.ids.at(row)
+  }
+}
+
+type RowsOfKinds = { readonly [K in RecordKind]: IncomingRows<DataOf[K], RecordTable<DataOf[K]>> } & {
+  readonly enrolment: IncomingRows<DataOf['enrolment'], EnrolmentTable>
+}
+
+export class Incomings implements RosterSink {
+  readonly of: RowsOfKinds = {
+    org: new IncomingRows(new RecordTable()),
+    term: new IncomingRows(new RecordTable()),
+    course: new IncomingRows(new RecordTable()),
+    class: new IncomingRows(new RecordTable()),
+    user: new IncomingRows(new RecordTable()),
+    role: new IncomingRows(new RecordTable()),
+    enrolment: new IncomingRows(new EnrolmentTable(new Parts())),
+  }
+  badRows = 0
+  readonly #onProgress: (rows: number) => void
+
+  constructor(onProgress: (rows: number) => void) {
     this.#onProgress = onProgress
   }
 
-  record({ kind, sourcedId, data, file, line }: RosterRecord): void {
-    if (data === null) {
-      getOrAdd(this.deleted, kind, () => new Set<string>()).add(sourcedId)
-      return
-    }
-    const known = getOrAdd(this.records, kind, () => new Map<string, Incoming<object>>())
-    if (kind !== 'enrolment') return void known.set(sourcedId, { data, file, line })
-    const enrolment = data as EnrolmentData
-    const standing = this.#current.enrolments.get(sourcedId)
-    if (standing && enrolmentKey(standing.data) === enrolmentKey(enrolment))
-      this.unchangedEnrolments.set(sourcedId, line)
-    else known.set(sourcedId, { data: this.#shared.enrolment(enrolment), file, line })
+  ids(kind: Kind): Ids {
+    return this.of[kind].table.ids
+  }
+
+  record(record: RosterRecord): void {
+    const rows = this.of[record.kind] as IncomingRows<object>
+    // The reader has just given it the newest number.
+    rows.add(rows.table.ids.size - 1, record)
   }
 
   bad(kind: Kind, sourcedId: string | null): void {
     this.badRows++
-    if (sourcedId === null) this.#unknown.add(kind)
-    else getOrAdd(this.#bad, kind, () => new Set<string>()).add(sourcedId)
+    if (sourcedId === null) this.of[kind].isPartlyUnread = true
+    else this.of[kind].bad(sourcedId)
   }
 
   unread(kind: Kind): void {
-    this.#unknown.add(kind)
-  }
-
-  isBad(kind: Kind, sourcedId: string): boolean {
-    return this.#bad.get(kind)?.has(sourcedId) === true
-  }
-
-  /** Whether the record may be in a row that could not be read. */
-  mayBeUnread(kind: Kind, sourcedId: string): boolean {
-    return this.#unknown.has(kind) || this.isBad(kind, sourcedId)
+    this.of[kind].isPartlyUnread = true
   }
 
   progress(rows: number): void {
     this.#onProgress(rows)
   }
-}
-
-/** Enrolments are kept as they are, without a wrapper object: there are hundreds of thousands. */
-export type NextEnrolment = Incoming<EnrolmentData> | CurrentEnrolment
-
-export function isIncoming(enrolment: NextEnrolment): enrolment is Incoming<EnrolmentData> {
-  return 'line' in enrolment
-}
-
-export function getOrAdd<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  let value = map.get(key)
-  if (value === undefined) {
-    value = make()
-    map.set(key, value)
-  }
-  return value
 }

@@ -1,3 +1,4 @@
+import { Ids } from '../compact.ts'
 import type { BadRow, Comparison, Incomings } from '../compare/compare.ts'
 import type { FindingLog } from '../findings.ts'
 import type { Kind, RosterFile } from '../records.ts'
@@ -12,7 +13,7 @@ export interface Case extends Comparison {
 
 export class Faults {
   readonly log: FindingLog
-  readonly #bad = new Map<string, BadRow>()
+  readonly #bad = new Map<Kind, Ids>()
 
   constructor(log: FindingLog) {
     this.log = log
@@ -20,10 +21,20 @@ export class Faults {
 
   /** This row would have to be left out. */
   blame(kind: Kind, sourcedId: string): void {
-    this.#bad.set(`${kind} ${sourcedId}`, { kind, sourcedId })
+    let ids = this.#bad.get(kind)
+    if (!ids) {
+      ids = new Ids()
+      this.#bad.set(kind, ids)
+    }
+    ids.add(sourcedId)
   }
 
-  get bad(): BadRow[] {
-    return [...this.#bad.values()]
+  get badRows(): number {
+    return this.#bad.values().reduce((sum, ids) => sum + ids.size, 0)
+  }
+
+  *bad(): Generator<BadRow> {
+    for (const [kind, ids] of this.#bad)
+      for (let number = 0; number < ids.size; number++) yield { kind, sourcedId: ids.at(number) }
   }
 }

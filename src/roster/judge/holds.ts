@@ -1,15 +1,8 @@
 /** What somebody should confirm before it happens. Each hold has a code, by which it is allowed. Pure. */
 import { isWhen, type Span } from '../../student/classes.ts'
-import {
-  type Comparison,
-  type Counts,
-  type CurrentRoster,
-  matchesBy,
-  type NextRoster,
-  type PlanKind,
-  parseData,
-} from '../compare/compare.ts'
-import type { EnrolmentData, Mode, RoleData, UserData } from '../records.ts'
+import type { Ids } from '../compact.ts'
+import type { Comparison, Counts, PlanKind, Rest } from '../compare/compare.ts'
+import type { ClassData, Mode, RosterFile, TermData } from '../records.ts'
 import type { Case } from './case.ts'
 
 export const holdCodes = [
@@ -44,20 +37,19 @@ const smallKind = 20
 const peopleMin = 2
 
 /** `other` compares the same file in another mode. */
-export function findHolds(roster: Case, other: (mode: Mode) => Comparison): Hold[] {
-  return [...holdsOf(roster, other)]
+export async function findHolds(roster: Case, other: (mode: Mode) => Promise<Comparison>): Promise<Hold[]> {
+  const holds = await modeHolds(roster, other)
+  if (isEmpty(roster.counts)) return holds
+  return [...holds, ...holdsOf(roster), ...(await identityHolds(roster))]
 }
 
-function* holdsOf(roster: Case, other: (mode: Mode) => Comparison): Generator<Hold> {
-  yield* modeHolds(roster, other)
-  if (isEmpty(roster.counts)) return
+function* holdsOf(roster: Case): Generator<Hold> {
   yield* staleHolds(roster)
   yield* leaverHolds(roster)
   yield* changeHolds(roster)
   yield* teacherHolds(roster)
   yield* termHolds(roster)
   yield* addressHolds(roster)
-  yield* identityHolds(roster)
 }
 
 function isEmpty(counts: Comparison['counts']): boolean {
@@ -69,46 +61,45 @@ function isEmpty(counts: Comparison['counts']): boolean {
 const leaveWords = (count: number) => (count === 1 ? '1 student' : `${count} students`)
 
 /** Says what either reading would do where the set does not say, or says two things at once. */
-function* modeHolds(roster: Case, other: (mode: Mode) => Comparison): Generator<Hold> {
+async function modeHolds(roster: Case, other: (mode: Mode) => Promise<Comparison>): Promise<Hold[]> {
   const { file, counts } = roster
   const doubt = modeDoubt(roster)
-  const reading = wholeMode(roster)
-  if (doubt === null || reading === null) return
-  const otherwise = other(reading === 'bulk' ? 'delta' : 'bulk').counts
+  const reading = wholeMode(file)
+  if (doubt === null || reading === null) return []
+  const otherwise = (await other(reading === 'bulk' ? 'delta' : 'bulk')).counts
   const isSame = JSON.stringify(counts) === JSON.stringify(otherwise)
-  if (isSame && (file.modeFrom !== 'rows' || isEmpty(counts))) return
+  if (isSame && (file.modeFrom !== 'rows' || isEmpty(counts))) return []
   const [bulk, delta] = reading === 'bulk' ? [counts, otherwise] : [otherwise, counts]
   const numbers = { leavingAsBulk: bulk.student.leaving, leavingAsDelta: delta.student.leaving }
-  yield {
-    code: 'mode',
-    reason: `${doubt}. As the whole roster (--bulk) ${leaveWords(numbers.leavingAsBulk)} would leave, as changes alone (--delta) ${leaveWords(numbers.leavingAsDelta)}`,
-    numbers,
-  }
+  const reason = `${doubt}. As the whole roster (--bulk) ${leaveWords(numbers.leavingAsBulk)} would leave, as changes alone (--delta) ${leaveWords(numbers.leavingAsDelta)}`
+  return [{ code: 'mode', reason, numbers }]
 }
 
-function wholeMode({ file }: Case): Mode | null {
-  const modes = new Set(Object.values(file.modes))
-  return modes.size === 1 ? [...modes][0]! : null
+function wholeMode({ modes }: RosterFile): Mode | null {
+  const all = new Set(Object.values(modes))
+  return all.size === 1 ? [...all][0]! : null
 }
 
-function modeDoubt(roster: Case): string | null {
-  const { file, incoming, current } = roster
+/** Why a delta may be a whole roster instead. */
+export function deltaDoubt(file: RosterFile): string | null {
   if (file.rows === 0 || file.modeFrom === 'caller') return null
   if (file.modeFrom === 'rows') return 'no manifest says whether this is the whole roster or changes alone'
-  const reading = wholeMode(roster)
-  if (reading === 'delta' && file.form === 'bare')
+  if (wholeMode(file) === 'delta' && file.form === 'bare')
     return 'the manifest says delta, but no row has a status or a date, as in a whole roster'
-  if (reading !== 'bulk' || file.form !== 'dated') return null
+  return null
+}
+
+function modeDoubt({ file, students }: Case): string | null {
+  const doubt = deltaDoubt(file)
+  if (doubt !== null || file.rows === 0 || file.modeFrom === 'caller') return doubt
+  if (wholeMode(file) !== 'bulk' || file.form !== 'dated') return null
   // Exporters do write dates into a whole roster. But that names most of those who stand.
-  const [records, deleted] = [incoming.records.get('user'), incoming.deleted.get('user')]
-  let named = 0
-  for (const id of current.students.keys()) if (records?.has(id) || deleted?.has(id)) named++
-  if (named >= current.students.size * mostShare) return null
+  if (students.namedBefore >= students.counts.before * mostShare) return null
   return 'the manifest says bulk, but every row has a status and a date and most students are not named, as in a delta'
 }
 
-function* staleHolds({ file, current }: Case): Generator<Hold> {
-  const imports = current.lineage.filter(({ kind }) => kind === 'import')
+function* staleHolds({ file, standing }: Case): Generator<Hold> {
+  const imports = standing.lineage.filter(({ kind }) => kind === 'import')
   const again = imports.findIndex(({ sha256 }) => sha256 === file.sha256)
   if (again > 0) {
     const { id } = imports[again]!
@@ -150,30 +141,29 @@ function* changeHolds({ counts }: Case): Generator<Hold> {
   }
 }
 
-function* teacherHolds({ current, next }: Case): Generator<Hold> {
-  const standing = teachersIn(
-    (id) => {
-      const user = current.records.user.get(id)
-      return user && parseData<'user'>(user)
-    },
-    current.enrolments.values(),
-    [...current.records.role.values()].map((role) => parseData<'role'>(role)),
-    (id) => current.records.class.has(id),
-  )
-  for (const [id, record] of current.records.user)
-    if (parseData<'user'>(record).role === 'teacher') standing.byRole.add(id)
-  const then = teachersIn(
-    (id) => next.user.get(id)?.data,
-    next.enrolment.values(),
-    [...next.role.values()].map(({ data }) => data),
-    (id) => next.class.has(id),
-  )
-  for (const [id, { data }] of next.user) if (data.role === 'teacher') then.byRole.add(id)
-  const before = new Set([...standing.byRole, ...standing.teaching])
+function* teacherHolds({ next }: Case): Generator<Hold> {
+  const [now, then] = [new Teachers(), new Teachers()]
+  for (const { id, data, isNow, isThen } of next.user.sides()) {
+    if (data.role !== 'teacher') continue
+    if (isNow) now.byRole.add(id)
+    if (isThen) then.byRole.add(id)
+  }
+  for (const { data, isNow, isThen } of next.role.sides()) {
+    if (data.role !== 'teacher') continue
+    if (isNow && next.user.before(data.userId)) now.byRole.add(data.userId)
+    if (isThen && next.user.has(data.userId)) then.byRole.add(data.userId)
+  }
+  next.enrolment.each((table, row, isNow, isThen) => {
+    if (table.restAt(row).role !== 'teacher') return
+    const { userId, classId } = table.dataAt(row)
+    if (isNow && next.class.before(classId) && next.user.before(userId)) now.teaching.add(userId)
+    if (isThen && next.class.has(classId) && next.user.has(userId)) then.teaching.add(userId)
+  })
+  const before = new Set([...now.byRole, ...now.teaching])
   let vanishing = 0
   for (const id of before) {
-    const isGone = standing.byRole.has(id) && !then.byRole.has(id)
-    const isIdle = standing.teaching.has(id) && !then.teaching.has(id)
+    const isGone = now.byRole.has(id) && !then.byRole.has(id)
+    const isIdle = now.teaching.has(id) && !then.teaching.has(id)
     if (isGone || isIdle) vanishing++
   }
   if (vanishing <= before.size * teachersShareMax) return
@@ -181,49 +171,48 @@ function* teacherHolds({ current, next }: Case): Generator<Hold> {
   yield { code: 'teachers', reason, numbers: { vanishing, before: before.size } }
 }
 
-function teachersIn(
-  user: (id: string) => UserData | undefined,
-  enrolments: Iterable<{ readonly data: EnrolmentData }>,
-  roles: Iterable<RoleData>,
-  hasClass: (id: string) => boolean,
-): { byRole: Set<string>; teaching: Set<string> } {
-  const byRole = new Set<string>()
-  const teaching = new Set<string>()
-  for (const { role, userId } of roles) if (role === 'teacher' && user(userId)) byRole.add(userId)
-  for (const { data } of enrolments) {
-    if (data.role !== 'teacher' || teaching.has(data.userId) || !hasClass(data.classId)) continue
-    if (user(data.userId)) teaching.add(data.userId)
-  }
-  return { byRole, teaching }
+class Teachers {
+  readonly byRole = new Set<string>()
+  readonly teaching = new Set<string>()
 }
 
-function* termHolds({ current, next, students, today }: Case): Generator<Hold> {
-  const now = studentsInClass(current.enrolments.values(), spansNow(current), today)
-  const then = studentsInClass(next.enrolment.values(), spansThen(next), today)
+function* termHolds({ next, students, today }: Case): Generator<Hold> {
+  const { names } = next.enrolment.parts
+  // By number of the user: whether they have a class today.
+  const [now, then] = [new Uint8Array(names.size), new Uint8Array(names.size)]
+  const spansNow = spans(names, (id) => spanOf(next.class.before(id), (term) => next.term.before(term)))
+  const spansThen = spans(names, (id) => spanOf(next.class.get(id), (term) => next.term.get(term)))
+  const isCurrent = ({ startDate, endDate }: Rest, span: Span | null) =>
+    span !== null && isWhen({ start: startDate ?? span.start, end: endDate ?? span.end }, 'current', today)
+  next.enrolment.each((table, row, isNow, isThen) => {
+    const [user, rest] = [table.userAt(row), table.restAt(row)]
+    if (rest.role !== 'student') return
+    if (isNow && now[user] === 0 && isCurrent(rest, spansNow(table.classAt(row)))) now[user] = 1
+    if (isThen && then[user] === 0 && isCurrent(rest, spansThen(table.classAt(row)))) then[user] = 1
+  })
   let emptied = 0
-  for (const id of current.students.keys()) if (now.has(id) && students.has(id) && !then.has(id)) emptied++
-  const before = current.students.size
+  for (const row of students.rows()) {
+    if (students.stateOf(row) !== 'same' && students.stateOf(row) !== 'changed') continue
+    const user = names.find(students.idAt(row))
+    if (user >= 0 && now[user] === 1 && then[user] === 0) emptied++
+  }
+  const { before } = students.counts
   if (emptied <= before * termsShareMax) return
   const reason = `${emptied} of ${before} students would have no current class any more (more than 25 %)`
   yield { code: 'terms', reason, numbers: { emptied, before } }
 }
 
-type Spans = (classId: string) => Span | undefined
-
-function studentsInClass(
-  enrolments: Iterable<{ readonly data: EnrolmentData }>,
-  spans: Spans,
-  today: string,
-): Set<string> {
-  const found = new Set<string>()
-  for (const { data } of enrolments) {
-    if (data.role !== 'student' || found.has(data.userId)) continue
-    const span = spans(data.classId)
-    if (!span) continue
-    const own = { start: data.startDate ?? span.start, end: data.endDate ?? span.end }
-    if (isWhen(own, 'current', today)) found.add(data.userId)
+/** By number of the class, each made once; null if there is no such class. */
+function spans(names: Ids, make: (id: string) => Span | null): (number: number) => Span | null {
+  const known: (Span | null)[] = []
+  return (number) => {
+    if (known[number] === undefined) known[number] = make(names.at(number))
+    return known[number]
   }
-  return found
+}
+
+function spanOf(data: ClassData | undefined, term: (id: string) => TermData | undefined): Span | null {
+  return data ? spanOfTerms(data.termIds.flatMap((id) => term(id) ?? [])) : null
 }
 
 function spanOfTerms(terms: readonly { readonly startDate: string; readonly endDate: string }[]): Span {
@@ -232,68 +221,45 @@ function spanOfTerms(terms: readonly { readonly startDate: string; readonly endD
   return { start: starts[0] ?? null, end: ends.at(-1) ?? null }
 }
 
-function remembered(make: Spans): Spans {
-  const known = new Map<string, Span | undefined>()
-  return (id) => {
-    if (!known.has(id)) known.set(id, make(id))
-    return known.get(id)
-  }
-}
-
-const spansNow = ({ records }: CurrentRoster) =>
-  remembered((id) => {
-    const record = records.class.get(id)
-    const terms = record && parseData<'class'>(record).termIds.map((termId) => records.term.get(termId))
-    return terms && spanOfTerms(terms.flatMap((term) => (term ? [parseData<'term'>(term)] : [])))
-  })
-
-const spansThen = (next: NextRoster) =>
-  remembered((id) => {
-    const termIds = next.class.get(id)?.data.termIds
-    return termIds && spanOfTerms(termIds.flatMap((termId) => next.term.get(termId)?.data ?? []))
-  })
-
-function* addressHolds({ current, students }: Case): Generator<Hold> {
-  let before = 0
+function* addressHolds({ students }: Case): Generator<Hold> {
+  const before = students.addressesBefore
   let changed = 0
-  for (const { email_key } of current.students.values()) if (email_key !== null) before++
-  for (const { before: standing, fields } of students.values())
+  for (const row of students.rows()) {
+    if (students.stateOf(row) !== 'changed') continue
+    const { before: standing, fields } = students.at(row)
     if (standing && standing.email_key !== null && standing.email_key !== fields.email_key) changed++
+  }
   if (changed < peopleMin || changed <= before * addressesShareMax) return
   const reason = `the addresses of ${changed} of ${before} students would change (more than 10 %), and these would be signed out`
   yield { code: 'addresses', reason, numbers: { changed, before } }
 }
 
 /** New sourcedIds for most: the school has changed its system, or the way it exports. */
-function* identityHolds(roster: Case): Generator<Hold> {
-  const { current, students, counts } = roster
-  if (current.students.size === 0) return
+async function identityHolds(roster: Case): Promise<Hold[]> {
+  const { students, counts } = roster
   const { added, after, leaving, before } = counts.student
-  if (added > after * mostShare && leaving > before * mostShare) {
-    const fields = new Map([...students].map(([id, student]) => [id, student.fields]))
-    const byNumber = matchesBy('number', current, fields).size
-    const byAddress = matchesBy('address', current, fields).size
-    const reason = `${added} of ${after} students have a sourcedId that is new, and would get new accounts. By student number ${byNumber} could keep theirs (--match number), by address ${byAddress} (--match address)`
-    yield { code: 'identities', reason, numbers: { added, after, byNumber, byAddress } }
-    return
-  }
-  yield* movedAddresses(roster)
+  if (before === 0) return []
+  if (added <= after * mostShare || leaving <= before * mostShare) return movedAddresses(roster)
+  const byNumber = students.matchesBy('number').size
+  const byAddress = students.matchesBy('address').size
+  const reason = `${added} of ${after} students have a sourcedId that is new, and would get new accounts. By student number ${byNumber} could keep theirs (--match number), by address ${byAddress} (--match address)`
+  return [{ code: 'identities', reason, numbers: { added, after, byNumber, byAddress } }]
 }
 
 /** A new student with an address that another student has or had is probably the same person under a new sourcedId. */
-function* movedAddresses({ current, students }: Case): Generator<Hold> {
-  const owners = new Map(current.formerAddresses)
-  for (const [id, { email_key }] of current.students) if (email_key !== null) owners.set(email_key, id)
+async function movedAddresses({ standing, students }: Case): Promise<Hold[]> {
+  const isNew = (row: number) => students.stateOf(row) === 'added' && students.keyAt(row) >= 0
+  const fresh = students.rows().filter(isNew).toArray()
+  const owners = await standing.owners(fresh.map((row) => students.keys.at(students.keyAt(row))))
   let count = 0
   let first = ''
-  for (const [id, { fields, isKnown, matchedFrom }] of students) {
-    if (isKnown || matchedFrom !== null || fields.email_key === null) continue
-    const owner = owners.get(fields.email_key)
-    if (owner === undefined || students.get(owner)?.fields.email_key === fields.email_key) continue
+  for (const row of fresh) {
+    const owner = owners.get(students.keys.at(students.keyAt(row)))
+    if (owner === undefined || students.keyOf(owner) === students.keyAt(row)) continue
     count++
-    first ||= `${id} has that of ${owner}`
+    first ||= `${students.idAt(row)} has that of ${owner}`
   }
-  if (count === 0) return
+  if (count === 0) return []
   const reason = `${count === 1 ? '1 student is' : `${count} students are`} new by sourcedId with an address that another has or had (${first}): a changed sourcedId? Matched (--match address) they keep their accounts, allowed they get new ones`
-  yield { code: 'identities', reason, numbers: { added: count } }
+  return [{ code: 'identities', reason, numbers: { added: count } }]
 }

@@ -1,6 +1,6 @@
 /** Whether everybody can have an account: addresses, and not too many classes. */
 import { parseAddress } from '../../people/address.ts'
-import { isIncoming } from '../compare/compare.ts'
+import { Ids, Numbers } from '../compact.ts'
 import type { CodedFinding } from '../findings.ts'
 import type { Case, Faults } from './case.ts'
 
@@ -12,94 +12,112 @@ export function checkPeople(roster: Case, found: Faults): void {
   checkClassCounts(roster, found)
 }
 
-function placeOf({ next }: Case, userId: string): { file: string; line: number | null } {
-  const from = next.user.get(userId)?.from
-  return from ? { file: from.file, line: from.line } : { file: 'users.csv', line: null }
+function placeOf({ next }: Case, row: number): { file: string; line: number | null } {
+  return next.user.placeOf(row) ?? { file: 'users.csv', line: null }
 }
+
+type StudentFault = 'no-address' | 'bad-address' | 'duplicate-address' | 'same-account'
 
 /** Students sign in with their addresses, so each needs a different one. */
 function checkStudents(roster: Case, found: Faults): void {
-  const owners = new Map<string, string>()
-  const accounts = new Map<string, string>()
-  const tell = (
-    sourcedId: string,
-    code: 'no-address' | 'bad-address' | 'duplicate-address' | 'same-account',
-    column: string,
-    value: string | null,
-    message: string,
-  ) => {
+  const { students, next } = roster
+  const owners = new Owners()
+  const persons = new Ids()
+  const accounts = new Owners()
+  const tell = (row: number, code: StudentFault, column: string, value: string | null, message: string) => {
     const severity = code === 'no-address' ? 'warning' : 'error'
-    if (severity === 'error') found.blame('user', sourcedId)
-    found.log.add({ severity, code, ...placeOf(roster, sourcedId), column, value, message }, 'row')
+    if (severity === 'error') found.blame('user', students.idAt(row))
+    found.log.add({ severity, code, ...placeOf(roster, row), column, value, message }, 'row')
   }
-  for (const [id, { personId, fields, correction }] of roster.students) {
-    const written = correction?.left?.email ?? roster.next.user.get(id)!.data.email
-    const address = written === null ? null : parseAddress(written)
-    if (address === null)
-      tell(id, 'no-address', 'email', null, 'This student has no address and cannot sign in.')
-    else if (typeof address === 'string') tell(id, 'bad-address', 'email', written, `An address ${address}.`)
-    const owner = owners.get(fields.email_key ?? '')
-    if (owner !== undefined) {
-      const message = `The student with sourcedId ${owner} has the same address. Each student needs a different one to sign in.`
-      tell(id, 'duplicate-address', 'email', written, message)
-    } else if (fields.email_key !== null) owners.set(fields.email_key, id)
-    const other = accounts.get(personId)
-    if (other !== undefined) {
-      const message = `This and ${other} are the same account: an earlier import matched them. Only one of them can be a student.`
-      tell(id, 'same-account', 'sourcedId', id, message)
-    } else accounts.set(personId, id)
+  const writtenOf = (row: number) => students.at(row).correction?.left?.email ?? next.user.dataAt(row).email
+  for (const row of students.rows()) {
+    const key = students.keyAt(row)
+    if (key < 0) {
+      const written = writtenOf(row)
+      const fault = written === null ? null : parseAddress(written)
+      if (fault === null)
+        tell(row, 'no-address', 'email', null, 'This student has no address and cannot sign in.')
+      else if (typeof fault === 'string') tell(row, 'bad-address', 'email', written, `An address ${fault}.`)
+    }
+    const owner = key < 0 ? null : owners.take(key, row)
+    if (owner !== null) {
+      const message = `The student with sourcedId ${students.idAt(owner)} has the same address. Each student needs a different one to sign in.`
+      tell(row, 'duplicate-address', 'email', writtenOf(row), message)
+    }
+    const other = accounts.take(persons.add(students.personAt(row)), row)
+    if (other !== null) {
+      const message = `This and ${students.idAt(other)} are the same account: an earlier import matched them. Only one of them can be a student.`
+      tell(row, 'same-account', 'sourcedId', students.idAt(row), message)
+    }
+  }
+}
+
+/** Who has a number first. */
+class Owners {
+  readonly #rows = new Numbers()
+
+  /** The row that has it already, or null. */
+  take(number: number, row: number): number | null {
+    const owner = this.of(number)
+    if (owner === null) this.#rows.set(number, row + 1)
+    return owner
+  }
+
+  of(number: number): number | null {
+    return number < this.#rows.length && this.#rows.at(number) > 0 ? this.#rows.at(number) - 1 : null
   }
 }
 
 /** Students see the addresses of their teachers, and a teacher who is a veterinarian is known by it. */
-function checkTeachers({ next, students, ...rest }: Case, { log }: Faults): void {
+function checkTeachers(roster: Case, { log }: Faults): void {
+  const { next, students } = roster
   const teachers = new Set<string>()
-  for (const { data } of next.enrolment.values()) if (data.role === 'teacher') teachers.add(data.userId)
-  const owners = new Map<string, string>()
-  for (const [id, { fields }] of students) if (fields.email_key !== null) owners.set(fields.email_key, id)
+  for (const row of next.enrolment.rows())
+    if (next.enrolment.restAt(row).role === 'teacher') teachers.add(next.enrolment.dataAt(row).userId)
+  const owners = new Owners()
+  for (const row of students.rows()) if (students.keyAt(row) >= 0) owners.take(students.keyAt(row), row)
+  const others = new Map<string, string>()
   for (const id of teachers) {
-    const written = next.user.get(id)?.data.email ?? null
+    const row = next.user.find(id)
+    const written = row < 0 ? null : next.user.dataAt(row).email
     const address = written === null ? null : parseAddress(written)
     if (address === null || typeof address === 'string') continue
-    const owner = owners.get(address.key)
-    owners.set(address.key, id)
+    const key = students.keys.find(address.key)
+    const student = key < 0 ? null : owners.of(key)
+    const owner = others.get(address.key) ?? (student === null ? undefined : students.idAt(student))
+    others.set(address.key, id)
     if (owner === undefined || owner === id) continue
-    const place = placeOf({ next, students, ...rest }, id)
     const message = `The person with sourcedId ${owner} has the same address.`
-    log.add(
-      { severity: 'warning', code: 'shared-address', ...place, column: 'email', value: written, message },
-      'row',
-    )
+    const about = { ...placeOf(roster, row), column: 'email', value: written, message }
+    log.add({ severity: 'warning', code: 'shared-address', ...about }, 'row')
   }
 }
 
 function checkClassCounts({ next, students }: Case, found: Faults): void {
-  const counts = new Map<string, number>()
-  for (const { data } of next.enrolment.values()) {
-    if (data.role === 'student' && students.has(data.userId))
-      counts.set(data.userId, (counts.get(data.userId) ?? 0) + 1)
-  }
-  const busy = new Map<string, Set<string>>()
-  for (const [id, count] of counts) if (count > classesPerStudentMax) busy.set(id, new Set())
+  const { enrolment } = next
+  const counts = new Uint32Array(enrolment.parts.names.size)
+  for (const row of enrolment.rows())
+    if (enrolment.restAt(row).role === 'student') counts[enrolment.userAt(row)]!++
+  const busy = new Map<number, Set<number>>()
+  for (const [user, count] of counts.entries())
+    if (count > classesPerStudentMax && students.has(enrolment.parts.names.at(user)))
+      busy.set(user, new Set())
   if (busy.size === 0) return
-  for (const [sourcedId, enrolment] of next.enrolment) {
-    const { userId, classId, role } = enrolment.data
-    const classes = role === 'student' ? busy.get(userId) : undefined
+  for (const row of enrolment.rows()) {
+    const classes = enrolment.restAt(row).role === 'student' ? busy.get(enrolment.userAt(row)) : undefined
     // The same class under two ids is one class.
-    if (!classes || classes.has(classId)) continue
-    classes.add(classId)
+    if (!classes || classes.has(enrolment.classAt(row))) continue
+    classes.add(enrolment.classAt(row))
     if (classes.size <= classesPerStudentMax) continue
-    found.blame('enrolment', sourcedId)
+    found.blame('enrolment', enrolment.idAt(row))
     if (classes.size > classesPerStudentMax + 1) continue
-    const from = isIncoming(enrolment) ? enrolment : null
     found.log.add(
       {
         severity: 'error',
         code: 'too-many-classes',
-        file: from?.file ?? 'enrollments.csv',
-        line: from?.line ?? null,
+        ...(enrolment.placeOf(row) ?? { file: 'enrollments.csv', line: null }),
         column: 'userSourcedId',
-        value: userId,
+        value: enrolment.parts.names.at(enrolment.userAt(row)),
         message: `A student may be in at most ${classesPerStudentMax} classes.`,
       },
       'row',
@@ -112,13 +130,19 @@ export function bouncedFindings(
   students: Case['students'],
   bounced: ReadonlyMap<string, number>,
 ): CodedFinding[] {
-  return [...students.values()].flatMap(({ fields }): CodedFinding[] => {
-    const at = fields.email_key === null ? undefined : bounced.get(fields.email_key)
-    if (at === undefined) return []
-    const message = `mail to ${fields.email} bounced on ${dateOf(at)}; this student gets no codes until the address is mended`
-    const about = { file: 'users.csv', line: null, column: 'email', value: fields.email }
-    return [{ ...about, severity: 'warning', code: 'address-bounced', message }]
-  })
+  if (bounced.size === 0) return []
+  const times = new Map([...bounced].map(([key, at]) => [students.keys.find(key), at]))
+  return students
+    .rows()
+    .flatMap((row): CodedFinding[] => {
+      const at = students.keyAt(row) < 0 ? undefined : times.get(students.keyAt(row))
+      if (at === undefined) return []
+      const { email } = students.at(row).fields
+      const message = `mail to ${email} bounced on ${dateOf(at)}; this student gets no codes until the address is mended`
+      const about = { file: 'users.csv', line: null, column: 'email', value: email }
+      return [{ ...about, severity: 'warning', code: 'address-bounced', message }]
+    })
+    .toArray()
 }
 
 const dateOf = (at: number) => new Date(at).toISOString().slice(0, 10)

@@ -1,5 +1,5 @@
 /** Whether every record that a row names is there. In a delta it may come later. */
-import { isIncoming } from '../compare/compare.ts'
+import type { Ids } from '../compact.ts'
 import type { Kind } from '../records.ts'
 import type { Case, Faults } from './case.ts'
 
@@ -22,38 +22,43 @@ const words: Readonly<Record<Kind, string>> = {
   enrolment: 'enrolments',
 }
 
-interface Place {
-  readonly file: string
-  readonly line: number
+export function checkReferences(roster: Case, found: Faults): void {
+  const { next } = roster
+  const checker = new ReferenceChecker(roster, found)
+  for (const row of next.course.incoming.rows())
+    checker.check('course', row, 'orgSourcedId', 'org', next.course.dataAt(row).orgId)
+  for (const row of next.class.incoming.rows()) {
+    const { courseId, schoolId, termIds } = next.class.dataAt(row)
+    checker.check('class', row, 'courseSourcedId', 'course', courseId)
+    checker.check('class', row, 'schoolSourcedId', 'org', schoolId)
+    for (const termId of termIds) checker.check('class', row, 'termSourcedIds', 'term', termId)
+  }
+  for (const row of next.user.incoming.rows()) {
+    for (const orgId of next.user.dataAt(row).orgIds)
+      checker.check('user', row, 'orgSourcedIds', 'org', orgId)
+  }
+  for (const row of next.role.incoming.rows()) {
+    const { userId, orgId } = next.role.dataAt(row)
+    checker.check('role', row, 'userSourcedId', 'user', userId)
+    checker.check('role', row, 'orgSourcedId', 'org', orgId)
+  }
+  checkEnrolments(roster, checker)
+  checker.tellConsequences()
 }
 
-export function checkReferences(roster: Case, found: Faults): void {
-  const { next, incoming } = roster
-  const checker = new ReferenceChecker(roster, found)
-  for (const [id, { data, from }] of next.course)
-    checker.check('course', id, from, 'orgSourcedId', 'org', data.orgId)
-  for (const [id, { data, from }] of next.class) {
-    checker.check('class', id, from, 'courseSourcedId', 'course', data.courseId)
-    checker.check('class', id, from, 'schoolSourcedId', 'org', data.schoolId)
-    for (const termId of data.termIds) checker.check('class', id, from, 'termSourcedIds', 'term', termId)
+/** By number, since there are so many. */
+function checkEnrolments({ next: { enrolment, ...next } }: Case, checker: ReferenceChecker): void {
+  const { names } = enrolment.parts
+  const [hasClass, hasUser] = [
+    asked(names, (id) => next.class.has(id)),
+    asked(names, (id) => next.user.has(id)),
+  ]
+  for (const row of enrolment.incoming.rows()) {
+    const [ofClass, ofUser] = [enrolment.classAt(row), enrolment.userAt(row)]
+    if (!hasClass(ofClass)) checker.check('enrolment', row, 'classSourcedId', 'class', names.at(ofClass))
+    if (!hasUser(ofUser)) checker.check('enrolment', row, 'userSourcedId', 'user', names.at(ofUser))
+    checker.check('enrolment', row, 'schoolSourcedId', 'org', enrolment.restAt(row).schoolId)
   }
-  for (const [id, { data, from }] of next.user) {
-    for (const orgId of data.orgIds) checker.check('user', id, from, 'orgSourcedIds', 'org', orgId)
-  }
-  for (const [id, { data, from }] of next.role) {
-    checker.check('role', id, from, 'userSourcedId', 'user', data.userId)
-    checker.check('role', id, from, 'orgSourcedId', 'org', data.orgId)
-  }
-  for (const [id, enrolment] of next.enrolment) {
-    const { data } = enrolment
-    const line = incoming.unchangedEnrolments.get(id)
-    const unchanged = line === undefined ? null : { file: 'enrollments.csv', line }
-    const from = isIncoming(enrolment) ? enrolment : unchanged
-    checker.check('enrolment', id, from, 'classSourcedId', 'class', data.classId)
-    checker.check('enrolment', id, from, 'userSourcedId', 'user', data.userId)
-    checker.check('enrolment', id, from, 'schoolSourcedId', 'org', data.schoolId)
-  }
-  checker.tellConsequences()
 }
 
 class ReferenceChecker {
@@ -66,22 +71,16 @@ class ReferenceChecker {
     this.#found = found
   }
 
-  /** `from` is null for a record that the file does not name. */
-  check(
-    kind: Kind,
-    sourcedId: string,
-    from: Place | null,
-    column: string,
-    target: Target,
-    id: string | null,
-  ): void {
-    if (from === null || id === null || this.#roster.next[target].has(id)) return
-    const { incoming } = this.#roster
-    if (incoming.mayBeUnread(target, id)) return void this.#follows(kind, target, 'that could not be read')
-    if (incoming.deleted.get(target)?.has(id)) return void this.#follows(kind, target, 'that say tobedeleted')
+  /** Of a row of the file. */
+  check(kind: Kind, row: number, column: string, target: Target, id: string | null): void {
+    const { next, incoming } = this.#roster
+    if (id === null || next[target].has(id)) return
+    const targets = incoming.of[target]
+    if (targets.mayBeUnread(id)) return void this.#follows(kind, target, 'that could not be read')
+    if (targets.goes(id)) return void this.#follows(kind, target, 'that say tobedeleted')
     const severity = this.#roster.file.modes[kind] === 'delta' ? 'warning' : 'error'
-    if (severity === 'error') this.#found.blame(kind, sourcedId)
-    const { file, line } = from
+    if (severity === 'error') this.#found.blame(kind, next[kind].idAt(row))
+    const { file, line } = next[kind].placeOf(row)!
     const message = `Nothing in the roster has this sourcedId. ${column} must name one that is there.`
     this.#found.log.add(
       { severity, code: 'dangling-reference', file, line, column, value: id, message },
@@ -109,5 +108,14 @@ class ReferenceChecker {
         message,
       })
     }
+  }
+}
+
+/** Asks once for each number. */
+function asked(names: Ids, has: (id: string) => boolean): (number: number) => boolean {
+  const answers = new Uint8Array(names.size)
+  return (number) => {
+    if (answers[number] === 0) answers[number] = has(names.at(number)) ? 1 : 2
+    return answers[number] === 1
   }
 }

@@ -3,9 +3,8 @@
  * the cells mean is checked elsewhere. Rows carry the line they start on, as an editor counts. The file is read in one
  * pass, so its size does not matter.
  */
+import { isAscii, isUtf8 } from 'node:buffer'
 import type { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { CsvError, parse } from 'csv-parse'
 import type { CodedFinding, FindingCode } from '../findings.ts'
 import { shown } from '../findings.ts'
 import type { Finding } from '../records.ts'
@@ -14,6 +13,9 @@ import { type Columns, resolveHeader } from './header.ts'
 import { type BadQuotes, withoutBadQuotes } from './quotes.ts'
 
 const rowOctetsMax = 1024 * 1024
+const quote = 0x22
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
 
 export interface CsvFile {
   readonly name: string
@@ -43,7 +45,9 @@ class CsvReader {
   readonly #said = new Set<FindingCode>()
   #header: 'awaited' | 'refused' | readonly string[] = 'awaited'
   #line = 1
-  #linesParsed = 0
+  /** The start of a row whose end has not come yet. */
+  #rest: Buffer = Buffer.alloc(0)
+  #endedInReturn = false
   #isUtf8 = true
   #isWhole = true
   #failed = false
@@ -56,21 +60,12 @@ class CsvReader {
   }
 
   async read(): Promise<boolean> {
-    const parser = parse({
-      record_delimiter: ['\r\n', '\n', '\r'],
-      relax_column_count: true,
-      max_record_size: rowOctetsMax,
-      // A stream of rows would lose the rows before an error, and with them the line number of the error.
-      on_record: (cells: string[], { lines }) => {
-        this.#take(cells, lines)
-        return null
-      },
-    })
     try {
       const bad = this.#badQuotes.bind(this)
-      await pipeline(this.#file.source, (source) => withoutBadQuotes(this.#check(source), bad), parser)
+      for await (const part of withoutBadQuotes(this.#check(this.#file.source), bad)) this.#split(part)
+      this.#takeAll(this.#rest)
     } catch (error) {
-      if (error instanceof CsvError) this.#unparsable(error)
+      if (error instanceof Unparsable) this.#unparsable(error)
       else if (!(error instanceof NotText)) throw error
     }
     if (this.#header === 'awaited' && !this.#failed)
@@ -79,7 +74,6 @@ class CsvReader {
   }
 
   async *#check(source: AsyncIterable<Buffer>) {
-    const decoder = new TextDecoder('utf-8', { fatal: true })
     let start: Buffer | null = Buffer.alloc(0)
     let endsInReturn = false
     for await (const piece of source) {
@@ -90,12 +84,31 @@ class CsvReader {
         chunk = this.#checkStart(start)
         start = null
       }
-      this.#checkUtf8(() => decoder.decode(chunk, { stream: true }))
       endsInReturn = this.#checkReturns(chunk, endsInReturn)
       yield chunk
     }
     if (start) yield this.#checkStart(start)
-    this.#checkUtf8(() => decoder.decode(start ?? undefined))
+  }
+
+  /** A part ends where a row ends, but for rows of excessive length and the last one. */
+  #split(part: Buffer): void {
+    const isHalfBreak = this.#endedInReturn && part[0] === lineFeed
+    const fresh = isHalfBreak ? part.subarray(1) : part
+    const all = this.#rest.length === 0 ? fresh : Buffer.concat([this.#rest, fresh])
+    const end = endOfRows(all)
+    this.#endedInReturn = all[end - 1] === carriageReturn
+    this.#rest = all.subarray(end)
+    if (this.#rest.length > rowOctetsMax) throw new Unparsable('long')
+    this.#takeAll(all.subarray(0, end))
+  }
+
+  #takeAll(rows: Buffer): void {
+    // The affected cells show up later: their decoded text contains replacement characters.
+    const isPlain = isAscii(rows)
+    if (!isPlain && !isUtf8(rows)) this.#isUtf8 = false
+    const text = rows.toString(isPlain ? 'latin1' : 'utf8')
+    if (rows.includes(quote)) for (const cells of quotedRows(text)) this.#take(cells, breaksInside(cells))
+    else for (const line of plainLines(text)) this.#take(line.split(','), 0)
   }
 
   #checkStart(start: Buffer): Buffer {
@@ -113,16 +126,6 @@ class CsvReader {
     return start.subarray(3)
   }
 
-  /** The affected cells show up later: their decoded text contains replacement characters. */
-  #checkUtf8(decode: () => string): void {
-    if (!this.#isUtf8) return
-    try {
-      decode()
-    } catch {
-      this.#isUtf8 = false
-    }
-  }
-
   #checkReturns(chunk: Buffer, endedInReturn: boolean): boolean {
     let lone = endedInReturn && chunk[0] !== 0x0a
     if (!this.#said.has('lone-carriage-return'))
@@ -137,14 +140,11 @@ class CsvReader {
     return chunk.at(-1) === 0x0d
   }
 
-  #take(cells: readonly string[], linesParsed: number): void {
+  #take(cells: readonly string[], breaks: number): void {
     const line = this.#line
-    this.#line += 1
-    // The parser counts a CR LF inside quotes twice, so line breaks inside cells are counted here.
-    if (linesParsed !== this.#linesParsed + 1) this.#line += breaksInside(cells)
-    this.#linesParsed = linesParsed
-    if (this.#left.delete(line)) return
-    if (cells.every(isBlank)) {
+    this.#line += 1 + breaks
+    if (this.#left.size > 0 && this.#left.delete(line)) return
+    if (isBlank(cells[0]!) && cells.every(isBlank)) {
       const message = 'There are blank lines, which were skipped.'
       this.#tellOnce('blank-lines', line, message)
     } else if (this.#header === 'awaited') this.#takeHeader(cells, line)
@@ -208,16 +208,17 @@ class CsvReader {
   }
 
   #badQuotes(line: number, text: string, reason: BadQuotes): void {
+    // With bad quotes in its header, the file is not what it should be.
+    if (line === 1) throw new Unparsable('quotes')
     this.#left.add(line)
     const message = `${badQuotes[reason]} ${quotesAdvice}`
     this.#tell('error', 'bad-quotes', line, null, null, message, 'row')
     this.#taker.bad(text.split(',').map((cell) => cell.replaceAll('"', '')))
   }
 
-  /** Does not use the parser's own message: it quotes the cell, which may be a password. */
-  #unparsable(error: CsvError): void {
+  #unparsable({ why }: Unparsable): void {
     this.#isWhole = false
-    const reason = error.code === 'CSV_MAX_RECORD_SIZE' ? 'A row is longer than 1 MiB.' : badQuotes.stray
+    const reason = why === 'long' ? 'A row is longer than 1 MiB.' : badQuotes.stray
     const message = `${reason} ${quotesAdvice} The rest of the file was not read.`
     this.#tell('error', 'bad-quotes', this.#line, null, null, message)
   }
@@ -248,6 +249,17 @@ const badQuotes: Record<BadQuotes, string> = {
 const quotesAdvice =
   'A cell with a double quote in it must stand in double quotes, and the one inside be written twice, as in "5"" needle".'
 
+/** The rest of the file cannot be read. */
+class Unparsable extends Error {
+  override readonly name = 'Unparsable'
+  readonly why: 'long' | 'quotes'
+
+  constructor(why: 'long' | 'quotes') {
+    super(why)
+    this.why = why
+  }
+}
+
 /** Stops reading a file whose problem has already been reported. */
 class NotText extends Error {
   override readonly name = 'NotText'
@@ -260,9 +272,65 @@ function headerExpected({ columns }: CsvFile): string {
   return `Expected a first line with the names of the columns: ${columns.all.join(',')}`
 }
 
+/** Behind the last break that is not inside quotes. */
+function endOfRows(all: Buffer): number {
+  const isBreak = (octet: number | undefined) => octet === lineFeed || octet === carriageReturn
+  if (isBreak(all.at(-1))) return all.length
+  let end = 0
+  let isInside = false
+  for (let at = 0; at < all.length; at++) {
+    if (all[at] === quote) isInside = !isInside
+    else if (!isInside && isBreak(all[at])) end = at + 1
+  }
+  return end
+}
+
+/** Without the empty one after the last break. */
+function plainLines(text: string): string[] {
+  const lines = text.includes('\r') ? text.split(/\r\n|\n|\r/) : text.split('\n')
+  if (lines.at(-1) === '') lines.pop()
+  return lines
+}
+
+const cellEnd = /[,\r\n]/g
+
+/** Rows with cells in quotes, which match: others have been taken out. */
+function* quotedRows(text: string): Generator<string[]> {
+  let cells: string[] = []
+  for (let at = 0; at < text.length; ) {
+    const isQuoted = text[at] === '"'
+    const end = isQuoted ? closing(text, at) + 1 : endOfCell(text, at)
+    const cell = isQuoted ? text.slice(at + 1, end - 1).replaceAll('""', '"') : text.slice(at, end)
+    if (!isQuoted && cell.includes('"')) throw new Unparsable('quotes')
+    cells.push(cell)
+    const next = text[end]
+    if (next === ',') {
+      at = end + 1
+      if (at < text.length) continue
+      cells.push('')
+    } else if (next === '\r' || next === '\n') at = end + (text.startsWith('\r\n', end) ? 2 : 1)
+    else if (next === undefined) at = end
+    else throw new Unparsable('quotes')
+    yield cells
+    cells = []
+  }
+}
+
+function closing(text: string, opening: number): number {
+  let at = text.indexOf('"', opening + 1)
+  while (at >= 0 && text[at + 1] === '"') at = text.indexOf('"', at + 2)
+  if (at < 0) throw new Unparsable('quotes')
+  return at
+}
+
+function endOfCell(text: string, start: number): number {
+  cellEnd.lastIndex = start
+  return cellEnd.exec(text)?.index ?? text.length
+}
+
 function breaksInside(cells: readonly string[]): number {
   let breaks = 0
-  for (const cell of cells) breaks += cell.match(/\r\n|\n|\r/g)?.length ?? 0
+  for (const cell of cells) if (/[\r\n]/.test(cell)) breaks += cell.match(/\r\n|\n|\r/g)!.length
   return breaks
 }
 

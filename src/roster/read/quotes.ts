@@ -28,8 +28,6 @@ class QuoteGuard {
   #rest: Buffer = Buffer.alloc(0)
   #line = 1
   #lineBreak: number | undefined
-  /** The parser is to see a header with bad quotes as it is: then the file is not what it should be. */
-  #gaveUp = false
 
   constructor(bad: (line: number, text: string, reason: BadQuotes) => void) {
     this.#bad = bad
@@ -47,7 +45,7 @@ class QuoteGuard {
       return part.length > 0 ? [part] : []
     }
     let waitsFrom: number | null = null
-    for (let at = 0; !this.#gaveUp; ) {
+    for (let at = 0; ; ) {
       const mark = buffer.indexOf(quote, at)
       if (mark < 0) break
       const start = Math.max(at, buffer.lastIndexOf(lineBreak, mark) + 1)
@@ -62,10 +60,6 @@ class QuoteGuard {
         break
       }
       yield* upTo(start)
-      if (this.#line === 1) {
-        this.#gaveUp = true
-        break
-      }
       const lineEnd = buffer.indexOf(lineBreak, start)
       at = lineEnd < 0 ? buffer.length : lineEnd
       this.#bad(this.#line, buffer.toString('utf8', start, at), end === 'more' ? 'unclosed' : end)
@@ -73,7 +67,7 @@ class QuoteGuard {
     }
     const lastBreak = buffer.lastIndexOf(lineBreak)
     const isEndless = buffer.length - Math.max(lastBreak, passed) > rowOctetsMax
-    const end = isEnd || this.#gaveUp || isEndless ? buffer.length : lastBreak + 1
+    const end = isEnd || isEndless ? buffer.length : lastBreak + 1
     yield* upTo(Math.max(passed, waitsFrom ?? end))
     this.#rest = buffer.subarray(passed)
   }

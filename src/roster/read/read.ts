@@ -3,6 +3,7 @@
  * `kinds`. Records go to the sink row by row, and findings to the log; a row with an error yields no record. References
  * between files are checked later, by the judge.
  */
+import { Ids, Numbers } from '../compact.ts'
 import { aboutFile, type FindingLog } from '../findings.ts'
 import type { Kind, Mode, RosterFile, RosterRecord, RosterSink } from '../records.ts'
 import { type Archive, ArchiveError, openArchive } from './archive.ts'
@@ -178,7 +179,7 @@ class RosterReader {
   async #readFile(file: DataFile, name: string, columns: FileColumns, version: Version): Promise<void> {
     const { kind } = file
     const finding = this.#log.add.bind(this.#log)
-    const lines = new Map<string, number>()
+    const seen = { ids: kind ? this.#sink.ids(kind) : new Ids(), lines: new Numbers() }
     let cells: Cells | undefined
     let idColumn = 0
     const bad = (sourcedId: string | null) => {
@@ -197,7 +198,7 @@ class RosterReader {
         row: (row, line) => {
           this.#countRow()
           cells!.moveTo(row, line)
-          const record = this.#readRow(kind, cells!, lines)
+          const record = this.#readRow(kind, cells!, seen)
           if (record) this.#sink.record(record)
           else if (cells!.failed) bad(cells!.raw('sourcedId') || null)
         },
@@ -213,12 +214,12 @@ class RosterReader {
     this.#status.closeFile(name, this.#modeOf(file.name), said, manifest, this.#log)
   }
 
-  #readRow(kind: Kind | null, cells: Cells, lines: Map<string, number>): RosterRecord | null {
+  #readRow(kind: Kind | null, cells: Cells, seen: Seen): RosterRecord | null {
     const isDeleted = this.#status.isDeleted(cells)
     // A row that deletes a record need not be filled in.
     if (!isDeleted) cells.checkNeeded()
     const sourcedId = cells.id('sourcedId')
-    if (sourcedId !== null) checkDuplicate(sourcedId, cells, lines)
+    if (sourcedId !== null) checkDuplicate(sourcedId, cells, seen)
     else if (isDeleted && !cells.failed)
       cells.tell('error', 'missing-value', 'sourcedId', 'Without it, it is unclear which record to delete.')
     if (kind === null) {
@@ -236,12 +237,15 @@ class RosterReader {
   }
 }
 
-function checkDuplicate(sourcedId: string, cells: Cells, lines: Map<string, number>): void {
-  const first = lines.get(sourcedId)
-  if (first === undefined) {
-    lines.set(sourcedId, cells.line)
-    return
-  }
-  const message = `Line ${first} and line ${cells.line} have the same sourcedId. Each must have its own.`
+/** The sourcedIds of a file, and the line of each. */
+interface Seen {
+  readonly ids: Ids
+  readonly lines: Numbers
+}
+
+function checkDuplicate(sourcedId: string, cells: Cells, { ids, lines }: Seen): void {
+  const number = ids.add(sourcedId)
+  if (number === lines.length) return void lines.push(cells.line)
+  const message = `Line ${lines.at(number)} and line ${cells.line} have the same sourcedId. Each must have its own.`
   cells.tell('error', 'duplicate-id', 'sourcedId', message)
 }
