@@ -4,7 +4,10 @@ import { type Config, databaseUrlByDefault, loadConfig, readEnv } from '../confi
 import { UsageError } from '../errors.ts'
 import type { Features } from '../features.ts'
 import { hostsOf } from '../lib/postgres-url.ts'
+import { unseen, visible } from '../lib/visible.ts'
 import { type Address, parseAddress } from '../people/address.ts'
+
+export { visible } from '../lib/visible.ts'
 
 export interface CommonOptions {
   readonly json?: boolean
@@ -57,13 +60,6 @@ export function tell(line: string): void {
 /** Prints the fields as JSON if asked to, and the text otherwise. */
 export function say({ json }: CommonOptions, fields: object, text: string): void {
   process.stdout.write(`${json ? visibleJson(fields) : text}\n`)
-}
-
-const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
-
-/** People and files can put control characters into what is printed; a terminal must not obey them. */
-export function visible(text: string): string {
-  return text.replace(unseen, (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`)
 }
 
 /** JSON escapes only some of them itself. */

@@ -4,7 +4,7 @@
  * A request passes through: version → access and limits (access.ts) → body → validation → route → serialisation.
  * Anything thrown on the way becomes a problem (problem.ts).
  */
-import { METHODS } from 'node:http'
+import { type IncomingMessage, METHODS } from 'node:http'
 import { finished } from 'node:stream'
 import fastJson, { type Schema } from 'fast-json-stringify'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -25,6 +25,8 @@ const bodyBytesMax = 16 * 1024
 /** Larger bodies are not read to their end before the reply. */
 const discardedBytesMax = 1024 * 1024
 const requestTimeoutMs = 10_000
+/** For routes that say so (`bodyWithinMs`). */
+const longestRequestMs = 10 * 60_000
 const workingMax = 5_000
 const closePatienceMs = 300
 
@@ -54,6 +56,7 @@ export function createServer(options: ServerOptions): Server {
   const { publicUrl, corsOrigins, school, logger } = options
   const onError = errorHandler(publicUrl, options, logger, notFoundPage(school))
   const requests = new RequestLog(logger, options.answered)
+  const onClientError = clientErrorHandler(publicUrl, requests)
   const headers = commonHeaders(publicUrl.startsWith('https:'))
   const app = Fastify({
     // Fastify’s logger creates a child per request. Our few log lines name the request id themselves.
@@ -61,11 +64,12 @@ export function createServer(options: ServerOptions): Server {
     genReqId: newId,
     requestIdHeader: false,
     bodyLimit: bodyBytesMax,
-    requestTimeout: requestTimeoutMs,
+    // Node has one limit for all; `limitTime` has the usual one.
+    requestTimeout: longestRequestMs,
     keepAliveTimeout: 60_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    clientErrorHandler: clientErrorHandler(publicUrl, requests),
+    clientErrorHandler: onClientError,
     http: {
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: 1_000,
@@ -102,6 +106,7 @@ export function createServer(options: ServerOptions): Server {
     reply.headers(headers).header('Request-Id', request.id)
     done()
   })
+  limitTime(app, onClientError)
   compressReplies(app)
   // Runs first, so that allowed origins can also read errors.
   allowOrigins(app, corsOrigins)
@@ -187,6 +192,31 @@ export function createServer(options: ServerOptions): Server {
       clearTimeout(force)
     },
   }
+}
+
+/** How long bodies may take to arrive. Strangers get no more time than usual, whatever the route. */
+function limitTime(app: FastifyInstance, onClientError: ReturnType<typeof clientErrorHandler>): void {
+  const timers = new WeakMap<IncomingMessage, NodeJS.Timeout>()
+  const begin = ({ raw }: FastifyRequest, ms: number) => {
+    clearTimeout(timers.get(raw))
+    const tooLate = () => {
+      if (!raw.complete)
+        onClientError(Object.assign(new Error('timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), raw.socket)
+    }
+    timers.set(raw, setTimeout(tooLate, ms).unref())
+  }
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (hasBody(request.raw)) {
+      begin(request, requestTimeoutMs)
+      request.raw.once('close', () => clearTimeout(timers.get(request.raw)))
+    }
+    done()
+  })
+  app.addHook('preParsing', (request, _reply, _payload, done) => {
+    const { bodyWithinMs } = request.routeOptions.config as Partial<RouteConfig>
+    if (bodyWithinMs !== undefined && hasBody(request.raw)) begin(request, bodyWithinMs)
+    done()
+  })
 }
 
 function parseBody(request: FastifyRequest, body: Buffer): unknown {

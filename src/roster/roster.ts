@@ -45,12 +45,12 @@ import {
   studentsIn,
 } from './store.ts'
 
-export { type Change, fieldsOf, matchKeys } from './compare/compare.ts'
-export { exitCodes } from './errors.ts'
-export { type HoldCode, holdCodes } from './judge/judge.ts'
+export { type Change, fieldsOf, matchKeys, planKinds } from './compare/compare.ts'
+export { exitCodes, RosterError, type RosterFailure } from './errors.ts'
+export { type Hold, type HoldCode, holdCodes } from './judge/judge.ts'
 export { isEmpty, isRefused, type Plan } from './plan.ts'
 export type { Finding } from './records.ts'
-export type { HistoryRow } from './store.ts'
+export type { HistoryRow, Seen } from './store.ts'
 
 const rowsPerBatch = 2_000
 const pauseMs = 5
@@ -177,6 +177,12 @@ export class Roster {
     return publishedGenerations(this.#db, historyMax)
   }
 
+  /** The roster that stands, and the earlier ones to which `undo` can go back, newest first; 0 is the empty roster. */
+  async standing(): Promise<Seen & { readonly earlier: readonly number[] }> {
+    const { content, generation } = await rosterState(this.#db)
+    return { content, generation, earlier: earlierOf(await lineageOf(this.#db, content)) }
+  }
+
   /** Goes back by one, or to what the roster was after generation `to`; 0 is the empty roster. */
   async planUndo(to?: number): Promise<UndoPlan> {
     const seen = await rosterState(this.#db)
@@ -195,10 +201,10 @@ export class Roster {
 
   async #contentOf(to: number, lineage: readonly GenerationRow[]): Promise<number> {
     const content = to === 0 ? 0 : (await generationById(this.#db, to))?.content
-    const earlier = lineage.slice(1).map(({ id }) => id)
-    if (content === 0 || (content !== undefined && earlier.includes(content))) return content
+    const earlier = earlierOf(lineage)
+    if (content !== undefined && earlier.includes(content)) return content
     throw new UsageError(
-      `number ${to} is not one to go back to; those are ${[0, ...earlier.toReversed()].join(', ')} ("chiron roster history" lists them)`,
+      `number ${to} is not one to go back to; those are ${earlier.toReversed().join(', ')} ("chiron roster history" lists them)`,
     )
   }
 
@@ -303,6 +309,9 @@ export class Roster {
 function movedOn(): RosterError {
   return new RosterError('moved-on', 'the roster changed since the plan was made; look at the plan again')
 }
+
+const earlierOf = (lineage: readonly GenerationRow[]) =>
+  lineage.length === 0 ? [] : [...lineage.slice(1).map(({ id }) => id), 0]
 
 const byPerson = (students: readonly StudentVersion[]) =>
   new Map(students.map((student) => [student.person_id, student]))
