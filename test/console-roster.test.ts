@@ -28,6 +28,9 @@ const bad = edited(school, (copy) => {
   change(copy.users, 'stu-4', { email: '=cmd()' })
 })
 
+/** Screens with colours that the others do not have. */
+const differInDark = ['refused', 'plan', 'held', 'applied', 'undo']
+
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 
 async function choose(page: Page, name: string, buffer: Buffer): Promise<void> {
@@ -60,6 +63,7 @@ for (const engine of engines) {
       const { page } = await openConsole(browser, service, ['registrar'], { colorScheme })
       const look = async (name: string, shown: Locator) => {
         await shown.first().waitFor()
+        if (colorScheme === 'dark' && !differInDark.includes(name)) return
         await page.evaluate('scrollTo(0, 0)')
         await picture(page, `console-roster-${name}-${colorScheme}`)
         assert.equal(await overflow(page, 360), 0, name)

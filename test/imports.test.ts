@@ -149,7 +149,7 @@ test('Only the command that loads it knows the demo school', () => {
 
 test('Only features.ts, commands and the roster’s thread open engines, and only db knows their drivers', () => {
   noneOf(
-    ({ from, to }) => to === 'db/open.ts' && !/^features\.ts$|^commands\/|^plans\/worker\.ts$/.test(from),
+    ({ from, to }) => to === 'db/open.ts' && !/^features\.ts$|^commands\/|^plans\/errand\.ts$/.test(from),
   )
   noneOf((one) => /^(node:sqlite|pg|postgres)$/.test(packageOf(one) ?? '') && top(one.from) !== 'db')
   noneOf(({ from, to }) => /^db\/(sqlite|postgres)\.ts$/.test(to) && top(from) !== 'db')
