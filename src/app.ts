@@ -36,8 +36,11 @@ import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
 import { addressOf } from './mail/mime.ts'
 import { Outbox } from './mail/outbox.ts'
 import { smtpTransport } from './mail/smtp.ts'
+import { sendTestMail } from './mail/test-mail.ts'
 import { readFigures } from './metrics/readings.ts'
 import { prunePeople } from './people/people.ts'
+import { Plans } from './plans/plans.ts'
+import { planRoutes } from './plans/routes.ts'
 import { foldGenerations } from './roster/roster.ts'
 import { portalSessionRoutes, refreshRoute, sessionRoutes } from './session/routes.ts'
 import { wellKnownRoutes } from './session/well-known.ts'
@@ -78,7 +81,7 @@ const realPace: Pace = { clock: systemClock, mailDelayMs: [100, 500], webhooksMs
 
 export async function createApp(config: Config, log: Log, pace: Pace = realPace): Promise<App> {
   const parts = await assemble(config, log, pace)
-  const { db, server, outbox, sweeper, deliverer, traces } = parts
+  const { db, server, outbox, sweeper, deliverer, plans, traces } = parts
   return {
     parts,
     async listen() {
@@ -87,13 +90,14 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
       outbox.start()
       sweeper.start()
       deliverer.start()
+      await plans.start()
       const { address, port } = server.app.server.address() as { address: string; port: number }
       return { address, port }
     },
     drain: () => server.drain(drainPatienceMs),
     async stop() {
       await server.drain(drainPatienceMs)
-      await sweeper.stop()
+      await Promise.all([sweeper.stop(), plans.stop()])
       await server.close()
       await Promise.all([outbox.stop(), deliverer.stop()])
       await traces?.close()
@@ -112,7 +116,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     watch: watchers.watchDb,
   })
   const { db, secrets, limits, keys, veterinarians, students, staff, roles: rules, sessions, desk } = features
-  const { deliveries, webhooks } = features
+  const { deliveries, webhooks, roster } = features
   await keys.open()
   await webhooks.reseal()
 
@@ -145,6 +149,9 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     student: new SignIn(signInDeps, students),
     staff: new SignIn(signInDeps, staff),
   }
+  const { databaseUrl, timeZone, secret, secretPrevious } = config
+  const settings = { databaseUrl, timeZone, secret, secretPrevious }
+  const plans = new Plans({ db, clock, roster, settings, log })
   const keepEventsMs = config.keepEventsDays * day
   const sweeper = new Sweeper({
     db,
@@ -160,6 +167,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
       outbox,
       deliveries,
       webhooks,
+      plans,
       { sweep: (now) => pruneEvents(now - keepEventsMs) },
       { sweep: (now) => [prunePeople(now - keepEventsMs)] },
       { sweep: (now) => foldGenerations(now - config.rosterKeepDays * day, config.rosterKeepImports) },
@@ -270,9 +278,14 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     fetchesRosters: config.rosterSource !== null,
     readFigures: (now) => readFigures(db, now),
   })
-  deskRoutes(app, { desk, overview, byStaffOf })
+  const testMail = (to: string) => {
+    const mail = { to, from: config.mailFrom, publicUrl, sentBy: 'you, in the console', now: clock.now() }
+    return sendTestMail(transport, mail)
+  }
+  deskRoutes(app, { desk, overview, testMail, clock, callerOf, byStaffOf })
   await deliveryRoutes(app, { deliveries, secrets, byOf, log })
   webhookRoutes(app, { webhooks })
+  await planRoutes(app, { plans, clock, callerOf, byStaffOf })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })
   openApiRoutes(app)
@@ -300,6 +313,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     desk,
     deliveries,
     webhooks,
+    plans,
     metrics,
     traces,
   }

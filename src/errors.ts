@@ -82,17 +82,25 @@ export const errorKinds = {
   timeout: {
     status: 408,
     title: 'The request took too long to arrive',
-    explanation: 'Headers and body must arrive within 10 seconds. Send the request again.',
+    explanation:
+      'Headers and body must arrive within 10 seconds, a roster within 10 minutes. Send the request again.',
+  },
+  'roster-moved-on': {
+    status: 409,
+    title: 'The roster has changed since',
+    explanation:
+      'Somebody imported or undid a roster after this plan was made, so it no longer tells what would change. Make a new plan, and look at it.',
   },
   'body-too-large': {
     status: 413,
     title: 'The body is too large',
-    explanation: 'A body may have at most 16 KiB.',
+    explanation: 'A body may have at most 16 KiB, a roster 64 MiB.',
   },
   'unsupported-media-type': {
     status: 415,
     title: 'The body must be JSON',
-    explanation: 'Send `Content-Type: application/json`, and no `Content-Encoding`.',
+    explanation:
+      'Send `Content-Type: application/json`, or `application/zip` for a roster, and no `Content-Encoding`.',
   },
   'too-many-requests': {
     status: 429,

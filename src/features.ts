@@ -9,6 +9,7 @@ import { type Clock, day, systemClock } from './lib/clock.ts'
 import { secretsFrom } from './lib/secret.ts'
 import { Limits } from './limits/limits.ts'
 import type { Roles } from './people/people.ts'
+import { Roster } from './roster/roster.ts'
 import { SigningKeys } from './session/keys.ts'
 import { accessTtlMs, Sessions } from './session/session.ts'
 import { Staff } from './staff/staff.ts'
@@ -56,6 +57,7 @@ export async function openFeatures(
   })
   const desk = new Desk({ db, clock, sessions, veterinarians, students })
   const deliveries = new Deliveries({ db, clock, secrets, keepMs: config.keepMailDays * day })
+  const roster = new Roster(db, clock, { timeZone: config.timeZone, secrets })
   const webhooks = new Webhooks({ db, clock, secrets, allow: config.webhookAllow })
   return {
     db,
@@ -70,6 +72,7 @@ export async function openFeatures(
     sessions,
     desk,
     deliveries,
+    roster,
     webhooks,
   }
 }

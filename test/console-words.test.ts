@@ -30,7 +30,7 @@ test('No text is left in English, and none is empty but where a deed is final', 
   const of = { en: textsIn(english), fr: textsIn(french), es: textsIn(spanish) }
   // The same word in two languages.
   const alike =
-    /^\.(name|nav\.(webhooks|home)|overview\.(webhooks|version|hour|picture)|webhooks\.title|roster\.(import|error|kinds)|events\.)|^\.delivery\.(atDomain|to)/
+    /^\.(name|nav\.(webhooks|home)|overview\.(webhooks|version|hour|picture)|webhooks\.title|roster\.(what|error|kinds|isFalse)|events\.)|^\.delivery\.(atDomain|to)/
   for (const language of ['fr', 'es'] as const) {
     assert.equal(of[language].length, of.en.length)
     for (const [i, [path, text]] of of[language].entries()) {

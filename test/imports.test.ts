@@ -147,8 +147,10 @@ test('Only the command that loads it knows the demo school', () => {
   noneOf(({ from, to }) => to.startsWith('../') && from !== 'commands/demo.ts')
 })
 
-test('Only features.ts and commands open engines, and only db knows their drivers', () => {
-  noneOf(({ from, to }) => to === 'db/open.ts' && !/^features\.ts$|^commands\//.test(from))
+test('Only features.ts, commands and the roster’s thread open engines, and only db knows their drivers', () => {
+  noneOf(
+    ({ from, to }) => to === 'db/open.ts' && !/^features\.ts$|^commands\/|^plans\/errand\.ts$/.test(from),
+  )
   noneOf((one) => /^(node:sqlite|pg|postgres)$/.test(packageOf(one) ?? '') && top(one.from) !== 'db')
   noneOf(({ from, to }) => /^db\/(sqlite|postgres)\.ts$/.test(to) && top(from) !== 'db')
 })
@@ -186,6 +188,7 @@ const layers = [
   'veterinarian',
   'staff',
   'roster',
+  'plans',
   'desk',
   'backup',
   'metrics',

@@ -27,6 +27,15 @@ const needs: Record<string, 'support' | 'registrar' | 'admin' | 'any'> = {
   'POST /staff/people/{userId}/change-address': 'support',
   'POST /staff/people/{userId}/close': 'support',
   'GET /staff/deliveries': 'support',
+  'POST /staff/mail/test': 'support',
+  'POST /staff/roster/plans': 'registrar',
+  'GET /staff/roster/plans/{planId}': 'registrar',
+  'GET /staff/roster/plans/{planId}/changes': 'registrar',
+  'DELETE /staff/roster/plans/{planId}': 'registrar',
+  'POST /staff/roster/plans/{planId}/apply': 'registrar',
+  'GET /staff/roster/imports': 'registrar',
+  'GET /staff/roster/undo': 'registrar',
+  'POST /staff/roster/undo': 'registrar',
   'GET /staff/events': 'admin',
   'GET /staff/members': 'admin',
   'POST /staff/members': 'admin',
@@ -40,8 +49,11 @@ const needs: Record<string, 'support' | 'registrar' | 'admin' | 'any'> = {
   'POST /staff/webhooks/{webhookId}/replay': 'admin',
   'GET /staff/webhooks/{webhookId}/deliveries': 'admin',
 }
+/** What changes nothing here, where an empty body would. */
+const harmless: Record<string, object> = { 'POST /staff/roster/undo': { to: 99 } }
 /** These need a sign-in at most 30 minutes old. */
 const grave = [
+  'POST /staff/roster/undo',
   'POST /staff/people/{userId}/suspend',
   'POST /staff/people/{userId}/change-address',
   'POST /staff/people/{userId}/close',
@@ -68,7 +80,7 @@ for (const engine of engines) {
     const call = (name: string, token?: string, body?: unknown) => {
       const [method, path] = name.split(' ') as [string, string]
       const url = path.replace(/\{[^}]+\}/, 'AAAAAAAAAAAAAAAAAAAAAA')
-      const sent = method === 'GET' ? undefined : (body ?? {})
+      const sent = method === 'GET' ? undefined : (body ?? harmless[name] ?? {})
       return service.request(url, {
         method,
         ...(token !== undefined && { token }),

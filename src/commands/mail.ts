@@ -5,7 +5,6 @@ import { hookSecret } from '../delivery/hook.ts'
 import { UsageError } from '../errors.ts'
 import type { Features } from '../features.ts'
 import { bySystem } from '../lib/by.ts'
-import { newIdAt } from '../lib/random.ts'
 import {
   addressFrom,
   type CommonOptions,
@@ -73,30 +72,15 @@ export async function testMail(address: string, options: CommonOptions): Promise
   if (settings === null)
     throw new UsageError('CHIRON_SMTP_URL is not set: without a mail server, mail is shown at /mailbox')
   const { smtpTransport } = await import('../mail/smtp.ts')
+  const { sendTestMail } = await import('../mail/test-mail.ts')
   const transport = smtpTransport(settings)
-  const host = new URL(config.publicUrl).hostname
-  const text = `This is a test from Chiron at ${config.publicUrl}. It was sent by an operator, and asks nothing of you.\n`
-  try {
-    const reply = await transport.send({
-      from: config.mailFrom,
-      to,
-      subject: 'A test from Chiron',
-      text,
-      html: `<p>${text}</p>\n`,
-      messageId: `<test-${newIdAt(Date.now())}@${host}>`,
-      language: 'en',
-    })
-    const words = `${transport.server} took the mail to ${to}: “${visible(reply)}”`
-    say(options, { server: transport.server, taken: true, reply }, words)
-  } catch (error) {
-    const { adviceOn } = await import('../mail/advice.ts')
-    const { response, message = String(error) } = error as { response?: string; message?: string }
-    throw new UsageError(
-      `${transport.server} did not take the mail: ${visible(response ?? message)}. ${adviceOn(error)}`,
-    )
-  } finally {
-    await transport.close()
-  }
+  const { mailFrom: from, publicUrl } = config
+  const mail = { to, from, publicUrl, sentBy: 'an operator', now: Date.now() }
+  const { server, taken, reply, advice } = await sendTestMail(transport, mail).finally(() =>
+    transport.close(),
+  )
+  if (!taken) throw new UsageError(`${server} did not take the mail: ${visible(reply)}. ${advice}`)
+  say(options, { server, taken, reply }, `${server} took the mail to ${to}: “${visible(reply)}”`)
 }
 
 const dsnBytesMax = 1024 * 1024

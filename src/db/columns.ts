@@ -21,6 +21,10 @@ const hidden = (closing: Personal['closing'], because: string) => ({ closing, ex
 
 const ofRoster = { because: 'the roster is the school’s, and students do not close their accounts' }
 const lowerCased = 'the address that is shown, lower-cased'
+const uploaded = hidden(
+  { because: 'it goes a day after it was uploaded, or when it is imported' },
+  'what is imported of it is shown as profile and classes',
+)
 const applied = 'a moment later it is part of the account, or gone'
 
 export const columns = {
@@ -249,6 +253,28 @@ export const columns = {
     start_date: shown(ofRoster, 'classes.enrolment.startDate'),
     end_date: shown(ofRoster, 'classes.enrolment.endDate'),
   },
+  roster_plan: {
+    id: 'id',
+    person_id: 'id',
+    created_at: 'time',
+    expires_at: 'time',
+    file_name: 'other',
+    options: 'other',
+    state: 'other',
+    content: 'id',
+    generation: 'id',
+    sha256: 'other',
+    summary: 'other',
+    findings: uploaded,
+    claimed_by: 'id',
+    busy_until: 'time',
+    done: 'other',
+    total: 'other',
+    failure: 'other',
+    imported_as: 'id',
+  },
+  roster_plan_part: { plan_id: 'id', number: 'other', base64: uploaded },
+  roster_plan_change: { plan_id: 'id', place: 'other', page: 'other', changes: uploaded },
   roster_departure: { generation: 'id', person_id: 'id' },
   student_identity: { sourced_id: 'id', person_id: 'id', generation: 'id', matched_from: 'id' },
   student: {

@@ -19,6 +19,7 @@ import {
   suspension,
 } from '../people/people.ts'
 import { endSessions, historyOf, type Sessions } from '../session/session.ts'
+import { spanOf } from '../student/classes.ts'
 import type { Students } from '../student/student.ts'
 import type { Veterinarians } from '../veterinarian/veterinarian.ts'
 import { type Client, clientById, clientsByKey, someClients } from './store.ts'
@@ -82,12 +83,14 @@ export class Desk {
     const client = await this.#client(userId)
     const { db } = this.#deps
     await numberEvents(db)
-    const [{ sessions, deliveries }, events] = await Promise.all([
+    const [{ sessions, deliveries }, events, classes] = await Promise.all([
       historyOf(db, client.id),
       eventsOf(db, client.id),
+      this.#classes(client),
     ])
     return {
       profile: detailOf(client),
+      classes,
       sessions,
       deliveries,
       events: events.map((event) => ({ ...eventView(event), note: event.note })),
@@ -160,6 +163,20 @@ export class Desk {
     throw new AppError('not-found', `${text} names several people: ${ids}.`)
   }
 
+  /** Those that a student attends or a veterinarian teaches, by start. */
+  async #classes(client: Client) {
+    const { veterinarians, students } = this.#deps
+    if (isVeterinarian(client)) {
+      if (client.status !== 'active') return []
+      const current = idsOf(await veterinarians.classes(client, 'current'))
+      const taught = await veterinarians.classes(client, 'all')
+      return taught.map((one) => classView({ ...one, enrolment: noDates }, current, one.students.length))
+    }
+    if (!(await students.isPresent(client))) return []
+    const current = idsOf(await students.classes(client, 'current'))
+    return (await students.classes(client, 'all')).map((one) => classView(one, current, null))
+  }
+
   async #client(userId: string): Promise<Client> {
     const client = isId(userId) ? await clientById(this.#deps.db, userId) : undefined
     if (!client) throw new AppError('not-found', 'There is nobody with this id.')
@@ -184,6 +201,21 @@ export class Desk {
 }
 
 const isVeterinarian = (person: Person): person is Person<'veterinarian'> => person.role === 'veterinarian'
+
+type ClassOfStudent = Awaited<ReturnType<Students['classes']>>[number]
+const noDates = { startDate: null, endDate: null }
+const idsOf = (classes: readonly { classId: string }[]) => new Set(classes.map(({ classId }) => classId))
+
+function classView(entry: ClassOfStudent, current: ReadonlySet<string>, students: number | null) {
+  const { classId, code, title, kind, location } = entry
+  const { start, end } = spanOf(entry)
+  return {
+    ...{ classId, code, title, kind, location, students },
+    startDate: start,
+    endDate: end,
+    current: current.has(classId),
+  }
+}
 
 function mustBe(client: Client, status: Status, done: string): void {
   if (client.status !== status) throw refused(`is ${client.status}, and cannot be ${done}`)

@@ -1,7 +1,8 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
-import { type ByOf, routeConfig, staffChange } from '../http/access.ts'
+import { AppError } from '../errors.ts'
+import { type ByOf, type CallerOf, routeConfig, staffChange } from '../http/access.ts'
 import {
   bodyProblems,
   Email,
@@ -18,9 +19,12 @@ import {
   tokenProblems,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
+import { type Clock, minute, second } from '../lib/clock.ts'
+import { Recent } from '../lib/recent.ts'
 import { servedRoles } from '../lib/roles.ts'
 import { Fields } from '../people/fields.ts'
 import { statuses } from '../people/people.ts'
+import type { LiveSession } from '../session/session.ts'
 import type { Desk } from './desk.ts'
 import type { Overview } from './overview.ts'
 
@@ -44,6 +48,20 @@ const PersonDetail = Type.Object({
     createdAt: Timestamp(),
     updatedAt: Timestamp(),
   }),
+  classes: Type.Array(
+    Type.Object({
+      classId: Type.String(),
+      code: Nullable(Type.String()),
+      title: Type.String(),
+      kind: Type.String({ examples: ['course'] }),
+      location: Nullable(Type.String()),
+      startDate: Nullable(Type.String({ format: 'date' })),
+      endDate: Nullable(Type.String({ format: 'date' })),
+      current: Type.Boolean(),
+      students: Nullable(Type.Integer({ description: 'How many, where this person teaches.' })),
+    }),
+    { description: 'The classes that a student attends, or that a veterinarian teaches by the roster.' },
+  ),
   sessions: HistoryFields.sessions,
   deliveries: HistoryFields.deliveries,
   events: Type.Array(
@@ -111,13 +129,29 @@ const MaybeNote = Nullable(
 )
 const NewAddress = Type.Object({ email: Email, reason: Type.Optional(Why.properties.reason) })
 
+/** What the mail server said to a test mail. */
+const TestMailReply = Type.Object({
+  server: Type.String({ description: 'The mail server.' }),
+  taken: Type.Boolean(),
+  reply: Type.String({ description: 'What it said, word for word.' }),
+  advice: Nullable(Type.String({ description: 'What usually is the matter.' })),
+})
+const testEveryMs = minute
+const testersMax = 1_000
+
 export interface DeskRoutesDeps {
   readonly desk: Desk
   readonly overview: Overview
+  readonly clock: Clock
+  readonly callerOf: CallerOf<LiveSession>
   readonly byStaffOf: ByOf
+  testMail(to: string): Promise<Static<typeof TestMailReply>>
 }
 
-export function deskRoutes(root: FastifyInstance, { desk, overview, byStaffOf }: DeskRoutesDeps): void {
+export function deskRoutes(
+  root: FastifyInstance,
+  { desk, overview, clock, callerOf, byStaffOf, testMail }: DeskRoutesDeps,
+): void {
   root.addSchema(PersonSummary)
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['staff']
@@ -178,6 +212,31 @@ export function deskRoutes(root: FastifyInstance, { desk, overview, byStaffOf }:
       },
     },
     (request) => desk.show(request.params.userId),
+  )
+
+  const testedAt = new Recent<string, number>(testersMax)
+  app.post(
+    '/staff/mail/test',
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'sendTestMail',
+        summary: 'Send a test mail to myself',
+        description: 'It goes to the address of the caller, at once, and at most once a minute.',
+        body: Nullable(Type.Object({})),
+        response: { 200: TestMailReply, ...problems(...bodyProblems, ...tokenProblems, 'forbidden') },
+      },
+    },
+    (request) => {
+      const { id, email } = callerOf(request, 'staff')
+      const now = clock.now()
+      const waitMs = (testedAt.get(id) ?? Number.NEGATIVE_INFINITY) + testEveryMs - now
+      if (waitMs > 0)
+        throw new AppError('too-many-requests', undefined, { retryAfterSeconds: Math.ceil(waitMs / second) })
+      testedAt.set(id, now)
+      return testMail(email)
+    },
   )
 
   /** What cannot be taken back easily needs a recent sign-in. */

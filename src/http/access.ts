@@ -27,6 +27,8 @@ export interface RouteConfig extends FastifyContextConfig {
   readonly limit?: 'network' | 'own' | 'none'
   /** How old the sign-in may be, for what cannot be taken back easily. */
   readonly signedInWithinMs?: number
+  /** How long the body may take to arrive, if longer than usual. */
+  readonly bodyWithinMs?: number
 }
 
 type Stated =
@@ -36,9 +38,16 @@ type Stated =
 /** Fastify accepts any `config`; this function makes a wrong name, or a route for staff without a right, fail to compile. */
 export const routeConfig = (config: RouteConfig & Stated): RouteConfig => config
 
+const staffChangeWithinMs = 30 * minute
+
 /** For what staff cannot take back easily: it needs a recent sign-in. */
 export const staffChange = (may: Right): RouteConfig =>
-  routeConfig({ access: 'staff', may, signedInWithinMs: 30 * minute })
+  routeConfig({ access: 'staff', may, signedInWithinMs: staffChangeWithinMs })
+
+/** The same, where it depends on the request. */
+export function mustBeRecent(caller: Identity, now: number, withinMs = staffChangeWithinMs): void {
+  if (now - caller.started_at > withinMs) throw new AppError('recent-sign-in-required')
+}
 
 const configOf = (route: { config?: FastifyContextConfig }) =>
   route.config as Partial<RouteConfig> | undefined
@@ -126,8 +135,7 @@ export function guardAccess<Caller extends Identity>(
     if (access !== 'signed-in' && session.role !== access)
       throw forbidden(`This needs a token of role ${access}.`)
     if (may !== undefined && !hasRight(session, may)) throw forbidden(`This needs the right "${may}".`)
-    if (signedInWithinMs !== undefined && deps.clock.now() - session.started_at > signedInWithinMs)
-      throw new AppError('recent-sign-in-required')
+    if (signedInWithinMs !== undefined) mustBeRecent(session, deps.clock.now(), signedInWithinMs)
     request.setDecorator<Caller>(caller, session)
     deps.sessions
       .touch(session)

@@ -26,7 +26,7 @@ Errors are \`application/problem+json\` (RFC 9457): decide by \`code\`; [/proble
 const roleTags: Record<Role, string> = {
   veterinarian: 'Registration, sign-in and profiles of veterinarians',
   student: 'Profile and classes of students on the roster',
-  staff: 'For the people of the school who run it: people, events and members of staff',
+  staff: 'For the people of the school who run it: people, mail, the roster, events and members of staff',
 }
 
 /** Await this before adding the first route. */

@@ -6,7 +6,7 @@
  * Anything thrown on the way becomes a problem (problem.ts).
  */
 import { randomInt } from 'node:crypto'
-import { METHODS } from 'node:http'
+import { type IncomingMessage, METHODS } from 'node:http'
 import { finished } from 'node:stream'
 import fastJson, { type Schema } from 'fast-json-stringify'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -35,6 +35,8 @@ const bodyBytesMax = 16 * 1024
 /** Larger bodies are not read to their end before the reply. */
 const discardedBytesMax = 1024 * 1024
 const requestTimeoutMs = 10_000
+/** For routes that say so (`bodyWithinMs`). */
+const longestRequestMs = 10 * 60_000
 const closePatienceMs = 300
 
 export interface Server {
@@ -64,6 +66,7 @@ export function createServer(options: ServerOptions): Server {
   const { publicUrl, corsOrigins, school, logger, clock } = options
   const onError = errorHandler(publicUrl, options, logger, notFoundPage(school))
   const requests = new RequestLog(logger, options.answered)
+  const onClientError = clientErrorHandler(publicUrl, requests)
   const headers = commonHeaders(publicUrl.startsWith('https:'))
   const app = Fastify({
     // Fastify’s logger creates a child per request. Our few log lines name the request id themselves.
@@ -71,11 +74,12 @@ export function createServer(options: ServerOptions): Server {
     genReqId: newId,
     requestIdHeader: false,
     bodyLimit: bodyBytesMax,
-    requestTimeout: requestTimeoutMs,
+    // Node has one limit for all; `limitTime` has the usual one.
+    requestTimeout: longestRequestMs,
     keepAliveTimeout: 60_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    clientErrorHandler: clientErrorHandler(publicUrl, requests),
+    clientErrorHandler: onClientError,
     http: {
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: 1_000,
@@ -114,6 +118,7 @@ export function createServer(options: ServerOptions): Server {
     reply.headers(headers).header('Request-Id', request.id)
     done()
   })
+  limitTime(app, onClientError)
   compressReplies(app)
   // Runs first, so that allowed origins can also read errors.
   allowOrigins(app, corsOrigins)
@@ -259,6 +264,31 @@ function queueRequests(app: FastifyInstance, queue: RequestQueue): void {
     const place = request.getDecorator<Place | null>(placeOf)
     if (place) queue.leave(place)
     done(null, payload)
+  })
+}
+
+/** How long bodies may take to arrive. Strangers get no more time than usual, whatever the route. */
+function limitTime(app: FastifyInstance, onClientError: ReturnType<typeof clientErrorHandler>): void {
+  const timers = new WeakMap<IncomingMessage, NodeJS.Timeout>()
+  const begin = ({ raw }: FastifyRequest, ms: number) => {
+    clearTimeout(timers.get(raw))
+    const tooLate = () => {
+      if (!raw.complete)
+        onClientError(Object.assign(new Error('timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), raw.socket)
+    }
+    timers.set(raw, setTimeout(tooLate, ms).unref())
+  }
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (hasBody(request.raw)) {
+      begin(request, requestTimeoutMs)
+      request.raw.once('close', () => clearTimeout(timers.get(request.raw)))
+    }
+    done()
+  })
+  app.addHook('preParsing', (request, _reply, _payload, done) => {
+    const { bodyWithinMs } = request.routeOptions.config as Partial<RouteConfig>
+    if (bodyWithinMs !== undefined && hasBody(request.raw)) begin(request, bodyWithinMs)
+    done()
   })
 }
 

@@ -50,12 +50,13 @@ import {
   type StudentDifference,
 } from './store.ts'
 
-export { type Change, fieldsOf, matchKeys } from './compare/compare.ts'
-export { exitCodes } from './errors.ts'
-export { type HoldCode, holdCodes } from './judge/judge.ts'
+export { type Change, fieldsOf, matchKeys, planKinds } from './compare/compare.ts'
+export { exitCodes, RosterError, type RosterFailure } from './errors.ts'
+export { type Hold, type HoldCode, holdCodes } from './judge/judge.ts'
 export { isEmpty, isRefused, type Plan } from './plan.ts'
 export type { Finding } from './records.ts'
-export { foldGenerations, type HistoryRow } from './store.ts'
+
+export { foldGenerations, type HistoryRow, type Seen } from './store.ts'
 
 const rowsPerBatch = 5_000
 const pauseMs = 5
@@ -216,6 +217,13 @@ export class Roster {
     return publishedGenerations(this.#db, historyMax)
   }
 
+  /** The roster that stands, and the earlier ones to which `undo` can go back, newest first; 0 is the empty roster. */
+  async standing(): Promise<Seen & { readonly earlier: readonly number[] }> {
+    const { content, generation, folded } = await rosterState(this.#db)
+    const earlier = earlierOf(await lineageOf(this.#db, content))
+    return { content, generation, earlier: earlier.filter((id) => id >= folded) }
+  }
+
   /** Goes back by one, or to what the roster was after generation `to`; 0 is the empty roster. */
   async planUndo(to?: number): Promise<UndoPlan> {
     const seen = await rosterState(this.#db)
@@ -247,7 +255,7 @@ export class Roster {
 
   async #contentOf(to: number, lineage: readonly GenerationRow[], folded: number): Promise<number> {
     const content = to === 0 ? 0 : (await generationById(this.#db, to))?.content
-    const earlier = [...lineage.slice(1).map(({ id }) => id), 0]
+    const earlier = earlierOf(lineage)
     const kept = earlier.filter((id) => id >= folded)
     if (content !== undefined && kept.includes(content)) return content
     const why =
@@ -355,6 +363,9 @@ export class Roster {
 function movedOn(): RosterError {
   return new RosterError('moved-on', 'the roster changed since the plan was made; look at the plan again')
 }
+
+const earlierOf = (lineage: readonly GenerationRow[]) =>
+  lineage.length === 0 ? [] : [...lineage.slice(1).map(({ id }) => id), 0]
 
 function operationOf({ before, after }: StudentDifference): 'leaving' | 'returning' | 'changed' {
   if (before === null) return 'returning'

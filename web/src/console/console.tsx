@@ -3,7 +3,6 @@ import { Brand, Footer, Offline, Skip } from '../frame.tsx'
 import { useAction } from '../parts/action.ts'
 import { Boundary } from '../parts/boundary.tsx'
 import { Button } from '../parts/button.tsx'
-import { Elsewhere } from '../parts/elsewhere.tsx'
 import { Loading } from '../parts/loading.tsx'
 import { ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
@@ -21,7 +20,8 @@ import { PersonPage } from './person.tsx'
 import { canOpen, isPlace, type Place, places } from './places.ts'
 import { PlanPage } from './roster/plan.tsx'
 import { RosterPage } from './roster/roster.tsx'
-import { SignIn } from './sign-in.tsx'
+import { UndoPage } from './roster/undo.tsx'
+import { OtherRole, SignIn } from './sign-in.tsx'
 import { StaffPage } from './staff.tsx'
 import { ConsoleContext, type ConsoleWords, loadConsoleWords, useConsole } from './text/console-words.ts'
 import { WebhooksPage } from './webhooks.tsx'
@@ -121,7 +121,7 @@ function Screen() {
       </Page>
     )
   if (session.state === 'out') return <SignIn farewell={session.reason} />
-  if (!isStaff(session.user)) return <Elsewhere path="/" />
+  if (!isStaff(session.user)) return <OtherRole user={session.user} />
   return <StaffScreen user={session.user} route={route[0] === 'code' ? [] : route} />
 }
 
@@ -139,11 +139,13 @@ function StaffScreen({ user, route }: { user: Staff; route: readonly string[] })
     return <PersonPage key={id} userId={id} user={user} />
   if (place === 'roster' && id === 'plans' && rest.length === 1)
     return <PlanPage key={rest[0]} planId={rest[0]!} user={user} />
+  if (place === 'roster' && id === 'undo' && rest.length === 1)
+    return <UndoPage key={rest[0]} to={rest[0]!} user={user} />
   if (id !== undefined) return <Nothing />
   const pages: Record<Place, ReactNode> = {
     '': <OverviewPage user={user} />,
     people: <PeoplePage />,
-    mail: <MailPage />,
+    mail: <MailPage user={user} />,
     roster: <RosterPage user={user} />,
     events: <Events user={user} />,
     webhooks: <WebhooksPage user={user} />,

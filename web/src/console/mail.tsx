@@ -1,19 +1,23 @@
 import { useId, useState } from 'react'
+import { useAction } from '../parts/action.ts'
+import { Address } from '../parts/address.tsx'
 import { Button } from '../parts/button.tsx'
 import { Field } from '../parts/field.tsx'
 import { Loading } from '../parts/loading.tsx'
-import { ProblemNotice } from '../parts/notice.tsx'
+import { Notice, ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
+import type { Staff } from '../people.ts'
+import { ask } from '../session.ts'
 import { looksLikeAddress } from '../sign-in/draft.ts'
 import { DeliveryList } from './deliveries.tsx'
 import { usePages } from './pages.ts'
 import { MailTo } from './people.tsx'
-import type { Delivery, DeliveryState } from './replies.ts'
+import type { Delivery, DeliveryState, TestResult } from './replies.ts'
 import { useConsole } from './text/console-words.ts'
 
 const troubles: readonly DeliveryState[] = ['failed', 'bounced', 'deferred', 'queued', 'not-sent']
 
-export function MailPage() {
+export function MailPage({ user }: { user: Staff }) {
   const { text: all } = useConsole()
   const text = all.mail
   const [typed, setTyped] = useState('')
@@ -47,7 +51,45 @@ export function MailPage() {
       </form>
       {email !== null && <MailTo key={email} email={email} />}
       <Troubles />
+      <Test user={user} />
     </Page>
+  )
+}
+
+function Test({ user }: { user: Staff }) {
+  const { text: all } = useConsole()
+  const text = all.mail
+  const [result, setResult] = useState<TestResult | null>(null)
+  const sending = useAction(async () => {
+    setResult(null)
+    setResult(await ask<TestResult>('/staff/mail/test', { method: 'POST', body: {} }))
+  })
+  return (
+    <section aria-labelledby="test">
+      <h2 id="test">{text.test}</h2>
+      <p className="soft">
+        <Address of={user.email}>{text.testLead}</Address>
+      </p>
+      <p>
+        <Button busy={sending.busy} waits={sending.waits} onPress={sending.run}>
+          {text.testSend}
+        </Button>
+      </p>
+      <div role="status">
+        {result && (
+          <Notice tone={result.taken ? 'good' : 'bad'}>
+            <p>
+              <bdi>{result.taken ? text.testTaken(result.server) : text.testRefused(result.server)}</bdi>
+            </p>
+            <p>
+              {all.delivery.said} <bdi className="reply">{result.reply}</bdi>
+            </p>
+            {result.advice && <p lang="en">{result.advice}</p>}
+          </Notice>
+        )}
+      </div>
+      {sending.problem && <ProblemNotice problem={sending.problem} />}
+    </section>
   )
 }
 

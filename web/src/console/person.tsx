@@ -11,7 +11,7 @@ import { DeliveryList } from './deliveries.tsx'
 import { Happenings } from './happenings.tsx'
 import { type DeedName, deedsFor, PersonDeed } from './person-deeds.tsx'
 import { fullName, Name, StatusMark } from './person-parts.tsx'
-import type { Device, PersonDetail } from './replies.ts'
+import type { ClassSummary, Device, PersonDetail } from './replies.ts'
 import { useConsole } from './text/console-words.ts'
 
 const read = (path: string) => ask<PersonDetail>(path)
@@ -80,6 +80,7 @@ export function PersonPage({ userId, user }: { userId: string; user: Staff }) {
           <DeliveryList of={data.deliveries} none={text.noMail} />
         </section>
       )}
+      <Classes of={data} />
       <section aria-labelledby="devices">
         <h2 id="devices">{text.devices}</h2>
         <Devices of={data.sessions} />
@@ -131,6 +132,58 @@ function About({ of }: { of: PersonDetail['profile'] }) {
         [text.id, <code key="id">{of.userId}</code>],
       ]}
     />
+  )
+}
+
+/** Nothing for a veterinarian who does not teach. */
+function Classes({ of: { profile, classes } }: { of: PersonDetail }) {
+  const { text: all, number } = useConsole()
+  const text = all.person
+  const teaches = profile.role === 'veterinarian'
+  if (teaches && classes.length === 0) return null
+  const others = classes.filter(({ current }) => !current)
+  return (
+    <section aria-labelledby="classes">
+      <h2 id="classes">{teaches ? text.teaches : text.classes}</h2>
+      {classes.length === 0 && <p className="soft">{text.noClasses}</p>}
+      <ClassList of={classes.filter(({ current }) => current)} />
+      {others.length > 0 && (
+        <details>
+          <summary>{text.otherClasses(others.length, number(others.length))}</summary>
+          <ClassList of={others} />
+        </details>
+      )}
+    </section>
+  )
+}
+
+function ClassList({ of }: { of: readonly ClassSummary[] }) {
+  const { text: shared, dates } = useWords()
+  const { text: all, number } = useConsole()
+  if (of.length === 0) return null
+  const spanOf = ({ startDate, endDate }: ClassSummary) => {
+    if (startDate && endDate) return dates.span(startDate, endDate)
+    if (endDate) return shared.student.until(dates.day(endDate))
+    return startDate ? shared.student.from(dates.day(startDate)) : shared.student.always
+  }
+  return (
+    <ul className="rows plain-list">
+      {of.map((one) => (
+        <li key={one.classId}>
+          <bdi>{one.title}</bdi>
+          <span className="soft">
+            {shared.student.kinds[one.kind]} · {spanOf(one)}
+            {one.location && (
+              <>
+                {' · '}
+                <bdi>{one.location}</bdi>
+              </>
+            )}
+            {one.students !== null && ` · ${all.person.students(one.students, number(one.students))}`}
+          </span>
+        </li>
+      ))}
+    </ul>
   )
 }
 

@@ -1,6 +1,6 @@
 /** Replies of the service to staff. The roster's are in roster/replies.ts. */
 import type { EventType } from '../../../src/events/events.ts'
-import type { Right, Role, ServedRole } from '../people.ts'
+import type { Kind, Right, Role, ServedRole } from '../people.ts'
 
 export type { EventType }
 
@@ -61,9 +61,24 @@ export interface PersonDetail {
     readonly createdAt: string
     readonly updatedAt: string
   }
+  readonly classes: readonly ClassSummary[]
   readonly sessions: readonly Device[]
   readonly deliveries?: readonly Delivery[]
   readonly events: readonly Happening[]
+}
+
+/** A class that a student attends or a veterinarian teaches. */
+export interface ClassSummary {
+  readonly classId: string
+  readonly code: string | null
+  readonly title: string
+  readonly kind: Kind
+  readonly location: string | null
+  readonly startDate: string | null
+  readonly endDate: string | null
+  readonly current: boolean
+  /** How many, where this person teaches. */
+  readonly students: number | null
 }
 
 export interface Device {
@@ -121,6 +136,14 @@ export interface Delivery {
   readonly state: DeliveryState
   readonly createdAt: string
   readonly steps: readonly DeliveryStep[]
+}
+
+/** What the mail server said to a test mail. */
+export interface TestResult {
+  readonly server: string
+  readonly taken: boolean
+  readonly reply: string
+  readonly advice: string | null
 }
 
 export interface Member {

@@ -1,4 +1,4 @@
-import { useId } from 'react'
+import { type Ref, useId } from 'react'
 import { type ServedRole, servedRoles } from '../people.ts'
 import { useWords } from '../text/text.ts'
 
@@ -7,15 +7,17 @@ export function RoleChoice({
   role,
   missing,
   onChoose,
+  ref,
 }: {
   role: ServedRole | null
   missing: boolean
   onChoose(role: ServedRole): void
+  ref: Ref<HTMLFieldSetElement>
 }) {
   const { text } = useWords()
   const id = useId()
   return (
-    <fieldset className="choice" aria-describedby={missing ? id : undefined}>
+    <fieldset ref={ref} className="choice" aria-describedby={missing ? id : undefined}>
       <legend>{text.signIn.role}</legend>
       {servedRoles.map((each) => (
         <label key={each}>

@@ -1,21 +1,34 @@
 /** Sends a file and tells how much of it has arrived, which `fetch` cannot. */
 import { asProblem, Problem, problemOf } from '../../http.ts'
 import { withToken } from '../../session.ts'
-import type { Plan } from './replies.ts'
+import type { Plan, PlanOptions } from './replies.ts'
 
-const plansPath = '/staff/roster/plans'
+/** The last file, so that it can be read in another way without being chosen again. */
+let last: { readonly planId: string; readonly file: File } | null = null
+
+export const fileOf = (planId: string): File | null => (last?.planId === planId ? last.file : null)
 
 /** `onProgress`: 0 to 1; 1 while the service reads the file. */
-export function uploadRoster(file: File, onProgress: (share: number) => void): Promise<Plan> {
-  return withToken((token) => post(file, token, onProgress)).catch((error) => {
+export async function uploadRoster(
+  file: File,
+  options: Partial<PlanOptions>,
+  onProgress: (share: number) => void,
+): Promise<Plan> {
+  const query = new URLSearchParams({ name: file.name })
+  for (const [name, value] of Object.entries(options)) if (value) query.set(name, String(value))
+  try {
+    const plan = await withToken((token) => post(file, `/staff/roster/plans?${query}`, token, onProgress))
+    last = { planId: plan.planId, file }
+    return plan
+  } catch (error) {
     throw asProblem(error)
-  })
+  }
 }
 
-function post(file: File, token: string, onProgress: (share: number) => void): Promise<Plan> {
+function post(file: File, path: string, token: string, onProgress: (share: number) => void): Promise<Plan> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
-    request.open('POST', plansPath)
+    request.open('POST', path)
     request.setRequestHeader('Content-Type', 'application/zip')
     request.setRequestHeader('Accept', 'application/json')
     request.setRequestHeader('Authorization', `Bearer ${token}`)

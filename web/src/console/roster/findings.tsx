@@ -1,0 +1,66 @@
+import { useState } from 'react'
+import { Button } from '../../parts/button.tsx'
+import { save } from '../../parts/save.ts'
+import { StateMark } from '../state.tsx'
+import { useConsole } from '../text/console-words.ts'
+import type { Finding, Plan } from './replies.ts'
+
+const shownAtFirst = 20
+
+/** What is wrong with the file, where, and what was expected; errors first. */
+export function Findings({ of: { findings, errors, warnings } }: { of: Plan }) {
+  const { text: all, number } = useConsole()
+  const text = all.roster
+  const [shown, setShown] = useState(shownAtFirst)
+  return (
+    <section aria-labelledby="findings">
+      <h2 id="findings">{text.findings}</h2>
+      {errors > 0 && <p>{text.errors(errors, number(errors))}</p>}
+      {warnings > 0 && <p>{text.warnings(warnings, number(warnings))}</p>}
+      <p>
+        <Button onPress={() => save('roster-remarks.csv', 'text/csv', csvOf(findings))}>
+          {text.download}
+        </Button>
+      </p>
+      <ul className="rows plain-list">
+        {findings.slice(0, shown).map((finding) => (
+          <li key={[finding.code, finding.file, finding.line, finding.column, finding.value].join(' ')}>
+            <span>
+              <StateMark
+                state={finding.severity === 'error' ? 'bad' : 'warning'}
+                word={finding.severity === 'error' ? text.error : text.warning}
+              />{' '}
+              <bdi>
+                {finding.line === null ? finding.file : text.at(finding.file, String(finding.line))}
+                {finding.column && `, ${finding.column}`}
+              </bdi>
+            </span>
+            <span>
+              <bdi lang="en">{finding.message}</bdi>
+              {finding.value !== null && finding.value !== '' && (
+                <span className="soft">
+                  {' '}
+                  (<bdi>{finding.value}</bdi>)
+                </span>
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {shown < findings.length && (
+        <Button onPress={() => setShown(shown + 5 * shownAtFirst)}>{all.more}</Button>
+      )}
+    </section>
+  )
+}
+
+/** A spreadsheet must not take what stood in the file for a formula. */
+function csvOf(findings: readonly Finding[]): string {
+  const columns = ['severity', 'code', 'file', 'line', 'column', 'value', 'message'] as const
+  const cell = (value: string | number | null) => {
+    const text = String(value ?? '')
+    return `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`
+  }
+  const lines = findings.map((finding) => columns.map((column) => cell(finding[column])).join(','))
+  return `\uFEFF${[columns.join(','), ...lines].join('\r\n')}\r\n`
+}

@@ -1,0 +1,110 @@
+import { Button } from '../../parts/button.tsx'
+import { StateMark } from '../state.tsx'
+import { useConsole } from '../text/console-words.ts'
+import type { Hold, PlanOptions } from './replies.ts'
+
+/** Each hold is a question with its own yes; some can be answered by reading the file in another way. */
+export function Holds({
+  of,
+  asks,
+  allowed,
+  onAllowed,
+  onReadAs,
+}: {
+  of: readonly Hold[]
+  /** False if there is nothing to import unless the file is read in another way. */
+  asks: boolean
+  allowed: readonly string[]
+  onAllowed(allowed: readonly string[]): void
+  /** Undefined if the file would have to be chosen again. */
+  onReadAs: ((options: Partial<PlanOptions>) => void) | undefined
+}) {
+  const { text: all } = useConsole()
+  const text = all.roster
+  return (
+    <section className="card holds" aria-labelledby="holds">
+      <h2 id="holds">
+        <StateMark state="warning" word={text.holds} />
+      </h2>
+      <p>{text.holdsLead}</p>
+      <ul className="plain-list">
+        {[...Map.groupBy(of, ({ code }) => code)].map(([code, holds]) => (
+          <li key={code}>
+            <fieldset className="checks">
+              <legend>{text.hold[code] ?? text.otherHold}</legend>
+              {holds.map((hold) => (
+                <Reason key={hold.reason} of={hold} />
+              ))}
+              <Otherwise code={code} onReadAs={onReadAs} />
+              {asks && (
+                <label className="check">
+                  <input
+                    type="checkbox"
+                    checked={allowed.includes(code)}
+                    onChange={(event) =>
+                      onAllowed(
+                        event.currentTarget.checked
+                          ? [...allowed, code]
+                          : allowed.filter((each) => each !== code),
+                      )
+                    }
+                  />
+                  {text.yeses[code] ?? text.yes}
+                </label>
+              )}
+            </fieldset>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+/** In the reader's language where the numbers tell all; otherwise as the service words it, without its options. */
+function Reason({ of: { code, reason, numbers } }: { of: Hold }) {
+  const { text: all, number } = useConsole()
+  const words = all.roster.reasons[code]
+  const shown = Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, number(value)]))
+  const own = words?.(shown) ?? null
+  if (own !== null) return <p>{own}</p>
+  const plain = reason.replaceAll(/ \(--[^)]*\)/g, '')
+  return (
+    <p lang="en">
+      <bdi>{`${plain.charAt(0).toUpperCase()}${plain.slice(1)}.`}</bdi>
+    </p>
+  )
+}
+
+function Otherwise({
+  code,
+  onReadAs,
+}: {
+  code: string
+  onReadAs: ((options: Partial<PlanOptions>) => void) | undefined
+}) {
+  const { text: all } = useConsole()
+  const text = all.roster
+  const ways: readonly (readonly [string, Partial<PlanOptions>])[] =
+    code === 'mode'
+      ? [
+          [text.readAs.bulk, { mode: 'bulk' }],
+          [text.readAs.delta, { mode: 'delta' }],
+        ]
+      : code === 'identities'
+        ? [
+            [text.readAs.number, { match: 'number' }],
+            [text.readAs.address, { match: 'address' }],
+          ]
+        : []
+  if (ways.length === 0) return null
+  if (!onReadAs) return <p className="soft">{text.readAs.chooseAgain}</p>
+  return (
+    <div className="actions">
+      {ways.map(([words, options]) => (
+        <Button key={words} onPress={() => onReadAs(options)}>
+          {words}
+        </Button>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,32 @@
+import { useState } from 'react'
+import { useAction } from '../../parts/action.ts'
+import { ProblemNotice } from '../../parts/notice.tsx'
+import { go } from '../../route.ts'
+import { useConsole } from '../text/console-words.ts'
+import type { PlanOptions } from './replies.ts'
+import { uploadRoster } from './upload.ts'
+
+/** Uploads a file and then shows its plan. */
+export function useSending() {
+  const [share, setShare] = useState(0)
+  const action = useAction(async (file: File, options: Partial<PlanOptions> = {}) => {
+    setShare(0)
+    const { planId } = await uploadRoster(file, options, setShare)
+    go(`#/roster/plans/${encodeURIComponent(planId)}`)
+  })
+  return { ...action, share }
+}
+
+/** How far it is: first the upload, then the reading, of which nobody knows how long it takes. */
+export function Sending({ of: { busy, share, problem } }: { of: ReturnType<typeof useSending> }) {
+  const { text: all, percent } = useConsole()
+  const text = all.roster
+  const words = share < 1 ? text.uploading(percent(share)) : text.reading
+  return (
+    <>
+      <div role="status">{busy && <p>{words}</p>}</div>
+      {busy && <progress aria-label={words} {...(share < 1 && { value: share })} />}
+      {problem && <ProblemNotice problem={problem} />}
+    </>
+  )
+}
