@@ -86,7 +86,8 @@ function watch(pid: number): () => { cpuSeconds: number; peakMb: number } {
   const look = () => {
     try {
       const [, kib] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-      peakMb = Number(kib ?? 0) / 1024
+      if (kib === undefined) return
+      peakMb = Number(kib) / 1024
       const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
       cpuSeconds = (Number(fields[11]) + Number(fields[12])) / ticksASecond
     } catch {

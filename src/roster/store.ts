@@ -666,7 +666,9 @@ export function insertRows(db: Db, table: Table, rows: readonly (readonly Value[
 }
 
 function asJson(columns: readonly string[], rows: readonly (readonly Value[])[]): string {
-  return JSON.stringify(rows.map((row) => Object.fromEntries(columns.map((name, i) => [name, row[i]!]))))
+  const names = columns.map((name) => `"${name}":`)
+  const objects = rows.map((row) => `{${row.map((value, i) => names[i] + JSON.stringify(value)).join(',')}}`)
+  return `[${objects.join(',')}]`
 }
 
 export type Table = keyof typeof columnsOf
