@@ -35,7 +35,7 @@ test('Texts are kept as they are, whatever characters they have and however long
     fc.string({ unit: fc.nat(0xffff).map((unit) => String.fromCharCode(unit)), maxLength: 40 }),
   )
   fc.assert(
-    fc.property(fc.array(text, { maxLength: 200 }), (some) => {
+    fc.property(fc.array(text, { maxLength: 80 }), (some) => {
       const texts = new Texts()
       const ids = new Ids()
       const numbers = new Map<string, number>()
@@ -45,19 +45,21 @@ test('Texts are kept as they are, whatever characters they have and however long
           numbers.set(one, numbers.size)
         }
         assert.equal(ids.add(one), numbers.get(one))
-        assert.equal(texts.at(texts.add(one)), one)
+        const at = texts.add(one)
+        assert.ok(texts.at(at) === one && texts.isAt(at, one) && !texts.isAt(at, `${one}x`))
       }
-      for (const [one, number] of numbers) assert.deepEqual([ids.find(one), ids.at(number)], [number, one])
+      for (const [one, number] of numbers) assert.ok(ids.find(one) === number && ids.at(number) === one)
       assert.equal(ids.size, numbers.size)
     }),
+    { numRuns: 40 },
   )
   const long = ['a'.repeat(3_000_000), 'b', 'é'.repeat(1_000_000), '', 'c']
   const texts = new Texts()
   for (const one of long) texts.add(one)
   assert.ok(long.every((one, i) => texts.at(i) === one))
   const ids = new Ids()
-  for (let i = 0; i < 100_000; i++) assert.equal(ids.add(`id-${i}`), i)
-  for (let i = 0; i < 100_000; i += 997) assert.deepEqual([ids.find(`id-${i}`), ids.at(i)], [i, `id-${i}`])
+  for (let i = 0; i < 100_000; i++) ids.add(`id-${i}`)
+  for (let i = 0; i < 100_000; i += 97) assert.ok(ids.find(`id-${i}`) === i && ids.at(i) === `id-${i}`)
 })
 
 const today = '2026-11-15'

@@ -58,7 +58,8 @@ export type { Finding } from './records.ts'
 
 export { foldGenerations, type HistoryRow, type Seen } from './store.ts'
 
-const rowsPerBatch = 5_000
+// SQLite writes many of the same pages again with every batch.
+const rowsPerBatch = { sqlite: 5_000, postgres: 2_000 } as const
 const pauseMs = 5
 const historyMax = 100
 const marginDays = 7
@@ -109,7 +110,7 @@ export class Roster {
   constructor(db: Db, clock: Clock, options: RosterOptions = {}) {
     this.#db = db
     this.#clock = clock
-    this.#batch = options.rowsPerBatch ?? rowsPerBatch
+    this.#batch = options.rowsPerBatch ?? rowsPerBatch[db.engine]
     this.#dayOf = dayIn(options.timeZone ?? 'UTC')
     this.#secrets = options.secrets ?? null
   }

@@ -81,11 +81,15 @@ export class EnrolmentTable implements Table<EnrolmentData> {
   }
 
   isSame(row: number, data: EnrolmentData): boolean {
-    const { names } = this.parts
+    const { schoolId, role, primary, startDate, endDate } = this.restAt(row)
     return (
-      names.find(data.userId) === this.#users.at(row) &&
-      names.find(data.classId) === this.#classes.at(row) &&
-      this.parts.rest(data) === this.#rests.at(row)
+      this.parts.names.isAt(this.userAt(row), data.userId) &&
+      this.parts.names.isAt(this.classAt(row), data.classId) &&
+      schoolId === data.schoolId &&
+      role === data.role &&
+      primary === data.primary &&
+      startDate === data.startDate &&
+      endDate === data.endDate
     )
   }
 
