@@ -15,6 +15,7 @@ import { type Service, startService } from '../support/service.ts'
 import { eventually } from '../support/wait.ts'
 
 const quickly = 100
+const outOfOrderMax = 100
 
 export interface Running {
   readonly server: BadMailServer
@@ -43,6 +44,8 @@ async function ask(service: Service, addresses: readonly string[]): Promise<Map<
       for (let email = queue.shift(); email !== undefined; email = queue.shift()) {
         const sent = await service.post('/veterinarian/send-otp', { email })
         assert.equal(sent.status, 202, sent.text)
+        // No two at the same moment, so that there is an order.
+        service.clock.advance(1)
         sessions.set(sent.json.sessionId, email)
       }
     }),
@@ -138,6 +141,8 @@ export interface OutageReport {
   readonly mails: number
   readonly delivered: number
   readonly recordedAsFailed: number
+  /** That came more than a hundred places before or after their turn. */
+  readonly outOfOrder: number
   readonly drainedInSeconds: number
 }
 
@@ -174,10 +179,15 @@ export async function longOutage(engine: Engine, count: number, pace: number): P
     const twice = server.taken.length - new Set(server.taken).size
     assert.equal(twice, 0, 'none is sent twice')
     for (const email of server.taken) assert.ok(email.startsWith('late'), 'no dead code is sent')
+    const places = new Map(late.map((email, place) => [email, place]))
+    const outOfOrder = server.taken.filter((email, i) => Math.abs(places.get(email)! - i) > 100).length
+    // Those that were being tried when the server came back are first.
+    assert.ok(outOfOrder <= outOfOrderMax, `${outOfOrder} came out of order`)
     return {
       mails: count,
       delivered: server.taken.length,
       recordedAsFailed: gone.size,
+      outOfOrder,
       drainedInSeconds: Math.round((Date.now() - backAt) / 1000),
     }
   } finally {
