@@ -89,15 +89,18 @@ for (const engine of engines) {
     const { sessionId, code } = await service.code(email)
     const answer = (otp_code: number) =>
       service.post('/veterinarian/validate-otp', { email, sessionId, otp_code })
-    for (const attemptsLeft of [4, 3, 2, 1, 0]) {
-      assert.equal((await answer(99_999_999)).json.attemptsLeft, attemptsLeft)
+    try {
+      for (const attemptsLeft of [4, 3, 2, 1, 0]) {
+        assert.equal((await answer(99_999_999)).json.attemptsLeft, attemptsLeft)
+        await service.stop()
+        service = await startService(engine, options)
+      }
+      assert.equal((await answer(code)).json.code, 'otp-unusable')
+    } finally {
       await service.stop()
-      service = await startService(engine, options)
+      await mail.close()
+      await store.remove()
     }
-    assert.equal((await answer(code)).json.code, 'otp-unusable')
-    await service.stop()
-    await mail.close()
-    await store.remove()
   })
 }
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { type Place, RequestQueue } from '../src/http/queue.ts'
-import { second } from '../src/lib/clock.ts'
 import { freshNetwork } from './support/fresh.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'
 import { eventually } from './support/wait.ts'
@@ -10,6 +9,7 @@ const workingMax = 128
 const workingMaxOverloaded = 32
 const inOrderMax = 256
 const waitingMax = 5_000
+const patienceMs = 500
 
 /** A queue, and what became of every request in the order in which it happened. */
 function newQueue() {
@@ -53,10 +53,10 @@ suite('The queue in front of the routes', () => {
     assert.equal(started.at(-1), workingMax)
   })
 
-  test('A queue that has not drained for a second is overload: who waits is refused, and fewer are worked on', async () => {
+  test('A queue that has not drained for half a second is overload: who waits is refused, and fewer are worked on', async () => {
     const { clock, log, started, refused, enter, leave } = newQueue()
     enter(200)
-    clock.advance(second - 1)
+    clock.advance(patienceMs - 1)
     enter(1)
     clock.advance(1)
     await eventually('the old ones are refused', () => refused.length === 200 - workingMax)
@@ -68,15 +68,18 @@ suite('The queue in front of the routes', () => {
     assert.equal(started.at(-1), 200)
   })
 
-  test('When the queue is empty and a place is free, all is as before', async () => {
+  test('When nobody waits and nobody was refused for a moment, all is as before', async () => {
     const { clock, log, started, refused, enter, leave } = newQueue()
     enter(200)
-    clock.advance(second)
+    clock.advance(patienceMs)
     await eventually('the old ones are refused', () => refused.length === 200 - workingMax)
     enter(1)
     clock.advance(20)
     await eventually('in overload nobody waits long', () => refused.includes(200))
-    leave(...range(0, workingMax))
+    leave(...range(0, workingMax - 1))
+    assert.match(log.at(-1)!, /^overloaded/)
+    clock.advance(100)
+    leave(workingMax - 1)
     assert.match(log.at(-1)!, /^no longer overloaded/)
     enter(workingMax + 1)
     assert.equal(started.length, 2 * workingMax)
@@ -89,9 +92,9 @@ suite('The queue in front of the routes', () => {
     leave(0, 0)
     assert.equal(started.at(-1), 129)
     leave(130)
-    clock.advance(second)
+    clock.advance(patienceMs)
     enter(1)
-    clock.advance(second)
+    clock.advance(patienceMs)
     await eventually('the last one is refused', () => refused.length > 0)
     assert.deepEqual(refused, [131])
   })
@@ -139,7 +142,7 @@ suite('Overload', () => {
     }
   }
 
-  /** So many requests meet a store that does not answer, for a second; then it does. Returns what was refused, and all. */
+  /** So many requests meet a store that does not answer for half a second; then it does. Returns what was refused, and all. */
   async function overloadWith(count: number, ask: (n: number) => Promise<Reply>, meanwhile = async () => {}) {
     const release = heldStore()
     const replies: Reply[] = []
@@ -147,7 +150,7 @@ suite('Overload', () => {
     try {
       await eventually('all are there', () => inFlight() === count)
       assert.equal(replies.length, 0)
-      service.clock.advance(second)
+      service.clock.advance(patienceMs)
       await eventually('some are refused', () => replies.length === count - workingMax)
       const refused = [...replies]
       await meanwhile()
@@ -155,6 +158,9 @@ suite('Overload', () => {
     } finally {
       release()
       await Promise.all(asked)
+      assert.equal((await profile()).status, 404)
+      service.clock.advance(100)
+      assert.equal((await profile()).status, 404)
     }
   }
 
@@ -173,7 +179,6 @@ suite('Overload', () => {
     }
     const served = replies.filter(({ status }) => status === 404 || status === 202)
     assert.equal(served.length, workingMax)
-    assert.equal((await profile()).status, 404)
     assert.equal((await register(0)).status, 202)
   })
 

@@ -11,8 +11,10 @@ import type { FailureLog } from '../lib/failure.ts'
 const waitingMax = 5_000
 /** In a longer queue the newest goes first: a few old requests are refused instead of all being late. */
 const inOrderMax = 256
-const usual = { workingMax: 128, patienceMs: 1_000 }
+const usual = { workingMax: 128, patienceMs: 500 }
 const overloaded = { workingMax: 32, patienceMs: 20, waitingMax: 32 }
+/** Overload is over when nobody was refused for so long, and nobody waits. */
+const calmAfterMs = 100
 const tickMs = 10
 
 export interface Place {
@@ -25,6 +27,7 @@ export interface Place {
 interface Overload {
   readonly since: number
   refused: number
+  refusedAt: number
 }
 
 export class RequestQueue {
@@ -47,9 +50,11 @@ export class RequestQueue {
     return this.#overload !== null && this.#waiting.length >= overloaded.waitingMax
   }
 
-  /** Counts a newcomer who was turned away because the queue is closed. */
-  noteTurnedAway(): void {
-    if (this.#overload) this.#overload.refused++
+  /** Counts a refusal. */
+  noteRefused(): void {
+    if (!this.#overload) return
+    this.#overload.refused++
+    this.#overload.refusedAt = this.#clock.now()
   }
 
   /** `turn` is called when the request may be worked on, which is usually at once, or refused. */
@@ -85,7 +90,7 @@ export class RequestQueue {
   #refuse(place: Place): void {
     if (place.state === 'left') return
     place.state = 'left'
-    if (this.#overload) this.#overload.refused++
+    this.noteRefused()
     place.turn(false)
   }
 
@@ -108,7 +113,7 @@ export class RequestQueue {
     const now = this.#clock.now()
     const longest = now - (this.#waiting[0]?.since ?? now)
     if (!this.#overload && (isFull || longest >= this.#bounds.patienceMs)) {
-      this.#overload = { since: now, refused: 0 }
+      this.#overload = { since: now, refused: 0, refusedAt: now }
       this.#bounds = overloaded
       this.#log.warn({ waiting: this.#waiting.length }, 'overloaded; requests that wait are refused')
     }
@@ -120,10 +125,12 @@ export class RequestQueue {
     if (this.#waiting.length === 0) this.#stopTimer()
   }
 
-  #calmDown({ since, refused }: Overload): void {
+  #calmDown({ since, refused, refusedAt }: Overload): void {
+    const now = this.#clock.now()
+    if (now - refusedAt < calmAfterMs) return
     this.#overload = null
     this.#bounds = usual
-    this.#log.warn({ refused, forMs: this.#clock.now() - since }, 'no longer overloaded')
+    this.#log.warn({ refused, forMs: now - since }, 'no longer overloaded')
   }
 
   #stopTimer(): void {

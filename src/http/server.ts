@@ -38,6 +38,7 @@ const requestTimeoutMs = 10_000
 /** For routes that say so (`bodyWithinMs`). */
 const longestRequestMs = 10 * 60_000
 const closePatienceMs = 300
+const refusalsPerTurn = 100
 
 export interface Server {
   readonly app: FastifyInstance
@@ -207,6 +208,10 @@ const overloaded = () =>
 /**
  * Runs before all other hooks and writes to the socket itself: refusing must cost little, or the service would be busy
  * with nothing else. So these requests have no lines in the log but one, by the queue, with their number.
+ *
+ * Only so many are answered in a turn of the event loop. If each were answered at once, its connection could bring the
+ * next request in the same turn, and with a thousand connections the turn would not end: libuv asks for further events
+ * as long as it gets a full batch, and neither the store nor any timer would have its turn.
  */
 function turnAway(
   app: FastifyInstance,
@@ -221,14 +226,16 @@ function turnAway(
 ): void {
   const error = overloaded()
   const status = errorKinds[error.code].status
-  app.addHook('onRequest', (request, reply, done) => {
-    if (!queue.isClosed || !isQueued(request)) return done()
-    queue.noteTurnedAway()
+  const refused: [FastifyRequest, FastifyReply][] = []
+  const answerSome = () => {
+    for (const [request, reply] of refused.splice(0, refusalsPerTurn)) refuse(request, reply)
+    if (refused.length > 0) setImmediate(answerSome)
+  }
+  const refuse = (request: FastifyRequest, { raw }: FastifyReply) => {
     const { id: requestId, method, routeOptions } = request
     const { origin = '' } = request.headers
     const body = JSON.stringify(problemOf(error, publicUrl, requestId))
-    reply.hijack()
-    reply.raw.writeHead(status, {
+    raw.writeHead(status, {
       ...headers,
       ...(corsOrigins.includes(origin) && readableBy(origin)),
       'request-id': requestId,
@@ -236,9 +243,15 @@ function turnAway(
       'content-type': problemMediaType,
       'content-length': Buffer.byteLength(body),
     })
-    reply.raw.end(body)
+    raw.end(body)
     failed(error, request)
     answered?.({ requestId, method, route: routeOptions.url ?? null, status, ms: 0 })
+  }
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!queue.isClosed || !isQueued(request)) return done()
+    queue.noteRefused()
+    reply.hijack()
+    if (refused.push([request, reply]) === 1) setImmediate(answerSome)
   })
 }
 
