@@ -28,6 +28,8 @@ const source = fileURLToPath(new URL('faults.c', import.meta.url))
 const built = fileURLToPath(new URL('../../node_modules/.cache/chiron-test/faults.so', import.meta.url))
 const sectorBytes = 512
 
+type Kept = 'some' | 'none'
+
 export interface Faults {
   /** The environment for processes that begin now. What is in the folder at this moment is safe. */
   begin(): Record<string, string>
@@ -44,10 +46,10 @@ export interface Faults {
   /** Kills the processes, with all of their group, at this step from now; null for never. */
   killAt(step: number | null): void
   /**
-   * The power was cut, once all processes are dead: every file is as it was last synced, with some of the later sectors.
-   * Returns how many writes were lost.
+   * The power was cut, once all processes are dead: every file is as it was last synced, with `some` of the later sectors
+   * or `none`. Returns how many writes were lost.
    */
-  losePower(): number
+  losePower(kept?: Kept): number
   remove(): void
 }
 
@@ -82,8 +84,8 @@ export function newFaults(folder: string): Faults {
       set(4, 0)
       set(5, step ?? 0)
     },
-    losePower() {
-      const lost = disk!.replay(readFileSync(log))
+    losePower(kept = 'some') {
+      const lost = disk!.replay(readFileSync(log), kept)
       disk!.write(folder)
       return lost
     },
@@ -153,7 +155,7 @@ class Disk {
   }
 
   /** Returns how many writes were lost. */
-  replay(log: Buffer): number {
+  replay(log: Buffer, kept: Kept): number {
     for (let at = 0; at < log.length; ) {
       const kind = String.fromCharCode(log.readUInt32LE(at))
       const length = log.readUInt32LE(at + 4)
@@ -163,8 +165,8 @@ class Disk {
       at += 24 + length
       this.#happened(kind, inode, place, data)
     }
-    for (const file of this.#files.values()) this.#keepSome(file)
-    for (const thing of this.#seen.values()) if ('names' in thing) keepFirst(thing)
+    for (const file of this.#files.values()) this.#keepSome(file, kept)
+    if (kept === 'some') for (const thing of this.#seen.values()) if ('names' in thing) keepFirst(thing)
     return this.#lost
   }
 
@@ -210,8 +212,8 @@ class Disk {
   }
 
   /** Of what was not synced, each sector may have arrived or not. */
-  #keepSome(file: File): void {
-    const share = [0, 0.5, 0.9, 1][randomInt(4)]!
+  #keepSome(file: File, kept: Kept = 'some'): void {
+    const share = kept === 'none' ? 0 : [0, 0.5, 0.9, 1][randomInt(4)]!
     for (const { at, data } of file.pending) {
       if (data === null) {
         if (Math.random() < share) apply(file, { at, data })

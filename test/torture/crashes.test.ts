@@ -33,7 +33,7 @@ suite('A power cut under load', { ...atLength }, () => {
       assert.equal((await child.post('/veterinarian/register', person)).status, 202)
       const secret = readFileSync(join(cwd, 'data/chiron.secret'), 'utf8')
       await child.end('SIGKILL')
-      faults.losePower()
+      faults.losePower('none')
       assert.equal(readFileSync(join(cwd, 'data/chiron.secret'), 'utf8'), secret)
       checkSound(join(cwd, 'data/chiron.db'))
     } finally {
