@@ -3,36 +3,29 @@
  * pieces outside the heap, which the garbage collector need not look through either.
  */
 
-/** A growing list of 32-bit integers. */
+const numberPieceBits = 14
+const numbersAPiece = 1 << numberPieceBits
+
+/** A growing list of 32-bit integers. In pieces, because a list that moves as it grows leaves holes in memory. */
 export class Numbers {
   length = 0
-  #values = new Int32Array(numbersAtFirst)
+  readonly #pieces: Int32Array[] = []
 
   at(index: number): number {
-    return this.#values[index]!
+    return this.#pieces[index >>> numberPieceBits]![index & (numbersAPiece - 1)]!
   }
 
   /** Fills up with zeros if the list is shorter. */
   set(index: number, value: number): void {
-    if (index >= this.#values.length) this.#grow(index + 1)
-    this.#values[index] = value
+    while (index >= this.#pieces.length * numbersAPiece) this.#pieces.push(new Int32Array(numbersAPiece))
+    this.#pieces[index >>> numberPieceBits]![index & (numbersAPiece - 1)] = value
     if (index >= this.length) this.length = index + 1
   }
 
   push(value: number): void {
     this.set(this.length, value)
   }
-
-  #grow(length: number): void {
-    const values = new Int32Array(Math.max(length, Math.ceil(this.#values.length * growth)))
-    values.set(this.#values)
-    this.#values = values
-  }
 }
-
-const numbersAtFirst = 256
-// Less than twice as much: of a long list, half would be empty.
-const growth = 1.125
 
 const pieceBits = 16
 const octetsAPiece = 1 << pieceBits

@@ -213,21 +213,26 @@ function* correctionWrites({ personId, correction }: NextStudent, generation: nu
 }
 
 /**
- * The rows of the file, sorted by the first octets in which ids differ: an index that grows at its end is written many
- * times faster.
+ * The rows of the file, sorted by the first two characters in which ids differ: an index that grows mostly at one place
+ * is written many times faster.
  */
 function* inOrderOfIds({ incoming }: Plan['next']['enrolment']): Generator<number> {
   const { ids } = incoming.table
   const start = ids.size === 0 ? 0 : commonLength(ids)
-  const keys = new Float64Array(incoming.size)
-  let count = 0
-  for (const row of incoming.rows()) keys[count++] = prefix(ids.at(row), start) * rowsMax + row
-  const sorted = keys.subarray(0, count).sort()
-  for (const key of sorted) yield key % rowsMax
+  const keyAt = (row: number) => {
+    const id = ids.at(row)
+    return ((id.charCodeAt(start) & 0xff) << 8) | (id.charCodeAt(start + 1) & 0xff)
+  }
+  // Where the rows of each key begin.
+  const places = new Uint32Array(keysMax + 1)
+  for (const row of incoming.rows()) places[keyAt(row) + 1]!++
+  for (let key = 0; key < keysMax; key++) places[key + 1]! += places[key]!
+  const sorted = new Uint32Array(places[keysMax]!)
+  for (const row of incoming.rows()) sorted[places[keyAt(row)]!++] = row
+  yield* sorted
 }
 
-const rowsMax = 2 ** 25
-const prefixLength = 3
+const keysMax = 2 ** 16
 
 function commonLength(ids: Ids): number {
   const first = ids.at(0)
@@ -239,12 +244,6 @@ function commonLength(ids: Ids): number {
     while (id[length] === first[length]) length++
   }
   return length
-}
-
-function prefix(id: string, start: number): number {
-  let value = 0
-  for (let at = start; at < start + prefixLength; at++) value = value * 512 + (id.charCodeAt(at) & 511 || 0)
-  return value
 }
 
 export function correctionRow(
