@@ -6,8 +6,8 @@ import { type Reply, type Service, startService, TestClock } from './support/ser
 import { eventually } from './support/wait.ts'
 
 const workingMax = 128
-const workingMaxOverloaded = 32
-const inOrderMax = 256
+const workingMaxOverloaded = 16
+const inOrderMs = 50
 const waitingMax = 5_000
 const patienceMs = 500
 
@@ -43,14 +43,15 @@ suite('The queue in front of the routes', () => {
     assert.deepEqual([refused, log], [[], []])
   })
 
-  test('In a long queue the newest goes first', () => {
-    const { started, enter, leave } = newQueue()
-    const last = workingMax + inOrderMax
-    enter(last + 1)
+  test('When the oldest has waited for a while, the newest goes first', () => {
+    const { clock, started, enter, leave } = newQueue()
+    enter(workingMax + 3)
+    clock.advance(inOrderMs)
     leave(0)
-    assert.equal(started.at(-1), last)
-    leave(1)
     assert.equal(started.at(-1), workingMax)
+    clock.advance(1)
+    leave(1)
+    assert.equal(started.at(-1), workingMax + 2)
   })
 
   test('A queue that has not drained for half a second is overload: who waits is refused, and fewer are worked on', async () => {
@@ -187,12 +188,12 @@ suite('Overload', () => {
     const [turnedAway, waited] = [[] as Reply[], [] as Reply[]]
     const more: Promise<unknown>[] = []
     await overloadWith(150, profile, async () => {
-      for (let n = 0; n < 32; n++) more.push(profile().then((reply) => waited.push(reply)))
-      await eventually('those who wait are there', () => inFlight() === workingMax + 32)
+      for (let n = 0; n < 16; n++) more.push(profile().then((reply) => waited.push(reply)))
+      await eventually('those who wait are there', () => inFlight() === workingMax + 16)
       for (let n = 0; n < 10; n++) turnedAway.push(await register(2_000 + n))
       turnedAway.push(await profile())
       service.clock.advance(20)
-      await eventually('nobody waits long', () => waited.length === 32)
+      await eventually('nobody waits long', () => waited.length === 16)
     })
     await Promise.all(more)
     for (const { status, json, headers } of turnedAway) {
@@ -202,7 +203,7 @@ suite('Overload', () => {
       assert.ok(!service.log.some((line) => line.includes(json.instance)))
     }
     const lines = service.log.slice(before).join('')
-    assert.match(lines, new RegExp(`"refused":${150 - workingMax + 32 + 11},`))
+    assert.match(lines, new RegExp(`"refused":${150 - workingMax + 16 + 11},`))
   })
 
   test('What was refused was not done', async () => {

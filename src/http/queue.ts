@@ -9,10 +9,10 @@ import type { Clock } from '../lib/clock.ts'
 import type { FailureLog } from '../lib/failure.ts'
 
 const waitingMax = 5_000
-/** In a longer queue the newest goes first: a few old requests are refused instead of all being late. */
-const inOrderMax = 256
+/** When the oldest has waited longer, the newest goes first: some are refused in the end instead of all being late. */
+const inOrderMs = 50
 const usual = { workingMax: 128, patienceMs: 500 }
-const overloaded = { workingMax: 32, patienceMs: 20, waitingMax: 32 }
+const overloaded = { workingMax: 16, patienceMs: 20, waitingMax: 16 }
 /** Overload is over when nobody was refused for so long, and nobody waits. */
 const calmAfterMs = 100
 const tickMs = 10
@@ -96,7 +96,7 @@ export class RequestQueue {
 
   #takeNext(): void {
     while (this.#waiting.length > 0 && this.#hasRoom()) {
-      const newestFirst = this.#overload !== null || this.#waiting.length > inOrderMax
+      const newestFirst = this.#clock.now() - this.#waiting[0]!.since > inOrderMs
       const place = newestFirst ? this.#waiting.pop()! : this.#waiting.shift()!
       if (place.state === 'waiting') this.#start(place)
     }
