@@ -7,9 +7,9 @@ import { eventually } from './support/wait.ts'
 
 const workingMax = 128
 const workingMaxOverloaded = 16
-const inOrderMs = 50
+const inOrderMs = 1_000
 const waitingMax = 5_000
-const patienceMs = 500
+const patienceMs = 3_000
 
 /** A queue, and what became of every request in the order in which it happened. */
 function newQueue() {
@@ -54,7 +54,7 @@ suite('The queue in front of the routes', () => {
     assert.equal(started.at(-1), workingMax + 2)
   })
 
-  test('A queue that has not drained for half a second is overload: who waits is refused, and fewer are worked on', async () => {
+  test('A queue that has not drained for three seconds is overload: who waits is refused, and fewer are worked on', async () => {
     const { clock, log, started, refused, enter, leave } = newQueue()
     enter(200)
     clock.advance(patienceMs - 1)

@@ -10,8 +10,8 @@ import type { FailureLog } from '../lib/failure.ts'
 
 const waitingMax = 5_000
 /** When the oldest has waited longer, the newest goes first: some are refused in the end instead of all being late. */
-const inOrderMs = 50
-const usual = { workingMax: 128, patienceMs: 500 }
+const inOrderMs = 1_000
+const usual = { workingMax: 128, patienceMs: 3_000 }
 const overloaded = { workingMax: 16, patienceMs: 20, waitingMax: 16 }
 /** Overload is over when nobody was refused for so long, and nobody waits. */
 const calmAfterMs = 100
