@@ -139,7 +139,7 @@ class Readers {
 }
 
 async function withReaders(store: string, work: (readers: Readers) => Promise<void>): Promise<void> {
-  const config = loadConfig({ CHIRON_DATABASE_URL: store, CHIRON_SECRET: secret })
+  const config = loadConfig({ CHIRON_DATABASE_URL: store, CHIRON_SECRET: secret, CHIRON_LIMITS: 'off' })
   const { parts, stop } = await createApp(config, createLog(false, { write() {} }))
   const { app } = parts.server
   const [{ email }] = (await parts.db.all<{ email: string }>(
