@@ -1,10 +1,8 @@
 /** Parses the command line. Errors are one line on stderr and an exit code, 1 unless docs/commands.md says another. */
 import cluster from 'node:cluster'
 import { Command } from 'commander'
-import { AppError, UsageError } from './errors.ts'
+import { AppError, storeOutOfReach, UsageError } from './errors.ts'
 import { packageVersion } from './version.ts'
-
-const storeOutOfReach = 5
 
 // Loaded on demand, so that the service starts without the roster code.
 const roster = () => import('./commands/roster.ts')

@@ -162,6 +162,9 @@ export function invalidField(error: FieldError): AppError {
 
 const plain = (text: string) => text.replaceAll('`', '')
 
+/** The exit code of commands whose store cannot be used. */
+export const storeOutOfReach = 5
+
 /** A wrong setting or command line, reported to the operator in one line without a stack. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'

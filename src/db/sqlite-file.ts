@@ -2,7 +2,7 @@
 import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
-import { UsageError } from '../errors.ts'
+import { storeOutOfReach, UsageError } from '../errors.ts'
 import { flush } from '../lib/durable.ts'
 
 // All pages in one step. Between steps a write by another process would make SQLite start again from the first page.
@@ -72,6 +72,7 @@ function openToRead(file: string): DatabaseSync {
 function damagedStore(file: string, how: string): UsageError {
   return new UsageError(
     `the store ${file} is damaged, or is no SQLite file (${how.replace(/\s+/g, ' ').trim()}). It was left as it is: restore a backup with "chiron restore BACKUP --yes", or correct CHIRON_DATABASE_URL`,
+    storeOutOfReach,
   )
 }
 
@@ -80,12 +81,17 @@ export function whyNotOpened(file: string, error: unknown): unknown {
   const { errcode, code, message } = error as NodeJS.ErrnoException & { errcode?: number }
   const primary = (errcode ?? 0) & 0xff
   if (primary === corrupt || primary === notADatabase) return damagedStore(file, message)
-  if (code === 'EISDIR') return new UsageError(`${file} is a folder: CHIRON_DATABASE_URL must name a file`)
+  if (code === 'EISDIR')
+    return new UsageError(`${file} is a folder: CHIRON_DATABASE_URL must name a file`, storeOutOfReach)
   if (code === 'ENOTDIR')
-    return new UsageError(`${file} is below something that is no folder: correct CHIRON_DATABASE_URL`)
+    return new UsageError(
+      `${file} is below something that is no folder: correct CHIRON_DATABASE_URL`,
+      storeOutOfReach,
+    )
   if (['EACCES', 'EPERM', 'EROFS'].includes(code ?? '') || primary === readOnlyFile || primary === cannotOpen)
     return new UsageError(
       `the store ${file} cannot be opened and written (${message}): whoever runs Chiron must own the file and its folder`,
+      storeOutOfReach,
     )
   return error
 }

@@ -78,7 +78,7 @@ export async function refusalOf(path: string, start = startChiron): Promise<stri
   const { code } = await child.exited
   clearTimeout(patience)
   const { out, err } = child.output
-  assert.equal(code, 1, `${out}${err}`)
+  assert.equal(code, 5, `${out}${err}`)
   assert.equal(err.trim().split('\n').length, 1, err)
   return err
 }
