@@ -19,10 +19,17 @@ export function Profile({ user }: { user: Veterinarian }) {
   const edit = useRef<HTMLButtonElement>(null)
   const name = `${user.firstname} ${user.lastname}`
 
+  // Only when the button is there again; a frame may be painted before that.
+  const [returning, setReturning] = useState(false)
+  useEffect(() => {
+    if (!returning) return
+    edit.current?.focus()
+    setReturning(false)
+  }, [returning])
   const close = (saved: boolean) => {
     setEditing(false)
     setSaved(saved)
-    requestAnimationFrame(() => edit.current?.focus())
+    setReturning(true)
   }
   return (
     <Page title={name} lead={text.profile.lead}>
