@@ -164,6 +164,8 @@ for (const engine of engines) {
       return content
     }
 
+    // Both engines get the same statements; once, all of them are tried.
+    const every = engine === 'sqlite' ? 1 : 4
     for (const [slow, quick, writesMin] of [
       ['import', 'import', 20],
       ['import', 'undo', 20],
@@ -175,7 +177,7 @@ for (const engine of engines) {
           inWorld(engine, async (world) => {
             const expected = await contentAfter(quick === 'undo' ? first : quickFile)
             let write = 1
-            while (await stallsBefore(world, write, { slow, quick, goesOn }, expected)) write++
+            while (await stallsBefore(world, write, { slow, quick, goesOn }, expected)) write += every
             assert.ok(write > writesMin, `${write - 1} writes`)
           }))
       }

@@ -21,7 +21,7 @@ const steps: [name: string, command: string, ...args: string[]][] = [
 // Each file is a process; what they all import is compiled once.
 const compiled = fileURLToPath(new URL('../node_modules/.cache/chiron-test', import.meta.url))
 // Files wait as often as they work. Each has stores, ports and mail servers of its own.
-const filesAtOnce = availableParallelism() + 1
+const filesAtOnce = availableParallelism() * 2
 // Of tests and of suites, only for what would never end: the slowest suite takes a twentieth of it.
 const testTimeoutMs = 20 * 60_000
 const slowestShown = 10
