@@ -4,7 +4,6 @@ import { UsageError } from '../errors.ts'
 import type { Features } from '../features.ts'
 import { byOperator } from '../lib/by.ts'
 import { type Fetched, RosterFetch } from '../roster/fetch/fetch.ts'
-import { Roster } from '../roster/roster.ts'
 import { placeOf } from '../roster/source.ts'
 import { say, visible, withFeatures } from './command.ts'
 import { startProgress } from './progress.ts'
@@ -26,7 +25,7 @@ export async function rosterFetch(options: FetchOptions): Promise<void> {
   const allow = allowedFrom(options.allow)
   const planOptions = planOptionsFrom(options)
   await withFeatures(options, async (features, config) => {
-    const { db, clock, secrets } = features
+    const { db, clock, secrets, roster } = features
     const { rosterSource: source, rosterReportTo: reportTo, timeZone } = config
     if (source === null)
       throw new UsageError('CHIRON_ROSTER_SOURCE is not set: it says where rosters are fetched from')
@@ -34,7 +33,6 @@ export async function rosterFetch(options: FetchOptions): Promise<void> {
       throw new UsageError('CHIRON_ROSTER_REPORT_TO is not set: it says who gets reports')
     sayStore(options, config.databaseUrl)
     say(options, { type: 'source', place: placeOf(source) }, `Source: ${visible(placeOf(source))}`)
-    const roster = new Roster(db, clock, { timeZone, secrets })
     const fetch = new RosterFetch({ db, clock, secrets, roster, source, reportTo, timeZone })
     const reading = startProgress(options.json === true)
     const writing = startProgress(options.json === true)
