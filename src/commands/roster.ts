@@ -156,9 +156,8 @@ export async function rosterCorrect(who: string | undefined, options: CorrectOpt
   const isNothing = Object.keys(wanted).length === 0
   if (isNothing === !options.remove)
     throw new UsageError('say what to correct, with --email, --firstname or --lastname; or --remove alone')
-  await withFeatures(options, async ({ db, clock, desk }, { timeZone, databaseUrl }) => {
+  await withFeatures(options, async ({ desk, roster }, { databaseUrl }) => {
     sayStore(options, databaseUrl)
-    const roster = new Roster(db, clock, { timeZone })
     const userId = await desk.idOf(who)
     const generation = options.remove
       ? await roster.uncorrect(userId, byOperator)
