@@ -22,7 +22,9 @@ export interface Bench {
   close(): Promise<void>
 }
 
-export const say = (text: string) => process.stderr.write(`${text}\n`)
+/** With the seconds since the start. */
+export const say = (text: string) =>
+  process.stderr.write(`${Math.round(performance.now() / 1000)} s: ${text}\n`)
 
 export async function openBench(): Promise<Bench> {
   const folder = mkdtempSync(join(tmpdir(), 'chiron-bench-'))

@@ -122,7 +122,7 @@ suite('A student’s day', inBrowser, () => {
     const shown = await days.allInnerTexts()
     assert.deepEqual(shown, ['Wed 18 Nov'])
     assert.equal(await page.getByText('Student number S100').first().isVisible(), false)
-    const avatar = page.getByRole('button', { name: 'My account' })
+    const avatar = page.getByRole('button', { name: 'My account', exact: true })
     await avatar.click()
     await page.getByText('Student number S100').first().waitFor()
     assert.deepEqual(await accessFaults(page), [])

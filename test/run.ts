@@ -1,6 +1,7 @@
 /**
  * `npm test`: types, format and lint, dead code, the portal's build, then every test. Stops at the first kind that
- * fails. `--fast`: the tests alone, on SQLite and without a browser.
+ * fails. `--fast`: the tests alone, on SQLite and without a browser. `--pictures`: screens of the portal and the console
+ * are kept in test/output.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, globSync, statfsSync } from 'node:fs'
@@ -10,6 +11,7 @@ import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 
 const steps: [name: string, command: string, ...args: string[]][] = [
   ['types', 'tsc', '-p', '.'],
@@ -28,11 +30,15 @@ const slowestShown = 10
 const shared = '/dev/shm'
 const sharedBytesMin = 4 * 1024 ** 3
 
-const named = process.argv.slice(2).filter((arg) => arg !== '--fast')
-const fast = process.argv.includes('--fast')
+const { values, positionals: named } = parseArgs({
+  allowPositionals: true,
+  options: { fast: { type: 'boolean' }, pictures: { type: 'boolean' } },
+})
+const { fast = false, pictures = false } = values
 
 process.env.NODE_COMPILE_CACHE ??= compiled
 process.env.TMPDIR ??= inMemory() ?? tmpdir()
+if (pictures) process.env.CHIRON_TEST_PICTURES = 'yes'
 if (fast) process.env.CHIRON_TEST_FAST = 'yes'
 else {
   delete process.env.CHIRON_TEST_FAST

@@ -57,8 +57,9 @@ export async function noteFaults(page: Page, origin: string): Promise<NotingPage
   return Object.assign(page, { faults })
 }
 
-/** Screenshots for people to look at, in every size. */
+/** Screenshots for people to look at, in every size, with `npm test -- --pictures`. */
 export async function picture(page: Page, name: string): Promise<void> {
+  if (process.env.CHIRON_TEST_PICTURES === undefined) return
   mkdirSync(pictures, { recursive: true })
   for (const viewport of viewports) {
     await page.setViewportSize(viewport)

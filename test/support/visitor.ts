@@ -86,7 +86,7 @@ export async function signIn(
 /** On a phone the button is behind the avatar. */
 export async function signOut(page: Page): Promise<void> {
   await page.locator('.account').waitFor({ state: 'attached' })
-  const avatar = page.getByRole('button', { name: 'My account' })
+  const avatar = page.getByRole('button', { name: 'My account', exact: true })
   if (await avatar.isVisible()) await avatar.click()
   await page.getByRole('button', { name: 'Sign out', exact: true }).click()
 }
