@@ -1,9 +1,12 @@
 /** The console's words in every language. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { findingKinds } from '../src/roster/findings.ts'
 import { english } from '../web/src/console/text/en.ts'
 import { spanish } from '../web/src/console/text/es.ts'
+import { spanishFindings } from '../web/src/console/text/es-findings.ts'
 import { french } from '../web/src/console/text/fr.ts'
+import { frenchFindings } from '../web/src/console/text/fr-findings.ts'
 
 /** Every text; functions are called with samples. */
 function textsIn(words: unknown, path = ''): [path: string, text: string][] {
@@ -15,7 +18,7 @@ function textsIn(words: unknown, path = ''): [path: string, text: string][] {
 }
 
 test('French has a narrow no-break space before : ; ? ! and within « »', () => {
-  for (const [path, text] of textsIn(french)) {
+  for (const [path, text] of [...textsIn(french), ...textsIn(frenchFindings)]) {
     assert.doesNotMatch(text.replaceAll('https://', ''), /[^\u202f][:;?!»]|«[^\u202f]/, `${path}: ${text}`)
     assert.doesNotMatch(text, /'/, path)
   }
@@ -37,5 +40,13 @@ test('No text is left in English, and none is empty but where a deed is final', 
       assert.ok(text !== '' || path === '.deeds.close.undo', path)
       if (text !== '' && !alike.test(path)) assert.notEqual(text, of.en[i]![1], `${language}${path}`)
     }
+  }
+})
+
+test('Every kind of finding has words of its own in every language', () => {
+  for (const findings of [frenchFindings, spanishFindings]) {
+    assert.deepEqual(Object.keys(findings), Object.keys(findingKinds))
+    for (const [code, text] of Object.entries(findings))
+      assert.notEqual(text, findingKinds[code as keyof typeof findingKinds], code)
   }
 })

@@ -5,7 +5,10 @@ import type { Page } from 'playwright-core'
 
 const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-const run = `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+// Colours that are still changing are not judged.
+const atRest = `Promise.allSettled(document.getAnimations()
+  .filter(({ effect }) => effect.getComputedTiming().endTime !== Infinity).map(({ finished }) => finished))`
+const run = `${atRest}.then(() => axe.run(document, { resultTypes: ['violations'] })).then(({ violations }) =>
   violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' at ' + target + ': ' + failureSummary)))`
 
 export async function accessFaults(page: Page): Promise<string[]> {

@@ -9,7 +9,7 @@ const shownAtFirst = 20
 
 /** What is wrong with the file, where, and what was expected; errors first. */
 export function Findings({ of: { findings, errors, warnings } }: { of: Plan }) {
-  const { text: all, number } = useConsole()
+  const { text: all, findings: meanings, number } = useConsole()
   const text = all.roster
   const [shown, setShown] = useState(shownAtFirst)
   return (
@@ -36,7 +36,10 @@ export function Findings({ of: { findings, errors, warnings } }: { of: Plan }) {
               </bdi>
             </span>
             <span>
-              <bdi lang="en">{finding.message}</bdi>
+              {meanings[finding.code]}{' '}
+              <bdi lang="en" className={meanings[finding.code] && 'soft'}>
+                {finding.message}
+              </bdi>
               {finding.value !== null && finding.value !== '' && (
                 <span className="soft">
                   {' '}

@@ -11,9 +11,18 @@ const loaders: Record<Language, () => Promise<ConsoleText>> = {
   es: async () => (await import('./es.ts')).spanish,
 }
 
+/** What each kind of finding means. The service words findings in English. */
+const findings: Record<Language, () => Promise<Readonly<Record<string, string>>>> = {
+  en: async () => ({}),
+  fr: async () => (await import('./fr-findings.ts')).frenchFindings,
+  es: async () => (await import('./es-findings.ts')).spanishFindings,
+}
+
 export interface ConsoleWords {
   readonly shared: Words
   readonly text: ConsoleText
+  /** By code; empty in English. */
+  readonly findings: Readonly<Record<string, string>>
   number(value: number): string
   percent(share: number): string
   /** "3 hours ago" */
@@ -21,13 +30,18 @@ export interface ConsoleWords {
 }
 
 export async function loadConsoleWords(language: Language): Promise<ConsoleWords> {
-  const [shared, text] = await Promise.all([loadWords(language), loaders[language]()])
+  const [shared, text, findingsByCode] = await Promise.all([
+    loadWords(language),
+    loaders[language](),
+    findings[language](),
+  ])
   const whole = new Intl.NumberFormat(language)
   const share = new Intl.NumberFormat(language, { style: 'percent' })
   const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' })
   return {
     shared,
     text,
+    findings: findingsByCode,
     number: (value) => whole.format(value),
     percent: (value) => share.format(value),
     ago: (moment) => {
