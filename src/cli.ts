@@ -7,6 +7,9 @@ import { packageVersion } from './version.ts'
 // Loaded on demand, so that the service starts without the roster code.
 const roster = () => import('./commands/roster.ts')
 
+/** How long a failed command may take to close what it has open. */
+const openHandlesPatienceMs = 500
+
 const program = new Command('chiron')
   .description('The access service of a veterinary school')
   .version(packageVersion())
@@ -273,10 +276,12 @@ try {
   else fail(reason, exitCodeOf(error))
 }
 
-function fail(reason: string, exitCode: number): never {
+function fail(reason: string, exitCode: number): void {
   const asJson = process.argv.includes('--json')
   process.stderr.write(asJson ? `${JSON.stringify({ error: reason })}\n` : `chiron: ${reason}\n`)
-  process.exit(exitCode)
+  // Ends by itself: process.exit() may wait forever for V8's threads (nodejs/node#54918).
+  process.exitCode = exitCode
+  setTimeout(() => process.exit(), openHandlesPatienceMs).unref()
 }
 
 function exitCodeOf(error: unknown): number {

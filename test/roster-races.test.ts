@@ -161,7 +161,7 @@ function meetAndDie(engine: Engine): void {
   })
 
   suite(`Imports that are killed on ${engine}`, { concurrency: 1, ...atLength }, () => {
-    const big = newSchool(3_000, 30)
+    const big = newSchool(1_500, 20)
     const bigger = edited(renamed(big, 'Renamed'), (s) => {
       for (const n of numbers(100)) drop(s, `stu-${n}`)
       for (const n of numbers(100)) addUser(s, `new-${n}`, 'student')

@@ -3,7 +3,6 @@ import { createWriteStream } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { setFlagsFromString } from 'node:v8'
 import type { Config } from '../config.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
@@ -42,9 +41,6 @@ import {
   reportLines,
   undoLines,
 } from './roster-text.ts'
-
-// A large school makes much short-lived garbage, for which V8 would take 60 MB more.
-setFlagsFromString('--optimize-for-size')
 
 export interface RosterOptions extends CommonOptions {
   readonly verbose?: boolean
