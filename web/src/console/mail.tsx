@@ -2,7 +2,7 @@ import { useId, useState } from 'react'
 import { useAction } from '../parts/action.ts'
 import { Address } from '../parts/address.tsx'
 import { Button } from '../parts/button.tsx'
-import { Field } from '../parts/field.tsx'
+import { AddressField } from '../parts/field.tsx'
 import { Loading } from '../parts/loading.tsx'
 import { Notice, ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
@@ -36,13 +36,8 @@ export function MailPage({ user }: { user: Staff }) {
           if (!fine) event.currentTarget.querySelector('input')?.focus()
         }}
       >
-        <Field
+        <AddressField
           label={text.address}
-          type="email"
-          autoComplete="off"
-          autoCapitalize="off"
-          spellCheck={false}
-          dir="ltr"
           value={typed}
           onText={setTyped}
           error={wrong ? text.wrongAddress : null}

@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { Field } from '../parts/field.tsx'
+import { AddressField, Field } from '../parts/field.tsx'
 import type { Staff } from '../people.ts'
 import { ask } from '../session.ts'
 import { looksLikeAddress } from '../sign-in/draft.ts'
@@ -93,13 +93,8 @@ export function PersonDeed({
       onCancel={onCancel}
     >
       {name === 'change-address' && (
-        <Field
+        <AddressField
           label={text['change-address'].label}
-          type="email"
-          autoComplete="off"
-          autoCapitalize="off"
-          spellCheck={false}
-          dir="ltr"
           value={email}
           onText={setEmail}
           error={checked && addressWrong ? text['change-address'].wrong : null}

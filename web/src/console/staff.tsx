@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { Button } from '../parts/button.tsx'
-import { Field } from '../parts/field.tsx'
+import { AddressField, Field } from '../parts/field.tsx'
 import { Reading } from '../parts/loading.tsx'
 import { Page } from '../parts/page.tsx'
 import { type Right, rights, type Staff } from '../people.ts'
@@ -159,13 +159,8 @@ function EditMember({ member, user, onDone, onCancel }: Props & { member: Member
       onCancel={onCancel}
     >
       {!member && (
-        <Field
+        <AddressField
           label={shared.fields.email}
-          type="email"
-          autoComplete="off"
-          autoCapitalize="off"
-          spellCheck={false}
-          dir="ltr"
           value={form.email}
           onText={(email) => setForm({ ...form, email })}
           error={checked && wrong.email ? shared.fields.wrongEmail : null}

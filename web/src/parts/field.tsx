@@ -8,6 +8,21 @@ interface FieldProps extends Omit<InputHTMLAttributes<HTMLInputElement>, 'onChan
   ref?: Ref<HTMLInputElement>
 }
 
+/** Has no capitals and no spelling, and runs from left to right in every language. */
+export function AddressField(props: FieldProps) {
+  return (
+    <Field
+      type="email"
+      inputMode="email"
+      autoComplete="off"
+      autoCapitalize="off"
+      spellCheck={false}
+      dir="ltr"
+      {...props}
+    />
+  )
+}
+
 export function Field({ label, hint, error, onText, ref, ...input }: FieldProps) {
   const id = useId()
   return (

@@ -1,7 +1,7 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/button.tsx'
-import { Field } from '../parts/field.tsx'
+import { AddressField } from '../parts/field.tsx'
 import { Notice, ProblemNotice } from '../parts/notice.tsx'
 import type { Role } from '../people.ts'
 import type { Farewell } from '../session.ts'
@@ -65,17 +65,12 @@ export function AddressForm({
         }}
       >
         {children}
-        <Field
+        <AddressField
           label={text.fields.email}
           hint={hint}
           error={refused ? text.fields.wrongEmail : null}
-          type="email"
           name="email"
           autoComplete="email"
-          inputMode="email"
-          autoCapitalize="off"
-          spellCheck={false}
-          dir="ltr"
           required
           value={email}
           onText={(typed) => {

@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { send } from '../http.ts'
 import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/button.tsx'
-import { Field } from '../parts/field.tsx'
+import { AddressField, Field } from '../parts/field.tsx'
 import { ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { useWords } from '../text/text.ts'
@@ -60,15 +60,10 @@ export function Register() {
             error={refused.includes(name) ? text.fields.wrongName : null}
           />
         ))}
-        <Field
+        <AddressField
           label={text.fields.email}
           name="email"
-          type="email"
           autoComplete="email"
-          inputMode="email"
-          autoCapitalize="off"
-          spellCheck={false}
-          dir="ltr"
           required
           value={form.email}
           onText={change('email')}

@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { useAction } from '../parts/action.ts'
 import { Address } from '../parts/address.tsx'
 import { Button } from '../parts/button.tsx'
-import { Field } from '../parts/field.tsx'
+import { AddressField } from '../parts/field.tsx'
 import { Notice, ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import type { Veterinarian } from '../people.ts'
@@ -80,17 +80,12 @@ export function ChangeAddress({ user }: { user: Veterinarian }) {
               else event.currentTarget.querySelector('input')?.focus()
             }}
           >
-            <Field
+            <AddressField
               label={text.email.field}
               hint={text.email.hint}
               error={refused && errors[refused]}
-              type="email"
               name="email"
               autoComplete="email"
-              inputMode="email"
-              autoCapitalize="off"
-              spellCheck={false}
-              dir="ltr"
               value={email}
               onText={(typed) => {
                 setEmail(typed)
