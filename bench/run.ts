@@ -66,7 +66,7 @@ async function againstAnother(): Promise<void> {
   const before =
     values.against === undefined ? thisBuild : await buildAt(values.against, join(bench.folder, 'before'))
   const sizes = { veterinarians: Number(values.accounts), students: 5_000, tokens: 10_000 }
-  const how = { cases: theCases, engines: theEngines, sizes, rounds: Number(values.rounds ?? 10), starts: 2 }
+  const how = { cases: theCases, engines: theEngines, sizes, rounds: Number(values.rounds ?? 10), starts: 5 }
   say(`before: ${before.name}; now: ${thisBuild.name}`)
   const found = await compare(bench, before, thisBuild, how, tell)
   if (!values['self-check']) return
