@@ -243,6 +243,10 @@ class Play {
         for (const [i, email] of addresses.entries())
           addUser(school, `r${this.#run}-${step.students[i]}`, 'student', { email })
         await rosterOf(this.#service).import(bulk(school))
+        // Whoever has left is no longer found by an address.
+        const { desk } = this.#service.app.parts
+        for (const address of addresses)
+          if (!this.#userIds.has(address)) this.#userIds.set(address, await desk.idOf(address))
         return model.import(new Set(addresses))
       }
       case 'undo':

@@ -1,9 +1,9 @@
 /**
  * `npm run torture -- --minutes N`: the long form of what `npm test` does in short. Each part runs for its share of the
- * time; the report goes to docs/reliability.md. `--only crashes` runs one part, and prints its report alone.
+ * time, and its line in docs/reliability.md is written anew. `--only crashes` runs one part.
  */
 import { randomInt } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { inspect, parseArgs } from 'node:util'
 import fc from 'fast-check'
 import type { Engine } from '../support/engines.ts'
@@ -167,7 +167,10 @@ const chosen = parts.filter(({ name }) => values.only === undefined || name === 
 if (chosen.length === 0) throw new Error(`--only takes ${parts.map(({ name }) => name).join(' or ')}`)
 
 await globalSetup()
-const rows: string[][] = []
+const report = new URL('../../docs/reliability.md', import.meta.url)
+const today = new Date().toISOString().slice(0, 10)
+const before = linesIn(readFileSync(report, 'utf8'))
+const now = new Map<string, string>()
 try {
   const shares = chosen.reduce((sum, { share }) => sum + share, 0)
   for (const part of chosen) {
@@ -176,12 +179,12 @@ try {
     const did = await outcomeOf(part, began + (minutes * 60_000 * part.share) / shares)
     const took = `${Math.round((Date.now() - began) / 1000)} s`
     process.stdout.write(`${part.name}: ${did}, in ${took}\n`)
-    rows.push([part.what, did, took])
+    now.set(part.what, `| ${[part.what, did, took, today].join(' | ')} |`)
   }
 } finally {
   await globalTeardown()
 }
-if (values.only === undefined) writeFileSync(new URL('../../docs/reliability.md', import.meta.url), page())
+writeFileSync(report, page())
 
 /** A fault ends its part; the others go on. */
 async function outcomeOf(part: Part, until: number): Promise<string> {
@@ -201,17 +204,22 @@ function wordsOf(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
 }
 
+/** By what was done. */
+function linesIn(text: string): Map<string, string> {
+  const lines = text.split('\n').filter((line) => line.startsWith('| '))
+  return new Map(lines.map((line) => [line.split(' | ')[0]!.slice(2), line]))
+}
+
 function page(): string {
-  const table = [['what', 'done', 'in'], ['---', '---', '---'], ...rows].map(
-    (row) => `| ${row.join(' | ')} |`,
-  )
+  const lines = parts.flatMap(({ what }) => now.get(what) ?? before.get(what) ?? [])
   return `# Reliability
 
-Written by \`npm run torture -- --minutes ${minutes}\` on ${new Date().toISOString().slice(0, 10)}. A part ends at
-its first fault, and its line says so: numbers stand here only if nothing was wrong. \`npm test\` does the same in
-short.
+Written by \`npm run torture -- --minutes N\`. A part ends at its first fault, and its line says so: numbers stand here
+only if nothing was wrong. \`npm test\` does the same in short.
 
-${table.join('\n')}
+| what | done | in | on |
+| --- | --- | --- | --- |
+${lines.join('\n')}
 
 The tests are in \`test/torture/\`. A history that fails is shrunk and printed with its seed.
 `
