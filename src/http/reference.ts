@@ -56,7 +56,8 @@ const nestingMax = 6
 export function referencePage(document: Document): string {
   return html({
     title: 'API reference',
-    head: '<script type="module" src="/assets/docs.js"></script>',
+    head: `<meta name="description" content="Every call of the access service, with its replies and errors.">
+<script type="module" src="/assets/docs.js"></script>`,
     body: new Reference(document).body(),
     wide: true,
   })
