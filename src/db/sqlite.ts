@@ -204,41 +204,30 @@ class Queue<J extends Job<never>> {
   }
 }
 
-interface Prepared {
-  readonly statement: StatementSync
-  /** Whether it takes its parameters in order, which is quicker than by name. */
-  readonly inOrder: boolean
-}
-
 class Connection {
   readonly database: DatabaseSync
-  readonly #prepared = new Map<string, Prepared>()
+  readonly #prepared = new Map<string, StatementSync>()
 
   constructor(database: DatabaseSync) {
     this.database = database
   }
 
   rows({ sql, params }: Statement): Row[] {
-    const { statement, inOrder } = this.#prepare(sql)
-    return (inOrder ? statement.all(...params) : statement.all(byName(params))) as Row[]
+    return this.#prepare(sql).all(byName(params)) as Row[]
   }
 
   first({ sql, params }: Statement): Row | undefined {
-    const { statement, inOrder } = this.#prepare(sql)
-    return (inOrder ? statement.get(...params) : statement.get(byName(params))) as Row | undefined
+    return this.#prepare(sql).get(byName(params)) as Row | undefined
   }
 
   command(sql: string): void {
-    this.#prepare(sql).statement.all()
+    this.#prepare(sql).all()
   }
 
-  #prepare(sql: string): Prepared {
+  #prepare(sql: string): StatementSync {
     let prepared = this.#prepared.get(sql)
     if (!prepared) {
-      const placeholders = sql.match(/\$\d+/g) ?? []
-      const inOrder = placeholders.every((name, i) => name === `$${i + 1}`)
-      const text = inOrder ? sql.replaceAll(/\$\d+/g, '?') : sql
-      prepared = { statement: this.database.prepare(text), inOrder }
+      prepared = this.database.prepare(sql)
       this.#prepared.set(sql, prepared)
     }
     return prepared
