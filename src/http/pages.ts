@@ -114,7 +114,8 @@ export function pageRoutes(app: FastifyInstance): void {
         ),
     )
 
-  const head = '<meta name="description" content="Every error of the access service, and what to do about it.">'
+  const head =
+    '<meta name="description" content="Every error of the access service, and what to do about it.">'
   const list = html({ title: 'Errors', head, body: problemList() })
   page('/problems', () => list)
   page('/problems/:code', ({ code }) => {
