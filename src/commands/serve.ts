@@ -127,7 +127,11 @@ async function supervise(config: Config, log: Log, pretty: boolean): Promise<voi
       stopping = true
       log.info('stopping')
       for (const worker of workers) worker.send('drain')
-      setTimeout(() => process.exit(0), stopWithinMs + 250).unref()
+      setTimeout(() => {
+        // One that hangs must not be left behind.
+        for (const worker of workers) worker.process.kill('SIGKILL')
+        process.exit(0)
+      }, stopWithinMs + 250).unref()
       closeWhenDrained()
     }),
   )
