@@ -14,7 +14,7 @@ export function newIdAt(now: number): string {
   return firstIdAt(now) + newId()
 }
 
-/** Sorts before every id made at this time, and after all older ones. */
+/** Sorts before every id made at this time, and after all older ones. Eight characters last until May 2059. */
 export function firstIdAt(now: number): string {
   return now.toString(36).padStart(8, '0')
 }
