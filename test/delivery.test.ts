@@ -110,6 +110,7 @@ for (const engine of engines) {
         ['queued', 'failed'],
       )
       assert.equal(steps[1]!.reply, `550 5.1.1 <${email}> no such user`)
+      assert.equal(steps[1]!.why ?? null, null)
       assert.notEqual(userId, null)
       const events = await service.rows<{ person_id: string }>('select person_id from event where id = $1', [
         `mail.${deliveryId}`,

@@ -65,6 +65,7 @@ for (const engine of engines) {
     test('The public keys are served from memory, a signer is found, and only unknown keys are unavailable', async () => {
       const { access } = await service.signIn(freshAddress())
       const before = await jwks()
+      assert.equal(before.headers.get('cache-control'), 'public, max-age=300')
       const { keys, db } = service.app.parts
       const [{ kid }] = before.json.keys
       const unknown = signedBy(

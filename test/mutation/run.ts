@@ -34,7 +34,7 @@ const targets = [
 /** The tests of these names come first; they are likely to notice. */
 const nearest: Readonly<Record<string, RegExp>> = {
   'sign-in': /^(sign-in|device|new-address|limits-codes|notices|races|veterinarian\.|student\.)/,
-  session: /^(session|sign-in\.|keys|veterinarian|well-known|openapi)/,
+  session: /^(session|sign-in\.|keys|veterinarian\.|conventions-caching|openapi)/,
   mail: /^(outbox|mail|delivery|durability|bounces)/,
   limits: /^(limits|network|device|proxies)/,
 }
