@@ -107,21 +107,23 @@ for (const engine of engines) {
       })
     }
 
-    test(
-      'Over the whole service, registrations have a burst of 5,000 and a refill of 1,000 a minute',
-      atLength,
-      async () => {
-        service.clock.advance(60 * minute)
-        const spread = (i: number) => ({ 'x-forwarded-for': `11.${i % 250}.${Math.floor(i / 250)}.1` })
-        const replies = await repeat(5_000, (i) => register(spread(i)), 50)
-        assert.deepEqual([...new Set(replies.map((reply) => reply.status))], [202])
-        assert.equal((await register(spread(5_001))).status, 429)
-        service.clock.advance(minute)
-        const refilled = await repeat(1_010, (i) => register(spread(6_000 + i)), 50)
-        assert.equal(refilled.filter((reply) => reply.status === 202).length, 1_000)
-        service.clock.advance(60 * minute)
-      },
-    )
+    // Six thousand registrations; the statement is the same on both engines.
+    if (engine === 'sqlite')
+      test(
+        'Over the whole service, registrations have a burst of 5,000 and a refill of 1,000 a minute',
+        atLength,
+        async () => {
+          service.clock.advance(60 * minute)
+          const spread = (i: number) => ({ 'x-forwarded-for': `11.${i % 250}.${Math.floor(i / 250)}.1` })
+          const replies = await repeat(5_000, (i) => register(spread(i)), 50)
+          assert.deepEqual([...new Set(replies.map((reply) => reply.status))], [202])
+          assert.equal((await register(spread(5_001))).status, 429)
+          service.clock.advance(minute)
+          const refilled = await repeat(1_010, (i) => register(spread(6_000 + i)), 50)
+          assert.equal(refilled.filter((reply) => reply.status === 202).length, 1_000)
+          service.clock.advance(60 * minute)
+        },
+      )
 
     test('A refused registration is not stored', async () => {
       const network = freshNetwork()

@@ -26,7 +26,13 @@ export interface SftpServer {
   close(): Promise<void>
 }
 
-export const newKey = () => utils.generateKeyPairSync('ed25519')
+/** Of the keys that ssh2 makes there are some that it cannot read. */
+export function newKey(): ReturnType<typeof utils.generateKeyPairSync> {
+  for (;;) {
+    const pair = utils.generateKeyPairSync('ed25519')
+    if (!(utils.parseKey(pair.private) instanceof Error)) return pair
+  }
+}
 
 export function fingerprintOf(publicKey: string): string {
   const parsed = utils.parseKey(publicKey)

@@ -28,11 +28,14 @@ export function PublicPage({ user }: { user: Veterinarian }) {
       {page.data && (
         <>
           <p role="status">{page.data.shown ? said(text, user) : text.profile.publicHidden}</p>
-          {page.data.shown && <Links user={user} />}
+          {page.data.shown && <Copy label={text.profile.publicPage} value={addressOf(user)} />}
           {switching.problem && <ProblemNotice problem={switching.problem} onRetry={switching.run} />}
-          <Button busy={switching.busy} onPress={switching.run}>
-            {page.data.shown ? text.profile.hide : text.profile.show}
-          </Button>
+          <div className="actions">
+            {page.data.shown && <Links user={user} />}
+            <Button busy={switching.busy} onPress={switching.run}>
+              {page.data.shown ? text.profile.hide : text.profile.show}
+            </Button>
+          </div>
         </>
       )}
     </section>
@@ -42,27 +45,26 @@ export function PublicPage({ user }: { user: Veterinarian }) {
 const said = (text: ReturnType<typeof useWords>['text'], { verified }: Veterinarian) =>
   verified ? text.profile.publicLead : text.profile.publicUnverified
 
+const addressOf = ({ userId }: Veterinarian) => new URL(`/v/${userId}`, location.origin).href
+
 function Links({ user }: { user: Veterinarian }) {
   const { text } = useWords()
-  const address = new URL(`/v/${user.userId}`, location.origin).href
   return (
     <>
-      <Copy label={text.profile.publicPage} value={address} />
-      <div className="actions">
-        <a href={`/v/${user.userId}`}>{text.profile.open}</a>
-        {'share' in navigator && (
-          <Button
-            look="quiet"
-            onPress={() => {
-              navigator.share({ title: `${user.firstname} ${user.lastname}`, url: address }).catch(() => {
-                // The share dialogue was cancelled.
-              })
-            }}
-          >
-            {text.profile.share}
-          </Button>
-        )}
-      </div>
+      <a href={addressOf(user)}>{text.profile.open}</a>
+      {'share' in navigator && (
+        <Button
+          look="quiet"
+          onPress={() => {
+            const title = `${user.firstname} ${user.lastname}`
+            navigator.share({ title, url: addressOf(user) }).catch(() => {
+              // The share dialogue was cancelled.
+            })
+          }}
+        >
+          {text.profile.share}
+        </Button>
+      )}
     </>
   )
 }
