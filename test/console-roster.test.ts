@@ -233,25 +233,22 @@ suite('The roster in the console by keyboard', inBrowser, () => {
 
   test('An import that is under way shows how far it is, and one that failed can be tried again', async () => {
     const { page } = await openConsole(browser, service, ['registrar'])
-    const answers: object[] = [
-      { state: 'applying', progress: { done: 0, total: null } },
-      { state: 'applying', progress: { done: 300, total: 1_000 } },
-      { state: 'failed', failure: 'stopped' },
-    ]
+    let standing: object = { state: 'applying', progress: { done: 0, total: null } }
     await choose(page, 'more.zip', await zipOf(edited(school, (copy) => addUser(copy, 'more', 'student'))))
     await page.getByText('Students who are new').waitFor()
     await page.route(/\/staff\/roster\/plans\/[^/]+$/, async (route) => {
       const reply = await route.fetch()
-      const answer = answers.length > 1 ? answers.shift() : answers[0]
-      await route.fulfill({ response: reply, json: { ...(await reply.json()), ...answer } })
+      await route.fulfill({ response: reply, json: { ...(await reply.json()), ...standing } })
     })
     await page.reload()
     await page.getByText('Reading the file once more.').waitFor()
+    standing = { state: 'applying', progress: { done: 300, total: 1_000 } }
     await page.clock.runFor(1_000)
     await page.getByRole('progressbar', { name: /30\s?%/ }).waitFor()
     assert.equal(await button(page, 'Import now').count(), 0)
     await picture(page, 'console-roster-applying-light')
     assert.deepEqual(await accessFaults(page), [])
+    standing = { state: 'failed', failure: 'stopped' }
     await page.clock.runFor(1_000)
     await page.getByText('The service was stopped during the import').waitFor()
     await picture(page, 'console-roster-failed-light')

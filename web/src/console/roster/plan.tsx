@@ -19,7 +19,7 @@ import type { Plan, PlanOptions } from './replies.ts'
 import { Sending, useSending } from './sending.tsx'
 import { fileOf } from './upload.ts'
 
-const lookEveryMs = 400
+const lookEveryMs = 1_000
 /** With more bad rows than this, the file should be mended. */
 const skippableMax = 100
 
