@@ -8,7 +8,7 @@ interface FieldProps extends Omit<InputHTMLAttributes<HTMLInputElement>, 'onChan
   ref?: Ref<HTMLInputElement>
 }
 
-/** Has no capitals and no spelling, and runs from left to right in every language. */
+/** For e-mail addresses: no automatic capitals, no spell check, and from left to right in every language. */
 export function AddressField(props: FieldProps) {
   return (
     <Field
