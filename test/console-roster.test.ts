@@ -181,6 +181,8 @@ suite('The roster in the console by keyboard', inBrowser, () => {
   test('A file is uploaded, confirmed and undone by keyboard alone, and found again after a reload', async () => {
     const { page } = await openConsole(browser, service, ['registrar'])
     const { keyboard } = page
+    // Playwright begins to catch file dialogs with the first listener, and does not wait until it does.
+    page.on('filechooser', () => {})
     const tabTo = async (name: string) => {
       const matches = async () => new RegExp(name).test(await focused(page))
       for (let i = 0; i < 60; i++) {

@@ -1,9 +1,9 @@
 /**
- * `npm test`: types, format and lint, dead code, the portal's build, then every test. Stops at the first kind that
- * fails. `--fast`: the tests alone, on SQLite and without a browser. `--pictures`: screens of the portal and the console
+ * `npm test`: types, format and lint, dead code and the portal's build, all at once, then every test unless one of those
+ * failed. `--fast`: the tests alone, on SQLite and without a browser. `--pictures`: screens of the portal and the console
  * are kept in test/output.
  */
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, globSync, statfsSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { relative } from 'node:path'
@@ -42,7 +42,8 @@ if (pictures) process.env.CHIRON_TEST_PICTURES = 'yes'
 if (fast) process.env.CHIRON_TEST_FAST = 'yes'
 else {
   delete process.env.CHIRON_TEST_FAST
-  for (const step of steps) check(...step)
+  const fine = await Promise.all(steps.map((step) => check(...step)))
+  if (fine.includes(false)) process.exit(1)
 }
 await test()
 
@@ -53,11 +54,18 @@ function inMemory(): string | undefined {
   return bavail * bsize > sharedBytesMin ? shared : undefined
 }
 
-function check(name: string, command: string, ...args: string[]): void {
-  process.stdout.write(`\n== ${name}\n`)
-  const { status, error } = spawnSync(command, args, { stdio: 'inherit' })
-  if (error) throw error
-  if (status !== 0) process.exit(status ?? 1)
+/** Its lines are shown together when it ends. */
+function check(name: string, command: string, ...args: string[]): Promise<boolean> {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const lines: Buffer[] = []
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => lines.push(chunk))
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => {
+      process.stdout.write(`\n== ${name}\n${Buffer.concat(lines)}`)
+      resolve(code === 0)
+    })
+  })
 }
 
 /** The files named on the command line, or all. */

@@ -18,6 +18,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { type Mutant, mutantsOf } from './mutate.ts'
@@ -31,17 +32,12 @@ const targets = [
   'src/mail/store.ts',
   'src/limits/*.ts',
 ]
-/** The tests of these names come first; they are likely to notice. */
-const nearest: Readonly<Record<string, RegExp>> = {
-  'sign-in': /^(sign-in|device|new-address|limits-codes|notices|races|veterinarian\.|student\.)/,
-  session: /^(session|sign-in\.|keys|veterinarian\.|conventions-caching|openapi)/,
-  mail: /^(outbox|mail|delivery|durability|bounces)/,
-  limits: /^(limits|network|device|proxies)/,
-}
 const slots = 2
-const fileTimeoutMs = 90_000
+/** A test file that takes so much longer than without a fault hangs: the fault is noticed. */
+const patience = 5
+const patienceMs = 10_000
 /** A mutant that lives so long has survived. */
-const lifeMs = 150_000
+const lifeMs = 90_000
 
 interface Tried {
   readonly file: string
@@ -56,6 +52,8 @@ interface Tried {
 interface Reach {
   readonly test: string
   readonly ms: number
+  /** How many faults in which source file it noticed. */
+  readonly noticed: Map<string, number>
   reaches(file: string, offset: number): boolean
 }
 
@@ -104,9 +102,10 @@ async function reachOfTests(): Promise<Reach[]> {
       for (let test = tests.pop(); test !== undefined; test = tests.pop()) {
         const coverage = join(folder, `coverage-${basename(test)}`)
         const began = Date.now()
-        const passed = await passes(copy, test, { NODE_V8_COVERAGE: coverage })
+        const passed = await passes(copy, test, 10 * 60_000, { NODE_V8_COVERAGE: coverage })
+        const ms = Date.now() - began
         if (!passed) say(`${test} fails by itself and is left out`)
-        else found.push({ test, ms: Date.now() - began, reaches: reachesBy(coverage) })
+        else found.push({ test, ms, noticed: new Map(), reaches: reachesBy(coverage) })
         rmSync(coverage, { recursive: true, force: true })
       }
     }),
@@ -171,32 +170,50 @@ async function tryWaiting(copy: string): Promise<void> {
   }
 }
 
+/** Asks the quick tests that noticed most in this file first. */
 async function killer(copy: string, file: string, mutant: Mutant): Promise<string | null> {
-  const reaching = reach.filter(({ reaches }) => reaches(file, mutant.start))
-  const near = nearest[file.split('/')[1]!]!
-  const order = [
-    ...reaching.filter(({ test }) => near.test(basename(test))),
-    ...reaching.filter(({ test }) => !near.test(basename(test))),
-  ]
+  const promise = ({ noticed, ms }: Reach) => ((noticed.get(file) ?? 0) + 0.1) / ms
+  const order = reach
+    .filter(({ reaches }) => reaches(file, mutant.start))
+    .toSorted((a, b) => promise(b) - promise(a))
   const began = Date.now()
-  for (const { test } of order) {
-    if (!(await passes(copy, test))) return test
+  for (const { test, ms, noticed } of order) {
+    if (!(await passes(copy, test, patience * ms + patienceMs))) {
+      noticed.set(file, (noticed.get(file) ?? 0) + 1)
+      return test
+    }
     if (Date.now() - began > lifeMs) break
   }
   return null
 }
 
-function passes(copy: string, test: string, env: Record<string, string> = {}): Promise<boolean> {
+/** Ends with the first test that fails. */
+function passes(
+  copy: string,
+  test: string,
+  timeoutMs: number,
+  env: Record<string, string> = {},
+): Promise<boolean> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, ['--test-force-exit', test], {
+    const child = spawn(process.execPath, ['--test-force-exit', '--test-reporter=tap', test], {
       cwd: copy,
       env: { ...process.env, CHIRON_TEST_FAST: 'yes', NODE_COMPILE_CACHE: join(folder, 'compiled'), ...env },
-      stdio: 'ignore',
+      stdio: ['ignore', 'pipe', 'ignore'],
       detached: true,
     })
-    const end = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), fileTimeoutMs)
+    const end = () => {
+      try {
+        process.kill(-child.pid!, 'SIGKILL')
+      } catch {
+        // Already gone.
+      }
+    }
+    const timer = setTimeout(end, timeoutMs)
+    createInterface(child.stdout).on('line', (line) => {
+      if (/^\s*not ok/.test(line)) end()
+    })
     child.on('exit', (code) => {
-      clearTimeout(end)
+      clearTimeout(timer)
       resolve(code === 0)
     })
   })

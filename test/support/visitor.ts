@@ -1,5 +1,5 @@
 /** The portal as people use it: browser windows on the service's clock, and the first steps of many tests. */
-import { after, before } from 'node:test'
+import { after, before, getTestContext } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { type NotingPage, noteFaults, startBrowser } from './browser.ts'
 import { bulk } from './roster-school.ts'
@@ -34,18 +34,21 @@ export interface Look {
   readonly serviceWorkers?: 'allow' | 'block'
 }
 
-/** A separate browser context without cookies or storage. */
+/** A separate browser context without cookies or storage. It is closed when the test ends: open pages go on asking. */
 export async function newVisitor(
   browser: Browser,
   { colorScheme = 'light', locale = 'en-GB', width = 1280, serviceWorkers = 'block' }: Look = {},
 ) {
-  return browser.newContext({
+  const visitor = await browser.newContext({
     colorScheme,
     locale,
     serviceWorkers,
     timezoneId: 'Europe/Lisbon',
     viewport: { width, height: 900 },
   })
+  const test = getTestContext()
+  if (test && 'after' in test) test.after(() => visitor.close())
+  return visitor
 }
 
 /** Another tab of a visitor. It starts at the service's time and runs on by itself. */

@@ -3,7 +3,10 @@ import type { Service } from './service.ts'
 
 /** Generous, so that only something that never happens times out, even on a busy machine. */
 export const patienceMs = 120_000
-const pauseMs = 20
+// Looks often at first, then ever more seldom: looking is work too.
+const firstPauseMs = 10
+const longestPauseMs = 200
+const growth = 1.3
 
 export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
@@ -13,7 +16,7 @@ export async function eventually<T>(
   look: () => T | undefined | false | Promise<T | undefined | false>,
 ): Promise<T> {
   const deadline = Date.now() + patienceMs
-  for (;;) {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * growth, longestPauseMs)) {
     const found = await look()
     if (found !== undefined && found !== false) return found
     if (Date.now() > deadline) throw new Error(`waited in vain: ${what}`)
