@@ -153,6 +153,7 @@ for (const engine of engines) {
       assert.match(html, /--allow leavers<\/p>/)
       const other = await fetch({ allow: ['terms'] })
       assert.deepEqual([other.outcome, other.exitCode], ['held', 2])
+      await report()
       const allowed = await fetch({ allow: ['leavers'] })
       assert.deepEqual([allowed.outcome, allowed.exitCode, allowed.mailIds], ['imported', 0, []])
     })

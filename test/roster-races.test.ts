@@ -38,7 +38,7 @@ import {
   writesStudents,
 } from './support/roster-world.ts'
 import { startService } from './support/service.ts'
-import { eventually } from './support/wait.ts'
+import { pause } from './support/wait.ts'
 
 const small = newSchool(5)
 const settle = <T>(work: Promise<T>) =>
@@ -193,7 +193,7 @@ function meetAndDie(engine: Engine): void {
       child.exited.then(() => {
         gone = true
       })
-      await eventually('the moment to kill', async () => gone || (await reached()))
+      while (!gone && !(await reached())) await pause(5)
       assert.equal((await child.end('SIGKILL')).signal, 'SIGKILL')
     }
 

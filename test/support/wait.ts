@@ -5,7 +5,7 @@ import type { Service } from './service.ts'
 export const patienceMs = 120_000
 // Looks often at first, then ever more seldom: looking is work too.
 const firstPauseMs = 10
-const longestPauseMs = 200
+const longestPauseMs = 100
 const growth = 1.3
 
 export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
