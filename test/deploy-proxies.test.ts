@@ -8,7 +8,7 @@ import { gunzipSync } from 'node:zlib'
 import { openDb } from '../src/db/open.ts'
 import { fingerprint, secretsFrom } from '../src/lib/secret.ts'
 import { type Child, endProcesses, newFolder, serveStore, startProcess } from './support/child.ts'
-import { atLength, newStore } from './support/engines.ts'
+import { atLength, migratedStore } from './support/engines.ts'
 import { expired } from './support/expired.ts'
 import { programOf } from './support/install.ts'
 import { freePort } from './support/postgres.ts'
@@ -126,7 +126,7 @@ for (const [name, start] of [
       const folder = newFolder()
       writeFileSync(join(folder.path, 'cert.pem'), expired.cert)
       writeFileSync(join(folder.path, 'key.pem'), expired.key)
-      const store = await newStore('sqlite')
+      const store = await migratedStore('sqlite')
       const mail = await startMailServer()
       ends.push(
         () => folder.remove(),

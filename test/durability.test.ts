@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { openDb } from '../src/db/open.ts'
 import { type ServingChild, serveStore } from './support/child.ts'
-import { atLength, engines, newStore, onPostgres } from './support/engines.ts'
+import { atLength, engines, migratedStore, onPostgres } from './support/engines.ts'
 import { startPostgres } from './support/postgres.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
@@ -64,7 +64,7 @@ for (const engine of engines) {
     `what was acknowledged before a kill -9 under load is there afterwards, on ${engine}`,
     atLength,
     async (t) => {
-      const store = await newStore(engine)
+      const store = await migratedStore(engine)
       const mail = await startMailServer()
       const db = openDb(store.url)
       const started: ServingChild[] = []

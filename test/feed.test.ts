@@ -11,7 +11,7 @@ import { byOperator, bySystem } from '../src/lib/by.ts'
 import { newId } from '../src/lib/random.ts'
 import { holdCodes, Roster } from '../src/roster/roster.ts'
 import { commandFolder, startChiron, startScript } from './support/child.ts'
-import { atLength, engines, newStore, onPostgres } from './support/engines.ts'
+import { atLength, engines, migratedStore, onPostgres } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { run } from './support/roster-commands.ts'
 import { addUser, bulk, drop, edited, newSchool } from './support/roster-school.ts'
@@ -64,7 +64,7 @@ async function inStore(
   engine: (typeof engines)[number],
   work: (db: Db, url: string) => Promise<void>,
 ): Promise<void> {
-  const store = await newStore(engine)
+  const store = await migratedStore(engine)
   const db = openDb(store.url)
   try {
     await migrate(db, new TestClock())

@@ -5,7 +5,7 @@ import { byOperator } from '../src/lib/by.ts'
 import { secretsFrom } from '../src/lib/secret.ts'
 import { SigningKeys } from '../src/session/keys.ts'
 import { commandFolder, serveChild } from './support/child.ts'
-import { atLength, engines, newStore, type Store } from './support/engines.ts'
+import { atLength, engines, migratedStore, type Store } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { startReceiver } from './support/receiver.ts'
 import { run } from './support/roster-commands.ts'
@@ -99,7 +99,7 @@ for (const engine of engines) {
 
   suite(`Sealing anew on ${engine}`, atLength, () => {
     test('What the previous secret sealed is sealed under the current one at the start, and the previous one can go', async (t) => {
-      const store = await newStore(engine)
+      const store = await migratedStore(engine)
       const mail = await startMailServer()
       const receiver = await startReceiver()
       t.after(async () => {
@@ -154,7 +154,7 @@ for (const engine of engines) {
     let store: Store
     let mail: MailServer
     before(async () => {
-      store = await newStore(engine)
+      store = await migratedStore(engine)
       mail = await startMailServer()
     })
     after(async () => {

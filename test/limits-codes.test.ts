@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { engines, newStore } from './support/engines.ts'
+import { engines, migratedStore } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network } from './support/fresh.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
@@ -248,7 +248,7 @@ for (const engine of engines) {
   })
 
   test(`Limits survive a restart on ${engine}`, async () => {
-    const store = await newStore(engine)
+    const store = await migratedStore(engine)
     const mail = await startMailServer()
     const clock = new TestClock()
     const options = { databaseUrl: store.url, mail, clock }

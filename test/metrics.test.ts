@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, suite, test } from 'node:test'
 import { endProcesses, type ServingChild, serveStore } from './support/child.ts'
-import { atLength, type Engine, engines, newStore } from './support/engines.ts'
+import { atLength, type Engine, engines, migratedStore } from './support/engines.ts'
 import { scrape } from './support/metrics.ts'
 import { freePort } from './support/postgres.ts'
 import { startService } from './support/service.ts'
@@ -19,7 +19,7 @@ interface Watched {
 }
 
 async function watched(engine: Engine, env: Record<string, string> = {}): Promise<Watched> {
-  const store = await newStore(engine)
+  const store = await migratedStore(engine)
   const mail = await startMailServer()
   const port = await freePort()
   after(async () => {
@@ -114,7 +114,7 @@ test('Waiting mails show in number and age, and refused or deferred ones in the 
       done(Object.assign(new Error('no'), { responseCode }))
     },
   })
-  const store = await newStore('sqlite')
+  const store = await migratedStore('sqlite')
   const port = await freePort()
   const child = await serveStore(store.url, mail, { CHIRON_METRICS_PORT: String(port) })
   for (const email of ['never@metrics.example', 'later@metrics.example']) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { day, minute } from '../src/lib/clock.ts'
-import { atLength, engines, newStore, onPostgres, type Store } from './support/engines.ts'
+import { atLength, engines, migratedStore, onPostgres, type Store } from './support/engines.ts'
 import { bulk } from './support/roster-school.ts'
 import { rosterOf, studentCode } from './support/roster-world.ts'
 import { type Service, startService, TestClock } from './support/service.ts'
@@ -42,7 +42,7 @@ for (const engine of engines) {
     const serve = (env: Record<string, string> = {}) =>
       startService(engine, { databaseUrl: store.url, mail, clock, env })
     before(async () => {
-      store = await newStore(engine)
+      store = await migratedStore(engine)
       mail = await startMailServer()
       clock = new TestClock()
       services = await Promise.all([serve(), serve()])

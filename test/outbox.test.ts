@@ -9,7 +9,7 @@ import { secretsFrom } from '../src/lib/secret.ts'
 import { Outbox } from '../src/mail/outbox.ts'
 import { smtpTransport } from '../src/mail/smtp.ts'
 import { serveStore } from './support/child.ts'
-import { engines, newStore } from './support/engines.ts'
+import { engines, migratedStore } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
 import { type Service, startService, TestClock } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
@@ -258,7 +258,7 @@ for (const engine of engines) {
 
     test('of two services on one store share the work, and never send a mail twice', async () => {
       const { mail, held, release } = await stallingServer(() => true)
-      const store = await newStore(engine)
+      const store = await migratedStore(engine)
       const clock = new TestClock()
       const names = ['one', 'two']
       const services = await Promise.all(
@@ -289,7 +289,7 @@ for (const engine of engines) {
 
     test('sends after the lease what a worker held that died', async () => {
       const stalled = await stallingServer(() => true)
-      const store = await newStore(engine)
+      const store = await migratedStore(engine)
       const child = await serveStore(store.url, stalled.mail)
       assert.equal((await child.post('/veterinarian/send-otp', { email: 'left@vets.example' })).status, 202)
       await eventually('the mail is under way', () => stalled.held.length === 1).finally(() =>
@@ -321,7 +321,7 @@ for (const engine of engines) {
       const slowServer = await startMailServer({
         onRcptTo: (_address, _session, callback) => held.push(callback),
       })
-      const store = await newStore(engine)
+      const store = await migratedStore(engine)
       const clock = new TestClock()
       const slow = await startService(engine, { mail: slowServer, databaseUrl: store.url, clock })
       await ask(slow, 'twice@vets.example')
@@ -345,7 +345,7 @@ for (const engine of engines) {
 
     test('lets a mail under way finish when the service stops', async () => {
       const { mail, held, release } = await stallingServer(() => true)
-      const store = await newStore(engine)
+      const store = await migratedStore(engine)
       const first = await startService(engine, { mail, databaseUrl: store.url })
       await ask(first, 'under-way@vets.example')
       await eventually('the mail is under way', () => held.length === 1)

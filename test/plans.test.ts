@@ -9,7 +9,7 @@ import { openDb } from '../src/db/open.ts'
 import { byOperator } from '../src/lib/by.ts'
 import { Staff } from '../src/staff/staff.ts'
 import { serveStore } from './support/child.ts'
-import { atLength, engines, newStore } from './support/engines.ts'
+import { atLength, engines, migratedStore } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { apply, planPath, upload, whenOver, zipOf } from './support/plans.ts'
 import { packZip, without } from './support/roster-files.ts'
@@ -368,7 +368,7 @@ for (const engine of engines) {
     `A plan whose process was killed in the middle of its import is imported by another, on ${engine}`,
     atLength,
     async (t) => {
-      const store = await newStore(engine)
+      const store = await migratedStore(engine)
       const mail = await startMailServer()
       const child = await serveStore(store.url, mail, { CHIRON_LIMITS: 'off' })
       const db = openDb(store.url)
@@ -414,7 +414,7 @@ for (const engine of engines) {
   )
 
   test(`A service that stops gives an import up, and its plan can be imported again, on ${engine}`, async (t) => {
-    const store = await newStore(engine)
+    const store = await migratedStore(engine)
     const mail = await startMailServer()
     t.after(async () => {
       await mail.close()

@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core'
 import { mailTexts } from '../src/mail/templates/languages.ts'
 import { accessFaults, coloursSettle } from './support/axe.ts'
 import { overflow, picture } from './support/browser.ts'
-import { inBrowser, newStore } from './support/engines.ts'
+import { inBrowser, migratedStore } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import { freePort } from './support/postgres.ts'
 import { type Service, startService } from './support/service.ts'
@@ -141,7 +141,7 @@ suite('The portal in detail', inBrowser, () => {
   })
 
   test('While the service is down there is one message, and it goes by itself', async (t) => {
-    const store = await newStore('sqlite')
+    const store = await migratedStore('sqlite')
     const env = { CHIRON_PORT: String(await freePort()) }
     t.after(store.remove)
     const first = await startService('sqlite', { databaseUrl: store.url, env })

@@ -4,7 +4,7 @@ import { suite, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { accessFaults } from './support/axe.ts'
 import { picture } from './support/browser.ts'
-import { inBrowser, newStore } from './support/engines.ts'
+import { inBrowser, migratedStore } from './support/engines.ts'
 import { freshAddress, repeat } from './support/fresh.ts'
 import { freePort } from './support/postgres.ts'
 import { type Service, startService } from './support/service.ts'
@@ -20,7 +20,7 @@ suite('The portal in trouble', inBrowser, () => {
   const visit = async (path = '/') => openTab(await newVisitor(browser), service, path)
 
   test('A service that is stopped and started again: said, nothing lost, and going on without a new sign-in', async (t) => {
-    const store = await newStore('sqlite')
+    const store = await migratedStore('sqlite')
     const env = { CHIRON_PORT: String(await freePort()) }
     t.after(store.remove)
     const first = await startService('sqlite', { databaseUrl: store.url, env })
@@ -30,6 +30,7 @@ suite('The portal in trouble', inBrowser, () => {
     await signIn(page, first, 'Veterinarian', freshAddress('restart'))
     await page.getByRole('button', { name: 'Change my name' }).click()
     await page.getByLabel('First name').fill('Grace')
+    await page.getByRole('button', { name: 'Hide it' }).waitFor()
     await stopFirst()
     stopFirst = async () => {}
     await page.getByRole('button', { name: 'Save' }).click()

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { migrate } from '../src/db/migrate.ts'
 import { openDb } from '../src/db/open.ts'
 import { serveStore } from './support/child.ts'
-import { atLength, type Engine, engines, newStore, onPostgres } from './support/engines.ts'
+import { atLength, type Engine, engines, migratedStore, newStore, onPostgres } from './support/engines.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
 import { eventually } from './support/wait.ts'
@@ -12,7 +12,7 @@ import { eventually } from './support/wait.ts'
 type Target = Pick<Service, 'post' | 'request' | 'rows' | 'mail' | 'stop'>
 
 async function startWorkers(engine: Engine): Promise<Target> {
-  const store = await newStore(engine)
+  const store = await migratedStore(engine)
   const mail = await startMailServer()
   const child = await serveStore(store.url, mail, { CHIRON_WORKERS: '2' })
   const db = openDb(store.url)

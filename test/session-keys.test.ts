@@ -4,7 +4,7 @@ import type { Db } from '../src/db/db.ts'
 import { byOperator } from '../src/lib/by.ts'
 import { secretsFrom } from '../src/lib/secret.ts'
 import { SigningKeys } from '../src/session/keys.ts'
-import { atLength, type Engine, engines, newStore, type Store } from './support/engines.ts'
+import { atLength, type Engine, engines, migratedStore, type Store } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { loseLog } from './support/lost-log.ts'
 import { startPostgres } from './support/postgres.ts'
@@ -33,7 +33,7 @@ async function storeThatGoesAway(engine: Engine) {
       remove: () => server.remove(),
     }
   }
-  const store = await newStore(engine)
+  const store = await migratedStore(engine)
   return {
     ...store,
     goAway: async () => {
@@ -198,7 +198,7 @@ for (const engine of engines) {
     let mail: MailServer
     let clock: TestClock
     before(async () => {
-      store = await newStore(engine)
+      store = await migratedStore(engine)
       mail = await startMailServer()
       clock = new TestClock()
     })

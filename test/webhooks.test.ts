@@ -6,7 +6,7 @@ import { eventHappened } from '../src/events/events.ts'
 import { bySystem } from '../src/lib/by.ts'
 import { newId } from '../src/lib/random.ts'
 import { serveStore } from './support/child.ts'
-import { atLength, type Engine, engines, newStore, type Store } from './support/engines.ts'
+import { atLength, type Engine, engines, migratedStore, type Store } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Received, type Receiver, startReceiver, status, verify } from './support/receiver.ts'
 import { type Service, startService, TestClock } from './support/service.ts'
@@ -387,7 +387,7 @@ for (const engine of engines) {
   suite(`Webhooks of several processes on ${engine}`, atLength, () => {
     let store: Store
     before(async () => {
-      store = await newStore(engine)
+      store = await migratedStore(engine)
     })
     after(() => store.remove())
 
@@ -435,7 +435,7 @@ for (const engine of engines) {
     })
 
     test('After kill -9 during a delivery another process sends it again, once', async (t) => {
-      const own = await newStore(engine)
+      const own = await migratedStore(engine)
       const mail = await startMailServer()
       const child = await serveStore(own.url, mail, allow)
       const clock = new TestClock()
@@ -463,7 +463,7 @@ for (const engine of engines) {
     })
 
     test('A service that stops ends a hanging delivery and lets another send it at once', async (t) => {
-      const own = await newStore(engine)
+      const own = await migratedStore(engine)
       const receiver = await startReceiver(() => {})
       t.after(async () => {
         await receiver.close()
@@ -488,7 +488,7 @@ for (const engine of engines) {
     })
 
     test('A service with another secret leaves the endpoint to others, and says so', async (t) => {
-      const own = await newStore(engine)
+      const own = await migratedStore(engine)
       const receiver = await startReceiver()
       t.after(async () => {
         await receiver.close()

@@ -5,7 +5,7 @@ import { migrate } from '../../src/db/migrate.ts'
 import { openDb } from '../../src/db/open.ts'
 import { byOperator } from '../../src/lib/by.ts'
 import { holdCodes, type Plan, Roster } from '../../src/roster/roster.ts'
-import { type Engine, newStore } from './engines.ts'
+import { type Engine, migratedStore } from './engines.ts'
 import { freshNetwork } from './fresh.ts'
 import { type Reply, type Service, type SignedIn, TestClock } from './service.ts'
 
@@ -22,7 +22,7 @@ export interface World {
 }
 
 export async function openWorld(engine: Engine): Promise<World> {
-  const store = await newStore(engine)
+  const store = await migratedStore(engine)
   const clock = new TestClock()
   const db = openDb(store.url)
   await migrate(db, clock)

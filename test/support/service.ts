@@ -3,7 +3,7 @@ import { type App, createApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/log.ts'
-import { type Engine, newStore } from './engines.ts'
+import { type Engine, migratedStore } from './engines.ts'
 import { freePort } from './postgres.ts'
 import { type MailServer, startMailServer } from './smtp.ts'
 import { callsTo } from './wire.ts'
@@ -73,7 +73,7 @@ export async function startService(
 ): Promise<Service> {
   const store = options.databaseUrl
     ? { url: options.databaseUrl, remove: async () => {} }
-    : await newStore(engine)
+    : await migratedStore(engine)
   const mail = options.mail ?? (await startMailServer())
   const clock = options.clock ?? new TestClock()
   const port = Number(options.env?.CHIRON_PORT ?? (await freePort()))

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { Connection, json, wire } from '../../bench/http.ts'
 import { serveStore } from '../support/child.ts'
-import { type Engine, newStore } from '../support/engines.ts'
+import { type Engine, migratedStore } from '../support/engines.ts'
 import { startMailServer } from '../support/smtp.ts'
 import { percentile, signInTo } from './load.ts'
 
@@ -32,7 +32,7 @@ type NextRequest = () => string
 export type Kind = 'register' | 'read'
 
 export async function overload(engine: Engine, kind: Kind, seconds: number): Promise<OverloadReport> {
-  const store = await newStore(engine)
+  const store = await migratedStore(engine)
   const mail = await startMailServer()
   const child = await serveStore(store.url, mail, { CHIRON_LIMITS: 'off' })
   try {
