@@ -66,7 +66,12 @@ const say = (line: string) => process.stdout.write(`${line}\n`)
 
 const folder = mkdtempSync(join(tmpdir(), 'chiron-mutation-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
+let until = Number.POSITIVE_INFINITY
+// Ends with what was tried so far.
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => {
+    until = 0
+  })
 
 const files = targets
   .flatMap((pattern) => globSync(pattern, { cwd: root }))
@@ -76,12 +81,17 @@ const all = files.flatMap((file) =>
 )
 say(`seed ${seed}; ${all.length} possible faults in ${files.length} files`)
 
+process.env.CHIRON_TEST_FAST = 'yes'
+// It reads what is set above.
+const { globalSetup, globalTeardown } = await import('../support/setup.ts')
+await globalSetup()
 const copies = Array.from({ length: slots }, (_, slot) => copyOfTree(join(folder, String(slot))))
 const reach = await reachOfTests()
-const until = Date.now() + minutes * 60_000
+until = Math.min(until, Date.now() + minutes * 60_000)
 const waiting = shuffled(all, seed)
 const tried: Tried[] = []
 await Promise.all(copies.map(tryWaiting))
+await globalTeardown()
 writeFileSync(join(root, 'docs/mutation.md'), page())
 say(`score ${score()} %`)
 
@@ -197,7 +207,7 @@ function passes(
   return new Promise((resolve) => {
     const child = spawn(process.execPath, ['--test-force-exit', '--test-reporter=tap', test], {
       cwd: copy,
-      env: { ...process.env, CHIRON_TEST_FAST: 'yes', NODE_COMPILE_CACHE: join(folder, 'compiled'), ...env },
+      env: { ...process.env, NODE_COMPILE_CACHE: join(folder, 'compiled'), ...env },
       stdio: ['ignore', 'pipe', 'ignore'],
       detached: true,
     })
