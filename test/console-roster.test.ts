@@ -8,7 +8,18 @@ import { dialog, focused, openConsole, place } from './support/console.ts'
 import { engines, inBrowser } from './support/engines.ts'
 import { zipOf } from './support/plans.ts'
 import { packZip, writeZip } from './support/roster-files.ts'
-import { addUser, bulkFiles, change, drop, edited, newSchool, numbers } from './support/roster-school.ts'
+import {
+  addClass,
+  addUser,
+  bulkFiles,
+  change,
+  drop,
+  edited,
+  emptySchool,
+  enrol,
+  newSchool,
+  numbers,
+} from './support/roster-school.ts'
 import { rosterOf } from './support/roster-world.ts'
 import { type Service, startService } from './support/service.ts'
 import { eventually, pause } from './support/wait.ts'
@@ -258,6 +269,22 @@ suite('The roster in the console by keyboard', inBrowser, () => {
     await button(page, 'Try again').click()
     await dialog(page).getByRole('button', { name: 'Import now' }).click()
     await page.getByText('The roster is imported.').waitFor()
+    assert.deepEqual(page.faults, [])
+  })
+
+  test('Students with new ids keep their accounts by what they still have', async () => {
+    await rosterOf(service).import(writeZip(await zipOf(school)))
+    const { page } = await openConsole(browser, service, ['registrar'])
+    const renamed = emptySchool()
+    for (const n of numbers(20)) addUser(renamed, `new-${n}`, 'student', { email: `stu-${n}@school.example` })
+    addClass(renamed, 'class-1')
+    enrol(renamed, 'new-1', 'class-1')
+    await choose(page, 'renamed.zip', await zipOf(renamed))
+    await page.getByText('Most students have new ids').waitFor()
+    assert.equal(await button(page, 'Keep accounts by student number').count(), 0)
+    await button(page, 'Keep accounts by address').click()
+    await page.getByText('accounts kept by address').waitFor()
+    assert.equal(await page.getByText('Students who are new').count(), 0)
     assert.deepEqual(page.faults, [])
   })
 

@@ -59,7 +59,7 @@ for (const engine of engines) {
         assert.deepEqual([plan.counts.student.leaving, plan.holds, errorsOf(plan)], [1, [], []])
         assert.match(
           plan.findings.map(({ message }) => message).join(),
-          /1 enrolments name people in rows .*tobedeleted/,
+          /1 enrolment names people in rows .*tobedeleted/,
         )
         await world.roster.import(plan, { allow: [], by: byOperator })
         assert.ok(!('stu-1' in (await studentsNow(world.db))))
@@ -156,7 +156,7 @@ for (const engine of engines) {
         const follows = plan.findings.filter(({ code }) => code === 'follows').map(({ message }) => message)
         assert.match(
           follows.join(),
-          /And 1 roles name people.*And 1 enrolments name people in rows of users\.csv/,
+          /And 1 role names people.*And 1 enrolment names people in rows of users\.csv/,
         )
         assert.equal(plan.badRows, 1)
       }))

@@ -21,6 +21,15 @@ const words: Readonly<Record<Kind, string>> = {
   role: 'roles',
   enrolment: 'enrolments',
 }
+const one: Readonly<Record<Kind, string>> = {
+  org: 'organisation names',
+  term: 'term names',
+  course: 'course names',
+  class: 'class names',
+  user: 'person names',
+  role: 'role names',
+  enrolment: 'enrolment names',
+}
 
 export function checkReferences(roster: Case, found: Faults): void {
   const { next } = roster
@@ -97,7 +106,8 @@ class ReferenceChecker {
 
   tellConsequences(): void {
     for (const { kind, target, rows, count } of this.#consequences.values()) {
-      const message = `And ${count} ${words[kind]} name ${words[target]} in rows of ${fileOf[target]} ${rows}.`
+      const these = count === 1 ? one[kind] : `${words[kind]} name`
+      const message = `And ${count} ${these} ${words[target]} in rows of ${fileOf[target]} ${rows}.`
       this.#found.log.add({
         severity: 'warning',
         code: 'follows',

@@ -35,7 +35,7 @@ export function Holds({
               {holds.map((hold) => (
                 <Reason key={hold.reason} of={hold} />
               ))}
-              <Otherwise code={code} onReadAs={onReadAs} />
+              <Otherwise code={code} numbers={holds[0]!.numbers} onReadAs={onReadAs} />
               {asks && (
                 <label className="check">
                   <input
@@ -75,27 +75,24 @@ function Reason({ of: { code, reason, numbers } }: { of: Hold }) {
   )
 }
 
+/** Other ways to read the file. Accounts are not matched by what matches none. */
 function Otherwise({
   code,
+  numbers,
   onReadAs,
 }: {
   code: string
+  numbers: Hold['numbers']
   onReadAs: ((options: Partial<PlanOptions>) => void) | undefined
 }) {
   const { text: all } = useConsole()
   const text = all.roster
-  const ways: readonly (readonly [string, Partial<PlanOptions>])[] =
-    code === 'mode'
-      ? [
-          [text.readAs.bulk, { mode: 'bulk' }],
-          [text.readAs.delta, { mode: 'delta' }],
-        ]
-      : code === 'identities'
-        ? [
-            [text.readAs.number, { match: 'number' }],
-            [text.readAs.address, { match: 'address' }],
-          ]
-        : []
+  const ways: (readonly [string, Partial<PlanOptions>])[] = []
+  if (code === 'mode') ways.push([text.readAs.bulk, { mode: 'bulk' }], [text.readAs.delta, { mode: 'delta' }])
+  if (code === 'identities') {
+    if (numbers.byNumber !== 0) ways.push([text.readAs.number, { match: 'number' }])
+    if (numbers.byAddress !== 0) ways.push([text.readAs.address, { match: 'address' }])
+  }
   if (ways.length === 0) return null
   if (!onReadAs) return <p className="soft">{text.readAs.chooseAgain}</p>
   return (
