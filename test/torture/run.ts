@@ -177,7 +177,6 @@ if (chosen.length === 0) throw new Error(`--only takes ${parts.map(({ name }) =>
 await globalSetup()
 const report = new URL('../../docs/reliability.md', import.meta.url)
 const today = new Date().toISOString().slice(0, 10)
-const before = linesIn(readFileSync(report, 'utf8'))
 const now = new Map<string, string>()
 try {
   const shares = chosen.reduce((sum, { share }) => sum + share, 0)
@@ -192,6 +191,8 @@ try {
 } finally {
   await globalTeardown()
 }
+// Read only now: other parts may have been run beside these.
+const before = linesIn(readFileSync(report, 'utf8'))
 writeFileSync(report, page())
 
 /** A fault ends its part; the others go on. */
