@@ -12,7 +12,7 @@ import { makePlan } from '../src/roster/plan.ts'
 import { readRoster } from '../src/roster/read/read.ts'
 import { foldGenerations, type Plan } from '../src/roster/roster.ts'
 import { rosterState } from '../src/roster/store.ts'
-import { engines } from './support/engines.ts'
+import { engines, onPostgres } from './support/engines.ts'
 import {
   addClass,
   addUser,
@@ -258,3 +258,23 @@ for (const engine of engines) {
       }))
   })
 }
+
+test('Statistics are renewed when much has changed, and not for a small delta', onPostgres, () =>
+  inWorld('postgres', async (world) => {
+    let renewed = 0
+    const analyze = world.db.analyze.bind(world.db)
+    Object.assign(world.db, {
+      analyze: (tables: readonly string[]) => {
+        renewed++
+        return analyze(tables)
+      },
+    })
+    const school = newSchool(50)
+    await world.import(bulk(school))
+    assert.equal(renewed, 1)
+    await world.import(bulk(edited(school, (copy) => drop(copy, 'stu-1'))))
+    assert.equal(renewed, 1)
+    await world.import(bulk(newSchool(100)))
+    assert.equal(renewed, 2)
+  }),
+)

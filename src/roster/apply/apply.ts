@@ -28,6 +28,7 @@ export { type Lease, pause, whileLeased } from './lease.ts'
 
 const pauseMsMin = 3
 const pauseShare = 0.2
+const muchShare = 0.1
 
 export interface ApplyDeps {
   readonly db: Db
@@ -46,7 +47,7 @@ export async function applyPlan(
 ): Promise<boolean> {
   await writeInBatches(writesOf(plan, generation, now, deps.by), generation, totalOf(plan), deps)
   // With the statistics of an empty table, reading a class list takes a hundred times as long.
-  await deps.db.analyze(['person', 'student', 'roster_record', 'roster_enrolment'])
+  if (changesMuch(plan)) await deps.db.analyze(['person', 'student', 'roster_record', 'roster_enrolment'])
   return publishGeneration(deps.lease, generation, plan, now, deps.by)
 }
 
@@ -69,6 +70,11 @@ export async function publishGeneration(
 type Write =
   | { readonly table: Table; readonly row: readonly Value[] }
   | { readonly closes: Closable; readonly row: readonly Value[] }
+
+function changesMuch(plan: Plan): boolean {
+  const before = Object.values(plan.counts).reduce((sum, of) => sum + of.before, 0)
+  return totalOf(plan) > before * muchShare
+}
 
 /** About how many writes there are. */
 function totalOf({ counts }: Plan): number {
