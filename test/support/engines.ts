@@ -19,7 +19,7 @@ export interface Store {
   remove(): Promise<void>
 }
 
-/** Where `setup.ts` leaves an SQLite store with all tables and nothing in them, and the same for PostgreSQL. */
+/** `setup.ts` makes stores with all tables and nothing in them. This variable names the SQLite file. */
 export const migratedFile = 'CHIRON_TEST_MIGRATED'
 export const migratedDatabase = 'chiron_migrated'
 

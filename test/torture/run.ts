@@ -22,6 +22,7 @@ import { archives, FileFuzzer, texts } from './roster-files.ts'
 
 const engines: readonly Engine[] = ['sqlite', 'postgres']
 const killsAtOnce = 10
+const historiesOfOneService = 500
 
 export interface Part {
   readonly name: string
@@ -143,7 +144,7 @@ const parts: readonly Part[] = [
 async function someHistories(engine: Engine, until: number): Promise<Torturer['counts']> {
   const torturer = await Torturer.start(engine)
   try {
-    while (Date.now() < until && torturer.counts.histories < 500) {
+    while (Date.now() < until && torturer.counts.histories < historiesOfOneService) {
       const seed = randomInt(2 ** 31)
       await fc.assert(
         fc.asyncProperty(histories, (history) => torturer.run(history)),

@@ -28,6 +28,7 @@ export { type Lease, pause, whileLeased } from './lease.ts'
 
 const pauseMsMin = 3
 const pauseShare = 0.2
+/** Of what stands. */
 const muchShare = 0.1
 
 export interface ApplyDeps {

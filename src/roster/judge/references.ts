@@ -12,23 +12,15 @@ const fileOf = {
 } as const
 type Target = keyof typeof fileOf
 
-const words: Readonly<Record<Kind, string>> = {
-  org: 'organisations',
-  term: 'terms',
-  course: 'courses',
-  class: 'classes',
-  user: 'people',
-  role: 'roles',
-  enrolment: 'enrolments',
-}
-const one: Readonly<Record<Kind, string>> = {
-  org: 'organisation names',
-  term: 'term names',
-  course: 'course names',
-  class: 'class names',
-  user: 'person names',
-  role: 'role names',
-  enrolment: 'enrolment names',
+/** One, and several. */
+const words: Readonly<Record<Kind, readonly [string, string]>> = {
+  org: ['organisation', 'organisations'],
+  term: ['term', 'terms'],
+  course: ['course', 'courses'],
+  class: ['class', 'classes'],
+  user: ['person', 'people'],
+  role: ['role', 'roles'],
+  enrolment: ['enrolment', 'enrolments'],
 }
 
 export function checkReferences(roster: Case, found: Faults): void {
@@ -106,8 +98,9 @@ class ReferenceChecker {
 
   tellConsequences(): void {
     for (const { kind, target, rows, count } of this.#consequences.values()) {
-      const these = count === 1 ? one[kind] : `${words[kind]} name`
-      const message = `And ${count} ${these} ${words[target]} in rows of ${fileOf[target]} ${rows}.`
+      const [one, several] = words[kind]
+      const these = count === 1 ? `${one} names` : `${several} name`
+      const message = `And ${count} ${these} ${words[target][1]} in rows of ${fileOf[target]} ${rows}.`
       this.#found.log.add({
         severity: 'warning',
         code: 'follows',
