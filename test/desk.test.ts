@@ -53,7 +53,7 @@ for (const engine of engines) {
       await service.register(email, { firstname: 'Zoë', lastname: 'Ångström-Ødegård' })
       await service.app.parts.veterinarians.settle()
       const [{ userId }] = (await find({ q: email.toUpperCase() })).people as [Found]
-      for (const q of ['zoe', 'ANGSTROM', 'ångström zoë', 'øde zo', userId, email.slice(0, -4)])
+      for (const q of ['zoe', 'ANGSTROM', 'ångström zoë', 'øde zo', 'odegard', userId, email.slice(0, -4)])
         assert.ok(
           (await find({ q })).people.some((one) => one.userId === userId),
           q,
@@ -67,6 +67,24 @@ for (const engine of engines) {
       const { studentNumber } = (await get('/staff/people?q=ada.byron')).json.people[0]
       if (studentNumber !== null)
         assert.ok((await find({ q: studentNumber })).people.some((one) => one.userId === student.userId))
+    })
+
+    test('People are found by the names that they have now', async () => {
+      const vet = await newVeterinarian()
+      const rename = (body: object) =>
+        service.request('/veterinarian/me', { method: 'PATCH', token: vet.access, body })
+      const named = async (q: string) =>
+        (await find({ q })).people.some(({ userId }) => userId === vet.userId)
+      await rename({ firstname: 'Łukasz', lastname: 'Before-Marriage' })
+      assert.ok(await named('lukasz before-marriage'))
+      await rename({ lastname: 'Groß' })
+      assert.deepEqual([await named('lukasz gross'), await named('before-marriage')], [true, false])
+    })
+
+    test('What means something to the store means nothing in a search', async () => {
+      for (const q of ['%', '_', 'b%n', 'b_ron', '\\', "'"])
+        assert.deepEqual((await find({ q })).people, [], q)
+      assert.deepEqual((await find({ q: 'q '.repeat(200) })).people, [])
     })
 
     test('What a search may not say is refused', async () => {
@@ -256,8 +274,8 @@ for (const engine of engines) {
           many.slice(at, at + 1_000).map((i) => {
             const id = `crowd${String(i).padStart(17, '0')}`
             return statement(
-              `insert into person (id, role, status, email, email_key, firstname, lastname, created_at, updated_at)
-               values ($1, 'veterinarian', 'active', $2, $2, 'Crowd', $3, 0, 0)`,
+              `insert into person (id, role, status, email, email_key, firstname, firstname_key, lastname, lastname_key, created_at, updated_at)
+               values ($1, 'veterinarian', 'active', $2, $2, 'Crowd', 'crowd', $3, lower($3), 0, 0)`,
               id,
               `crowd${i}@many.example`,
               `Number${i}`,

@@ -147,6 +147,42 @@ for (const engine of engines) {
       )
     })
 
+    test('names from before are found without case and accents', async () => {
+      const upTo: Db = {
+        ...db,
+        exclusively: (work) =>
+          db.exclusively((exec, rows) =>
+            work(async (sql) => {
+              if (sql.includes('add column firstname_key')) throw new TypeError('not yet')
+              return exec(sql)
+            }, rows),
+          ),
+      }
+      await assert.rejects(migrate(upTo, clock))
+      await db.run(
+        `insert into person (id, role, status, firstname, lastname, created_at, updated_at)
+         values ('a', 'veterinarian', 'active', 'Zoë', 'O’Łuk', 0, 0), ('b', 'student', 'active', null, null, 0, 0)`,
+      )
+      await db.run(
+        `insert into student (person_id, from_gen, sourced_id, digest, firstname, lastname, updated_at)
+         values ('b', 1, 'b', '', 'Zoë', '', 0)`,
+      )
+      await migrate(db, clock)
+      const keys = (table: string) => db.all(`select firstname_key, lastname_key from ${table}`)
+      assert.deepEqual(
+        [await keys('person order by id'), await keys('student')].map((rows) =>
+          rows.map((row) => Object.values(row)),
+        ),
+        [
+          [
+            ['zoe', "o'luk"],
+            [null, null],
+          ],
+          [['zoe', '']],
+        ],
+      )
+    })
+
     test('one killed half-way leaves nothing, and the next try completes it', async () => {
       const script = `
         import { openDb } from ${module('../src/db/open.ts')}

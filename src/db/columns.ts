@@ -21,6 +21,7 @@ const hidden = (closing: Personal['closing'], because: string) => ({ closing, ex
 
 const ofRoster = { because: 'the roster is the school’s, and students do not close their accounts' }
 const lowerCased = 'the address that is shown, lower-cased'
+const foldedName = 'the name that is shown, without case and accents'
 const uploaded = hidden(
   { because: 'it goes a day after it was uploaded, or when it is imported' },
   'what is imported of it is shown as profile and classes',
@@ -35,7 +36,9 @@ export const columns = {
     email: shown('null', 'profile.email'),
     email_key: hidden('null', lowerCased),
     firstname: shown('null', 'profile.firstname'),
+    firstname_key: hidden('null', foldedName),
     lastname: shown('null', 'profile.lastname'),
+    lastname_key: hidden('null', foldedName),
     created_at: 'time',
     updated_at: 'time',
     confirm_before: hidden('null', 'who can ask for an export has confirmed'),
@@ -286,7 +289,9 @@ export const columns = {
     email: shown(ofRoster, 'profile.email'),
     email_key: hidden(ofRoster, lowerCased),
     firstname: shown(ofRoster, 'profile.firstname'),
+    firstname_key: hidden(ofRoster, foldedName),
     lastname: shown(ofRoster, 'profile.lastname'),
+    lastname_key: hidden(ofRoster, foldedName),
     preferred_name: shown(ofRoster, 'profile.preferredName'),
     pronouns: shown(ofRoster, 'profile.pronouns'),
     student_number: shown(ofRoster, 'profile.studentNumber'),

@@ -7,9 +7,15 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { UsageError } from '../errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { copyBefore } from './before-migration.ts'
-import type { Db, Row, Rows } from './db.ts'
+import type { Db, Exec, Row, Rows } from './db.ts'
+import { fillNameKeys } from './name-keys.ts'
 
 const folder = new URL('../../migrations/', import.meta.url)
+
+/** What a migration does after its file, because SQL cannot. */
+const afterwards: Readonly<Record<string, (exec: Exec, rows: Rows) => Promise<void>>> = {
+  '0020_name_keys': fillNameKeys,
+}
 
 interface Migration {
   readonly version: number
@@ -55,6 +61,7 @@ export async function bringUpToDate(db: Db, clock: Clock, tell: (line: string) =
       }
       const sql = textOf(migration)
       await exec(db.engine === 'sqlite' ? withoutRowid(sql) : sql)
+      await afterwards[migration.name]?.(exec, rows)
       await exec(
         `insert into migration (version, name, applied_at) values (${migration.version}, '${migration.name}', ${clock.now()})`,
       )

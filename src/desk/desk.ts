@@ -2,11 +2,13 @@
  * What staff and operators do for people: find them, see what happened, suspend, sign out, verify, move to another
  * address, close. The routes for staff and the commands both call this; the rules are here and in the features.
  */
+import { setImmediate } from 'node:timers/promises'
 import type { Db } from '../db/db.ts'
 import { AppError, invalidField } from '../errors.ts'
 import { eventsOf, eventView, happened, numberEvents } from '../events/events.ts'
 import type { By } from '../lib/by.ts'
 import { type Clock, timestamp } from '../lib/clock.ts'
+import { folded } from '../lib/folded.ts'
 import { isId, newId } from '../lib/random.ts'
 import type { ServedRole } from '../lib/roles.ts'
 import type { Address } from '../people/address.ts'
@@ -22,7 +24,7 @@ import { endSessions, historyOf, type Sessions } from '../session/session.ts'
 import { spanOf } from '../student/classes.ts'
 import type { Students } from '../student/student.ts'
 import type { Veterinarians } from '../veterinarian/veterinarian.ts'
-import { type Client, clientById, clientsByKey, someClients } from './store.ts'
+import { type Client, clientById, clientsByKey, endOfRange, findClients } from './store.ts'
 
 export interface DeskDeps {
   readonly db: Db
@@ -42,7 +44,8 @@ export interface Search {
   readonly limit: number
 }
 
-const chunkSize = 2_000
+/** More words would find nobody else. */
+const wordsMax = 10
 const noteMax = 1_000
 
 export class Desk {
@@ -52,10 +55,10 @@ export class Desk {
     this.#deps = deps
   }
 
-  /** Exact addresses and student numbers come first, the others in no particular order. */
+  /** Exact addresses, student numbers and ids come first, the others in no particular order. */
   async find({ text, role, status, after, limit }: Search) {
     const { db } = this.#deps
-    const words = fold(text).split(/\s+/).filter(Boolean)
+    const words = folded(text).split(/\s+/).filter(Boolean).slice(0, wordsMax)
     const isWanted = (client: Client) =>
       client.status !== 'closed' &&
       (role === undefined || client.role === role) &&
@@ -64,18 +67,18 @@ export class Desk {
     const found = after === undefined ? exact.slice(0, limit) : []
     let last = after ?? ''
     for (;;) {
-      // In chunks, so that others get their turn at the store.
-      const chunk = await someClients(db, last, chunkSize)
-      for (const client of chunk) {
-        if (exact.some(({ id }) => id === client.id) || !isWanted(client) || !matches(client, words)) {
-          last = client.id
-          continue
+      const range = { after: last, upTo: await endOfRange(db, last) }
+      const some = await findClients(db, range, { words, role, status }, limit + exact.length + 1)
+      for (const client of some) {
+        if (!exact.some(({ id }) => id === client.id)) {
+          if (found.length >= limit) return { people: found.map(summaryOf), next: last }
+          found.push(client)
         }
-        if (found.length >= limit) return { people: found.map(summaryOf), next: last }
-        found.push(client)
         last = client.id
       }
-      if (chunk.length < chunkSize) return { people: found.map(summaryOf), next: null }
+      if (range.upTo === undefined) return { people: found.map(summaryOf), next: null }
+      last = range.upTo
+      await setImmediate()
     }
   }
 
@@ -154,7 +157,6 @@ export class Desk {
 
   /** The id of the person that an id, an exact address or a student number names. */
   async idOf(text: string): Promise<string> {
-    if (isId(text) && (await clientById(this.#deps.db, text))) return text
     const found = await clientsByKey(this.#deps.db, text.trim())
     if (found.length === 1) return found[0]!.id
     if (found.length === 0)
@@ -232,18 +234,6 @@ function noteOf(text: string | null): string | null {
   if ([...note].length > noteMax)
     throw invalidField({ pointer: '#', detail: `a reason or note has at most ${noteMax} characters` })
   return note === '' ? null : note
-}
-
-/** Without case and accents, so that people are found as they are typed on the phone. */
-function fold(text: string): string {
-  return text.slice(0, 500).normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
-}
-
-function matches(client: Client, words: readonly string[]): boolean {
-  if (words.length === 0) return true
-  const { firstname, lastname, email, student_number, id } = client
-  const text = fold(`${firstname} ${lastname} ${email} ${student_number ?? ''} `) + id.toLowerCase()
-  return words.every((word) => text.includes(word))
 }
 
 function summaryOf(client: Client) {

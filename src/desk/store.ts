@@ -13,22 +13,83 @@ export function clientById(db: Db, id: string): Promise<Client | undefined> {
   return db.one<Client>(`select ${clientColumns} from account a where a.id = $1 and ${served}`, [id])
 }
 
-/** In the order of their ids, closed accounts too. */
-export function someClients(db: Db, after: string, limit: number): Promise<Client[]> {
-  return db.all<Client>(
-    `select ${clientColumns} from account a where a.id > $1 and ${served} order by a.id limit ${limit}`,
-    [after],
-  )
+/** A part of all people, by their ids. */
+export interface Range {
+  readonly after: string
+  /** The last one; undefined for everybody who follows. */
+  readonly upTo: string | undefined
 }
 
-/** Those with exactly this address or student number. */
+export interface Wanted {
+  /** Folded; each must be part of a name, the address or the number. */
+  readonly words: readonly string[]
+  readonly role: ServedRole | undefined
+  readonly status: string | undefined
+}
+
+/** People whom one statement looks through: some ten milliseconds. */
+const rangeSize = 10_000
+
+/** SQLite works in the service's own thread, so others get a turn after each range. PostgreSQL needs none. */
+export async function endOfRange(db: Db, after: string): Promise<string | undefined> {
+  if (db.engine === 'postgres') return undefined
+  const sql = `select p.id from person p where p.id > $1 order by p.id limit 1 offset ${rangeSize - 1}`
+  return (await db.one<{ id: string }>(sql, [after]))?.id
+}
+
+/** In the order of their ids, without closed accounts. */
+export async function findClients(db: Db, range: Range, wanted: Wanted, limit: number): Promise<Client[]> {
+  const params: string[] = []
+  const param = (value: string) => `$${params.push(value)}`
+  const after = param(range.after)
+  const upTo = range.upTo === undefined ? undefined : param(range.upTo)
+  const isIn = (id: string) => `${id} > ${after}${upTo === undefined ? '' : ` and ${id} <= ${upTo}`}`
+  const { words, role } = wanted
+  const status = wanted.status === undefined ? "<> 'closed'" : `= ${param(wanted.status)}`
+  if (words.length === 0) {
+    const isRole = role === undefined ? 'true' : `a.role = ${param(role)}`
+    return db.all<Client>(
+      `select ${clientColumns} from account a where ${isIn('a.id')} and ${served} and a.status ${status} and ${isRole}
+       order by a.id limit ${limit}`,
+      params,
+    )
+  }
+  const patterns = words.map((word) => param(`%${word.replaceAll(/[\\%_]/g, '\\$&')}%`))
+  const has = (text: string) =>
+    patterns.map((pattern) => `(${text}) like ${pattern} escape '\\'`).join(' and ')
+  // Not through the view, which would look up each student by itself. Only those on the roster have a name.
+  const isStatus =
+    wanted.status === undefined
+      ? 'true'
+      : `exists (select 1 from person p where p.id = s.person_id and p.status ${status})`
+  const matching = {
+    student: `select s.person_id as id from student s
+      where ${isIn('s.person_id')} and ${inRoster('s')} and ${isStatus}
+        and ${has(`${nameKeys('s')} || ' ' || lower(coalesce(s.student_number, ''))`)}`,
+    veterinarian: `select p.id from person p
+      where ${isIn('p.id')} and p.role <> 'staff' and p.status ${status} and ${has(nameKeys('p'))}`,
+  }
+  const parts = role === undefined ? Object.values(matching) : [matching[role]]
+  const sql = `${parts.join(' union all ')} order by id limit ${limit}`
+  return clientsById(db, await db.all<{ id: string }>(sql, params))
+}
+
+const nameKeys = (t: string) =>
+  `${t}.firstname_key || ' ' || ${t}.lastname_key || ' ' || coalesce(${t}.email_key, '')`
+
+/** Those with exactly this address, student number or id. */
 export async function clientsByKey(db: Db, key: string): Promise<Client[]> {
   const ids = await db.all<{ id: string }>(
     `select p.id from person p where p.role = 'veterinarian' and p.email_key = $1
      union select s.person_id from student s where s.email_key = $1 and ${inRoster('s')}
-     union select s.person_id from student s where s.student_number = $2 and ${inRoster('s')}`,
+     union select s.person_id from student s where s.student_number = $2 and ${inRoster('s')}
+     union select p.id from person p where p.id = $2`,
     [key.toLowerCase(), key],
   )
+  return clientsById(db, ids)
+}
+
+async function clientsById(db: Db, ids: readonly { readonly id: string }[]): Promise<Client[]> {
   const clients = await Promise.all(ids.map(({ id }) => clientById(db, id)))
   return clients.filter((client) => client !== undefined)
 }

@@ -11,6 +11,7 @@ import {
 } from '../db/db.ts'
 import { eventsFrom } from '../events/events.ts'
 import { type By, bySystem } from '../lib/by.ts'
+import { folded } from '../lib/folded.ts'
 import { type Deed, type Person, personColumns } from '../people/people.ts'
 
 export interface Registration {
@@ -83,14 +84,18 @@ export function applyRegistration(r: Registration): Statement[] {
     locking('select id from registration where id = $1', r.id),
     ...lapse(r.created_at, r.email_key),
     statement(
-      `insert into person (id, role, status, email, email_key, firstname, lastname, created_at, updated_at, confirm_before)
-       select id, 'veterinarian', 'pending', email, email_key, firstname, lastname, created_at, created_at, confirm_before
+      `insert into person (id, role, status, email, email_key, firstname, firstname_key,
+         lastname, lastname_key, created_at, updated_at, confirm_before)
+       select id, 'veterinarian', 'pending', email, email_key, firstname, $2, lastname, $3, created_at, created_at, confirm_before
        from registration where id = $1
        on conflict (role, email_key) do update
-         set firstname = excluded.firstname, lastname = excluded.lastname, updated_at = excluded.updated_at,
-             confirm_before = excluded.confirm_before
+         set firstname = excluded.firstname, firstname_key = excluded.firstname_key,
+             lastname = excluded.lastname, lastname_key = excluded.lastname_key,
+             updated_at = excluded.updated_at, confirm_before = excluded.confirm_before
          where person.status = 'pending' and person.updated_at <= excluded.updated_at and person.id <> excluded.id`,
       r.id,
+      folded(r.firstname),
+      folded(r.lastname),
     ),
     eventsFrom(
       'veterinarian.registered',
@@ -145,13 +150,16 @@ export function rename(
 ): Statement[] {
   return [
     statement(
-      `update person set firstname = coalesce($1, firstname), lastname = coalesce($2, lastname), updated_at = $3,
-         confirmed_at = coalesce(confirmed_at, $3)
+      `update person set firstname = coalesce($1, firstname), firstname_key = coalesce($5, firstname_key),
+         lastname = coalesce($2, lastname), lastname_key = coalesce($6, lastname_key),
+         updated_at = $3, confirmed_at = coalesce(confirmed_at, $3)
        where id = $4 and status = 'active' returning firstname, lastname, updated_at, confirmed_at`,
       names.firstname ?? null,
       names.lastname ?? null,
       now,
       personId,
+      names.firstname === undefined ? null : folded(names.firstname),
+      names.lastname === undefined ? null : folded(names.lastname),
     ),
     eventsFrom(
       'veterinarian.updated',

@@ -6,6 +6,7 @@
 import type { Db, Statement, Value } from '../../db/db.ts'
 import { type EventType, stagedEvent } from '../../events/events.ts'
 import type { By } from '../../lib/by.ts'
+import { folded } from '../../lib/folded.ts'
 import { newId } from '../../lib/random.ts'
 import { endSessions } from '../../session/session.ts'
 import { endFeedsOfMoved } from '../../student/student.ts'
@@ -271,6 +272,7 @@ export function studentRow(
 ): Value[] {
   const { sourced_id, email, email_key, firstname, lastname, preferred_name, pronouns } = fields
   const { student_number, year, school_id, school_name } = fields
-  const names = [email, email_key, firstname, lastname, preferred_name, pronouns, student_number, year]
-  return [personId, generation, sourced_id, digest, ...names, school_id, school_name, now]
+  const names = [firstname, folded(firstname), lastname, folded(lastname), preferred_name, pronouns]
+  const school = [student_number, year, school_id, school_name]
+  return [personId, generation, sourced_id, digest, email, email_key, ...names, ...school, now]
 }

@@ -1,0 +1,17 @@
+const lengthMax = 500
+
+/** Letters that Unicode does not take apart into a plain one and a mark. */
+const plain: Readonly<Record<string, string>> = {
+  ...{ ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i', ħ: 'h', ŧ: 't' },
+  ...{ '’': "'", ʼ: "'" },
+}
+const notPlain = new RegExp(`[${Object.keys(plain).join('')}]`, 'g')
+
+/**
+ * Without case and accents, so that people are found as they are typed on the phone. The store keeps names in this form:
+ * whoever changes it also fills their keys anew.
+ */
+export function folded(text: string): string {
+  const bare = text.slice(0, lengthMax).normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
+  return bare.replace(notPlain, (letter) => plain[letter]!)
+}
