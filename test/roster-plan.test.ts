@@ -303,6 +303,20 @@ for (const engine of engines) {
         }
       }))
 
+    test('The plan of an undo lists students by their names', () =>
+      inWorld(engine, async (world) => {
+        const students = newSchool(4)
+        const names = ['Zimmer', 'Ångström', 'de Boer', 'Álvarez']
+        for (const [i, familyName] of names.entries())
+          change(students.users, `stu-${i + 1}`, { givenName: 'Ada', familyName })
+        await world.import(bulk(students))
+        const { changes } = await world.roster.planUndo()
+        assert.deepEqual(
+          [...changes()].map(({ name }) => name),
+          ['Ada Álvarez', 'Ada Ångström', 'Ada de Boer', 'Ada Zimmer'],
+        )
+      }))
+
     test('After undo students read exactly what they read before', async () => {
       const service = await startService(engine)
       try {

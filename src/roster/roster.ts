@@ -10,6 +10,7 @@ import { UsageError } from '../errors.ts'
 import { type EventType, stagedEvent } from '../events/events.ts'
 import type { By } from '../lib/by.ts'
 import { type Clock, day } from '../lib/clock.ts'
+import { folded } from '../lib/folded.ts'
 import { newId } from '../lib/random.ts'
 import type { Secrets } from '../lib/secret.ts'
 import { dayIn } from '../student/classes.ts'
@@ -238,15 +239,19 @@ export class Roster {
       )
     const undone = lineage.slice(0, content === 0 ? undefined : lineage.findIndex(({ id }) => id === content))
     const kept = new RecordTable<StudentDifference>()
+    const names: string[] = []
     const counts = { leaving: 0, returning: 0, changed: 0 }
     for await (const page of differencesBetween(this.#db, content, seen.content))
       for (const one of page) {
         if (one.before?.digest === one.after?.digest) continue
         counts[operationOf(one)]++
-        kept.set(kept.ids.add((one.before ?? one.after)!.person_id), one)
+        const { person_id, firstname, lastname } = (one.before ?? one.after)!
+        kept.set(kept.ids.add(person_id), one)
+        names.push(folded(`${lastname} ${firstname}`))
       }
+    const byName = [...names.keys()].sort((a, b) => (names[a]! < names[b]! ? -1 : 1))
     function* differences() {
-      for (let row = 0; row < kept.ids.size; row++) yield kept.dataAt(row)
+      for (const row of byName) yield kept.dataAt(row)
     }
     function* changes() {
       for (const one of differences()) yield studentChange(operationOf(one), one.before, one.after)
