@@ -59,7 +59,7 @@ export async function compare(
           const serving = { databaseUrl, smtpUrl, port: await freePort(), cwd: bench.folder }
           const server = await serve(build, { ...serving, limits: one.limits })
           const deck = `${engine} ${store.name} ${one.id}`
-          const cards = await one.cards(await store.tokens(), server.port)
+          const cards = one.cards(await store.tokens())
           await bench.load.keep({ deck, cards })
           const name = `${one.id}, ${build.name}`
           const traffic = one.traffic(deck)

@@ -63,9 +63,8 @@ class Player {
     this.#connections = Array.from({ length: connectionCount }, () => new Connection(side.port))
   }
 
-  async begin(cold = false): Promise<void> {
-    // A turn that does not count, to wake up.
-    if (!cold) await this.turn(wakingRequests)
+  /** From here on it counts. */
+  async begin(): Promise<void> {
     await untilAtRest(this.#server)
     // What was wrong already then must not be forgotten.
     if (this.#tally.failures === 0) this.#tally = new Tally()
@@ -124,14 +123,13 @@ class Player {
 
 async function carryOut(order: Order): Promise<Slice[]> {
   const players = order.sides.map((side) => new Player(side))
-  for (const player of players) await player.begin(order.cold)
+  if (!order.cold) for (const player of players) await player.turn(wakingRequests)
+  await Promise.all(players.map((player) => player.begin()))
   for (let waiting = players; waiting.length > 0; ) {
     for (const player of waiting) await player.turn()
     waiting = waiting.filter((player) => !player.hasEnough(order))
   }
-  const slices: Slice[] = []
-  for (const player of players) slices.push(await player.end())
-  return slices
+  return Promise.all(players.map((player) => player.end()))
 }
 
 process.on('disconnect', () => process.exit())

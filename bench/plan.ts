@@ -21,9 +21,9 @@ export const whole: Plan = {
   students: 10_000,
   tokens: 10_000,
   peer: { users: 100_000, tokens: 10_000 },
-  schools: [1_000, 10_000],
+  schools: [1_000, 5_000],
   requestsForMemory: 1_000_000,
-  memorySeconds: 45,
+  memorySeconds: 20,
 }
 
 export const quick: Plan = {

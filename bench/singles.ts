@@ -48,34 +48,23 @@ async function startOn(bench: Bench, stores: Stores, store: string) {
   })
 }
 
-/** Milliseconds to the first 200 of /health/ready. */
-export async function startTimes(
-  bench: Bench,
-  stores: Stores,
-  store: string,
-  rounds: number,
-): Promise<Spread> {
+/** Milliseconds to the first 200 of /health/ready, and megabytes of a server that is then left alone. */
+export async function starts(bench: Bench, stores: Stores, store: string, rounds: number) {
   const all = await times(rounds + 1, async () => {
     const since = performance.now()
     const server = await startOn(bench, stores, store)
     const ms = performance.now() - since
+    await new Promise((resolve) => setTimeout(resolve, restsMs))
+    const megabytes = residentMb(family([server.pid]))
     await server.stop()
-    return ms
+    return { ms, megabytes }
   })
-  return spread(all.slice(1))
-}
-
-/** Megabytes of a server that has just been started and left alone. */
-export async function atRest(bench: Bench, stores: Stores, store: string, rounds: number): Promise<Spread> {
-  return spread(
-    await times(rounds, async () => {
-      const server = await startOn(bench, stores, store)
-      await new Promise((resolve) => setTimeout(resolve, restsMs))
-      const megabytes = residentMb(family([server.pid]))
-      await server.stop()
-      return megabytes
-    }),
-  )
+  // The first one finds nothing in the machine's caches.
+  const counted = all.slice(1)
+  return {
+    ms: spread(counted.map(({ ms }) => ms)),
+    megabytes: spread(counted.map(({ megabytes }) => megabytes)),
+  }
 }
 
 /** Goes on until so many requests were answered, or as many as there is time for. */

@@ -7,7 +7,7 @@ import type { Plan } from './plan.ts'
 import { bothCores, loadCore, pin, type Server, serverCore } from './processes.ts'
 import { type Figure, figureOf, type Pair, pairOf, type Single } from './results.ts'
 import { type Contestant, inRounds } from './rounds.ts'
-import { afterMany, atRest, latencyAtHalfLoad, rosterImport, startTimes, wakingUp } from './singles.ts'
+import { afterMany, latencyAtHalfLoad, rosterImport, starts, wakingUp } from './singles.ts'
 import { spread } from './statistics.ts'
 import { type Engine, Filled, type Stores } from './stores.ts'
 
@@ -71,7 +71,7 @@ export class Suite {
 
   async #contestant(one: Case, store: string, server: Server, workers = 1): Promise<Sized> {
     const deck = `${this.#engine} ${store} ${one.id} ${workers}`
-    const all = await one.cards(await this.#filled.get(store)!.tokens(), server.port)
+    const all = one.cards(await this.#filled.get(store)!.tokens())
     // Which worker gets a connection is chance: only after some passes has each seen every token.
     const [cards, passes] = workers === 1 ? [all, 1] : [all.slice(0, fewCards), passesForTwo]
     await this.#bench.load.keep({ deck, cards })
@@ -165,11 +165,11 @@ export class Suite {
       this.#single(`roster-${students}`, name, 'rows/s', value)
     }
     this.#say('start')
-    const starts = await startTimes(this.#bench, this.#stores, large, rounds)
-    this.#single('start', 'start to the first 200', 'ms', starts)
-    this.#single('rest', 'memory at rest', 'MB', await atRest(this.#bench, this.#stores, large, rounds))
+    const { ms, megabytes } = await starts(this.#bench, this.#stores, large, rounds)
+    this.#single('start', 'start to the first 200', 'ms', ms)
+    this.#single('rest', 'memory at rest', 'MB', megabytes)
     this.#say('waking up')
-    const cards = await cases[0]!.cards(await this.#filled.get(large)!.tokens(), 0)
+    const cards = cases[0]!.cards(await this.#filled.get(large)!.tokens())
     const deck = `${this.#engine} waking`
     await this.#bench.load.keep({ deck, cards: cards.slice(0, 2_000) })
     const traffic = { kind: 'requests', deck, status: 200 } as const
