@@ -21,7 +21,7 @@ const signInTurn = { turnRequests: 600, turnSeconds: 1.5 }
 const agreement = 0.05
 const warmUpMax = 3
 const firstSecondsMax = 60
-const halfLoadSeconds = 1
+const halfLoadSeconds = 2
 
 function sideOf({ server, storePids, traffic }: Contestant): Side {
   const turn = traffic.kind === 'sign-ins' ? signInTurn : { turnRequests, turnSeconds }
@@ -30,10 +30,15 @@ function sideOf({ server, storePids, traffic }: Contestant): Side {
 
 type More = Partial<Omit<Order, 'sides'>>
 
+/** How many requests a server has answered so far. */
+const answered = new WeakMap<Server, number>()
+export const answeredBy = (server: Server) => answered.get(server) ?? 0
+
 async function round(load: Load, contestants: readonly Contestant[], sides: Side[], more: More = {}) {
   const slices = await load.carryOut({ sides, requests, seconds, ...more })
   for (const [i, { done, failures, failure }] of slices.entries()) {
-    const { name } = contestants[i]!
+    const { name, server } = contestants[i]!
+    answered.set(server, answeredBy(server) + done)
     if (failures > 0) throw new Error(`${name}: ${failures} wrong answers, the first: ${failure}`)
     if (done === 0) throw new Error(`${name}: nothing was answered`)
   }
@@ -52,9 +57,9 @@ export function halfLoad(load: Load, contestants: readonly Contestant[], rates: 
     ...sideOf(one),
     rate: rates[i]!,
     turnRequests: Number.POSITIVE_INFINITY,
-    turnSeconds: one.traffic.kind === 'sign-ins' ? 2 * halfLoadSeconds : halfLoadSeconds,
+    turnSeconds: halfLoadSeconds,
   }))
-  return round(load, contestants, sides, { requests: Number.POSITIVE_INFINITY, seconds: 2 })
+  return round(load, contestants, sides, { requests: Number.POSITIVE_INFINITY, seconds: halfLoadSeconds })
 }
 
 /** Until two rounds, one after the other, give the same ratios within 5 %, or there is no more patience. */

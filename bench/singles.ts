@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { freePort } from '../test/support/postgres.ts'
 import type { Bench } from './bench.ts'
 import { runOn, serve, thisBuild } from './builds.ts'
-import { type Contestant, halfLoad, measure } from './rounds.ts'
+import { answeredBy, type Contestant, halfLoad, measure } from './rounds.ts'
 import { writeSchoolZip } from './school.ts'
 import { median, type Spread, spread } from './statistics.ts'
 import type { Stores } from './stores.ts'
 import { family, residentMb } from './usage.ts'
 
-const restsMs = 3_000
+const restsMs = 2_000
 const wakesWithin = 0.9
 
 async function times<T>(count: number, work: (i: number) => Promise<T>): Promise<T[]> {
@@ -67,10 +67,11 @@ export async function starts(bench: Bench, stores: Stores, store: string, rounds
   }
 }
 
-/** Goes on until so many requests were answered, or as many as there is time for. */
-export async function afterMany(bench: Bench, one: Contestant, requests: number, seconds: number) {
-  const { done } = await measure(bench.load, one, { requests, seconds })
-  return { requests: done, megabytes: residentMb(family([one.server.pid])) }
+/** Goes on until the server has answered so many requests, or as many as there is time for. */
+export async function afterMany(bench: Bench, one: Contestant, wanted: number, seconds: number) {
+  const requests = wanted - answeredBy(one.server)
+  if (requests > 0) await measure(bench.load, one, { requests, seconds })
+  return { requests: answeredBy(one.server), megabytes: residentMb(family([one.server.pid])) }
 }
 
 /** p99 at half of the speed just measured, divided by that of the bare server in the same round. */
@@ -107,7 +108,7 @@ export async function wakingUp(
     await times(rounds, async () => {
       const server = await startOn(bench, stores, store)
       const one = { name: 'waking up', server, storePids: stores.pids, traffic }
-      const order = { cold: true, requests: Number.POSITIVE_INFINITY, seconds: 4 }
+      const order = { cold: true, requests: Number.POSITIVE_INFINITY, seconds: 3 }
       const { turns } = await measure(bench.load, one, order)
       await server.stop()
       const costs = turns.map(({ cpuMicros }) => cpuMicros)

@@ -148,7 +148,7 @@ export class Suite {
     const side = await this.#contestant(cases[0]!, large, server)
     const { requestsForMemory, memorySeconds } = this.#plan
     const { requests, megabytes } = await afterMany(this.#bench, side, requestsForMemory, memorySeconds)
-    const name = `memory after ${requests.toLocaleString('en')} more requests`
+    const name = `memory after ${requests.toLocaleString('en')} requests`
     this.#single('memory', name, 'MB', spread([megabytes]))
   }
 
@@ -181,16 +181,12 @@ export class Suite {
   async workers(): Promise<void> {
     const { bare, load } = this.#bench
     const { accounts, rounds } = this.#plan
-    this.#filled.set('twin', await this.#filled.get(large)!.copy('twin', thisBuild))
     for (const pid of [load.pid, bare.pid, ...this.#stores.pids]) pin(pid, bothCores)
     const one = await this.#serve(large, { cores: bothCores })
-    const two = await this.#serve('twin', { cores: bothCores, workers: 2 })
+    const two = await this.#serve(large, { cores: bothCores, workers: 2 })
     for (const each of cases.filter(({ id }) => withTwo.includes(id))) {
       this.#say(`${each.name}, two workers`)
-      const sides = [
-        await this.#contestant(each, large, one, 2),
-        await this.#contestant(each, 'twin', two, 2),
-      ]
+      const sides = [await this.#contestant(each, large, one, 2), await this.#contestant(each, large, two, 2)]
       const contestants = [await this.#bench.bareOf(sides[0]!.bytes), ...sides]
       const [bareSlices, ones, twos] = await inRounds(load, contestants, rounds)
       const about = { id: each.id, name: each.name, engine: this.#engine } as const
