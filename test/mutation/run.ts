@@ -31,6 +31,7 @@ const targets = [
   'src/mail/outbox.ts',
   'src/mail/store.ts',
   'src/limits/*.ts',
+  'src/http/limits.ts',
 ]
 const slots = 2
 /** A test file that takes so much longer than without a fault hangs: the fault is noticed. */
