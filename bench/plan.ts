@@ -23,7 +23,7 @@ export const whole: Plan = {
   peer: { users: 100_000, tokens: 10_000 },
   schools: [1_000, 5_000],
   requestsForMemory: 1_000_000,
-  memorySeconds: 30,
+  memorySeconds: 20,
 }
 
 export const quick: Plan = {

@@ -21,7 +21,7 @@ const signInTurn = { turnRequests: 600, turnSeconds: 1.5 }
 const agreement = 0.05
 const warmUpMax = 3
 const firstSecondsMax = 60
-const halfLoadSeconds = 2
+const halfLoadSeconds = 1.5
 
 function sideOf({ server, storePids, traffic }: Contestant): Side {
   const turn = traffic.kind === 'sign-ins' ? signInTurn : { turnRequests, turnSeconds }

@@ -10,7 +10,7 @@ import { median, type Spread, spread } from './statistics.ts'
 import type { Stores } from './stores.ts'
 import { family, residentMb } from './usage.ts'
 
-const restsMs = 2_000
+const restsMs = 1_500
 const wakesWithin = 0.9
 
 async function times<T>(count: number, work: (i: number) => Promise<T>): Promise<T[]> {
