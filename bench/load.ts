@@ -26,13 +26,19 @@ const restWithinMs = 4_000
 const decks = new Map<string, readonly Card[]>()
 const sink = await SmtpSink.listen()
 
-/** One for each server and kind: turns together reach all cards, and rotated tokens are kept. */
+/** One for each deck: turns together reach all cards, and rotated tokens are kept, also when a server starts anew. */
 const known = new Map<string, Source | People>()
-function keep<T extends Source | People>({ port, traffic }: Side, make: (cards: readonly Card[]) => T): T {
-  const key = `${port} ${JSON.stringify(traffic)}`
-  const one = known.get(key) ?? make('deck' in traffic ? decks.get(traffic.deck)! : [])
-  known.set(key, one)
+function keep<T extends Source | People>({ traffic }: Side, make: (cards: readonly Card[]) => T): T {
+  const deck = 'deck' in traffic ? traffic.deck : traffic.kind
+  const one = known.get(deck) ?? make(decks.get(deck) ?? [])
+  known.set(deck, one)
   return one as T
+}
+
+function take({ deck, cards }: Deck): void {
+  if (decks.get(deck)?.[0]?.text === cards[0]?.text) return
+  decks.set(deck, cards)
+  known.delete(deck)
 }
 
 async function untilAtRest(pids: readonly number[]): Promise<void> {
@@ -134,7 +140,7 @@ async function carryOut(order: Order): Promise<Slice[]> {
 
 process.on('disconnect', () => process.exit())
 process.on('message', async ({ id, message }: { id: number; message: Deck | Order }) => {
-  if ('deck' in message) decks.set(message.deck, message.cards)
+  if ('deck' in message) take(message)
   process.send!({ id, slices: 'deck' in message ? [] : await carryOut(message) })
 })
 process.send!({ smtpPort: sink.port })
