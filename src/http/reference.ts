@@ -65,9 +65,14 @@ export function referencePage(document: Document): string {
 
 class Reference {
   readonly #document: Document
+  /** Parameters that every operation has. They are shown once. */
+  readonly #common: ReadonlySet<string>
 
   constructor(document: Document) {
     this.#document = document
+    const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods))
+    const [first, ...others] = operations.map(({ parameters = [] }) => new Set(parameters.flatMap(refOf)))
+    this.#common = others.reduce((common, refs) => common.intersection(refs), first ?? new Set())
   }
 
   body(): string {
@@ -78,7 +83,9 @@ ${prose(info.description)}
 <nav aria-label="Parts"><ul class="parts">${tags.map(({ name }) => `<li><a href="#${name}">${name}</a></li>`).join('')}</ul></nav>
 <section class="card token" aria-labelledby="token-title"><h2 id="token-title">Trying calls</h2>
 <p>Every call below can be sent from here, to this service. The token is kept in this page alone; a sign-in sent from here fills it in.</p>
-<div class="field"><label for="token">Access token</label><input id="token" autocomplete="off" spellcheck="false"></div></section>
+<div class="field"><label for="token">Access token</label><input id="token" autocomplete="off" spellcheck="false"></div>
+${[...this.#common].map(($ref, index) => this.#parameter(this.#resolved<Parameter>({ $ref }), `common-${index}`)).join('\n')}
+</section>
 ${tags.map((tag) => this.#tag(tag)).join('\n')}`
   }
 
@@ -95,9 +102,11 @@ ${tags.map((tag) => this.#tag(tag)).join('\n')}`
   #operation(method: string, path: string, operation: Operation): string {
     const id = `${method}${path.replace(/[^a-z]+/gi, '-')}`.replace(/-$/, '')
     const needsToken = operation.security?.length !== 0
-    const fields = (operation.parameters ?? []).map((one, index) =>
-      this.#parameter(this.#resolved<Parameter>(one), `${id}-${index}`),
-    )
+    const fields = (operation.parameters ?? [])
+      .filter((one) => !refOf(one).some((ref) => this.#common.has(ref)))
+      .map((one, index) => this.#parameter(this.#resolved<Parameter>(one), `${id}-${index}`))
+    const replies = Object.entries(operation.responses)
+    const errors = replies.filter(([, reply]) => isProblem(reply))
     return `<details class="card operation" id="${id}">
 <summary><span class="method ${method}">${method.toUpperCase()}</span> <code>${escapeHtml(path).replaceAll('/', '/<wbr>')}</code> <span class="soft">${escapeHtml(operation.summary ?? '')}</span></summary>
 ${prose(operation.description ?? '')}
@@ -107,9 +116,11 @@ ${needsToken ? '<p class="soft">Needs an access token.</p>' : ''}${fields.join('
 <div class="reply" role="status"></div>
 </form>
 <h3>Replies</h3>
-<dl class="replies">${Object.entries(operation.responses)
+<dl class="replies">${replies
+      .filter(([, reply]) => !isProblem(reply))
       .map(([status, reply]) => this.#reply(status, reply))
-      .join('\n')}</dl>
+      .join('\n')}
+<dt><a href="/problems">Errors</a></dt><dd class="errors">${errors.map(errorsOf).join('<br>')}</dd></dl>
 </details>`
   }
 
@@ -136,8 +147,7 @@ ${field}<div class="soft" id="${id}-about">${inline(description ?? schema?.descr
 
   #reply(status: string, { description, content = {} }: Operation['responses'][string]): string {
     const { schema } = Object.values(content)[0] ?? {}
-    const isProblem = schema?.$ref?.endsWith('/Problem')
-    return `<dt>${status}</dt><dd>${inline(description)}${schema && !isProblem ? this.#shape(schema) : ''}</dd>`
+    return `<dt>${status}</dt><dd>${inline(description)}${schema ? this.#shape(schema) : ''}</dd>`
   }
 
   #shape(schema: Schema, depth = 0): string {
@@ -196,6 +206,21 @@ ${field}<div class="soft" id="${id}-about">${inline(description ?? schema?.descr
     const [, , kind, name] = value.$ref.split('/')
     return (this.#document.components[kind!]?.[name!] ?? {}) as T
   }
+}
+
+type Reply = Operation['responses'][string]
+
+const refOf = (value: object): string[] => ('$ref' in value ? [String(value.$ref)] : [])
+
+function isProblem({ content = {} }: Reply): boolean {
+  const { schema } = Object.values(content)[0] ?? {}
+  return schema?.$ref?.endsWith('/Problem') === true
+}
+
+/** The codes alone: /problems says what each means. */
+function errorsOf([status, { description }]: [string, Reply]): string {
+  const codes = [...description.matchAll(/`([a-z-]+)`/g)].map(([, code]) => code)
+  return `${status} ${codes.join(', ')}`
 }
 
 /** The little Markdown that our own descriptions use: paragraphs, numbered lists, and what `inline` knows. */

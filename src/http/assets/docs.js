@@ -21,7 +21,8 @@ function callOf(form) {
   const headers = new Headers()
   const query = new URLSearchParams()
   let url = path
-  for (const { name, value, dataset } of form.querySelectorAll('[data-in]')) {
+  const fields = [...document.querySelectorAll('.token [data-in]'), ...form.querySelectorAll('[data-in]')]
+  for (const { name, value, dataset } of fields) {
     if (dataset.in === 'path') url = url.replace(`{${name}}`, encodeURIComponent(value))
     else if (value === '') continue
     else if (dataset.in === 'query') query.append(name, value)
