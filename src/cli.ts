@@ -16,7 +16,7 @@ const program = new Command('chiron')
   .showSuggestionAfterError(false)
   .configureOutput({
     outputError: (text, write) =>
-      write(`chiron: ${text.replace(/^error: /, '').trim()}; chiron --help lists the commands\n`),
+      write(`chiron: ${text.replace(/^error: /, '').trim()}; --help after a command says what it takes\n`),
   })
 
 program
