@@ -58,7 +58,7 @@ export async function openBench(): Promise<Bench> {
       if (!decks.has(deck))
         await load.keep({ deck, cards: [{ text: wire({ method: 'GET', path: `/${bytes}` }) }] })
       decks.add(deck)
-      const traffic = { kind: 'requests', deck, status: 200 } as const
+      const traffic = { kind: 'requests', deck } as const
       return { name: 'bare node:http', server: bare, storePids: [], traffic }
     },
     onClose: (step) => undo.push(step),

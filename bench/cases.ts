@@ -21,12 +21,13 @@ const bearer = (path: string, { accessToken }: Token, expected: string): Card =>
   text: wire({ method: 'GET', path, headers: { authorization: `Bearer ${accessToken}` } }),
   expected,
 })
+
 type Read = Pick<Case, 'id' | 'name' | 'cards'>
 
 const read = (one: Read): Case => ({
   ...one,
   limits: true,
-  traffic: (deck) => ({ kind: 'requests', deck, status: 200 }),
+  traffic: (deck) => ({ kind: 'requests', deck }),
 })
 
 export const cases: readonly Case[] = [

@@ -35,6 +35,7 @@ function keep<T extends Source | People>({ traffic }: Side, make: (cards: readon
   return one as T
 }
 
+/** Cards that are kept already go on where they were. */
 function take({ deck, cards }: Deck): void {
   if (decks.get(deck)?.[0]?.text === cards[0]?.text) return
   decks.set(deck, cards)

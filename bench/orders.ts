@@ -12,7 +12,7 @@ export interface Deck {
 }
 
 export type Traffic =
-  | { readonly kind: 'requests'; readonly deck: string; readonly status: number }
+  | { readonly kind: 'requests'; readonly deck: string }
   | { readonly kind: 'refresh'; readonly deck: string }
   | { readonly kind: 'register' }
   | {

@@ -32,7 +32,7 @@ async function figures(
     {
       id: 'me',
       name: 'the own record',
-      traffic: { kind: 'requests', deck: `${service} own`, status: 200 } as const,
+      traffic: { kind: 'requests', deck: `${service} own` } as const,
       bytes: await replySize(own[0]!, server.port),
     },
     {

@@ -50,7 +50,7 @@ const service = await startServer({
 const load = await Load.start()
 try {
   await load.keep({ deck: 'requests', cards })
-  const traffic = { kind: 'requests', deck: 'requests', status: 200 } as const
+  const traffic = { kind: 'requests', deck: 'requests' } as const
   const server = [service.pid]
   const side = {
     port,

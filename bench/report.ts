@@ -141,8 +141,7 @@ ${restOf(results)}
 
 - ${pinning} 48 connections, each with one request under way.
 - With two workers server, load and database share both cores, and so does the one worker that they are compared with.
-  There a request costs this one worker, too, twice the processor time that it costs on a core of its own. So that row is
-  held against one worker in the same rounds, not against the rows above it.
+  Sharing makes every request dearer, so two workers are held against one of the same rounds ("two workers against one").
 - A round is 20,000 requests or 3 s for each, after rounds that do not count, until two agree within 5 %. Processor time is
   read while the server is at rest, so it holds what a request sets off later, too. *µs* is the sum of all its processes;
   the database server's stands beside it.

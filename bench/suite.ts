@@ -172,7 +172,7 @@ export class Suite {
     const cards = cases[0]!.cards(await this.#filled.get(large)!.tokens())
     const deck = `${this.#engine} waking`
     await this.#bench.load.keep({ deck, cards: cards.slice(0, 2_000) })
-    const traffic = { kind: 'requests', deck, status: 200 } as const
+    const traffic = { kind: 'requests', deck } as const
     const waking = await wakingUp(this.#bench, this.#stores, large, traffic, rounds)
     this.#single('waking', 'load until nine tenths of its speed', 's', waking)
   }

@@ -34,6 +34,18 @@ for (const engine of engines) {
       await store.remove()
     })
 
+    /** The store, but the first statement with this text fails. */
+    const failingAt = (text: string): Db => ({
+      ...db,
+      exclusively: (work) =>
+        db.exclusively((exec, rows) =>
+          work(async (sql) => {
+            if (sql.includes(text)) throw new TypeError('half-way')
+            return exec(sql)
+          }, rows),
+        ),
+    })
+
     const noted = async () =>
       (await db.all<{ name: string }>('select name from migration order by version')).map((row) => row.name)
 
@@ -78,17 +90,7 @@ for (const engine of engines) {
     })
 
     test('one that fails half-way leaves nothing, and the next try completes it', async () => {
-      const failing: Db = {
-        ...db,
-        exclusively: (work) =>
-          db.exclusively((exec, rows) =>
-            work(async (sql) => {
-              if (sql.includes(`'${limits}'`)) throw new TypeError('half-way')
-              return exec(sql)
-            }, rows),
-          ),
-      }
-      await assert.rejects(migrate(failing, clock))
+      await assert.rejects(migrate(failingAt(`'${limits}'`), clock))
       assert.deepEqual(await noted(), [first])
       await assert.rejects(db.all('select * from bucket'))
       assert.deepEqual(await migrate(db, clock), [limits, ...rest])
@@ -96,17 +98,7 @@ for (const engine of engines) {
     })
 
     test('calendar feeds from before keep their token, get a name, and belong to the address that held when they were made', async () => {
-      const upTo: Db = {
-        ...db,
-        exclusively: (work) =>
-          db.exclusively((exec, rows) =>
-            work(async (sql) => {
-              if (sql.includes('calendar_feed add column email_key')) throw new TypeError('not yet')
-              return exec(sql)
-            }, rows),
-          ),
-      }
-      await assert.rejects(migrate(upTo, clock))
+      await assert.rejects(migrate(failingAt('calendar_feed add column email_key'), clock))
       const generation = (id: number, content: number, publishedAt: number) =>
         db.run(
           `insert into roster_generation (id, kind, parent, content, file_name, sha256, version, rows, summary, started_at, published_at)
@@ -148,17 +140,7 @@ for (const engine of engines) {
     })
 
     test('names from before are found without case and accents', async () => {
-      const upTo: Db = {
-        ...db,
-        exclusively: (work) =>
-          db.exclusively((exec, rows) =>
-            work(async (sql) => {
-              if (sql.includes('add column firstname_key')) throw new TypeError('not yet')
-              return exec(sql)
-            }, rows),
-          ),
-      }
-      await assert.rejects(migrate(upTo, clock))
+      await assert.rejects(migrate(failingAt('add column firstname_key'), clock))
       await db.run(
         `insert into person (id, role, status, firstname, lastname, created_at, updated_at)
          values ('a', 'veterinarian', 'active', 'Zoë', 'O’Łuk', 0, 0), ('b', 'student', 'active', null, null, 0, 0)`,

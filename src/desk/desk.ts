@@ -44,7 +44,7 @@ export interface Search {
   readonly limit: number
 }
 
-/** More words would find nobody else. */
+/** Words after these are ignored. */
 const wordsMax = 10
 const noteMax = 1_000
 
@@ -78,6 +78,7 @@ export class Desk {
       }
       if (range.upTo === undefined) return { people: found.map(summaryOf), next: null }
       last = range.upTo
+      // Others get a turn.
       await setImmediate()
     }
   }

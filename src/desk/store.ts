@@ -30,7 +30,7 @@ export interface Wanted {
 /** People whom one statement looks through: some ten milliseconds. */
 const rangeSize = 10_000
 
-/** SQLite works in the service's own thread, so others get a turn after each range. PostgreSQL needs none. */
+/** SQLite works in the service's own thread and must not keep it long; PostgreSQL looks through everybody at once. */
 export async function endOfRange(db: Db, after: string): Promise<string | undefined> {
   if (db.engine === 'postgres') return undefined
   const sql = `select p.id from person p where p.id > $1 order by p.id limit 1 offset ${rangeSize - 1}`
@@ -57,11 +57,11 @@ export async function findClients(db: Db, range: Range, wanted: Wanted, limit: n
   const patterns = words.map((word) => param(`%${word.replaceAll(/[\\%_]/g, '\\$&')}%`))
   const has = (text: string) =>
     patterns.map((pattern) => `(${text}) like ${pattern} escape '\\'`).join(' and ')
-  // Not through the view, which would look up each student by itself. Only those on the roster have a name.
   const isStatus =
     wanted.status === undefined
       ? 'true'
       : `exists (select 1 from person p where p.id = s.person_id and p.status ${status})`
+  // Not through the view, which would look up each student by itself. Only those on the roster have a name.
   const matching = {
     student: `select s.person_id as id from student s
       where ${isIn('s.person_id')} and ${inRoster('s')} and ${isStatus}
