@@ -20,7 +20,7 @@ import { plainRoutes } from './http/plain.ts'
 import { portalCookie } from './http/portal.ts'
 import { warnOfUntrustedProxy } from './http/proxies.ts'
 import { DeliveryEntry, EventEntry, Problem, Ref } from './http/schemas.ts'
-import { createServer, watchMethods } from './http/server.ts'
+import { createServer } from './http/server.ts'
 import { Type } from './http/type.ts'
 import { webRoutes } from './http/web.ts'
 import type { CallerNetwork } from './lib/bucket.ts'
@@ -32,7 +32,7 @@ import { fingerprint } from './lib/secret.ts'
 import type { Attack } from './limits/limits.ts'
 import { Refusals } from './limits/refusals.ts'
 import type { Log } from './log.ts'
-import { mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
+import { isHiddenMailbox, mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
 import { addressOf } from './mail/mime.ts'
 import { Outbox } from './mail/outbox.ts'
 import { smtpTransport } from './mail/smtp.ts'
@@ -207,6 +207,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const access = { sessions, buckets, clock, log, networkOf: callerNetworkOf }
   const { corsOrigins } = config
   const refusals = new Refusals(log, clock)
+  const mailbox = config.smtpUrl === null && !config.production
   const server = createServer({
     publicUrl,
     corsOrigins,
@@ -214,6 +215,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     logger: log,
     clock,
     countUncounted: countUncounted(access),
+    ...(mailbox && { isHidden: isHiddenMailbox }),
     failed(error, request) {
       const { limit } = error.extra
       if (limit !== undefined) refusals.note(limit, callerNetworkOf(request).fingerprint)
@@ -225,7 +227,6 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const { app } = server
   warnOfUntrustedProxy(app, config.trustedProxies, log)
   const { callerOf, byOf, byStaffOf } = guardAccess(app, access)
-  const others = watchMethods(app)
   await app.register(fastifyStatic, { serve: false, preCompressed: true })
   const portal = portalCookie(publicUrl)
   await describeApi(app, packageVersion(), portal.name)
@@ -292,11 +293,9 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   pageRoutes(app)
   const mailDomain = addressOf(config.mailFrom).split('@')[1]!
   plainRoutes(app, { publicUrl, mailDomain, clock })
-  const mailbox = config.smtpUrl === null && !config.production
   const publicProfile = (userId: string) => veterinarians.publicProfile(userId)
   webRoutes(app, { log, mailbox, publicUrl, school: config.school, publicProfile })
   if (mailbox) mailboxRoutes(app, { outbox })
-  others.refuseOthers()
   await app.ready()
 
   return {

@@ -16,6 +16,7 @@ import { type Clock, minute } from '../lib/clock.ts'
 import { type Right, type Role, roles } from '../lib/roles.ts'
 import { bearerToken } from './bearer.ts'
 import { type MemoryBuckets, memoryPolicies, showLimit } from './limits.ts'
+import { hasOtherMethod } from './paths.ts'
 
 const accesses = ['public', 'signed-in', ...roles] as const
 
@@ -85,13 +86,14 @@ export interface CallerOf<Caller extends Identity> {
 export type ByOf = (request: FastifyRequest) => By
 
 /**
- * Counts a call against its network if it failed before any limit was applied: an unknown path, or a body that never
- * reached a route with its own limit. Throws if the limit is exceeded.
+ * Counts a call against its network if it failed before any limit was applied: an unknown path, another method, or a body
+ * that never reached a route with its own limit. Throws if the limit is exceeded.
  */
 export function countUncounted(deps: Pick<AccessDeps<Identity>, 'buckets' | 'networkOf'>) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
     const limit = configOf(request.routeOptions)?.limit
-    if (!deps.buckets || reply.hasHeader('RateLimit') || !(request.is404 || limit === 'own')) return
+    if (!deps.buckets || reply.hasHeader('RateLimit')) return
+    if (!request.is404 && !hasOtherMethod(request) && limit !== 'own') return
     showLimit(reply, deps.buckets.take(memoryPolicies.network, deps.networkOf(request).fingerprint))
   }
 }

@@ -3,6 +3,7 @@
  * all origins; the development mailbox, which shows codes, to none.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { pathOf } from './paths.ts'
 
 const exposed = 'Request-Id, API-Version, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, ETag'
 const preflightHeaders = {
@@ -41,6 +42,6 @@ export function readableBy(origin: string): Record<string, string> {
   }
 }
 
-export function isMailbox({ routeOptions }: FastifyRequest): boolean {
-  return routeOptions.url?.startsWith('/mailbox') ?? false
+export function isMailbox(request: FastifyRequest): boolean {
+  return pathOf(request)?.pattern.startsWith('/mailbox') ?? false
 }

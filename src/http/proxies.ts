@@ -12,13 +12,12 @@ export function warnOfUntrustedProxy(
   log: { warn(fields: object, message: string): void },
 ): void {
   let warned = false
-  app.addHook('onRequest', ({ headers, raw, routeOptions }, _reply, done) => {
+  app.addHook('onRequest', ({ headers, raw }, _reply, done) => {
     if (warned) return done()
     const header = forwarding.find((name) => headers[name] !== undefined)
     if (header === undefined) return done()
     const peer = raw.socket.remoteAddress ?? ''
-    // The mailbox refuses proxies on purpose.
-    if (isTrusted(peer, trusted) || routeOptions.url?.startsWith('/mailbox')) return done()
+    if (isTrusted(peer, trusted)) return done()
     warned = true
     log.warn(
       // A public peer may be a person who made the header up, so its address is not logged.

@@ -5,6 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { newId } from '../lib/random.ts'
 import { traceParentOf } from '../lib/traceparent.ts'
 import type { Log } from '../log.ts'
+import { pathOf } from './paths.ts'
 
 export interface RequestNote {
   readonly requestId: string
@@ -49,7 +50,7 @@ export class RequestLog {
         requestId: request.id,
         method: request.method,
         // The route pattern, never the path: a path may contain a secret.
-        route: request.is404 ? null : (request.routeOptions.url ?? null),
+        route: pathOf(request)?.pattern ?? null,
         ...outcomeOf(exchange),
         ms: Math.round((performance.now() - since) * 10) / 10,
         traceId: traceParentOf(request.headers.traceparent)?.traceId,

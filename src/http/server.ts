@@ -6,21 +6,22 @@
  * Anything thrown on the way becomes a problem (problem.ts).
  */
 import { randomInt } from 'node:crypto'
-import { type IncomingMessage, METHODS } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { finished } from 'node:stream'
-import fastJson, { type Schema } from 'fast-json-stringify'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError, errorKinds } from '../errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { newId } from '../lib/random.ts'
 import type { School } from '../lib/school.ts'
 import type { Log } from '../log.ts'
-import { type RouteConfig, routeConfig } from './access.ts'
+import type { RouteConfig } from './access.ts'
+import { serializerWhenUsed, validatorWhenUsed } from './compile.ts'
 import { compressReplies } from './compress.ts'
 import { allowOrigins, readableBy } from './cors.ts'
 import { apiVersion, commonHeaders } from './headers.ts'
 import { parseJsonBody } from './json.ts'
 import { notFoundPage } from './pages.ts'
+import { hasOtherMethod, paramLengthMax, pathOf, watchPaths } from './paths.ts'
 import {
   clientErrorHandler,
   errorHandler,
@@ -55,6 +56,8 @@ export interface ServerOptions {
   readonly clock: Clock
   /** Counts a request that failed before any limit was applied. */
   countUncounted(request: FastifyRequest, reply: FastifyReply): void
+  /** Whether a path is not there for this caller, whatever the method. */
+  isHidden?(request: FastifyRequest): boolean
   /** Told of every error that becomes a reply. */
   failed(error: AppError, request: FastifyRequest): void
   /** Told of every request when it is over. */
@@ -87,7 +90,7 @@ export function createServer(options: ServerOptions): Server {
       // Node's own refusal is not a problem document; the onRequest hook below checks instead.
       requireHostHeader: false,
     },
-    routerOptions: { maxParamLength: 256 },
+    routerOptions: { maxParamLength: paramLengthMax },
     ajv: {
       customOptions: {
         coerceTypes: false,
@@ -98,6 +101,9 @@ export function createServer(options: ServerOptions): Server {
         keywords: ['documented'],
       },
     },
+    schemaController: {
+      compilersFactory: { buildValidator: validatorWhenUsed, buildSerializer: serializerWhenUsed },
+    },
     // The path cannot be decoded.
     frameworkErrors: (_error, request, reply) => {
       requests.begin(request, reply as FastifyReply, () => {})
@@ -106,6 +112,7 @@ export function createServer(options: ServerOptions): Server {
     },
   })
 
+  watchPaths(app)
   const queue = new RequestQueue(clock, logger)
   turnAway(app, queue, { ...options, headers })
   options.addFirstHooks?.(app)
@@ -136,8 +143,15 @@ export function createServer(options: ServerOptions): Server {
     }
     const version = request.headers['api-version']
     if (version !== undefined && version !== apiVersion) return done(new AppError('unsupported-version'))
-    if (request.is404) return done(new AppError('not-found'))
     done()
+  })
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (options.isHidden?.(request)) return done(new AppError('not-found'))
+    if (hasOtherMethod(request)) {
+      const Allow = [...pathOf(request)!.methods].sort().join(', ')
+      return done(new AppError('method-not-allowed', undefined, { headers: { Allow } }))
+    }
+    done(request.is404 ? new AppError('not-found') : undefined)
   })
   queueRequests(app, queue)
   app.addHook('preParsing', (request, _reply, _payload, done) => {
@@ -165,14 +179,6 @@ export function createServer(options: ServerOptions): Server {
       done(null, parseBody(request, body as Buffer))
     } catch (error) {
       done(error as Error)
-    }
-  })
-  // Compiled when first used: compiling all of them would be half of the time that a start takes.
-  app.setSerializerCompiler(({ schema }) => {
-    let serialize: ((data: unknown) => string) | undefined
-    return (data) => {
-      serialize ??= fastJson(schema as Schema, { schema: app.getSchemas() as Record<string, Schema> })
-      return serialize(data)
     }
   })
   app.setErrorHandler(onError)
@@ -322,37 +328,4 @@ function hasTwoHosts(rawHeaders: readonly string[]): boolean {
     if (name.length === 4 && name.toLowerCase() === 'host') found++
   }
   return found > 1
-}
-
-/**
- * Answers 405 for every other method of a known path. These are real routes, so that GET /veterinarian/register does
- * not match /veterinarian/{userId}. Call `watchMethods` before the first route and `refuseOthers` after the last.
- */
-export function watchMethods(app: FastifyInstance): { refuseOthers(): void } {
-  const methods = new Map<string, Set<string>>()
-  app.addHook('onRoute', ({ url, method }) => {
-    const known = methods.get(url) ?? new Set()
-    for (const name of [method].flat()) known.add(name)
-    methods.set(url, known)
-  })
-  return {
-    refuseOthers() {
-      const all = METHODS.filter((name) => name !== 'CONNECT')
-      for (const name of all) if (!app.supportedMethods.includes(name)) app.addHttpMethod(name)
-      for (const [url, known] of [...methods]) {
-        const allow = [...known].sort().join(', ')
-        app.route({
-          method: all.filter((name) => !known.has(name)),
-          url,
-          schema: { hide: true },
-          exposeHeadRoute: false,
-          config: routeConfig({ access: 'public', limit: 'network' }),
-          onRequest: () => {
-            throw new AppError('method-not-allowed', undefined, { headers: { Allow: allow } })
-          },
-          handler: () => {},
-        })
-      }
-    },
-  }
 }

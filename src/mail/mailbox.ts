@@ -43,10 +43,6 @@ function codeIn(message: Message): string | undefined {
 
 export function mailboxRoutes(app: FastifyInstance, { outbox }: { outbox: Outbox }): void {
   const options = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
-  // For every method, so that a 405 does not reveal the mailbox.
-  app.addHook('onRequest', (request, _reply, done) =>
-    done(isMailbox(request) && !isFromHere(request) ? new AppError('not-found') : undefined),
-  )
 
   app.get('/mailbox', options, async (_request, reply) => {
     const mails = (await outbox.caught({}, shownMax)).map(
@@ -113,6 +109,9 @@ function mailEntry(mail: Mail, message: Message) {
 }
 
 const forwarding = /^(forwarded|via|x-forwarded-.*|x-real-ip|x-client-ip|cf-connecting-ip|true-client-ip)$/
+
+/** To callers from elsewhere there is no mailbox. */
+export const isHiddenMailbox = (request: FastifyRequest) => isMailbox(request) && !isFromHere(request)
 
 /** A direct request from this machine, under a loopback name and without a proxy. */
 function isFromHere(request: FastifyRequest): boolean {
