@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { after, before, suite, test } from 'node:test'
 import type { ReadById, Statement } from '../src/db/db.ts'
 import { byOperator } from '../src/lib/by.ts'
-import { engines, migratedStore } from './support/engines.ts'
+import { atLength, engines, migratedStore } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Service, type SignedIn, startService, TestClock } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
@@ -79,7 +79,7 @@ for (const engine of engines) {
     })
   })
 
-  test(`Wrong answers are still counted after a restart, on ${engine}`, async () => {
+  test(`Wrong answers are still counted after a restart, on ${engine}`, atLength, async () => {
     const store = await migratedStore(engine)
     const mail = await startMailServer()
     const options = { databaseUrl: store.url, mail, clock: new TestClock() }

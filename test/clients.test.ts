@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { complaintsAbout, generateClients, loadProgram, programs } from './clients/generators.ts'
+import { atLength } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import { type Service, startService } from './support/service.ts'
 
-suite('Generated clients', () => {
+suite('Generated clients', atLength, () => {
   let service: Service
   let document: Record<string, unknown>
   before(async () => {

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { type Config, loadConfig, readEnv } from '../src/config.ts'
 import { UsageError } from '../src/errors.ts'
 import { newFolder, startScript } from './support/child.ts'
+import { atLength } from './support/engines.ts'
 
 const secret = 'thirty-two bytes or more of secret'
 const plain = { CHIRON_SECRET: secret }
@@ -350,7 +351,7 @@ test('The environment wins over the .env file, whose names are checked too', () 
   }
 })
 
-describe('A secret that the service makes', () => {
+describe('A secret that the service makes', atLength, () => {
   const config = fileURLToPath(new URL('../src/config.ts', import.meta.url))
   const script = `const { loadConfig } = await import(${JSON.stringify(config)})
     process.stdout.write(loadConfig(process.env).secret)`

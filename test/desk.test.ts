@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { statement } from '../src/db/db.ts'
-import { engines } from './support/engines.ts'
+import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { bulk } from './support/roster-school.ts'
 import { rosterOf, signInStudent } from './support/roster-world.ts'
@@ -266,7 +266,7 @@ for (const engine of engines) {
         assert.equal((await get(`/staff/people/${userId}`)).status, 404, userId)
     })
 
-    test('Among twenty thousand people one is found, page after page', async () => {
+    test('Among twenty thousand people one is found, page after page', atLength, async () => {
       const { db } = service.app.parts
       const many = Array.from({ length: 20_000 }, (_, i) => i)
       for (let at = 0; at < many.length; at += 1_000)

@@ -1,7 +1,7 @@
 /** A device that has signed in has its own allowance of codes, which strangers cannot use up. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { engines } from './support/engines.ts'
+import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
 import { cookieOf, setCookie, signInByPortal } from './support/portal.ts'
 import { bulk, newSchool } from './support/roster-school.ts'
@@ -13,7 +13,7 @@ const minute = 60 * second
 const day = 24 * 60 * minute
 
 for (const engine of engines) {
-  suite(`A device token on ${engine}`, () => {
+  suite(`A device token on ${engine}`, atLength, () => {
     let service: Service
     before(async () => {
       service = await startService(engine)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { engines, migratedStore } from './support/engines.ts'
+import { atLength, engines, migratedStore } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network } from './support/fresh.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
@@ -10,7 +10,7 @@ const minute = 60 * second
 const day = 24 * 60 * minute
 
 for (const engine of engines) {
-  suite(`Codes for one address on ${engine}`, () => {
+  suite(`Codes for one address on ${engine}`, atLength, () => {
     let service: Service
     before(async () => {
       service = await startService(engine)

@@ -156,7 +156,7 @@ test('While the store is away the metrics say so and go on', atLength, async (t)
   await mail.close()
 })
 
-test('The port serves /metrics and nothing else, and the service has no metrics', async () => {
+test('The port serves /metrics and nothing else, and the service has no metrics', atLength, async () => {
   const { child, port } = await watched('sqlite')
   const at = (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${port}${path}`, init)
   assert.equal((await at('/')).status, 404)

@@ -5,7 +5,7 @@ import type { Db } from '../src/db/db.ts'
 import { migrate, migrationsFor } from '../src/db/migrate.ts'
 import { openDb } from '../src/db/open.ts'
 import { startChiron, startScript } from './support/child.ts'
-import { engines, newStore, type Store } from './support/engines.ts'
+import { atLength, engines, newStore, type Store } from './support/engines.ts'
 import { TestClock } from './support/service.ts'
 
 const clock = new TestClock()
@@ -81,7 +81,7 @@ for (const engine of engines) {
       await assertComplete()
     })
 
-    test('ten processes at once all succeed, and each migration ran once', async () => {
+    test('ten processes at once all succeed, and each migration ran once', atLength, async () => {
       const ends = await Promise.all(
         Array.from({ length: 10 }, () => exitOf(['migrate'], { CHIRON_DATABASE_URL: store.url })),
       )
@@ -209,7 +209,7 @@ for (const engine of engines) {
       const newest = names.at(-1)!.slice(0, 4)
       const refusal = `the store is at schema 9998, this program knows up to ${newest}: start the newer program, or restore a backup from before the upgrade`
 
-      test('is refused by every command, in one line', async () => {
+      test('is refused by every command, in one line', atLength, async () => {
         await migrate(db, clock)
         await upgrade()
         const commands = [

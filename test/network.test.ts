@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { commandFolder, startChiron } from './support/child.ts'
-import { engines } from './support/engines.ts'
+import { atLength, engines } from './support/engines.ts'
 import { startService } from './support/service.ts'
 
 const folder = commandFolder()
@@ -18,7 +18,7 @@ async function network(env: Record<string, string>, ...args: string[]) {
 }
 
 for (const engine of engines) {
-  suite(`What a network did, on ${engine}`, () => {
+  suite(`What a network did, on ${engine}`, atLength, () => {
     test('is told by its address: sign-ins, wrong codes, limits, events', async (t) => {
       const service = await startService(engine)
       t.after(() => service.stop())
@@ -54,30 +54,34 @@ for (const engine of engines) {
   })
 }
 
-test('Wrong codes are counted by the clock, and the previous secret’s fingerprint is shown too', async (t) => {
-  const service = await startService('sqlite')
-  t.after(() => service.stop())
-  // The command goes by the real clock.
-  service.clock.advance(Date.now() - service.clock.now())
-  const from = { 'x-forwarded-for': '192.0.2.61' }
-  await service.register('bea@network.example')
-  const { sessionId } = await service.code('bea@network.example', from)
-  const wrong = { email: 'bea@network.example', otp_code: 10_000_000, sessionId }
-  for (let i = 0; i < 3; i++) await service.post('/veterinarian/validate-otp', wrong, from)
-  const env = {
-    CHIRON_DATABASE_URL: service.databaseUrl,
-    CHIRON_SECRET: 'another secret, which is long enough too',
-    CHIRON_SECRET_PREVIOUS: secret,
-  }
-  const { networks } = JSON.parse((await network(env, '192.0.2.61', '--json')).out)
-  assert.equal(networks.length, 2)
-  assert.deepEqual(
-    networks.map(({ wrongCodes }: { wrongCodes: { lastDay: number } }) => wrongCodes.lastDay),
-    [0, 3],
-  )
-})
+test(
+  'Wrong codes are counted by the clock, and the previous secret’s fingerprint is shown too',
+  atLength,
+  async (t) => {
+    const service = await startService('sqlite')
+    t.after(() => service.stop())
+    // The command goes by the real clock.
+    service.clock.advance(Date.now() - service.clock.now())
+    const from = { 'x-forwarded-for': '192.0.2.61' }
+    await service.register('bea@network.example')
+    const { sessionId } = await service.code('bea@network.example', from)
+    const wrong = { email: 'bea@network.example', otp_code: 10_000_000, sessionId }
+    for (let i = 0; i < 3; i++) await service.post('/veterinarian/validate-otp', wrong, from)
+    const env = {
+      CHIRON_DATABASE_URL: service.databaseUrl,
+      CHIRON_SECRET: 'another secret, which is long enough too',
+      CHIRON_SECRET_PREVIOUS: secret,
+    }
+    const { networks } = JSON.parse((await network(env, '192.0.2.61', '--json')).out)
+    assert.equal(networks.length, 2)
+    assert.deepEqual(
+      networks.map(({ wrongCodes }: { wrongCodes: { lastDay: number } }) => wrongCodes.lastDay),
+      [0, 3],
+    )
+  },
+)
 
-test('What is neither an address nor a fingerprint is refused in one line', async () => {
+test('What is neither an address nor a fingerprint is refused in one line', atLength, async () => {
   const env = folder.ownStore()
   for (const which of ['ada', '10.0.0.0/8', '\u001b[31m'])
     assert.match(

@@ -6,6 +6,7 @@ import Fastify from 'fastify'
 import { errorKinds } from '../src/errors.ts'
 import { describeApi } from '../src/http/openapi.ts'
 import { Type } from '../src/http/type.ts'
+import { atLength } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { cookieOf } from './support/portal.ts'
 import { bulk, change, newSchool } from './support/roster-school.ts'
@@ -45,7 +46,7 @@ const withoutToken = operations.filter(
 // biome-ignore lint/suspicious/noExplicitAny: a document is read freely
 type Document = any
 
-suite('/openapi.json', () => {
+suite('/openapi.json', atLength, () => {
   let service: Service
   let document: Document
   let ajv: Ajv2020

@@ -26,7 +26,7 @@ const mebibyte = 1024 * 1024
 const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 
 for (const engine of engines) {
-  suite(`Rosters that staff upload, on ${engine}`, () => {
+  suite(`Rosters that staff upload, on ${engine}`, atLength, () => {
     const folder = mkdtempSync(join(tmpdir(), 'chiron-plans-'))
     const usual = process.env.TMPDIR
     let service: Service
@@ -413,24 +413,31 @@ for (const engine of engines) {
     },
   )
 
-  test(`A service that stops gives an import up, and its plan can be imported again, on ${engine}`, async (t) => {
-    const store = await migratedStore(engine)
-    const mail = await startMailServer()
-    t.after(async () => {
-      await mail.close()
-      await store.remove()
-    })
-    const first = await startService(engine, { databaseUrl: store.url, mail })
-    const { access } = await newStaff(first, 'registrar')
-    const { planId } = (await upload(first, access, await zipOf(newSchool(400, 10)))).json
-    assert.equal((await apply(first, access, planId)).status, 202)
-    await first.stop()
-    const second = await startService(engine, { databaseUrl: store.url, mail })
-    t.after(() => second.stop())
-    const { access: again } = await newStaff(second, 'registrar')
-    const { json: plan } = await second.request(planPath(planId), { token: again })
-    assert.ok(plan.state === 'applied' || (plan.state === 'failed' && plan.failure === 'stopped'), plan.state)
-    assert.equal((await apply(second, again, planId)).status, 202)
-    assert.equal((await whenOver(second, again, planId)).state, 'applied')
-  })
+  test(
+    `A service that stops gives an import up, and its plan can be imported again, on ${engine}`,
+    atLength,
+    async (t) => {
+      const store = await migratedStore(engine)
+      const mail = await startMailServer()
+      t.after(async () => {
+        await mail.close()
+        await store.remove()
+      })
+      const first = await startService(engine, { databaseUrl: store.url, mail })
+      const { access } = await newStaff(first, 'registrar')
+      const { planId } = (await upload(first, access, await zipOf(newSchool(400, 10)))).json
+      assert.equal((await apply(first, access, planId)).status, 202)
+      await first.stop()
+      const second = await startService(engine, { databaseUrl: store.url, mail })
+      t.after(() => second.stop())
+      const { access: again } = await newStaff(second, 'registrar')
+      const { json: plan } = await second.request(planPath(planId), { token: again })
+      assert.ok(
+        plan.state === 'applied' || (plan.state === 'failed' && plan.failure === 'stopped'),
+        plan.state,
+      )
+      assert.equal((await apply(second, again, planId)).status, 202)
+      assert.equal((await whenOver(second, again, planId)).state, 'applied')
+    },
+  )
 }

@@ -12,7 +12,7 @@ import { makePlan } from '../src/roster/plan.ts'
 import { readRoster } from '../src/roster/read/read.ts'
 import { foldGenerations, type Plan } from '../src/roster/roster.ts'
 import { rosterState } from '../src/roster/store.ts'
-import { engines, onPostgres } from './support/engines.ts'
+import { atLength, engines, onPostgres } from './support/engines.ts'
 import {
   addClass,
   addUser,
@@ -29,7 +29,7 @@ import {
 } from './support/roster-school.ts'
 import { inWorld, onRead, visibleRows, type World } from './support/roster-world.ts'
 
-test('Texts are kept as they are, whatever characters they have and however long they are', () => {
+test('Texts are kept as they are, whatever characters they have and however long they are', atLength, () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 40 }),
     fc.string({ unit: fc.nat(0xffff).map((unit) => String.fromCharCode(unit)), maxLength: 40 }),
@@ -146,7 +146,7 @@ const edits: readonly (readonly [string, (s: School) => void])[] = [
 ]
 
 for (const engine of engines) {
-  suite(`Rosters of any size on ${engine}`, { concurrency: true }, () => {
+  suite(`Rosters of any size on ${engine}`, { concurrency: true, ...atLength }, () => {
     test('A delta comes to the same, whether the whole roster is read or what it touches', () =>
       inWorld(engine, async (world) => {
         await world.import(bulk(school))

@@ -1,7 +1,7 @@
 /**
  * `npm test`: types, format and lint, dead code and the portal's build, all at once, then every test unless one of those
- * failed. `--fast`: the tests alone, on SQLite and without a browser. `--pictures`: screens of the portal and the console
- * are kept in test/output.
+ * failed. `--fast`: the quick tests alone, on SQLite and without a browser; of files that are named, also the slow tests.
+ * `--pictures`: screens of the portal and the console are kept in test/output.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, globSync, statfsSync } from 'node:fs'
@@ -20,10 +20,12 @@ const steps: [name: string, command: string, ...args: string[]][] = [
   ['dead code', 'knip'],
   ['the portal', 'vite', 'build', 'web', '--logLevel', 'warn'],
 ]
-// Each file is a process; what they all import is compiled once.
+// What all processes import is compiled once.
 const compiled = fileURLToPath(new URL('../node_modules/.cache/chiron-test', import.meta.url))
 // Files wait as often as they work. Each has stores, ports and mail servers of its own.
 const filesAtOnce = availableParallelism() * 2
+// Loading and warming up the service takes longer than most files do, so that few processes for all files are quicker.
+const fastProcesses = availableParallelism() * 3
 // Of tests and of suites, only for what would never end: the slowest suite takes a twentieth of it.
 const testTimeoutMs = 20 * 60_000
 const slowestShown = 10
@@ -39,13 +41,16 @@ const { fast = false, pictures = false } = values
 process.env.NODE_COMPILE_CACHE ??= compiled
 process.env.TMPDIR ??= inMemory() ?? tmpdir()
 if (pictures) process.env.CHIRON_TEST_PICTURES = 'yes'
-if (fast) process.env.CHIRON_TEST_FAST = 'yes'
-else {
+const files = named.length > 0 ? named : globSync('test/**/*.test.ts').sort()
+if (fast) {
+  process.env.CHIRON_TEST_FAST = named.length > 0 ? 'at length' : 'yes'
+  await testFast()
+} else {
   delete process.env.CHIRON_TEST_FAST
   const fine = await Promise.all(steps.map((step) => check(...step)))
   if (fine.includes(false)) process.exit(1)
+  await test()
 }
-await test()
 
 /** Stores of tests are written and flushed all the time; a disk would make them wait. */
 function inMemory(): string | undefined {
@@ -68,7 +73,22 @@ function check(name: string, command: string, ...args: string[]): Promise<boolea
   })
 }
 
-/** The files named on the command line, or all. */
+/** Processes share the files, and each runs its own one after the other. */
+async function testFast(): Promise<void> {
+  const { globalSetup, globalTeardown } = await import('./support/setup.ts')
+  await globalSetup()
+  const options = ['--test', '--test-isolation=none', '--test-force-exit', '--test-reporter=spec']
+  const processes = Array.from({ length: Math.min(fastProcesses, files.length) }, (_, i) => {
+    const own = files.filter((_, at) => at % fastProcesses === i)
+    return check(`tests, part ${i + 1}`, 'node', ...options, ...own)
+  })
+  const fine = await Promise.all(processes)
+  process.stdout.write(fine.includes(false) ? '\nSome tests failed.\n' : '\nAll tests passed.\n')
+  if (fine.includes(false)) process.exitCode = 1
+  await globalTeardown()
+}
+
+/** Each file is a process. */
 async function test(): Promise<void> {
   process.stdout.write('\n== tests\n')
   // It reads what is set above.
@@ -77,7 +97,7 @@ async function test(): Promise<void> {
   const took: [file: string, ms: number][] = []
   const leftOut: string[] = []
   const tests = run({
-    files: named.length > 0 ? named : globSync('test/**/*.test.ts').sort(),
+    files,
     concurrency: filesAtOnce,
     timeout: testTimeoutMs,
     // Whatever a failed test left running must not keep its file from ending.
@@ -88,7 +108,7 @@ async function test(): Promise<void> {
     else if (!success) process.exitCode = 1
   })
   tests.on('test:pass', ({ name, skip, todo }) => {
-    if (!fast && (skip || todo)) leftOut.push(name)
+    if (skip || todo) leftOut.push(name)
   })
   await pipeline(tests, new spec(), process.stdout, { end: false })
   process.stdout.write(slowest(took))

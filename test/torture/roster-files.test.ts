@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import fc from 'fast-check'
+import { atLength } from '../support/engines.ts'
 import { openWorld, type World } from '../support/roster-world.ts'
 import { archives, FileFuzzer, texts } from './roster-files.ts'
 
-suite('Roster files that were changed by chance or to harm', () => {
+suite('Roster files that were changed by chance or to harm', atLength, () => {
   let world: World
   before(async () => {
     world = await openWorld('sqlite')
