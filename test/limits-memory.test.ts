@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { MemoryBuckets, memoryPolicies } from '../src/http/limits.ts'
 import { atLength } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
-import { type Reply, type Service, startService } from './support/service.ts'
+import { type Reply, type Service, startService, TestClock } from './support/service.ts'
 import { wire } from './support/wire.ts'
 
 const second = 1_000
@@ -216,5 +217,34 @@ suite('Limits and settings', () => {
     await service.stop()
     for (const [expected, seen] of statuses) assert.deepEqual([...seen], [expected])
     assert.deepEqual([...limits], [null])
+  })
+})
+
+suite('What is remembered of callers', () => {
+  const keysMax = 100_000
+  const { network, session } = memoryPolicies
+  /** Has used its share up, as the first of many callers. */
+  const usedUp = (clock: TestClock) => {
+    const buckets = new MemoryBuckets(clock)
+    for (let i = 0; i < network.burst; i++) buckets.take(network, 'busy')
+    assert.throws(() => buckets.take(network, 'busy'))
+    for (let i = 1; i < keysMax; i++) buckets.take(session, String(i))
+    return buckets
+  }
+
+  test('is first forgotten of those who have their whole share again', () => {
+    const clock = new TestClock()
+    const buckets = usedUp(clock)
+    clock.advance(second)
+    buckets.take(session, 'one more')
+    assert.throws(() => {
+      for (let i = 0; i < network.burst / 2; i++) buckets.take(network, 'busy')
+    })
+  })
+
+  test('has a bound, beyond which the oldest is forgotten', () => {
+    const buckets = usedUp(new TestClock())
+    buckets.take(session, 'one more')
+    assert.doesNotThrow(() => buckets.take(network, 'busy'))
   })
 })

@@ -236,6 +236,35 @@ for (const engine of engines) {
       }
     })
 
+    test('lets a pause run its course when the server was down only for a moment', async () => {
+      const mail = await startMailServer()
+      const door = await shutDoor(mail)
+      const service = await startService(engine, { mail, env: { CHIRON_SMTP_URL: door.url } })
+      try {
+        await ask(service, 'late@vets.example')
+        const pause = await pauseAfter(service, 1)
+        await door.open()
+        for (const email of ['next@vets.example', 'last@vets.example']) {
+          await ask(service, email)
+          await mail.mailTo(email)
+          await eventually(`${email} is done with`, async () => {
+            const rows = await service.rows('select id from outbox')
+            return rows.length === 1
+          })
+        }
+        assert.deepEqual(
+          mail.received.map(({ to }) => to),
+          ['next@vets.example', 'last@vets.example'],
+        )
+        service.clock.advance(pause)
+        await mail.mailTo('late@vets.example')
+      } finally {
+        await service.stop()
+        door.close()
+        await mail.close()
+      }
+    })
+
     test('does not send a mail again that it is sending when the clock jumps', async () => {
       const { mail, held, release } = await stallingServer((address) => address.startsWith('slow'))
       const service = await startService(engine, { mail })
