@@ -37,7 +37,7 @@ const slots = 2
 /** A test file that takes so much longer than without a fault hangs: the fault is noticed. */
 const patience = 5
 const patienceMs = 10_000
-/** A mutant that lives so long has survived. */
+/** A mutant that lives so long while tests are left is given up. */
 const lifeMs = 90_000
 
 interface Tried {
@@ -47,6 +47,8 @@ interface Tried {
   readonly to: string
   /** The test file that noticed. */
   readonly killedBy: string | null
+  /** Whether all tests that reach it were asked. */
+  readonly isSurvivor: boolean
 }
 
 /** Which parts of which source files a test file runs. */
@@ -165,7 +167,7 @@ async function tryWaiting(copy: string): Promise<void> {
     const { file, mutant } = one
     const source = readFileSync(join(root, file), 'utf8')
     writeFileSync(join(copy, file), source.slice(0, mutant.start) + mutant.text + source.slice(mutant.end))
-    const killedBy = await killer(copy, file, mutant)
+    const { killedBy, isSurvivor } = await killer(copy, file, mutant)
     writeFileSync(join(copy, file), source)
     const outcome: Tried = {
       file,
@@ -173,17 +175,24 @@ async function tryWaiting(copy: string): Promise<void> {
       from: source.slice(mutant.start, mutant.end),
       to: mutant.text,
       killedBy,
+      isSurvivor,
     }
     tried.push(outcome)
-    say(
-      `${killedBy === null ? 'SURVIVED' : 'noticed '} ${describe(outcome)}${killedBy === null ? '' : ` by ${killedBy}`}`,
-    )
+    if (killedBy !== null) say(`noticed  ${describe(outcome)} by ${killedBy}`)
+    else say(`${isSurvivor ? 'SURVIVED' : 'given up'} ${describe(outcome)}`)
   }
 }
 
-/** Asks the quick tests that noticed most in this file first. */
-async function killer(copy: string, file: string, mutant: Mutant): Promise<string | null> {
-  const promise = ({ noticed, ms }: Reach) => ((noticed.get(file) ?? 0) + 0.1) / ms
+/** Asks the quick tests first that noticed most in this file, or whose name says that they are about it. */
+async function killer(
+  copy: string,
+  file: string,
+  mutant: Mutant,
+): Promise<Pick<Tried, 'killedBy' | 'isSurvivor'>> {
+  const words = file.split(/[/.]/).slice(1, -1)
+  const isAbout = (test: string) => words.some((word) => basename(test).startsWith(word))
+  const promise = ({ test, noticed, ms }: Reach) =>
+    ((noticed.get(file) ?? 0) + (isAbout(test) ? 1 : 0.1)) / ms
   const order = reach
     .filter(({ reaches }) => reaches(file, mutant.start))
     .toSorted((a, b) => promise(b) - promise(a))
@@ -191,11 +200,12 @@ async function killer(copy: string, file: string, mutant: Mutant): Promise<strin
   for (const { test, ms, noticed } of order) {
     if (!(await passes(copy, test, patience * ms + patienceMs))) {
       noticed.set(file, (noticed.get(file) ?? 0) + 1)
-      return test
+      return { killedBy: test, isSurvivor: false }
     }
-    if (Date.now() - began > lifeMs) break
+    if (Date.now() - began > lifeMs && test !== order.at(-1)!.test)
+      return { killedBy: null, isSurvivor: false }
   }
-  return null
+  return { killedBy: null, isSurvivor: true }
 }
 
 /** Ends with the first test that fails. */
@@ -247,11 +257,13 @@ function describe({ file, line, from, to }: Tried): string {
 }
 
 function score(): string {
-  return ((100 * tried.filter(({ killedBy }) => killedBy !== null).length) / tried.length).toFixed(1)
+  const noticed = tried.filter(({ killedBy }) => killedBy !== null).length
+  return ((100 * noticed) / (noticed + tried.filter(({ isSurvivor }) => isSurvivor).length)).toFixed(1)
 }
 
 function page(): string {
-  const survivors = tried.filter(({ killedBy }) => killedBy === null)
+  const noticed = tried.filter(({ killedBy }) => killedBy !== null)
+  const survivors = tried.filter(({ isSurvivor }) => isSurvivor)
   const rows = survivors.map((one) => `| ${describe(one).replaceAll('|', '\\|')} | ${reasonOf(one)} |`)
   return `# Mutation testing
 
@@ -261,7 +273,9 @@ a browser. A fault that no test notices has survived.
 
 - possible faults: ${all.length.toLocaleString('en')}
 - tried, drawn by lot: ${tried.length.toLocaleString('en')}
-- noticed: ${(tried.length - survivors.length).toLocaleString('en')} (${score()} %)
+- noticed: ${noticed.length.toLocaleString('en')} (${score()} % of those that are decided)
+- survived: ${survivors.length.toLocaleString('en')}
+- given up after ${lifeMs / 1000} s, with tests left that reach it: ${(tried.length - noticed.length - survivors.length).toLocaleString('en')}
 
 | survivor | why |
 | --- | --- |
