@@ -59,8 +59,8 @@ export type { Finding } from './records.ts'
 
 export { foldGenerations, type HistoryRow, type Seen } from './store.ts'
 
-// Sign-ins wait for a batch, but SQLite writes many of the same pages again with every one.
-const rowsPerBatch = { sqlite: 10_000, postgres: 2_000 } as const
+// SQLite writes many of the same pages again with every batch.
+const rowsPerBatch = { sqlite: 5_000, postgres: 2_000 } as const
 const pauseMs = 5
 const historyMax = 100
 const marginDays = 7
