@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { connect, createServer, type Server } from 'node:net'
-import { describe, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import type { Db } from '../src/db/db.ts'
 import { second } from '../src/lib/clock.ts'
@@ -9,7 +9,7 @@ import { secretsFrom } from '../src/lib/secret.ts'
 import { Outbox } from '../src/mail/outbox.ts'
 import { smtpTransport } from '../src/mail/smtp.ts'
 import { serveStore } from './support/child.ts'
-import { engines, migratedStore } from './support/engines.ts'
+import { type Engine, engines, migratedStore } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
 import { type Service, startService, TestClock } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
@@ -32,6 +32,18 @@ async function shutDoor(mail: MailServer): Promise<{ url: string; open(): Promis
     open: () => new Promise((resolve) => door.listen(port, '127.0.0.1', resolve)),
     close: () => void door.close(),
   }
+}
+
+async function behindDoor(t: TestContext, engine: Engine) {
+  const mail = await startMailServer()
+  const door = await shutDoor(mail)
+  const service = await startService(engine, { mail, env: { CHIRON_SMTP_URL: door.url } })
+  t.after(async () => {
+    await service.stop()
+    door.close()
+    await mail.close()
+  })
+  return { mail, door, service }
 }
 
 /** A mail server that delays the recipients for which `stalls` returns true, until they are released. */
@@ -85,67 +97,51 @@ const pauseAfter = (service: Service, attempts: number) =>
 
 for (const engine of engines) {
   describe(`The outbox on ${engine}`, () => {
-    test('delivers when a mail server that was down is up again', async () => {
-      const mail = await startMailServer()
-      const door = await shutDoor(mail)
-      const service = await startService(engine, { mail, env: { CHIRON_SMTP_URL: door.url } })
-      try {
-        await ask(service, 'late@vets.example')
-        const pause = await pauseAfter(service, 1)
-        await door.open()
-        service.clock.advance(pause)
-        const { code } = await mail.mailTo('late@vets.example')
-        assert.notEqual(code, null)
-        await outboxEmpty(service)
-        assert.deepEqual(await failures(service), [])
-      } finally {
-        await service.stop()
-        door.close()
-        await mail.close()
-      }
+    test('delivers when a mail server that was down is up again', async (t) => {
+      const { mail, door, service } = await behindDoor(t, engine)
+      await ask(service, 'late@vets.example')
+      const pause = await pauseAfter(service, 1)
+      await door.open()
+      service.clock.advance(pause)
+      const { code } = await mail.mailTo('late@vets.example')
+      assert.notEqual(code, null)
+      await outboxEmpty(service)
+      assert.deepEqual(await failures(service), [])
     })
 
-    test('tries with growing pauses, and drops and records a mail whose code is dead', async () => {
-      const mail = await startMailServer()
-      const door = await shutDoor(mail)
-      const service = await startService(engine, { mail, env: { CHIRON_SMTP_URL: door.url } })
-      try {
-        const started = service.clock.now()
-        const sessionId = await ask(service, 'never@vets.example')
-        const pauses: number[] = []
-        while ((await failures(service)).length === 0 && pauses.length < 100) {
-          const pause = await Promise.race([
-            pauseAfter(service, pauses.length + 1),
-            outboxEmpty(service).then(() => 0),
-          ])
-          if (pause === 0) break
-          pauses.push(pause)
-          service.clock.advance(pause)
-        }
-        assert.ok(pauses.length > 5)
-        assert.ok(pauses[0]! <= 5 * second)
-        // The last one ends with the life of the code.
-        const growing = pauses.slice(0, -1)
-        assert.ok(growing.at(-1)! >= 10 * pauses[0]!)
-        assert.deepEqual(
-          growing,
-          [...growing].sort((a, b) => a - b),
-        )
-        assert.equal(service.clock.now() - started, 10 * 60 * second)
-        assert.deepEqual(await failures(service), [
-          { session_id: sessionId, data: JSON.stringify({ reason: 'expired' }) },
+    test('tries with growing pauses, and drops and records a mail whose code is dead', async (t) => {
+      const { mail, door, service } = await behindDoor(t, engine)
+      const started = service.clock.now()
+      const sessionId = await ask(service, 'never@vets.example')
+      const pauses: number[] = []
+      while ((await failures(service)).length === 0 && pauses.length < 100) {
+        const pause = await Promise.race([
+          pauseAfter(service, pauses.length + 1),
+          outboxEmpty(service).then(() => 0),
         ])
-        await door.open()
-        await service.signIn('other@vets.example')
-        assert.deepEqual(
-          mail.received.map(({ to }) => to),
-          ['other@vets.example'],
-        )
-      } finally {
-        await service.stop()
-        door.close()
-        await mail.close()
+        if (pause === 0) break
+        pauses.push(pause)
+        service.clock.advance(pause)
       }
+      assert.ok(pauses.length > 5)
+      assert.ok(pauses[0]! <= 5 * second)
+      // The last one ends with the life of the code.
+      const growing = pauses.slice(0, -1)
+      assert.ok(growing.at(-1)! >= 10 * pauses[0]!)
+      assert.deepEqual(
+        growing,
+        [...growing].sort((a, b) => a - b),
+      )
+      assert.equal(service.clock.now() - started, 10 * 60 * second)
+      assert.deepEqual(await failures(service), [
+        { session_id: sessionId, data: JSON.stringify({ reason: 'expired' }) },
+      ])
+      await door.open()
+      await service.signIn('other@vets.example')
+      assert.deepEqual(
+        mail.received.map(({ to }) => to),
+        ['other@vets.example'],
+      )
     })
 
     test('drops and records at once what is refused with 5xx, and tries again what is put off with 4xx', async () => {
@@ -196,73 +192,57 @@ for (const engine of engines) {
       }
     })
 
-    test('sends what waits at once and in order when the server is back after an outage', async () => {
-      const mail = await startMailServer()
-      const door = await shutDoor(mail)
-      const service = await startService(engine, { mail, env: { CHIRON_SMTP_URL: door.url } })
-      try {
-        const addresses = Array.from({ length: 60 }, (_, i) => `wait${i}@vets.example`)
-        for (const email of addresses) {
-          await ask(service, email)
-          service.clock.advance(1)
-        }
-        const tried = (times: number) =>
-          eventually(`each is tried ${times} times`, async () => {
-            service.app.parts.outbox.wake()
-            const rows = await service.rows<Waiting>('select attempts from outbox where claimed_by is null')
-            return rows.filter(({ attempts }) => attempts === times).length === addresses.length
-          })
-        // They are in the midst of long pauses when the server comes back; one more mail is asked for.
-        for (const [i, pause] of [2, 5, 10].entries()) {
-          await tried(i + 1)
-          service.clock.advance(pause * second)
-        }
-        await tried(4)
-        await door.open()
-        await ask(service, 'probe@vets.example')
-        await outboxEmpty(service)
-        const [first, ...others] = mail.received.map(({ to }) => to)
-        assert.equal(first, 'probe@vets.example')
-        const places = others.map((email) => addresses.indexOf(email))
-        // Twenty at once may overtake each other.
-        places.forEach((place, i) => {
-          assert.ok(Math.abs(place - i) <= 40, `${place} came as ${i}`)
-        })
-        assert.deepEqual(others.toSorted(), addresses.toSorted())
-      } finally {
-        await service.stop()
-        door.close()
-        await mail.close()
+    test('sends what waits at once and in order when the server is back after an outage', async (t) => {
+      const { mail, door, service } = await behindDoor(t, engine)
+      const addresses = Array.from({ length: 60 }, (_, i) => `wait${i}@vets.example`)
+      for (const email of addresses) {
+        await ask(service, email)
+        service.clock.advance(1)
       }
+      const tried = (times: number) =>
+        eventually(`each is tried ${times} times`, async () => {
+          service.app.parts.outbox.wake()
+          const rows = await service.rows<Waiting>('select attempts from outbox where claimed_by is null')
+          return rows.filter(({ attempts }) => attempts === times).length === addresses.length
+        })
+      // They are in the midst of long pauses when the server comes back; one more mail is asked for.
+      for (const [i, pause] of [2, 5, 10].entries()) {
+        await tried(i + 1)
+        service.clock.advance(pause * second)
+      }
+      await tried(4)
+      await door.open()
+      await ask(service, 'probe@vets.example')
+      await outboxEmpty(service)
+      const [first, ...others] = mail.received.map(({ to }) => to)
+      assert.equal(first, 'probe@vets.example')
+      const places = others.map((email) => addresses.indexOf(email))
+      // Twenty at once may overtake each other.
+      places.forEach((place, i) => {
+        assert.ok(Math.abs(place - i) <= 40, `${place} came as ${i}`)
+      })
+      assert.deepEqual(others.toSorted(), addresses.toSorted())
     })
 
-    test('lets a pause run its course when the server was down only for a moment', async () => {
-      const mail = await startMailServer()
-      const door = await shutDoor(mail)
-      const service = await startService(engine, { mail, env: { CHIRON_SMTP_URL: door.url } })
-      try {
-        await ask(service, 'late@vets.example')
-        const pause = await pauseAfter(service, 1)
-        await door.open()
-        for (const email of ['next@vets.example', 'last@vets.example']) {
-          await ask(service, email)
-          await mail.mailTo(email)
-          await eventually(`${email} is done with`, async () => {
-            const rows = await service.rows('select id from outbox')
-            return rows.length === 1
-          })
-        }
-        assert.deepEqual(
-          mail.received.map(({ to }) => to),
-          ['next@vets.example', 'last@vets.example'],
-        )
-        service.clock.advance(pause)
-        await mail.mailTo('late@vets.example')
-      } finally {
-        await service.stop()
-        door.close()
-        await mail.close()
+    test('lets a pause run its course when the server was down only for a moment', async (t) => {
+      const { mail, door, service } = await behindDoor(t, engine)
+      await ask(service, 'late@vets.example')
+      const pause = await pauseAfter(service, 1)
+      await door.open()
+      for (const email of ['next@vets.example', 'last@vets.example']) {
+        await ask(service, email)
+        await mail.mailTo(email)
+        await eventually(`${email} is done with`, async () => {
+          const rows = await service.rows('select id from outbox')
+          return rows.length === 1
+        })
       }
+      assert.deepEqual(
+        mail.received.map(({ to }) => to),
+        ['next@vets.example', 'last@vets.example'],
+      )
+      service.clock.advance(pause)
+      await mail.mailTo('late@vets.example')
     })
 
     test('does not send a mail again that it is sending when the clock jumps', async () => {

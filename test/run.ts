@@ -24,7 +24,7 @@ const steps: [name: string, command: string, ...args: string[]][] = [
 const compiled = fileURLToPath(new URL('../node_modules/.cache/chiron-test', import.meta.url))
 // Files wait as often as they work. Each has stores, ports and mail servers of its own.
 const filesAtOnce = availableParallelism() * 2
-// Loading and warming up the service takes longer than most files do, so that few processes for all files are quicker.
+// Loading and warming up the service takes longer than most files do, so the quick tests share a few processes.
 const fastProcesses = availableParallelism() * 3
 // Of tests and of suites, only for what would never end: the slowest suite takes a twentieth of it.
 const testTimeoutMs = 20 * 60_000
@@ -44,12 +44,12 @@ if (pictures) process.env.CHIRON_TEST_PICTURES = 'yes'
 const files = named.length > 0 ? named : globSync('test/**/*.test.ts').sort()
 if (fast) {
   process.env.CHIRON_TEST_FAST = named.length > 0 ? 'at length' : 'yes'
-  await testFast()
+  await withStores(testFast)
 } else {
   delete process.env.CHIRON_TEST_FAST
   const fine = await Promise.all(steps.map((step) => check(...step)))
   if (fine.includes(false)) process.exit(1)
-  await test()
+  await withStores(test)
 }
 
 /** Stores of tests are written and flushed all the time; a disk would make them wait. */
@@ -73,10 +73,16 @@ function check(name: string, command: string, ...args: string[]): Promise<boolea
   })
 }
 
-/** Processes share the files, and each runs its own one after the other. */
-async function testFast(): Promise<void> {
+async function withStores(work: () => Promise<void>): Promise<void> {
+  // It reads what is set above.
   const { globalSetup, globalTeardown } = await import('./support/setup.ts')
   await globalSetup()
+  await work()
+  await globalTeardown()
+}
+
+/** Processes share the files, and each runs its own one after the other. */
+async function testFast(): Promise<void> {
   const options = ['--test', '--test-isolation=none', '--test-force-exit', '--test-reporter=spec']
   const processes = Array.from({ length: Math.min(fastProcesses, files.length) }, (_, i) => {
     const own = files.filter((_, at) => at % fastProcesses === i)
@@ -85,15 +91,11 @@ async function testFast(): Promise<void> {
   const fine = await Promise.all(processes)
   process.stdout.write(fine.includes(false) ? '\nSome tests failed.\n' : '\nAll tests passed.\n')
   if (fine.includes(false)) process.exitCode = 1
-  await globalTeardown()
 }
 
 /** Each file is a process. */
 async function test(): Promise<void> {
   process.stdout.write('\n== tests\n')
-  // It reads what is set above.
-  const { globalSetup, globalTeardown } = await import('./support/setup.ts')
-  await globalSetup()
   const took: [file: string, ms: number][] = []
   const leftOut: string[] = []
   const tests = run({
@@ -116,7 +118,6 @@ async function test(): Promise<void> {
     process.stdout.write(`\nLeft out, which is a failure: ${leftOut.join(', ')}\n`)
     process.exitCode = 1
   }
-  await globalTeardown()
 }
 
 function slowest(took: [file: string, ms: number][]): string {

@@ -5,18 +5,17 @@ import fastJson, { type Schema } from 'fast-json-stringify'
 /** Has one compiler for all routes that know the same schemas. */
 const compilerFor = AjvCompiler()
 
-export const validatorWhenUsed: BuildCompilerFromPool = (schemas, options) => {
-  return (route) => {
-    let compiled: ReturnType<ReturnType<BuildCompilerFromPool>> | undefined
-    const validate = (data: unknown) => {
-      compiled ??= compilerFor(schemas, options)(route)
-      const isValid = compiled(data)
-      validate.errors = compiled.errors
-      return isValid
-    }
-    validate.errors = compiled?.errors
-    return validate as NonNullable<typeof compiled>
+type Validator = ReturnType<ReturnType<BuildCompilerFromPool>>
+
+export const validatorWhenUsed: BuildCompilerFromPool = (schemas, options) => (route) => {
+  let compiled: Validator | undefined
+  const validate: Pick<Validator, 'errors'> & ((data: unknown) => unknown) = (data) => {
+    compiled ??= compilerFor(schemas, options)(route)
+    const isValid = compiled(data)
+    validate.errors = compiled.errors ?? null
+    return isValid
   }
+  return validate as Validator
 }
 
 export const serializerWhenUsed =

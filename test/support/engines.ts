@@ -9,7 +9,7 @@ export type Engine = 'sqlite' | 'postgres'
 /** `yes`, or `at length` for all that SQLite alone can do. */
 const fast = process.env.CHIRON_TEST_FAST
 export const engines: readonly Engine[] = fast ? ['sqlite'] : ['sqlite', 'postgres']
-/** For tests that need PostgreSQL, a browser, or seconds. */
+/** For tests that need PostgreSQL, a browser, or more than a moment. */
 export const onPostgres = { skip: fast !== undefined }
 export const inBrowser = { skip: fast !== undefined }
 export const atLength = { skip: fast === 'yes' }
