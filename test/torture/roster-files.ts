@@ -244,9 +244,10 @@ const zipChanges: fc.Arbitrary<ZipChange> = fc.oneof(
     (which): ZipChange =>
       (zip) => {
         const headers = centralHeaders(zip)
-        if (headers.length === 0) return zip
-        const offset = zip.readUInt32LE(headers[which % headers.length]! + 42)
-        for (const header of headers) zip.writeUInt32LE(offset, header + 42)
+        const whole = headers.filter((header) => header + 46 <= zip.length)
+        if (whole.length === 0) return zip
+        const offset = zip.readUInt32LE(whole[which % whole.length]! + 42)
+        for (const header of whole) zip.writeUInt32LE(offset, header + 42)
         return zip
       },
   ),
