@@ -17,6 +17,7 @@ import type { Log } from '../log.ts'
 import type { RouteConfig } from './access.ts'
 import { serializerWhenUsed, validatorWhenUsed } from './compile.ts'
 import { compressReplies } from './compress.ts'
+import { boundConnections } from './connections.ts'
 import { allowOrigins, readableBy } from './cors.ts'
 import { apiVersion, commonHeaders } from './headers.ts'
 import { parseJsonBody } from './json.ts'
@@ -112,6 +113,7 @@ export function createServer(options: ServerOptions): Server {
     },
   })
 
+  boundConnections(app.server, clock, logger)
   watchPaths(app)
   const queue = new RequestQueue(clock, logger)
   turnAway(app, queue, { ...options, headers })

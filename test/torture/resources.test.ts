@@ -11,7 +11,7 @@ suite('The service', { ...atLength }, () => {
     assert.ok((await failingDisk()).refused >= 60)
   })
   test('outlives file descriptors that run out', async () => {
-    assert.ok((await noDescriptors(2)).acknowledged > 0)
+    for (const workers of [1, 2] as const) assert.ok((await noDescriptors(workers)).acknowledged > 0)
   })
   test('goes on with one worker while another has no memory, and replaces it', async () => {
     assert.ok((await noMemory()).acknowledged > 0)
