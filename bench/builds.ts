@@ -52,6 +52,12 @@ export function sameSchema(one: Build, other: Build): boolean {
   return JSON.stringify(migrations(one)) === JSON.stringify(migrations(other))
 }
 
+/** What `npx chiron` starts, which older commits have under another name. */
+function commandOf({ folder }: Build): string {
+  const { bin } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  return join(folder, bin.chiron)
+}
+
 export interface Serving {
   readonly databaseUrl: string
   readonly smtpUrl: string
@@ -66,7 +72,7 @@ export interface Serving {
 export function serve(build: Build, serving: Serving): Promise<Server> {
   const { databaseUrl, smtpUrl, port, cwd, limits = true, workers = 1, cores, env } = serving
   return startServer({
-    command: [process.execPath, join(build.folder, 'src/main.ts'), 'serve'],
+    command: [process.execPath, commandOf(build), 'serve'],
     path: '/health/ready',
     port,
     cwd,

@@ -10,6 +10,15 @@ const roster = () => import('./commands/roster.ts')
 /** How long a failed command may take to close what it has open. */
 const openHandlesPatienceMs = 500
 
+// An import must not end because its output goes nowhere.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+process.stdout.once('error', ({ code }: NodeJS.ErrnoException) => {
+  // Whoever read it is gone, as with `| head`.
+  if (code === 'EPIPE') return
+  process.stderr.write(`chiron: the output could not be written (${code})\n`)
+  process.exitCode = 1
+})
+
 const program = new Command('chiron')
   .description('The access service of a veterinary school')
   .version(packageVersion())
@@ -294,7 +303,8 @@ function explain(error: unknown): string {
   if (error instanceof AppError) return `${detailOf(error)} ${causeOf(error)}`.trim()
   const { code, message, ...rest } = error as NodeJS.ErrnoException & { port?: number }
   if (code === 'EADDRINUSE') return `port ${rest.port} is taken: stop the other program, or set CHIRON_PORT`
-  return code ? `${message} (${code})` : String(message ?? error)
+  // Node's own errors begin with their code.
+  return code && !message.includes(code) ? `${message} (${code})` : String(message ?? error)
 }
 
 /** What is wrong with a field says more than that one is wrong. */

@@ -1,6 +1,6 @@
 /**
  * Settings from the environment, then from a `.env` file. Every CHIRON_* name is checked, and an error names the
- * setting in one line. Only `main.ts`, `app.ts` and `commands/` read this; features receive values.
+ * setting in one line. Only `main.js`, `app.ts` and `commands/` read this; features receive values.
  */
 
 import { createPrivateKey, randomBytes } from 'node:crypto'

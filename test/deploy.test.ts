@@ -197,7 +197,7 @@ suite('The systemd unit', atLength, () => {
         /^(?:User|Group|WorkingDirectory|EnvironmentFile|StateDirectory|Private|Protect|Restrict|SystemCall|NoNew|Capab|Ambient|Device|Lock|Remove|UMask|ProcSubset)\w*=.*$/gm,
       )
     assert.deepEqual(hardening('chiron-roster'), hardening('chiron'))
-    assert.match(read('deploy/systemd/chiron-roster.service'), /^ExecStart=.* src\/main\.ts roster fetch$/m)
+    assert.match(read('deploy/systemd/chiron-roster.service'), /^ExecStart=.* src\/main\.js roster fetch$/m)
   })
 
   test('comes with its user and its folders', () => {
@@ -205,7 +205,7 @@ suite('The systemd unit', atLength, () => {
     assert.match(read('deploy/systemd/chiron.tmpfiles.conf'), /^d \/var\/lib\/chiron 0700 chiron chiron/m)
     const text = readFileSync(unit, 'utf8')
     assert.match(text, /^User=chiron$/m)
-    assert.match(text, /^ExecStart=\/opt\/chiron\/node_modules\/\.bin\/node src\/main\.ts serve$/m)
+    assert.match(text, /^ExecStart=\/opt\/chiron\/node_modules\/\.bin\/node src\/main\.js serve$/m)
   })
 })
 

@@ -13,7 +13,7 @@ import { atLength } from './support/engines.ts'
 const root = fileURLToPath(new URL('../', import.meta.url))
 const read = (name: string) => readFileSync(join(root, name), 'utf8')
 const help = (...words: string[]) =>
-  execFileSync(process.execPath, [join(root, 'src/main.ts'), ...words, '--help'], { encoding: 'utf8' })
+  execFileSync(process.execPath, [join(root, 'src/main.js'), ...words, '--help'], { encoding: 'utf8' })
 const manifest = JSON.parse(read('package.json'))
 const pages = ['.', 'docs', 'docs/decisions', 'deploy', 'bench', 'bench/peers/better-auth'].flatMap(
   (folder) =>
@@ -93,7 +93,7 @@ suite('The changelog', () => {
   })
 
   test('has the version that chiron --version prints', () => {
-    const printed = execFileSync(process.execPath, [join(root, 'src/main.ts'), '--version'], {
+    const printed = execFileSync(process.execPath, [join(root, 'src/main.js'), '--version'], {
       encoding: 'utf8',
     })
     assert.equal(printed, `${manifest.version}\n`)

@@ -64,7 +64,7 @@ function noneOf(wrong: (one: Import) => boolean): void {
 
 test('The reader of imports finds them', () => {
   assert.ok(files.length > 40 && imports.length > 200)
-  assert.ok(imports.some(({ from, to }) => from === 'main.ts' && to === 'cli.ts'))
+  assert.ok(imports.some(({ from, to }) => from === 'app.ts' && to === 'features.ts'))
   for (const { to } of imports.filter(isOurs)) assert.ok(files.includes(to), to)
 })
 

@@ -189,7 +189,7 @@ suite('The portal off the straight way', inBrowser, () => {
       cpSync(join(project, part), join(folder.path, part), { recursive: true })
     symlinkSync(join(project, 'node_modules'), join(folder.path, 'node_modules'))
     const unbuilt = await serveChild({ cwd: folder.path }, (args, options) =>
-      startProcess(process.execPath, [join(folder.path, 'src/main.ts'), ...args], options),
+      startProcess(process.execPath, [join(folder.path, 'src/main.js'), ...args], options),
     )
     t.after(async () => {
       unbuilt.kill('SIGTERM')

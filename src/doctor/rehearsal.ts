@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { bad, type Finding, good, warning } from './doctor.ts'
 import { CodeSink } from './sink.ts'
 
-const main = fileURLToPath(new URL('../main.ts', import.meta.url))
+const main = fileURLToPath(new URL('../main.js', import.meta.url))
 const campus = '198.51.100.7'
 const startPatienceMs = 30_000
 const mailPatienceMs = 60_000

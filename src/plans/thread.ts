@@ -90,7 +90,11 @@ export class Thread {
   }
 
   #work(errand: Errand, onProgress: (done: number, total: number | null) => void): Promise<unknown> {
-    const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: errand })
+    const worker = new Worker(new URL('./worker.js', import.meta.url), {
+      workerData: errand,
+      // Its garbage is collected often, as in main.js.
+      resourceLimits: { maxYoungGenerationSizeMb: 6 },
+    })
     this.#worker = worker
     let outcome: Note | undefined
     let crash: unknown

@@ -11,7 +11,7 @@ import type { MailServer } from './smtp.ts'
 import { eventually } from './wait.ts'
 import { callsTo } from './wire.ts'
 
-export const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+export const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 
 const groups = new Set<number>()
 // Also runs when a test failed and its file is ended by force.

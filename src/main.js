@@ -1,0 +1,12 @@
+#!/usr/bin/env node
+import { keepCompiledCode } from './lib/compile-cache.js'
+
+// An import makes much garbage. Collected often, it takes 50 MB less, and 3 % more of a core.
+const collectOften = '--max-semi-space-size=2'
+if (process.argv[2] === 'roster' && !process.execArgv.includes(collectOften)) {
+  const args = [collectOften, ...process.execArgv, ...process.argv.slice(1)]
+  process.execve(process.execPath, [process.execPath, ...args])
+}
+
+keepCompiledCode()
+await import('./cli.ts')
