@@ -157,6 +157,34 @@ for (const engine of engines) {
       assert.deepEqual(await ids(), ['taken'])
     })
 
+    test('what is staged is seen at once, all or none', async () => {
+      await db.stage([item('a')])
+      assert.deepEqual(await ids(), ['a'])
+      await assert.rejects(db.stage([item('b'), item('a')]))
+      await db.stage([])
+      assert.deepEqual(await ids(), ['a'])
+      const broken = function* () {
+        yield item('c')
+        throw new Error('no more of them')
+      }
+      await assert.rejects(db.stage(broken()), /no more of them/)
+      await Promise.all([db.stage([item('d')].values()), db.tx([item('e')]), db.stage([item('f')].values())])
+      assert.deepEqual(await ids(), ['a', 'd', 'e', 'f'])
+    })
+
+    if (engine === 'sqlite')
+      test('a commit that lasts is synced, also after or beside one that is staged', async () => {
+        const isSynced = async () =>
+          (await db.one<{ synchronous: number }>('pragma synchronous'))!.synchronous === 2
+        await db.stage([item('a')])
+        assert.equal(await isSynced(), false)
+        await db.tx([item('b')])
+        assert.equal(await isSynced(), true)
+        await db.stage([item('c')])
+        await Promise.all([db.stage([item('d')]), db.run(insertItem, ['e', 1, null])])
+        assert.equal(await isSynced(), true)
+      })
+
     test('a failing tx fails its own caller alone; others of the same moment commit', async () => {
       await db.run(insertItem, ['taken', 1, null])
       const rename = (id: string) => statement('update item set note = id where id = $1 returning note', id)

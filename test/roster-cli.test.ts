@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { demoAddresses, demoVeterinarian } from '../demo/school.ts'
 import { openDb } from '../src/db/open.ts'
-import { commandFolder, serveChild, startChiron } from './support/child.ts'
+import { commandFolder, main, serveChild, startChiron, startProcess } from './support/child.ts'
 import { atLength, newStore, onPostgres } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
 import { onTerminal, plain, run } from './support/roster-commands.ts'
@@ -53,6 +53,20 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     assert.match(first.out, /Students: 24 new\./)
     assert.deepEqual(await roster(env, 'check', zip), first)
     assert.equal((await roster(env, 'history', '--json')).out, '')
+  })
+
+  test('Commands whose output nobody reads do their work and say nothing of it', async () => {
+    const env = { ...ownStore(), CHIRON: `${process.execPath} ${main}`, SCHOOL: bulk(school) }
+    const inShell = async (line: string) => {
+      const child = startProcess('bash', ['-o', 'pipefail', '-c', line], { cwd: folder.path, env })
+      return { ...(await child.exited), err: child.output.err }
+    }
+    const quiet = { code: 0, signal: null, err: '' }
+    assert.deepEqual(await inShell('$CHIRON roster import $SCHOOL --yes | true'), quiet)
+    assert.match((await roster(env, 'history')).out, /roster/)
+    assert.deepEqual(await inShell('$CHIRON events --follow | true'), quiet)
+    const full = await inShell('$CHIRON roster history > /dev/full')
+    assert.deepEqual([full.code, full.err], [1, 'chiron: the output could not be written (ENOSPC)\n'])
   })
 
   test('import, history and undo tell a story, in words and as JSON', async () => {

@@ -46,6 +46,11 @@ export interface Db {
   run<R = Row>(sql: string, params?: readonly Value[]): Promise<R[]>
   /** Several writes, all or none, durable when it resolves. Returns the rows of each. */
   tx(statements: readonly Statement[]): Promise<Row[][]>
+  /**
+   * The same, but durable only with the next `run` or `tx`: for what counts for nothing until then. The statements are
+   * asked for once, on SQLite while they are carried out, so that many need little memory.
+   */
+  stage(statements: Iterable<Statement>): Promise<void>
   /** Updates planner statistics after large changes. Does nothing on SQLite. */
   analyze(tables: readonly string[]): Promise<void>
   /** Runs `work` in a transaction, one process at a time. For migrations. */

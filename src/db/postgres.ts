@@ -40,6 +40,7 @@ export function openPostgres(url: string, { readOnly = false }: { readOnly?: boo
   const read = async (sql: string, params: readonly Parameter[] = []) =>
     (await leastBusy(readers).submit([{ sql, params }]))[0]!
   const write = (statements: readonly Statement[]) => leastBusy(writers).submit(statements)
+  const tx: Db['tx'] = async (statements) => (statements.length === 0 ? [] : write(statements))
   const readsById = new ReadsById((sql, ids) => read(sql, [ids]))
 
   return {
@@ -50,7 +51,8 @@ export function openPostgres(url: string, { readOnly = false }: { readOnly?: boo
     one: (async (sql, params) => (await read(sql, params))[0]) as Db['one'],
     byId: ((lookup, id) => readsById.row(lookup, id)) as Db['byId'],
     run: (async (sql, params = []) => (await write([{ sql, params }]))[0]!) as Db['run'],
-    tx: async (statements) => (statements.length === 0 ? [] : write(statements)),
+    tx,
+    stage: async (statements) => void (await tx([...statements])),
     async analyze(tables) {
       for (const table of tables) await write([{ sql: `analyze ${table}`, params: [] }])
     },

@@ -26,6 +26,10 @@ interface Write extends Job<Row[][]> {
   readonly statements: readonly Statement[]
 }
 
+interface Stage extends Job<void> {
+  readonly statements: Iterable<Statement>
+}
+
 type Outcome = { rows: Row[][] } | { error: unknown }
 
 // Limits how long the first caller of a batch waits for the last.
@@ -57,6 +61,7 @@ export function openSqlite(
   )
   const reads = new Queue<Read>((jobs) => readTogether(connection, jobs), now)
   const writes = new Queue<Write>((jobs) => writeTogether(connection, jobs), now)
+  const stages = new Queue<Stage>(([job]) => stage(connection, job!), now, 1)
 
   const read = (sql: string, params: readonly Value[], onlyFirst: boolean) =>
     new Promise((resolve, reject) => reads.add({ sql, params, onlyFirst, resolve, reject }))
@@ -75,6 +80,7 @@ export function openSqlite(
     byId: ((lookup, id) => read(lookup.one, [id], true)) as Db['byId'],
     run: (async (sql, params = []) => (await write([{ sql, params }]))[0]!) as Db['run'],
     tx: (statements) => (statements.length === 0 ? Promise.resolve([]) : write(statements)),
+    stage: (statements) => new Promise((resolve, reject) => stages.add({ statements, resolve, reject })),
     async analyze() {},
     exclusively(work) {
       const turn = exclusive
@@ -86,7 +92,7 @@ export function openSqlite(
       return turn
     },
     async close() {
-      await Promise.all([reads.close(), writes.close()])
+      await Promise.all([reads.close(), writes.close(), stages.close()])
       connection.database.close()
     },
   }
@@ -145,10 +151,12 @@ class Queue<J extends Job<never>> {
   /** Settles the jobs. Returns false if another process is writing and they must be retried. */
   readonly #work: (jobs: J[]) => boolean
   readonly #now: () => number
+  readonly #jobsAtOnce: number
 
-  constructor(work: (jobs: J[]) => boolean, now: () => number) {
+  constructor(work: (jobs: J[]) => boolean, now: () => number, jobsAtOnce = jobsPerCommitMax) {
     this.#work = work
     this.#now = now
+    this.#jobsAtOnce = jobsAtOnce
   }
 
   add(job: J): void {
@@ -180,7 +188,7 @@ class Queue<J extends Job<never>> {
   }
 
   #take(): void {
-    const jobs = this.#jobs.splice(0, jobsPerCommitMax)
+    const jobs = this.#jobs.splice(0, this.#jobsAtOnce)
     if (this.#tried(jobs)) {
       this.#busySince = null
       return
@@ -206,6 +214,7 @@ class Queue<J extends Job<never>> {
 
 class Connection {
   readonly database: DatabaseSync
+  #isDurable = true
   readonly #prepared = new Map<string, StatementSync>()
 
   constructor(database: DatabaseSync) {
@@ -213,11 +222,18 @@ class Connection {
   }
 
   rows({ sql, params }: Statement): Row[] {
-    return this.#prepare(sql).all(byName(params)) as Row[]
+    return this.#prepare(sql).all(...params) as Row[]
   }
 
   first({ sql, params }: Statement): Row | undefined {
-    return this.#prepare(sql).get(byName(params)) as Row | undefined
+    return this.#prepare(sql).get(...params) as Row | undefined
+  }
+
+  /** Whether commits survive a power cut, and not only a crash. Not to be changed within a transaction. */
+  set isDurable(isDurable: boolean) {
+    if (isDurable === this.#isDurable) return
+    this.database.exec(`pragma synchronous = ${isDurable ? 'full' : 'normal'}`)
+    this.#isDurable = isDurable
   }
 
   command(sql: string): void {
@@ -227,18 +243,12 @@ class Connection {
   #prepare(sql: string): StatementSync {
     let prepared = this.#prepared.get(sql)
     if (!prepared) {
-      prepared = this.database.prepare(sql)
+      // SQLite takes `$1` for a name, and binding by name is slow; `?1` is the first parameter.
+      prepared = this.database.prepare(sql.replace(/\$(\d+)/g, '?$1'))
       this.#prepared.set(sql, prepared)
     }
     return prepared
   }
-}
-
-/** SQLite treats `$1` as a named parameter. */
-function byName(params: readonly Value[]): Record<string, Value> {
-  const named: Record<string, Value> = {}
-  for (const [i, value] of params.entries()) named[`$${i + 1}`] = value
-  return named
 }
 
 function connect(path: string, readOnly = false): Connection {
@@ -266,12 +276,7 @@ function readTogether(connection: Connection, jobs: Read[]): boolean {
 }
 
 function writeTogether(connection: Connection, jobs: Write[], alone = false): boolean {
-  try {
-    begin(connection, 'begin immediate')
-  } catch (error) {
-    if (isBusy(error)) return false
-    throw error
-  }
+  if (!beginWriting(connection)) return false
   let outcomes: Outcome[]
   try {
     outcomes = jobs.map((job) =>
@@ -291,9 +296,35 @@ function writeTogether(connection: Connection, jobs: Write[], alone = false): bo
   return true
 }
 
-function begin(connection: Connection, command: 'begin' | 'begin immediate'): void {
+/** Has a transaction of its own, since the statements can be had only once. */
+function stage(connection: Connection, { statements, resolve }: Stage): boolean {
+  if (!beginWriting(connection, { isDurable: false })) return false
+  try {
+    for (const statement of statements) connection.rows(statement)
+    connection.command('commit')
+  } catch (error) {
+    rollBack(connection)
+    throw error
+  }
+  resolve()
+  return true
+}
+
+/** Returns false if another process is writing. */
+function beginWriting(connection: Connection, { isDurable } = { isDurable: true }): boolean {
+  try {
+    begin(connection, 'begin immediate', isDurable)
+    return true
+  } catch (error) {
+    if (isBusy(error)) return false
+    throw error
+  }
+}
+
+function begin(connection: Connection, command: 'begin' | 'begin immediate', isDurable = true): void {
   // Needed only if an earlier rollback failed.
   rollBack(connection)
+  connection.isDurable = isDurable
   connection.command(command)
 }
 

@@ -22,5 +22,6 @@ export function watchedDb(db: Db, watch: StoreWatch): Db {
     byId: watched('read', db.byId) as Db['byId'],
     run: watched('write', db.run) as Db['run'],
     tx: watched('write', db.tx),
+    stage: watched('write', db.stage),
   }
 }

@@ -60,7 +60,7 @@ export type { Finding } from './records.ts'
 export { foldGenerations, type HistoryRow, type Seen } from './store.ts'
 
 // SQLite writes many of the same pages again with every batch.
-const rowsPerBatch = { sqlite: 5_000, postgres: 2_000 } as const
+const rowsPerBatch = { sqlite: 10_000, postgres: 2_000 } as const
 const pauseMs = 5
 const historyMax = 100
 const marginDays = 7
@@ -346,7 +346,7 @@ export class Roster {
       ['roster_departure', departures],
     ] as const) {
       for (let at = 0; at < rows.length; at += this.#batch) {
-        await lease.write(insertRows(this.#db, table, rows.slice(at, at + this.#batch)))
+        await lease.stage(insertRows(this.#db, table, rows.slice(at, at + this.#batch)))
         await pause(pauseMs)
       }
     }

@@ -6,6 +6,8 @@ import { clockSlackMs } from '../lib/clock.ts'
 export interface Lease {
   /** Atomic like `Db.tx`; fails if the lease was lost. */
   write(statements: readonly Statement[]): Promise<Row[][]>
+  /** As `Db.stage`; fails if the lease was lost. */
+  stage(statements: Iterable<Statement>): Promise<void>
 }
 
 export interface GenerationRow {
@@ -657,12 +659,9 @@ export function correctionsIn(db: Db, content: number): Promise<CorrectionRow[]>
 
 /** PostgreSQL gets all rows in one statement, as JSON: it saves the round trips. SQLite has none to save. */
 export function insertRows(db: Db, table: Table, rows: readonly (readonly Value[])[]): Statement[] {
+  if (db.engine === 'sqlite') return rows.map((row) => insertRow(table, row))
   const columns = columnsOf[table]
   const names = columns.join(', ')
-  if (db.engine === 'sqlite') {
-    const sql = `insert into ${table} (${names}) values (${columns.map((_, i) => `$${i + 1}`).join(', ')})`
-    return rows.map((params) => ({ sql, params }))
-  }
   const sql = `insert into ${table} (${names}) select ${names} from json_populate_recordset(null::${table}, $1::json)`
   return rows.length === 0 ? [] : [statement(sql, asJson(columns, rows))]
 }
@@ -740,15 +739,67 @@ export function closeRows(
   keys: readonly (readonly Value[])[],
   generation: number,
 ): Statement[] {
+  if (db.engine === 'sqlite') return keys.map((key) => closeRow(table, key, generation))
   const names = keysOf[table]
-  if (db.engine === 'sqlite') {
-    const where = names.map((name, i) => `${name} = $${i + 2}`).join(' and ')
-    const sql = `update ${table} set to_gen = $1 where ${where}`
-    return keys.map((key) => ({ sql, params: [generation, ...key] }))
-  }
   const where = names.map((name) => `t.${name} = k.${name}`).join(' and ')
   const sql = `update ${table} t set to_gen = $1 from json_populate_recordset(null::${table}, $2::json) k where ${where}`
   return keys.length === 0 ? [] : [statement(sql, generation, asJson(names, keys))]
+}
+
+/** A new row, or the key of one that ends. */
+export type RowWrite =
+  | { readonly table: Table; readonly row: readonly Value[] }
+  | { readonly closes: Closable; readonly row: readonly Value[] }
+
+/** On SQLite, a statement is made when it is asked for. */
+export function writeRows(db: Db, writes: Iterable<RowWrite>, generation: number): Iterable<Statement> {
+  if (db.engine === 'sqlite') return writeRowByRow(writes, generation)
+  const all = [...writes]
+  const closes = Map.groupBy(
+    all.filter((write) => 'closes' in write),
+    ({ closes }) => closes,
+  )
+  const inserts = Map.groupBy(
+    all.filter((write) => 'table' in write),
+    ({ table }) => table,
+  )
+  const rowsOf = (some: readonly RowWrite[]) => some.map(({ row }) => row)
+  return [
+    ...[...closes].flatMap(([table, some]) => closeRows(db, table, rowsOf(some), generation)),
+    ...[...inserts].flatMap(([table, some]) => insertRows(db, table, rowsOf(some))),
+  ]
+}
+
+function* writeRowByRow(writes: Iterable<RowWrite>, generation: number): Generator<Statement> {
+  for (const write of writes)
+    yield 'closes' in write
+      ? closeRow(write.closes, write.row, generation)
+      : insertRow(write.table, write.row)
+}
+
+const insertRow = (table: Table, row: readonly Value[]): Statement => ({ sql: insertOne[table], params: row })
+
+const closeRow = (table: Closable, key: readonly Value[], generation: number): Statement => ({
+  sql: closeOne[table],
+  params: [generation, ...key],
+})
+
+const insertOne = eachTable(columnsOf, (table, columns) => {
+  const places = columns.map((_, i) => `$${i + 1}`)
+  return `insert into ${table} (${columns.join(', ')}) values (${places.join(', ')})`
+})
+
+const closeOne = eachTable(keysOf, (table, names) => {
+  const where = names.map((name, i) => `${name} = $${i + 2}`).join(' and ')
+  return `update ${table} set to_gen = $1 where ${where}`
+})
+
+function eachTable<T extends string>(
+  columns: Readonly<Record<T, readonly string[]>>,
+  sql: (table: T, columns: readonly string[]) => string,
+): Record<T, string> {
+  const tables = Object.keys(columns) as T[]
+  return Object.fromEntries(tables.map((table) => [table, sql(table, columns[table])])) as Record<T, string>
 }
 
 /** How the last fetch went, and which set fetches are done with. */

@@ -86,6 +86,11 @@ export function watched(db: Db, before: (statements: readonly Statement[]) => Pr
       await before(statements)
       return db.tx(statements)
     },
+    async stage(statements) {
+      const all = [...statements]
+      await before(all)
+      return db.stage(all)
+    },
     async run(sql, params = []) {
       await before([{ sql, params }])
       return db.run(sql, params)

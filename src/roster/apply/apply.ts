@@ -14,14 +14,12 @@ import type { Ids } from '../compact.ts'
 import { type Corrected, digestOf, type NextStudent } from '../compare/compare.ts'
 import type { Plan } from '../plan.ts'
 import {
-  type Closable,
   type CorrectionRow,
-  closeRows,
-  insertRows,
   publish,
+  type RowWrite,
   type Seen,
   type StudentFields,
-  type Table,
+  writeRows,
 } from '../store.ts'
 import { type Lease, pause } from './lease.ts'
 
@@ -68,11 +66,6 @@ export async function publishGeneration(
   return published!.length > 0
 }
 
-/** A new row, or the key of one that ends. */
-type Write =
-  | { readonly table: Table; readonly row: readonly Value[] }
-  | { readonly closes: Closable; readonly row: readonly Value[] }
-
 function changesMuch(plan: Plan): boolean {
   const before = Object.values(plan.counts).reduce((sum, of) => sum + of.before, 0)
   return totalOf(plan) > before * muchShare
@@ -87,56 +80,41 @@ function totalOf({ counts }: Plan): number {
 }
 
 async function writeInBatches(
-  writes: Iterable<Write>,
+  writes: Iterator<RowWrite>,
   generation: number,
   total: number,
   { db, lease, writesPerBatch, onBatch }: ApplyDeps,
 ): Promise<void> {
   let written = 0
-  let batch: Write[] = []
-  const send = async (statements: Statement[], count: number) => {
+  let next = writes.next()
+  function* take(batch: { size: number }): Generator<RowWrite> {
+    for (; batch.size < writesPerBatch && !next.done; batch.size++) {
+      yield next.value
+      next = writes.next()
+    }
+  }
+  const send = async (statements: Iterable<Statement>, batch: { readonly size: number }) => {
     const started = performance.now()
-    await lease.write(statements)
-    written += count
+    await lease.stage(statements)
+    written += batch.size
     onBatch(Math.min(written, total), total)
     // Gives other users of the store a turn.
     await pause(Math.max(pauseMsMin, (performance.now() - started) * pauseShare))
   }
-  // While the store writes a batch, the next one is made.
   let sending = Promise.resolve()
-  const flush = async () => {
-    const [statements, count] = [statementsOf(db, batch, generation), batch.length]
-    batch = []
+  while (!next.done) {
+    const batch = { size: 0 }
+    // On PostgreSQL, this batch is made while the store writes the one before. On SQLite, the last one is empty.
+    const statements = writeRows(db, take(batch), generation)
     await sending
-    sending = send(statements, count)
+    sending = send(statements, batch)
     sending.catch(() => {})
   }
-  for (const write of writes) {
-    batch.push(write)
-    if (batch.length === writesPerBatch) await flush()
-  }
-  if (batch.length > 0) await flush()
   await sending
   onBatch(total, total)
 }
 
-function statementsOf(db: Db, batch: readonly Write[], generation: number): Statement[] {
-  const closes = Map.groupBy(
-    batch.filter((write) => 'closes' in write),
-    ({ closes }) => closes,
-  )
-  const inserts = Map.groupBy(
-    batch.filter((write) => 'table' in write),
-    ({ table }) => table,
-  )
-  const rowsOf = (writes: readonly Write[]) => writes.map(({ row }) => row)
-  return [
-    ...[...closes].flatMap(([table, some]) => closeRows(db, table, rowsOf(some), generation)),
-    ...[...inserts].flatMap(([table, some]) => insertRows(db, table, rowsOf(some))),
-  ]
-}
-
-function* writesOf(plan: Plan, generation: number, now: number, by: By): Generator<Write> {
+function* writesOf(plan: Plan, generation: number, now: number, by: By): Generator<RowWrite> {
   const imported = { id: newId(), at: now, generation, data: { generation } }
   yield { table: 'event', row: stagedEvent('roster.imported', by, imported) }
   yield* studentWrites(plan, generation, now, by)
@@ -146,7 +124,7 @@ function* writesOf(plan: Plan, generation: number, now: number, by: By): Generat
 
 const kinds = ['org', 'term', 'course', 'class', 'user', 'role'] as const
 
-function* recordWrites({ next, documents }: Plan, generation: number, now: number): Generator<Write> {
+function* recordWrites({ next, documents }: Plan, generation: number, now: number): Generator<RowWrite> {
   for (const kind of kinds) {
     const records = next[kind]
     for (const row of records.rows()) {
@@ -167,7 +145,7 @@ function* recordWrites({ next, documents }: Plan, generation: number, now: numbe
   }
 }
 
-function* enrolmentWrites({ next: { enrolment } }: Plan, generation: number): Generator<Write> {
+function* enrolmentWrites({ next: { enrolment } }: Plan, generation: number): Generator<RowWrite> {
   for (const row of inOrderOfIds(enrolment)) {
     const state = enrolment.stateOf(row)
     if (state === 'same') continue
@@ -183,8 +161,8 @@ function* enrolmentWrites({ next: { enrolment } }: Plan, generation: number): Ge
     yield { closes: 'roster_enrolment', row: [sourcedId, fromGen] }
 }
 
-function* studentWrites({ students }: Plan, generation: number, now: number, by: By): Generator<Write> {
-  const event = (type: EventType, personId: string): Write => {
+function* studentWrites({ students }: Plan, generation: number, now: number, by: By): Generator<RowWrite> {
+  const event = (type: EventType, personId: string): RowWrite => {
     const id = `${type}.${personId}.${generation}`
     return { table: 'event', row: stagedEvent(type, by, { id, at: now, generation, personId }) }
   }
@@ -211,7 +189,7 @@ function* studentWrites({ students }: Plan, generation: number, now: number, by:
 }
 
 /** A correction loses the fields that the file has come to say itself. */
-function* correctionWrites({ personId, correction }: NextStudent, generation: number): Generator<Write> {
+function* correctionWrites({ personId, correction }: NextStudent, generation: number): Generator<RowWrite> {
   if (!correction) return
   const { row, left } = correction
   if (left && left.email === row.email && left.firstname === row.firstname && left.lastname === row.lastname)

@@ -1,9 +1,9 @@
 /**
  * The lease is the right to write a roster; one import or undo has it at a time, across all processes. It is a lease, so
- * a dead process loses it. A slow process can lose it without noticing, so every write goes through `Lease.write`, which
- * fails if the lease was lost.
+ * a dead process loses it. A slow process can lose it without noticing, so every write goes through the lease, and fails
+ * if it was lost.
  */
-import type { Db } from '../../db/db.ts'
+import type { Db, Statement } from '../../db/db.ts'
 import { type Clock, second } from '../../lib/clock.ts'
 import { newId } from '../../lib/random.ts'
 import { RosterError } from '../errors.ts'
@@ -17,10 +17,15 @@ const pollMs = 200
 export async function whileLeased<T>(db: Db, clock: Clock, work: (lease: Lease) => Promise<T>): Promise<T> {
   const holder = newId()
   await waitForLease(db, clock, holder)
-  const write: Lease['write'] = async (statements) =>
-    (await db.tx([renewLease(holder, clock.now() + leaseMs), ...statements])).slice(1)
+  const renewed = function* (statements: Iterable<Statement>) {
+    yield renewLease(holder, clock.now() + leaseMs)
+    yield* statements
+  }
   try {
-    return await work({ write })
+    return await work({
+      write: async (statements) => (await db.tx([...renewed(statements)])).slice(1),
+      stage: (statements) => db.stage(renewed(statements)),
+    })
   } catch (error) {
     throw isLeaseLost(error) ? new RosterError('busy', 'another import took over') : error
   } finally {
