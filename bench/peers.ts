@@ -16,45 +16,62 @@ interface Sizes {
   readonly tokens: number
 }
 
-async function figures(
-  bench: Bench,
-  service: 'PocketBase' | 'Better Auth',
-  server: Server,
-  sizes: Sizes,
-  own: readonly Card[],
-  rounds: number,
-): Promise<Figure[]> {
-  const flow = service === 'PocketBase' ? 'pocketbase' : 'better-auth'
-  const addresses = Array.from({ length: sizes.users }, (_, i) => ({ text: betterAuth.addressOf(i) }))
-  await bench.load.keep({ deck: `${service} own`, cards: own })
-  await bench.load.keep({ deck: `${service} people`, cards: addresses })
+interface Peer {
+  readonly service: 'PocketBase' | 'Better Auth'
+  readonly server: Server
+  /** Requests for the own record, one for each session. */
+  readonly own: readonly Card[]
+  readonly flow: 'pocketbase' | 'better-auth'
+}
+
+/** All that can run here take turns with one bare server. PocketBase is left out where there is no Go. */
+export async function measurePeers(bench: Bench, sizes: Sizes, rounds: number): Promise<Figure[]> {
+  const peers = [await startBetterAuth(bench, sizes)]
+  if (pocketBase.hasGo()) peers.unshift(await startPocketBase(bench, sizes))
+  const people = Array.from({ length: sizes.users }, (_, i) => ({ text: betterAuth.addressOf(i) }))
+  for (const { service, own } of peers) {
+    await bench.load.keep({ deck: `${service} own`, cards: own })
+    await bench.load.keep({ deck: `${service} people`, cards: people })
+  }
   const cases = [
     {
       id: 'me',
       name: 'the own record',
-      traffic: { kind: 'requests', deck: `${service} own` } as const,
-      bytes: await replySize(own[0]!, server.port),
+      trafficOf: ({ service }: Peer) => ({ kind: 'requests', deck: `${service} own` }) as const,
+      firstRequests: sizes.tokens,
+      bytes: await replySize(peers[0]!.own[0]!, peers[0]!.server.port),
     },
     {
       id: 'sign-in',
       name: 'whole sign-in',
-      traffic: { kind: 'sign-ins', deck: `${service} people`, flow } as const,
+      trafficOf: ({ service, flow }: Peer) =>
+        ({ kind: 'sign-ins', deck: `${service} people`, flow }) as const,
+      firstRequests: 0,
       bytes: 250,
     },
   ]
   const found: Figure[] = []
-  for (const { id, name, traffic, bytes } of cases) {
-    say(`${service}, ${name}`)
-    const firstRequests = traffic.kind === 'requests' ? own.length : 0
-    const one = { name: `${service}, ${name}`, server, storePids: [], traffic, firstRequests }
-    const [bare, slices] = await inRounds(bench.load, [await bench.bareOf(bytes), one], rounds)
-    const about = { id, name, service, engine: 'sqlite', accounts: sizes.users, workers: 1 } as const
-    found.push(figureOf(about, slices!, bare!))
+  for (const { id, name, trafficOf, firstRequests, bytes } of cases) {
+    say(`peers, ${name}`)
+    const contestants = peers.map((peer) => ({
+      name: `${peer.service}, ${name}`,
+      server: peer.server,
+      storePids: [],
+      traffic: trafficOf(peer),
+      firstRequests,
+    }))
+    const all = [await bench.bareOf(bytes), ...contestants]
+    const [bare, ...slices] = await inRounds(bench.load, all, rounds)
+    for (const [i, { service }] of peers.entries()) {
+      const about = { id, name, service, engine: 'sqlite', accounts: sizes.users, workers: 1 } as const
+      found.push(figureOf(about, slices[i]!, bare!))
+    }
   }
+  for (const { server } of peers) await server.stop()
   return found
 }
 
-export async function measureBetterAuth(bench: Bench, sizes: Sizes, rounds: number): Promise<Figure[]> {
+async function startBetterAuth(bench: Bench, sizes: Sizes): Promise<Peer> {
   await betterAuth.ensureInstalled()
   const databaseUrl = `sqlite:${join(bench.folder, 'better-auth.db')}`
   const cookiesFile = join(bench.folder, 'cookies.json')
@@ -68,14 +85,10 @@ export async function measureBetterAuth(bench: Bench, sizes: Sizes, rounds: numb
     text: wire(betterAuth.getSession(cookie)),
     expected: '"session":{',
   }))
-  const found = await figures(bench, 'Better Auth', { pid, port, stop }, sizes, own, rounds)
-  await stop()
-  return found
+  return { service: 'Better Auth', server: { pid, port, stop }, own, flow: 'better-auth' }
 }
 
-/** Nothing where there is no Go. */
-export async function measurePocketBase(bench: Bench, sizes: Sizes, rounds: number): Promise<Figure[]> {
-  if (!pocketBase.hasGo()) return []
+async function startPocketBase(bench: Bench, sizes: Sizes): Promise<Peer> {
   const program = pocketBase.buildPocketBase(bench.folder)
   const data = join(bench.folder, 'pocketbase-data')
   mkdirSync(data)
@@ -87,7 +100,5 @@ export async function measurePocketBase(bench: Bench, sizes: Sizes, rounds: numb
     text: wire(pocketBase.ownRecord(id, token)),
     expected: `"id":"${id}"`,
   }))
-  const found = await figures(bench, 'PocketBase', server, sizes, own, rounds)
-  await server.stop()
-  return found
+  return { service: 'PocketBase', server, own, flow: 'pocketbase' }
 }

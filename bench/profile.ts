@@ -32,7 +32,7 @@ const cards = readFileSync(file, 'utf8')
   }))
 
 const folder = mkdtempSync(join(tmpdir(), 'chiron-profile-'))
-const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const main = fileURLToPath(new URL('../src/main.js', import.meta.url))
 const settings = Object.entries(process.env).filter(([name]) => name.startsWith('CHIRON_')) as [
   string,
   string,
@@ -81,13 +81,14 @@ function shares({ nodes, samples, timeDeltas }: Profile): Map<string, number> {
     const delta = timeDeltas[i]!
     at += delta
     const place = places.get(id)!
-    if (at < end - (seconds - 1) * 1e6 || place === '(idle)') continue
+    if (at < end - (seconds - 1) * 1e6 || place === 'idle') continue
     sums.set(place, (sums.get(place) ?? 0) + delta)
   }
   return sums
 }
 
 function placeOf({ functionName, url }: { functionName: string; url: string }): string {
+  if (functionName === '(idle)') return 'idle'
   const own = /\/src\/(.*)$/.exec(url)?.[1]
   if (own) return own === 'db/sqlite.ts' ? 'db/sqlite.ts and SQLite' : (own.split('/')[0] ?? own)
   const npm = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]

@@ -7,7 +7,7 @@ import { cases } from './cases.ts'
 import { slower } from './check.ts'
 import { type Comparison, compare } from './compare.ts'
 import { machine } from './machine.ts'
-import { measureBetterAuth, measurePocketBase } from './peers.ts'
+import { measurePeers } from './peers.ts'
 import { quick, whole } from './plan.ts'
 import { figuresTable, kept, restOf, targetsTable, write } from './report.ts'
 import type { Figure, Pair, Results, Single } from './results.ts'
@@ -125,9 +125,10 @@ async function measureAll(): Promise<void> {
     singles.push(...suite.singles)
   }
   if (!isPart) {
-    const pocketBase = await measurePocketBase(bench, plan.peer, rounds)
-    if (pocketBase.length === 0) left.push('PocketBase was left out: there is no Go on this machine.')
-    figures.push(...pocketBase, ...(await measureBetterAuth(bench, plan.peer, rounds)))
+    const peers = await measurePeers(bench, plan.peer, rounds)
+    if (peers.every(({ service }) => service !== 'PocketBase'))
+      left.push('PocketBase was left out: there is no Go on this machine.')
+    figures.push(...peers)
   }
   const results: Results = {
     date: new Date().toISOString().slice(0, 10),

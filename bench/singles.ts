@@ -29,7 +29,7 @@ export async function rosterImport(bench: Bench, stores: Stores, students: numbe
   const speeds = await times(rounds, async () => {
     await stores.create('roster')
     const started = performance.now()
-    const printed = await runOn(thisBuild, stores.url('roster'), 'src/main.ts', args, bench.folder)
+    const printed = await runOn(thisBuild, stores.url('roster'), 'src/main.js', args, bench.folder)
     const seconds = (performance.now() - started) / 1000
     await stores.drop('roster')
     rows = Number(/"rows":(\d+)/.exec(printed)![1])

@@ -18,7 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), 'chiron-timing-'))
 const port = await freePort()
 const mail = await startMailServer()
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-const service = spawn(process.execPath, [new URL('../src/main.ts', import.meta.url).pathname, 'serve'], {
+const service = spawn(process.execPath, [new URL('../src/main.js', import.meta.url).pathname, 'serve'], {
   cwd: folder,
   stdio: ['ignore', 'ignore', 'inherit'],
   env: {
