@@ -172,7 +172,7 @@ for (const engine of engines) {
           stream.on('data', (chunk) => chunks.push(chunk))
           stream.on('end', () => {
             const code = /^ {4}(\d{6})\r$/m.exec(Buffer.concat(chunks).toString())?.[1]
-            said = `5.7.1 your mail says ${code}, in queue 1234567`
+            said = `5.7.1 your mail says ${code}, in queue 1234567 of 00000042`
             callback(refusal(554, said))
           })
         },
@@ -186,7 +186,7 @@ for (const engine of engines) {
         )
         const { steps } = await deliveredAs(other, 'quoted@vets.example', 'failed')
         assert.match(said, /says \d{6},/)
-        assert.equal(steps[1]!.reply, '554 5.7.1 your mail says …, in queue 1234567')
+        assert.equal(steps[1]!.reply, '554 5.7.1 your mail says …, in queue 1234567 of 00000042')
       } finally {
         await other.stop()
         await quoting.close()

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { after, suite, test } from 'node:test'
 import { endProcesses, type ServingChild, serveStore } from './support/child.ts'
 import { atLength, type Engine, engines, migratedStore } from './support/engines.ts'
+import { freshNetwork } from './support/fresh.ts'
 import { scrape } from './support/metrics.ts'
 import { freePort } from './support/postgres.ts'
 import { startService } from './support/service.ts'
@@ -232,6 +233,31 @@ for (const engine of engines) {
       assert.doesNotMatch(JSON.stringify(line), /192\.0\.2|dot@/)
     })
 }
+
+test('A network that asks for the codes of a hundred wrong answers is named, wherever they come from', async (t) => {
+  const service = await startService('sqlite')
+  t.after(() => service.stop())
+  const asking = { 'x-forwarded-for': '192.0.2.46' }
+  for (let round = 0; round < 20; round++) {
+    const email = `p${round}@metrics.example`
+    const sent = await service.post('/veterinarian/send-otp', { email }, asking)
+    for (let i = 0; i < 5; i++) {
+      const answer = { email, otp_code: 10_000_000 + i, sessionId: sent.json.sessionId }
+      await service.post('/veterinarian/validate-otp', answer, freshNetwork())
+    }
+  }
+  const lines = service.log.map((line) => JSON.parse(line))
+  const [line, ...more] = lines.filter(({ msg }) => /reached a threshold/.test(msg))
+  assert.deepEqual(more, [])
+  assert.deepEqual([line.on, line.wrongCodes, line.withinMinutes], ['network', 100, 10])
+  const asked = await service.rows<{ network: string }>(
+    'select distinct network_fingerprint as network from challenge',
+  )
+  assert.deepEqual(
+    asked.map(({ network }) => network),
+    [line.network],
+  )
+})
 
 test('A network that a limit refuses a hundred times is one log line', async (t) => {
   const service = await startService('sqlite')

@@ -9,6 +9,8 @@ import { outboxEmpty } from './support/wait.ts'
 
 const second = 1_000
 const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
 const wrongFor = (code: number) => (code === 100_000 ? 100_001 : code - 1)
 const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 const unusable = [401, 'otp-unusable']
@@ -410,6 +412,24 @@ for (const engine of engines) {
       assert.ok(Number(replies.at(-1)!.headers.get('retry-after')) > 60)
       const email = freshAddress('friend')
       assert.equal((await ask(await vet(), { email })).status, 202, 'others can')
+    })
+
+    test('One person can have codes sent to ten addresses in a quarter of an hour, and to twenty in a day', async () => {
+      const restless = await vet()
+      const asked = async (times: number) => {
+        const who = await again(restless)
+        const replies = await repeat(times, () => ask(who, { email: freshAddress('stranger') }), 1)
+        return replies.map(({ status }) => status)
+      }
+      assert.deepEqual(await asked(10), Array(10).fill(202))
+      service.clock.advance(14 * minute)
+      assert.deepEqual(await asked(1), [429])
+      service.clock.advance(minute + 1)
+      assert.deepEqual(await asked(11), [...Array(10).fill(202), 429])
+      service.clock.advance(hour)
+      assert.deepEqual(await asked(1), [429])
+      service.clock.advance(day)
+      assert.deepEqual(await asked(1), [202])
     })
 
     test('Closing the account forgets the address that was asked for, and its mail', async () => {

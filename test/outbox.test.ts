@@ -3,20 +3,23 @@ import { connect, createServer, type Server } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import type { Db } from '../src/db/db.ts'
-import { second } from '../src/lib/clock.ts'
+import { day, second } from '../src/lib/clock.ts'
 import { noSchool } from '../src/lib/school.ts'
 import { secretsFrom } from '../src/lib/secret.ts'
 import { Outbox } from '../src/mail/outbox.ts'
 import { smtpTransport } from '../src/mail/smtp.ts'
 import { serveStore } from './support/child.ts'
 import { type Engine, engines, migratedStore } from './support/engines.ts'
+import { repeat } from './support/fresh.ts'
 import { freePort } from './support/postgres.ts'
 import { type Service, startService, TestClock } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
-import { eventually, outboxEmpty } from './support/wait.ts'
+import { eventually, outboxEmpty, pause } from './support/wait.ts'
 
 const secret = 'a secret for tests that is long enough'
 const leaseMs = 25 * second
+/** Connections to a mail server. */
+const atOnce = 20
 const refusal = (responseCode: number) => Object.assign(new Error('no'), { responseCode })
 
 /** A mail server on a port where nobody listens at first. */
@@ -34,8 +37,8 @@ async function shutDoor(mail: MailServer): Promise<{ url: string; open(): Promis
   }
 }
 
-async function behindDoor(t: TestContext, engine: Engine) {
-  const mail = await startMailServer()
+async function behindDoor(t: TestContext, engine: Engine, options: SMTPServerOptions = {}) {
+  const mail = await startMailServer(options)
   const door = await shutDoor(mail)
   const service = await startService(engine, { mail, env: { CHIRON_SMTP_URL: door.url } })
   t.after(async () => {
@@ -72,6 +75,18 @@ const ask = async (service: Service, email: string) => {
   const sent = await service.post('/veterinarian/send-otp', { email })
   assert.equal(sent.status, 202)
   return sent.json.sessionId as string
+}
+
+/** Two mails, one after the other, while one waits. */
+async function deliverOthers(service: Service): Promise<void> {
+  for (const email of ['next@vets.example', 'last@vets.example']) {
+    await ask(service, email)
+    await service.mail.mailTo(email)
+    await eventually(`${email} is done with`, async () => {
+      const rows = await service.rows('select id from outbox')
+      return rows.length === 1
+    })
+  }
 }
 
 const failures = async (service: Service) =>
@@ -229,20 +244,34 @@ for (const engine of engines) {
       await ask(service, 'late@vets.example')
       const pause = await pauseAfter(service, 1)
       await door.open()
-      for (const email of ['next@vets.example', 'last@vets.example']) {
-        await ask(service, email)
-        await mail.mailTo(email)
-        await eventually(`${email} is done with`, async () => {
-          const rows = await service.rows('select id from outbox')
-          return rows.length === 1
-        })
-      }
+      await deliverOthers(service)
       assert.deepEqual(
         mail.received.map(({ to }) => to),
         ['next@vets.example', 'last@vets.example'],
       )
       service.clock.advance(pause)
       await mail.mailTo('late@vets.example')
+    })
+
+    test('lets a mail wait that was put off, also after an outage, when others are delivered', async (t) => {
+      let tries = 0
+      const { mail, door, service } = await behindDoor(t, engine, {
+        onRcptTo({ address }, _session, callback) {
+          const isBusy = address.startsWith('busy')
+          if (isBusy) tries++
+          callback(isBusy ? refusal(450) : null)
+        },
+      })
+      await ask(service, 'late@vets.example')
+      for (const attempt of [1, 2, 3]) service.clock.advance(await pauseAfter(service, attempt))
+      await door.open()
+      await mail.mailTo('late@vets.example')
+      await outboxEmpty(service)
+      await ask(service, 'busy@vets.example')
+      for (const attempt of [1, 2, 3]) service.clock.advance(await pauseAfter(service, attempt))
+      await pauseAfter(service, 4)
+      await deliverOthers(service)
+      assert.equal(tries, 4)
     })
 
     test('does not send a mail again that it is sending when the clock jumps', async () => {
@@ -369,6 +398,65 @@ for (const engine of engines) {
         await second.stop()
         await mail.close()
         await store.remove()
+      }
+    })
+
+    test('sends after a sweep what was put off for too long while a clock was wrong', async (t) => {
+      const { mail, door, service } = await behindDoor(t, engine)
+      await ask(service, 'late@vets.example')
+      await pauseAfter(service, 1)
+      const { db, sweeper } = service.app.parts
+      await db.run('update outbox set next_at = $1', [service.clock.now() + day])
+      await door.open()
+      await sweeper.sweep()
+      await mail.mailTo('late@vets.example')
+    })
+
+    test('leaves a mail that a command would send at once to the worker that has it', async () => {
+      const { mail, held, release } = await stallingServer(() => true)
+      const service = await startService(engine, { mail })
+      try {
+        await ask(service, 'taken@vets.example')
+        await eventually('the mail is under way', () => held.length === 1)
+        const [{ id }] = (await service.rows<{ id: string }>('select id from outbox')) as [{ id: string }]
+        assert.equal(await service.app.parts.outbox.sendNow(id), false)
+        release()
+        await outboxEmpty(service)
+        assert.equal(mail.received.length, 1)
+      } finally {
+        await service.stop()
+        await mail.close()
+      }
+    })
+
+    test('takes no further mails when it is being stopped', async () => {
+      const { mail, held, release } = await stallingServer(() => true)
+      const service = await startService(engine, { mail })
+      try {
+        const { outbox } = service.app.parts
+        await repeat(50, (i) => ask(service, `wait${i}@vets.example`))
+        await eventually('no connection is free', () => {
+          outbox.wake()
+          return held.length === atOnce
+        })
+        const stopped = outbox.stop()
+        release()
+        await stopped
+        const left = await eventually('those under way are sent', async () => {
+          const rows = await service.rows<Waiting>('select attempts from outbox')
+          return rows.length <= 50 - atOnce ? rows : undefined
+        })
+        assert.deepEqual(
+          left.map(({ attempts }) => attempts),
+          Array(50 - atOnce).fill(0),
+        )
+        outbox.wake()
+        await pause(200)
+        const later = await service.rows<Waiting>('select attempts from outbox where attempts = 0')
+        assert.equal(later.length, 50 - atOnce)
+      } finally {
+        await service.stop()
+        await mail.close()
       }
     })
 

@@ -23,6 +23,10 @@ export async function events(options: EventsOptions): Promise<void> {
   const limit = options.limit === undefined ? null : numberFrom('--limit', options.limit, 1, 1_000_000)
   let after =
     options.after === undefined ? 0 : numberFrom('--after', options.after, 0, Number.MAX_SAFE_INTEGER)
+  let isRead = true
+  process.stdout.once('error', () => {
+    isRead = false
+  })
   await withFeatures(options, async (features) => {
     const { db, clock } = features
     const since = options.since === undefined ? undefined : timeFrom('--since', options.since, clock.now())
@@ -40,7 +44,7 @@ export async function events(options: EventsOptions): Promise<void> {
       for (const event of some) print(eventView(event), options)
       left -= some.length
       after = some.at(-1)?.number ?? after
-      if (left <= 0) return
+      if (left <= 0 || !isRead) return
       if (some.length === pageSize) continue
       if (!options.follow) return
       await pause(followEveryMs)

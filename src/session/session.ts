@@ -109,8 +109,7 @@ export class Sessions {
     const session = await liveSession(this.#deps.db, claims.sid, role, now)
     if (!session) throw new AppError('session-ended')
     if (session.id !== claims.sub || session.role !== role) throw new AppError('invalid-token')
-    const isPresent = this.#deps.roles[role].isPresent(session)
-    if (isPresent !== true && !(await isPresent)) throw new AppError('session-ended')
+    if (!(await this.#deps.roles[role].isPresent(session))) throw new AppError('session-ended')
     return session
   }
 

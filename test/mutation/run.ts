@@ -37,18 +37,18 @@ const slots = 2
 /** A test file that takes so much longer than without a fault hangs: the fault is noticed. */
 const patience = 5
 const patienceMs = 10_000
-/** A mutant that lives so long while tests are left is given up. */
-const lifeMs = 90_000
+/** So many test files are asked one by one; whoever survives them meets all others in one process, which is quicker. */
+const oneByOne = 6
+/** Of more than this many others, only the quick tests. */
+const atLengthMax = 15
 
 interface Tried {
   readonly file: string
   readonly line: number
   readonly from: string
   readonly to: string
-  /** The test file that noticed. */
+  /** The test file that noticed, or one of several. */
   readonly killedBy: string | null
-  /** Whether all tests that reach it were asked. */
-  readonly isSurvivor: boolean
 }
 
 /** Which parts of which source files a test file runs. */
@@ -96,7 +96,7 @@ const tried: Tried[] = []
 await Promise.all(copies.map(tryWaiting))
 await globalTeardown()
 writeFileSync(join(root, 'docs/mutation.md'), page())
-say(`score ${score()} %`)
+say(`score ${score(tried.length)} %`)
 
 function copyOfTree(to: string): string {
   mkdirSync(to)
@@ -115,7 +115,7 @@ async function reachOfTests(): Promise<Reach[]> {
       for (let test = tests.pop(); test !== undefined; test = tests.pop()) {
         const coverage = join(folder, `coverage-${basename(test)}`)
         const began = Date.now()
-        const passed = await passes(copy, test, 10 * 60_000, { NODE_V8_COVERAGE: coverage })
+        const passed = await passes(copy, [test], 10 * 60_000, { NODE_V8_COVERAGE: coverage })
         const ms = Date.now() - began
         if (!passed) say(`${test} fails by itself and is left out`)
         else found.push({ test, ms, noticed: new Map(), reaches: reachesBy(coverage) })
@@ -167,7 +167,7 @@ async function tryWaiting(copy: string): Promise<void> {
     const { file, mutant } = one
     const source = readFileSync(join(root, file), 'utf8')
     writeFileSync(join(copy, file), source.slice(0, mutant.start) + mutant.text + source.slice(mutant.end))
-    const { killedBy, isSurvivor } = await killer(copy, file, mutant)
+    const killedBy = await killer(copy, file, mutant)
     writeFileSync(join(copy, file), source)
     const outcome: Tried = {
       file,
@@ -175,20 +175,14 @@ async function tryWaiting(copy: string): Promise<void> {
       from: source.slice(mutant.start, mutant.end),
       to: mutant.text,
       killedBy,
-      isSurvivor,
     }
     tried.push(outcome)
-    if (killedBy !== null) say(`noticed  ${describe(outcome)} by ${killedBy}`)
-    else say(`${isSurvivor ? 'SURVIVED' : 'given up'} ${describe(outcome)}`)
+    say(killedBy === null ? `SURVIVED ${describe(outcome)}` : `noticed  ${describe(outcome)} by ${killedBy}`)
   }
 }
 
 /** Asks the quick tests first that noticed most in this file, or whose name says that they are about it. */
-async function killer(
-  copy: string,
-  file: string,
-  mutant: Mutant,
-): Promise<Pick<Tried, 'killedBy' | 'isSurvivor'>> {
+async function killer(copy: string, file: string, mutant: Mutant): Promise<string | null> {
   const words = file.split(/[/.]/).slice(1, -1)
   const isAbout = (test: string) => words.some((word) => basename(test).startsWith(word))
   const promise = ({ test, noticed, ms }: Reach) =>
@@ -196,27 +190,31 @@ async function killer(
   const order = reach
     .filter(({ reaches }) => reaches(file, mutant.start))
     .toSorted((a, b) => promise(b) - promise(a))
-  const began = Date.now()
-  for (const { test, ms, noticed } of order) {
-    if (!(await passes(copy, test, patience * ms + patienceMs))) {
-      noticed.set(file, (noticed.get(file) ?? 0) + 1)
-      return { killedBy: test, isSurvivor: false }
-    }
-    if (Date.now() - began > lifeMs && test !== order.at(-1)!.test)
-      return { killedBy: null, isSurvivor: false }
+  for (const { test, ms, noticed } of order.slice(0, oneByOne)) {
+    if (await passes(copy, [test], patience * ms + patienceMs)) continue
+    noticed.set(file, (noticed.get(file) ?? 0) + 1)
+    return test
   }
-  return { killedBy: null, isSurvivor: true }
+  const others = order.slice(oneByOne)
+  if (others.length === 0) return null
+  const ms = others.reduce((sum, one) => sum + one.ms, 0)
+  const tests = others.map(({ test }) => test)
+  const which = tests.length <= atLengthMax ? 'at length' : 'yes'
+  const passed = await passes(copy, tests, ms + patienceMs, { CHIRON_TEST_FAST: which })
+  return passed ? null : `one of ${tests.length} others`
 }
 
 /** Ends with the first test that fails. */
 function passes(
   copy: string,
-  test: string,
+  tests: readonly string[],
   timeoutMs: number,
   env: Record<string, string> = {},
 ): Promise<boolean> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, ['--test-force-exit', '--test-reporter=tap', test], {
+    const options = ['--test-force-exit', '--test-reporter=tap']
+    if (tests.length > 1) options.push('--test', '--test-isolation=none')
+    const child = spawn(process.execPath, [...options, ...tests], {
       cwd: copy,
       env: { ...process.env, NODE_COMPILE_CACHE: join(folder, 'compiled'), ...env },
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -256,15 +254,21 @@ function describe({ file, line, from, to }: Tried): string {
   return `${file}:${line} \`${short(from)}\` → \`${short(to)}\``
 }
 
-function score(): string {
-  const noticed = tried.filter(({ killedBy }) => killedBy !== null).length
-  return ((100 * noticed) / (noticed + tried.filter(({ isSurvivor }) => isSurvivor).length)).toFixed(1)
+function noticed(): Tried[] {
+  return tried.filter(({ killedBy }) => killedBy !== null)
+}
+
+/** How many of a hundred were noticed. */
+function score(of: number): string {
+  return ((100 * noticed().length) / of).toFixed(1)
 }
 
 function page(): string {
-  const noticed = tried.filter(({ killedBy }) => killedBy !== null)
-  const survivors = tried.filter(({ isSurvivor }) => isSurvivor)
-  const rows = survivors.map((one) => `| ${describe(one).replaceAll('|', '\\|')} | ${reasonOf(one)} |`)
+  const survivors = tried.filter(({ killedBy }) => killedBy === null)
+  const harmful = tried.length - survivors.filter((one) => reasonOf(one) !== null).length
+  const rows = survivors.map(
+    (one) => `| ${describe(one).replaceAll('|', '\\|')} | ${reasonOf(one) ?? 'not explained yet'} |`,
+  )
   return `# Mutation testing
 
 Written by \`npm run mutation -- --minutes ${minutes} --seed ${seed}\` on ${new Date().toISOString().slice(0, 10)}. It puts one small fault
@@ -273,9 +277,8 @@ a browser. A fault that no test notices has survived.
 
 - possible faults: ${all.length.toLocaleString('en')}
 - tried, drawn by lot: ${tried.length.toLocaleString('en')}
-- noticed: ${noticed.length.toLocaleString('en')} (${score()} % of those that are decided)
-- survived: ${survivors.length.toLocaleString('en')}
-- given up after ${lifeMs / 1000} s, with tests left that reach it: ${(tried.length - noticed.length - survivors.length).toLocaleString('en')}
+- noticed: ${noticed().length.toLocaleString('en')} (${score(tried.length)} %)
+- survived: ${survivors.length.toLocaleString('en')}, of which ${(tried.length - harmful).toLocaleString('en')} do no harm, as said below; of all others ${score(harmful)} % were noticed
 
 | survivor | why |
 | --- | --- |
@@ -283,7 +286,7 @@ ${rows.sort().join('\n')}
 `
 }
 
-function reasonOf({ file, line }: Tried): string {
+function reasonOf({ file, line }: Tried): string | null {
   const text = readFileSync(join(root, file), 'utf8').split('\n')[line - 1]!
-  return explained.find((one) => one.file === file && text.includes(one.line))?.why ?? 'not explained yet'
+  return explained.find((one) => one.file === file && text.includes(one.line))?.why ?? null
 }
