@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { accessFaults } from './support/axe.ts'
-import { overflow, picture } from './support/browser.ts'
+import { focusOn, overflow, picture } from './support/browser.ts'
 import { inBrowser } from './support/engines.ts'
 import { addClass, bulk, change, dropClass, edited, enrol, type School } from './support/roster-school.ts'
 import { rosterOf } from './support/roster-world.ts'
@@ -70,7 +70,6 @@ suite('A student’s day', inBrowser, () => {
     return region.getByRole('listitem').allInnerTexts()
   }
   const flat = (lines: readonly string[]) => lines.map((line) => line.replace(/\s+/g, ' ').trim())
-  const focused = (page: Page) => page.evaluate<string>('document.activeElement.textContent')
 
   test('On a Sunday the coming week is shown, and what comes next with its day', async () => {
     const page = await visit()
@@ -192,7 +191,7 @@ suite('A student’s day', inBrowser, () => {
     assert.doesNotMatch(kept, /Physiology|Hall|Ada|@/)
     await changes.getByRole('button', { name: 'Got it' }).click()
     assert.equal(await changes.count(), 0)
-    assert.equal(await focused(page), 'Good morning, AddieMy classes: Ada Byron')
+    await focusOn(page, 'Good morning, AddieMy classes: Ada Byron')
     await page.reload()
     await page.getByRole('region', { name: 'This week' }).waitFor()
     assert.equal(await changes.count(), 0)

@@ -1,10 +1,10 @@
 /** Details of the portal that readers have stumbled over: choices, focus, messages, wording, and special displays. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { mailTexts } from '../src/mail/templates/languages.ts'
 import { accessFaults, coloursSettle } from './support/axe.ts'
-import { overflow, picture } from './support/browser.ts'
+import { focusOn, overflow, picture } from './support/browser.ts'
 import { inBrowser, migratedStore } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import { freePort } from './support/postgres.ts'
@@ -34,7 +34,6 @@ suite('The portal in detail', inBrowser, () => {
     { env: { CHIRON_LIMITS: 'off' }, students: ['idle'] },
   )
   const visit = async (look: Look = {}, path = '/') => openTab(await newVisitor(browser, look), service, path)
-  const focused = (page: Page) => page.evaluate<string>('document.activeElement.textContent')
   const mailsTo = (address: string) =>
     service.mail.received.filter(({ to }) => to.toLowerCase() === address).length
 
@@ -129,14 +128,14 @@ suite('The portal in detail', inBrowser, () => {
     const everywhere = page.getByRole('button', { name: 'Sign out everywhere' })
     await everywhere.click()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
-    assert.equal(await focused(page), 'Sign out everywhere')
+    await focusOn(page, 'Sign out everywhere')
     await everywhere.click()
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
-    assert.equal(await focused(page), 'Sign out everywhere')
+    await focusOn(page, 'Sign out everywhere')
     await page.getByRole('button', { name: 'Sign out there' }).click()
     await page.getByText('is signed out.').waitFor()
-    assert.equal(await focused(page), 'Where you are signed in')
+    await focusOn(page, 'Where you are signed in')
     await page.getByText(/^Last used: \d+:\d\d/).waitFor()
   })
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { accessFaults } from './support/axe.ts'
-import { overflow, picture } from './support/browser.ts'
+import { focusOn, overflow, picture } from './support/browser.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import type { Service } from './support/service.ts'
@@ -234,14 +234,14 @@ suite('The portal', inBrowser, () => {
     await page.getByLabel('A name for it').fill('My phone')
     await page.getByRole('button', { name: 'Subscribe to my classes' }).click()
     await page.getByRole('img', { name: 'QR code' }).waitFor()
-    assert.equal(await page.evaluate('document.activeElement.textContent'), 'This is shown only now')
+    await focusOn(page, 'This is shown only now')
     const feed = await page.getByRole('textbox', { name: 'Calendar address' }).inputValue()
     const read = () => service.request(new URL(feed).pathname)
     assert.equal((await read()).status, 200)
     await page.getByRole('button', { name: 'Revoke: My phone' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('The address is revoked.').waitFor()
-    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Calendar')
+    await focusOn(page, 'Calendar')
     assert.equal((await read()).status, 404)
     await page.getByRole('link', { name: 'My data' }).click()
     const download = page.waitForEvent('download')
@@ -291,23 +291,23 @@ suite('The portal', inBrowser, () => {
     const press = (...keys: string[]) =>
       keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve())
     await press('Tab')
-    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Skip to the content')
+    await focusOn(page, 'Skip to the content')
     await press('Enter', 'Tab', 'ArrowRight', 'ArrowLeft', 'Tab')
     await page.keyboard.type(email)
     await press('Enter')
     await codeField(page).waitFor()
     await page.keyboard.type(String((await service.mail.mailTo(email)).code))
     await page.getByRole('heading', { name: 'Ada Marsh' }).waitFor()
-    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Ada Marsh')
+    await focusOn(page, 'Ada Marsh')
     await press('Tab', 'Enter')
     await page.getByText('Saved.').waitFor()
-    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Change my name')
+    await focusOn(page, 'Change my name')
     await press('Enter')
     await page.keyboard.press('ControlOrMeta+a')
     await page.keyboard.type('Grace')
     await press('Enter')
     await page.getByRole('heading', { name: 'Grace Marsh' }).waitFor()
-    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Change my name')
+    await focusOn(page, 'Change my name')
     assert.deepEqual(page.faults, [])
   })
 

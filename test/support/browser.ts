@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { programOf } from './install.ts'
-import { patienceMs } from './wait.ts'
+import { eventually, patienceMs } from './wait.ts'
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
 const flags = [
@@ -71,4 +71,15 @@ export async function picture(page: Page, name: string): Promise<void> {
 export async function overflow(page: Page, width: number): Promise<number> {
   await page.setViewportSize({ width, height: 740 })
   return page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+}
+
+/** What has the focus, as one reads it. */
+export const focused = (page: Page): Promise<string> =>
+  page.evaluate<string>(
+    '(document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent ?? "").trim()',
+  )
+
+/** Waits until this has the focus: some screens move it with the next frame. */
+export async function focusOn(page: Page, name: string): Promise<void> {
+  await eventually(`focus on ${name}`, async () => (await focused(page)) === name)
 }

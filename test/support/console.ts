@@ -41,9 +41,3 @@ export async function place(page: Page, hash: string): Promise<void> {
 }
 
 export const dialog = (page: Page) => page.getByRole('dialog')
-
-/** What has the focus, as one reads it. */
-export const focused = (page: Page): Promise<string> =>
-  page.evaluate<string>(
-    '(document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent ?? "").trim()',
-  )
