@@ -11,10 +11,12 @@ import { AppError } from '../errors.ts'
 
 export type Value = string | number | null
 export type Row = Record<string, Value>
+/** On PostgreSQL, a long text may come as octets in UTF-8. */
+export type Param = Value | Buffer
 
 export interface Statement {
   readonly sql: string
-  readonly params: readonly Value[]
+  readonly params: readonly Param[]
   /** Locks the selected rows until the transaction ends. SQLite has only one writer anyway. */
   readonly locks?: true
 }
@@ -38,12 +40,12 @@ export interface Db {
   readonly file: string | null
   /** Best number of rows per insert: PostgreSQL saves round trips, SQLite gains nothing. */
   readonly rowsPerInsert: number
-  all<R = Row>(sql: string, params?: readonly Value[]): Promise<R[]>
-  one<R = Row>(sql: string, params?: readonly Value[]): Promise<R | undefined>
+  all<R = Row>(sql: string, params?: readonly Param[]): Promise<R[]>
+  one<R = Row>(sql: string, params?: readonly Param[]): Promise<R | undefined>
   /** Calls in the same turn of the event loop may share a statement. */
   byId<R = Row>(read: ReadById, id: string): Promise<R | undefined>
   /** One write, durable when it resolves. Returns the rows of `returning`. */
-  run<R = Row>(sql: string, params?: readonly Value[]): Promise<R[]>
+  run<R = Row>(sql: string, params?: readonly Param[]): Promise<R[]>
   /** Several writes, all or none, durable when it resolves. Returns the rows of each. */
   tx(statements: readonly Statement[]): Promise<Row[][]>
   /**

@@ -12,7 +12,7 @@ import pg from 'pg'
 import { AppError } from '../errors.ts'
 import { hostsOf } from '../lib/postgres-url.ts'
 import { ReadsById } from './by-id.ts'
-import { type Db, outOfReach, overloaded, type Row, type Statement, type Value, waitingMax } from './db.ts'
+import { type Db, outOfReach, overloaded, type Param, type Row, type Statement, waitingMax } from './db.ts'
 import { Primary } from './primary.ts'
 
 const statementTimeoutMs = 10_000
@@ -37,7 +37,7 @@ export function openPostgres(url: string, { readOnly = false }: { readOnly?: boo
   const readers = Array.from({ length: readConnections }, () => new Connection(primary))
   const writers = Array.from({ length: writeConnections }, () => new Connection(primary))
 
-  const read = async (sql: string, params: readonly Parameter[] = []) =>
+  const read = async (sql: string, params: readonly PgParam[] = []) =>
     (await leastBusy(readers).submit([{ sql, params }]))[0]!
   const write = (statements: readonly Statement[]) => leastBusy(writers).submit(statements)
   const tx: Db['tx'] = async (statements) => (statements.length === 0 ? [] : write(statements))
@@ -156,8 +156,8 @@ function leastBusy(connections: readonly Connection[]): Connection {
   return best
 }
 
-type Parameter = Value | readonly string[]
-type Command = Omit<Statement, 'params'> & { readonly params: readonly Parameter[] }
+type PgParam = Param | readonly string[]
+type Command = Omit<Statement, 'params'> & { readonly params: readonly PgParam[] }
 
 /** Settles when all are answered: with the rows of each, or with the first error. */
 function send(client: pg.Client, statements: readonly Command[]): Promise<Row[][]> {

@@ -10,7 +10,7 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { flush, makeFolder } from '../lib/durable.ts'
-import { type Db, outOfReach, overloaded, type Row, type Statement, type Value, waitingMax } from './db.ts'
+import { type Db, outOfReach, overloaded, type Param, type Row, type Statement, waitingMax } from './db.ts'
 import { whyNotOpened } from './sqlite-file.ts'
 
 interface Job<Result> {
@@ -63,7 +63,7 @@ export function openSqlite(
   const writes = new Queue<Write>((jobs) => writeTogether(connection, jobs), now)
   const stages = new Queue<Stage>(([job]) => stage(connection, job!), now, 1)
 
-  const read = (sql: string, params: readonly Value[], onlyFirst: boolean) =>
+  const read = (sql: string, params: readonly Param[], onlyFirst: boolean) =>
     new Promise((resolve, reject) => reads.add({ sql, params, onlyFirst, resolve, reject }))
   const write = (statements: readonly Statement[]) =>
     new Promise<Row[][]>((resolve, reject) => writes.add({ statements, resolve, reject }))

@@ -2,7 +2,7 @@
  * One student put right by hand, until the school's system does. A correction is a generation of its own: it is seen at
  * once, ends sessions if the address changes, and can be undone.
  */
-import type { Db, Statement } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
 import { UsageError } from '../errors.ts'
 import { stagedEvent } from '../events/events.ts'
 import type { By } from '../lib/by.ts'
@@ -10,11 +10,10 @@ import { newId } from '../lib/random.ts'
 import { correctionRow, type Lease, publishGeneration, studentRow } from './apply/apply.ts'
 import { type Corrected, corrected, digestOf, fullName } from './compare/compare.ts'
 import type { UserData } from './records.ts'
+import { type RowWrite, writeRow } from './rows.ts'
 import {
   type CorrectionRow,
-  closeRows,
   correctionsIn,
-  insertRows,
   newGeneration,
   recordIn,
   type Seen,
@@ -121,19 +120,18 @@ export async function writeCorrection(
   const digest = digestOf(fields)
   const moves = fields.email_key !== student.email_key
   const event = stagedEvent('student.updated', by, { id: newId(), at: now, generation, personId })
-  const statements: Statement[] = [
-    ...closeRows(db, 'student', [[personId, student.from_gen]], generation),
-    ...insertRows(db, 'student', [studentRow(personId, fields, digest, generation, now)]),
-    ...(row ? closeRows(db, 'roster_correction', [[personId, row.from_gen]], generation) : []),
-    ...(left
-      ? insertRows(db, 'roster_correction', [
-          correctionRow(personId, generation, left, { actor: by.actor, corrected_at: now }),
-        ])
-      : []),
-    ...(moves ? insertRows(db, 'roster_departure', [[generation, personId]]) : []),
-    ...insertRows(db, 'event', [event]),
+  const writes: RowWrite[] = [
+    { closes: 'student', row: [personId, student.from_gen] },
+    { table: 'student', row: studentRow(personId, fields, digest, generation, now) },
+    { table: 'event', row: event },
   ]
-  await lease.write(statements)
+  if (row) writes.push({ closes: 'roster_correction', row: [personId, row.from_gen] })
+  if (left) {
+    const corrected = correctionRow(personId, generation, left, { actor: by.actor, corrected_at: now })
+    writes.push({ table: 'roster_correction', row: corrected })
+  }
+  if (moves) writes.push({ table: 'roster_departure', row: [generation, personId] })
+  await lease.write(writes.map((write) => writeRow(write, generation)))
   return (await publishGeneration(lease, generation, seen, now, by)) ? generation : 'moved-on'
 }
 

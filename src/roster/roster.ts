@@ -4,7 +4,7 @@
  * `correct` puts one student right by hand. The service only reads the roster; students see their part through
  * `student/`.
  */
-import type { Db, Value } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
 import { bouncesAmong } from '../delivery/delivery.ts'
 import { UsageError } from '../errors.ts'
 import { type EventType, stagedEvent } from '../events/events.ts'
@@ -14,7 +14,14 @@ import { folded } from '../lib/folded.ts'
 import { newId } from '../lib/random.ts'
 import type { Secrets } from '../lib/secret.ts'
 import { dayIn } from '../student/classes.ts'
-import { applyPlan, type Lease, pause, publishGeneration, whileLeased } from './apply/apply.ts'
+import {
+  applyPlan,
+  type Lease,
+  pause,
+  publishGeneration,
+  whileLeased,
+  writeInBatches,
+} from './apply/apply.ts'
 import {
   type Change,
   type Corrected,
@@ -33,6 +40,7 @@ import { bouncedFindings, deltaDoubt, type HoldCode } from './judge/judge.ts'
 import { isEmpty, isRefused, makePlan, type Plan } from './plan.ts'
 import { readRoster } from './read/read.ts'
 import type { Finding, Mode, RosterFile } from './records.ts'
+import type { RowWrite } from './rows.ts'
 import {
   addressesIn,
   ClosedMeanwhile,
@@ -41,7 +49,6 @@ import {
   type GenerationRow,
   generationById,
   type HistoryRow,
-  insertRows,
   lineageOf,
   newGeneration,
   publishedGenerations,
@@ -295,7 +302,11 @@ export class Roster {
         plan.content,
       )
       if (undo === undefined) throw movedOn()
-      await this.#stageUndo(lease, plan, undo, now, by)
+      await writeInBatches(undoWrites(plan, undo, now, by), undo, {
+        db: this.#db,
+        lease,
+        writesPerBatch: this.#batch,
+      })
       if (!(await publishGeneration(lease, undo, plan.seen, now, by))) throw movedOn()
       return undo
     })
@@ -325,33 +336,6 @@ export class Roster {
     })
   }
 
-  /** Writes the events of the undo, and which sessions end. */
-  async #stageUndo(lease: Lease, plan: UndoPlan, undo: number, now: number, by: By): Promise<void> {
-    const undone = plan.undone[0]!.id
-    const about = { at: now, generation: undo }
-    const events: Value[][] = [
-      stagedEvent('roster.undone', by, { ...about, id: newId(), data: { generation: undo, undone } }),
-    ]
-    const departures: Value[][] = []
-    const event = (type: EventType, personId: string) =>
-      events.push(stagedEvent(type, by, { ...about, id: newId(), personId }))
-    for (const { before, after } of plan.differences()) {
-      if (before === null) event('student.reactivated', after!.person_id)
-      else event(after === null ? 'student.deactivated' : 'student.updated', before.person_id)
-      if (before && (after === null || before.email_key !== after.email_key))
-        departures.push([undo, before.person_id])
-    }
-    for (const [table, rows] of [
-      ['event', events],
-      ['roster_departure', departures],
-    ] as const) {
-      for (let at = 0; at < rows.length; at += this.#batch) {
-        await lease.stage(insertRows(this.#db, table, rows.slice(at, at + this.#batch)))
-        await pause(pauseMs)
-      }
-    }
-  }
-
   /**
    * Takes the lease, and fails if the roster is no longer the one that the plan was made against. Clears away what a
    * killed process has left.
@@ -376,4 +360,22 @@ const earlierOf = (lineage: readonly GenerationRow[]) =>
 function operationOf({ before, after }: StudentDifference): 'leaving' | 'returning' | 'changed' {
   if (before === null) return 'returning'
   return after === null ? 'leaving' : 'changed'
+}
+
+/** The events of an undo, and whose sessions end. */
+function* undoWrites(plan: UndoPlan, undo: number, now: number, by: By): Generator<RowWrite> {
+  const undone = plan.undone[0]!.id
+  const about = { at: now, generation: undo }
+  const event = (type: EventType, personId: string): RowWrite => ({
+    table: 'event',
+    row: stagedEvent(type, by, { ...about, id: newId(), personId }),
+  })
+  const data = { generation: undo, undone }
+  yield { table: 'event', row: stagedEvent('roster.undone', by, { ...about, id: newId(), data }) }
+  for (const { before, after } of plan.differences()) {
+    if (before === null) yield event('student.reactivated', after!.person_id)
+    else yield event(after === null ? 'student.deactivated' : 'student.updated', before.person_id)
+    if (before && (after === null || before.email_key !== after.email_key))
+      yield { table: 'roster_departure', row: [undo, before.person_id] }
+  }
 }

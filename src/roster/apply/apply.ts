@@ -13,14 +13,8 @@ import { endFeedsOfMoved } from '../../student/student.ts'
 import type { Ids } from '../compact.ts'
 import { type Corrected, digestOf, type NextStudent } from '../compare/compare.ts'
 import type { Plan } from '../plan.ts'
-import {
-  type CorrectionRow,
-  publish,
-  type RowWrite,
-  type Seen,
-  type StudentFields,
-  writeRows,
-} from '../store.ts'
+import { batchWriter, type RowWrite } from '../rows.ts'
+import { type CorrectionRow, publish, type Seen, type StudentFields } from '../store.ts'
 import { type Lease, pause } from './lease.ts'
 
 export { type Lease, pause, whileLeased } from './lease.ts'
@@ -45,7 +39,11 @@ export async function applyPlan(
   now: number,
   deps: ApplyDeps,
 ): Promise<boolean> {
-  await writeInBatches(writesOf(plan, generation, now, deps.by), generation, totalOf(plan), deps)
+  const total = totalOf(plan)
+  await writeInBatches(writesOf(plan, generation, now, deps.by), generation, deps, (written) =>
+    deps.onBatch(Math.min(written, total), total),
+  )
+  deps.onBatch(total, total)
   // With the statistics of an empty table, reading a class list takes a hundred times as long.
   if (changesMuch(plan)) await deps.db.analyze(['person', 'student', 'roster_record', 'roster_enrolment'])
   return publishGeneration(deps.lease, generation, plan, now, deps.by)
@@ -79,12 +77,13 @@ function totalOf({ counts }: Plan): number {
   return ofOthers.reduce((sum, count) => sum + count, ofStudents + 1)
 }
 
-async function writeInBatches(
+export async function writeInBatches(
   writes: Iterator<RowWrite>,
   generation: number,
-  total: number,
-  { db, lease, writesPerBatch, onBatch }: ApplyDeps,
+  { db, lease, writesPerBatch }: Pick<ApplyDeps, 'db' | 'lease' | 'writesPerBatch'>,
+  onWritten: (written: number) => void = () => {},
 ): Promise<void> {
+  const statementsOf = batchWriter(db, generation)
   let written = 0
   let next = writes.next()
   function* take(batch: { size: number }): Generator<RowWrite> {
@@ -97,7 +96,7 @@ async function writeInBatches(
     const started = performance.now()
     await lease.stage(statements)
     written += batch.size
-    onBatch(Math.min(written, total), total)
+    onWritten(written)
     // Gives other users of the store a turn.
     await pause(Math.max(pauseMsMin, (performance.now() - started) * pauseShare))
   }
@@ -105,13 +104,12 @@ async function writeInBatches(
   while (!next.done) {
     const batch = { size: 0 }
     // On PostgreSQL, this batch is made while the store writes the one before. On SQLite, the last one is empty.
-    const statements = writeRows(db, take(batch), generation)
+    const statements = statementsOf(take(batch))
     await sending
     sending = send(statements, batch)
     sending.catch(() => {})
   }
   await sending
-  onBatch(total, total)
 }
 
 function* writesOf(plan: Plan, generation: number, now: number, by: By): Generator<RowWrite> {
