@@ -374,8 +374,6 @@ describe('several hosts of PostgreSQL', () => {
 })
 
 describe('a PostgreSQL server that cannot be reached', atLength, () => {
-  const promptlyMs = 8_000
-
   async function assertRefused(url: string) {
     const db = openDb(url)
     const calls = [
@@ -383,16 +381,14 @@ describe('a PostgreSQL server that cannot be reached', atLength, () => {
       db.run('select 1 as one'),
       db.tx([statement('select 1 as one')]),
     ]
-    const began = Date.now()
     for (const call of [...calls, db.exclusively(async () => {})]) await assert.rejects(call, isUnavailable)
-    assert.ok(Date.now() - began < promptlyMs, 'took too long')
     await db.close()
   }
 
-  test('is unavailable at once when nobody listens', async () =>
+  test('is unavailable when nobody listens', async () =>
     assertRefused(`postgres://chiron@127.0.0.1:${await freePort()}/chiron`))
 
-  test('is unavailable within seconds when it takes the connection and says nothing', async () => {
+  test('is unavailable when it takes the connection and says nothing', async () => {
     const sockets: Socket[] = []
     const silent = createServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1')
     await once(silent, 'listening')

@@ -188,15 +188,23 @@ export function createServer(options: ServerOptions): Server {
     throw new AppError('not-found')
   })
 
+  const drain = async (patienceMs: number) => {
+    flow.stopping = true
+    if (flow.inFlight === 0) return
+    const idle = new Promise<void>((resolve) => {
+      flow.idle = resolve
+    })
+    await Promise.race([idle, new Promise((resolve) => setTimeout(resolve, patienceMs).unref())])
+    if (flow.inFlight > 0)
+      logger.warn({ requests: flow.inFlight }, 'requests that did not end in time are cut off')
+  }
+  let drained: Promise<void> | undefined
+
   return {
     app,
-    async drain(patienceMs) {
-      flow.stopping = true
-      if (flow.inFlight === 0) return
-      const idle = new Promise<void>((resolve) => {
-        flow.idle = resolve
-      })
-      await Promise.race([idle, new Promise((resolve) => setTimeout(resolve, patienceMs).unref())])
+    drain(patienceMs) {
+      drained ??= drain(patienceMs)
+      return drained
     },
     async close() {
       // Gives half-sent requests a moment to receive their 503.
