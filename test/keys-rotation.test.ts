@@ -4,6 +4,7 @@ import { after, before, suite, test } from 'node:test'
 import { byOperator } from '../src/lib/by.ts'
 import { secretsFrom } from '../src/lib/secret.ts'
 import { SigningKeys } from '../src/session/keys.ts'
+import { resealSigningKey, signingKeys } from '../src/session/store.ts'
 import { commandFolder, serveChild } from './support/child.ts'
 import { atLength, engines, migratedStore, type Store } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
@@ -62,20 +63,35 @@ for (const engine of engines) {
         ['signs'],
       )
       const secrets = secretsFrom('a secret for tests that is long enough', null)
-      const other = new SigningKeys({ db, clock: service.clock, secrets }, 15 * minute)
-      await other.open()
-      assert.equal(await other.rotate(byOperator), true)
+      const [other, idle] = [1, 2].map(
+        () => new SigningKeys({ db, clock: service.clock, secrets }, 15 * minute),
+      )
+      await other!.open()
+      // Does nothing but sign.
+      await idle!.open()
+      assert.equal(await other!.rotate(byOperator), true)
       const [old, next] = await keys.list()
       assert.deepEqual([old!.state, next!.state], ['signs', 'next'])
       assert.equal(Date.parse(next!.signsFrom) - Date.parse(next!.createdAt), 10 * minute)
       assert.ok((await jwks()).some(({ kid }) => kid === next!.kid))
-      for (const all of [keys, other]) assert.equal((await all.signer()).kid, old!.kid)
+      for (const all of [keys, other!]) assert.equal((await all.signer()).kid, old!.kid)
       service.clock.advance(10 * minute)
-      for (const all of [keys, other]) assert.equal((await all.signer()).kid, next!.kid)
+      for (const all of [keys, other!, idle!]) assert.equal((await all.signer()).kid, next!.kid)
       assert.deepEqual(
         (await keys.list()).map(({ state }) => state),
         ['old', 'signs'],
       )
+    })
+
+    test('Sealing anew leaves a key alone that another process has sealed meanwhile', async () => {
+      const { db } = service.app.parts
+      const [row] = await signingKeys(db)
+      await db.tx([resealSigningKey(row!, 'sealed by another')])
+      await db.tx([resealSigningKey(row!, 'too late')])
+      const sealed = async () => (await signingKeys(db))[0]!.sealed
+      assert.equal(await sealed(), 'sealed by another')
+      await db.tx([resealSigningKey({ ...row!, sealed: await sealed() }, row!.sealed)])
+      assert.equal(await sealed(), row!.sealed)
     })
 
     test('Many who rotate at once add one key and write one event', async () => {

@@ -90,6 +90,20 @@ for (const engine of engines) {
       assert.equal(await count("event where type = 'otp.exhausted' and session_id = $1", body.sessionId), 0)
     })
 
+    test('Guesses in repeats count against the address: its next code has eight digits', async () => {
+      const email = freshAddress('repeat')
+      await service.register(email)
+      for (let i = 0; i < 4; i++) {
+        const { sessionId, code } = await service.code(email, freshNetwork())
+        const body = { email, sessionId, otp_code: code }
+        assert.equal((await answer(body, 'key')).status, 200)
+        for (let guess = 0; guess < 5; guess++)
+          assert.deepEqual(outcome(await answer({ ...body, otp_code: 99_999_999 }, 'key')), unusable)
+      }
+      const { json } = await service.post('/veterinarian/send-otp', { email }, freshNetwork())
+      assert.equal(json.digits, 8)
+    })
+
     test('It never revives a session that has ended', async () => {
       const body = await challenge()
       const first = await answer(body, 'key')
