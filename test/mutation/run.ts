@@ -2,9 +2,10 @@
  * `npm run mutation -- --minutes N`: puts one small fault after another into the code that decides who gets in, and
  * runs the tests. A fault that no test notices has survived. Which faults are tried in the time is drawn by lot
  * (`--seed`); the score and the survivors go to docs/mutation.md. `--only sign-in` takes the files whose path has it.
+ * `--continue` goes on where the last run ended, and tries its survivors again: a new test may notice them.
  */
 import { spawn } from 'node:child_process'
-import { randomInt } from 'node:crypto'
+import { hash, randomInt } from 'node:crypto'
 import {
   cpSync,
   globSync,
@@ -16,7 +17,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -33,7 +34,9 @@ const targets = [
   'src/limits/*.ts',
   'src/http/limits.ts',
 ]
-const slots = 2
+const resultsFile = join(root, 'test/output/mutation.json')
+/** Tests wait more than they work. */
+const slots = 3 * availableParallelism()
 /** A test file that takes so much longer than without a fault hangs: the fault is noticed. */
 const patience = 5
 const patienceMs = 10_000
@@ -44,11 +47,20 @@ const atLengthMax = 15
 
 interface Tried {
   readonly file: string
+  readonly mutant: Mutant
   readonly line: number
   readonly from: string
   readonly to: string
   /** The test file that noticed, or one of several. */
   readonly killedBy: string | null
+}
+
+interface LastRun {
+  /** A hash of the source files: in others, the faults would be other ones. */
+  readonly sources: string
+  readonly seed: number
+  readonly minutes: number
+  readonly tried: readonly Tried[]
 }
 
 /** Which parts of which source files a test file runs. */
@@ -61,10 +73,13 @@ interface Reach {
 }
 
 const { values } = parseArgs({
-  options: { minutes: { type: 'string' }, seed: { type: 'string' }, only: { type: 'string' } },
+  options: {
+    minutes: { type: 'string' },
+    seed: { type: 'string' },
+    only: { type: 'string' },
+    continue: { type: 'boolean', default: false },
+  },
 })
-const minutes = Number(values.minutes ?? 60)
-const seed = Number(values.seed ?? randomInt(2 ** 31))
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
 const folder = mkdtempSync(join(tmpdir(), 'chiron-mutation-'))
@@ -82,6 +97,11 @@ const files = targets
 const all = files.flatMap((file) =>
   mutantsOf(readFileSync(join(root, file), 'utf8')).map((mutant) => ({ file, mutant })),
 )
+const sources = hash('sha256', files.map((file) => readFileSync(join(root, file))).join('\0'))
+const before = values.continue ? lastRun() : null
+const minutes = Number(values.minutes ?? 60)
+const minutesInAll = minutes + (before?.minutes ?? 0)
+const seed = before?.seed ?? Number(values.seed ?? randomInt(2 ** 31))
 say(`seed ${seed}; ${all.length} possible faults in ${files.length} files`)
 
 process.env.CHIRON_TEST_FAST = 'at length'
@@ -91,12 +111,30 @@ await globalSetup()
 const copies = Array.from({ length: slots }, (_, slot) => copyOfTree(join(folder, String(slot))))
 const reach = await reachOfTests()
 until = Math.min(until, Date.now() + minutes * 60_000)
-const waiting = shuffled(all, seed)
-const tried: Tried[] = []
+const tried: Tried[] = before?.tried.filter(({ killedBy }) => killedBy !== null) ?? []
+const noticedBefore = new Set(tried.map(keyOf))
+const survivedBefore = new Set(before?.tried.map(keyOf))
+const left = shuffled(all, seed).filter((one) => !noticedBefore.has(keyOf(one)))
+// The last ones are tried first.
+const waiting = left.sort(
+  (a, b) => Number(survivedBefore.has(keyOf(a))) - Number(survivedBefore.has(keyOf(b))),
+)
 await Promise.all(copies.map(tryWaiting))
 await globalTeardown()
 writeFileSync(join(root, 'docs/mutation.md'), page())
+mkdirSync(join(root, 'test/output'), { recursive: true })
+writeFileSync(resultsFile, JSON.stringify({ sources, seed, minutes: minutesInAll, tried } satisfies LastRun))
 say(`score ${score(tried.length)} %`)
+
+function lastRun(): LastRun {
+  const last: LastRun = JSON.parse(readFileSync(resultsFile, 'utf8'))
+  if (last.sources !== sources) throw new Error('the code has changed since the last run; begin anew')
+  return last
+}
+
+function keyOf({ file, mutant }: Pick<Tried, 'file' | 'mutant'>): string {
+  return `${file} ${mutant.start} ${mutant.end} ${mutant.text}`
+}
 
 function copyOfTree(to: string): string {
   mkdirSync(to)
@@ -171,6 +209,7 @@ async function tryWaiting(copy: string): Promise<void> {
     writeFileSync(join(copy, file), source)
     const outcome: Tried = {
       file,
+      mutant,
       line: source.slice(0, mutant.start).split('\n').length,
       from: source.slice(mutant.start, mutant.end),
       to: mutant.text,
@@ -271,7 +310,7 @@ function page(): string {
   )
   return `# Mutation testing
 
-Written by \`npm run mutation -- --minutes ${minutes} --seed ${seed}\` on ${new Date().toISOString().slice(0, 10)}. It puts one small fault
+Written by \`npm run mutation -- --minutes ${minutesInAll} --seed ${seed}\` on ${new Date().toISOString().slice(0, 10)}. It puts one small fault
 after another into sign-in, sessions, the outbox and the limits, and runs the tests that reach it, on SQLite and without
 a browser. A fault that no test notices has survived.
 
