@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { type Db, sweptRowsMax } from '../src/db/db.ts'
 import { pruneEvents } from '../src/events/events.ts'
-import { byOperator } from '../src/lib/by.ts'
+import { byOperator, bySystem } from '../src/lib/by.ts'
 import { day, hour, minute } from '../src/lib/clock.ts'
+import { endSessions } from '../src/session/session.ts'
 import { Sweeper } from '../src/sweeper.ts'
 import { atLength, type Engine, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
@@ -110,11 +111,15 @@ for (const engine of engines) {
       assert.equal(await count(service, "event where type = 'veterinarian.lapsed'"), pendingCount)
     })
 
-    test('Thousands of sessions that expired end with an event each', async (t) => {
+    test('Thousands of sessions that expired end with an event each, some at a time', async (t) => {
       const service = await start(t, engine)
+      const { db } = service.app.parts
       const sessions = 2 * sweptRowsMax + 7
-      await service.app.parts.db.run(series(engine, sessions, service.clock.now() + day).sessions)
+      await db.run(series(engine, sessions, service.clock.now() + day).sessions)
       service.clock.advance(2 * day)
+      const now = service.clock.now()
+      const [some] = await db.tx(endSessions({ expiredAt: now }, 'expired', now, bySystem))
+      assert.equal(some!.length, sweptRowsMax)
       await sweep(service)
       assert.equal(await count(service, "session where end_reason = 'expired'"), sessions)
       assert.equal(await count(service, "event where type = 'session.ended'"), sessions)

@@ -42,8 +42,6 @@ const patience = 5
 const patienceMs = 10_000
 /** So many test files are asked one by one; whoever survives them meets all others in one process, which is quicker. */
 const oneByOne = 6
-/** Of more than this many others, only the quick tests. */
-const atLengthMax = 15
 
 interface Tried {
   readonly file: string
@@ -238,9 +236,11 @@ async function killer(copy: string, file: string, mutant: Mutant): Promise<strin
   if (others.length === 0) return null
   const ms = others.reduce((sum, one) => sum + one.ms, 0)
   const tests = others.map(({ test }) => test)
-  const which = tests.length <= atLengthMax ? 'at length' : 'yes'
-  const passed = await passes(copy, tests, ms + patienceMs, { CHIRON_TEST_FAST: which })
-  return passed ? null : `one of ${tests.length} others`
+  // The slow tests too, but only if the quick ones have noticed nothing.
+  for (const which of ['yes', 'at length'])
+    if (!(await passes(copy, tests, ms + patienceMs, { CHIRON_TEST_FAST: which })))
+      return `one of ${tests.length} others`
+  return null
 }
 
 /** Ends with the first test that fails. */
