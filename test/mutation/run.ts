@@ -325,7 +325,9 @@ ${rows.sort().join('\n')}
 `
 }
 
-function reasonOf({ file, line }: Tried): string | null {
+function reasonOf({ file, line, to }: Tried): string | null {
   const text = readFileSync(join(root, file), 'utf8').split('\n')[line - 1]!
-  return explained.find((one) => one.file === file && text.includes(one.line))?.why ?? null
+  const is = (one: (typeof explained)[number]) =>
+    one.file === file && text.includes(one.line) && (one.to === undefined || one.to === to)
+  return explained.find(is)?.why ?? null
 }
