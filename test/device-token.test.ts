@@ -148,6 +148,24 @@ for (const engine of engines) {
         assert.equal((await send(email, freshNetwork(), { device_token })).status, 429)
     })
 
+    test('With limits off, replies say nothing of limits', async (t) => {
+      const free = await startService(engine, { env: { CHIRON_LIMITS: 'off' } })
+      t.after(() => free.stop())
+      const email = freshAddress()
+      await free.register(email)
+      const { sessionId, code } = await free.code(email)
+      const answered = await free.post('/veterinarian/validate-otp', { email, otp_code: code, sessionId })
+      const { device_token } = answered.json
+      const replies = [answered, await free.post('/veterinarian/send-otp', { email, device_token })]
+      assert.deepEqual(
+        replies.map(({ status, headers }) => [status, headers.get('ratelimit')]),
+        [
+          [200, null],
+          [202, null],
+        ],
+      )
+    })
+
     test('However many devices an address has, together they get 20 codes in 15 minutes', async () => {
       const email = freshAddress('devices')
       const home = freshNetwork()

@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, suite, test } from 'node:test'
+import { Refusals } from '../src/limits/refusals.ts'
 import { endProcesses, type ServingChild, serveStore } from './support/child.ts'
 import { atLength, type Engine, engines, migratedStore } from './support/engines.ts'
 import { freshNetwork } from './support/fresh.ts'
 import { scrape } from './support/metrics.ts'
 import { freePort } from './support/postgres.ts'
-import { startService } from './support/service.ts'
+import { startService, TestClock } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
 import { eventually } from './support/wait.ts'
 
@@ -259,7 +260,25 @@ test('A network that asks for the codes of a hundred wrong answers is named, whe
   )
 })
 
-test('A network that a limit refuses a hundred times is one log line', async (t) => {
+test('A network that a limit refuses a hundred times in ten minutes is one log line', () => {
+  const clock = new TestClock()
+  const lines: object[] = []
+  const refusals = new Refusals({ warn: (about: object) => lines.push(about) }, clock)
+  const refuse = (times: number) => {
+    for (let i = 0; i < times; i++) refusals.note('register', 'a network')
+  }
+  refuse(99)
+  clock.advance(10 * 60_000)
+  refuse(99)
+  refusals.note('register', 'another network')
+  refusals.note('send-otp', 'a network')
+  clock.advance(10 * 60_000 - 1)
+  assert.deepEqual(lines, [])
+  refuse(200)
+  assert.deepEqual(lines, [{ limit: 'register', network: 'a network', refused: 100, withinMinutes: 10 }])
+})
+
+test('What a limit refuses is noted for its network', async (t) => {
   const service = await startService('sqlite')
   t.after(() => service.stop())
   const network = { 'x-forwarded-for': '192.0.2.45' }

@@ -8,6 +8,7 @@ import { noSchool } from '../src/lib/school.ts'
 import { secretsFrom } from '../src/lib/secret.ts'
 import { Outbox } from '../src/mail/outbox.ts'
 import { smtpTransport } from '../src/mail/smtp.ts'
+import { holdUntil } from '../src/mail/store.ts'
 import { serveStore } from './support/child.ts'
 import { type Engine, engines, migratedStore } from './support/engines.ts'
 import { repeat } from './support/fresh.ts'
@@ -381,7 +382,7 @@ for (const engine of engines) {
       }
     })
 
-    test('lets a mail under way finish when the service stops', async () => {
+    test('lets a mail under way finish when the service stops, and takes its leave of the server', async () => {
       const { mail, held, release } = await stallingServer(() => true)
       const store = await migratedStore(engine)
       const first = await startService(engine, { mail, databaseUrl: store.url })
@@ -391,6 +392,7 @@ for (const engine of engines) {
       release()
       await stopped
       assert.equal(mail.received.length, 1)
+      await eventually('its connection is closed', () => mail.connections() === 0)
       const second = await startService(engine, { mail, databaseUrl: store.url })
       try {
         assert.deepEqual(await second.rows('select id from outbox'), [])
@@ -424,6 +426,31 @@ for (const engine of engines) {
         await outboxEmpty(service)
         assert.equal(mail.received.length, 1)
       } finally {
+        await service.stop()
+        await mail.close()
+      }
+    })
+
+    test('holds on to the mail that it is sending, and to no other', async () => {
+      const { mail, held, release } = await stallingServer(() => true)
+      const service = await startService(engine, { mail })
+      try {
+        for (const name of ['one', 'two']) await ask(service, `${name}@vets.example`)
+        await eventually('both are under way', () => held.length === 2)
+        const waiting = () =>
+          service.rows<{ id: string; claimed_by: string; next_at: number }>(
+            'select id, claimed_by, next_at from outbox order by id',
+          )
+        const [one, two] = await waiting()
+        const later = one!.next_at + day
+        const { db } = service.app.parts
+        await db.tx([holdUntil(one!.id, one!.claimed_by, later), holdUntil(two!.id, 'another worker', later)])
+        assert.deepEqual(
+          (await waiting()).map(({ next_at }) => next_at),
+          [later, two!.next_at],
+        )
+      } finally {
+        release()
         await service.stop()
         await mail.close()
       }

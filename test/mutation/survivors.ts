@@ -18,6 +18,7 @@ export const explained: readonly {
   {
     file: 'src/session/session.ts',
     line: 'if (now - session.last_seen_at < seenEveryMs) return',
+    to: '<=',
     why: 'Whether the last use is saved after a minute or a minute and a millisecond makes no difference.',
   },
   {
@@ -81,5 +82,29 @@ export const explained: readonly {
     line: 'if (rotated) return this.#tokens({ ...session, ...rotated }, rotated.refresh_seq)',
     to: 'false',
     why: 'The session is then read once more, and its tokens are the same.',
+  },
+  {
+    file: 'src/limits/refusals.ts',
+    line: 'now - known.since < withinMs',
+    to: '<=',
+    why: 'Whether refusals are counted for ten minutes or a millisecond longer makes no difference.',
+  },
+  {
+    file: 'src/mail/outbox.ts',
+    line: 'else if (this.#sending.size <= concurrency / 2) {',
+    to: 'true',
+    why: 'With a backlog, the next mails are then claimed one at a time instead of several.',
+  },
+  {
+    file: 'src/session/session.ts',
+    line: 'if (now - session.last_seen_at < seenEveryMs) return',
+    to: '+',
+    why: 'The store is then asked at each request, and saves the last use once a minute all the same.',
+  },
+  {
+    file: 'src/session/keys.ts',
+    line: 'if (this.#secrets.all.length === 1) return',
+    to: 'false',
+    why: 'Without a previous secret, nothing is sealed under it.',
   },
 ]

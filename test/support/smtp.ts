@@ -16,6 +16,8 @@ export interface MailServer {
   readonly received: Received[]
   /** Waits for the nth mail (from 1) to this address. */
   mailTo(address: string, nth?: number): Promise<Received>
+  /** How many clients are connected. */
+  connections(): number
   close(): Promise<void>
 }
 
@@ -69,6 +71,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
         look()
       })
     },
+    connections: () => server.connections.size,
     close: () => new Promise((resolve) => server.close(() => resolve())),
   }
 }
