@@ -60,7 +60,8 @@ async function stallingServer(stalls: (address: string, from: string) => boolean
     if (open || !stalls(address, from)) return callback()
     held.push({ address, from, go: callback })
   }
-  const mail = await startMailServer({ onRcptTo })
+  // Long, so that the server is not the first to close a connection.
+  const mail = await startMailServer({ onRcptTo, socketTimeout: 600_000 })
   return {
     mail,
     held,
@@ -408,9 +409,15 @@ for (const engine of engines) {
       await ask(service, 'late@vets.example')
       await pauseAfter(service, 1)
       const { db, sweeper } = service.app.parts
-      await db.run('update outbox set next_at = $1', [service.clock.now() + day])
+      const putOff = async (ms: number) => {
+        await db.run('update outbox set next_at = $1', [service.clock.now() + ms])
+        await sweeper.sweep()
+        const [waiting] = await service.rows<Waiting>('select next_at from outbox')
+        return waiting!.next_at - service.clock.now()
+      }
+      assert.equal(await putOff(10 * second), 10 * second)
+      assert.ok((await putOff(day)) < day)
       await door.open()
-      await sweeper.sweep()
       await mail.mailTo('late@vets.example')
     })
 

@@ -107,4 +107,10 @@ export const explained: readonly {
     to: 'false',
     why: 'Without a previous secret, nothing is sealed under it.',
   },
+  {
+    file: 'src/mail/outbox.ts',
+    line: 'if (!this.#backlog) this.wake()',
+    to: 'true',
+    why: 'With a backlog, the next mails are then claimed one at a time, after the usual moment.',
+  },
 ]
