@@ -12,7 +12,7 @@ import { AppError } from '../errors.ts'
 export type Value = string | number | null
 export type Row = Record<string, Value>
 /** On PostgreSQL, a long text may come as octets in UTF-8. */
-export type Param = Value | Buffer
+export type Param = Value | Uint8Array
 
 export interface Statement {
   readonly sql: string
