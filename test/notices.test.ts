@@ -201,9 +201,12 @@ for (const engine of engines) {
         await ask(service, 'nobody@elsewhere.example')
         await outboxEmpty(service)
         assert.deepEqual(lines(), [['over their', undefined]])
-        service.clock.advance(minute)
-        service.app.parts.outbox.wake()
-        await eventually('the second line', () => lines().length === 2)
+        await eventually('the second line', () => {
+          // The last one may be counted a moment after it is gone from the store.
+          service.clock.advance(minute)
+          service.app.parts.outbox.wake()
+          return lines().length === 2
+        })
         assert.deepEqual(lines()[1], ['within their', 20])
       } finally {
         await service.stop()
