@@ -528,6 +528,7 @@ suite('Backups on PostgreSQL alone', onPostgres, () => {
       PGSSLROOTCERT: 'system',
       PGTARGETSESSIONATTRS: 'read-write',
     })
+    assert.equal(libpqEnvironment('postgres://u@a/x?connect_timeout=10').PGCONNECT_TIMEOUT, '10')
     const own = libpqEnvironment(
       'postgres://u@a/x?sslmode=verify-full&sslrootcert=/ca.pem&sslcert=/c&sslkey=/k',
     )

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { type Db, locking, type ReadById, type Statement, statement } from '../src/db/db.ts'
 import { openDb } from '../src/db/open.ts'
 import { AppError } from '../src/errors.ts'
-import { hostsOf } from '../src/lib/postgres-url.ts'
+import { connectTimeoutMs, hostsOf } from '../src/lib/postgres-url.ts'
 import { atLength, engines, newStore, onPostgres, type Store } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
 
@@ -359,6 +359,13 @@ describe('several hosts of PostgreSQL', () => {
   for (const [url, hosts] of cases)
     test(`${url} names ${hosts.length}`, () => assert.deepEqual(hostsOf(url), hosts))
 
+  test('the address says how long to wait for a connection, or three seconds', () => {
+    assert.equal(connectTimeoutMs('postgres://u@a/db'), 3_000)
+    assert.equal(connectTimeoutMs('postgres://u@a/db?connect_timeout=10&sslmode=disable'), 10_000)
+    assert.equal(connectTimeoutMs('postgres://u@a/db?connect_timeout=10&connect_timeout=20'), 20_000)
+    assert.equal(connectTimeoutMs('postgres://u@a/db?connect_timeout=soon'), 3_000)
+  })
+
   test('the next one serves when the first is dead', onPostgres, async () => {
     const store = await newStore('postgres')
     const dead = await freePort()
@@ -393,7 +400,7 @@ describe('a PostgreSQL server that cannot be reached', atLength, () => {
     const silent = createServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const { port } = silent.address() as { port: number }
-    await assertRefused(`postgres://chiron@127.0.0.1:${port}/chiron`)
+    await assertRefused(`postgres://chiron@127.0.0.1:${port}/chiron?connect_timeout=1`)
     for (const socket of sockets) socket.destroy()
     silent.close()
   })

@@ -4,9 +4,8 @@
  * there would be lost.
  */
 import pg from 'pg'
+import { connectTimeoutMs } from '../lib/postgres-url.ts'
 import { outOfReach } from './db.ts'
-
-const connectTimeoutMs = 3_000
 
 interface Found {
   readonly client: pg.Client
@@ -51,7 +50,7 @@ export class Primary {
   async #ask(connectionString: string, options: pg.ClientConfig): Promise<Found> {
     const client = new pg.Client({
       connectionString,
-      connectionTimeoutMillis: connectTimeoutMs,
+      connectionTimeoutMillis: connectTimeoutMs(connectionString),
       ...this.#options,
       ...options,
     })

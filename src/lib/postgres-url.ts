@@ -9,6 +9,14 @@ export function hostsOf(url: string): string[] {
   return hosts!.split(',').map((host) => `${before}${host}${after}`)
 }
 
+/** As in libpq, `?connect_timeout=` gives it in seconds, and 0 waits without end. */
+export function connectTimeoutMs(url: string): number {
+  const seconds = URL.parse(url)?.searchParams.getAll('connect_timeout').at(-1) ?? ''
+  return /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1_000 : defaultConnectTimeoutMs
+}
+
+const defaultConnectTimeoutMs = 3_000
+
 const sslModes = ['verify-full', 'verify-ca', 'require', 'prefer', 'no-verify', 'disable']
 
 /** Whether a host is another machine and no sslmode is set: the driver would use plain text. */
@@ -42,6 +50,7 @@ export function libpqEnvironment(url: string): Record<string, string> {
     PGSSLROOTCERT: last('sslrootcert') || (sslmode === 'verify-full' ? 'system' : ''),
     PGSSLCERT: last('sslcert'),
     PGSSLKEY: last('sslkey'),
+    PGCONNECT_TIMEOUT: last('connect_timeout'),
     PGTARGETSESSIONATTRS: hosts.length > 1 ? 'read-write' : '',
   }
   return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''))

@@ -3,6 +3,7 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
+import { postgresUrl } from './postgres.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -48,14 +49,14 @@ async function postgresStore(from = 'template1'): Promise<Store> {
   if (!port) throw new Error('PostgreSQL is not running: start the tests with npm test')
   const name = `chiron_${process.pid}_${count++}`
   const admin = async (sql: string) => {
-    const client = new pg.Client({ connectionString: `postgres://chiron@127.0.0.1:${port}/postgres` })
+    const client = new pg.Client({ connectionString: postgresUrl(port, 'postgres') })
     await client.connect()
     await client.query(sql)
     await client.end()
   }
   await admin(`create database ${name} template ${from}`)
   return {
-    url: `postgres://chiron@127.0.0.1:${port}/${name}`,
+    url: postgresUrl(port, name),
     remove: () => admin(`drop database ${name} with (force)`),
   }
 }

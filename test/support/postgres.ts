@@ -48,6 +48,10 @@ export interface Followed {
   readonly port: number
 }
 
+/** With patience for connections: a busy machine takes its time. */
+export const postgresUrl = (port: number | string, database: string): string =>
+  `postgres://chiron@127.0.0.1:${port}/${database}?connect_timeout=${patienceMs / 1_000}`
+
 /**
  * By default nothing is flushed to disk: faster, and safe enough for tests.
  * @param installed the folder of an installed PostgreSQL, instead of the one of the npm package
@@ -88,7 +92,7 @@ export async function startPostgres(
     get pid() {
       return server!.pid!
     },
-    url: (database) => `postgres://chiron@127.0.0.1:${port}/${database}`,
+    url: (database) => postgresUrl(port, database),
     async start() {
       const all = [
         ...settings,
