@@ -10,6 +10,7 @@ import { AppError } from '../src/errors.ts'
 import { connectTimeoutMs, hostsOf } from '../src/lib/postgres-url.ts'
 import { atLength, engines, newStore, onPostgres, type Store } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
+import { patienceMs } from './support/wait.ts'
 
 interface Item {
   id: string
@@ -337,8 +338,8 @@ async function countExclusively(url: string, calls: number): Promise<void> {
       })
     await Promise.all(Array.from({ length: ${calls} }, count))
     await Promise.all(handles.map((handle) => handle.close()))`
-  const timeout = 15_000
-  await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout })
+  const options = { timeout: patienceMs }
+  await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], options)
 }
 
 function reasonOf(outcome: PromiseSettledResult<unknown>): string {

@@ -179,7 +179,7 @@ describe('chiron serve', atLength, () => {
     const env = { ...ownStore(), CHIRON_WORKERS: '2' }
     const child = await serveChild({ cwd: folder.path, env })
     const store = new DatabaseSync(join(folder.path, env.CHIRON_DATABASE_URL.slice('sqlite:'.length)), {
-      timeout: 5_000,
+      timeout: patienceMs,
     })
     store.exec("insert into migration (version, name, applied_at) values (9999, '9999_later', 0)")
     process.kill(workersOf(child.pid)[0]!, 'SIGKILL')

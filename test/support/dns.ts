@@ -1,6 +1,7 @@
 /** A DNS server on loopback that knows a few texts, and a resolver that asks it. */
 import { createSocket } from 'node:dgram'
 import { Resolver } from 'node:dns/promises'
+import { patienceMs } from './wait.ts'
 
 export interface DnsServer {
   readonly resolver: Resolver
@@ -14,7 +15,7 @@ export async function startDns(texts: Record<string, string[]>): Promise<DnsServ
     server.send(answerTo(question, texts), peer.port, peer.address)
   })
   await new Promise<void>((resolve) => server.bind(0, '127.0.0.1', resolve))
-  const resolver = new Resolver({ timeout: 1_000, tries: 2 })
+  const resolver = new Resolver({ timeout: patienceMs, tries: 1 })
   resolver.setServers([`127.0.0.1:${server.address().port}`])
   return { resolver, close: () => server.close() }
 }
