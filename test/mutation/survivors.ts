@@ -110,7 +110,6 @@ export const explained: readonly {
   {
     file: 'src/mail/outbox.ts',
     line: 'if (!this.#backlog) this.wake()',
-    to: 'true',
-    why: 'With a backlog, the next mails are then claimed one at a time, after the usual moment.',
+    why: 'It decides whether the next mails are taken at once or a moment later.',
   },
 ]
