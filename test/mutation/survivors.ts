@@ -112,4 +112,21 @@ export const explained: readonly {
     line: 'if (!this.#backlog) this.wake()',
     why: 'It decides whether the next mails are taken at once or a moment later.',
   },
+  {
+    file: 'src/mail/outbox.ts',
+    line: 'await this.#deps.transport.close()',
+    why: 'A connection that is idle is closed after five seconds all the same.',
+  },
+  {
+    file: 'src/session/keys.ts',
+    line: "if (!key) throw new Error('there is no signing key')",
+    to: 'false',
+    why: 'A service makes a key before it listens. Without one, signing fails with another message.',
+  },
+  {
+    file: 'src/session/keys.ts',
+    line: 'if (known) return known',
+    to: 'false',
+    why: 'A key that is in memory is then opened once more.',
+  },
 ]

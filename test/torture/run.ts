@@ -231,6 +231,7 @@ only if nothing was wrong. \`npm test\` does the same in short.
 | --- | --- | --- | --- |
 ${lines.join('\n')}
 
-The tests are in \`test/torture/\`. A history that fails is shrunk and printed with its seed.
+The tests are in \`test/torture/\`. A history that fails is shrunk and printed with its seed. How well tests notice faults in the
+code that decides who gets in is in [mutation.md](mutation.md).
 `
 }
