@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Locator, Page } from 'playwright-core'
 import { accessFaults } from './support/axe.ts'
 import { focusOn, overflow, picture } from './support/browser.ts'
 import { inBrowser } from './support/engines.ts'
@@ -290,12 +290,18 @@ suite('The portal', inBrowser, () => {
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
     const press = (...keys: string[]) =>
       keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve())
-    await press('Tab')
+    const isIn = (field: Locator) => field.and(page.locator(':focus')).waitFor()
+    // Until it has painted the page, the browser ignores keys.
+    await eventually('a key is heard', async () => {
+      await press('Tab')
+      return page.evaluate<boolean>('document.activeElement !== document.body')
+    })
     await focusOn(page, 'Skip to the content')
     await press('Enter', 'Tab', 'ArrowRight', 'ArrowLeft', 'Tab')
+    await isIn(page.getByRole('textbox', { name: 'E-mail' }))
     await page.keyboard.type(email)
     await press('Enter')
-    await codeField(page).waitFor()
+    await isIn(codeField(page))
     await page.keyboard.type(String((await service.mail.mailTo(email)).code))
     await page.getByRole('heading', { name: 'Ada Marsh' }).waitFor()
     await focusOn(page, 'Ada Marsh')
@@ -303,6 +309,7 @@ suite('The portal', inBrowser, () => {
     await page.getByText('Saved.').waitFor()
     await focusOn(page, 'Change my name')
     await press('Enter')
+    await isIn(page.getByRole('textbox', { name: 'First name' }))
     await page.keyboard.press('ControlOrMeta+a')
     await page.keyboard.type('Grace')
     await press('Enter')
