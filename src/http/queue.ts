@@ -1,19 +1,25 @@
 /**
  * The queue in front of the routes. It keeps replies quick when more is asked than the service can do.
  *
- * A burst waits here for its turn and drains. A queue that does not drain is overload: then, until it is empty, fewer
- * requests are worked on at once, few wait, and none longer than a moment; the others are refused. A late reply is worth
- * little to its client, and holds up the next one (docs/decisions/0017-overload.md).
+ * A burst waits here for its turn and drains. A queue that does not drain is overload: then, until nobody had to be
+ * refused for a moment, there is room for as many as are served in time, and the others are refused. A late reply is
+ * worth little to its client, and holds up the next one (docs/decisions/0017-overload.md).
  */
 import type { Clock } from '../lib/clock.ts'
 import type { FailureLog } from '../lib/failure.ts'
 
+const workingMax = 128
 const waitingMax = 5_000
+const patienceMs = 3_000
 /** When the oldest has waited longer, the newest goes first: some are refused in the end instead of all being late. */
 const inOrderMs = 1_000
-const usual = { workingMax: 128, patienceMs: 3_000 }
-const overloaded = { workingMax: 16, patienceMs: 20, waitingMax: 16 }
-/** Overload is over when nobody was refused for so long, and nobody waits. */
+/** In overload a request should be done in this time. Whoever still waits then is refused. */
+const inTimeMs = 10
+/** In overload there is room for so many, working or waiting. It changes at every tick, by whether most were in time. */
+const room = { min: 16, max: workingMax + waitingMax, growth: 1.05, shrinkage: 0.8 }
+/** Some requests take their time also when there is nothing else to do. */
+const lateMax = 0.1
+/** Overload is over when nobody was refused for so long. */
 const calmAfterMs = 100
 const tickMs = 10
 
@@ -28,6 +34,11 @@ interface Overload {
   readonly since: number
   refused: number
   refusedAt: number
+  room: number
+  tendedAt: number
+  /** How many were done since the last tick, and how many of them not in time. */
+  done: number
+  late: number
 }
 
 export class RequestQueue {
@@ -36,7 +47,6 @@ export class RequestQueue {
   #working = 0
   /** Oldest first. */
   #waiting: Place[] = []
-  #bounds = usual
   #overload: Overload | null = null
   #timer: NodeJS.Timeout | undefined
 
@@ -47,7 +57,7 @@ export class RequestQueue {
 
   /** Whether a newcomer would be refused in any case, so that nothing need be done about it. */
   get isClosed(): boolean {
-    return this.#overload !== null && this.#waiting.length >= overloaded.waitingMax
+    return this.#overload !== null && this.#working + this.#waiting.length >= this.#overload.room
   }
 
   /** Counts a refusal. */
@@ -60,7 +70,7 @@ export class RequestQueue {
   /** `turn` is called when the request may be worked on, which is usually at once, or refused. */
   enter(turn: Place['turn']): Place {
     const place: Place = { since: this.#clock.now(), turn, state: 'waiting' }
-    if (this.#hasRoom()) this.#start(place)
+    if (this.#working < workingMax) this.#start(place)
     else this.#wait(place)
     return place
   }
@@ -71,6 +81,10 @@ export class RequestQueue {
     place.state = 'left'
     if (state !== 'working') return
     this.#working--
+    if (this.#overload) {
+      this.#overload.done++
+      if (this.#clock.now() - place.since > inTimeMs) this.#overload.late++
+    }
     this.#takeNext()
   }
 
@@ -95,46 +109,44 @@ export class RequestQueue {
   }
 
   #takeNext(): void {
-    while (this.#waiting.length > 0 && this.#hasRoom()) {
+    while (this.#waiting.length > 0 && this.#working < workingMax) {
       const newestFirst = this.#clock.now() - this.#waiting[0]!.since > inOrderMs
       const place = newestFirst ? this.#waiting.pop()! : this.#waiting.shift()!
       if (place.state === 'waiting') this.#start(place)
     }
-    if (this.#waiting.length > 0) return
-    this.#stopTimer()
-    if (this.#overload && this.#hasRoom()) this.#calmDown(this.#overload)
-  }
-
-  #hasRoom(): boolean {
-    return this.#working < this.#bounds.workingMax
   }
 
   #tend({ isFull }: { isFull: boolean }): void {
     const now = this.#clock.now()
     const longest = now - (this.#waiting[0]?.since ?? now)
-    if (!this.#overload && (isFull || longest >= this.#bounds.patienceMs)) {
-      this.#overload = { since: now, refused: 0, refusedAt: now }
-      this.#bounds = overloaded
+    if (!this.#overload && (isFull || longest >= patienceMs)) {
+      const start = { room: workingMax, tendedAt: now, done: 0, late: 0 }
+      this.#overload = { since: now, refused: 0, refusedAt: now, ...start }
       this.#log.warn({ waiting: this.#waiting.length }, 'overloaded; requests that wait are refused')
     }
-    if (!this.#overload) return
-    // The oldest are first, so those who are late are, too.
-    const inTime = this.#waiting.findIndex(({ since }) => now - since < overloaded.patienceMs)
-    const late = this.#waiting.splice(0, inTime < 0 ? this.#waiting.length : inTime)
-    for (const place of late) this.#refuse(place)
-    if (this.#waiting.length === 0) this.#stopTimer()
-  }
-
-  #calmDown({ since, refused, refusedAt }: Overload): void {
-    const now = this.#clock.now()
-    if (now - refusedAt < calmAfterMs) return
-    this.#overload = null
-    this.#bounds = usual
-    this.#log.warn({ refused, forMs: now - since }, 'no longer overloaded')
-  }
-
-  #stopTimer(): void {
+    if (this.#overload) this.#tendOverload(this.#overload, now)
+    if (this.#overload || this.#waiting.length > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
+  }
+
+  #tendOverload(overload: Overload, now: number): void {
+    // The oldest are first, so those who are late are, too.
+    const inTime = this.#waiting.findIndex(({ since }) => now - since < inTimeMs)
+    const tooLate = this.#waiting.splice(0, inTime < 0 ? this.#waiting.length : inTime)
+    for (const place of tooLate) this.#refuse(place)
+
+    // A tick that comes late has waited for its turn like any other event.
+    const isLate = now - overload.tendedAt >= tickMs + inTimeMs
+    const keepsUp = !isLate && tooLate.length === 0 && overload.late <= overload.done * lateMax
+    overload.room = keepsUp
+      ? Math.min(room.max, overload.room * room.growth)
+      : Math.max(room.min, overload.room * room.shrinkage)
+    Object.assign(overload, { tendedAt: now, done: 0, late: 0 })
+
+    if (this.isClosed || now - overload.refusedAt < calmAfterMs) return
+    this.#overload = null
+    const { refused, since } = overload
+    this.#log.warn({ refused, forMs: now - since }, 'no longer overloaded')
   }
 }
