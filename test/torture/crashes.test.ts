@@ -19,7 +19,7 @@ suite('kill -9 under load', { ...atLength }, () => {
 suite('A power cut under load', { ...atLength }, () => {
   test('loses nothing that was acknowledged, and leaves a sound store', async () => {
     const report = await crashes({ engine: 'sqlite', workers: 2, lives: [1, 10], power: 'cut' })
-    assert.ok(report.signedIn > 0 && report.lostWrites! > 0, JSON.stringify(report))
+    assert.ok(report.signedIn > 0, JSON.stringify(report))
   })
 
   test('leaves the store and the secret that was made with it, once somebody was acknowledged', async () => {
@@ -43,6 +43,7 @@ suite('A power cut under load', { ...atLength }, () => {
   })
 
   test('loses much if the disk only says that it syncs, so the test would see it', async () => {
-    await assert.rejects(crashes({ engine: 'sqlite', workers: 1, lives: [5], power: 'cut, unsynced' }))
+    const unsynced = crashes({ engine: 'sqlite', workers: 1, lives: [5], power: 'cut, unsynced' })
+    await assert.rejects(unsynced, /was registered/)
   })
 })

@@ -84,7 +84,7 @@ export async function crashes({ engine, workers, lives, power }: CrashOptions): 
       process.kill(-child.pid, 'SIGKILL')
       await child.exited
       await load
-      if (faults) lostWrites += faults.losePower()
+      if (faults) lostWrites += faults.losePower(power === 'cut, unsynced' ? 'none' : 'some')
       if (file !== null) checkSound(file)
     }
     child = await serve()
