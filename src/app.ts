@@ -218,7 +218,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     ...(mailbox && { isHidden: isHiddenMailbox }),
     failed(error, request) {
       const { limit } = error.extra
-      if (limit !== undefined) refusals.note(limit, callerNetworkOf(request).fingerprint)
+      if (limit !== undefined && request) refusals.note(limit, callerNetworkOf(request).fingerprint)
       metrics?.failed(error)
     },
     ...(metrics && { answered: (note) => metrics.answered(note) }),

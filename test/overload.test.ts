@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, mock, suite, test } from 'node:test'
+import { Connection, wire } from '../bench/http.ts'
 import { type Place, RequestQueue } from '../src/http/queue.ts'
 import { freshNetwork } from './support/fresh.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'
@@ -172,26 +173,26 @@ suite('The queue in front of the routes', () => {
   })
 
   /**
-   * In a time of its own: a process that reads a request in 10 µs, and then refuses it in 10 or serves it in 40. In a
-   * turn of its event loop it reads all that has arrived, refuses a hundred, and serves those who were admitted. Returns
-   * which part of what it can serve it does serve, and how long 99 of 100 take at most.
+   * In a time of its own: a process that reads a request in 5 µs, and then refuses it in 5 or serves it in 45. In a
+   * turn of its event loop it reads all that has arrived, and serves those who were admitted. Returns which part of
+   * what it can serve it does serve, and how long 99 of 100 take at most.
    */
   function flood(timesOfWhatItCan: number) {
-    const [readMs, refuseMs, serveMs, refusalsPerTurn] = [0.01, 0.01, 0.04, 100]
+    const [readMs, refuseMs, serveMs] = [0.005, 0.005, 0.045]
     const [flowingMs, endMs] = [5_000, 10_000]
     const perMs = timesOfWhatItCan / (readMs + serveMs)
     let now = 0
     const queue = new RequestQueue({ now: () => now }, { warn: () => {} })
     const took: number[] = []
     let admitted: { readonly since: number; place?: Place }[] = []
-    let [arrived, turnedAway, nextTick] = [0, 0, 0]
+    let [arrived, nextTick] = [0, 0]
     while (now < endMs) {
       now += readMs
       for (; arrived < now * perMs; arrived++) {
         now += readMs
         if (queue.isClosed) {
           queue.noteRefused()
-          turnedAway++
+          now += refuseMs
           continue
         }
         const request: (typeof admitted)[number] = { since: arrived / perMs }
@@ -200,9 +201,6 @@ suite('The queue in front of the routes', () => {
           else now += refuseMs
         })
       }
-      const refused = Math.min(turnedAway, refusalsPerTurn)
-      turnedAway -= refused
-      now += refused * refuseMs
       const served = admitted
       admitted = []
       for (const { since, place } of served) {
@@ -238,7 +236,11 @@ suite('Overload', () => {
   })
   after(() => service.stop())
 
-  const profile = () => service.request('/veterinarian/AAAAAAAAAAAAAAAAAAAAAA', { headers: freshNetwork() })
+  const nobody = '/veterinarian/AAAAAAAAAAAAAAAAAAAAAA'
+  const profile = () => service.request(nobody, { headers: freshNetwork() })
+  const newConnection = () => new Connection(Number(new URL(service.url).port))
+  const profileOver = async (connection: Connection) =>
+    (await connection.ask(wire({ method: 'GET', path: nobody, headers: freshNetwork() }))).slice(9, 12)
   const register = (n: number) =>
     service.post(
       '/veterinarian/register',
@@ -262,8 +264,16 @@ suite('Overload', () => {
     }
   }
 
-  /** So many requests meet a store that does not answer for half a second; then it does. Returns what was refused, and all. */
-  async function overloadWith(count: number, ask: (n: number) => Promise<Reply>, meanwhile = async () => {}) {
+  /**
+   * So many requests meet a store that does not answer for some seconds; then it does, and a moment later it is all over.
+   * Returns what was refused, and all.
+   */
+  async function overloadWith(
+    count: number,
+    ask: (n: number) => Promise<Reply>,
+    meanwhile = async () => {},
+    afterwards = async () => {},
+  ) {
     service.log.length = 0
     const release = heldStore()
     const replies: Reply[] = []
@@ -279,7 +289,10 @@ suite('Overload', () => {
     } finally {
       release()
       await Promise.all(asked)
-      assert.equal((await profile()).status, 404)
+      await afterwards()
+      const newcomer = newConnection()
+      assert.equal(await profileOver(newcomer), '404')
+      newcomer.end()
       service.clock.advance(calmAfterMs)
       await eventually('calm', () => service.log.some((line) => line.includes('no longer overloaded')))
       assert.equal((await profile()).status, 404)
@@ -318,6 +331,22 @@ suite('Overload', () => {
     }
     const lines = service.log.join('')
     assert.match(lines, new RegExp(`"refused":${150 - workingMax + 11},`))
+  })
+
+  test('A connection that was refused is refused for a second, also when there is room again, unless it is all over', async () => {
+    const [refused, other] = [newConnection(), newConnection()]
+    await overloadWith(
+      150,
+      profile,
+      async () => assert.equal(await profileOver(refused), '503'),
+      async () => {
+        assert.equal(await profileOver(refused), '503')
+        assert.equal(await profileOver(other), '404')
+        assert.equal(await profileOver(refused), '503')
+      },
+    )
+    assert.equal(await profileOver(refused), '404')
+    for (const connection of [refused, other]) connection.end()
   })
 
   test('What was refused was not done', async () => {

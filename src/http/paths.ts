@@ -1,37 +1,48 @@
 /**
- * Which paths there are, for requests whose method a path does not have. Of two paths that match, the more exact one
- * counts: GET /veterinarian/register is no call of /veterinarian/{userId}.
+ * Which paths there are, for requests that are turned away unread, or whose method a path does not have. Of two paths
+ * that match, the more exact one counts: GET /veterinarian/register is no call of /veterinarian/{userId}.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import findMyWay from 'find-my-way'
 
 export const paramLengthMax = 256
 
-interface Path {
+export interface Path {
   /** As the route has it: `/veterinarian/:userId`. */
   readonly pattern: string
   readonly methods: Set<string>
+  /** Files and health are not queued. */
+  isQueued: boolean
 }
 
 const path = Symbol('path')
 
-/** Call it before the first route and before hooks that use `pathOf`. */
-export function watchPaths(app: FastifyInstance): void {
-  const router = findMyWay({ maxParamLength: paramLengthMax })
-  app.decorateRequest(path, null)
-  app.addHook('onRoute', ({ url, method }) => {
-    const known: Path | undefined = router.findRoute('GET', url)?.store
-    const { methods } = known ?? { methods: new Set() }
-    for (const name of [method].flat()) methods.add(name)
-    if (!known) router.on('GET', url, () => {}, { pattern: url, methods })
-  })
-  app.addHook('onRequest', (request, _reply, done) => {
-    withPath(request)[path] = router.find('GET', request.url)?.store ?? null
-    done()
-  })
+export class Paths {
+  readonly #router = findMyWay({ maxParamLength: paramLengthMax })
+
+  /** Call it before the first route and before hooks that use `pathOf`. */
+  watch(app: FastifyInstance): void {
+    app.decorateRequest(path, null)
+    app.addHook('onRoute', ({ url, method, config }) => {
+      const known: Path | undefined = this.#router.findRoute('GET', url)?.store
+      const one: Path = known ?? { pattern: url, methods: new Set(), isQueued: false }
+      for (const name of [method].flat()) one.methods.add(name)
+      one.isQueued ||= (config as { limit?: string } | undefined)?.limit !== 'none'
+      if (!known) this.#router.on('GET', url, () => {}, one)
+    })
+    app.addHook('onRequest', (request, _reply, done) => {
+      withPath(request)[path] = this.find(request.url)
+      done()
+    })
+  }
+
+  /** Null if there is no such path, or one that cannot be decoded. */
+  find(url: string): Path | null {
+    return this.#router.find('GET', url)?.store ?? null
+  }
 }
 
-/** Null if there is no such path, or one that cannot be decoded. */
+/** Null as for `find`. */
 export const pathOf = (request: FastifyRequest): Path | null => withPath(request)[path] ?? null
 
 const withPath = (request: FastifyRequest) => request as FastifyRequest & { [path]?: Path | null }

@@ -55,6 +55,10 @@ export class RequestQueue {
     this.#log = log
   }
 
+  get isOverloaded(): boolean {
+    return this.#overload !== null
+  }
+
   /** Whether a newcomer would be refused in any case, so that nothing need be done about it. */
   get isClosed(): boolean {
     return this.#overload !== null && this.#working + this.#waiting.length >= this.#overload.room

@@ -1,15 +1,14 @@
 /**
  * The HTTP server: strict bodies, common headers, 404 and 405, one log line per request, orderly shutdown.
  *
- * A request passes through: version → queue (queue.ts) → access and limits (access.ts) → body → validation → route →
- * serialisation. One with a body enters the queue when the body is there.
+ * A request passes through: overload (turn-away.ts) → version → queue (queue.ts) → access and limits (access.ts) → body →
+ * validation → route → serialisation. One with a body enters the queue when the body is there.
  * Anything thrown on the way becomes a problem (problem.ts).
  */
-import { randomInt } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
+import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
 import { finished } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { AppError, errorKinds } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { newId } from '../lib/random.ts'
 import type { School } from '../lib/school.ts'
@@ -18,20 +17,15 @@ import type { RouteConfig } from './access.ts'
 import { serializerWhenUsed, validatorWhenUsed } from './compile.ts'
 import { compressReplies } from './compress.ts'
 import { boundConnections } from './connections.ts'
-import { allowOrigins, readableBy } from './cors.ts'
+import { allowOrigins } from './cors.ts'
 import { apiVersion, commonHeaders } from './headers.ts'
 import { parseJsonBody } from './json.ts'
 import { notFoundPage } from './pages.ts'
-import { hasOtherMethod, paramLengthMax, pathOf, watchPaths } from './paths.ts'
-import {
-  clientErrorHandler,
-  errorHandler,
-  expectationHandler,
-  problemMediaType,
-  problemOf,
-} from './problem.ts'
+import { hasOtherMethod, Paths, paramLengthMax, pathOf } from './paths.ts'
+import { clientErrorHandler, errorHandler, expectationHandler } from './problem.ts'
 import { type Place, RequestQueue } from './queue.ts'
 import { hasBody, RequestLog, type RequestNote } from './request-log.ts'
+import { overloaded, turningAway } from './turn-away.ts'
 
 const bodyBytesMax = 16 * 1024
 /** Larger bodies are not read to their end before the reply. */
@@ -40,7 +34,6 @@ const requestTimeoutMs = 10_000
 /** For routes that say so (`bodyWithinMs`). */
 const longestRequestMs = 10 * 60_000
 const closePatienceMs = 300
-const refusalsPerTurn = 100
 
 export interface Server {
   readonly app: FastifyInstance
@@ -60,7 +53,7 @@ export interface ServerOptions {
   /** Whether a path is not there for this caller, whatever the method. */
   isHidden?(request: FastifyRequest): boolean
   /** Told of every error that becomes a reply. */
-  failed(error: AppError, request: FastifyRequest): void
+  failed(error: AppError, request: FastifyRequest | null): void
   /** Told of every request when it is over. */
   answered?(note: RequestNote): void
   /** Adds hooks that run before all others. */
@@ -73,24 +66,30 @@ export function createServer(options: ServerOptions): Server {
   const requests = new RequestLog(logger, options.answered)
   const onClientError = clientErrorHandler(publicUrl, requests)
   const headers = commonHeaders(publicUrl.startsWith('https:'))
+  const queue = new RequestQueue(clock, logger)
+  const paths = new Paths()
   const app = Fastify({
     // Fastify’s logger creates a child per request. Our few log lines name the request id themselves.
     logger: false,
     genReqId: newId,
     requestIdHeader: false,
     bodyLimit: bodyBytesMax,
-    // Node has one limit for all; `limitTime` has the usual one.
-    requestTimeout: longestRequestMs,
-    keepAliveTimeout: 60_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: onClientError,
-    http: {
-      headersTimeout: requestTimeoutMs,
-      connectionsCheckingInterval: 1_000,
-      // Node's own refusal is not a problem document; the onRequest hook below checks instead.
-      requireHostHeader: false,
-    },
+    serverFactory: (handle) =>
+      createHttpServer(
+        {
+          headersTimeout: requestTimeoutMs,
+          // Node has one limit for all; `limitTime` has the usual one.
+          requestTimeout: longestRequestMs,
+          keepAliveTimeout: 60_000,
+          connectionsCheckingInterval: 1_000,
+          // Node's own refusal is not a problem document; the onRequest hook below checks instead.
+          requireHostHeader: false,
+        },
+        turningAway(handle, { queue, paths, ...options, headers }),
+      ),
     routerOptions: { maxParamLength: paramLengthMax },
     ajv: {
       customOptions: {
@@ -114,9 +113,7 @@ export function createServer(options: ServerOptions): Server {
   })
 
   boundConnections(app.server, clock, logger)
-  watchPaths(app)
-  const queue = new RequestQueue(clock, logger)
-  turnAway(app, queue, { ...options, headers })
+  paths.watch(app)
   options.addFirstHooks?.(app)
   const flow = { inFlight: 0, stopping: false, idle: () => {} }
   app.addHook('onRequest', (request, reply, done) => {
@@ -215,71 +212,13 @@ export function createServer(options: ServerOptions): Server {
   }
 }
 
-/** Files and health are not queued. */
-const isQueued = ({ routeOptions }: FastifyRequest) =>
-  (routeOptions.config as Partial<RouteConfig> | undefined)?.limit !== 'none'
-
-/** Not all refused clients should come back at the same moment. */
-const overloaded = () =>
-  new AppError('unavailable', 'The service is overloaded.', { retryAfterSeconds: randomInt(1, 5) })
-
-/**
- * Runs before all other hooks and writes to the socket itself: refusing must cost little, or the service would be busy
- * with nothing else. So these requests have no lines in the log but one, by the queue, with their number.
- *
- * Only so many are answered in a turn of the event loop. If each were answered at once, its connection could bring the
- * next request in the same turn, and with a thousand connections the turn would not end: libuv asks for further events
- * as long as it gets a full batch, and neither the store nor any timer would have its turn.
- */
-function turnAway(
-  app: FastifyInstance,
-  queue: RequestQueue,
-  {
-    publicUrl,
-    corsOrigins,
-    headers,
-    failed,
-    answered,
-  }: ServerOptions & { readonly headers: Readonly<Record<string, string>> },
-): void {
-  const error = overloaded()
-  const status = errorKinds[error.code].status
-  const refused: [FastifyRequest, FastifyReply][] = []
-  const answerSome = () => {
-    for (const [request, reply] of refused.splice(0, refusalsPerTurn)) refuse(request, reply)
-    if (refused.length > 0) setImmediate(answerSome)
-  }
-  const refuse = (request: FastifyRequest, { raw }: FastifyReply) => {
-    const { id: requestId, method, routeOptions } = request
-    const { origin = '' } = request.headers
-    const body = JSON.stringify(problemOf(error, publicUrl, requestId))
-    raw.writeHead(status, {
-      ...headers,
-      ...(corsOrigins.includes(origin) && readableBy(origin)),
-      'request-id': requestId,
-      'retry-after': String(randomInt(1, 5)),
-      'content-type': problemMediaType,
-      'content-length': Buffer.byteLength(body),
-    })
-    raw.end(body)
-    failed(error, request)
-    answered?.({ requestId, method, route: routeOptions.url ?? null, status, ms: 0 })
-  }
-  app.addHook('onRequest', (request, reply, done) => {
-    if (!queue.isClosed || !isQueued(request)) return done()
-    queue.noteRefused()
-    reply.hijack()
-    if (refused.push([request, reply]) === 1) setImmediate(answerSome)
-  })
-}
-
 const placeOf = Symbol('place')
 
 /** A body must have arrived first, so that slow senders hold up nobody. */
 function queueRequests(app: FastifyInstance, queue: RequestQueue): void {
   app.decorateRequest(placeOf, null)
   const enter = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
-    if (!isQueued(request)) return done()
+    if (pathOf(request)?.isQueued === false) return done()
     const place = queue.enter((admitted) => (admitted ? done() : done(overloaded())))
     request.setDecorator<Place>(placeOf, place)
     reply.raw.on('close', () => queue.leave(place))
