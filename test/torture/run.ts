@@ -17,11 +17,16 @@ import { fuzz } from './fuzz.ts'
 import { histories, Torturer } from './histories.ts'
 import { pests } from './hostile.ts'
 import { machineParts } from './machine.ts'
-import { overload } from './overload.ts'
+import { type Kind, overload } from './overload.ts'
 import { archives, FileFuzzer, texts } from './roster-files.ts'
 
 const engines: readonly Engine[] = ['sqlite', 'postgres']
 const killsAtOnce = 10
+const overloads: readonly [Kind, string][] = [
+  ['register', 'registrations'],
+  ['send', 'codes to sign in with'],
+  ['read', 'reads with a token'],
+]
 const historiesOfOneService = 500
 
 export interface Part {
@@ -129,10 +134,10 @@ const parts: readonly Part[] = [
     share: 0.1,
     run: async (until) => ({ ...(await pests({ slow: 1_000, idle: 10_000 }, secondsUntil(until) / 3)) }),
   },
-  ...(['register', 'read'] as const).map(
-    (kind): Part => ({
+  ...overloads.map(
+    ([kind, words]): Part => ({
       name: 'overload',
-      what: `Three times as many requests as can be served, ${kind === 'read' ? 'reads with a token' : 'registrations'}`,
+      what: `Three times as many requests as can be served, ${words}`,
       share: 0.05,
       run: async (until) => ({ ...(await overload('sqlite', kind, secondsUntil(until) / 2)) }),
     }),
