@@ -98,8 +98,9 @@ suite('The portal’s other screens', inBrowser, () => {
       await page.route('**/portal/refresh', (route) => route.abort())
       await page.reload()
       await look('unreachable', text('The service cannot be reached.'))
-      await page.unroute('**/portal/refresh')
+      // Before it can be reached: the page also tries again by itself, and then the button is gone.
       await press('Try again')
+      await page.unroute('**/portal/refresh')
       await signOut(page)
       await look('signed-out', text('You have signed out.'))
 
