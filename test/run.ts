@@ -22,6 +22,7 @@ const steps: [name: string, command: string, ...args: string[]][] = [
 ]
 // What all processes import is compiled once.
 const compiled = fileURLToPath(new URL('../node_modules/.cache/chiron-test', import.meta.url))
+const leave = new URL('support/leave.ts', import.meta.url).href
 // Files wait as often as they work. Each has stores, ports and mail servers of its own.
 const filesAtOnce = availableParallelism() * 2
 // Loading and warming up the service takes longer than most files do, so the quick tests share a few processes.
@@ -96,17 +97,16 @@ async function testFast(): Promise<void> {
 /** Each file is a process. */
 async function test(): Promise<void> {
   process.stdout.write('\n== tests\n')
-  const took: [file: string, ms: number][] = []
+  const took = new Map<string, number>()
   const leftOut: string[] = []
   const tests = run({
     files,
     concurrency: filesAtOnce,
     timeout: testTimeoutMs,
-    // Whatever a failed test left running must not keep its file from ending.
-    forceExit: true,
+    execArgv: ['--import', leave],
   })
   tests.on('test:summary', ({ file, duration_ms, success }) => {
-    if (file !== undefined) took.push([relative('', file), duration_ms])
+    if (file !== undefined) took.set(relative('', file), duration_ms)
     else if (!success) process.exitCode = 1
   })
   tests.on('test:pass', ({ name, skip, todo }) => {
@@ -114,14 +114,21 @@ async function test(): Promise<void> {
   })
   await pipeline(tests, new spec(), process.stdout, { end: false })
   process.stdout.write(slowest(took))
+  const unreported = files.filter((file) => !took.has(relative('', file)))
+  if (unreported.length > 0) {
+    process.stdout.write(
+      `\nStill running after their last test, which is a failure: ${unreported.join(', ')}\n`,
+    )
+    process.exitCode = 1
+  }
   if (leftOut.length > 0) {
     process.stdout.write(`\nLeft out, which is a failure: ${leftOut.join(', ')}\n`)
     process.exitCode = 1
   }
 }
 
-function slowest(took: [file: string, ms: number][]): string {
-  const first = took.toSorted(([, a], [, b]) => b - a).slice(0, slowestShown)
+function slowest(took: ReadonlyMap<string, number>): string {
+  const first = [...took].toSorted(([, a], [, b]) => b - a).slice(0, slowestShown)
   const lines = first.map(([file, ms]) => `  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}\n`)
-  return `\nThe slowest of ${took.length} files:\n${lines.join('')}`
+  return `\nThe slowest of ${took.size} files:\n${lines.join('')}`
 }
