@@ -349,6 +349,23 @@ suite('Overload', () => {
     for (const connection of [refused, other]) connection.end()
   })
 
+  for (const [what, ask] of [
+    ['read', () => profile()],
+    ['write', () => register(3_000)],
+  ] as const)
+    test(`After a refused ${what} its connection is not read again in the same turn of the event loop`, async () => {
+      const { server } = service.app.parts.server.app
+      const stayPaused: boolean[] = []
+      await overloadWith(150, profile, async () => {
+        server.once('request', ({ socket }) =>
+          socket.once('pause', () => setImmediate(() => stayPaused.push(socket.isPaused()))),
+        )
+        assert.equal((await ask()).status, 503)
+        await eventually('it was paused', () => stayPaused.length > 0)
+      })
+      assert.deepEqual(stayPaused, [true])
+    })
+
   test('What was refused was not done', async () => {
     const { replies } = await overloadWith(150, (n) => register(1_000 + n))
     assert.equal(replies.filter(({ status }) => status === 202).length, workingMax)

@@ -60,11 +60,9 @@ export function turningAway(
   }
   const error = overloaded()
   const { status } = errorKinds[error.code]
-  const refuse = (
-    { method, socket, headers: { origin = '' } }: IncomingMessage,
-    reply: ServerResponse,
-    path: Path | null,
-  ) => {
+  const refuse = (request: IncomingMessage, reply: ServerResponse, path: Path | null) => {
+    const { method, socket } = request
+    const { origin = '' } = request.headers
     const requestId = newId()
     const body = JSON.stringify(problemOf(error, publicUrl, requestId))
     reply.writeHead(status, {
@@ -75,7 +73,9 @@ export function turningAway(
       'content-type': problemMediaType,
       'content-length': Buffer.byteLength(body),
     })
-    reply.end(body, () => {
+    reply.end(body)
+    // Not before the request's own body is read: reading it would resume the connection.
+    request.resume().once('close', () => {
       socket.pause()
       if (paused.push(socket) === 1) setImmediate(readSomeAgain)
     })
