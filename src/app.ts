@@ -77,6 +77,12 @@ export interface Pace {
   readonly webhooksMs: number
 }
 
+/**
+ * How many connections may wait to be accepted; the system may allow fewer. Node's 511 were too few for a proxy that opens
+ * thousands at once: it was reset, or answered with 408.
+ */
+const unacceptedMax = 4_096
+
 const realPace: Pace = { clock: systemClock, mailDelayMs: [100, 500], webhooksMs: second }
 
 export async function createApp(config: Config, log: Log, pace: Pace = realPace): Promise<App> {
@@ -85,7 +91,7 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
   return {
     parts,
     async listen() {
-      const url = await server.app.listen({ host: config.host, port: config.port })
+      const url = await server.app.listen({ host: config.host, port: config.port, backlog: unacceptedMax })
       log.info(`listening at ${url}`)
       outbox.start()
       sweeper.start()

@@ -166,6 +166,20 @@ describe('chiron serve', atLength, () => {
       socket.destroy()
     })
 
+  for (const workers of ['1', '2'])
+    test(`is reached by hundreds of connections at once while it is busy, with CHIRON_WORKERS=${workers}`, async () => {
+      const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: workers } })
+      process.kill(-child.pid, 'SIGSTOP')
+      let connected = 0
+      const sockets = Array.from({ length: 700 }, () => connect(child.port, '127.0.0.1', () => connected++))
+      await eventually('all are connected', () => connected === sockets.length)
+      process.kill(-child.pid, 'SIGCONT')
+      assert.equal((await newcomer(child.url)).status, 200)
+      for (const socket of sockets) socket.destroy()
+      child.kill('SIGTERM')
+      assert.deepEqual(await child.exited, ended)
+    })
+
   test('replaces a worker that was killed', async () => {
     const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: '2' } })
     await killWorker(child)
