@@ -8,7 +8,7 @@ import { eventually } from './support/wait.ts'
 
 const workingMax = 128
 const roomMin = 16
-const inTimeMs = 10
+const inTimeMs = 5
 const calmAfterMs = 100
 const tickMs = 10
 const inOrderMs = 1_000

@@ -14,7 +14,7 @@ const patienceMs = 3_000
 /** When the oldest has waited longer, the newest goes first: some are refused in the end instead of all being late. */
 const inOrderMs = 1_000
 /** In overload a request should be done in this time. Whoever still waits then is refused. */
-const inTimeMs = 10
+const inTimeMs = 5
 /** In overload there is room for so many, working or waiting. It changes at every tick, by whether most were in time. */
 const room = { min: 16, max: workingMax + waitingMax, growth: 1.05, shrinkage: 0.8 }
 /** Some requests take their time also when there is nothing else to do. */

@@ -22,7 +22,7 @@ const retryAfterSeconds = { min: 1, max: 4 }
  * were read at once, a thousand of them could bring their next requests so fast that the turn would not end: libuv asks
  * for further events as long as it gets a full batch, and neither the store nor any timer would run.
  */
-const readAgainPerTurn = 100
+const readAgainPerTurn = 50
 
 export const overloaded = () =>
   new AppError('unavailable', 'The service is overloaded.', { retryAfterSeconds: someSeconds() })
