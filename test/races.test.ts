@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { migrate } from '../src/db/migrate.ts'
 import { openDb } from '../src/db/open.ts'
+import { Limits } from '../src/limits/limits.ts'
 import { serveStore } from './support/child.ts'
 import { atLength, type Engine, engines, migratedStore, newStore, onPostgres } from './support/engines.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'
@@ -271,3 +272,39 @@ test(
     assert.deepEqual(tally(await Promise.all([first, second])), { 200: 1, '401 otp-unusable': 1 })
   },
 )
+
+for (const rows of [
+  ['net:send-otp', 'net:validate-otp'],
+  ['net:validate-otp', 'net:send-otp'],
+])
+  test(
+    `sign-ins give back to the limits in one order on PostgreSQL, however the rows lie: ${rows}`,
+    onPostgres,
+    async () => {
+      const store = await migratedStore('postgres')
+      const db = openDb(store.url)
+      const other = new pg.Client({ connectionString: store.url })
+      await other.connect()
+      try {
+        for (const key of rows)
+          await db.run("insert into bucket (key, full_at, mark) values ($1, 2000000, '')", [key])
+        const lock = (key: string) =>
+          other.query('select key from bucket where key = $1 for update nowait', [key])
+        await other.query('begin')
+        await lock('net:send-otp')
+        const refund = db.tx(new Limits(db, true).signedIn('inbox', 'net', 'net', 1_000_000))
+        await eventually('it waits', async () => {
+          const waits =
+            "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+          return (await db.all(waits)).length > 0
+        })
+        assert.equal((await lock('net:validate-otp')).rowCount, 1)
+        await other.query('commit')
+        await refund
+      } finally {
+        await other.end()
+        await db.close()
+        await store.remove()
+      }
+    },
+  )

@@ -34,7 +34,7 @@ import {
   type FailureAsk,
   type FailureCount,
   failureCounts,
-  giveBackToBuckets,
+  giveBackToBucket,
   inboxesKnownAt,
   networkIsKnown,
   pruneLimits,
@@ -294,11 +294,12 @@ export class Limits {
       key: bucketKey(policy, network),
       intervalMs: intervalMsOf(policy),
     })
-    const given = [
-      one(bucketPolicies.send, sendNetwork),
-      one(bucketPolicies.validate, validateNetwork),
-    ] as const
-    return [giveBackToBuckets(given, now), rememberNetwork(inbox, validateNetwork, now)]
+    const given = [one(bucketPolicies.send, sendNetwork), one(bucketPolicies.validate, validateNetwork)]
+    return [
+      // Always in the same order, or two of them could wait for each other.
+      ...given.toSorted((a, b) => (a.key < b.key ? -1 : 1)).map((bucket) => giveBackToBucket(bucket, now)),
+      rememberNetwork(inbox, validateNetwork, now),
+    ]
   }
 
   /** What the limits know of a network. */

@@ -39,14 +39,11 @@ export interface GiveBack {
   readonly intervalMs: number
 }
 
-export function giveBackToBuckets([one, other]: readonly [GiveBack, GiveBack], now: number): Statement {
+export function giveBackToBucket({ key, intervalMs }: GiveBack, now: number): Statement {
   return statement(
-    `update bucket set full_at = full_at - case when key = $1 then cast($2 as bigint) else cast($3 as bigint) end
-     where key in ($1, $4) and full_at > $5`,
-    one.key,
-    one.intervalMs,
-    other.intervalMs,
-    other.key,
+    'update bucket set full_at = full_at - cast($2 as bigint) where key = $1 and full_at > $3',
+    key,
+    intervalMs,
     now,
   )
 }
