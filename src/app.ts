@@ -78,8 +78,8 @@ export interface Pace {
 }
 
 /**
- * How many connections may wait to be accepted; the system may allow fewer. Node's 511 were too few for a proxy that opens
- * thousands at once: it was reset, or answered with 408.
+ * How many connections may wait to be accepted; the system may allow fewer. Node's 511 are too few for a proxy that opens
+ * thousands at once: some of its requests were cut off, or answered with 408.
  */
 const unacceptedMax = 4_096
 

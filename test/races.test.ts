@@ -29,6 +29,9 @@ async function startWorkers(engine: Engine): Promise<Target> {
   }
 }
 
+const lockWaits =
+  "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+
 let count = 0
 const newAddress = () => `vet${count++}@clinic.example`
 
@@ -259,9 +262,7 @@ test(
     await owner.query('select id from person where email_key = $1 for update', [email])
     const waiting = (answers: number) =>
       eventually(`${answers} answers wait`, async () => {
-        const waits =
-          "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-        return (await service.rows(waits)).length >= answers
+        return (await service.rows(lockWaits)).length >= answers
       })
     const first = answer(right)
     await waiting(1)
@@ -294,9 +295,7 @@ for (const rows of [
         await lock('net:send-otp')
         const refund = db.tx(new Limits(db, true).signedIn('inbox', 'net', 'net', 1_000_000))
         await eventually('it waits', async () => {
-          const waits =
-            "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-          return (await db.all(waits)).length > 0
+          return (await db.all(lockWaits)).length > 0
         })
         assert.equal((await lock('net:validate-otp')).rowCount, 1)
         await other.query('commit')
