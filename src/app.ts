@@ -112,6 +112,13 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
   }
 }
 
+const attackLines: Record<Attack['on'], string> = {
+  address: 'wrong codes have reached a threshold; new codes for this address have eight digits for now',
+  network: 'wrong codes have reached a threshold; new codes for this network have eight digits for now',
+  service:
+    'wrong codes have reached a threshold; all new codes have eight digits for now, and open ones of six take no answers',
+}
+
 async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooksMs }: Pace) {
   const { publicUrl } = config
   const watchers = await openWatchers(config, log)
@@ -146,7 +153,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     ...(metrics && { noted: (outcome, tookMs) => metrics.mail(outcome, tookMs) }),
   })
   const attacked = (attack: Attack) => {
-    log.warn({ ...attack }, 'wrong codes have reached a threshold; new codes there have eight digits for now')
+    log.warn({ ...attack }, attackLines[attack.on])
     metrics?.attacked(attack)
   }
   const signInDeps = { db, clock, secrets, limits, sessions, outbox, log, attacked }

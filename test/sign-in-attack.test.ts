@@ -46,7 +46,7 @@ for (const engine of engines) {
 
     test('Twenty failures in an hour for an address give it 8 digits until the count falls', async () => {
       const email = freshAddress('target')
-      await service.register(email)
+      await service.signIn(email, freshNetwork())
       await fail(19, () => ({ email }))
       assert.equal(await digits(email), 6)
       await fail(1, () => ({ email }))
@@ -61,7 +61,7 @@ for (const engine of engines) {
 
     test('A code of 8 digits is mailed, sent again and answered like any other', async () => {
       const email = freshAddress('eight')
-      await service.register(email)
+      await service.signIn(email, freshNetwork())
       await fail(20, () => ({ email }))
       const sent = await send(email)
       assert.equal(sent.digits, 8)
@@ -135,7 +135,7 @@ for (const engine of engines) {
 
     test('Nobody is locked out: under attack a right code still signs in', async () => {
       const email = freshAddress('locked.out')
-      await service.register(email)
+      await service.signIn(email, freshNetwork())
       await fail(60, () => ({ email }))
       const { sessionId, reference } = await send(email)
       const body = { email, sessionId, otp_code: await codeOf(email, reference) }
@@ -145,7 +145,7 @@ for (const engine of engines) {
 
     test('An address with three open sessions gets 8 digits for further ones', async () => {
       const email = freshAddress('batch')
-      await service.register(email)
+      await service.signIn(email, freshNetwork())
       const first = await send(email)
       for (let i = 0; i < 2; i++) assert.equal(await digits(email), 6)
       const fourth = await send(email)

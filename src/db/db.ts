@@ -94,6 +94,7 @@ export interface Expression {
 export type Condition = Expression
 
 export const always: Condition = { sql: () => 'true', params: [] }
+export const never: Condition = { sql: () => 'false', params: [] }
 export const both = (a: Condition, b: Condition): Condition => ({
   sql: (first) => `${a.sql(first)} and ${b.sql(first + a.params.length)}`,
   params: [...a.params, ...b.params],
@@ -106,6 +107,40 @@ export const not = ({ sql, params }: Condition): Condition => ({
   sql: (first) => `not (${sql(first)})`,
   params,
 })
+
+/** A value as a parameter. PostgreSQL cannot always tell its type, so it is named. */
+export const value = (of: string | number): Expression => ({
+  sql: (first) => `cast($${first} as ${typeof of === 'string' ? 'text' : 'bigint'})`,
+  params: [of],
+})
+
+/** Puts expressions together, and numbers their parameters. */
+export function expression(texts: TemplateStringsArray, ...parts: readonly Expression[]): Expression {
+  return {
+    sql(first) {
+      let next = first
+      return texts.reduce((sql, text, i) => {
+        const part = parts[i - 1]!
+        const filled = `${sql}${part.sql(next)}${text}`
+        next += part.params.length
+        return filled
+      })
+    },
+    params: parts.flatMap(({ params }) => params),
+  }
+}
+
+export function statementOf({ sql, params }: Expression): Statement {
+  return { sql: sql(1), params }
+}
+
+/**
+ * Rows that one transaction locks one after the other, in the order in which every transaction locks them. Otherwise two
+ * transactions could wait for each other.
+ */
+export function inLockOrder<T extends { readonly key: string }>(rows: readonly T[]): T[] {
+  return rows.toSorted((a, b) => (a.key < b.key ? -1 : 1))
+}
 
 export async function holds(db: Db, condition: Condition): Promise<boolean> {
   return (await db.one(`select 1 as holds where ${condition.sql(1)}`, condition.params)) !== undefined

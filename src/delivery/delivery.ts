@@ -1,7 +1,7 @@
 /**
  * What became of each mail, for whoever has to answer "I got no code": when it was asked for, which server took it and
  * what that server said, why it was put off, not sent or refused, whether it bounced, and how its code was answered. One
- * row a mail, kept for 30 days, for every address whether anybody has it or not. Never a code.
+ * row a mail, kept for 30 days, or for a day if nobody has the address. Never a code.
  *
  * The outbox and sign-in write steps in transactions of their own; a bounce comes from a mail server's pipe (`dsn.ts`) or
  * from a provider's hook (`providers.ts`), and must name a mail that was sent (`tag.ts`).
@@ -9,7 +9,7 @@
 import { always, type Condition, type Db, type Statement } from '../db/db.ts'
 import { invalidField } from '../errors.ts'
 import type { By } from '../lib/by.ts'
-import { type Clock, timestamp, timestampOrNull } from '../lib/clock.ts'
+import { type Clock, day, timestamp, timestampOrNull } from '../lib/clock.ts'
 import { isId } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
 import { type Address, parseAddress } from '../people/address.ts'
@@ -25,6 +25,7 @@ import {
   type NewStep,
   openDelivery,
   pruneDeliveries,
+  pruneStrangers,
   someDeliveries,
 } from './store.ts'
 import { mailNamedIn } from './tag.ts'
@@ -33,6 +34,8 @@ export { bounceAddress, tagOf } from './tag.ts'
 
 const textMax = 500
 const deferralsLengthMax = 6_000
+/** Strangers can have any number of mails to addresses that nobody has put on record, so these go soon. */
+const strangersKeptMs = day
 
 /** In the order in which they usually come. */
 export const states = ['queued', 'deferred', 'handed', 'not-sent', 'failed', 'bounced', 'opened'] as const
@@ -202,7 +205,7 @@ export class Deliveries {
   }
 
   sweep(now: number): Statement[] {
-    return [pruneDeliveries(now - this.#deps.keepMs)]
+    return [pruneDeliveries(now - this.#deps.keepMs), pruneStrangers(now - strangersKeptMs)]
   }
 }
 

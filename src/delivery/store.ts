@@ -1,4 +1,4 @@
-import { type Condition, type Db, locking, type Statement, statement, type Value } from '../db/db.ts'
+import { type Condition, type Db, locking, prune, type Statement, statement, type Value } from '../db/db.ts'
 import { eventsFrom } from '../events/events.ts'
 import type { By } from '../lib/by.ts'
 import { firstIdAt } from '../lib/random.ts'
@@ -165,6 +165,10 @@ export function bouncedStudents(db: Db): Promise<{ address_fingerprint: string; 
 
 export function pruneDeliveries(before: number): Statement {
   return statement('delete from delivery where id < $1', firstIdAt(before))
+}
+
+export function pruneStrangers(before: number): Statement {
+  return prune('delivery', 'id', 'person_id is null and id < $1', firstIdAt(before))
 }
 
 export function forgetAddress(fingerprint: string): Statement {

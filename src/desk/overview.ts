@@ -6,7 +6,7 @@ import type { Db } from '../db/db.ts'
 import { eventCounts } from '../events/events.ts'
 import { type Clock, day, hour, minute, timestamp, timestampOrNull } from '../lib/clock.ts'
 import type { ServedRole } from '../lib/roles.ts'
-import { wrongCodesMax } from '../limits/limits.ts'
+import type { ServiceState } from '../limits/limits.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import { countClients } from './store.ts'
 
@@ -36,7 +36,7 @@ interface Figures {
   readonly roster_fetch_at: number | null
   readonly roster_fetch_outcome: string | null
   readonly schema_version: number
-  readonly wrong_codes: number
+  readonly guessing: ServiceState
 }
 
 export interface OverviewDeps {
@@ -85,9 +85,11 @@ export class Overview {
         failedLastDay: sum(({ failedMails }) => failedMails),
       },
       attack: {
-        underAttack: figures.wrong_codes >= wrongCodesMax,
-        wrongCodesLastHour: figures.wrong_codes,
-        threshold: wrongCodesMax,
+        underAttack: figures.guessing.underAttack,
+        wrongCodesLastHour: figures.guessing.wrongLastHour,
+        threshold: figures.guessing.hourThreshold,
+        wrongCodesLastDay: figures.guessing.wrongLastDay,
+        dayThreshold: figures.guessing.dayThreshold,
       },
       roster: {
         generation: figures.roster_at === null ? null : figures.roster_generation,

@@ -90,9 +90,13 @@ const OverviewReply = Type.Object({
     failedLastDay: Type.Integer({ description: 'Mails that were given up, in the same hours.' }),
   }),
   attack: Type.Object({
-    underAttack: Type.Boolean({ description: 'New codes are longer for everybody.' }),
+    underAttack: Type.Boolean({
+      description: 'New codes have eight digits for everybody, and open ones of six digits take no answers.',
+    }),
     wrongCodesLastHour: Type.Integer(),
-    threshold: Type.Integer({ description: 'With so many wrong codes in an hour it begins.' }),
+    threshold: Type.Integer({ description: 'This many wrong codes in an hour count as an attack.' }),
+    wrongCodesLastDay: Type.Integer(),
+    dayThreshold: Type.Integer({ description: 'This many wrong codes in a day count as an attack.' }),
   }),
   roster: Type.Object({
     generation: Nullable(Type.Integer()),

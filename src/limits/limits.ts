@@ -13,6 +13,7 @@ import {
   type Db,
   either,
   holds,
+  inLockOrder,
   not,
   type Row,
   type Statement,
@@ -27,13 +28,20 @@ import {
   intervalMsOf,
   tooManyRequests,
 } from '../lib/bucket.ts'
-import { clockSlackMs, day, hour, minute } from '../lib/clock.ts'
+import { clockSlackMs, day, minute } from '../lib/clock.ts'
 import {
+  calm,
+  countRight,
+  countWrong,
+  type FailureCounting,
+  type Guess,
+  underAttack,
+  wrongFrom,
+} from './guessing.ts'
+import {
+  type BucketRow,
   bucketFullAt,
-  countFailure,
-  type FailureAsk,
-  type FailureCount,
-  failureCounts,
+  bucketHasRoom,
   giveBackToBucket,
   inboxesKnownAt,
   networkIsKnown,
@@ -48,6 +56,13 @@ import {
   type Window,
 } from './store.ts'
 
+export {
+  type Attack,
+  attackedKinds,
+  type FailureCounting,
+  type ServiceState,
+  serviceState,
+} from './guessing.ts'
 export { forgetNetworks } from './store.ts'
 
 export const bucketPolicies = {
@@ -58,10 +73,15 @@ export const bucketPolicies = {
 
 export const serviceBuckets = {
   register: { name: 'register', burst: 5_000, refillPerMinute: 1_000 },
+  /** Codes for addresses that neither the device nor the network is known for. */
+  codes: { name: 'codes', burst: 20_000, refillPerMinute: 4_000 },
 } as const satisfies Record<string, BucketPolicy>
 
+/** Codes for one inbox from all networks: 60 a day. Whoever uses them up delays the owner by minutes, not by a day. */
+const inboxPolicy = { name: 'inbox', burst: 20, refillPerMinute: 1 / 24 } as const satisfies BucketPolicy
+
 const slowestRefillMs = Math.max(
-  ...[...Object.values(bucketPolicies), ...Object.values(serviceBuckets)].map(
+  ...[...Object.values(bucketPolicies), ...Object.values(serviceBuckets), inboxPolicy].map(
     (policy) => policy.burst * intervalMsOf(policy),
   ),
 )
@@ -76,36 +96,16 @@ const codesPerDevices: readonly Window[] = [
   { max: 160, windowMs: day },
 ]
 const codesPerPair: readonly Window[] = [{ max: 5, windowMs: 15 * minute }]
-const codesPerInbox: readonly Window[] = [
-  { max: 20, windowMs: 15 * minute },
-  { max: 60, windowMs: day },
-]
 /** Codes to new addresses that one person asks for: nobody can have mails sent to many strangers. */
 const codesPerMover: readonly Window[] = [
   { max: 10, windowMs: 15 * minute },
   { max: 20, windowMs: day },
 ]
+/** Mails with a code to an inbox that nobody has confirmed: nobody can have mails sent to strangers by registering them. */
+const firstCodesPerInbox: readonly Window[] = [{ max: 3, windowMs: day }]
 const networkKnownMs = 90 * day
 /** With this many open challenges, an inbox gets longer codes for new ones. */
 const openChallengesMax = 3
-
-/** How many wrong codes within which time make an attack. */
-const attackThresholds = {
-  address: { shortMs: hour, short: 20, longMs: day, long: 50 },
-  network: { shortMs: 10 * minute, short: 100, longMs: day, long: 300 },
-  service: { shortMs: hour, short: 500, longMs: hour, long: 500 },
-} as const
-export const attackedKinds = ['address', 'network', 'service'] as const
-type AttackedKind = (typeof attackedKinds)[number]
-
-/** Wrong codes that have just reached a threshold. */
-export interface Attack {
-  readonly on: AttackedKind
-  /** The network that is attacked from, or the one that gave the last wrong code. */
-  readonly network: string
-  readonly wrongCodes: number
-  readonly withinMinutes: number
-}
 
 /** Every limit that can refuse a request. */
 export const limitNames = [
@@ -118,9 +118,6 @@ export const limitNames = [
   'session',
 ] as const
 
-/** With so many wrong codes in an hour, all new codes are longer. */
-export const wrongCodesMax = attackThresholds.service.short
-
 /** The statements that take from a limit, and the condition that holds if they succeeded. */
 export interface Take {
   readonly statements: readonly Statement[]
@@ -130,13 +127,7 @@ export interface Take {
 /** Takes one from each bucket, the caller's own first. */
 export interface BucketTake extends Take {
   readonly policy: BucketPolicy
-  readonly buckets: readonly Bucket[]
-}
-
-interface Bucket {
-  readonly key: string
-  readonly burst: number
-  readonly intervalMs: number
+  readonly buckets: readonly BucketRow[]
 }
 
 /** What a code is counted against: the device's own quota, or else the inbox and its pair with the network. */
@@ -185,8 +176,8 @@ export class Limits {
 
   /**
    * Takes one code, if `after` holds. The inbox is charged only while its pair with the network has room, so a network
-   * that used up its own share cannot use up the inbox’s. A network where the inbox has signed in before does not
-   * charge the inbox at all.
+   * that used up its own share cannot use up the inbox’s. A network where the inbox has signed in before charges
+   * neither the inbox nor the whole service.
    */
   takeCode(ask: CodeAsk, mark: string, now: number, after: Condition): Take {
     if (!this.#enabled) return { statements: [], granted: always }
@@ -210,15 +201,15 @@ export class Limits {
       }
     }
     const pair = pairQuota(ask)
-    const inbox = inboxQuota(ask)
+    const inbox = inboxBucket(ask)
     const isKnown = this.#isKnown(ask, now)
-    const needsInbox = both(both(after, quotaHasRoom(pair, now)), not(isKnown))
-    const hasInbox = either(takenFrom('quota', inbox.key, mark), both(after, isKnown))
+    const hasRoom = both(quotaHasRoom(pair, now), bucketHasRoom(allCodes, now))
+    const fromInbox = takeFromBucket({ ...inbox, mark, now, when: both(both(after, hasRoom), not(isKnown)) })
+    const inboxTaken = takenFrom('bucket', inbox.key, mark)
+    const fromAll = takeFromBucket({ ...allCodes, mark, now, when: inboxTaken })
+    const mayTakePair = either(takenFrom('bucket', allCodes.key, mark), both(after, isKnown))
     return {
-      statements: [
-        takeFromQuota({ ...inbox, mark, now, when: needsInbox }),
-        takeFromQuota({ ...pair, mark, now, when: hasInbox }),
-      ],
+      statements: [fromInbox, fromAll, takeFromQuota({ ...pair, mark, now, when: mayTakePair })],
       granted: takenFrom('quota', pair.key, mark),
     }
   }
@@ -243,70 +234,54 @@ export class Limits {
   }
 
   async codeRefusal(ask: CodeAsk, now: number): Promise<AppError> {
-    const freeAt = await quotaFreeAt(this.#db, await this.#quotasOf(ask, now))
-    return tooManyRequests('codes', freeAt, now, 'Too many codes were requested for this address.')
+    const { quotas, buckets } = await this.#limitsOf(ask, now)
+    const fullAts = await Promise.all(buckets.map(({ key }) => bucketFullAt(this.#db, key)))
+    const freeAts = buckets.map(({ burst, intervalMs }, i) => fullAts[i]! - (burst - 1) * intervalMs)
+    const freeAt = Math.max(await quotaFreeAt(this.#db, quotas), ...freeAts)
+    return tooManyRequests('codes', freeAt, now, 'Too many codes were requested.')
   }
 
-  async #quotasOf(ask: CodeAsk, now: number): Promise<Quota[]> {
-    if (ask.device !== null) return [deviceQuota(ask.device), devicesQuota(ask)]
+  async #limitsOf(ask: CodeAsk, now: number): Promise<{ quotas: Quota[]; buckets: BucketRow[] }> {
+    if (ask.device !== null) return { quotas: [deviceQuota(ask.device), devicesQuota(ask)], buckets: [] }
     const mover = ask.moverId === null ? [] : [moverQuota(ask.moverId)]
     const isKnown = await holds(this.#db, this.#isKnown(ask, now))
-    return [...mover, pairQuota(ask), ...(isKnown ? [] : [inboxQuota(ask)])]
+    return { quotas: [...mover, pairQuota(ask)], buckets: isKnown ? [] : [inboxBucket(ask), allCodes] }
   }
 
   #isKnown({ inbox, network }: CodeAsk, now: number): Condition {
     return networkIsKnown(inbox, network, now - networkKnownMs)
   }
 
-  /**
-   * `networks`: the one that answered and the one that asked for the code. Each wrong code locks its counters and reads
-   * them in the same transaction, so exactly one of several at once sees a count reach its threshold.
-   */
-  countFailure(inbox: string, networks: readonly string[], now: number): FailureCounting {
-    if (!this.#enabled) return { statements: [], attacks: () => [] }
-    const asks = failureAsks(inbox, [...new Set(networks)], now)
-    const counted = asks.map(({ key }) => countFailure(key, Math.floor(now / minute)))
-    return {
-      statements: [...counted, failureCounts(asks)],
-      attacks: (results) => attacksAmong(asks, results[counted.length]! as FailureCount[], networks[0]!),
-    }
+  /** Holds while open codes of six digits may be answered from anywhere. */
+  calm(now: number): Condition {
+    return this.#enabled ? calm(now) : always
+  }
+
+  countWrong(guess: Guess, now: number, when: Condition): FailureCounting {
+    return this.#enabled ? countWrong(guess, now, when) : { statements: [], attacks: () => [] }
   }
 
   /** Whether somebody is guessing codes of this inbox, from this network or across the service. */
   async underAttack(inbox: string, network: string, now: number): Promise<boolean> {
-    if (!this.#enabled) return false
-    const asks = failureAsks(inbox, [network], now)
-    const { sql, params } = failureCounts(asks)
-    const counts = await this.#db.all<FailureCount>(sql, params)
-    return asks.some(({ key, on }) =>
-      counts.some(
-        (count) =>
-          count.key === key &&
-          (count.short >= attackThresholds[on].short || count.long >= attackThresholds[on].long),
-      ),
-    )
+    return this.#enabled && underAttack(this.#db, inbox, network, now)
   }
 
   /** Refunds a successful sign-in and remembers its network. */
   signedIn(inbox: string, sendNetwork: string, validateNetwork: string, now: number): Statement[] {
     if (!this.#enabled) return []
-    const one = (policy: BucketPolicy, network: string) => ({
-      key: bucketKey(policy, network),
-      intervalMs: intervalMsOf(policy),
-    })
-    const given = [one(bucketPolicies.send, sendNetwork), one(bucketPolicies.validate, validateNetwork)]
+    const { send, validate } = bucketPolicies
+    const given = [bucketOf(send, sendNetwork), bucketOf(validate, validateNetwork)]
     return [
-      // Always in the same order, or two of them could wait for each other.
-      ...given.toSorted((a, b) => (a.key < b.key ? -1 : 1)).map((bucket) => giveBackToBucket(bucket, now)),
+      ...inLockOrder(given).map((bucket) => giveBackToBucket(bucket, now)),
       rememberNetwork(inbox, validateNetwork, now),
+      // Last, because all sign-ins share these rows.
+      countRight(now),
     ]
   }
 
   /** What the limits know of a network. */
   async networkState(network: string, now: number): Promise<NetworkState> {
-    const asks = failureAsks('', [network], now).filter(({ on }) => on === 'network')
-    const { sql, params } = failureCounts(asks)
-    const [failures] = await this.#db.all<FailureCount>(sql, params)
+    const [last10Minutes, lastDay] = await wrongFrom(this.#db, network, now)
     const buckets = await Promise.all(
       Object.values(bucketPolicies).map(async (policy) => {
         const fullAt = await bucketFullAt(this.#db, bucketKey(policy, network))
@@ -315,7 +290,7 @@ export class Limits {
     )
     const { inboxes, seen_at } = await inboxesKnownAt(this.#db, network)
     return {
-      wrongCodes: { last10Minutes: failures?.short ?? 0, lastDay: failures?.long ?? 0 },
+      wrongCodes: { last10Minutes, lastDay },
       buckets,
       knownAddresses: inboxes,
       lastSignInAt: seen_at,
@@ -327,6 +302,18 @@ export class Limits {
   }
 }
 
+/** Takes one of the mails that an unconfirmed inbox may have. */
+export function firstCodes(inbox: string, mark: string, now: number) {
+  const quota: Quota = { key: `first:${inbox}`, windows: firstCodesPerInbox }
+  return {
+    hasRoom: quotaHasRoom(quota, now),
+    take: (when: Condition): Take => ({
+      statements: [takeFromQuota({ ...quota, mark, now, when })],
+      granted: takenFrom('quota', quota.key, mark),
+    }),
+  }
+}
+
 export interface NetworkState {
   readonly wrongCodes: { readonly last10Minutes: number; readonly lastDay: number }
   readonly buckets: readonly { readonly name: string; readonly burst: number; readonly left: number }[]
@@ -335,71 +322,25 @@ export interface NetworkState {
   readonly lastSignInAt: number | null
 }
 
-/** The statements that count a wrong code, and what their results tell. */
-export interface FailureCounting {
-  readonly statements: readonly Statement[]
-  /** `results` starts with those of the statements. */
-  attacks(results: readonly Row[][]): Attack[]
-}
-
-interface KindOfFailure extends FailureAsk {
-  readonly on: AttackedKind
-  readonly network?: string
-}
-
-function failureAsks(inbox: string, networks: readonly string[], now: number): KindOfFailure[] {
-  const ask = (on: AttackedKind, key: string, network?: string): KindOfFailure => ({
-    on,
-    key,
-    shortSince: Math.floor((now - attackThresholds[on].shortMs) / minute),
-    longSince: Math.floor((now - attackThresholds[on].longMs) / minute),
-    ...(network !== undefined && { network }),
-  })
-  return [
-    ask('address', inboxFailures(inbox)),
-    ...networks.map((network) => ask('network', networkFailures(network), network)),
-    ask('service', serviceFailures),
-  ]
-}
-
-/** Every threshold that this very wrong code has reached. */
-function attacksAmong(
-  asks: readonly KindOfFailure[],
-  counts: readonly FailureCount[],
-  answeredFrom: string,
-): Attack[] {
-  return asks.flatMap(({ key, on, network = answeredFrom }) => {
-    const { short, long, shortMs, longMs } = attackThresholds[on]
-    const count = counts.find((one) => one.key === key)
-    const reached = (wrongCodes: number, ms: number) => ({
-      on,
-      network,
-      wrongCodes,
-      withinMinutes: ms / minute,
-    })
-    if (count?.short === short) return [reached(short, shortMs)]
-    return count?.long === long && longMs !== shortMs ? [reached(long, longMs)] : []
-  })
-}
-
 function bucketsOf(
   policy: BucketPolicy,
   network: CallerNetwork,
   service: BucketPolicy | undefined,
-): Bucket[] {
+): BucketRow[] {
   const shares = [{ fingerprint: network.fingerprint, shares: 1 }, ...network.wider]
-  const buckets = shares.map(({ fingerprint, shares: times }) => ({
-    key: bucketKey(policy, fingerprint),
-    burst: policy.burst * times,
-    intervalMs: Math.round(intervalMsOf(policy) / times),
-  }))
-  if (!service) return buckets
-  const { burst } = service
-  return [...buckets, { key: bucketKey(service, 'service'), burst, intervalMs: intervalMsOf(service) }]
+  const buckets = shares.map(({ fingerprint, shares: times }) => bucketOf(policy, fingerprint, times))
+  return service ? [...buckets, bucketOf(service, 'service')] : buckets
 }
 
 // The owner comes first, so that the buckets of one request are neighbours in the index.
 const bucketKey = (policy: BucketPolicy, owner: string) => `${owner}:${policy.name}`
+const bucketOf = (policy: BucketPolicy, owner: string, shares = 1): BucketRow => ({
+  key: bucketKey(policy, owner),
+  burst: policy.burst * shares,
+  intervalMs: Math.round(intervalMsOf(policy) / shares),
+})
+const inboxBucket = ({ inbox }: CodeAsk) => bucketOf(inboxPolicy, inbox)
+const allCodes = bucketOf(serviceBuckets.codes, 'service')
 const deviceQuota = (device: string): Quota => ({ key: `device:${device}`, windows: codesPerDevice })
 const devicesQuota = ({ inbox }: CodeAsk): Quota => ({ key: `devices:${inbox}`, windows: codesPerDevices })
 const moverQuota = (person: string): Quota => ({ key: `mover:${person}`, windows: codesPerMover })
@@ -407,7 +348,3 @@ const pairQuota = ({ inbox, network }: CodeAsk): Quota => ({
   key: `${inbox}:${network}`,
   windows: codesPerPair,
 })
-const inboxQuota = ({ inbox }: CodeAsk): Quota => ({ key: inbox, windows: codesPerInbox })
-const inboxFailures = (inbox: string) => `address:${inbox}`
-const networkFailures = (network: string) => `network:${network}`
-const serviceFailures = 'service'

@@ -1,6 +1,16 @@
 /** Each take is one conditional statement, so two callers cannot both take the last one. */
-import { type Condition, type Db, prune, type Statement, statement } from '../db/db.ts'
-import { clockSlackMs } from '../lib/clock.ts'
+import {
+  type Condition,
+  type Db,
+  type Expression,
+  expression,
+  prune,
+  type Statement,
+  statement,
+  statementOf,
+  value,
+} from '../db/db.ts'
+import { clockSlackMs, minute } from '../lib/clock.ts'
 
 export function takenFrom(table: 'bucket' | 'quota', key: string, mark: string): Condition {
   return {
@@ -9,15 +19,14 @@ export function takenFrom(table: 'bucket' | 'quota', key: string, mark: string):
   }
 }
 
+export interface BucketRow {
+  readonly key: string
+  readonly burst: number
+  readonly intervalMs: number
+}
+
 /** Returns `full_at` if one was taken; no row if the bucket is empty or `when` does not hold. */
-export function takeFromBucket(take: {
-  key: string
-  mark: string
-  now: number
-  intervalMs: number
-  burst: number
-  when: Condition
-}): Statement {
+export function takeFromBucket(take: BucketRow & { mark: string; now: number; when: Condition }): Statement {
   return statement(
     `insert into bucket (key, full_at, mark) select $1, cast($2 as bigint), $3 where ${take.when.sql(7)}
      on conflict (key) do update
@@ -32,6 +41,14 @@ export function takeFromBucket(take: {
     take.now + (take.burst - 1) * take.intervalMs,
     ...take.when.params,
   )
+}
+
+/** Only a check: another caller may still take the last one. */
+export function bucketHasRoom({ key, burst, intervalMs }: BucketRow, now: number): Condition {
+  return {
+    sql: (n) => `not exists (select 1 from bucket where key = $${n} and full_at > $${n + 1})`,
+    params: [key, now + (burst - 1) * intervalMs],
+  }
 }
 
 export interface GiveBack {
@@ -114,31 +131,31 @@ export async function bucketFullAt(db: Db, key: string): Promise<number> {
   return (await db.one<{ full_at: number }>('select full_at from bucket where key = $1', [key]))?.full_at ?? 0
 }
 
-export function countFailure(key: string, minute: number): Statement {
-  return statement(
-    `insert into failure (key, minute, count) values ($1, $2, 1)
-     on conflict (key, minute) do update set count = failure.count + 1`,
-    key,
-    minute,
+/** Counts answers, in slots of time. */
+export interface Counter {
+  readonly key: Expression
+  readonly slotMs: number
+}
+
+/** A slot is named by the minute at which it begins. */
+const slotAt = ({ slotMs }: Counter, at: number) => value(Math.floor(at / slotMs) * (slotMs / minute))
+
+/** Counts an answer at every counter, if `when` holds. The rows are locked in the order of their keys. */
+export function countAnswer(counters: readonly Counter[], now: number, when: Condition): Statement {
+  const rows = counters
+    .map((counter) => expression`select ${counter.key} as key, ${slotAt(counter, now)} as slot`)
+    .reduce((all, one) => expression`${all} union ${one}`)
+  return statementOf(
+    expression`insert into failure (key, minute, count)
+      select key, slot, 1 from (${rows}) as counted where ${when} order by key
+      on conflict (key, minute) do update set count = failure.count + 1`,
   )
 }
 
-export type FailureCount = { readonly key: string; readonly short: number; readonly long: number }
-
-export function failureCounts(asks: readonly FailureAsk[]): Statement {
-  const one = (k: number) =>
-    `select $${k} as key, cast(coalesce(sum(case when minute >= $${k + 1} then count else 0 end), 0) as bigint) as short,
-       cast(coalesce(sum(count), 0) as bigint) as long from failure where key = $${k} and minute >= $${k + 2}`
-  return statement(
-    asks.map((_ask, i) => one(3 * i + 1)).join(' union all '),
-    ...asks.flatMap((ask) => [ask.key, ask.shortSince, ask.longSince]),
-  )
-}
-
-export interface FailureAsk {
-  readonly key: string
-  readonly shortSince: number
-  readonly longSince: number
+/** How many answers were counted since then, rounded down to the beginning of a slot. */
+export function countedSince(counter: Counter, since: number): Expression {
+  return expression`(select cast(coalesce(sum(count), 0) as bigint) from failure
+    where key = ${counter.key} and minute >= ${slotAt(counter, since)})`
 }
 
 export function rememberNetwork(inbox: string, network: string, now: number): Statement {
@@ -174,12 +191,15 @@ export function forgetNetworks(inbox: string): Statement {
   return statement('delete from known_network where inbox_fingerprint = $1', inbox)
 }
 
+/** The longest slot of a counter. */
+const slotMinutesMax = 15
+
 /** `ahead`: the latest time at which a bucket can be full. What is later was written while a clock was wrong. */
 export function pruneLimits(now: number, dayAgo: number, knownSince: number, ahead: number): Statement[] {
   return [
     prune('bucket', 'key', '(full_at < $1 or full_at > $2)', now, ahead),
     prune('quota', 'key', '(taken_at < $1 or taken_at > $2)', dayAgo, now + clockSlackMs),
-    prune('failure', 'key, minute', 'minute < $1', Math.floor(dayAgo / 60_000) - 1),
+    prune('failure', 'key, minute', 'minute < $1', Math.floor(dayAgo / minute) - slotMinutesMax),
     prune('known_network', 'inbox_fingerprint, network_fingerprint', 'seen_at < $1', knownSince),
   ]
 }

@@ -5,8 +5,8 @@
  * recorded.
  *
  * A mail that turns out to carry no code (a notice) goes back behind all others, and notices get only a share of the
- * connections, so that no code waits for them. An inbox gets one notice a day; each domain and the whole service have
- * budgets.
+ * connections, so that no code waits for them. An inbox gets one notice a day, and an address that nobody has confirmed
+ * gets three codes a day; each domain and the whole service have budgets for both.
  *
  * The worker starts after a random delay, not right after the request that queued the mail: the work depends on who
  * owns the address, and must not show in the timing of later requests.
@@ -20,6 +20,7 @@ import type { Language } from '../lib/languages.ts'
 import { newId, newIdAt, newReference } from '../lib/random.ts'
 import type { Role } from '../lib/roles.ts'
 import { fingerprint, type Keys, type Secrets } from '../lib/secret.ts'
+import { firstCodes } from '../limits/limits.ts'
 import { inboxOf } from '../people/address.ts'
 import { canSignIn, type Person, type Roles } from '../people/people.ts'
 import { Drops } from './drops.ts'
@@ -27,6 +28,8 @@ import { type Message, type MessageSettings, messageOf } from './message.ts'
 import { TokenError } from './oauth.ts'
 import {
   addReport,
+  admitMail,
+  type Budgets,
   type CaughtFilter,
   caughtMail,
   caughtMails,
@@ -97,7 +100,7 @@ export interface OutboxDeps extends MessageSettings {
   noted?(outcome: MailOutcome, tookMs: number): void
 }
 
-/** `deferred` mails are tried again; `dropped` are notices that an inbox or a budget has no room for. */
+/** `deferred` mails are tried again; `dropped` are those that an inbox or a budget has no room for. */
 export const mailOutcomes = ['sent', 'deferred', 'refused', 'expired', 'dropped'] as const
 export type MailOutcome = (typeof mailOutcomes)[number]
 
@@ -261,6 +264,8 @@ export class Outbox {
     if (clock.now() >= mail.expires_at) return this.#giveUp(mail, person, 'expired', {})
     const kind = await this.#kindOf(mail, person)
     if (kind !== mail.kind && isNotice(kind)) return this.#putBehind(mail, kind, person)
+    if (isFirstCode(kind, person) && !(await this.#admit(mail)))
+      return this.#drop(mail, kind, person, unconfirmed)
     const message = messageOf(mail, kind, person, this.#deps)
     const lease = setInterval(
       () => db.tx([holdUntil(mail.id, this.#worker, clock.now() + leaseMs)]).catch(() => {}),
@@ -320,29 +325,45 @@ export class Outbox {
   }
 
   async #putBehind(mail: Mail, kind: NoticeKind, person: Person | undefined): Promise<void> {
-    const { db, clock, secrets, budgets } = this.#deps
+    const { db, clock, budgets } = this.#deps
     const now = clock.now()
-    const addressKey = mail.email.toLowerCase()
-    const domain = addressKey.slice(addressKey.lastIndexOf('@') + 1)
     const outcome = await chooseNotice(db, {
       mail,
       kind,
-      inbox: fingerprint(secrets.current, 'address', inboxOf(addressKey)),
+      inbox: this.#inboxOf(mail),
       now,
       unlessSince: now - noticeEveryMs,
       mark: newId(),
-      budgets: budgets
-        ? {
-            service: serviceBudget,
-            domain: { ...domainBudget, key: fingerprint(secrets.current, 'domain', domain) },
-          }
-        : null,
+      budgets: budgets ? this.#budgetsOf(mail) : null,
     })
     if (outcome === 'chosen') return
     if (outcome === 'over-budget') this.#drops.note()
+    await this.#drop(mail, kind, person, notSentBecause[outcome])
+  }
+
+  /** Counts a code to an address that nobody has confirmed, so that nobody can have many mails sent to strangers. */
+  async #admit(mail: Mail): Promise<boolean> {
+    const { db, clock, budgets } = this.#deps
+    if (!budgets || mail.admitted_at !== null) return true
+    const now = clock.now()
+    const mark = newId()
+    const inbox = firstCodes(this.#inboxOf(mail), mark, now)
+    return admitMail(db, { mail, by: this.#worker, now, mark, budgets: this.#budgetsOf(mail), inbox })
+  }
+
+  #inboxOf({ email }: Mail): string {
+    return fingerprint(this.#deps.secrets.current, 'address', inboxOf(email.toLowerCase()))
+  }
+
+  #budgetsOf({ email }: Mail): Budgets {
+    const domain = email.slice(email.lastIndexOf('@') + 1).toLowerCase()
+    const key = fingerprint(this.#deps.secrets.current, 'domain', domain)
+    return { service: serviceBudget, domain: { ...domainBudget, key } }
+  }
+
+  async #drop(mail: Mail, kind: MailKind, person: Person | undefined, why: string): Promise<void> {
     this.#note(mail, 'dropped')
-    const step = this.#step(mail, kind, person, { step: 'not-sent', why: notSentBecause[outcome] })
-    await db.tx([dropMail(mail.id), step])
+    await this.#deps.db.tx([dropMail(mail.id), this.#step(mail, kind, person, { step: 'not-sent', why })])
   }
 
   async #caughtMessage(mail: Mail): Promise<Message> {
@@ -398,6 +419,14 @@ const notSentBecause = {
   repeated: 'this inbox had a mail without a code within the last day',
   'over-budget': 'too many mails without a code are being asked for, from this domain or in all',
 } as const
+
+const unconfirmed =
+  'nobody has confirmed this address, and it had three mails with a code within the last day, or too many are being asked for'
+
+/** A code to an address that nobody has confirmed: a first sign-in, or a new address of somebody who is signed in. */
+function isFirstCode(kind: MailKind, person: Person | undefined): boolean {
+  return kind === 'address-code' || (kind === 'code' && person?.status === 'pending')
+}
 
 interface Said {
   readonly reply?: string

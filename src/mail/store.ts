@@ -1,5 +1,6 @@
 import {
   always,
+  both,
   type Condition,
   type Db,
   type Expression,
@@ -13,6 +14,7 @@ import { bySystem } from '../lib/by.ts'
 import type { Digits } from '../lib/code.ts'
 import type { Language } from '../lib/languages.ts'
 import type { Role } from '../lib/roles.ts'
+import type { Take } from '../limits/limits.ts'
 import type { MailKind, NewKind, NoticeKind, Report } from './templates/texts.ts'
 
 export interface Mail {
@@ -28,15 +30,20 @@ export interface Mail {
   readonly created_at: number
   readonly expires_at: number
   readonly attempts: number
+  /** When a code to an unconfirmed address was counted against its limits. */
+  readonly admitted_at: number | null
   readonly sent_at: number | null
   /** As JSON. */
   readonly report: string | null
 }
 
 const columns =
-  'id, session_id, role, email, address_fingerprint, language, digits, reference, kind, created_at, expires_at, attempts, sent_at, report'
+  'id, session_id, role, email, address_fingerprint, language, digits, reference, kind, created_at, expires_at, attempts, admitted_at, sent_at, report'
 
-export type NewMail = Omit<Mail, 'digits' | 'kind' | 'created_at' | 'attempts' | 'sent_at' | 'report'> & {
+export type NewMail = Omit<
+  Mail,
+  'digits' | 'kind' | 'created_at' | 'attempts' | 'admitted_at' | 'sent_at' | 'report'
+> & {
   readonly now: number
 }
 
@@ -71,7 +78,11 @@ const taken = Array.from({ length: takenMax }, (_, i) => `$${i + 4}`).join(', ')
 
 /** `codes`: mails that may carry a code. `notices`: mails known to carry none. */
 export type Lane = 'codes' | 'notices'
-const within: Record<Lane, string> = { codes: 'kind is null', notices: 'kind is not null' }
+/** As in the indexes: a query that repeats these words can use them. */
+const within: Record<Lane, string> = {
+  codes: "(kind is null or kind = 'address-code')",
+  notices: "kind is not null and kind <> 'address-code'",
+}
 
 /**
  * Claims due mails by moving `next_at` to the end of the lease, so that another worker takes over if this one dies. The
@@ -162,7 +173,12 @@ export interface NewNotice {
   /** No notice if the inbox had one after this time. */
   readonly unlessSince: number
   readonly mark: string
-  readonly budgets: { readonly service: Budget; readonly domain: Budget } | null
+  readonly budgets: Budgets | null
+}
+
+export interface Budgets {
+  readonly service: Budget
+  readonly domain: Budget
 }
 
 /**
@@ -174,7 +190,13 @@ export async function chooseNotice(
   notice: NewNotice,
 ): Promise<'chosen' | 'repeated' | 'over-budget'> {
   const { mail, kind, inbox, now, unlessSince } = notice
-  const budgets = takeBudgets(notice)
+  const isFirst: Condition = {
+    sql: (n) => `not exists (select 1 from notice where inbox_fingerprint = $${n} and sent_at > $${n + 1})`,
+    params: [inbox, unlessSince],
+  }
+  const budgets = notice.budgets
+    ? takeBudgets(notice.budgets, notice.mark, now, isFirst)
+    : { statements: [], taken: always }
   const results = await db.tx([
     ...budgets.statements,
     statement(
@@ -203,22 +225,51 @@ export async function chooseNotice(
   return repeated!.length > 0 ? 'repeated' : 'over-budget'
 }
 
+export interface NewAdmission {
+  readonly mail: Mail
+  readonly by: string
+  readonly now: number
+  readonly mark: string
+  readonly budgets: Budgets
+  /** Whether the inbox may have another mail, and the statements that count it, given a condition. */
+  readonly inbox: { readonly hasRoom: Condition; take(when: Condition): Take }
+}
+
+/** Counts a mail with a code against the inbox and the budgets, once. If one has no room, nothing is counted. */
+export async function admitMail(db: Db, admission: NewAdmission): Promise<boolean> {
+  const { mail, by, now, mark, inbox } = admission
+  const budgets = takeBudgets(admission.budgets, mark, now, inbox.hasRoom)
+  const taken = inbox.take(budgets.taken)
+  const results = await db.tx([
+    ...budgets.statements,
+    ...taken.statements,
+    statement(
+      `update outbox set admitted_at = $1 where id = $2 and claimed_by = $3 and ${taken.granted.sql(4)} returning id`,
+      now,
+      mail.id,
+      by,
+      ...taken.granted.params,
+    ),
+  ])
+  return results.at(-1)!.length > 0
+}
+
 /**
- * The first statement locks the service's row, so that the second sees what all others took. It locks only if there
- * seems to be something left, so a flood of refusals does not queue.
+ * Takes one from the budgets, if `hasRoom` holds. The first statement locks the service's row, so that the second sees
+ * what all others took. It locks only if there seems to be something left, so a flood of refusals does not queue.
  */
-function takeBudgets({ budgets, inbox, now, unlessSince, mark }: NewNotice): {
-  statements: Statement[]
-  taken: Condition
-} {
-  if (!budgets) return { statements: [], taken: always }
-  const { service, domain } = budgets
-  const free: Condition = {
-    sql: (n) => `not exists (select 1 from notice where inbox_fingerprint = $${n} and sent_at > $${n + 1})
-      and not exists (select 1 from notice_budget
-        where (key = $${n + 2} and full_at > $${n + 3}) or (key = $${n + 4} and full_at > $${n + 5}))`,
-    params: [inbox, unlessSince, service.key, lastFullAt(service, now), domain.key, lastFullAt(domain, now)],
+function takeBudgets(
+  { service, domain }: Budgets,
+  mark: string,
+  now: number,
+  hasRoom: Condition,
+): { statements: Statement[]; taken: Condition } {
+  const budgetsHaveRoom: Condition = {
+    sql: (n) => `not exists (select 1 from notice_budget
+        where (key = $${n} and full_at > $${n + 1}) or (key = $${n + 2} and full_at > $${n + 3}))`,
+    params: [service.key, lastFullAt(service, now), domain.key, lastFullAt(domain, now)],
   }
+  const free = both(hasRoom, budgetsHaveRoom)
   const taken: Condition = {
     sql: (n) => `exists (select 1 from notice_budget where key = $${n} and mark = $${n + 1})`,
     params: [service.key, mark],

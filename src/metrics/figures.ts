@@ -1,9 +1,8 @@
 /** What is read from the store once per scrape, whatever the number of processes, and what is known at the start. */
 import { Counter, Gauge, Registry } from 'prom-client'
-import type { Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { packageVersion } from '../version.ts'
-import { type Figures, readFigures } from './readings.ts'
+import { type Figures, type FiguresDb, readFigures } from './readings.ts'
 
 interface Figure {
   readonly name: string
@@ -53,20 +52,30 @@ const fromStore: readonly Figure[] = [
   },
   {
     name: 'chiron_wrong_codes_last_hour',
-    help: 'Wrong codes of the whole service in the last hour; from 500 on, all new codes have eight digits',
-    of: ({ wrong_codes }) => wrong_codes,
+    help: 'Wrong codes of the whole service in the last hour',
+    of: ({ guessing }) => guessing.wrongLastHour,
+  },
+  {
+    name: 'chiron_wrong_codes_last_day',
+    help: 'Wrong codes of the whole service in the last day',
+    of: ({ guessing }) => guessing.wrongLastDay,
+  },
+  {
+    name: 'chiron_under_attack',
+    help: '1 while somebody guesses codes across the whole service: all new codes have eight digits, and open ones of six take no answers',
+    of: ({ guessing }) => (guessing.underAttack ? 1 : 0),
   },
 ]
 
 export class StoreFigures {
   readonly registry = new Registry()
-  readonly #db: Pick<Db, 'one'>
+  readonly #db: FiguresDb
   readonly #clock: Clock
   readonly #up: Gauge
   readonly #gauges: ReadonlyMap<Figure, Gauge>
   readonly #restarts: Counter
 
-  constructor(db: Pick<Db, 'one'>, clock: Clock) {
+  constructor(db: FiguresDb, clock: Clock) {
     this.#db = db
     this.#clock = clock
     const registers = [this.registry]

@@ -1,5 +1,5 @@
 import type { Db } from '../db/db.ts'
-import { hour, minute } from '../lib/clock.ts'
+import { type ServiceState, serviceState } from '../limits/limits.ts'
 
 export interface Figures {
   readonly unsent: number
@@ -15,12 +15,15 @@ export interface Figures {
   readonly schema_version: number
   readonly webhooks_waiting: number
   readonly backup_at: number | null
-  /** Of the whole service, in the last hour. */
-  readonly wrong_codes: number
+  /** Of the whole service. */
+  readonly guessing: ServiceState
 }
 
-export async function readFigures(db: Pick<Db, 'one'>, now: number): Promise<Figures> {
-  const figures = await db.one<Figures>(
+export type FiguresDb = Pick<Db, 'one' | 'all'>
+
+export async function readFigures(db: FiguresDb, now: number): Promise<Figures> {
+  const guessing = await serviceState(db, now)
+  const figures = await db.one<Omit<Figures, 'guessing'>>(
     `select
        (select count(*) from outbox where sent_at is null) as unsent,
        (select min(created_at) from outbox where sent_at is null) as oldest_unsent_at,
@@ -33,9 +36,7 @@ export async function readFigures(db: Pick<Db, 'one'>, now: number): Promise<Fig
        (select outcome from roster_fetch) as roster_fetch_outcome,
        (select max(version) from migration) as schema_version,
        (select count(*) from webhook_delivery where ended_at is null) as webhooks_waiting,
-       (select max(began_at) from backup where kind = 'backup' and finished_at is not null) as backup_at,
-       (select cast(coalesce(sum(count), 0) as bigint) from failure where key = 'service' and minute >= $1) as wrong_codes`,
-    [Math.floor((now - hour) / minute)],
+       (select max(began_at) from backup where kind = 'backup' and finished_at is not null) as backup_at`,
   )
-  return figures!
+  return { ...figures!, guessing }
 }

@@ -6,10 +6,11 @@
  * that; the outbox decides later what the mail says. So a challenge without an account looks like any other, and its
  * code is mailed to nobody.
  *
- * `validate` counts the attempt in one conditional statement, then compares the code, then looks up the account. Tokens
- * are issued by `session/`; codes are derived in `lib/code.ts`.
+ * `validate` counts the attempt in one conditional statement, and a wrong one against the limits in the same
+ * transaction. Only then does it act on the answer: it looks up the account, and `session/` issues the tokens. Codes are
+ * derived in `lib/code.ts`.
  */
-import { always, type Condition, type Db, holds, type Statement } from '../db/db.ts'
+import { always, type Condition, type Db, holds, never, type Statement } from '../db/db.ts'
 import { codeAnswered } from '../delivery/delivery.ts'
 import { AppError } from '../errors.ts'
 import { type Caller, tooManyRequests } from '../lib/bucket.ts'
@@ -20,7 +21,14 @@ import type { FailureLog } from '../lib/failure.ts'
 import type { Language } from '../lib/languages.ts'
 import { isId, newId, newIdAt, newReference } from '../lib/random.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
-import { type Attack, type BucketTake, bucketPolicies, type CodeAsk, type Limits } from '../limits/limits.ts'
+import {
+  type Attack,
+  type BucketTake,
+  bucketPolicies,
+  type CodeAsk,
+  type FailureCounting,
+  type Limits,
+} from '../limits/limits.ts'
 import { queueMail } from '../mail/outbox.ts'
 import { type Address, inboxOf } from '../people/address.ts'
 import { canSignIn, lockPerson, type Person, type RoleRules } from '../people/people.ts'
@@ -29,6 +37,8 @@ import { deviceToken, readDeviceToken } from './device-token.ts'
 import {
   type Answered,
   activate,
+  askedFrom,
+  attemptCounted,
   type Challenge,
   claim,
   claimed,
@@ -36,8 +46,10 @@ import {
   countRepeat,
   digitsOf,
   exhaust,
+  inboxOfChallenge,
   isUsed,
   lockChallenge,
+  noAttemptsLeft,
   openChallenge,
   openChallengeById,
   pruneChallenges,
@@ -54,6 +66,7 @@ const resendsMax = 3
 const attemptsMax = 5
 const challengeKeptMs = 60 * minute
 const repeatableMs = 2 * minute
+const eightDigitsFrom = 10_000_000
 
 export interface SendReply {
   readonly sessionId: string
@@ -86,10 +99,13 @@ export interface ProvenAddress {
   readonly claimed: Condition
 }
 
-export interface Answer {
+interface Guess {
   readonly address: Address
   readonly code: number
   readonly sessionId: string
+}
+
+export interface Answer extends Guess {
   readonly device: string
   readonly idempotencyKey: string | undefined
 }
@@ -181,7 +197,8 @@ export class SignIn {
     const bucket = this.#takeSend(ask, caller, sendId, now)
     await limits.noteBucket(bucket, caller, await db.tx(bucket.statements), now)
 
-    const found = await this.#openChallenge(request, sessionId, now)
+    const whose = { ...this.#signInAt(address), personId: request.moverId }
+    const found = await this.#openChallenge(sessionId, whose, now)
     if (!found) throw unusable()
     if (found.resend_at === null || found.resends >= resendsMax) throw noMoreResends(found, now)
     if (found.resend_at > now) throw tooEarly(found.resend_at, now)
@@ -244,23 +261,19 @@ export class SignIn {
     return queueMail(mail, digitsOf(session_id), sent(session_id, id), kind)
   }
 
-  async #openChallenge(
-    { address, moverId }: CodeRequest,
-    sessionId: string,
-    now: number,
-  ): Promise<Challenge | undefined> {
+  async #openChallenge(sessionId: string, whose: Whose, now: number): Promise<Challenge | undefined> {
     if (!isId(sessionId)) return undefined
-    const whose = { ...this.#signInAt(address), personId: moverId }
-    return openChallengeById(this.#deps.db, { id: sessionId, whose, now, attemptsMax })
+    const { db, limits } = this.#deps
+    return openChallengeById(db, { id: sessionId, whose, now, attemptsMax, calm: limits.calm(now) })
   }
 
   async validate(answer: Answer, caller: Caller): Promise<SignedIn> {
-    const { address, sessionId } = answer
+    const { address } = answer
     const now = this.#deps.clock.now()
-    const challenge = await this.#countAttempt(sessionId, this.#signInAt(address), caller, now)
+    const challenge = await this.#check(answer, this.#signInAt(address), caller, now)
     if (!challenge) return this.#repeat(answer, caller, now)
 
-    const person = this.#fits(answer, challenge) ? await this.#rules.findAccount(address.key) : undefined
+    const person = await this.#rules.findAccount(address.key)
     if (!person || !canSignIn(person, now)) throw await this.#failed(answer, challenge, caller, now)
     return this.#succeeded(person, answer, challenge, caller, now)
   }
@@ -276,82 +289,96 @@ export class SignIn {
   ): Promise<T> {
     const now = this.#deps.clock.now()
     const whose = { role: this.#rules.role, personId: moverId }
-    const challenge = await this.#countAttempt(sessionId, whose, caller, now)
+    const email = (await this.#openChallenge(sessionId, whose, now))?.email ?? ''
+    const answer = { address: { email, key: email.toLowerCase() }, code, sessionId }
+    const challenge = await this.#check(answer, whose, caller, now)
     if (!challenge) throw unusable()
-    const email = challenge.email!
-    const address = { email, key: email.toLowerCase() }
     const mark = newId()
-    const proven = {
-      address,
-      claim: (when: Condition) => claim(sessionId, mark, now, when),
+    const moved = await move({
+      address: answer.address,
+      claim: (when) => claim(sessionId, mark, now, when),
       claimed: claimed(sessionId, mark),
-    }
-    const answer = { address, code, sessionId }
-    const moved = this.#fits(answer, challenge) ? await move(proven) : undefined
+    })
     if (moved !== undefined) return moved
     if (await holds(this.#deps.db, isUsed(sessionId))) throw unusable()
     throw await this.#failed(answer, challenge, caller, now)
   }
 
-  /** Takes from the networks and counts the answer; undefined if no challenge is open. */
-  async #countAttempt(
-    sessionId: string,
-    whose: Whose,
-    caller: Caller,
-    now: number,
-  ): Promise<Answered | undefined> {
+  /**
+   * Takes from the networks and counts the answer. Returns its challenge if the code is right, and undefined if no
+   * challenge takes an answer. A wrong code is counted against the limits in the same transaction, and thrown.
+   */
+  async #check(answer: Guess, whose: Whose, caller: Caller, now: number): Promise<Answered | undefined> {
     const { db, limits } = this.#deps
-    const take = limits.takeBucket(bucketPolicies.validate, caller.network, newId(), now)
-    const id = isId(sessionId) ? sessionId : ''
+    const id = isId(answer.sessionId) ? answer.sessionId : ''
+    const mark = newId()
+    const digits: Digits = answer.code >= eightDigitsFrom ? 8 : 6
+    const fits = this.#fits(answer, digits)
+    const take = limits.takeBucket(bucketPolicies.validate, caller.network, mark, now)
+    const attempt = { id, whose, mark, now, attemptsMax, calm: limits.calm(now) }
+    const failure = this.#failure(id, caller, now, {
+      counted: attemptCounted(id, mark),
+      last: noAttemptsLeft(mark, attemptsMax),
+    })
     const results = await db.tx([
       ...take.statements,
-      countAttempt({ id, whose, now, attemptsMax }, take.granted),
+      countAttempt(attempt, take.granted),
+      ...(fits ? [] : failure.statements),
     ])
     await limits.noteBucket(take, caller, results, now)
-    return results.at(-1)![0] as Answered | undefined
+    const [counted, ...failed] = results.slice(take.statements.length)
+    const challenge = counted![0] as Answered | undefined
+    if (!challenge) return undefined
+    if (!fits)
+      throw await this.#incorrect(challenge, failure.attacks(failed, challenge.network_fingerprint), now)
+    if (challenge.digits !== digits) throw await this.#failed(answer, challenge, caller, now)
+    return challenge
   }
 
   sweep(now: number): Statement[] {
     return [pruneChallenges(now - challengeKeptMs)]
   }
 
-  #fits(
-    { address, code, sessionId }: Pick<Answer, 'address' | 'code' | 'sessionId'>,
-    { digits }: Answered,
-  ): boolean {
+  #fits({ address, code, sessionId }: Guess, digits: Digits): boolean {
     const subject: CodeSubject = { role: this.#rules.role, sessionId, addressKey: address.key, digits }
     let fits = false
     for (const keys of this.#deps.secrets.all) fits = codesEqual(deriveCode(keys, subject), code) || fits
     return fits
   }
 
-  /** Records a wrong answer and returns the refusal. */
-  async #failed(
-    { sessionId }: Pick<Answer, 'sessionId'>,
-    challenge: Answered,
+  /** What a wrong answer leaves behind, if it is `counted`; the `last` one allowed is an event as well. */
+  #failure(
+    sessionId: string,
     caller: Caller,
     now: number,
-  ): Promise<AppError> {
+    when: { counted: Condition; last: Condition },
+  ): FailureCounting {
     // Who tried is not known to be the owner of the address.
     const by = { ...bySystem, requestId: caller.requestId, network: caller.network.fingerprint }
-    const exhausted = challenge.attempts === attemptsMax ? exhaust(sessionId, now, by) : []
-    await this.#countFailure(challenge, caller, now, [
-      ...exhausted,
-      codeAnswered(challenge.send_id, false, now),
-    ])
-    return new AppError('otp-incorrect', undefined, { attemptsLeft: attemptsMax - challenge.attempts })
+    const guess = {
+      inbox: inboxOfChallenge(sessionId),
+      askedFrom: askedFrom(sessionId),
+      answeredFrom: caller.network.fingerprint,
+    }
+    const counting = this.#deps.limits.countWrong(guess, now, when.counted)
+    return {
+      statements: [...counting.statements, exhaust(sessionId, now, by, when.last)],
+      attacks: counting.attacks,
+    }
   }
 
-  async #countFailure(
-    challenge: Answered,
-    caller: Caller,
-    now: number,
-    also: readonly Statement[] = [],
-  ): Promise<void> {
-    const networks = [caller.network.fingerprint, challenge.network_fingerprint]
-    const failure = this.#deps.limits.countFailure(challenge.inbox_fingerprint, networks, now)
-    const results = await this.#deps.db.tx([...failure.statements, ...also])
-    for (const attack of failure.attacks(results)) this.#deps.attacked(attack)
+  /** Records an answer that fitted and is refused all the same, and returns the refusal. */
+  async #failed({ sessionId }: Guess, challenge: Answered, caller: Caller, now: number): Promise<AppError> {
+    const last = challenge.attempts === attemptsMax ? always : never
+    const failure = this.#failure(sessionId, caller, now, { counted: always, last })
+    const results = await this.#deps.db.tx(failure.statements)
+    return this.#incorrect(challenge, failure.attacks(results, challenge.network_fingerprint), now)
+  }
+
+  async #incorrect(challenge: Answered, attacks: readonly Attack[], now: number): Promise<AppError> {
+    for (const attack of attacks) this.#deps.attacked(attack)
+    await this.#deps.db.tx([codeAnswered(challenge.send_id, false, now)])
+    return new AppError('otp-incorrect', undefined, { attemptsLeft: attemptsMax - challenge.attempts })
   }
 
   async #succeeded(
@@ -402,8 +429,11 @@ export class SignIn {
       attemptsMax,
     })
     if (!challenge) throw unusable()
-    if (!this.#fits(answer, challenge)) {
-      await this.#countFailure(challenge, caller, now)
+    if (!this.#fits(answer, challenge.digits)) {
+      const failure = this.#failure(answer.sessionId, caller, now, { counted: always, last: never })
+      const results = await this.#deps.db.tx(failure.statements)
+      for (const attack of failure.attacks(results, challenge.network_fingerprint))
+        this.#deps.attacked(attack)
       throw unusable()
     }
     await uncountRepeat(this.#deps.db, answer.sessionId)

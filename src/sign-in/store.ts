@@ -4,6 +4,7 @@ import {
   type Condition,
   type Db,
   type Expression,
+  expression,
   locking,
   prune,
   type Statement,
@@ -105,19 +106,15 @@ export function openChallenge(
   )
 }
 
-export function digitsOf(id: string): Expression {
-  return { sql: (first) => `(select digits from challenge where id = $${first})`, params: [id] }
-}
-
 export function openChallengeById(
   db: Db,
-  ask: { id: string; whose: Whose; now: number; attemptsMax: number },
+  ask: { id: string; whose: Whose; now: number; attemptsMax: number; calm: Condition },
 ): Promise<Challenge | undefined> {
-  const whose = belongsTo(ask.whose)
+  const wanted = both(belongsTo(ask.whose), answerable(ask.calm))
   return db.one<Challenge>(
     `select ${columns} from challenge
-     where id = $1 and expires_at > $2 and ${open(ask.attemptsMax)} and ${whose.sql(3)}`,
-    [ask.id, ask.now, ...whose.params],
+     where id = $1 and expires_at > $2 and ${open(ask.attemptsMax)} and ${wanted.sql(3)}`,
+    [ask.id, ask.now, ...wanted.params],
   )
 }
 
@@ -170,21 +167,47 @@ export type Answered = Pick<
 const answeredColumns =
   'attempts, digits, coalesce(inbox_fingerprint, address_fingerprint) as inbox_fingerprint, network_fingerprint, device_id, send_id, email'
 
-/** Counted before the code is compared. Returns no row if there is no open challenge. */
+/** A code of six digits that no known device asked for can be guessed at, so it is answered only in calm times. */
+const answerable = (calm: Condition): Condition =>
+  expression`(digits = 8 or device_id is not null or (${calm}))`
+
+/** Returns no row if there is no challenge that takes an answer; `attemptCounted` holds if there was one. */
 export function countAttempt(
-  a: { id: string; whose: Whose; now: number; attemptsMax: number },
+  a: { id: string; whose: Whose; mark: string; now: number; attemptsMax: number; calm: Condition },
   when: Condition,
 ): Statement {
-  const allowed = both(belongsTo(a.whose), when)
+  const allowed = both(both(belongsTo(a.whose), answerable(a.calm)), when)
   return statement(
-    `update challenge set attempts = attempts + 1
-     where id = $1 and expires_at > $2 and ${open(a.attemptsMax)} and ${allowed.sql(3)}
+    `update challenge set attempts = attempts + 1, answer_mark = $3
+     where id = $1 and expires_at > $2 and ${open(a.attemptsMax)} and ${allowed.sql(4)}
      returning ${answeredColumns}`,
     a.id,
     a.now,
+    a.mark,
     ...allowed.params,
   )
 }
+
+export function attemptCounted(id: string, mark: string): Condition {
+  return {
+    sql: (n) => `exists (select 1 from challenge where id = $${n} and answer_mark = $${n + 1})`,
+    params: [id, mark],
+  }
+}
+
+/** Whether the answer that was counted last was the last one allowed. */
+export function noAttemptsLeft(mark: string, attemptsMax: number): Condition {
+  return { sql: (n) => `answer_mark = $${n} and attempts = ${attemptsMax}`, params: [mark] }
+}
+
+const columnOf = (id: string, column: string): Expression => ({
+  sql: (n) => `(select ${column} from challenge where id = $${n})`,
+  params: [id],
+})
+export const inboxOfChallenge = (id: string) =>
+  columnOf(id, 'coalesce(inbox_fingerprint, address_fingerprint)')
+export const askedFrom = (id: string) => columnOf(id, 'network_fingerprint')
+export const digitsOf = (id: string) => columnOf(id, 'digits')
 
 /**
  * Counts another answer to a code that the same request (by Idempotency-Key) used since `usedSince`. Answers stay
@@ -204,18 +227,16 @@ export function countRepeat(
 }
 
 /** Records that the attempts are used up, unless a right answer arrived at the same time. */
-export function exhaust(id: string, now: number, by: By): Statement[] {
-  return [
-    lockChallenge(id),
-    eventsFrom(
-      'otp.exhausted',
-      by,
-      { id: "'exhausted.' || id", at: 'cast($2 as bigint)', session: 'id' },
-      'from challenge where id = $1 and used_at is null',
-      id,
-      now,
-    ),
-  ]
+export function exhaust(id: string, now: number, by: By, when: Condition): Statement {
+  return eventsFrom(
+    'otp.exhausted',
+    by,
+    { id: "'exhausted.' || id", at: 'cast($2 as bigint)', session: 'id' },
+    `from challenge where id = $1 and used_at is null and ${when.sql(3)}`,
+    id,
+    now,
+    ...when.params,
+  )
 }
 
 /** Uses up the code. Of many right answers, `claimed` holds for one. */

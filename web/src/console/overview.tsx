@@ -111,8 +111,11 @@ function useCards(data: Overview | undefined): readonly Card[] {
       content: (
         <Facts
           of={[
-            [text.wrongCodes, number(attack.wrongCodesLastHour)],
-            [text.threshold, number(attack.threshold)],
+            [text.wrongCodes, text.ofThreshold(number(attack.wrongCodesLastHour), number(attack.threshold))],
+            [
+              text.wrongCodesDay,
+              text.ofThreshold(number(attack.wrongCodesLastDay), number(attack.dayThreshold)),
+            ],
           ]}
         />
       ),

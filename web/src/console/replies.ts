@@ -22,6 +22,8 @@ export interface Overview {
     readonly underAttack: boolean
     readonly wrongCodesLastHour: number
     readonly threshold: number
+    readonly wrongCodesLastDay: number
+    readonly dayThreshold: number
   }
   readonly roster: {
     readonly generation: number | null

@@ -74,9 +74,10 @@ export const english = {
     attack: 'Attacks',
     calm: 'Nobody is guessing codes.',
     attacked:
-      'Somebody is guessing codes. New codes have eight digits until it ends; nobody is locked out, and you need not do anything. If it lasts for hours, tell whoever runs the service.',
+      'Somebody is guessing codes. Until it ends new codes have eight digits, and some people are asked to use a new code. Nobody is locked out, and you need not do anything. If it lasts for hours, tell whoever runs the service.',
     wrongCodes: 'Wrong codes in the last hour',
-    threshold: 'Counts as an attack from',
+    wrongCodesDay: 'Wrong codes in the last day',
+    ofThreshold: (count: string, threshold: string) => `${count} (an attack from ${threshold})`,
     toEvents: 'See the events',
     roster: 'Roster',
     imported: 'Imported',

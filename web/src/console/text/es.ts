@@ -68,9 +68,10 @@ export const spanish: ConsoleText = {
     attack: 'Ataques',
     calm: 'Nadie está probando códigos.',
     attacked:
-      'Alguien está probando códigos. Los códigos nuevos tienen ocho cifras hasta que termine; nadie queda fuera y usted no tiene que hacer nada. Si dura horas, avise a quien lleva el servicio.',
+      'Alguien está probando códigos. Hasta que termine, los códigos nuevos tienen ocho cifras y algunas personas tendrán que usar un código nuevo. Nadie queda fuera y usted no tiene que hacer nada. Si dura horas, avise a quien lleva el servicio.',
     wrongCodes: 'Códigos erróneos en la última hora',
-    threshold: 'Cuenta como ataque a partir de',
+    wrongCodesDay: 'Códigos erróneos en el último día',
+    ofThreshold: (count: string, threshold: string) => `${count} (ataque a partir de ${threshold})`,
     toEvents: 'Ver los sucesos',
     roster: 'Lista de estudiantes',
     imported: 'Importada',

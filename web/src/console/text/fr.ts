@@ -71,9 +71,10 @@ export const french: ConsoleText = {
     attack: 'Attaques',
     calm: 'Personne n’essaie de deviner des codes.',
     attacked:
-      'Quelqu’un essaie de deviner des codes. Les nouveaux codes ont huit chiffres jusqu’à la fin de l’attaque ; personne n’est exclu et vous n’avez rien à faire. Si cela dure des heures, prévenez le responsable du service.',
+      'Quelqu’un essaie de deviner des codes. Jusqu’à la fin de l’attaque, les nouveaux codes ont huit chiffres et certaines personnes doivent utiliser un nouveau code. Personne n’est exclu et vous n’avez rien à faire. Si cela dure des heures, prévenez le responsable du service.',
     wrongCodes: 'Codes erronés depuis une heure',
-    threshold: 'Considéré comme attaque à partir de',
+    wrongCodesDay: 'Codes erronés depuis un jour',
+    ofThreshold: (count: string, threshold: string) => `${count} (attaque à partir de ${threshold})`,
     toEvents: 'Voir les événements',
     roster: 'Liste des étudiants',
     imported: 'Importée',
