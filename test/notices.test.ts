@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { day, minute } from '../src/lib/clock.ts'
+import { claimMails, type Lane, lanes } from '../src/mail/store.ts'
 import { atLength, engines, migratedStore, onPostgres, type Store } from './support/engines.ts'
 import { bulk } from './support/roster-school.ts'
 import { rosterOf, studentCode } from './support/roster-world.ts'
@@ -88,14 +89,72 @@ for (const engine of engines) {
 
     test('go within a budget for the whole service, and a code is never held back', atLength, async () => {
       clock.advance(day)
+      await service.signIn('vet@many.example')
+      clock.advance(day)
       const crowd = Array.from({ length: 7 }, (_, i) => strangers(80, `many${i}.example`)).flat()
       await ask(service, ...crowd)
-      await service.register('vet@many0.example')
-      await ask(service, 'vet@many0.example')
+      await ask(service, 'vet@many.example')
       await outboxEmpty(service)
       const sent = mail.received.filter((one) => /@many\d\.example$/.test(one.to))
       assert.equal(sent.filter(({ code }) => code === null).length, serviceBurst)
-      assert.equal(sent.filter(({ code }) => code !== null).length, 1)
+      assert.equal(to(mail, 'vet@many.example').filter(({ code }) => code !== null).length, 2)
+    })
+
+    test('and mails to addresses that were registered and never confirmed share their budgets', async () => {
+      clock.advance(day)
+      const crowd = strangers(60, 'registered.example')
+      for (const email of crowd) assert.equal((await service.register(email)).status, 202)
+      for (let i = 0; i < 3; i++) await ask(service, ...crowd)
+      await ask(service, ...strangers(5, 'registered.example', 60))
+      await outboxEmpty(service)
+      assert.equal(to(mail, '@registered.example').length, domainBurst)
+    })
+
+    test('An address that was registered gets three codes a day until it is confirmed, and the replies do not show it', async () => {
+      clock.advance(day)
+      const email = 'unconfirmed+tag@three.example'
+      await service.register(email)
+      await ask(service, ...Array<string>(20).fill(email))
+      await outboxEmpty(service)
+      assert.equal(to(mail, '@three.example').length, 3)
+      clock.advance(day)
+      const { sessionId, code } = await service.code(email)
+      const body = { email, otp_code: code, sessionId }
+      assert.equal((await service.post('/veterinarian/validate-otp', body)).status, 200)
+      await ask(service, ...Array<string>(5).fill(email))
+      await mail.mailTo(email, 3 + 1 + 5)
+    })
+
+    test('A new address that nobody has gets three codes a day as well', async () => {
+      clock.advance(day)
+      const { access } = await service.signIn('mover@three.example')
+      const move = () =>
+        service.request('/veterinarian/me/email', {
+          method: 'POST',
+          token: access,
+          body: { email: 'new@elsewhere.example' },
+        })
+      for (let i = 0; i < 5; i++) assert.equal((await move()).status, 202)
+      await outboxEmpty(service)
+      assert.equal(to(mail, 'new@elsewhere.example').length, 3)
+    })
+
+    test('are on record for a day if nobody has the address, and for a month if somebody has', async () => {
+      clock.advance(day)
+      await service.signIn('kept@record.example')
+      await ask(service, 'nobody@record.example')
+      await outboxEmpty(service)
+      const kept = () =>
+        service.rows<{ person_id: string | null }>(
+          "select person_id from delivery where domain = 'record.example'",
+        )
+      assert.equal((await kept()).length, 2)
+      clock.advance(day + minute)
+      await service.app.parts.sweeper.sweep()
+      assert.deepEqual(
+        (await kept()).map(({ person_id }) => person_id !== null),
+        [true],
+      )
     })
 
     test('have no budget where limits are off', async () => {
@@ -242,6 +301,57 @@ for (const engine of engines) {
     }
   })
 
+  test(`A first code that fails is tried again, and counted once, on ${engine}`, async () => {
+    let tries = 0
+    const mail = await startMailServer({
+      onRcptTo(_address, _session, callback) {
+        callback(++tries === 1 ? Object.assign(new Error('later'), { responseCode: 451 }) : null)
+      },
+    })
+    const service = await startService(engine, { mail })
+    try {
+      await service.register('first@later.example')
+      await ask(service, 'first@later.example')
+      await eventually('the first try', async () => {
+        const [found] = await service.rows<{ next_at: number }>('select next_at from outbox')
+        return tries === 1 && found!.next_at - service.clock.now() === 2_000
+      })
+      service.clock.advance(2_000)
+      service.app.parts.outbox.wake()
+      assert.notEqual((await mail.mailTo('first@later.example')).code, null)
+      const [{ times } = { times: '' }] = await service.rows<{ times: string }>(
+        "select times from quota where key like 'first:%'",
+      )
+      assert.equal(times.length, '1763000000000'.length)
+    } finally {
+      await service.stop()
+      await mail.close()
+    }
+  })
+
+  test(`A code for a new address goes before notices, on ${engine}`, async () => {
+    const service = await startService(engine)
+    try {
+      const { access } = await service.signIn('mover@vets.example')
+      await service.app.parts.outbox.stop()
+      await service.request('/veterinarian/me/email', {
+        method: 'POST',
+        token: access,
+        body: { email: 'moved@vets.example' },
+      })
+      const { db } = service.app.parts
+      const claim = (lane: Lane) =>
+        claimMails(db, { lane, by: 'test', now: service.clock.now(), leaseUntil: 0, limit: 20 })
+      assert.deepEqual(await claim('notices'), [])
+      assert.deepEqual(
+        (await claim('codes')).map(({ kind }) => kind),
+        ['address-code'],
+      )
+    } finally {
+      await service.stop()
+    }
+  })
+
   test(`A veterinarian is greeted by a confirmed name only, on ${engine}`, async () => {
     const service = await startService(engine)
     try {
@@ -290,11 +400,11 @@ test(
         )
       for (const analyzed of [false, true]) {
         if (analyzed) await db.analyze(['outbox'])
-        for (const lane of ['null', 'not null']) {
+        for (const lane of Object.values(lanes)) {
           const plan = await db.all<Record<string, string>>(
-            `explain select id from outbox where sent_at is null and kind is ${lane} and next_at <= 1000000 order by next_at limit 20`,
+            `explain select id from outbox where sent_at is null and ${lane} and next_at <= 1000000 order by next_at limit 20`,
           )
-          assert.match(JSON.stringify(plan), /Index (Only )?Scan using outbox_(notices_)?due/)
+          assert.match(JSON.stringify(plan), /Index (Only )?Scan using outbox_(codes|notices)_due/)
         }
       }
     } finally {

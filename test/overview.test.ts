@@ -52,7 +52,13 @@ for (const engine of engines) {
         lastFetch: null,
         nextFetchAt: null,
       })
-      assert.deepEqual(attack, { underAttack: false, wrongCodesLastHour: 0, threshold: 500 })
+      assert.deepEqual(attack, {
+        underAttack: false,
+        wrongCodesLastHour: 0,
+        threshold: 500,
+        wrongCodesLastDay: 0,
+        dayThreshold: 2_000,
+      })
       assert.deepEqual(mail, { unsent: 0, oldestAt: null, failedLastDay: 0 })
       assert.deepEqual(webhooks, { failing: 0 })
       assert.deepEqual(people.counts, [])
@@ -119,7 +125,13 @@ for (const engine of engines) {
         now,
       ])
       const { attack } = await read()
-      assert.deepEqual(attack, { underAttack: true, wrongCodesLastHour: 500, threshold: 500 })
+      assert.deepEqual(attack, {
+        underAttack: true,
+        wrongCodesLastHour: 500,
+        threshold: 500,
+        wrongCodesLastDay: 0,
+        dayThreshold: 2_000,
+      })
       service.clock.advance(61 * minute)
       const later = await eventually('the end of the attack', async () => (await read()).attack)
       assert.equal(later.underAttack, false)

@@ -17,8 +17,8 @@ export type Param = Value | Uint8Array
 export interface Statement {
   readonly sql: string
   readonly params: readonly Param[]
-  /** Locks the selected rows until the transaction ends. SQLite has only one writer anyway. */
-  readonly locks?: true
+  /** PostgreSQL's own text, where it has to lock rows. SQLite has only one writer anyway. */
+  readonly postgres?: string
 }
 
 /** A read by id that many requests make at once, written for one id and for many. */
@@ -64,24 +64,48 @@ export function statement(sql: string, ...params: Value[]): Statement {
   return { sql, params }
 }
 
+/** Locks the selected rows until the transaction ends. Select several in the order of their keys. */
 export function locking(sql: string, ...params: Value[]): Statement {
-  return { sql, params, locks: true }
+  return { sql, params, postgres: `${sql} for update` }
 }
 
 /** How many rows one statement of a sweep changes at most, so that nobody waits long for it. */
 export const sweptRowsMax = 500
 
-/**
- * Deletes some of the rows for which `where` holds, and returns one row for each. The condition is checked again on each
- * locked row: somebody may have changed it since.
- */
+/** Deletes some of the rows for which `where` holds, and returns one row for each. */
 export function prune(table: string, key: string, where: string, ...params: Value[]): Statement {
-  return statement(
-    `delete from ${table} where ${where}
-       and (${key}) in (select ${key} from ${table} where ${where} limit ${sweptRowsMax})
-     returning 1 as gone`,
-    ...params,
-  )
+  return changeSome(`delete from ${table}`, { table, key, where, returning: '1 as gone' }, ...params)
+}
+
+interface ChangedRows {
+  readonly table: string
+  readonly key: string
+  readonly where: string
+  readonly returning: string
+}
+
+/**
+ * Changes some of the rows for which `where` holds, and leaves those that another transaction has locked for the next
+ * time: it never waits for others while they wait for it. The condition is checked again on each locked row.
+ */
+export function changeSome(
+  change: string,
+  some: ChangedRows & { max?: number },
+  ...params: Value[]
+): Statement {
+  const { table, key, where, returning, max = sweptRowsMax } = some
+  const text = (lock: string) =>
+    `${change} where ${where} and (${key}) in (select ${key} from ${table} where ${where} limit ${max}${lock})
+     returning ${returning}`
+  return { sql: text(''), params, postgres: text(' for update skip locked') }
+}
+
+/** Changes all the rows for which `where` holds. They are locked in the order of their keys, see `inLockOrder`. */
+export function changeAll(change: string, all: ChangedRows, ...params: Value[]): Statement {
+  const { table, key, where, returning } = all
+  const locked = `(${key}) in (select ${key} from ${table} where ${where} order by ${key} for update)`
+  const text = (also: string) => `${change} where ${where}${also} returning ${returning}`
+  return { sql: text(''), params, postgres: text(` and ${locked}`) }
 }
 
 /** Part of a statement; its parameters are numbered from `first`. */

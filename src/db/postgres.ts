@@ -185,8 +185,7 @@ function send(client: pg.Client, statements: readonly Command[]): Promise<Row[][
 const names = new Map<string, string>()
 
 /** Prepared once per connection, under a name derived from the SQL. */
-function queryOf({ sql, params, locks }: Command): pg.QueryConfig {
-  const text = locks ? `${sql} for update` : sql
+function queryOf({ sql, postgres: text = sql, params }: Command): pg.QueryConfig {
   let name = names.get(text)
   if (!name) {
     name = createHash('sha256').update(text).digest('base64url').slice(0, 20)

@@ -390,7 +390,11 @@ export class Outbox {
     this.#note(mail, 'deferred')
     const step: Step = { step: 'deferred', server: transport.server, ...said, nextAt }
     const held = heldBy(mail.id, this.#worker)
-    await db.tx([this.#step(mail, null, person, step, held), deferUntil(mail.id, this.#worker, nextAt)])
+    await db.tx([
+      lockMail(mail.id),
+      this.#step(mail, null, person, step, held),
+      deferUntil(mail.id, this.#worker, nextAt),
+    ])
   }
 
   async #giveUp(

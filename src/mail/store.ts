@@ -2,6 +2,8 @@ import {
   always,
   both,
   type Condition,
+  changeAll,
+  changeSome,
   type Db,
   type Expression,
   locking,
@@ -79,32 +81,37 @@ const taken = Array.from({ length: takenMax }, (_, i) => `$${i + 4}`).join(', ')
 /** `codes`: mails that may carry a code. `notices`: mails known to carry none. */
 export type Lane = 'codes' | 'notices'
 /** As in the indexes: a query that repeats these words can use them. */
-const within: Record<Lane, string> = {
+export const lanes: Record<Lane, string> = {
   codes: "(kind is null or kind = 'address-code')",
   notices: "kind is not null and kind <> 'address-code'",
 }
 
 /**
- * Claims due mails by moving `next_at` to the end of the lease, so that another worker takes over if this one dies. The
- * update checks the condition again on each locked row, so two workers never hold the same mail. Two statements,
- * because as one PostgreSQL would plan to read all waiting rows.
+ * Claims due mails by moving `next_at` to the end of the lease, so that another worker takes over if this one dies. Two
+ * statements, because as one PostgreSQL would plan to read all waiting rows.
  */
 export async function claimMails(
   db: Db,
   c: { lane: Lane; by: string; now: number; leaseUntil: number; limit: number },
 ): Promise<Mail[]> {
   const due = await db.all<{ id: string }>(
-    `select id from outbox where sent_at is null and ${within[c.lane]} and next_at <= $1 order by next_at limit ${takenMax}`,
+    `select id from outbox where sent_at is null and ${lanes[c.lane]} and next_at <= $1 order by next_at limit ${takenMax}`,
     [c.now],
   )
   if (due.length === 0) return []
   const ids = Array.from({ length: takenMax }, (_, i) => (i < c.limit ? (due[i]?.id ?? '') : ''))
-  return db.run<Mail>(
-    `update outbox set claimed_by = $1, next_at = $2, attempts = attempts + 1
-     where id in (${taken}) and sent_at is null and ${within[c.lane]} and next_at <= $3
-     returning ${columns}`,
-    [c.by, c.leaseUntil, c.now, ...ids],
-  )
+  const where = `id in (${taken}) and sent_at is null and ${lanes[c.lane]} and next_at <= $3`
+  const [claimed] = await db.tx([
+    changeSome(
+      'update outbox set claimed_by = $1, next_at = $2, attempts = attempts + 1',
+      { table: 'outbox', key: 'id', where, returning: columns, max: takenMax },
+      c.by,
+      c.leaseUntil,
+      c.now,
+      ...ids,
+    ),
+  ])
+  return claimed as unknown as Mail[]
 }
 
 /** Claims one mail, if no worker has it. */
@@ -140,8 +147,10 @@ export function deferUntil(id: string, by: string, nextAt: number): Statement {
 
 /** What waits for its next try is due now, in the order in which it was queued. */
 export function tryAllNow(now: number): Statement {
-  return statement(
-    'update outbox set next_at = created_at where sent_at is null and claimed_by is null and next_at > $1',
+  const where = 'sent_at is null and claimed_by is null and next_at > $1'
+  return changeAll(
+    'update outbox set next_at = created_at',
+    { table: 'outbox', key: 'id', where, returning: 'id' },
     now,
   )
 }
@@ -374,7 +383,12 @@ export function pruneMail(
   before: { caught: number; noticed: number; due: number; full: number },
 ): Statement[] {
   return [
-    statement('update outbox set next_at = $1 where sent_at is null and next_at > $2', now, before.due),
+    changeSome(
+      'update outbox set next_at = $1',
+      { table: 'outbox', key: 'id', where: 'sent_at is null and next_at > $2', returning: 'id' },
+      now,
+      before.due,
+    ),
     prune('outbox', 'id', 'sent_at < $1', before.caught),
     prune('notice', 'inbox_fingerprint', 'sent_at < $1', before.noticed),
     prune('notice_budget', 'key', '(full_at < $1 or full_at > $2)', now, before.full),

@@ -1,12 +1,13 @@
 import {
   always,
   type Condition,
+  changeAll,
+  changeSome,
   type Db,
   prune,
   type ReadById,
   type Statement,
   statement,
-  sweptRowsMax,
   type Value,
 } from '../db/db.ts'
 import { eventsFrom } from '../events/events.ts'
@@ -184,12 +185,11 @@ export function endSessions(
   by: By,
 ): Statement[] {
   const [where, ...params] = scopeOf(scope)
-  const isExpiry = scope !== 'all' && 'expiredAt' in scope
+  const change = scope !== 'all' && 'expiredAt' in scope ? changeSome : changeAll
   return [
-    statement(
-      `update session set ended_at = $1, end_reason = $2 where ended_at is null and ${where(3)}
-         ${isExpiry ? someExpired(3) : ''}
-       returning id`,
+    change(
+      'update session set ended_at = $1, end_reason = $2',
+      { table: 'session', key: 'id', where: `ended_at is null and ${where(3)}`, returning: 'id' },
       now,
       reason,
       ...params,
@@ -221,9 +221,6 @@ export function isOpen(sessionId: string): Condition {
 /** Only of a published generation. */
 const departed = (n: number) =>
   `person_id in (select d.person_id from roster_departure d join roster_state r on r.generation = d.generation where d.generation = $${n})`
-
-const someExpired = (n: number) =>
-  `and id in (select id from session where ended_at is null and expires_at <= $${n} limit ${sweptRowsMax})`
 
 type Scope = [where: (first: number) => string, ...params: Value[]]
 

@@ -1,4 +1,4 @@
-import { type Db, type Statement, statement } from '../db/db.ts'
+import { type Db, locking, type Statement, statement } from '../db/db.ts'
 import { eventsFrom } from '../events/events.ts'
 import type { By } from '../lib/by.ts'
 import { type Person, personColumns } from '../people/people.ts'
@@ -117,8 +117,4 @@ export function removeStaff(id: string, now: number, by: By): Statement[] {
 }
 
 /** Serialises changes, so that two admins cannot remove each other at once. */
-const lockAdmins: Statement = {
-  sql: "select id from person where role = 'staff' and status = 'active' order by id",
-  params: [],
-  locks: true,
-}
+const lockAdmins = locking("select id from person where role = 'staff' and status = 'active' order by id")

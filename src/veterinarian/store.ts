@@ -2,6 +2,7 @@ import { erasing } from '../db/columns.ts'
 import {
   always,
   type Condition,
+  changeAll,
   type Db,
   locking,
   type ReadById,
@@ -297,7 +298,11 @@ export function erase(personId: string, addressKey: string, now: number): Statem
       personId,
       now,
     ),
-    statement(`update session set ${erasing('session')} where person_id = $1`, personId),
+    changeAll(
+      `update session set ${erasing('session')}`,
+      { table: 'session', key: 'id', where: 'person_id = $1', returning: 'id' },
+      personId,
+    ),
     statement('delete from note where person_id = $1', personId),
     // Codes that were asked for to move the account.
     statement(

@@ -1,0 +1,96 @@
+/**
+ * Transactions that lock several rows do so in one order, or do not wait. Otherwise PostgreSQL ends one of two that wait
+ * for each other, after a second. Each part runs many at once, those that could meet in opposite orders, and PostgreSQL
+ * itself counts the deadlocks.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import pg from 'pg'
+import { always, type Db, type Statement, value } from '../src/db/db.ts'
+import { openDb } from '../src/db/open.ts'
+import { bySelf, bySystem } from '../src/lib/by.ts'
+import { newId } from '../src/lib/random.ts'
+import { bucketPolicies, Limits } from '../src/limits/limits.ts'
+import { claimMails, pruneMail, tryAllNow } from '../src/mail/store.ts'
+import { endSessions } from '../src/session/store.ts'
+import { migratedStore, onPostgres } from './support/engines.ts'
+
+const now = Date.parse('2026-11-15T09:00:00Z')
+const rounds = 150
+const by = bySelf({ requestId: null, network: { fingerprint: 'n', wider: [] } } as never)
+
+/** What each round runs, all at once. */
+type Part = (db: Db, round: number) => Promise<unknown>[]
+
+const tx = (db: Db, statements: readonly Statement[]) => db.tx(statements)
+const networkOf = (name: string) => ({ fingerprint: name, wider: [{ fingerprint: 'wider', shares: 16 }] })
+
+const limits: Part = (db, round) => {
+  const all = new Limits(db, true)
+  const [one, other] = round % 2 ? ['a', 'b'] : ['b', 'a']
+  const guess = { inbox: value('inbox'), askedFrom: value(one!), answeredFrom: other! }
+  const mark = newId()
+  const take = all.takeBucket(bucketPolicies.send, networkOf(one!), mark, now)
+  const ask = { inbox: 'inbox', network: one!, device: null, moverId: null }
+  return [
+    tx(db, all.countWrong(guess, now, always).statements),
+    tx(db, all.signedIn('inbox', one!, other!, now)),
+    tx(db, [...take.statements, ...all.takeCode(ask, mark, now, take.granted).statements]),
+    tx(db, all.takeBucket(bucketPolicies.validate, networkOf(other!), newId(), now).statements),
+    tx(db, all.sweep(now + 60 * 60_000)),
+  ]
+}
+
+const sessions: Part = (db, round) => [
+  tx(db, endSessions({ personId: 'p' }, 'signed-out', now, by)),
+  tx(db, endSessions({ personId: 'p', except: `s${round % 40}` }, 'revoked', now, by)),
+  tx(db, endSessions({ expiredAt: now }, 'expired', now, bySystem)),
+  tx(db, [
+    {
+      sql: 'update session set ended_at = null, end_reason = null where id = $1',
+      params: [`s${round % 40}`],
+    },
+  ]),
+]
+
+const mails: Part = (db, round) => [
+  claimMails(db, { lane: 'codes', by: 'one', now, leaseUntil: now, limit: 20 }),
+  claimMails(db, { lane: 'codes', by: 'other', now, leaseUntil: now, limit: 20 }),
+  tx(db, [tryAllNow(now - 1)]),
+  tx(db, pruneMail(now, { caught: 0, noticed: 0, due: now - 1, full: now })),
+  tx(db, [{ sql: 'update outbox set claimed_by = null where id = $1', params: [`m${round % 40}`] }]),
+]
+
+async function fill(db: Db) {
+  for (let i = 40; i-- > 0; ) {
+    await db.run(
+      `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at)
+       values ($1, 'student', 'p', '', 0, 0, $2, 1, 0, 0)`,
+      [`s${i}`, now - (i % 2)],
+    )
+    await db.run(
+      `insert into outbox (id, session_id, role, email, address_fingerprint, language, digits, reference, created_at, expires_at, attempts, next_at)
+       values ($1, 's', 'student', 'a@b.example', 'f', 'en', 6, 'ABC', $2, $2, 0, $3)`,
+      [`m${i}`, now, now - (i % 3)],
+    )
+  }
+}
+
+for (const [name, part] of Object.entries({ limits, sessions, mails }))
+  test(`No two transactions of ${name} wait for each other on PostgreSQL`, onPostgres, async (t) => {
+    const store = await migratedStore('postgres')
+    t.after(() => store.remove())
+    const dbs = [openDb(store.url), openDb(store.url)]
+    await fill(dbs[0]!)
+    const running: Promise<unknown>[] = []
+    for (let round = 0; round < rounds; round++) running.push(...part(dbs[round % 3 ? 0 : 1]!, round))
+    await Promise.all(running)
+    await Promise.all(dbs.map((db) => db.close()))
+    const client = new pg.Client({ connectionString: store.url })
+    await client.connect()
+    const { rows } = await client.query(
+      'select deadlocks from pg_stat_database where datname = current_database()',
+    )
+    await client.end()
+    assert.equal(Number(rows[0].deadlocks), 0)
+  })
