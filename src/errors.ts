@@ -61,13 +61,14 @@ export const errorKinds = {
   forbidden: {
     status: 403,
     title: 'This is not for you',
-    explanation: 'The token is good but belongs to the other role, or the request came from a foreign site.',
+    explanation:
+      'The token is good, but it belongs to another role, its owner lacks the right for this, or the request came from a foreign site.',
   },
   'recent-sign-in-required': {
     status: 403,
     title: 'Sign in again first',
     explanation:
-      'This cannot be undone, so it needs a sign-in at most 10 minutes old. Sign in with a new code and repeat the call.',
+      'What cannot be taken back easily needs a recent sign-in: at most 10 minutes old, for staff 30 minutes. Sign in with a new code and repeat the call.',
   },
   'not-found': {
     status: 404,

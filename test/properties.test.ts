@@ -221,7 +221,7 @@ describe('A refresh token', atLength, () => {
 
 /** The contract's rules for refresh tokens, numbered in the order of issue. */
 class RefreshModel {
-  /** The newest token, the one that it was given for, and that one's predecessor. */
+  /** The newest token, and the one that it was given for. */
   #line = [0]
   #given = 0
   #ended = false
@@ -231,13 +231,13 @@ class RefreshModel {
   refresh(token: number, now: number): number | 'ended' {
     const place = this.#line.indexOf(token)
     const inGrace = now - (this.#gaveAt.get(token) ?? Number.NEGATIVE_INFINITY) <= 30 * second
-    if (this.#ended || place === -1 || place > 2 || (place === 2 && !inGrace)) {
+    if (this.#ended || place === -1) {
       this.#ended = true
       return 'ended'
     }
-    if (place > 0 && inGrace) return this.#line[place - 1]!
+    if (place > 0 && inGrace) return this.#line[0]!
     this.#given++
-    this.#line = [this.#given, ...this.#line.slice(place, place + 3)]
+    this.#line = [this.#given, token]
     this.#gaveAt.set(token, now)
     return this.#given
   }

@@ -70,7 +70,7 @@ export async function refreshRoute(
     operationId: 'refreshSession',
     summary: 'New tokens for a refresh token',
     description:
-      'Rotates the refresh token. For 30 seconds the previous one returns the same new one again. Later it returns a different new one, as long as the first was never used; the first is then void. Any other token that is not the newest ends the session. As a form it is RFC 6749’s token request, and what is wrong with the form or the token is then 400 as in §5.2 there.',
+      'Rotates the refresh token. For 30 seconds the previous one returns the same new one again. Later it returns a different new one, as long as the first was never used; the first is then void. Any other token that is not the newest ends the session, however recently it was rotated. As a form it is RFC 6749’s token request, and what is wrong with the form or the token is then 400 as in §5.2 there.',
     security: [],
     body: RefreshBody,
     response: {

@@ -128,10 +128,10 @@ export class Sessions {
   }
 
   /**
-   * Rotates the refresh token. For 30 seconds its predecessor gives the same successor, so that two tabs do not sign
-   * each other out. After that the predecessor works only if the successor was never used: either the reply was lost or
-   * somebody has a copy. It then gives a new successor and voids the unused one, so that of two holders one will
-   * present a void token. Any other token is a copy and ends the session.
+   * Rotates the refresh token. For 30 seconds its predecessor gives the same successor, so that two tabs that refresh at
+   * once do not sign each other out. After that the predecessor works because the successor was never used: either the
+   * reply was lost or somebody has a copy. It then gives a new successor and voids the unused one, so that of two holders
+   * one will present a void token. Any other token, however young, is a copy and ends the session.
    */
   async refresh(token: string, by: By): Promise<IssuedTokens> {
     const { db, clock, secrets } = this.#deps
@@ -141,10 +141,8 @@ export class Sessions {
     const session = await sessionById(db, ticket.sessionId)
     if (!session || !isAlive(session, now)) throw new AppError('session-ended')
 
-    const { refresh_seq: current, refresh_parent: parent, refresh_grandparent: grandparent } = session
-    const inGrace = (rotatedAt: number) => now - rotatedAt <= graceMs
-    if (ticket.seq === parent && inGrace(session.rotated_at)) return this.#tokens(session, current)
-    if (ticket.seq === grandparent && inGrace(session.rotated_before_at)) return this.#tokens(session, parent)
+    const { refresh_seq: current, refresh_parent: parent, rotated_at } = session
+    if (ticket.seq === parent && now - rotated_at <= graceMs) return this.#tokens(session, current)
     if (ticket.seq !== current && ticket.seq !== parent) {
       await this.end(session, 'reuse', by)
       throw new AppError('session-ended')

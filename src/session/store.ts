@@ -23,12 +23,10 @@ export interface Session {
   readonly started_at: number
   readonly last_seen_at: number
   readonly expires_at: number
-  /** Sequence numbers of the newest refresh token, its predecessor and the one before that. */
+  /** Sequence numbers of the newest refresh token and of its predecessor. */
   readonly refresh_seq: number
   readonly refresh_parent: number
-  readonly refresh_grandparent: number
   readonly rotated_at: number
-  readonly rotated_before_at: number
   readonly ended_at: number | null
   readonly end_reason: EndReason | null
 }
@@ -36,7 +34,7 @@ export interface Session {
 export type SessionAndPerson = Session & Person
 
 const sessionColumns =
-  's.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, s.refresh_seq, s.refresh_parent, s.refresh_grandparent, s.rotated_at, s.rotated_before_at, s.ended_at, s.end_reason'
+  's.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, s.refresh_seq, s.refresh_parent, s.rotated_at, s.ended_at, s.end_reason'
 
 const sessionAndPerson = `select ${sessionColumns}, ${personColumns('p')} from session s join account p on p.id = s.person_id`
 
@@ -143,13 +141,10 @@ export function rotate(
   db: Db,
   r: { id: string; current: number; from: number; now: number; expiresAt: number; expiresMaxMs: number },
 ) {
-  const next =
-    r.from === r.current
-      ? 'refresh_grandparent = refresh_parent, refresh_parent = refresh_seq, rotated_before_at = rotated_at,'
-      : ''
+  const parent = r.from === r.current ? 'refresh_parent = refresh_seq,' : ''
   return db.run<{ refresh_seq: number; expires_at: number }>(
     `update session
-     set refresh_seq = refresh_seq + 1, ${next} rotated_at = $1, last_seen_at = $1,
+     set refresh_seq = refresh_seq + 1, ${parent} rotated_at = $1, last_seen_at = $1,
          expires_at = ${extended}
      where id = $4 and refresh_seq = $5 and ended_at is null and expires_at > $1
      returning refresh_seq, expires_at`,

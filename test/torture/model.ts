@@ -33,7 +33,7 @@ interface Session {
   lastSeenAt: number
   expiresAt: number
   ended: boolean
-  /** The newest refresh token, the one that it was given for, and that one's predecessor; by order of issue. */
+  /** The newest refresh token and the one that it was given for, by order of issue. */
   line: number[]
   given: number
   readonly gaveAt: Map<number, number>
@@ -123,13 +123,13 @@ export class Model {
     if (!this.#isAlive(session)) return refused
     const place = session.line.indexOf(token)
     const inGrace = this.now - (session.gaveAt.get(token) ?? Number.NEGATIVE_INFINITY) <= 30 * second
-    if (place === -1 || place > 2 || (place === 2 && !inGrace)) {
+    if (place === -1) {
       session.ended = true
       return refused
     }
-    if (place > 0 && inGrace) return { outcome: [200], given: session.line[place - 1]! }
+    if (place > 0 && inGrace) return { outcome: [200], given: session.line[0]! }
     session.given++
-    session.line = [session.given, ...session.line.slice(place, place + 3)]
+    session.line = [session.given, token]
     session.gaveAt.set(token, this.now)
     this.#seen(session)
     return { outcome: [200], given: session.given }
