@@ -86,6 +86,12 @@ export const errorKinds = {
     explanation:
       'Headers and body must arrive within 10 seconds, a roster within 10 minutes. Send the request again.',
   },
+  conflict: {
+    status: 409,
+    title: 'The present state does not allow this',
+    explanation:
+      'The request is right, but not now: `detail` says what stands in the way, such as the last admin, an address that somebody else has, or an account that is suspended. Read it again before you repeat the call.',
+  },
   'roster-moved-on': {
     status: 409,
     title: 'The roster has changed since',

@@ -19,7 +19,7 @@ const contract: Record<number, string[]> = {
   404: ['not-found'],
   405: ['method-not-allowed'],
   408: ['timeout'],
-  409: ['roster-moved-on'],
+  409: ['conflict', 'roster-moved-on'],
   413: ['body-too-large'],
   415: ['unsupported-media-type'],
   429: ['too-many-requests'],
@@ -92,6 +92,10 @@ suite('Errors', () => {
       return service.request('/veterinarian/me', { method: 'DELETE', token: access })
     },
     'not-found': () => service.request('/nowhere'),
+    conflict: async () => {
+      const { access: token, userId } = await newStaff(service, 'admin')
+      return service.request(`/staff/members/${userId}`, { method: 'DELETE', token })
+    },
     'roster-moved-on': async () => {
       const { access } = await newStaff(service, 'registrar')
       const plan = await upload(service, access, await zipOf(newSchool(2)))

@@ -162,7 +162,7 @@ for (const engine of engines) {
         assert.deepEqual([json.state, json.counts, json.holds], ['refused', {}, []])
         assert.ok(json.errors > 0 && json.findings[0].severity === 'error')
         assert.match(json.findings[0].message, expected)
-        assert.deepEqual(outcome(await apply(service, token, json.planId)), [400, 'invalid-request'])
+        assert.deepEqual(outcome(await apply(service, token, json.planId)), [409, 'conflict'])
       }
       assert.equal(await rowsIn('roster_plan_part'), 0, 'such a file is not kept')
     })

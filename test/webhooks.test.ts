@@ -330,7 +330,7 @@ for (const engine of engines) {
       service.clock.advance(second)
       const since = service.clock.now()
       const ids = await happen(service, 'missed', 'missed')
-      await assert.rejects(webhooks.replay(webhook.id, since), { code: 'invalid-request' })
+      await assert.rejects(webhooks.replay(webhook.id, since), { code: 'conflict' })
       await webhooks.change(webhook.id, { enabled: true })
       assert.equal(await webhooks.replay(webhook.id, since), 2)
       await receiver.until(2)

@@ -12,7 +12,7 @@ import {
   problems,
   QueryInteger,
   Ref,
-  tokenProblems,
+  staffReadProblems,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { bySystem } from '../lib/by.ts'
@@ -53,7 +53,7 @@ export async function deliveryRoutes(root: FastifyInstance, deps: DeliveryRoutes
         }),
         response: {
           200: Type.Object({ deliveries: Type.Array(Ref(DeliveryEntry)), next: Nullable(Type.String()) }),
-          ...problems('invalid-request', ...tokenProblems, 'forbidden'),
+          ...problems(...staffReadProblems),
         },
       },
     },

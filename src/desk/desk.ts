@@ -133,13 +133,14 @@ export class Desk {
 
   async verify(userId: string, verified: boolean, note: string | null, by: By): Promise<boolean> {
     const client = await this.#veterinarian(userId, verified ? 'verified' : 'unverified')
-    if (client.status === 'pending') throw refused('has not signed in yet, so cannot be verified')
+    if (client.status === 'pending') throw refused('has not signed in yet, and cannot be verified')
     return this.#deps.veterinarians.setVerified(client, verified, this.#deed(by, note))
   }
 
   async changeAddress(userId: string, address: Address, reason: string | null, by: By): Promise<boolean> {
     const client = await this.#veterinarian(userId, 'given another address')
-    if (client.status === 'pending') throw refused('has not signed in yet, so can register anew')
+    if (client.status === 'pending')
+      throw refused('has not signed in yet, and can register with another address')
     if (client.email_key === address.key && client.email === address.email) return false
     await this.#deps.veterinarians.changeAddress(client, address, this.#deed(by, reason))
     return true
@@ -225,9 +226,7 @@ function mustBe(client: Client, status: Status, done: string): void {
 }
 
 function refused(why: string): AppError {
-  return new AppError('invalid-request', `This person ${why}.`, {
-    errors: [{ parameter: 'userId', detail: why }],
-  })
+  return new AppError('conflict', `This person ${why}.`)
 }
 
 function noteOf(text: string | null): string | null {

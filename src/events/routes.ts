@@ -3,7 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { invalidField } from '../errors.ts'
 import { routeConfig } from '../http/access.ts'
-import { EventEntry, integerFrom, problems, QueryInteger, Ref, tokenProblems } from '../http/schemas.ts'
+import { EventEntry, integerFrom, problems, QueryInteger, Ref, staffReadProblems } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { type EventRow, type EventType, eventTypes, eventView, type FeedFilter } from './events.ts'
 
@@ -36,7 +36,7 @@ export function eventRoutes(
         }),
         response: {
           200: Type.Object({ events: Type.Array(Ref(EventEntry)), next: Type.Integer() }),
-          ...problems('invalid-request', ...tokenProblems, 'forbidden'),
+          ...problems(...staffReadProblems),
         },
       },
     },

@@ -8,6 +8,8 @@ import type {
   FastifyInstance,
   FastifyReply,
   FastifyRequest,
+  preValidationHookHandler,
+  RouteOptions,
 } from 'fastify'
 import { AppError } from '../errors.ts'
 import type { CallerNetwork } from '../lib/bucket.ts'
@@ -18,6 +20,7 @@ import { bearerToken } from './bearer.ts'
 import { type MemoryBuckets, memoryPolicies, showLimit } from './limits.ts'
 import { hasOtherMethod } from './paths.ts'
 
+const unknownShown = 10
 const accesses = ['public', 'signed-in', ...roles] as const
 
 export interface RouteConfig extends FastifyContextConfig {
@@ -109,6 +112,7 @@ export function guardAccess<Caller extends Identity>(
     const { access, may } = configOf(route) ?? {}
     if (access === undefined || !accesses.includes(access) || (access === 'staff' && may === undefined))
       throw new Error(`${route.method} ${route.url} does not say who may call it`)
+    if (access === 'staff' && (route.method === 'GET' || route.method === 'HEAD')) refuseUnknown(route)
   })
 
   app.addHook('onRequest', (request, reply, done) => {
@@ -169,6 +173,24 @@ export function guardAccess<Caller extends Identity>(
   const byStaffOf: ByOf = (request) => ({ ...byOf(request), actor: callerOf(request, 'staff').id })
 
   return { callerOf, byOf, byStaffOf }
+}
+
+/**
+ * A misspelt filter must not return everybody, so staff may give only the parameters that the route describes. Others may
+ * give any, as links with tracking parameters do.
+ */
+function refuseUnknown(route: RouteOptions): void {
+  const { properties = {} } = (route.schema?.querystring ?? {}) as { properties?: object }
+  const known = Object.keys(properties)
+  const detail =
+    known.length === 0 ? 'this takes no parameters' : `is not one of the parameters ${known.join(', ')}`
+  const check: preValidationHookHandler = (request, _reply, done) => {
+    const unknown = Object.keys(request.query as object).filter((name) => !known.includes(name))
+    if (unknown.length === 0) return done()
+    const errors = unknown.slice(0, unknownShown).map((parameter) => ({ parameter, detail }))
+    done(new AppError('invalid-request', undefined, { errors }))
+  }
+  route.preValidation = [check, ...[route.preValidation ?? []].flat()]
 }
 
 function hasRight({ may = '' }: Identity, right: Right | 'any'): boolean {

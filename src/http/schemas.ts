@@ -157,6 +157,13 @@ export const tokenProblems = [
   'session-ended',
 ] as const satisfies ErrorCode[]
 
+/** Problems of reading what only staff may read; an unknown parameter is one of them (access.ts). */
+export const staffReadProblems = [
+  'invalid-request',
+  ...tokenProblems,
+  'forbidden',
+] as const satisfies ErrorCode[]
+
 export const Empty = Type.Unsafe<void>({ type: 'null', description: 'No content.' })
 
 /** The reply to a request for a code. */

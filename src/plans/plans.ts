@@ -153,7 +153,7 @@ export class Plans {
     const row = await this.#plan(planId)
     const [, , gone] = await this.#deps.db.tx(dropPlan(row.id))
     if (gone!.length === 0)
-      throw new AppError('invalid-request', 'This plan is being imported, and cannot be discarded now.')
+      throw new AppError('conflict', 'This plan is being imported, and cannot be discarded now.')
   }
 
   /** Starts the import, whose progress `show` tells. Repeated, it shows the same import. */
@@ -162,7 +162,7 @@ export class Plans {
     const row = await this.#plan(planId)
     if (row.state === 'applying' || row.state === 'applied') return viewOf(row)
     if (row.state === 'refused')
-      throw new AppError('invalid-request', 'This file has errors and cannot be imported.')
+      throw new AppError('conflict', 'This file has errors and cannot be imported.')
     const { db, clock, roster } = this.#deps
     const { content, generation } = await roster.standing()
     if (content !== row.content || generation !== row.generation) throw new AppError('roster-moved-on')

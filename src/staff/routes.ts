@@ -9,6 +9,7 @@ import {
   Name,
   problems,
   Ref,
+  staffReadProblems,
   Timestamp,
   tokenProblems,
 } from '../http/schemas.ts'
@@ -48,7 +49,13 @@ export function staffRoutes(root: FastifyInstance, { staff, callerOf, byStaffOf 
   const tags = ['staff']
   const admin = routeConfig({ access: 'staff', may: 'admin' })
   const changing = staffChange('admin')
-  const refusals = [...bodyProblems, ...tokenProblems, 'forbidden'] as const
+  const refusals = [
+    ...bodyProblems,
+    ...tokenProblems,
+    'forbidden',
+    'recent-sign-in-required',
+    'conflict',
+  ] as const
   const params = Type.Object({ userId: Id('The member’s id.') })
 
   app.get(
@@ -59,7 +66,7 @@ export function staffRoutes(root: FastifyInstance, { staff, callerOf, byStaffOf 
         tags,
         operationId: 'getOwnStaff',
         summary: 'My profile and rights',
-        response: { 200: Ref(StaffProfile), ...problems(...tokenProblems, 'forbidden') },
+        response: { 200: Ref(StaffProfile), ...problems(...staffReadProblems) },
       },
     },
     (request) => profileOf(callerOf(request, 'staff')),
@@ -75,7 +82,7 @@ export function staffRoutes(root: FastifyInstance, { staff, callerOf, byStaffOf 
         summary: 'All members of staff',
         response: {
           200: Type.Object({ members: Type.Array(Ref(Member)) }),
-          ...problems(...tokenProblems, 'forbidden'),
+          ...problems(...staffReadProblems),
         },
       },
     },
@@ -93,7 +100,7 @@ export function staffRoutes(root: FastifyInstance, { staff, callerOf, byStaffOf 
         description:
           'They can sign in at once. Needs a sign-in at most 30 minutes old, like every change here.',
         body: Type.Object({ email: Email, firstname, lastname, may: May }),
-        response: { 201: Ref(Member), ...problems(...refusals, 'recent-sign-in-required') },
+        response: { 201: Ref(Member), ...problems(...refusals) },
       },
     },
     async (request, reply) => {
@@ -125,7 +132,7 @@ export function staffRoutes(root: FastifyInstance, { staff, callerOf, byStaffOf 
           lastname: Type.Optional(lastname),
           may: Type.Optional(May),
         }),
-        response: { 200: Ref(Member), ...problems(...refusals, 'recent-sign-in-required', 'not-found') },
+        response: { 200: Ref(Member), ...problems(...refusals, 'not-found') },
       },
     },
     async (request) => {
@@ -151,7 +158,7 @@ export function staffRoutes(root: FastifyInstance, { staff, callerOf, byStaffOf 
         summary: 'Remove a member of staff',
         description: 'Ends their sessions at once. The last admin cannot be removed.',
         params,
-        response: { 204: Empty, ...problems(...refusals, 'recent-sign-in-required', 'not-found') },
+        response: { 204: Empty, ...problems(...refusals, 'not-found') },
       },
     },
     async (request, reply) => {

@@ -79,7 +79,7 @@ export class Staff implements RoleRules {
     }
     const [added] = await this.#db.tx(addStaff(member, by))
     if (added!.length === 0)
-      throw invalidField({ pointer: '#/email', detail: 'belongs to a member of staff already' })
+      throw new AppError('conflict', 'This address belongs to a member of staff already.')
     return memberOf(await this.find(member.id))
   }
 
@@ -90,7 +90,7 @@ export class Staff implements RoleRules {
     const now = this.#clock.now()
     const change = { id: member.id, firstname, lastname, may, now, eventId: newId() }
     const [, changed] = await this.#db.tx(changeStaff(change, by))
-    if (changed!.length === 0) throw lastAdmin('#/may')
+    if (changed!.length === 0) throw lastAdmin()
     return memberOf(await this.find(id))
   }
 
@@ -101,7 +101,7 @@ export class Staff implements RoleRules {
       ...removeStaff(member.id, now, by),
       ...endSessions({ personId: member.id, when: happened(`removed.${member.id}`) }, 'account', now, by),
     ])
-    if (removed!.length === 0) throw lastAdmin('#')
+    if (removed!.length === 0) throw lastAdmin()
   }
 }
 
@@ -126,6 +126,6 @@ function rightsOf(may: readonly string[]): string {
   return rights.filter((right) => may.includes(right)).join(',')
 }
 
-function lastAdmin(pointer: string): AppError {
-  return invalidField({ pointer, detail: 'is the last admin; make somebody else an admin first' })
+function lastAdmin(): AppError {
+  return new AppError('conflict', 'This is the last admin; make somebody else an admin first.')
 }

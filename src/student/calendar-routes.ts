@@ -31,7 +31,7 @@ export function calendarRoutes(
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['student']
   const config = routeConfig({ access: 'student' })
-  const refusals = problems(...bodyProblems, ...tokenProblems, 'forbidden')
+  const refusals = problems(...bodyProblems, ...tokenProblems, 'forbidden', 'conflict')
 
   app.post(
     '/student/me/calendar',

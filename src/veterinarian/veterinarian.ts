@@ -6,7 +6,7 @@
  */
 import { both, type Db, holds, isTaken, type Statement } from '../db/db.ts'
 import { forgetDeliveries } from '../delivery/delivery.ts'
-import { AppError, invalidField } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import { eventHappened, happened, noteOn } from '../events/events.ts'
 import type { Caller } from '../lib/bucket.ts'
 import type { By } from '../lib/by.ts'
@@ -187,7 +187,7 @@ export class Veterinarians implements RoleRules {
       ...tell('address-taken', address.email),
     ])
     if ((await done.then(() => false, lostTheRace)) || !(await holds(db, happened(eventId))))
-      throw invalidField({ pointer: '#/email', detail: 'belongs to another veterinarian' })
+      throw new AppError('conflict', 'This address belongs to another veterinarian.')
   }
 
   /**

@@ -9,6 +9,7 @@ import {
   Nullable,
   problems,
   Ref,
+  staffReadProblems,
   Timestamp,
   tokenProblems,
 } from '../http/schemas.ts'
@@ -71,14 +72,15 @@ export function webhookRoutes(root: FastifyInstance, { webhooks }: { webhooks: W
   const tags = ['staff']
   const reading = routeConfig({ access: 'staff', may: 'admin' })
   const changing = staffChange('admin')
-  const readProblems = problems(...tokenProblems, 'forbidden', 'not-found')
-  const changeProblems = problems(
+  const refusals = [
     ...bodyProblems,
     ...tokenProblems,
     'forbidden',
     'recent-sign-in-required',
     'not-found',
-  )
+  ] as const
+  const changeProblems = problems(...refusals)
+  const stateProblems = problems(...refusals, 'conflict')
   const params = Type.Object({ webhookId: Id('The webhook’s id.') })
 
   app.get(
@@ -91,7 +93,7 @@ export function webhookRoutes(root: FastifyInstance, { webhooks }: { webhooks: W
         summary: 'All webhooks',
         response: {
           200: Type.Object({ webhooks: Type.Array(Ref(WebhookEntry)) }),
-          ...problems(...tokenProblems, 'forbidden'),
+          ...problems(...staffReadProblems),
         },
       },
     },
@@ -109,7 +111,7 @@ export function webhookRoutes(root: FastifyInstance, { webhooks }: { webhooks: W
         description:
           'It gets what happens from now on. Needs a sign-in at most 30 minutes old, like every change here.',
         body: Type.Object({ url: Url, events: Events }),
-        response: { 201: Ref(WithSecret), ...changeProblems },
+        response: { 201: Ref(WithSecret), ...stateProblems },
       },
     },
     async (request, reply) => reply.code(201).send(await webhooks.add(request.body)),
@@ -165,7 +167,7 @@ export function webhookRoutes(root: FastifyInstance, { webhooks }: { webhooks: W
         summary: 'Give a webhook a new secret',
         description: 'For a day, requests are signed with the new secret and with the one before.',
         params,
-        response: { 200: Ref(WithSecret), ...changeProblems },
+        response: { 200: Ref(WithSecret), ...stateProblems },
       },
     },
     (request) => webhooks.rotate(request.params.webhookId),
@@ -184,7 +186,7 @@ export function webhookRoutes(root: FastifyInstance, { webhooks }: { webhooks: W
         body: Type.Object({ since: Timestamp() }),
         response: {
           202: Type.Object({ queued: Type.Integer({ description: 'How many events.' }) }),
-          ...changeProblems,
+          ...stateProblems,
         },
       },
     },
@@ -203,7 +205,10 @@ export function webhookRoutes(root: FastifyInstance, { webhooks }: { webhooks: W
         operationId: 'listWebhookDeliveries',
         summary: 'What a webhook got lately, newest events first',
         params,
-        response: { 200: Type.Object({ deliveries: Type.Array(Ref(Delivery)) }), ...readProblems },
+        response: {
+          200: Type.Object({ deliveries: Type.Array(Ref(Delivery)) }),
+          ...problems(...staffReadProblems, 'not-found'),
+        },
       },
     },
     async (request) => ({ deliveries: await webhooks.deliveries(request.params.webhookId) }),

@@ -81,10 +81,7 @@ export class Webhooks {
     const sealed = seal(secrets, id, secret)
     const added = await addWebhook(db, { id, url, events, sealed, now: clock.now(), max: webhooksMax })
     if (added.length === 0)
-      throw invalidField({
-        pointer: '#',
-        detail: `there are ${webhooksMax} webhooks already; remove one first`,
-      })
+      throw new AppError('conflict', `There are ${webhooksMax} webhooks already; remove one first.`)
     return { ...(await this.#show(id)), secret }
   }
 
@@ -112,7 +109,7 @@ export class Webhooks {
     const bothUntil = clock.now() + bothSecretsMs
     const rotated = await rotateSecret(db, { id, from, to: seal(secrets, id, secret), bothUntil })
     if (rotated.length === 0)
-      throw invalidField({ pointer: '#', detail: 'the webhook was rotated by somebody else just now' })
+      throw new AppError('conflict', 'Somebody else gave this webhook a new secret just now.')
     return { ...(await this.#show(id)), secret }
   }
 
@@ -125,8 +122,7 @@ export class Webhooks {
   async replay(id: string, since: number): Promise<number> {
     const { db, clock } = this.#deps
     const { disabled_at } = await this.#find(id)
-    if (disabled_at !== null)
-      throw invalidField({ pointer: '#', detail: 'the webhook is disabled; enable it first' })
+    if (disabled_at !== null) throw new AppError('conflict', 'This webhook is disabled; enable it first.')
     const first = await numberBefore(db, since)
     const last = await lastNumber(db)
     let queued = 0

@@ -86,8 +86,9 @@ export function PersonDeed({
         })
       }
       explain={({ code, fields }) => {
-        if (code !== 'invalid-request') return null
-        return fields.includes('email') ? text['change-address'].wrong : text.refused
+        if (code === 'conflict')
+          return name === 'change-address' ? text['change-address'].taken : text.refused
+        return fields.includes('email') ? text['change-address'].wrong : null
       }}
       onDone={onDone}
       onCancel={onCancel}

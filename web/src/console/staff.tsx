@@ -150,9 +150,9 @@ function EditMember({ member, user, onDone, onCancel }: Props & { member: Member
           await ask('/staff/members', { method: 'POST', body })
         }
       }}
-      explain={({ fields }) => {
-        if (fields.includes('email')) return text.wrongEmail
-        if (fields.includes('may')) return text.lastAdmin
+      explain={({ code, fields }) => {
+        if (code === 'conflict') return member ? text.lastAdmin : text.alreadyStaff
+        if (fields.includes('email')) return shared.fields.wrongEmail
         return fields.some((field) => field.endsWith('name')) ? shared.fields.wrongName : null
       }}
       onDone={() => onDone(member ? text.changed(name) : text.added(name))}
@@ -206,7 +206,7 @@ function RemoveMember({ member, user, onDone, onCancel }: Props & { member: Memb
       submit={text.removeSubmit}
       danger
       work={() => ask(pathOf(member), { method: 'DELETE' })}
-      explain={({ code }) => (code === 'invalid-request' ? text.lastAdmin : null)}
+      explain={({ code }) => (code === 'conflict' ? text.lastAdmin : null)}
       onDone={() => onDone(text.removed(name))}
       onCancel={onCancel}
     />

@@ -57,6 +57,7 @@ export const english = {
     'recent-sign-in-required': 'For this, confirm with a fresh code that it is you.',
     'not-found': 'There is nothing here.',
     'method-not-allowed': 'Something went wrong on our side. Please try again.',
+    conflict: 'That is not possible as things stand. Please load the page again and look.',
     'roster-moved-on': 'The roster has changed meanwhile. Please look again.',
     'body-too-large': 'That is too long.',
     'unsupported-media-type': 'Something went wrong on our side. Please try again.',

@@ -59,6 +59,7 @@ export const spanish: Text = {
     'recent-sign-in-required': 'Para esto, confirme con un código nuevo que es usted.',
     'not-found': 'Aquí no hay nada.',
     'method-not-allowed': ourFault,
+    conflict: 'No es posible tal como están las cosas. Cargue la página de nuevo y mire.',
     'roster-moved-on': 'La lista de estudiantes ha cambiado mientras tanto. Mire de nuevo.',
     'body-too-large': 'Es demasiado largo.',
     'unsupported-media-type': ourFault,

@@ -60,6 +60,7 @@ export const french: Text = {
     'recent-sign-in-required': 'Pour cela, confirmez par un nouveau code que c’est bien vous.',
     'not-found': 'Il n’y a rien ici.',
     'method-not-allowed': ourFault,
+    conflict: 'Ce n’est pas possible dans l’état actuel. Rechargez la page et regardez de nouveau.',
     'roster-moved-on': 'La liste des étudiants a changé entre-temps. Regardez de nouveau.',
     'body-too-large': 'C’est trop long.',
     'unsupported-media-type': ourFault,

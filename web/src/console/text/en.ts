@@ -242,7 +242,8 @@ export const english = {
       submit: 'Change the address',
       done: 'The address is changed.',
       label: 'New e-mail address',
-      wrong: 'This is no e-mail address that can be used, or somebody else has it.',
+      wrong: 'This e-mail address cannot be used.',
+      taken: 'Another veterinarian has this address, or the account has changed meanwhile.',
     },
     close: {
       open: 'Close the account…',
@@ -388,7 +389,7 @@ export const english = {
     added: (name: string) => `${name} can sign in now.`,
     may: 'What they may do',
     noRight: 'Please choose at least one.',
-    wrongEmail: 'This is no e-mail address, or a member of staff has it already.',
+    alreadyStaff: 'A member of staff has this address already.',
     since: (day: string) => `since ${day}`,
     change: 'Change…',
     changeTitle: (name: string) => `Change ${name}`,

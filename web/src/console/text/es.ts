@@ -238,7 +238,8 @@ export const spanish: ConsoleText = {
       submit: 'Cambiar la dirección',
       done: 'La dirección está cambiada.',
       label: 'Correo electrónico nuevo',
-      wrong: 'Esta dirección no puede usarse, o ya la tiene otra persona.',
+      wrong: 'Esta dirección no puede usarse.',
+      taken: 'Otro veterinario ya tiene esta dirección, o la cuenta ha cambiado entretanto.',
     },
     close: {
       open: 'Cerrar la cuenta…',
@@ -386,7 +387,7 @@ export const spanish: ConsoleText = {
     added: (name) => `${name} ya puede entrar.`,
     may: 'Qué puede hacer',
     noRight: 'Elija al menos una opción.',
-    wrongEmail: 'No es una dirección de correo, o ya la tiene alguien del personal.',
+    alreadyStaff: 'Alguien del personal ya tiene esta dirección.',
     since: (day) => `desde el ${day}`,
     change: 'Cambiar…',
     changeTitle: (name) => `Cambiar a ${name}`,

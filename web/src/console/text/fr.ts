@@ -248,7 +248,8 @@ export const french: ConsoleText = {
       submit: 'Changer l’adresse',
       done: 'L’adresse est changée.',
       label: 'Nouvelle adresse e-mail',
-      wrong: 'Cette adresse n’est pas utilisable, ou quelqu’un d’autre l’a déjà.',
+      wrong: 'Cette adresse n’est pas utilisable.',
+      taken: 'Un autre vétérinaire a déjà cette adresse, ou le compte a changé entre-temps.',
     },
     close: {
       open: 'Fermer le compte…',
@@ -396,7 +397,7 @@ export const french: ConsoleText = {
     added: (name) => `${name} peut maintenant se connecter.`,
     may: 'Ce que la personne peut faire',
     noRight: 'Veuillez choisir au moins une case.',
-    wrongEmail: 'Ce n’est pas une adresse e-mail, ou un membre du personnel l’a déjà.',
+    alreadyStaff: 'Un membre du personnel a déjà cette adresse.',
     since: (day) => `depuis le ${day}`,
     change: 'Changer…',
     changeTitle: (name) => `Changer ${name}`,
