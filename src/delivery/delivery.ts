@@ -104,11 +104,20 @@ export function codeAnswered(mailId: string, isRight: boolean, at: number, when?
 
 /** Erases what is known of mails to a person, and of others to the same address. */
 export function forgetDeliveries(secrets: Secrets, personId: string, addressKey: string): Statement[] {
-  return [forgetPerson(personId), ...fingerprintsOf(secrets, addressKey).map(forgetAddress)]
+  return [...forgetPerson(personId), ...fingerprintsOf(secrets, addressKey).flatMap(forgetAddress)]
 }
 
+const shownMax = 1_000
+
+/** For staff: mails to a person, and those that the person asked for. */
 export async function deliveriesOf(db: Db, personId: string): Promise<DeliveryView[]> {
-  return (await someDeliveries(db, { personId, limit: 1_000 })).map(viewOf)
+  return (await someDeliveries(db, { personId, limit: shownMax })).map(viewOf)
+}
+
+/** The same for the person. What it says must not depend on who has an address that is not the person's own. */
+export async function ownDeliveriesOf(db: Db, personId: string): Promise<DeliveryView[]> {
+  const rows = await someDeliveries(db, { personId, erasedToo: true, limit: shownMax })
+  return rows.map((row) => ownViewOf(row, personId))
 }
 
 /** When mail to each of these addresses came back for good; those to which mail gets through are left out. */
@@ -238,6 +247,7 @@ function viewOf(row: DeliveryRow) {
     mail: row.kind,
     domain: row.domain,
     userId: row.person_id,
+    askedBy: row.asker_id || null,
     sessionId: row.session_id === '' ? null : row.session_id,
     state: row.state,
     createdAt: timestamp(row.created_at),
@@ -246,6 +256,25 @@ function viewOf(row: DeliveryRow) {
       { ...absent, at: timestamp(row.created_at), step: 'queued' as const },
       ...row.steps.split('\n').filter(Boolean).map(stepView),
     ],
+  }
+}
+
+function ownViewOf(row: DeliveryRow, personId: string): DeliveryView {
+  const view = viewOf(row)
+  if (row.asker_id === null) return view
+  // Its owner sees the mail, and nothing of who asked for it and answered.
+  if (row.asker_id !== personId) {
+    const steps = view.steps.filter(({ step }) => step !== 'wrong-code' && step !== 'right-code')
+    return { ...view, askedBy: null, sessionId: null, steps, updatedAt: steps.at(-1)!.at }
+  }
+  // Who asked sees that, and nothing of what followed: what the mail says and whether it goes depends on the owner.
+  return {
+    ...view,
+    mail: 'address-code',
+    userId: null,
+    state: 'queued',
+    updatedAt: view.createdAt,
+    steps: view.steps.slice(0, 1),
   }
 }
 

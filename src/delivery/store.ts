@@ -10,22 +10,29 @@ export interface DeliveryRow {
   readonly role: Role
   readonly kind: string | null
   readonly domain: string
+  /** Whose address it was. */
   readonly person_id: string | null
+  /** Who asked for it, if the address was not theirs; empty if their account is closed. */
+  readonly asker_id: string | null
   readonly state: string
   readonly created_at: number
   readonly updated_at: number
   readonly steps: string
 }
 
-const columns = 'id, session_id, role, kind, domain, person_id, state, created_at, updated_at, steps'
+const columns =
+  'id, session_id, role, kind, domain, person_id, asker_id, state, created_at, updated_at, steps'
+
+/** Of a mail to an account that was closed since, only that somebody else asked for it is left. */
+const isKept = "address_fingerprint <> ''"
 
 /** As in the index `delivery_trouble`: a query that repeats these words can use it. */
 const inTrouble = "state in ('deferred', 'not-sent', 'failed', 'bounced')"
 
-/** For a mail that was queued in the same transaction. The challenge knows who moves to a new address. */
+/** For a mail that was queued in the same transaction. The challenge knows who wants to move to a new address. */
 export function openDelivery(mailId: string, domain: string): Statement {
   return statement(
-    `insert into delivery (id, session_id, role, address_fingerprint, domain, person_id, state, created_at, updated_at, steps)
+    `insert into delivery (id, session_id, role, address_fingerprint, domain, asker_id, state, created_at, updated_at, steps)
      select o.id, o.session_id, o.role, o.address_fingerprint, $2, c.person_id, 'queued', o.created_at, o.created_at, ''
      from outbox o left join challenge c on c.id = o.session_id where o.id = $1`,
     mailId,
@@ -51,7 +58,7 @@ export function addStep(step: NewStep, when: Condition): Statement {
      set state = case when state = 'opened' then state else coalesce(cast($2 as text), state) end,
          kind = coalesce(cast($3 as text), kind), person_id = coalesce(cast($4 as text), person_id), updated_at = $5,
          steps = case when length(steps) > cast($7 as bigint) then steps else steps || cast($6 as text) end
-     where id = $1 and ${when.sql(8)}`,
+     where id = $1 and ${isKept} and ${when.sql(8)}`,
     step.id,
     step.state,
     step.kind,
@@ -92,7 +99,8 @@ export function addBounce(
         id: 'cast($2 as text)',
         at: 'cast($3 as bigint)',
         person: 'person_id',
-        session: "nullif(session_id, '')",
+        // Whose address it was does not learn of who asked for the mail.
+        session: "case when asker_id is null then nullif(session_id, '') end",
         data: 'cast($4 as text)',
       },
       'from delivery where id = $1',
@@ -113,19 +121,24 @@ export interface DeliveryFilter {
   readonly since?: number
   /** Only older ones than this id. */
   readonly before?: string
+  /** Also those to accounts that were closed since. */
+  readonly erasedToo?: boolean
   readonly limit: number
 }
+
+/** To them, or asked for by them. */
+const isOf = (person: string) => `(person_id = ${person} or asker_id = ${person})`
 
 /** Newest first. */
 export function someDeliveries(db: Db, filter: DeliveryFilter): Promise<DeliveryRow[]> {
   const params: Value[] = []
   const take = (value: Value) => `$${params.push(value)}`
-  const { fingerprints, personId, state, since, before, limit } = filter
+  const { fingerprints, personId, state, since, before, erasedToo, limit } = filter
   const isTrouble = state !== undefined && inTrouble.includes(`'${state}'`)
   const conditions = [
-    'true',
+    erasedToo ? 'true' : isKept,
     fingerprints && `address_fingerprint in (${fingerprints.map(take).join(', ')})`,
-    personId !== undefined && `person_id = ${take(personId)}`,
+    personId !== undefined && isOf(take(personId)),
     state !== undefined && `state = ${take(state)}`,
     isTrouble && inTrouble,
     since !== undefined && `id >= ${take(firstIdAt(since))}`,
@@ -167,14 +180,33 @@ export function pruneDeliveries(before: number): Statement {
   return statement('delete from delivery where id < $1', firstIdAt(before))
 }
 
+/** Those of addresses that nobody has. What somebody signed in asked for stays with them. */
 export function pruneStrangers(before: number): Statement {
-  return prune('delivery', 'id', 'person_id is null and id < $1', firstIdAt(before))
+  return prune('delivery', 'id', 'person_id is null and asker_id is null and id < $1', firstIdAt(before))
 }
 
-export function forgetAddress(fingerprint: string): Statement {
-  return statement('delete from delivery where address_fingerprint = $1', fingerprint)
+/** Erases what somebody asked for, and what was mailed to them. */
+export function forgetPerson(personId: string): Statement[] {
+  return [
+    statement('delete from delivery where asker_id = $1 and person_id is null', personId),
+    statement("update delivery set asker_id = '' where asker_id = $1", personId),
+    ...forgetMails('person_id = $1', personId),
+  ]
 }
 
-export function forgetPerson(personId: string): Statement {
-  return statement('delete from delivery where person_id = $1', personId)
+export function forgetAddress(fingerprint: string): Statement[] {
+  return forgetMails('address_fingerprint = $1', fingerprint)
+}
+
+/** That somebody else asked for a mail is theirs, and must not vanish when the owner of the address does. */
+function forgetMails(which: string, value: string): Statement[] {
+  return [
+    statement(`delete from delivery where ${which} and coalesce(asker_id, '') = ''`, value),
+    statement(
+      `update delivery set person_id = null, address_fingerprint = '', kind = null, state = 'queued', steps = '',
+         updated_at = created_at, bounced_at = null
+       where ${which}`,
+      value,
+    ),
+  ]
 }

@@ -4,6 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import type { Db } from '../db/db.ts'
+import { deliveriesOf } from '../delivery/delivery.ts'
 import { AppError, invalidField } from '../errors.ts'
 import { eventsOf, eventView, happened, numberEvents } from '../events/events.ts'
 import type { By } from '../lib/by.ts'
@@ -88,7 +89,7 @@ export class Desk {
     const { db } = this.#deps
     await numberEvents(db)
     const [{ sessions, deliveries }, events, classes] = await Promise.all([
-      historyOf(db, client.id),
+      historyOf(db, client.id, deliveriesOf),
       eventsOf(db, client.id),
       this.#classes(client),
     ])

@@ -220,6 +220,9 @@ export const DeliveryEntry = Type.Object(
     mail: Nullable(Type.String({ description: 'What the mail says, such as `code` or `no-account`.' })),
     domain: Type.String({ description: 'The part of the address after the @.' }),
     userId: Nullable(Type.String({ description: 'Whose address it was, if anybody’s.' })),
+    askedBy: Nullable(
+      Type.String({ description: 'Who asked for it, if it went to an address that they want to move to.' }),
+    ),
     sessionId: Nullable(Type.String()),
     state: Type.String({ examples: ['handed'] }),
     createdAt: Timestamp(),
@@ -231,7 +234,10 @@ export const DeliveryEntry = Type.Object(
 
 /** Part of the export of every role. */
 export const HistoryFields = {
-  deliveries: Type.Array(Ref(DeliveryEntry), { description: 'What became of mails, for 30 days.' }),
+  deliveries: Type.Array(Ref(DeliveryEntry), {
+    description:
+      'What became of mails, for 30 days. Of a mail that somebody asked for at an address that was not theirs, their own export shows only that they did.',
+  }),
   sessions: Type.Array(
     Type.Object({
       sessionId: Type.String(),

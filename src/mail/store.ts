@@ -340,7 +340,9 @@ export function failMail(
         id: "'mail.' || id",
         at: 'cast($3 as bigint)',
         person: 'cast($5 as text)',
-        session: "nullif(session_id, '')",
+        // Whose address it was does not learn of who wants to move to it.
+        session:
+          "case when kind in ('address-code', 'address-in-use') then null else nullif(session_id, '') end",
         data: 'cast($4 as text)',
       },
       `from outbox where ${held}`,

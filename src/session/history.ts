@@ -1,15 +1,20 @@
 /** The part of the export that is the same for every role. */
 import type { Db } from '../db/db.ts'
-import { deliveriesOf } from '../delivery/delivery.ts'
+import { type DeliveryView, ownDeliveriesOf } from '../delivery/delivery.ts'
 import { eventsOf } from '../events/events.ts'
 import { timestamp, timestampOrNull } from '../lib/clock.ts'
 import { sessionsOf } from './store.ts'
 
-export async function historyOf(db: Db, personId: string) {
+/** As its owner sees it, unless the deliveries are read otherwise. */
+export async function historyOf(
+  db: Db,
+  personId: string,
+  readDeliveries: (db: Db, personId: string) => Promise<DeliveryView[]> = ownDeliveriesOf,
+) {
   const [sessions, events, deliveries] = await Promise.all([
     sessionsOf(db, personId),
     eventsOf(db, personId),
-    deliveriesOf(db, personId),
+    readDeliveries(db, personId),
   ])
   return {
     deliveries,
