@@ -12,6 +12,19 @@ update delivery set person_id = null where kind in ('address-code', 'address-in-
 alter table person add column unverified_at bigint;
 alter table person add column unverified_because text;
 create index person_unverified on person (unverified_at) where unverified_at is not null;
+-- Whoever changed something after they were verified has to be looked at again, too. An event of that time does not tell
+-- a name from the choice to hide the public page.
+insert into event (id, at, type, person_id, data, actor)
+select 'unverified.' || p.id, max(e.at), 'veterinarian.unverified', p.id,
+  case max(e.type) when 'veterinarian.updated' then '{"reason":"name"}' else '{"reason":"address"}' end, 'system'
+from person p join event e on e.person_id = p.id
+where p.verified_at < e.at and e.type in ('veterinarian.updated', 'veterinarian.address-changed')
+group by p.id;
+update person set verified_at = null,
+  unverified_at = (select e.at from event e where e.id = 'unverified.' || person.id),
+  unverified_because = (select case when e.data like '%name%' then 'name' else 'address' end from event e where e.id = 'unverified.' || person.id)
+where verified_at is not null and exists (select 1 from event e where e.id = 'unverified.' || person.id);
+
 drop view account;
 create view account as
 select p.id, p.role,

@@ -103,6 +103,59 @@ suite('The console', inBrowser, () => {
     assert.deepEqual(page.faults, [])
   })
 
+  test('Who changed the name after being verified is shown until the help desk has looked again', async () => {
+    const { desk, veterinarians } = service.app.parts
+    const change = async (userId: string, firstname: string) => {
+      await desk.verify(userId, true, 'Passport', byOperator)
+      service.clock.advance(1)
+      const person = await veterinarians.findAccount((await desk.show(userId)).profile.email)
+      await veterinarians.rename(person!, { firstname }, { ...byOperator, actor: 'self' })
+    }
+    const [one, two] = [await veterinarian('Rosa', 'Lang'), await veterinarian('Berta', 'Kurz')]
+    await change(one, 'Rosalind')
+    await change(two, 'Bertha')
+    const { page } = await open('support')
+    await page.getByText('2 veterinarians were verified and then changed name or address.').waitFor()
+    await page.getByRole('link', { name: 'People' }).click()
+    const list = page.getByRole('region', { name: 'To check again' })
+    await list.getByRole('link', { name: /Bertha Kurz/ }).waitFor()
+    await list.getByRole('link', { name: /Rosalind Lang.*check again/ }).click()
+    await page.getByText(/Check again who this is: .* the name changed on 15 November 2026/).waitFor()
+    await page
+      .locator('.log li')
+      .filter({ hasText: /no longer verified|taken back/i })
+      .getByText('the name changed')
+      .waitFor()
+
+    await button(page, 'Verify…').click()
+    await dialog(page).getByLabel('How was it checked?').fill('Marriage certificate')
+    await veterinarians.rename(
+      (await veterinarians.findAccount((await desk.show(one)).profile.email))!,
+      { lastname: 'Kafka' },
+      byOperator,
+    )
+    await dialog(page).getByRole('button', { name: 'Verify' }).click()
+    await dialog(page).getByText('That is not possible now.').waitFor()
+    await button(page, 'Cancel').click()
+    await page.reload()
+    await button(page, 'Verify…').click()
+    await dialog(page).getByLabel('How was it checked?').fill('Marriage certificate')
+    await dialog(page).getByRole('button', { name: 'Verify' }).click()
+    await page.getByText('The school has checked who this is').waitFor()
+
+    await place(page, `#/people/${two}`)
+    await button(page, 'Leave unverified…').click()
+    await dialog(page).getByRole('button', { name: 'Leave unverified' }).click()
+    await page.getByText('Not checked by the school').waitFor()
+    await place(page, '#/people')
+    await page.getByText('Type a few letters.').waitFor()
+    await list.waitFor({ state: 'detached' })
+    assert.deepEqual(
+      page.faults.filter((fault) => !/409/.test(fault)),
+      [],
+    )
+  })
+
   test('Changing an address and closing an account say what they do; closing is said to be final', async () => {
     const userId = await veterinarian('Clara', 'Immerwahr')
     const { page } = await open('support')
@@ -111,7 +164,7 @@ suite('The console', inBrowser, () => {
     await dialog(page).getByLabel('New e-mail address').fill('nonsense')
     await dialog(page).getByLabel('Reason').fill('Married')
     await button(page, 'Change the address').click()
-    await dialog(page).getByText('This is no e-mail address that can be used').waitFor()
+    await dialog(page).getByText('This e-mail address cannot be used.').waitFor()
     const email = freshAddress('new')
     await dialog(page).getByLabel('New e-mail address').fill(email)
     await button(page, 'Change the address').click()

@@ -165,6 +165,83 @@ for (const engine of engines) {
       )
     })
 
+    test('deliveries from before tell nobody who has an address, and whoever changed after being verified is looked at', async () => {
+      await assert.rejects(migrate(failingAt('delivery add column asker_id'), clock))
+      const delivery = (id: string, kind: string | null, person: string, session: string) =>
+        db.run(
+          `insert into delivery (id, session_id, role, kind, address_fingerprint, domain, person_id, state, created_at, updated_at, steps)
+           values ($1, $2, 'veterinarian', $3, 'f', 'd', $4, 'handed', 0, 0, '')`,
+          [id, session, kind, person],
+        )
+      await db.run(
+        `insert into challenge (id, role, address_fingerprint, network_fingerprint, digits, reference, created_at, expires_at, resends, attempts, send_id, person_id)
+         values ('young', 'veterinarian', 'f', 'n', 6, 'ABC', 0, 1, 0, 0, 's', 'asker')`,
+      )
+      await delivery('a', 'code', 'owner', 'old')
+      await delivery('b', 'address-code', 'asker', 'old')
+      await delivery('c', 'address-in-use', 'owner', 'old')
+      await delivery('d', 'address-in-use', 'owner', 'young')
+      await delivery('e', null, 'asker', 'young')
+      const person = (id: string, verifiedAt: number | null) =>
+        db.run(
+          `insert into person (id, role, status, firstname, lastname, created_at, updated_at, verified_at)
+           values ($1, 'veterinarian', 'active', 'A', 'B', 0, 0, $2)`,
+          [id, verifiedAt],
+        )
+      for (const [id, at] of [
+        ['same', 10],
+        ['renamed', 10],
+        ['moved', 10],
+        ['never', null],
+      ] as const)
+        await person(id, at)
+      const event = (person: string, at: number, type: string) =>
+        db.run(
+          `insert into event (id, at, type, person_id, data, actor) values ($1, $2, $3, $4, '{}', 'self')`,
+          [`${person}.${at}`, at, `veterinarian.${type}`, person],
+        )
+      await event('same', 9, 'updated')
+      await event('renamed', 9, 'address-changed')
+      await event('renamed', 11, 'updated')
+      await event('renamed', 12, 'updated')
+      await event('moved', 11, 'address-changed')
+      await event('never', 11, 'updated')
+      await migrate(db, clock)
+      const deliveries = await db.all('select id, person_id, asker_id from delivery order by id')
+      assert.deepEqual(
+        deliveries.map((row) => Object.values(row)),
+        [
+          ['a', 'owner', null],
+          ['b', null, null],
+          ['c', null, null],
+          ['d', null, 'asker'],
+          ['e', null, 'asker'],
+        ],
+      )
+      const people = await db.all(
+        'select id, verified_at, unverified_at, unverified_because from person order by id',
+      )
+      assert.deepEqual(
+        people.map((row) => Object.values(row)),
+        [
+          ['moved', null, 11, 'address'],
+          ['never', null, null, null],
+          ['renamed', null, 12, 'name'],
+          ['same', 10, null, null],
+        ],
+      )
+      const events = await db.all(
+        "select person_id, at, actor, data from event where type = 'veterinarian.unverified' order by person_id",
+      )
+      assert.deepEqual(
+        events.map((row) => Object.values(row)),
+        [
+          ['moved', 11, 'system', '{"reason":"address"}'],
+          ['renamed', 12, 'system', '{"reason":"name"}'],
+        ],
+      )
+    })
+
     test('one killed half-way leaves nothing, and the next try completes it', async () => {
       const script = `
         import { openDb } from ${module('../src/db/open.ts')}

@@ -45,7 +45,9 @@ export async function showPerson(who: string, options: CommonOptions): Promise<v
     const person = await desk.show(await desk.idOf(who))
     if (options.json) return say(options, person, '')
     const { profile, sessions, deliveries, events } = person
-    const facts = Object.entries(profile).map(([name, value]) => [`  ${name}`, String(value ?? '')])
+    const { verificationLost: lost, ...plain } = profile
+    const facts = Object.entries(plain).map(([name, value]) => [`  ${name}`, String(value ?? '')])
+    if (lost) facts.push(['  check again', `was verified; the ${lost.because} changed on ${lost.at}`])
     const live = sessions.filter(({ endedAt }) => endedAt === null)
     const lines = [
       table(facts),

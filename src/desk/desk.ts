@@ -25,7 +25,9 @@ import { endSessions, historyOf, type Sessions } from '../session/session.ts'
 import { spanOf } from '../student/classes.ts'
 import type { Students } from '../student/student.ts'
 import type { Veterinarians } from '../veterinarian/veterinarian.ts'
-import { type Client, clientById, clientsByKey, endOfRange, findClients } from './store.ts'
+import { type Client, clientById, clientsByKey, endOfRange, findClients, type Verified } from './store.ts'
+
+export { verifiedStates } from './store.ts'
 
 export interface DeskDeps {
   readonly db: Db
@@ -40,6 +42,7 @@ export interface Search {
   readonly text: string
   readonly role?: ServedRole
   readonly status?: string
+  readonly verified?: Verified
   /** The `next` of the page before. */
   readonly after?: string
   readonly limit: number
@@ -57,19 +60,22 @@ export class Desk {
   }
 
   /** Exact addresses, student numbers and ids come first, the others in no particular order. */
-  async find({ text, role, status, after, limit }: Search) {
+  async find({ text, role: asked, status, verified, after, limit }: Search) {
     const { db } = this.#deps
+    const role = verified === undefined ? asked : 'veterinarian'
+    if (asked !== undefined && asked !== role) return { people: [], next: null }
     const words = folded(text).split(/\s+/).filter(Boolean).slice(0, wordsMax)
     const isWanted = (client: Client) =>
       client.status !== 'closed' &&
       (role === undefined || client.role === role) &&
-      (status === undefined || client.status === status)
+      (status === undefined || client.status === status) &&
+      (verified === undefined || verifiedOf(client).includes(verified))
     const exact = words.length === 1 ? (await clientsByKey(db, text.trim())).filter(isWanted) : []
     const found = after === undefined ? exact.slice(0, limit) : []
     let last = after ?? ''
     for (;;) {
       const range = { after: last, upTo: await endOfRange(db, last) }
-      const some = await findClients(db, range, { words, role, status }, limit + exact.length + 1)
+      const some = await findClients(db, range, { words, role, status, verified }, limit + exact.length + 1)
       for (const client of some) {
         if (!exact.some(({ id }) => id === client.id)) {
           if (found.length >= limit) return { people: found.map(summaryOf), next: last }
@@ -132,10 +138,27 @@ export class Desk {
     return this.#deps.sessions.endAll(client.id, 'revoked', by)
   }
 
-  async verify(userId: string, verified: boolean, note: string | null, by: By): Promise<boolean> {
+  /**
+   * With `seenAt`, only if the profile is still the one that was changed at that time: a badge must not go to a name or an
+   * address that nobody has checked. Staff may also take back what a change took back, once they have looked.
+   */
+  async verify(
+    userId: string,
+    verified: boolean,
+    note: string | null,
+    by: By,
+    seenAt?: number,
+  ): Promise<boolean> {
     const client = await this.#veterinarian(userId, verified ? 'verified' : 'unverified')
     if (client.status === 'pending') throw refused('has not signed in yet, and cannot be verified')
-    return this.#deps.veterinarians.setVerified(client, verified, this.#deed(by, note))
+    if (seenAt !== undefined && seenAt !== client.updated_at) throw refused(hasChanged)
+    const isSo = verified
+      ? client.verified_at !== null
+      : verifiedOf(client).every((state) => state === 'false')
+    if (isSo) return false
+    if (!(await this.#deps.veterinarians.setVerified(client, verified, this.#deed(by, note))))
+      throw refused(hasChanged)
+    return true
   }
 
   async changeAddress(userId: string, address: Address, reason: string | null, by: By): Promise<boolean> {
@@ -194,7 +217,7 @@ export class Desk {
     return client
   }
 
-  async #veterinarian(userId: string, done: string): Promise<Person<'veterinarian'>> {
+  async #veterinarian(userId: string, done: string): Promise<Client & Person<'veterinarian'>> {
     const client = await this.#open(userId)
     if (!isVeterinarian(client)) throw refused(`is a student, and cannot be ${done}: the roster decides`)
     return client
@@ -205,7 +228,15 @@ export class Desk {
   }
 }
 
-const isVeterinarian = (person: Person): person is Person<'veterinarian'> => person.role === 'veterinarian'
+const isVeterinarian = (client: Client): client is Client & Person<'veterinarian'> =>
+  client.role === 'veterinarian'
+
+const hasChanged = 'has changed since you looked; look again'
+
+const verifiedOf = ({ verified_at, unverified_at }: Client): Verified[] => [
+  verified_at === null ? 'false' : 'true',
+  ...(unverified_at === null ? [] : (['lost'] as const)),
+]
 
 type ClassOfStudent = Awaited<ReturnType<Students['classes']>>[number]
 const noDates = { startDate: null, endDate: null }
@@ -247,6 +278,10 @@ function summaryOf(client: Client) {
     email: client.email,
     studentNumber: client.student_number,
     verified: client.verified_at !== null,
+    verificationLost:
+      client.unverified_at === null
+        ? null
+        : { at: timestamp(client.unverified_at), because: client.unverified_because! },
   }
 }
 

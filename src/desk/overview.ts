@@ -8,7 +8,7 @@ import { type Clock, day, hour, minute, timestamp, timestampOrNull } from '../li
 import type { ServedRole } from '../lib/roles.ts'
 import type { ServiceState } from '../limits/limits.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
-import { countClients } from './store.ts'
+import { countClients, countUnverified } from './store.ts'
 
 const hoursShown = day / hour
 /** A change is written a moment after the time that it bears. */
@@ -63,11 +63,12 @@ export class Overview {
     const { db, clock, webhooks, version, readFigures } = this.#deps
     const now = clock.now()
     const hours = await this.#lastHours(now)
-    const [lastHour, figures, hooks, people] = await Promise.all([
+    const [lastHour, figures, hooks, people, toCheckAgain] = await Promise.all([
       this.#count(now - hour, now + 1),
       readFigures(now),
       webhooks.list(),
       this.#countPeople(now),
+      countUnverified(db),
     ])
     const sum = (of: (each: Hour) => number) => hours.reduce((total, [, each]) => total + of(each), 0)
     return {
@@ -101,7 +102,7 @@ export class Overview {
         failing: hooks.filter(({ enabled, readable, failures }) => enabled && (!readable || failures > 0))
           .length,
       },
-      people: { countedAt: timestamp(people.countedAt), counts: people.counts },
+      people: { countedAt: timestamp(people.countedAt), counts: people.counts, toCheckAgain },
     }
   }
 

@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
-import { AppError } from '../errors.ts'
+import { AppError, invalidField } from '../errors.ts'
 import { type ByOf, type CallerOf, routeConfig, staffChange } from '../http/access.ts'
 import {
   bodyProblems,
@@ -26,7 +26,7 @@ import { servedRoles } from '../lib/roles.ts'
 import { Fields } from '../people/fields.ts'
 import { statuses } from '../people/people.ts'
 import type { LiveSession } from '../session/session.ts'
-import type { Desk } from './desk.ts'
+import { type Desk, verifiedStates } from './desk.ts'
 import type { Overview } from './overview.ts'
 
 const limits = { min: 1, max: 200 }
@@ -40,6 +40,15 @@ const summaryFields = {
   email: Nullable(Type.String()),
   studentNumber: Nullable(Type.String()),
   verified: Type.Boolean(),
+  verificationLost: Nullable(
+    Type.Object(
+      {
+        at: Timestamp(),
+        because: Type.Enum(['name', 'address'], { description: 'What has changed.' }),
+      },
+      { description: 'Staff verified this veterinarian, and a change took it back: check again.' },
+    ),
+  ),
 }
 const PersonSummary = Type.Object(summaryFields, { $id: 'PersonSummary' })
 const PersonDetail = Type.Object({
@@ -123,14 +132,24 @@ const OverviewReply = Type.Object({
         count: Type.Integer(),
       }),
     ),
+    toCheckAgain: Type.Integer({
+      description: 'Veterinarians who were verified and changed their name or address since.',
+    }),
   }),
 })
 
 const note = (description: string) => Type.String({ description, documented: { maxLength: 1000 } })
 const Why = Type.Object({ reason: note('Why. Kept with the event, and shown to staff.') })
 const MaybeWhy = Nullable(Type.Object({ reason: Type.Optional(Why.properties.reason) }))
-const MaybeNote = Nullable(
-  Type.Object({ note: Type.Optional(note('How it was checked. Kept with the event, and shown to staff.')) }),
+const howChecked = note('How it was checked. Kept with the event, and shown to staff.')
+const MaybeNote = Nullable(Type.Object({ note: Type.Optional(howChecked) }))
+const Checked = Nullable(
+  Type.Object({
+    note: Type.Optional(howChecked),
+    updatedAt: Type.Optional(
+      Timestamp('That of the profile which was checked. If it has changed since, the reply is 409.'),
+    ),
+  }),
 )
 const NewAddress = Type.Object({ email: Email, reason: Type.Optional(Why.properties.reason) })
 
@@ -191,6 +210,12 @@ export function deskRoutes(
           q: Type.Optional(Type.String()),
           role: Type.Optional(Type.Enum([...servedRoles])),
           status: Type.Optional(Type.Enum([...new Set(servedRoles.flatMap((role) => [...statuses[role]]))])),
+          verified: Type.Optional(
+            Type.Enum([...verifiedStates], {
+              description:
+                'Veterinarians alone. `lost`: those who were verified and have to be checked again.',
+            }),
+          ),
           after: Type.Optional(Type.String({ description: 'The `next` of the page before.' })),
           limit: QueryInteger(limits, 'How many at most; 50 if it is not said.'),
         }),
@@ -296,9 +321,10 @@ export function deskRoutes(
   act(
     'verify',
     'Say that the school has checked who this veterinarian is',
-    MaybeNote,
+    Checked,
     false,
-    (id, body, request) => desk.verify(id, true, body?.note ?? null, byStaffOf(request)),
+    (id, body, request) =>
+      desk.verify(id, true, body?.note ?? null, byStaffOf(request), seenAtFrom(body?.updatedAt)),
   )
   act('unverify', 'Take that back', MaybeNote, false, (id, body, request) =>
     desk.verify(id, false, body?.note ?? null, byStaffOf(request)),
@@ -312,4 +338,11 @@ export function deskRoutes(
   act('close', 'Close a veterinarian’s account for good', Why, true, (id, { reason }, request) =>
     desk.close(id, reason, byStaffOf(request)),
   )
+}
+
+function seenAtFrom(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const at = Date.parse(text)
+  if (Number.isNaN(at)) throw invalidField({ pointer: '#/updatedAt', detail: 'must be a time' })
+  return at
 }

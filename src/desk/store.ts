@@ -1,11 +1,16 @@
 import type { Db } from '../db/db.ts'
 import type { ServedRole } from '../lib/roles.ts'
-import { inRoster, type Person, personColumns } from '../people/people.ts'
+import { inRoster, type LostBy, type Person, personColumns } from '../people/people.ts'
 
 /** Somebody whom the school serves. */
-export type Client = Person<ServedRole> & { readonly student_number: string | null }
+export interface Client extends Person<ServedRole> {
+  readonly student_number: string | null
+  /** When a change took the verification of staff back, until they look again, and what changed. */
+  readonly unverified_at: number | null
+  readonly unverified_because: LostBy | null
+}
 
-const clientColumns = `${personColumns('a')}, a.student_number`
+const clientColumns = `${personColumns('a')}, a.student_number, a.unverified_at, a.unverified_because`
 // Everybody but staff. Not as a list of roles: SQLite would read by the index on roles, and sort everybody for each chunk.
 const served = "a.role <> 'staff'"
 
@@ -25,6 +30,17 @@ export interface Wanted {
   readonly words: readonly string[]
   readonly role: ServedRole | undefined
   readonly status: string | undefined
+  readonly verified: Verified | undefined
+}
+
+/** Of veterinarians: whether staff verified them, or did and have to look again. */
+export const verifiedStates = ['true', 'false', 'lost'] as const
+export type Verified = (typeof verifiedStates)[number]
+
+const isVerified: Record<Verified, (t: string) => string> = {
+  true: (t) => `${t}.verified_at is not null`,
+  false: (t) => `${t}.verified_at is null`,
+  lost: (t) => `${t}.unverified_at is not null`,
 }
 
 /** People whom one statement looks through: some ten milliseconds. */
@@ -44,12 +60,13 @@ export async function findClients(db: Db, range: Range, wanted: Wanted, limit: n
   const after = param(range.after)
   const upTo = range.upTo === undefined ? undefined : param(range.upTo)
   const isIn = (id: string) => `${id} > ${after}${upTo === undefined ? '' : ` and ${id} <= ${upTo}`}`
-  const { words, role } = wanted
+  const { words, role, verified } = wanted
+  const isSo = (t: string) => (verified === undefined ? 'true' : isVerified[verified](t))
   const status = wanted.status === undefined ? "<> 'closed'" : `= ${param(wanted.status)}`
   if (words.length === 0) {
     const isRole = role === undefined ? 'true' : `a.role = ${param(role)}`
     return db.all<Client>(
-      `select ${clientColumns} from account a where ${isIn('a.id')} and ${served} and a.status ${status} and ${isRole}
+      `select ${clientColumns} from account a where ${isIn('a.id')} and ${served} and a.status ${status} and ${isRole} and ${isSo('a')}
        order by a.id limit ${limit}`,
       params,
     )
@@ -67,7 +84,7 @@ export async function findClients(db: Db, range: Range, wanted: Wanted, limit: n
       where ${isIn('s.person_id')} and ${inRoster('s')} and ${isStatus}
         and ${has(`${nameKeys('s')} || ' ' || lower(coalesce(s.student_number, ''))`)}`,
     veterinarian: `select p.id from person p
-      where ${isIn('p.id')} and p.role <> 'staff' and p.status ${status} and ${has(nameKeys('p'))}`,
+      where ${isIn('p.id')} and p.role <> 'staff' and p.status ${status} and ${isSo('p')} and ${has(nameKeys('p'))}`,
   }
   const parts = role === undefined ? Object.values(matching) : [matching[role]]
   const sql = `${parts.join(' union all ')} order by id limit ${limit}`
@@ -100,6 +117,12 @@ export interface Counts {
   readonly count: number
   /** The last id of all that were counted. */
   readonly last: string
+}
+
+/** Veterinarians at whom staff have to look again. */
+export async function countUnverified(db: Db): Promise<number> {
+  const sql = 'select cast(count(*) as bigint) as count from person where unverified_at is not null'
+  return (await db.one<{ count: number }>(sql))!.count
 }
 
 /** Counts people in the order of their ids. */

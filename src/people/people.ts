@@ -10,7 +10,7 @@ import { newId } from '../lib/random.ts'
 import type { Role, ServedRole } from '../lib/roles.ts'
 import { changeStatus, type Person, type PersonInSession, type Status } from './store.ts'
 
-export type { Person, PersonInSession, Status } from './store.ts'
+export type { LostBy, Person, PersonInSession, Status } from './store.ts'
 export { inRoster, lockPerson, personById, personColumns, prunePeople, statuses } from './store.ts'
 
 export interface RoleRules {

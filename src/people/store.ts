@@ -35,6 +35,9 @@ export interface Person<R extends Role = Role> extends PersonInSession<R> {
   readonly verified_at: number | null
 }
 
+/** What staff verified and the owner has changed since. */
+export type LostBy = 'name' | 'address'
+
 export const personColumns = (alias: string) =>
   (
     [

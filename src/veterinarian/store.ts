@@ -10,10 +10,11 @@ import {
   statement,
   sweptRowsMax,
 } from '../db/db.ts'
-import { eventsFrom } from '../events/events.ts'
+import { eventsFrom, happened } from '../events/events.ts'
 import { type By, bySystem } from '../lib/by.ts'
 import { folded } from '../lib/folded.ts'
-import { type Deed, type Person, personColumns } from '../people/people.ts'
+import { newId } from '../lib/random.ts'
+import { type Deed, type LostBy, lockPerson, type Person, personColumns } from '../people/people.ts'
 
 export interface Registration {
   readonly id: string
@@ -141,7 +142,40 @@ function removePending(change: Statement): Statement[] {
   ]
 }
 
-/** The event is written only if the account was still active. */
+/** Takes the verification back if there is one and `when` holds: it was of the person whom staff checked. */
+function loseVerification(
+  personId: string,
+  because: LostBy,
+  { by, now }: Pick<Deed, 'by' | 'now'>,
+  when: Condition,
+): Statement[] {
+  const eventId = newId()
+  const lost = happened(eventId)
+  return [
+    eventsFrom(
+      'veterinarian.unverified',
+      { ...by, actor: bySystem.actor },
+      { id: '$1', at: 'cast($2 as bigint)', person: 'id', data: `'{"reason":"${because}"}'` },
+      `from person where id = $3 and verified_at is not null and ${when.sql(4)}`,
+      eventId,
+      now,
+      personId,
+      ...when.params,
+    ),
+    statement(
+      `update person set verified_at = null, unverified_at = $1, unverified_because = '${because}'
+       where id = $2 and ${lost.sql(3)}`,
+      now,
+      personId,
+      ...lost.params,
+    ),
+  ]
+}
+
+/**
+ * The event is written only if the account was still active. The first statement locks, the last but one returns the
+ * account.
+ */
 export function rename(
   personId: string,
   names: { firstname?: string; lastname?: string },
@@ -149,18 +183,26 @@ export function rename(
   eventId: string,
   by: By,
 ): Statement[] {
+  const { firstname = null, lastname = null } = names
+  const isOther: Condition = {
+    sql: (n) => `status = 'active'
+      and (firstname <> coalesce(cast($${n} as text), firstname) or lastname <> coalesce(cast($${n + 1} as text), lastname))`,
+    params: [firstname, lastname],
+  }
   return [
+    lockPerson(personId),
+    ...loseVerification(personId, 'name', { by, now }, isOther),
     statement(
       `update person set firstname = coalesce($1, firstname), firstname_key = coalesce($5, firstname_key),
          lastname = coalesce($2, lastname), lastname_key = coalesce($6, lastname_key),
          updated_at = $3, confirmed_at = coalesce(confirmed_at, $3)
-       where id = $4 and status = 'active' returning firstname, lastname, updated_at, confirmed_at`,
-      names.firstname ?? null,
-      names.lastname ?? null,
+       where id = $4 and status = 'active' returning firstname, lastname, updated_at, confirmed_at, verified_at`,
+      firstname,
+      lastname,
       now,
       personId,
-      names.firstname === undefined ? null : folded(names.firstname),
-      names.lastname === undefined ? null : folded(names.lastname),
+      firstname && folded(firstname),
+      lastname && folded(lastname),
     ),
     eventsFrom(
       'veterinarian.updated',
@@ -174,26 +216,36 @@ export function rename(
   ]
 }
 
-/** Returns no row if the account already is as asked, or is not there. */
-export function setVerified(personId: string, verified: boolean, eventId: string, deed: Deed): Statement[] {
-  const { now, by } = deed
+/**
+ * The last statement returns no row if the account has changed since it was read: staff would verify somebody whom they
+ * have not seen.
+ */
+export function setVerified(
+  { id, updated_at: readAt }: Pick<Person, 'id' | 'updated_at'>,
+  verified: boolean,
+  eventId: string,
+  { now, by }: Deed,
+): Statement[] {
+  const done = happened(eventId)
   return [
-    statement(
-      `update person set verified_at = ${verified ? 'cast($1 as bigint)' : 'null'}, updated_at = $1
-       where id = $2 and role = 'veterinarian' and status in ('active', 'suspended')
-         and verified_at is ${verified ? '' : 'not'} null
-       returning id`,
-      now,
-      personId,
-    ),
+    lockPerson(id),
     eventsFrom(
       verified ? 'veterinarian.verified' : 'veterinarian.unverified',
       by,
-      { id: '$1', at: 'updated_at', person: 'id' },
-      `from person where id = $2 and updated_at = $3 and verified_at is ${verified ? 'not' : ''} null`,
+      { id: '$1', at: 'cast($2 as bigint)', person: 'id' },
+      `from person where id = $3 and updated_at = $4 and role = 'veterinarian' and status in ('active', 'suspended')`,
       eventId,
-      personId,
       now,
+      id,
+      readAt,
+    ),
+    statement(
+      `update person set verified_at = ${verified ? 'cast($1 as bigint)' : 'null'}, unverified_at = null,
+         unverified_because = null, updated_at = $1
+       where id = $2 and ${done.sql(3)} returning id`,
+      now,
+      id,
+      ...done.params,
     ),
   ]
 }
@@ -235,10 +287,10 @@ export async function isHidden(db: Db, personId: string): Promise<boolean> {
 
 /**
  * Changes nothing, and writes no event, if somebody else has the address. What was registered for it and never confirmed
- * goes.
+ * goes. Another spelling of the same address takes no verification back.
  */
 export function setAddress(
-  personId: string,
+  { id: personId, email_key: before }: Pick<Person, 'id' | 'email_key'>,
   { email, key }: { email: string; key: string },
   eventId: string,
   { by, now }: Deed,
@@ -269,6 +321,7 @@ export function setAddress(
       key,
       ...when.params,
     ),
+    ...(key === before ? [] : loseVerification(personId, 'address', { by, now }, happened(eventId))),
   ]
 }
 

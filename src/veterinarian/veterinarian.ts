@@ -131,16 +131,16 @@ export class Veterinarians implements RoleRules {
     }
   }
 
-  /** Setting the names also confirms them, even if they are the same. */
+  /** Setting the names also confirms them, even if they are the same. Other names take the verification back. */
   async rename(person: Veterinarian, names: Names, by: By): Promise<Veterinarian> {
     const { firstname = person.firstname, lastname = person.lastname } = names
     const isSame = firstname === person.firstname && lastname === person.lastname
     if (isSame && person.confirmed_at !== null) return person
     const now = this.#deps.clock.now()
     const eventId = newId()
-    const [changed] = await this.#deps.db.tx(rename(person.id, names, now, eventId, by))
-    const row = changed![0] as
-      | Pick<Person, 'firstname' | 'lastname' | 'updated_at' | 'confirmed_at'>
+    const results = await this.#deps.db.tx(rename(person.id, names, now, eventId, by))
+    const row = results.at(-2)![0] as
+      | Pick<Person, 'firstname' | 'lastname' | 'updated_at' | 'confirmed_at' | 'verified_at'>
       | undefined
     if (!row) throw new AppError('session-ended')
     return { ...person, ...row }
@@ -162,25 +162,27 @@ export class Veterinarians implements RoleRules {
     ])
   }
 
-  async setVerified({ id }: Veterinarian, verified: boolean, deed: Deed): Promise<boolean> {
-    const eventId = `${verified ? 'verified' : 'unverified'}.${id}.${deed.now}`
-    const [changed] = await this.#deps.db.tx([
-      ...setVerified(id, verified, eventId, deed),
-      ...noteOn(eventId, id, deed.note),
+  /** False if the account has changed since it was read. */
+  async setVerified(person: Veterinarian, verified: boolean, deed: Deed): Promise<boolean> {
+    const eventId = newId()
+    const [, , changed] = await this.#deps.db.tx([
+      ...setVerified(person, verified, eventId, deed),
+      ...noteOn(eventId, person.id, deed.note),
     ])
     return changed!.length > 0
   }
 
   /** For somebody who lost a mailbox. Ends every session; the old address and the new one are told. */
-  async changeAddress({ id, email }: Veterinarian, address: Address, deed: Deed): Promise<void> {
+  async changeAddress(person: Veterinarian, address: Address, deed: Deed): Promise<void> {
     const { db, secrets } = this.#deps
+    const { id, email } = person
     const { by, now } = deed
     const eventId = newId()
     const tell = (kind: ToldKind, to: string) =>
       tellOf(secrets, { kind, email: to, role: this.role, now }, happened(eventId))
     const done = db.tx([
       lockPerson(id),
-      ...setAddress(id, address, eventId, deed),
+      ...setAddress(person, address, eventId, deed),
       ...endSessions({ personId: id, when: happened(eventId) }, 'account', now, by),
       ...noteOn(eventId, id, deed.note),
       ...tell('address-left', email),
@@ -207,13 +209,13 @@ export class Veterinarians implements RoleRules {
     const done = db.tx([
       lockPerson(id),
       claim(both(mayMove(caller, address.key), isOpen(session_id))),
-      ...setAddress(id, address, eventId, { by, note: null, now }, claimed),
+      ...setAddress(caller, address, eventId, { by, note: null, now }, claimed),
       ...endSessions({ personId: id, except: session_id, when: happened(eventId) }, 'account', now, by),
       ...tellOf(secrets, told, happened(eventId)),
     ])
     if (await done.then(() => false, lostTheRace)) return undefined
     if (!(await holds(db, happened(eventId)))) return undefined
-    return { ...caller, email: address.email, email_key: address.key, updated_at: now }
+    return { ...caller, email: address.email, email_key: address.key, updated_at: now, verified_at: null }
   }
 
   /** What the veterinarian teaches, by the roster. */

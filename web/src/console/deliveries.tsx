@@ -38,7 +38,7 @@ function DeliveryCard({ of, withPerson }: { of: Delivery; withPerson: boolean })
   const { dates } = useWords()
   const { text: all } = useConsole()
   const text = all.delivery
-  const { mail, createdAt, role, domain, userId } = of
+  const { mail, createdAt, role, domain, userId, askedBy } = of
   return (
     <li className="card">
       <h3>
@@ -47,7 +47,7 @@ function DeliveryCard({ of, withPerson }: { of: Delivery; withPerson: boolean })
         {mail === null ? text.unknownKind : (text.kinds[mail] ?? text.unknownKind)}
         <span className="soft">
           {' '}
-          {text.as(all.roles[role])} {withPerson && <bdi>{text.atDomain(domain)}</bdi>}
+          {text.as(all.roles[role])} {(withPerson || askedBy) && <bdi>{text.atDomain(domain)}</bdi>}
         </span>
       </h3>
       <p className="verdict">
@@ -57,6 +57,11 @@ function DeliveryCard({ of, withPerson }: { of: Delivery; withPerson: boolean })
       {withPerson && userId && (
         <p>
           <a href={`#/people/${encodeURIComponent(userId)}`}>{text.person}</a>
+        </p>
+      )}
+      {askedBy && (
+        <p>
+          <a href={`#/people/${encodeURIComponent(askedBy)}`}>{text.asker}</a>
         </p>
       )}
     </li>

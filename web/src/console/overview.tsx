@@ -71,7 +71,7 @@ function useCards(data: Overview | undefined): readonly Card[] {
   const { text: all, number, ago } = useConsole()
   if (!data) return []
   const text = all.overview
-  const { signIns, mail, attack, roster, webhooks, people } = data
+  const { signIns, mail, attack, roster, webhooks } = data
   return [
     {
       name: text.signIns,
@@ -140,8 +140,7 @@ function useCards(data: Overview | undefined): readonly Card[] {
     },
     {
       name: text.people,
-      state: people.counts.length > 0 ? 'good' : 'empty',
-      ...(people.counts.length === 0 && { says: text.nobody }),
+      ...peopleState(data, text, number),
       content: <Counts of={data} />,
       link: { place: 'people', text: text.toPeople },
     },
@@ -166,6 +165,15 @@ function mailState({ at, mail }: Overview, text: Words): Pick<Card, 'state' | 's
   if (waitsMs >= slowMs) return { state: 'warning', says: text.mailSlow }
   if (mail.failedLastDay > 0) return { state: 'warning', says: text.mailFailed }
   return { state: 'good', says: text.mailGood }
+}
+
+function peopleState(
+  { people: { counts, toCheckAgain } }: Overview,
+  text: Words,
+  number: (value: number) => string,
+): Pick<Card, 'state' | 'says'> {
+  if (toCheckAgain > 0) return { state: 'warning', says: text.checkAgain(toCheckAgain, number(toCheckAgain)) }
+  return counts.length > 0 ? { state: 'good' } : { state: 'empty', says: text.nobody }
 }
 
 /** A timer need not be punctual. */

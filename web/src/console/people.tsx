@@ -8,6 +8,7 @@ import { DeliveryList } from './deliveries.tsx'
 import { usePages } from './pages.ts'
 import { Name, StatusMark } from './person-parts.tsx'
 import type { Delivery, PersonSummary } from './replies.ts'
+import { StateMark } from './state.tsx'
 import { useConsole } from './text/console-words.ts'
 
 const typingMs = 200
@@ -87,7 +88,35 @@ export function PeoplePage() {
         )}
       </div>
       {isAddress && items && <MailTo email={query} />}
+      {query === '' && <ToCheckAgain />}
     </Page>
+  )
+}
+
+/** Veterinarians who were verified and changed their name or address since; nothing if there are none. */
+function ToCheckAgain() {
+  const { text } = useConsole()
+  const path = `/staff/people?verified=lost&limit=${pageSize}`
+  const { items, problem, hasMore, busy, more, reload } = usePages<PersonSummary>(path, 'people')
+  if (problem) return <ProblemNotice problem={problem} onRetry={reload} />
+  if (!items || items.length === 0) return null
+  return (
+    <section aria-labelledby="check-again">
+      <h2 id="check-again">{text.people.checkAgain}</h2>
+      <p className="soft">{text.people.checkAgainLead}</p>
+      <ul className="results">
+        {items.map((person) => (
+          <li key={person.userId}>
+            <Result person={person} />
+          </li>
+        ))}
+      </ul>
+      {hasMore && (
+        <Button busy={busy} onPress={more}>
+          {text.more}
+        </Button>
+      )}
+    </section>
   )
 }
 
@@ -98,6 +127,7 @@ function Result({ person }: { person: PersonSummary }) {
     <a href={`#/people/${encodeURIComponent(person.userId)}`}>
       <Name of={person} />
       <StatusMark status={person.status} />
+      {person.verificationLost && <StateMark state="warning" word={text.person.checkAgain} />}
       <span className="soft">
         {text.roles[role]}
         {studentNumber && (

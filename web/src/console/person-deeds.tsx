@@ -17,14 +17,18 @@ const reasons = {
   'sign-out': null,
   verify: { member: 'note', needed: true },
   unverify: { member: 'note', needed: false },
+  'leave-unverified': { member: 'note', needed: false },
   'change-address': { member: 'reason', needed: true },
   close: { member: 'reason', needed: true },
 } as const
 
 export type DeedName = keyof typeof reasons
 
+/** To the service, whoever is left unverified is unverified once more. */
+const pathOf = (name: DeedName) => (name === 'leave-unverified' ? 'unverify' : name)
+
 /** What can be done to somebody now. The service has the last word. */
-export function deedsFor({ role, status, verified }: Profile): DeedName[] {
+export function deedsFor({ role, status, verified, verificationLost }: Profile): DeedName[] {
   if (status === 'closed' || status === 'lapsed') return []
   const isVeterinarian = role === 'veterinarian'
   const hasSignedIn = status !== 'pending'
@@ -32,6 +36,7 @@ export function deedsFor({ role, status, verified }: Profile): DeedName[] {
     ['sign-out', hasSignedIn],
     ['verify', isVeterinarian && hasSignedIn && !verified],
     ['unverify', isVeterinarian && verified],
+    ['leave-unverified', verificationLost !== null],
     ['change-address', isVeterinarian && hasSignedIn],
     ['reactivate', status === 'suspended'],
     ['suspend', status === 'active'],
@@ -77,11 +82,13 @@ export function PersonDeed({
         return !reasonMissing && !addressWrong
       }}
       work={() =>
-        ask(`/staff/people/${encodeURIComponent(person.userId)}/${name}`, {
+        ask(`/staff/people/${encodeURIComponent(person.userId)}/${pathOf(name)}`, {
           method: 'POST',
           body: {
             ...(asks && reason.trim() !== '' && { [asks.member]: reason.trim() }),
             ...(name === 'change-address' && { email: email.trim() }),
+            // Whoever changes the name meanwhile is not the one who was checked.
+            ...(name === 'verify' && { updatedAt: person.updatedAt }),
           },
         })
       }

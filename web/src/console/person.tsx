@@ -2,6 +2,7 @@ import { useState } from 'react'
 import { Button } from '../parts/button.tsx'
 import { Facts } from '../parts/facts.tsx'
 import { Reading } from '../parts/loading.tsx'
+import { Notice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import type { Staff } from '../people.ts'
 import { useResource } from '../resource.ts'
@@ -17,6 +18,7 @@ import { useConsole } from './text/console-words.ts'
 const read = (path: string) => ask<PersonDetail>(path)
 
 export function PersonPage({ userId, user }: { userId: string; user: Staff }) {
+  const { dates } = useWords()
   const { text: all } = useConsole()
   const text = all.person
   const person = useResource(`/staff/people/${encodeURIComponent(userId)}`, read)
@@ -52,6 +54,15 @@ export function PersonPage({ userId, user }: { userId: string; user: Staff }) {
       <p role="status" className={said ? 'notice good' : 'said'}>
         {said}
       </p>
+      {profile.verificationLost && (
+        <Notice tone="bad">
+          <p>
+            {text.verificationLost[profile.verificationLost.because](
+              dates.dayOf(profile.verificationLost.at),
+            )}
+          </p>
+        </Notice>
+      )}
       <div className="columns">
         <section className="card" aria-labelledby="about">
           <h2 id="about">{text.about}</h2>
@@ -126,7 +137,11 @@ function About({ of }: { of: PersonDetail['profile'] }) {
       of={[
         [text.email, of.email && <bdi dir="ltr">{of.email}</bdi>],
         [text.number, of.studentNumber && <bdi>{of.studentNumber}</bdi>],
-        [text.verified, isVeterinarian && (of.verified ? text.isVerified : text.notVerified)],
+        [
+          text.verified,
+          isVeterinarian &&
+            (of.verified ? text.isVerified : of.verificationLost ? text.checkAgain : text.notVerified),
+        ],
         [text.confirmed, isVeterinarian && (of.confirmed ? text.isConfirmed : text.notConfirmed)],
         [text.since, dates.dayOf(of.createdAt)],
         [text.id, <code key="id">{of.userId}</code>],

@@ -40,6 +40,7 @@ export interface Overview {
       readonly status: string
       readonly count: number
     }[]
+    readonly toCheckAgain: number
   }
 }
 
@@ -55,6 +56,8 @@ export interface PersonSummary {
   readonly email: string | null
   readonly studentNumber: string | null
   readonly verified: boolean
+  /** A change took the verification back, and nobody has looked since. */
+  readonly verificationLost: { readonly at: string; readonly because: 'name' | 'address' } | null
 }
 
 export interface PersonDetail {
@@ -135,6 +138,8 @@ export interface Delivery {
   readonly mail: string | null
   readonly domain: string
   readonly userId: string | null
+  /** Who wants to move to this address. */
+  readonly askedBy: string | null
   readonly state: DeliveryState
   readonly createdAt: string
   readonly steps: readonly DeliveryStep[]

@@ -143,6 +143,7 @@ export const english = {
     saved: 'Saved.',
     publicPage: 'Your public page',
     publicLead: 'Anybody with this address sees your name, and nothing else.',
+    lostByName: 'The school has verified you. If you change your name, it has to check again.',
     notVerified: 'Not verified yet',
     publicUnverified:
       'Anybody with this address sees your name, and that the school has not checked who you are. Ask the school to verify you.',
@@ -319,6 +320,7 @@ export const english = {
     field: 'New e-mail address',
     hint: 'We send a code there, so that we know that you can read it.',
     sent: (email: string) => `We are sending a code to ${email}.`,
+    lost: 'The school has verified you. With another address it has to check again who you are.',
     same: 'This is your address already.',
     confirm: 'Change my address',
     fresh: 'You signed in a while ago. Confirm first, with a code to your present address, that it is you.',

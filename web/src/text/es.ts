@@ -146,6 +146,8 @@ export const spanish: Text = {
     saved: 'Guardado.',
     publicPage: 'Su página pública',
     publicLead: 'Quien tenga esta dirección ve su nombre y nada más.',
+    lostByName:
+      'La verificación de la escuela vale para su nombre: si lo cambia, tendrá que comprobarlo de nuevo.',
     notVerified: 'Aún sin verificar',
     publicUnverified:
       'Quien tenga esta dirección ve su nombre, y que la escuela no ha comprobado quién es usted. Pida a la escuela que le verifique.',
@@ -325,6 +327,7 @@ export const spanish: Text = {
     field: 'Nueva dirección de correo',
     hint: 'Enviamos allí un código, para saber que puede leerla.',
     sent: (email) => `Estamos enviando un código a ${email}.`,
+    lost: 'La verificación de la escuela vale para su dirección actual: con otra, tendrá que comprobar de nuevo quién es.',
     same: 'Esta ya es su dirección.',
     confirm: 'Cambiar mi dirección',
     fresh:

@@ -69,6 +69,7 @@ export function ChangeAddress({ user }: { user: Veterinarian }) {
           <p className="lead">
             <Address of={user.email}>{text.email.now}</Address>
           </p>
+          {user.verified && <p className="soft">{text.email.lost}</p>}
           <form
             noValidate
             onSubmit={(event) => {

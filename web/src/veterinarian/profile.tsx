@@ -134,6 +134,7 @@ function Edit({ user, onDone }: { user: Veterinarian; onDone(saved: boolean): vo
         else event.currentTarget.querySelector<HTMLInputElement>(`[name=${found[0]}]`)?.focus()
       }}
     >
+      {user.verified && <p className="soft">{text.profile.lostByName}</p>}
       <Field
         ref={first}
         label={text.fields.firstname}

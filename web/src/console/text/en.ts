@@ -97,6 +97,8 @@ export const english = {
     people: 'People',
     counted: (time: string) => `Counted at ${time}`,
     nobody: 'There is nobody yet.',
+    checkAgain: (n: number, shown: string) =>
+      `${counted(n, shown, 'veterinarian was', 'veterinarians were')} verified and then changed name or address. Check again who this is.`,
     toPeople: 'Find somebody',
     service: 'This service',
     version: 'Version',
@@ -125,6 +127,9 @@ export const english = {
     found: (n: number, shown: string) => counted(n, shown, 'person found', 'people found'),
     foundMore: (shown: string) => `The first ${shown} people; type more to narrow it down`,
     nobody: 'Nobody is found with this.',
+    checkAgain: 'To check again',
+    checkAgainLead:
+      'The school verified these veterinarians, and their name or address has changed since. Until you look, their public page says that nobody has checked them.',
     nobodyWithAddress:
       'Nobody has this address. Below is what was mailed to it; people often sign in with another address than the school has.',
     mailTo: (email: string) => `Mail to ${email}`,
@@ -139,6 +144,13 @@ export const english = {
     email: 'E-mail address',
     number: 'Student number',
     verified: 'Verified',
+    checkAgain: 'check again',
+    verificationLost: {
+      name: (day: string) =>
+        `Check again who this is: the school had verified this veterinarian, and the name changed on ${day}.`,
+      address: (day: string) =>
+        `Check again who this is: the school had verified this veterinarian, and the address changed on ${day}.`,
+    },
     isVerified: 'The school has checked who this is',
     notVerified: 'Not checked by the school',
     confirmed: 'Name',
@@ -169,6 +181,8 @@ export const english = {
       reuse: 'ended because its token was used twice',
       account: 'ended with the account',
       refused: 'refused by the mail server',
+      name: 'the name changed',
+      address: 'the address changed',
     } as Record<string, string>,
     events: 'What happened',
     noEvents: 'Nothing yet.',
@@ -231,12 +245,24 @@ export const english = {
       submit: 'Take it back',
       done: 'No longer verified.',
     },
+    'leave-unverified': {
+      open: 'Leave unverified…',
+      title: (name: string) => `Leave ${name} unverified?`,
+      effects: [
+        'The public page goes on saying that the school has not checked who this is.',
+        'The reminder to check again goes away.',
+      ],
+      undo: 'You can verify at any time.',
+      submit: 'Leave unverified',
+      done: 'Left unverified.',
+    },
     'change-address': {
       open: 'Change the address…',
       title: (name: string) => `Change the address of ${name}?`,
       effects: [
         'Codes go to the new address from now on; the old one is told.',
         'Every device is signed out at once.',
+        'If the school had verified them, it has to check again.',
       ],
       undo: 'You can change it back in the same way. Be sure who asks: whoever reads the new address gets in.',
       submit: 'Change the address',
@@ -262,6 +288,9 @@ export const english = {
       'not-on-roster': 'Notice: not on the roster',
       'not-staff': 'Notice: not a member of staff',
       suspended: 'Notice: the account is suspended',
+      'address-code': 'A code for a new address',
+      'address-in-use': 'Notice: somebody else wanted to use the address',
+      'address-moved': 'Notice: the address was changed',
       'address-left': 'Notice: the address was changed',
       'address-taken': 'Notice: the address was changed',
       report: 'A report on the roster',
@@ -305,6 +334,7 @@ export const english = {
     times: (n: number) => `${n} times`,
     as: (role: string) => `as ${role}`,
     atDomain: (domain: string) => `at ${domain}`,
+    asker: 'Who asked for it',
     person: 'Whose it is',
   },
 

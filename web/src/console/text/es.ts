@@ -92,6 +92,8 @@ export const spanish: ConsoleText = {
     people: 'Personas',
     counted: (time) => `Contadas a las ${time}`,
     nobody: 'Todavía no hay nadie.',
+    checkAgain: (n, shown) =>
+      `${counted(n, shown, 'veterinario verificado cambió', 'veterinarios verificados cambiaron')} después de nombre o de dirección. Compruebe de nuevo quién es.`,
     toPeople: 'Buscar a alguien',
     service: 'Este servicio',
     version: 'Versión',
@@ -120,6 +122,9 @@ export const spanish: ConsoleText = {
     found: (n, shown) => counted(n, shown, 'persona encontrada', 'personas encontradas'),
     foundMore: (shown) => `Las primeras ${shown} personas; escriba más para acotar`,
     nobody: 'No se encuentra a nadie así.',
+    checkAgain: 'Por comprobar de nuevo',
+    checkAgainLead:
+      'La escuela había verificado a estos veterinarios, y su nombre o su dirección ha cambiado desde entonces. Mientras no los mire, su página pública dice que nadie ha comprobado quiénes son.',
     nobodyWithAddress:
       'Nadie tiene esta dirección. Abajo está lo que se le envió; a menudo se entra con otra dirección que la que tiene la escuela.',
     mailTo: (email) => `Correo a ${email}`,
@@ -134,6 +139,13 @@ export const spanish: ConsoleText = {
     email: 'Correo electrónico',
     number: 'Número de estudiante',
     verified: 'Verificación',
+    checkAgain: 'por comprobar de nuevo',
+    verificationLost: {
+      name: (day) =>
+        `Compruebe de nuevo quién es: la escuela ya lo había comprobado, y el nombre cambió el ${day}.`,
+      address: (day) =>
+        `Compruebe de nuevo quién es: la escuela ya lo había comprobado, y la dirección cambió el ${day}.`,
+    },
     isVerified: 'La escuela ha comprobado quién es',
     notVerified: 'Sin comprobar por la escuela',
     confirmed: 'Nombre',
@@ -163,6 +175,8 @@ export const spanish: ConsoleText = {
       reuse: 'terminó porque su token se usó dos veces',
       account: 'terminó con la cuenta',
       refused: 'rechazado por el servidor de correo',
+      name: 'cambió el nombre',
+      address: 'cambió la dirección',
     },
     events: 'Qué ha pasado',
     noEvents: 'Todavía nada.',
@@ -227,12 +241,24 @@ export const spanish: ConsoleText = {
       submit: 'Retirar',
       done: 'Ya no está verificado.',
     },
+    'leave-unverified': {
+      open: 'Dejar sin verificar…',
+      title: (name) => `¿Dejar a ${name} sin verificar?`,
+      effects: [
+        'La página pública sigue diciendo que la escuela no ha comprobado quién es.',
+        'El aviso desaparece.',
+      ],
+      undo: 'Puede verificar en cualquier momento.',
+      submit: 'Dejar sin verificar',
+      done: 'Queda sin verificar.',
+    },
     'change-address': {
       open: 'Cambiar la dirección…',
       title: (name) => `¿Cambiar la dirección de ${name}?`,
       effects: [
         'Los códigos van desde ahora a la dirección nueva; se avisa a la antigua.',
         'Todos los dispositivos quedan fuera al momento.',
+        'Si la escuela había comprobado quién es, tiene que comprobarlo de nuevo.',
       ],
       undo: 'Puede volver a cambiarla igual. Asegúrese de quién lo pide: quien lea la dirección nueva puede entrar.',
       submit: 'Cambiar la dirección',
@@ -262,6 +288,9 @@ export const spanish: ConsoleText = {
       'not-on-roster': 'Aviso: no está en la lista',
       'not-staff': 'Aviso: no es del personal',
       suspended: 'Aviso: la cuenta está suspendida',
+      'address-code': 'Un código para una dirección nueva',
+      'address-in-use': 'Aviso: otra persona quería usar la dirección',
+      'address-moved': 'Aviso: la dirección cambió',
       'address-left': 'Aviso: la dirección cambió',
       'address-taken': 'Aviso: la dirección cambió',
       report: 'Un informe sobre la lista',
@@ -306,6 +335,7 @@ export const spanish: ConsoleText = {
     times: (n) => `${n} veces`,
     as: (role) => `(${role})`,
     atDomain: (domain) => `en ${domain}`,
+    asker: 'Quién lo pidió',
     person: 'De quién es',
   },
 

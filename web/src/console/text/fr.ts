@@ -100,6 +100,8 @@ export const french: ConsoleText = {
     people: 'Personnes',
     counted: (time) => `Comptées à ${time}`,
     nobody: 'Il n’y a encore personne.',
+    checkAgain: (n, shown) =>
+      `${counted(n, shown, 'vétérinaire vérifié a changé', 'vétérinaires vérifiés ont changé')} de nom ou d’adresse depuis. À vérifier de nouveau.`,
     toPeople: 'Chercher quelqu’un',
     service: 'Ce service',
     version: 'Version',
@@ -128,6 +130,9 @@ export const french: ConsoleText = {
     found: (n, shown) => counted(n, shown, 'personne trouvée', 'personnes trouvées'),
     foundMore: (shown) => `Les ${shown} premières personnes ; précisez pour réduire la liste`,
     nobody: 'Personne ne correspond.',
+    checkAgain: 'À vérifier de nouveau',
+    checkAgainLead:
+      'L’école avait vérifié ces vétérinaires, et leur nom ou leur adresse a changé depuis. Tant que vous n’avez pas regardé, leur page publique dit que personne n’a vérifié qui c’est.',
     nobodyWithAddress:
       'Personne n’a cette adresse. Voici ce qui y a été envoyé ; on se connecte souvent avec une autre adresse que celle que l’école connaît.',
     mailTo: (email) => `Courriels à ${email}`,
@@ -142,6 +147,13 @@ export const french: ConsoleText = {
     email: 'Adresse e-mail',
     number: 'Numéro d’étudiant',
     verified: 'Vérification',
+    checkAgain: 'à vérifier de nouveau',
+    verificationLost: {
+      name: (day) =>
+        `À vérifier de nouveau : l’école avait vérifié ce vétérinaire, et le nom a changé le ${day}.`,
+      address: (day) =>
+        `À vérifier de nouveau : l’école avait vérifié ce vétérinaire, et l’adresse a changé le ${day}.`,
+    },
     isVerified: 'L’école a vérifié qui c’est',
     notVerified: 'Pas vérifié par l’école',
     confirmed: 'Nom',
@@ -171,6 +183,8 @@ export const french: ConsoleText = {
       reuse: 'mis fin car son jeton a servi deux fois',
       account: 'mis fin avec le compte',
       refused: 'refusé par le serveur de courriel',
+      name: 'le nom a changé',
+      address: 'l’adresse a changé',
     },
     events: 'Ce qui s’est passé',
     noEvents: 'Rien encore.',
@@ -237,12 +251,24 @@ export const french: ConsoleText = {
       submit: 'Retirer',
       done: 'La vérification est retirée.',
     },
+    'leave-unverified': {
+      open: 'Laisser sans vérification…',
+      title: (name) => `Laisser ${name} sans vérification ?`,
+      effects: [
+        'La page publique continue de dire que l’école n’a pas vérifié qui c’est.',
+        'Le rappel disparaît.',
+      ],
+      undo: 'Vous pouvez vérifier à tout moment.',
+      submit: 'Laisser sans vérification',
+      done: 'Laissé sans vérification.',
+    },
     'change-address': {
       open: 'Changer l’adresse…',
       title: (name) => `Changer l’adresse de ${name} ?`,
       effects: [
         'Les codes vont désormais à la nouvelle adresse ; l’ancienne en est avertie.',
         'Tous les appareils sont déconnectés aussitôt.',
+        'Si l’école avait vérifié qui c’est, elle doit le vérifier de nouveau.',
       ],
       undo: 'Vous pouvez la remettre de la même façon. Soyez sûr de qui le demande : qui lit la nouvelle adresse peut entrer.',
       submit: 'Changer l’adresse',
@@ -272,6 +298,9 @@ export const french: ConsoleText = {
       'not-on-roster': 'Avis : pas sur la liste',
       'not-staff': 'Avis : pas membre du personnel',
       suspended: 'Avis : le compte est suspendu',
+      'address-code': 'Un code pour une nouvelle adresse',
+      'address-in-use': 'Avis : quelqu’un d’autre voulait utiliser l’adresse',
+      'address-moved': 'Avis : l’adresse a changé',
       'address-left': 'Avis : l’adresse a changé',
       'address-taken': 'Avis : l’adresse a changé',
       report: 'Un rapport sur la liste',
@@ -316,6 +345,7 @@ export const french: ConsoleText = {
     times: (n) => `${n} fois`,
     as: (role) => `(${role})`,
     atDomain: (domain) => `chez ${domain}`,
+    asker: 'Qui l’a demandé',
     person: 'À qui il est',
   },
 
