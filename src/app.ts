@@ -307,7 +307,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const mailDomain = addressOf(config.mailFrom).split('@')[1]!
   plainRoutes(app, { publicUrl, mailDomain, clock })
   const publicProfile = (userId: string) => veterinarians.publicProfile(userId)
-  webRoutes(app, { log, mailbox, publicUrl, school: config.school, publicProfile })
+  webRoutes(app, { log, mailbox, publicUrl, school: config.school, timeZone, publicProfile })
   if (mailbox) mailboxRoutes(app, { outbox })
   await app.ready()
 

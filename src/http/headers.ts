@@ -1,4 +1,6 @@
 /** Headers of every reply. Pages use a wider content policy. */
+import { type Clock, second } from '../lib/clock.ts'
+
 export const apiVersion = '1'
 
 const apiContentPolicy = "default-src 'none'; frame-ancestors 'none'"
@@ -43,6 +45,20 @@ const everywhere = {
   'x-permitted-cross-domain-policies': 'none',
 }
 const transportSecurity = { 'strict-transport-security': 'max-age=31536000; includeSubDomains' }
+
+/** For the `Date` header, which the portal sets its clock by. */
+export function httpDate(clock: Clock): () => string {
+  let made = Number.NaN
+  let text = ''
+  return () => {
+    const now = Math.floor(clock.now() / second)
+    if (now !== made) {
+      made = now
+      text = new Date(now * second).toUTCString()
+    }
+    return text
+  }
+}
 
 /** Defaults; a route may override them. */
 export function commonHeaders(https: boolean): Readonly<Record<string, string>> {

@@ -18,7 +18,7 @@ import { serializerWhenUsed, validatorWhenUsed } from './compile.ts'
 import { compressReplies } from './compress.ts'
 import { boundConnections } from './connections.ts'
 import { allowOrigins } from './cors.ts'
-import { apiVersion, commonHeaders } from './headers.ts'
+import { apiVersion, commonHeaders, httpDate } from './headers.ts'
 import { parseJsonBody } from './json.ts'
 import { notFoundPage } from './pages.ts'
 import { hasOtherMethod, Paths, paramLengthMax, pathOf } from './paths.ts'
@@ -66,6 +66,7 @@ export function createServer(options: ServerOptions): Server {
   const requests = new RequestLog(logger, options.answered)
   const onClientError = clientErrorHandler(publicUrl, requests)
   const headers = commonHeaders(publicUrl.startsWith('https:'))
+  const date = httpDate(clock)
   const queue = new RequestQueue(clock, logger)
   const paths = new Paths()
   const app = Fastify({
@@ -122,7 +123,7 @@ export function createServer(options: ServerOptions): Server {
       flow.inFlight--
       if (flow.inFlight === 0) flow.idle()
     })
-    reply.headers(headers).header('Request-Id', request.id)
+    reply.headers(headers).header('Request-Id', request.id).header('Date', date())
     done()
   })
   limitTime(app, onClientError)

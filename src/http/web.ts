@@ -24,6 +24,7 @@ export interface WebDeps {
   readonly mailbox: boolean
   readonly publicUrl: string
   readonly school: School
+  readonly timeZone: string
   publicProfile(userId: string): Promise<PublicProfile>
 }
 
@@ -41,13 +42,13 @@ interface About {
 
 export function webRoutes(
   app: FastifyInstance,
-  { log, mailbox, publicUrl, school, publicProfile }: WebDeps,
+  { log, mailbox, publicUrl, school, timeZone, publicProfile }: WebDeps,
 ): void {
   const frame = frameIn('index.html', school)
   const consoleFrame = frameIn('console.html', school)
   const brand = brandOf(school)
   const description = schoolLine(school)
-  const metas = schoolMetas(school)
+  const metas = schoolMetas(school, timeZone)
   const options = { config: routeConfig({ access: 'public' }), schema: { hide: true } }
 
   const send = (reply: FastifyReply, about: About, document = frame) => {
@@ -117,8 +118,14 @@ function frameIn(name: string, school: School): string {
 }
 
 /** The portal reads them (web/src/school.ts). */
-function schoolMetas({ name, logo, support, privacy }: School): string {
-  const told = { 'school-name': name, 'school-logo': logo?.path ?? null, support, privacy }
+function schoolMetas({ name, logo, support, privacy }: School, timeZone: string): string {
+  const told = {
+    'school-name': name,
+    'school-logo': logo?.path ?? null,
+    support,
+    privacy,
+    'time-zone': timeZone,
+  }
   return Object.entries(told)
     .filter((one): one is [string, string] => one[1] !== null)
     .map(([about, content]) => `<meta name="${about}" content="${escapeHtml(content)}">\n`)

@@ -30,6 +30,7 @@ export interface Look {
   readonly colorScheme?: 'light' | 'dark'
   readonly locale?: string
   readonly width?: number
+  readonly timezoneId?: string
   /** The service worker's requests pass by `page.route`, so only tests about it have one. */
   readonly serviceWorkers?: 'allow' | 'block'
 }
@@ -37,13 +38,19 @@ export interface Look {
 /** A separate browser context without cookies or storage. It is closed when the test ends: open pages go on asking. */
 export async function newVisitor(
   browser: Browser,
-  { colorScheme = 'light', locale = 'en-GB', width = 1280, serviceWorkers = 'block' }: Look = {},
+  {
+    colorScheme = 'light',
+    locale = 'en-GB',
+    width = 1280,
+    timezoneId = 'Europe/Lisbon',
+    serviceWorkers = 'block',
+  }: Look = {},
 ) {
   const visitor = await browser.newContext({
     colorScheme,
     locale,
     serviceWorkers,
-    timezoneId: 'Europe/Lisbon',
+    timezoneId,
     viewport: { width, height: 900 },
   })
   const test = getTestContext()
@@ -51,10 +58,15 @@ export async function newVisitor(
   return visitor
 }
 
-/** Another tab of a visitor. It starts at the service's time and runs on by itself. */
-export async function openTab(visitor: BrowserContext, service: Service, path = '/'): Promise<NotingPage> {
+/** Another tab of a visitor. It starts at the service's time, or so much off it, and runs on. */
+export async function openTab(
+  visitor: BrowserContext,
+  service: Service,
+  path = '/',
+  clockOffMs = 0,
+): Promise<NotingPage> {
   const page = await noteFaults(await visitor.newPage(), originOf(service))
-  await page.clock.install({ time: service.clock.now() })
+  await page.clock.install({ time: service.clock.now() + clockOffMs })
   await page.goto(`${originOf(service)}${path}`)
   return page
 }

@@ -1,16 +1,36 @@
-/** Deadlines from the service, by this device's clock. */
+/**
+ * Time by the service's clock, because a device's own may be hours off. Every reply says it; without a network the last
+ * known difference counts. Waits are counted by the device's clock, which goes on while a phone sleeps.
+ */
 import { useEffect, useState } from 'react'
 
 const second = 1000
 
+/** By how much the service's clock is ahead of this device's. Null before the first reply. */
+let aheadMs: number | null = null
+
+export const now = (): number => Date.now() + (aheadMs ?? 0)
+
+/** `date`: the header of a reply that has just arrived. */
+export function hearTime(date: string | null): void {
+  const at = Date.parse(date ?? '')
+  if (!Number.isNaN(at)) aheadMs = at - Date.now()
+}
+
+export const clockAheadMs = (): number => aheadMs ?? 0
+
+/** From an earlier visit. Does nothing once a reply was heard. */
+export function assumeClockAhead(ms: number): void {
+  aheadMs ??= ms
+}
+
 /**
- * A phone's clock may be hours off, which would put a deadline in the past or far in the future. If the wait is
- * implausible, the usual wait is assumed.
+ * A time of the service as this device's clock will show it. `usualMs` is the whole wait: the header has no fractions of
+ * a second, so the difference can be one too many, and a proxy's clock may be wrong too.
  */
 export function deadline(at: string, usualMs: number): number {
-  const now = Date.now()
-  const ahead = Date.parse(at) - now
-  return now + (ahead > 0 && ahead <= usualMs + 60 * second ? ahead : usualMs)
+  const wait = Date.parse(at) - now()
+  return Date.now() + (wait > 0 ? Math.min(wait, usualMs) : usualMs)
 }
 
 /** Counts down once a second; 0 when past or null. */

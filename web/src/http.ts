@@ -1,5 +1,6 @@
 /** One call to the service: JSON in, JSON out, and every failure is a `Problem`. Does not know who is signed in. */
 import type { ErrorCode } from '../../src/errors.ts'
+import { hearTime } from './clock.ts'
 
 const patienceMs = 20_000
 
@@ -61,6 +62,7 @@ export async function send<T>(path: string, call: Call = {}): Promise<T> {
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
+    hearTime(reply.headers.get('Date'))
     text = await reply.text()
   } catch {
     throw new Problem('unreachable')

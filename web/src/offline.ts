@@ -2,6 +2,7 @@
  * The last class list, shown with its time when there is no network. It is in the browser's cache storage, where no
  * request carries it, and is erased at sign-out. The shell of the page is the service worker's business.
  */
+import { assumeClockAhead, clockAheadMs, now } from './clock.ts'
 import type { Student } from './people.ts'
 
 const storage = 'chiron.last'
@@ -11,10 +12,12 @@ const keptMs = 30 * 24 * 60 * 60_000
 
 interface Last {
   readonly user: Student
-  /** What was read, under which path, and when by this device's clock. */
+  /** What was read, under which path, and when. */
   readonly path: string
   readonly data: unknown
   readonly at: number
+  /** Of the service's clock; a version before kept none. */
+  readonly aheadMs?: number
 }
 
 let erasures = 0
@@ -22,7 +25,7 @@ let erasures = 0
 /** Without a secure context, or if storage is full, there is nothing to show offline. */
 export async function keepForOffline(user: Student, path: string, data: unknown): Promise<void> {
   const before = erasures
-  const last: Last = { user, path, data, at: Date.now() }
+  const last: Last = { user, path, data, at: now(), aheadMs: clockAheadMs() }
   try {
     const cache = await caches.open(storage)
     await cache.put(place, Response.json(last))
@@ -35,7 +38,8 @@ export async function lastForOffline(): Promise<Last | null> {
   try {
     const reply = await (await caches.open(storage)).match(place)
     const last: Last | undefined = await reply?.json()
-    return last && Date.now() - last.at < keptMs ? last : null
+    assumeClockAhead(last?.aheadMs ?? 0)
+    return last && now() - last.at < keptMs ? last : null
   } catch {
     return null
   }

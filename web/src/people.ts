@@ -29,8 +29,6 @@ export interface Student {
   readonly email: string
   readonly year: number | null
   readonly school: { readonly name: string } | null
-  /** The current classes, by the school's own calendar date. */
-  readonly groups: readonly { readonly classId: string }[]
 }
 
 /** A member of staff. They use the console, not the portal. */

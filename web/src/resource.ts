@@ -1,10 +1,10 @@
 /** Caches what was read from the service until sign-out: it is shown at once on return, then read again. */
 import { useCallback, useEffect, useState } from 'react'
+import { now } from './clock.ts'
 import { asProblem, type Problem } from './http.ts'
 
 interface Kept<T> {
   readonly data: T
-  /** By this device's clock. */
   readonly readAt: number
 }
 
@@ -15,7 +15,7 @@ export function forgetAll(): void {
 }
 
 /** Also for what an earlier visit has left on this device. */
-export function keep<T>(key: string, data: T, readAt = Date.now()): Kept<T> {
+export function keep<T>(key: string, data: T, readAt = now()): Kept<T> {
   const entry = { data, readAt }
   kept.set(key, entry)
   return entry

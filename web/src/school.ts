@@ -8,6 +8,7 @@ export const school = {
   /** An https or a mailto address. */
   support: told('support'),
   privacy: told('privacy'),
+  timeZone: told('time-zone'),
 }
 
 export const brand = school.name ?? 'Chiron'

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { now } from '../clock.ts'
 import { Button } from '../parts/button.tsx'
 import { Facts } from '../parts/facts.tsx'
 import { Reading } from '../parts/loading.tsx'
@@ -206,7 +207,7 @@ function Devices({ of }: { of: readonly Device[] }) {
   const { text: all, number } = useConsole()
   const text = all.person
   const newestFirst = of.toSorted((a, b) => b.lastSeenAt.localeCompare(a.lastSeenAt))
-  const isLive = ({ endedAt, expiresAt }: Device) => endedAt === null && Date.parse(expiresAt) > Date.now()
+  const isLive = ({ endedAt, expiresAt }: Device) => endedAt === null && Date.parse(expiresAt) > now()
   const live = newestFirst.filter(isLive)
   const over = newestFirst.filter((device) => !isLive(device))
   return (

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'react'
+import { now } from '../clock.ts'
 import { Button } from '../parts/button.tsx'
 import { Facts } from '../parts/facts.tsx'
 import { Reading } from '../parts/loading.tsx'
@@ -23,11 +24,11 @@ export function StudentCard({ user }: { user: Student }) {
   const { readAt, reload } = card
   useEffect(() => {
     if (readAt === null) return
-    const timer = setTimeout(reload, Math.max(0, readAt + renewAfterMs - Date.now()))
+    const timer = setTimeout(reload, Math.max(0, readAt + renewAfterMs - now()))
     return () => clearTimeout(timer)
   }, [readAt, reload])
   // A page that slept may hold one that is over.
-  const valid = card.data && readAt !== null && Date.now() < readAt + lifeMs ? card.data : null
+  const valid = card.data && readAt !== null && now() < readAt + lifeMs ? card.data : null
 
   return (
     <Page title={text.card.title} lead={text.card.lead} narrow>

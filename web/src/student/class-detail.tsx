@@ -4,18 +4,21 @@ import { Address } from '../parts/address.tsx'
 import { Facts } from '../parts/facts.tsx'
 import { Reading } from '../parts/loading.tsx'
 import { Page } from '../parts/page.tsx'
+import { TimesElsewhere } from '../parts/times-elsewhere.tsx'
 import type { Class } from '../people.ts'
+import { type SchoolTime, useSchoolTime } from '../school-time.ts'
 import { useWords } from '../text/text.ts'
 import { type Placed, spanText, stateWord, useClasses } from './classes.ts'
 import { periodText } from './week.ts'
 
 export function ClassDetail({ classId }: { classId: string }) {
   const { text } = useWords()
-  const classes = useClasses()
+  const now = useSchoolTime()
+  const classes = useClasses(now.date)
   const placed = classes.data?.find(({ entry }) => entry.classId === classId)
   if (placed)
     return (
-      <Detail placed={placed}>
+      <Detail placed={placed} now={now}>
         <Reading of={classes} />
       </Detail>
     )
@@ -34,7 +37,7 @@ export function ClassDetail({ classId }: { classId: string }) {
   )
 }
 
-function Detail({ placed, children }: { placed: Placed; children: ReactNode }) {
+function Detail({ placed, now, children }: { placed: Placed; now: SchoolTime; children: ReactNode }) {
   const { text, dates } = useWords()
   const { entry, state } = placed
   const course = [entry.course.title, entry.course.code].filter(Boolean).join(' · ')
@@ -72,6 +75,7 @@ function Detail({ placed, children }: { placed: Placed; children: ReactNode }) {
         <span className={`badge ${state}`}>{stateWord(placed, text)}</span>
       </p>
       {children}
+      {entry.meetings.length > 0 && <TimesElsewhere at={now} />}
       <div className="columns">
         <section className="card">
           <Facts of={facts} />

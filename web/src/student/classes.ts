@@ -1,5 +1,5 @@
 /** A student's classes and their dates, by the service's own rules. */
-import { byStart, spanOf } from '../../../src/student/classes.ts'
+import { byStart, isWhen, spanOf } from '../../../src/student/classes.ts'
 import { keepForOffline } from '../offline.ts'
 import type { Class, Student } from '../people.ts'
 import { type Resource, useResource } from '../resource.ts'
@@ -17,8 +17,6 @@ export interface Placed {
 
 interface ClassList {
   readonly classes: readonly Class[]
-  /** The service decides what is current, by the school's calendar date. */
-  readonly current: readonly string[]
 }
 
 const path = '/student/me/classes?when=all'
@@ -28,30 +26,24 @@ const read = async (): Promise<ClassList> => {
     ask<Student>('/student/me'),
     ask<{ classes: Class[] } | undefined>(path),
   ])
-  const list = {
-    classes: (reply?.classes ?? []).sort(byStart),
-    current: user.groups.map(({ classId }) => classId),
-  }
+  const list = { classes: (reply?.classes ?? []).sort(byStart) }
   await keepForOffline(user, path, list)
   return list
 }
 
-export function useClasses(): Resource<readonly Placed[]> {
+/** `today` is the date at the school. */
+export function useClasses(today: string): Resource<readonly Placed[]> {
   const list = useResource(path, read)
-  return { ...list, data: list.data && placed(list.data, dateOf(new Date())), replace: () => {} }
+  return { ...list, data: list.data && placed(list.data, today), replace: () => {} }
 }
 
-function placed({ classes, current }: ClassList, today: string): readonly Placed[] {
+function placed({ classes }: ClassList, today: string): readonly Placed[] {
   return classes.map((entry) => {
-    const { start, end } = spanOf(entry)
-    const over = end !== null && end <= today
-    return { entry, start, end, state: current.includes(entry.classId) ? 'now' : over ? 'past' : 'ahead' }
+    const span = spanOf(entry)
+    const state = isWhen(span, 'current', today) ? 'now' : isWhen(span, 'past', today) ? 'past' : 'ahead'
+    return { entry, ...span, state }
   })
 }
-
-/** The date in the reader's time zone. */
-export const dateOf = (now: Date): string =>
-  [now.getFullYear(), now.getMonth() + 1, now.getDate()].map((n) => String(n).padStart(2, '0')).join('-')
 
 export const stateWord = ({ state }: Placed, { student }: Text): string =>
   ({ past: student.over, now: student.now, ahead: student.ahead })[state]

@@ -1,11 +1,12 @@
+import type { SchoolTime } from '../school-time.ts'
 import { useWords } from '../text/text.ts'
-import { classLink, dateOf, type Placed, spanText } from './classes.ts'
+import { classLink, type Placed, spanText } from './classes.ts'
 import { dayOf, nextMeeting, type Occurrence, periodsOn, periodText } from './week.ts'
 
 /** What is on today, and what comes next. */
-export function Today({ classes, now }: { classes: readonly Placed[]; now: Date }) {
+export function Today({ classes, now }: { classes: readonly Placed[]; now: SchoolTime }) {
   const { text, dates } = useWords()
-  const today = dateOf(now)
+  const { date: today, time } = now
   const { occurrences } = dayOf(classes, today)
   const allDay = classes.filter(
     ({ state, entry }) =>
@@ -14,7 +15,6 @@ export function Today({ classes, now }: { classes: readonly Placed[]; now: Date 
       (entry.kind === 'rotation' || periodsOn(entry.periods, today).length > 0),
   )
   const next = nextMeeting(classes, now)
-  const time = now.toTimeString().slice(0, 5)
   const isOver = ({ end }: Occurrence) => end <= time
   const isOn = (one: Occurrence) => one.start <= time && !isOver(one)
   if (occurrences.length + allDay.length === 0 && !next) return null

@@ -1,13 +1,16 @@
 import type { ReactNode } from 'react'
+import { now as clockNow } from '../clock.ts'
 import { About } from '../parts/about.tsx'
 import { Button } from '../parts/button.tsx'
 import { Reading } from '../parts/loading.tsx'
 import { Page } from '../parts/page.tsx'
+import { TimesElsewhere } from '../parts/times-elsewhere.tsx'
 import type { Student } from '../people.ts'
+import { type SchoolTime, useSchoolTime } from '../school-time.ts'
 import { useWords } from '../text/text.ts'
 import { Changes } from './changes.tsx'
 import { ClassCard } from './class-card.tsx'
-import { dateOf, type Placed, useClasses } from './classes.ts'
+import { type Placed, useClasses } from './classes.ts'
 import { Today } from './day.tsx'
 import { isBar, Timeline } from './timeline.tsx'
 import { weekOf } from './week.ts'
@@ -19,9 +22,10 @@ import { Week } from './week.tsx'
  */
 export function Home({ user }: { user: Student }) {
   const { text, dates } = useWords()
-  const classes = useClasses()
-  const now = new Date()
-  const hour = now.getHours()
+  const now = useSchoolTime()
+  const classes = useClasses(now.date)
+  // The reader's own time of day, also abroad.
+  const hour = new Date(clockNow()).getHours()
   const greeting = hour < 12 ? 'morning' : hour < 18 ? 'afternoon' : 'evening'
   return (
     <Page
@@ -36,7 +40,7 @@ export function Home({ user }: { user: Student }) {
           </span>
         </>
       }
-      lead={dates.today(now)}
+      lead={dates.today(now.date)}
     >
       <Reading of={classes} />
       {classes.data?.length === 0 && (
@@ -50,9 +54,9 @@ export function Home({ user }: { user: Student }) {
   )
 }
 
-function Classes({ user, classes, now }: { user: Student; classes: readonly Placed[]; now: Date }) {
+function Classes({ user, classes, now }: { user: Student; classes: readonly Placed[]; now: SchoolTime }) {
   const { text } = useWords()
-  const today = dateOf(now)
+  const today = now.date
   const { days, isNext } = weekOf(classes, today)
   const inWeek = new Set(days.flatMap(({ occurrences }) => occurrences.map(({ placed }) => placed)))
   const listed = (state: Placed['state']) =>
@@ -63,6 +67,7 @@ function Classes({ user, classes, now }: { user: Student; classes: readonly Plac
       <div className="main">
         <Changes user={user} classes={classes} />
         {!classes.some(({ state }) => state === 'now') && <p>{text.student.nothingNow}</p>}
+        <TimesElsewhere at={now} />
         <Today classes={classes} now={now} />
         {inWeek.size > 0 && <Week days={days} isNext={isNext} today={today} />}
         <Group id="current" title={text.student.current} list={listed('now')} />
@@ -84,7 +89,7 @@ function Classes({ user, classes, now }: { user: Student; classes: readonly Plac
           <h2 id="me">{text.nav.about}</h2>
           <About user={user} />
         </section>
-        <Timeline classes={classes} />
+        <Timeline classes={classes} today={today} />
       </aside>
     </div>
   )

@@ -1,5 +1,5 @@
 import { useWords } from '../text/text.ts'
-import { classLink, dateOf, type Placed, stateWord } from './classes.ts'
+import { classLink, type Placed, stateWord } from './classes.ts'
 
 const dayMs = 86_400_000
 
@@ -21,13 +21,12 @@ export const isBar = ({ entry, start, end }: Placed): boolean =>
  * names wrap, text can be enlarged and right-to-left languages work. Each bar is a link whose text says what the
  * picture shows.
  */
-export function Timeline({ classes }: { classes: readonly Placed[] }) {
+export function Timeline({ classes, today }: { classes: readonly Placed[]; today: string }) {
   const { text, dates } = useWords()
   const bars = classes
     .filter(isBar)
     .map((placed): Bar => ({ placed, startDate: placed.start!, endDate: placed.end! }))
   if (bars.length === 0) return null
-  const today = dateOf(new Date())
   const terms = termsOf(classes).filter((term) =>
     [...bars, { startDate: today, endDate: today }].some(meets(term)),
   )

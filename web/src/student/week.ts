@@ -1,6 +1,7 @@
 /** When classes meet: the days of a week, and what comes next. Dates and times are the school's, as on its timetable. */
 import { type Meeting, weekdays } from '../../../src/student/classes.ts'
-import { dateOf, type Placed } from './classes.ts'
+import type { SchoolTime } from '../school-time.ts'
+import type { Placed } from './classes.ts'
 
 export interface Occurrence extends Omit<Meeting, 'day'> {
   readonly date: string
@@ -61,11 +62,9 @@ const daysFrom = (classes: readonly Placed[], monday: string): Day[] =>
   weekdays.map((_, index) => dayOf(classes, dayAfter(monday, index)))
 
 /** The next meeting that has not begun; at most three weeks ahead. */
-export function nextMeeting(classes: readonly Placed[], now: Date): Occurrence | null {
-  const today = dateOf(now)
-  const time = now.toTimeString().slice(0, 5)
+export function nextMeeting(classes: readonly Placed[], { date, time }: SchoolTime): Occurrence | null {
   for (let ahead = 0; ahead <= daysAheadMax; ahead++) {
-    const { occurrences } = dayOf(classes, dayAfter(today, ahead))
+    const { occurrences } = dayOf(classes, dayAfter(date, ahead))
     const next = occurrences.find(({ start }) => ahead > 0 || start > time)
     if (next) return next
   }

@@ -37,6 +37,8 @@ export const english = {
   copied: 'Copied',
   instance: (id: string) => `If you ask for help, give this number: ${id}`,
   stale: 'This is what was there before. It could not be read anew.',
+  timesElsewhere: (day: string, time: string) =>
+    `All times are the school’s. There it is now ${time} on ${day}.`,
   staleSince: (time: string) => `As of ${time}. It could not be read anew since.`,
 
   problems: {

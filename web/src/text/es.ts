@@ -38,6 +38,7 @@ export const spanish: Text = {
   copied: 'Copiado',
   instance: (id) => `Si pide ayuda, indique este número: ${id}`,
   stale: 'Esto es lo que había antes. No se ha podido actualizar.',
+  timesElsewhere: (day, time) => `Todas las horas son las de la escuela. Allí son las ${time}, ${day}.`,
   staleSince: (time) => `Datos de ${time}. No se han podido actualizar desde entonces.`,
 
   problems: {

@@ -39,6 +39,7 @@ export const french: Text = {
   copied: 'Copié',
   instance: (id) => `Si vous demandez de l’aide, donnez ce numéro\u00a0: ${id}`,
   stale: 'Voici ce qui était là auparavant. La mise à jour n’a pas réussi.',
+  timesElsewhere: (day, time) => `Toutes les heures sont celles de l’école. Là-bas, il est ${time}, ${day}.`,
   staleSince: (time) => `État de ${time}. La mise à jour n’a pas réussi depuis.`,
 
   problems: {

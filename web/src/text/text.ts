@@ -1,6 +1,7 @@
 /** The portal's texts, one file per language with the same shape, and dates in each language's format. */
 import { createContext, use } from 'react'
 import { isLanguage, type Language } from '../../../src/lib/languages.ts'
+import { now } from '../clock.ts'
 import { recall, remember } from '../device.ts'
 import type { Text } from './en.ts'
 
@@ -63,7 +64,7 @@ function datesIn(language: Language) {
     timeZone: 'UTC',
   })
   const initial = calendar({ month: 'narrow' })
-  const today = new Intl.DateTimeFormat(region, { weekday: 'long', day: 'numeric', month: 'long' })
+  const today = calendar({ weekday: 'long', day: 'numeric', month: 'long' })
   const time = new Intl.DateTimeFormat(region, { hour: 'numeric', minute: '2-digit' })
   const moment = new Intl.DateTimeFormat(region, { dateStyle: 'medium', timeStyle: 'short' })
   const clock = new Intl.DateTimeFormat(region, { timeStyle: 'medium' })
@@ -78,13 +79,14 @@ function datesIn(language: Language) {
     weekdayAndDay: weekdayAndDay.format,
     /** A time of the school's timetable, such as 09:00, without a date or time zone. */
     times: (start: string, end: string) => timetable.formatRange(onClock(start), onClock(end)),
+    timeOfDay: (time: string) => timetable.format(onClock(time)),
     month: month.format,
     monthInitial: initial.format,
-    today: (now: Date) => today.format(now),
+    today: today.format,
     /** Only the time for today, otherwise with the date; in the reader's time zone. */
     recent: (at: string | number) => {
       const then = new Date(at)
-      return (then.toDateString() === new Date().toDateString() ? time : moment).format(then)
+      return (then.toDateString() === new Date(now()).toDateString() ? time : moment).format(then)
     },
     moment: (text: string) => moment.format(new Date(text)),
     /** With seconds. */

@@ -1,8 +1,10 @@
 import { weekdays } from '../../../src/student/classes.ts'
 import { Address } from '../parts/address.tsx'
 import { Reading } from '../parts/loading.tsx'
+import { TimesElsewhere } from '../parts/times-elsewhere.tsx'
 import type { TaughtClass } from '../people.ts'
 import { useResource } from '../resource.ts'
+import { useSchoolTime } from '../school-time.ts'
 import { ask } from '../session.ts'
 import { useWords } from '../text/text.ts'
 
@@ -11,12 +13,14 @@ const read = async (path: string) => (await ask<{ classes: TaughtClass[] } | und
 /** The classes that this veterinarian teaches by the roster, and who comes. Most teach none and see nothing here. */
 export function Teaching() {
   const { text } = useWords()
+  const now = useSchoolTime()
   const classes = useResource('/veterinarian/me/classes', read)
   if (classes.data?.length === 0) return null
   return (
     <section className="teaching" aria-labelledby="teaching">
       <h2 id="teaching">{text.teaching.title}</h2>
       <Reading of={classes} />
+      {classes.data?.some(({ meetings }) => meetings.length > 0) && <TimesElsewhere at={now} />}
       <ul className="cards wide">
         {classes.data?.map((entry) => (
           <li key={entry.classId}>

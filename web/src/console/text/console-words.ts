@@ -1,5 +1,6 @@
 /** The console's texts beside the portal's, which the shared parts use, and numbers in each language's format. */
 import { createContext, use } from 'react'
+import { now } from '../../clock.ts'
 import { type Language, loadWords, type Words } from '../../text/text.ts'
 import type { ConsoleText } from './en.ts'
 
@@ -45,7 +46,7 @@ export async function loadConsoleWords(language: Language): Promise<ConsoleWords
     number: (value) => whole.format(value),
     percent: (value) => share.format(value),
     ago: (moment) => {
-      const seconds = Math.min(0, (Date.parse(moment) - Date.now()) / 1000)
+      const seconds = Math.min(0, (Date.parse(moment) - now()) / 1000)
       const [unit, length] = units.find(([, each]) => -seconds >= each) ?? units.at(-1)!
       return relative.format(Math.round(seconds / length), unit)
     },
