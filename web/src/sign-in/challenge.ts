@@ -22,6 +22,8 @@ export interface Challenge {
   readonly attemptsLeft: number | null
   /** Sent with every answer, so that it can be repeated if the reply was lost. */
   readonly idempotencyKey: string
+  /** Whether the portal has replaced a code on this screen without being asked. It does so once. */
+  readonly replaced: boolean
 }
 
 /** The reply of send-otp. */
@@ -40,7 +42,8 @@ export async function askForCode(role: Role, email: string): Promise<Challenge> 
 export function challengeOf(role: Role, email: string, sent: Sent): Challenge {
   const { sessionId, reference, digits } = sent
   return {
-    ...{ role, email, sessionId, reference, digits, attemptsLeft: null, idempotencyKey: newKey() },
+    ...{ role, email, sessionId, reference, digits },
+    ...{ attemptsLeft: null, idempotencyKey: newKey(), replaced: false },
     expiresAt: deadline(sent.expiresAt, codeTtlMs),
     resendAt: resendTime(sent),
   }

@@ -10,7 +10,8 @@ import { type Challenge, type CodeUse, forSignIn } from './challenge.ts'
 
 /**
  * The form for the code. The field keeps the focus after a wrong answer, messages go to one live region, and when the
- * code is no longer valid only a button for a new one remains.
+ * code is no longer valid only a button for a new one remains. If the service no longer takes a code that should be good
+ * (under attack it wants longer ones), a new one is requested at once.
  */
 export function CodeForm({
   challenge,
@@ -29,7 +30,7 @@ export function CodeForm({
   const [code, setCode] = useState('')
   const [busy, setBusy] = useState(false)
   const [failure, setFailure] = useState<{ problem: Problem; retry: () => void } | null>(null)
-  const [said, setSaid] = useState<{ tone: 'good' | 'bad'; text: string } | null>(null)
+  const [said, setSaid] = useState<{ tone: 'good' | 'bad' | 'plain'; text: string } | null>(null)
   const field = useRef<HTMLInputElement>(null)
   const renewal = useRef<HTMLButtonElement>(null)
   const secondsLeft = useSecondsUntil(challenge.expiresAt)
@@ -58,13 +59,13 @@ export function CodeForm({
       await use.answer(challenge, Number(digitsTyped))
       onDone()
     } catch (error) {
-      refused(asProblem(error), () => answer(digitsTyped))
+      await refused(asProblem(error), () => answer(digitsTyped))
     } finally {
       setBusy(false)
     }
   }
 
-  function refused(problem: Problem, retry: () => void) {
+  async function refused(problem: Problem, retry: () => void) {
     const { code } = problem
     // The service refuses a code with a leading 0 as malformed, without counting an attempt. To the reader it is just
     // wrong.
@@ -74,6 +75,7 @@ export function CodeForm({
       onChallenge({ ...challenge, attemptsLeft: left })
       setSaid({ tone: 'bad', text: left > 0 ? text.code.wrong(left) : text.code.exhausted })
     } else if (code === 'otp-unusable') {
+      if (!challenge.replaced) return replace()
       onChallenge({ ...challenge, attemptsLeft: 0 })
       setSaid({ tone: 'bad', text: text.problems[code] })
     } else return setFailure({ problem, retry })
@@ -89,7 +91,7 @@ export function CodeForm({
       setSaid({ tone: 'good', text: done })
       field.current?.focus()
     } catch (error) {
-      refused(asProblem(error), () => ask(work, done))
+      await refused(asProblem(error), () => ask(work, done))
     } finally {
       setBusy(false)
     }
@@ -100,8 +102,27 @@ export function CodeForm({
       const next = await use.renew(challenge)
       setCode('')
       requestAnimationFrame(() => field.current?.focus())
-      return next
+      return { ...next, replaced: challenge.replaced }
     }, text.code.renewed)
+
+  /** The field stays, so that the focus does. */
+  async function replace() {
+    // First, so that a reload meanwhile does not lead to another mail.
+    const old = { ...challenge, replaced: true }
+    onChallenge(old)
+    try {
+      const next = await use.renew(challenge)
+      setCode('')
+      onChallenge({ ...next, replaced: true })
+      const isLonger = next.digits > digits
+      setSaid({ tone: 'plain', text: isLonger ? text.code.longer(next.digits) : text.code.replaced })
+      field.current?.focus()
+    } catch (error) {
+      onChallenge({ ...old, attemptsLeft: 0 })
+      setSaid({ tone: 'bad', text: text.problems['otp-unusable'] })
+      setFailure({ problem: asProblem(error), retry: renew })
+    }
+  }
 
   const expiredNow = secondsLeft === 0 && attemptsLeft !== 0
   return (
@@ -114,7 +135,7 @@ export function CodeForm({
     >
       <div role="alert" className="said">
         {expiredNow && <p className="notice bad">{text.code.expired}</p>}
-        {!expiredNow && said?.tone === 'bad' && <p className="notice bad">{said.text}</p>}
+        {!expiredNow && said && said.tone !== 'good' && <p className={`notice ${said.tone}`}>{said.text}</p>}
       </div>
       {!over && (
         <Field

@@ -38,7 +38,7 @@ export const english = {
   instance: (id: string) => `If you ask for help, give this number: ${id}`,
   stale: 'This is what was there before. It could not be read anew.',
   timesElsewhere: (day: string, time: string) =>
-    `All times are the school’s. There it is now ${time} on ${day}.`,
+    `All times are the school’s. It is now ${time} there (${day}).`,
   staleSince: (time: string) => `As of ${time}. It could not be read anew since.`,
 
   problems: {
@@ -84,6 +84,8 @@ export const english = {
     chooseRole: 'Please choose which of the two you are.',
     studentHint: 'Use the address that the school has for you.',
     send: 'Send me a code',
+    shared: 'This is a shared computer',
+    sharedHint: 'Nothing about you is kept on it, and closing the browser signs you out.',
     newHere: 'New here?',
     register: 'Register as a veterinarian',
     farewell: {
@@ -114,6 +116,9 @@ export const english = {
     resend: 'Send it again',
     resendIn: (time: string) => `Send it again in ${time}`,
     resent: 'The same code was sent again.',
+    longer: (digits: number) =>
+      `For your safety, we are sending you a new code with ${digits} digits. The earlier code no longer works.`,
+    replaced: 'The earlier code can no longer be used. A new one is on its way.',
     noMore: 'It cannot be sent again. Look into the spam folder too.',
     renew: 'Send a new code',
     renewed: 'A new code is on its way. Only the newest one works here.',

@@ -38,7 +38,8 @@ export const spanish: Text = {
   copied: 'Copiado',
   instance: (id) => `Si pide ayuda, indique este número: ${id}`,
   stale: 'Esto es lo que había antes. No se ha podido actualizar.',
-  timesElsewhere: (day, time) => `Todas las horas son las de la escuela. Allí son las ${time}, ${day}.`,
+  timesElsewhere: (day, time) =>
+    `Todas las horas son las de la escuela. Hora actual en la escuela: ${time} (${day}).`,
   staleSince: (time) => `Datos de ${time}. No se han podido actualizar desde entonces.`,
 
   problems: {
@@ -85,6 +86,8 @@ export const spanish: Text = {
     chooseRole: 'Indique cuál de los dos es usted.',
     studentHint: 'Use la dirección que la escuela tiene registrada.',
     send: 'Enviarme un código',
+    shared: 'Este ordenador es compartido',
+    sharedHint: 'No se guarda en él nada sobre usted, y al cerrar el navegador se cierra la sesión.',
     newHere: '¿Primera visita?',
     register: 'Registrarse como veterinario',
     farewell: {
@@ -116,6 +119,9 @@ export const spanish: Text = {
     resend: 'Enviarlo otra vez',
     resendIn: (time) => `Enviarlo otra vez en ${time}`,
     resent: 'Se ha enviado otra vez el mismo código.',
+    longer: (digits) =>
+      `Por su seguridad, le enviamos un código nuevo de ${digits} cifras. El código anterior ya no sirve.`,
+    replaced: 'El código anterior ya no se puede usar. Un código nuevo va de camino.',
     noMore: 'No se puede enviar más veces. Mire también en el correo no deseado.',
     renew: 'Enviar un código nuevo',
     renewed: 'Un código nuevo va de camino. Aquí solo sirve el más reciente.',

@@ -39,7 +39,8 @@ export const french: Text = {
   copied: 'Copié',
   instance: (id) => `Si vous demandez de l’aide, donnez ce numéro\u00a0: ${id}`,
   stale: 'Voici ce qui était là auparavant. La mise à jour n’a pas réussi.',
-  timesElsewhere: (day, time) => `Toutes les heures sont celles de l’école. Là-bas, il est ${time}, ${day}.`,
+  timesElsewhere: (day, time) =>
+    `Toutes les heures sont celles de l’école. Heure actuelle à l’école\u00a0: ${time} (${day}).`,
   staleSince: (time) => `État de ${time}. La mise à jour n’a pas réussi depuis.`,
 
   problems: {
@@ -87,6 +88,8 @@ export const french: Text = {
     chooseRole: 'Veuillez indiquer lequel des deux vous êtes.',
     studentHint: 'Utilisez l’adresse que l’école connaît.',
     send: 'M’envoyer un code',
+    shared: 'Cet ordinateur est partagé',
+    sharedHint: 'Rien de ce qui vous concerne n’y est conservé, et fermer le navigateur vous déconnecte.',
     newHere: 'Première visite\u202f?',
     register: 'S’inscrire comme vétérinaire',
     farewell: {
@@ -117,6 +120,9 @@ export const french: Text = {
     resend: 'Le renvoyer',
     resendIn: (time) => `Le renvoyer dans ${time}`,
     resent: 'Le même code a été renvoyé.',
+    longer: (digits) =>
+      `Par sécurité, nous vous envoyons un nouveau code à ${digits} chiffres. Le code précédent ne fonctionne plus.`,
+    replaced: 'Le code précédent n’est plus utilisable. Un nouveau code est en route.',
     noMore: 'Il ne peut plus être renvoyé. Regardez aussi dans les indésirables.',
     renew: 'Envoyer un nouveau code',
     renewed: 'Un nouveau code est en route. Seul le plus récent fonctionne ici.',
