@@ -102,6 +102,20 @@ for (const engine of engines) {
       assert.deepEqual(outcome(malformed), [400, 'invalid-request'])
     })
 
+    test('On a shared computer the cookie ends with the browser, and no device token stays', async () => {
+      const lasting = { path: '/', httponly: true, samesite: 'Strict' }
+      const { reply, cookie } = await signInByPortal(service, freshAddress('shared'), {
+        cookie: 'chiron_device=old; chiron_shared=1',
+      })
+      assert.deepEqual(setCookie(reply)!.attributes, lasting)
+      const { value, attributes } = setCookie(reply, 'device')!
+      assert.deepEqual([value, attributes['max-age']], ['', '0'])
+      const renewed = await refresh(`${cookie}; chiron_shared=1`)
+      assert.deepEqual(setCookie(renewed)!.attributes, lasting)
+      const unmarked = await refresh(`${cookieOf(renewed)}; chiron_shared=0`)
+      assert.equal(setCookie(unmarked)!.attributes['max-age'], String(30 * 24 * 60 * 60))
+    })
+
     test('A refresh gives a new access token and another cookie, which works', async () => {
       const first = await signIn()
       const renewed = await refresh(first.cookie)
@@ -322,6 +336,10 @@ suite('The portal’s pages', () => {
       })
       const plain = await portalCall(secure, '/refresh', { cookie: cookie.replace('__Host-', '') })
       assert.deepEqual(outcome(plain), [401, 'unauthenticated'])
+      for (const mark of ['chiron_shared=1', '__Host-chiron_shared=1']) {
+        const { reply } = await signInByPortal(secure, freshAddress('https'), { origin, cookie: mark })
+        assert.equal('max-age' in setCookie(reply)!.attributes, mark.startsWith('chiron'), mark)
+      }
       const out = setCookie(await portalCall(secure, '/sign-out', { cookie }))!
       assert.deepEqual([out.name, out.value, out.attributes.secure], [given, '', true])
       const others: Record<string, string>[] = [

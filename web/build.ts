@@ -20,7 +20,17 @@ interface Words {
   readonly fields: { readonly email: string }
   readonly signIn: Readonly<
     Record<
-      'title' | 'lead' | 'motto' | 'role' | 'veterinarian' | 'student' | 'send' | 'newHere' | 'register',
+      | 'title'
+      | 'lead'
+      | 'motto'
+      | 'role'
+      | 'veterinarian'
+      | 'student'
+      | 'shared'
+      | 'sharedHint'
+      | 'send'
+      | 'newHere'
+      | 'register',
       string
     >
   >
@@ -64,6 +74,8 @@ async function formIn(language: Language): Promise<string> {
 <fieldset class="choice"><legend>${text(signIn.role)}</legend>${role('veterinarian')}${role('student')}</fieldset>
 <div class="field"><label for="first-email">${text(fields.email)}</label>
 <input id="first-email" type="email" autocomplete="email" inputmode="email" autocapitalize="off" spellcheck="false" dir="ltr"></div>
+<div class="shared"><label class="check"><input type="checkbox" name="shared"><span>${text(signIn.shared)}</span></label>
+<p class="hint">${text(signIn.sharedHint)}</p></div>
 <div class="actions"><button type="button" class="button main" aria-disabled="true">${text(signIn.send)}</button></div>
 </div>
 <p class="aside">${text(signIn.newHere)} <a href="#/register">${text(signIn.register)}</a></p>

@@ -3,6 +3,8 @@
  * `__Host-`, so no other host of the domain can set it (RFC 6265bis §4.1.3.2). SameSite blocks other sites, but a
  * sibling subdomain is the same site, so Origin and Sec-Fetch-Site are checked as well. Programs other than browsers
  * send neither header and hold only their own cookies.
+ *
+ * On a shared computer (web/src/shared-computer.ts) the cookie ends with the browser, and no device token is left.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
@@ -40,9 +42,15 @@ export function portalCookie(publicUrl: string): PortalCookie {
   const named = (name: string) => `${https ? '__Host-' : ''}${name}`
   const name = named('chiron_refresh')
   const deviceName = named('chiron_device')
+  const sharedName = named('chiron_shared')
   const attributes = `Path=/; HttpOnly; SameSite=Strict${https ? '; Secure' : ''}`
-  const set = (reply: FastifyReply, cookie: string, value: string, maxAgeMs: number) =>
-    reply.header('Set-Cookie', `${cookie}=${value}; Max-Age=${Math.floor(maxAgeMs / 1000)}; ${attributes}`)
+  /** Without an age it lives as long as the browser is open. */
+  const set = (reply: FastifyReply, cookie: string, value: string, maxAgeMs: number | null) => {
+    const age = maxAgeMs === null ? '' : `Max-Age=${Math.floor(maxAgeMs / 1000)}; `
+    reply.header('Set-Cookie', `${cookie}=${value}; ${age}${attributes}`)
+  }
+  const isShared = ({ request }: FastifyReply) =>
+    cookieValues(request.headers.cookie ?? '', sharedName).includes('1')
 
   return {
     name,
@@ -55,12 +63,13 @@ export function portalCookie(publicUrl: string): PortalCookie {
     },
     tokensIn: (request) => cookieValues(request.headers.cookie ?? '', name),
     keep(reply, { reply: { refresh_token, ...rest }, refreshTtlMs }) {
-      set(reply, name, refresh_token, refreshTtlMs)
+      set(reply, name, refresh_token, isShared(reply) ? null : refreshTtlMs)
       return rest
     },
-    clear: (reply) => void set(reply, name, '', 0),
+    clear: (reply) => set(reply, name, '', 0),
     deviceTokenIn: (request) => cookieValues(request.headers.cookie ?? '', deviceName)[0],
-    keepDevice: (reply, token) => void set(reply, deviceName, token, deviceTtlMs),
+    keepDevice: (reply, token) =>
+      isShared(reply) ? set(reply, deviceName, '', 0) : set(reply, deviceName, token, deviceTtlMs),
   }
 }
 

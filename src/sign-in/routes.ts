@@ -140,7 +140,7 @@ export function signInRoutes(
         tags: ['portal'],
         operationId: `validate${who}CodeInPortal`,
         summary: `Answer with the code, as a ${role}`,
-        description: `As POST /${role}/validate-otp, with the refresh token in a cookie instead of the body.`,
+        description: `As POST /${role}/validate-otp, with the refresh token in a cookie instead of the body. With the cookie \`chiron_shared=1\` (on https \`__Host-chiron_shared\`), by which the portal marks a shared computer, that cookie ends with the browser, and none with a device token is set.`,
         security: [],
         headers: AnswerHeaders,
         body: Answer,

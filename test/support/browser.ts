@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { programOf } from './install.ts'
 import { eventually, patienceMs } from './wait.ts'
 
@@ -27,6 +27,12 @@ export const viewports = [
 export async function startBrowser(): Promise<Browser> {
   const executablePath = programOf(names, 'chromium')
   return chromium.launch({ executablePath, args: flags })
+}
+
+/** A browser with a folder of its own, in which it leaves what it would on a desk. */
+export function startProfile(folder: string): Promise<BrowserContext> {
+  const executablePath = programOf(names, 'chromium')
+  return chromium.launchPersistentContext(folder, { executablePath, args: flags, locale: 'en-GB' })
 }
 
 export type NotingPage = Page & { faults: string[] }

@@ -1,12 +1,17 @@
-/** What this device remembers between visits. If the browser refuses storage, it remembers nothing. */
+/**
+ * What this device remembers between visits; on a shared computer only the tab does, until it is closed. If the browser
+ * refuses storage, nothing is remembered.
+ */
+import { isShared, setShared } from './shared-computer.ts'
 
 type Name = 'language' | 'role' | 'signed-in' | `seen.${string}`
 
-const key = (name: Name) => `chiron.${name}`
+const prefix = 'chiron.'
+const storage = () => (isShared() ? sessionStorage : localStorage)
 
 export function recall(name: Name): string | null {
   try {
-    return localStorage.getItem(key(name))
+    return storage().getItem(prefix + name)
   } catch {
     return null
   }
@@ -14,15 +19,30 @@ export function recall(name: Name): string | null {
 
 export function remember(name: Name, value: string | null): void {
   try {
-    if (value === null) localStorage.removeItem(key(name))
-    else localStorage.setItem(key(name), value)
+    if (value === null) storage().removeItem(prefix + name)
+    else storage().setItem(prefix + name, value)
   } catch {}
 }
 
-/** Everything that was remembered for one person; language and role stay. */
+/** Everything that was remembered for one person. Language and role stay, unless the next person is another one. */
 export function forgetPeople(): void {
+  forget(isShared() ? prefix : `${prefix}seen.`)
+}
+
+/** What was remembered so far moves to where it belongs now. */
+export function shareComputer(shared: boolean): void {
   try {
-    for (const each of Object.keys(localStorage))
-      if (each.startsWith(key('seen.'))) localStorage.removeItem(each)
+    const all = Object.entries(storage()).filter(([name]) => name.startsWith(prefix))
+    forget(prefix)
+    setShared(shared)
+    for (const [name, value] of all) storage().setItem(name, value)
+  } catch {
+    setShared(shared)
+  }
+}
+
+function forget(start: string): void {
+  try {
+    for (const name of Object.keys(storage())) if (name.startsWith(start)) storage().removeItem(name)
   } catch {}
 }

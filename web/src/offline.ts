@@ -4,6 +4,7 @@
  */
 import { assumeClockAhead, clockAheadMs, now } from './clock.ts'
 import type { Student } from './people.ts'
+import { isShared } from './shared-computer.ts'
 
 const storage = 'chiron.last'
 const place = '/last'
@@ -22,8 +23,9 @@ interface Last {
 
 let erasures = 0
 
-/** Without a secure context, or if storage is full, there is nothing to show offline. */
+/** On a shared computer, without a secure context, or if storage is full, there is nothing to show offline. */
 export async function keepForOffline(user: Student, path: string, data: unknown): Promise<void> {
+  if (isShared()) return
   const before = erasures
   const last: Last = { user, path, data, at: now(), aheadMs: clockAheadMs() }
   try {

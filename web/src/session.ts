@@ -10,6 +10,7 @@ import { forgetOffline, lastForOffline } from './offline.ts'
 import { isStaff, type Role, type User } from './people.ts'
 import { registerWorker } from './register-worker.ts'
 import { forgetAll, keep } from './resource.ts'
+import { isShared } from './shared-computer.ts'
 import { forgetDraft } from './sign-in/draft.ts'
 
 export type Session =
@@ -53,7 +54,7 @@ export function useSession(): Session {
 function admit({ access_token: value, expires_in, user }: TokenReply): void {
   const other = session.state === 'in' && session.user.userId !== user.userId
   if (other) forgetAll()
-  if (!token && !isStaff(user)) registerWorker()
+  if (!token && !isStaff(user) && !isShared()) registerWorker()
   token = { value, freshUntil: Date.now() + expires_in * 1000 - renewBeforeMs }
   remember('signed-in', '1')
   forgetDraft()

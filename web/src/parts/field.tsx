@@ -1,4 +1,5 @@
 import { type InputHTMLAttributes, type ReactNode, type Ref, useId } from 'react'
+import { useShared } from '../shared-computer.ts'
 
 interface FieldProps extends Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange'> {
   label: ReactNode
@@ -23,8 +24,10 @@ export function AddressField(props: FieldProps) {
   )
 }
 
+/** A browser offers the next person what it has seen in a field, unless `autocomplete` is off. */
 export function Field({ label, hint, error, onText, ref, ...input }: FieldProps) {
   const id = useId()
+  const shared = useShared()
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
@@ -37,6 +40,7 @@ export function Field({ label, hint, error, onText, ref, ...input }: FieldProps)
         {...input}
         ref={ref}
         id={id}
+        autoComplete={shared && input.autoComplete !== 'one-time-code' ? 'off' : input.autoComplete}
         onChange={(event) => onText(event.currentTarget.value)}
         aria-invalid={error ? true : input['aria-invalid']}
         aria-describedby={

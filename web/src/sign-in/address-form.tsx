@@ -8,6 +8,7 @@ import type { Farewell } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { askForCode, showCode } from './challenge.ts'
 import { draft, looksLikeAddress } from './draft.ts'
+import { SharedChoice } from './shared-choice.tsx'
 
 /** The first step of every sign-in: the address that the code goes to. */
 export function AddressForm({
@@ -79,6 +80,7 @@ export function AddressForm({
             setWrong(false)
           }}
         />
+        <SharedChoice />
         {sending.problem && !refused && <ProblemNotice problem={sending.problem} onRetry={sending.run} />}
         <div className="actions">
           <Button look="main" submits busy={sending.busy} waits={sending.waits}>

@@ -1,6 +1,10 @@
-/** What was typed so far: kept while the reader switches between the forms, forgotten at sign-in. */
-import { recall, remember } from '../device.ts'
+/**
+ * What was typed so far: kept while the reader switches between the forms, forgotten at sign-in. On a shared computer
+ * the next reader may have another role.
+ */
+import { recall, remember, shareComputer } from '../device.ts'
 import { type ServedRole, servedRoles } from '../people.ts'
+import { isShared } from '../shared-computer.ts'
 
 interface Draft {
   /** Null until the reader has chosen on this device: a wrong guess would make a student register. */
@@ -22,7 +26,7 @@ export function chooseRole(role: ServedRole): void {
 }
 
 export function forgetDraft(): void {
-  Object.assign(draft, blank)
+  Object.assign(draft, blank, isShared() && { role: null })
 }
 
 /** Takes over what was typed into the form of index.html before this script was there. */
@@ -30,6 +34,7 @@ export function takeOver(): void {
   for (const input of document.querySelectorAll<HTMLInputElement>('.static input')) {
     if (input.type === 'email' && input.value !== '') draft.email = input.value
     if (input.type === 'email' && input === document.activeElement) draft.typing = true
+    if (input.name === 'shared' && input.checked !== isShared()) shareComputer(input.checked)
     const role = servedRoles.find((each) => each === input.value)
     if (role && input.checked) chooseRole(role)
   }

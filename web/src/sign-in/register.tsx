@@ -8,6 +8,7 @@ import { Page } from '../parts/page.tsx'
 import { useWords } from '../text/text.ts'
 import { askForCode, showCode } from './challenge.ts'
 import { draft, looksLikeAddress } from './draft.ts'
+import { SharedChoice } from './shared-choice.tsx'
 
 const names = ['firstname', 'lastname', 'email'] as const
 type Name = (typeof names)[number]
@@ -69,6 +70,7 @@ export function Register() {
           onText={change('email')}
           error={refused.includes('email') ? text.fields.wrongEmail : null}
         />
+        <SharedChoice />
         {registering.problem && registering.problem.fields.length === 0 && (
           <ProblemNotice problem={registering.problem} onRetry={registering.run} />
         )}
