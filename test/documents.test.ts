@@ -86,7 +86,8 @@ suite('docs/privacy.md', () => {
 
 suite('The changelog', () => {
   test('begins with the version of package.json, and has a section for each version', () => {
-    const versions = [...read('CHANGELOG.md').matchAll(/^## (.+)$/gm)].map(([, version]) => version!)
+    const sections = [...read('CHANGELOG.md').matchAll(/^## (.+)$/gm)].map(([, version]) => version!)
+    const versions = sections[0] === 'Unreleased' ? sections.slice(1) : sections
     assert.deepEqual(versions.slice(-2), ['0.2.0', '0.1.0'])
     assert.equal(versions[0], manifest.version)
     assert.equal(JSON.parse(read('package-lock.json')).version, manifest.version)
