@@ -1,6 +1,6 @@
 /**
  * Who is signed in. The access token is only in this module's memory; the refresh token is in a cookie that scripts
- * cannot read. localStorage only remembers that there was a sign-in, so that a first visit sends no request. Tabs share
+ * cannot read. The device only remembers that there was a sign-in, so that a first visit sends no request. Tabs share
  * the cookie: they use it one at a time under a lock, and tell each other about sign-in and sign-out.
  */
 import { useSyncExternalStore } from 'react'

@@ -85,7 +85,7 @@ export const english = {
     studentHint: 'Use the address that the school has for you.',
     send: 'Send me a code',
     shared: 'This is a shared computer',
-    sharedHint: 'Nothing about you is kept on it, and closing the browser signs you out.',
+    sharedHint: 'If so, nothing about you is kept on it, and closing the browser signs you out.',
     newHere: 'New here?',
     register: 'Register as a veterinarian',
     farewell: {

@@ -87,7 +87,8 @@ export const spanish: Text = {
     studentHint: 'Use la dirección que la escuela tiene registrada.',
     send: 'Enviarme un código',
     shared: 'Este ordenador es compartido',
-    sharedHint: 'No se guarda en él nada sobre usted, y al cerrar el navegador se cierra la sesión.',
+    sharedHint:
+      'En ese caso no se guarda en él nada sobre usted, y al cerrar el navegador se cierra la sesión.',
     newHere: '¿Primera visita?',
     register: 'Registrarse como veterinario',
     farewell: {

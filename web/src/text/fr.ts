@@ -89,7 +89,8 @@ export const french: Text = {
     studentHint: 'Utilisez l’adresse que l’école connaît.',
     send: 'M’envoyer un code',
     shared: 'Cet ordinateur est partagé',
-    sharedHint: 'Rien de ce qui vous concerne n’y est conservé, et fermer le navigateur vous déconnecte.',
+    sharedHint:
+      'Dans ce cas, rien de ce qui vous concerne n’y est conservé, et fermer le navigateur vous déconnecte.',
     newHere: 'Première visite\u202f?',
     register: 'S’inscrire comme vétérinaire',
     farewell: {
