@@ -105,9 +105,9 @@ export const errorKinds = {
   },
   'unsupported-media-type': {
     status: 415,
-    title: 'The body must be JSON',
+    title: 'The body has a media type that is not taken here',
     explanation:
-      'Send `Content-Type: application/json`, or `application/zip` for a roster, and no `Content-Encoding`.',
+      'The `Accept` header of the reply lists what this call takes: `application/json`, or `application/zip` for a roster. Say so in `Content-Type`, and send no `Content-Encoding`.',
   },
   'too-many-requests': {
     status: 429,

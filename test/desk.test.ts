@@ -35,12 +35,8 @@ for (const engine of engines) {
       assert.equal(reply.status, 200, reply.text)
       return reply.json
     }
-    const act = (userId: string, deed: string, body?: unknown) =>
-      service.request(`/staff/people/${userId}/${deed}`, {
-        method: 'POST',
-        token: staff.access,
-        ...(body !== undefined && { body }),
-      })
+    const act = (userId: string, deed: string, body: unknown = {}) =>
+      service.request(`/staff/people/${userId}/${deed}`, { token: staff.access, body })
     const show = async (userId: string) => (await get(`/staff/people/${userId}`)).json
     const newVeterinarian = async (names = { firstname: 'Ada', lastname: 'Marsh' }) => {
       const email = freshAddress('vet')

@@ -235,8 +235,10 @@ for (const engine of engines) {
         back.map(({ operation, after }) => `${operation} ${after.email}`).sort(),
         [1, 2, 3, 4, 5, 6].map((n) => `returning stu-${n}@school.example`),
       )
-      const undo = (body: object, as = token) =>
-        service.request('/staff/roster/undo', { method: 'POST', token: as, body })
+      const undo = (body?: object) =>
+        service.request('/staff/roster/undo', { method: 'POST', token, ...(body && { body }) })
+      assert.deepEqual(outcome(await undo()), [400, 'invalid-request'])
+      assert.equal((await roster.standing()).generation, imports[0].generation, 'nothing is undone')
       for (const to of [99, imports[0].generation])
         assert.deepEqual(outcome(await undo({ to })), [400, 'invalid-request'])
       assert.equal((await get('/staff/roster/undo?to=99')).json.errors[0].parameter, 'to')

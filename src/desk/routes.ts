@@ -140,17 +140,15 @@ const OverviewReply = Type.Object({
 
 const note = (description: string) => Type.String({ description, documented: { maxLength: 1000 } })
 const Why = Type.Object({ reason: note('Why. Kept with the event, and shown to staff.') })
-const MaybeWhy = Nullable(Type.Object({ reason: Type.Optional(Why.properties.reason) }))
+const MaybeWhy = Type.Object({ reason: Type.Optional(Why.properties.reason) })
 const howChecked = note('How it was checked. Kept with the event, and shown to staff.')
-const MaybeNote = Nullable(Type.Object({ note: Type.Optional(howChecked) }))
-const Checked = Nullable(
-  Type.Object({
-    note: Type.Optional(howChecked),
-    updatedAt: Type.Optional(
-      Timestamp('That of the profile which was checked. If it has changed since, the reply is 409.'),
-    ),
-  }),
-)
+const MaybeNote = Type.Object({ note: Type.Optional(howChecked) })
+const Checked = Type.Object({
+  note: Type.Optional(howChecked),
+  updatedAt: Type.Optional(
+    Timestamp('That of the profile which was checked. If it has changed since, the reply is 409.'),
+  ),
+})
 const NewAddress = Type.Object({ email: Email, reason: Type.Optional(Why.properties.reason) })
 
 /** What the mail server said to a test mail. */
@@ -254,7 +252,6 @@ export function deskRoutes(
         operationId: 'sendTestMail',
         summary: 'Send a test mail to myself',
         description: 'It goes to the address of the caller, at once, and at most once a minute.',
-        body: Nullable(Type.Object({})),
         response: { 200: TestMailReply, ...problems(...bodyProblems, ...tokenProblems, 'forbidden') },
       },
     },
@@ -313,7 +310,7 @@ export function deskRoutes(
     desk.suspend(id, reason, byStaffOf(request)),
   )
   act('reactivate', 'Let a suspended account sign in again', MaybeWhy, false, (id, body, request) =>
-    desk.reactivate(id, body?.reason ?? null, byStaffOf(request)),
+    desk.reactivate(id, body.reason ?? null, byStaffOf(request)),
   )
   act('sign-out', 'End all sessions of a person', MaybeWhy, false, (id, _, request) =>
     desk.signOut(id, byStaffOf(request)),
@@ -324,10 +321,10 @@ export function deskRoutes(
     Checked,
     false,
     (id, body, request) =>
-      desk.verify(id, true, body?.note ?? null, byStaffOf(request), seenAtFrom(body?.updatedAt)),
+      desk.verify(id, true, body.note ?? null, byStaffOf(request), seenAtFrom(body.updatedAt)),
   )
   act('unverify', 'Take that back', MaybeNote, false, (id, body, request) =>
-    desk.verify(id, false, body?.note ?? null, byStaffOf(request)),
+    desk.verify(id, false, body.note ?? null, byStaffOf(request)),
   )
   act('change-address', 'Move a veterinarian to another address', NewAddress, true, (id, body, request) => {
     const fields = new Fields()

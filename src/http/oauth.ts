@@ -3,7 +3,7 @@
  * limits, faults) stays a problem document.
  */
 import type { FastifyInstance } from 'fastify'
-import { AppError } from '../errors.ts'
+import type { AppError } from '../errors.ts'
 import { asAppError } from './problem.ts'
 
 export const formMediaType = 'application/x-www-form-urlencoded'
@@ -28,7 +28,7 @@ export function takeRefreshForms(scope: FastifyInstance): void {
     const isForm = request.mediaType === formMediaType
     const refusal = isForm ? asOAuthError(thrown) : null
     // Rethrown errors reach the outer error handler, which writes problems.
-    if (refusal === null) throw withAccept(thrown)
+    if (refusal === null) throw thrown
     return reply
       .code(400)
       .headers({ 'Cache-Control': 'no-store', Pragma: 'no-cache' })
@@ -69,11 +69,4 @@ function asOAuthError(thrown: unknown): OAuthError | null {
   const { code, message } = asAppError(thrown)
   const name = codes[code]
   return name === undefined ? null : new OAuthError(name, message)
-}
-
-function withAccept(thrown: unknown): unknown {
-  const error = asAppError(thrown)
-  if (error.code !== 'unsupported-media-type') return thrown
-  const headers = { ...error.extra.headers, Accept: `application/json, ${formMediaType}` }
-  return new AppError(error.code, error.message, { ...error.extra, headers })
 }

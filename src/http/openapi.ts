@@ -4,6 +4,7 @@ import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { type Role, roles } from '../lib/roles.ts'
 import { routeConfig } from './access.ts'
+import { isOptionalBody } from './bodies.ts'
 import { sendCached } from './etag.ts'
 import { apiVersion, pageContentPolicy } from './headers.ts'
 import { referencePage } from './reference.ts'
@@ -81,6 +82,7 @@ interface Reply {
 interface Operation {
   security?: object[]
   parameters?: object[]
+  requestBody?: { required?: boolean; content: Record<string, { schema: object }> }
   responses: Record<string, Reply>
 }
 
@@ -161,6 +163,7 @@ function describeOperation(path: string, operation: Operation): void {
     parameter('ApiVersion'),
     parameter('TraceParent'),
   ]
+  describeBody(operation)
   const isPublic = operation.security?.length === 0
   for (const [status, reply] of Object.entries(responses)) {
     if (reply.description === 'Default Response') reply.description = STATUS_CODES[status] ?? ''
@@ -177,6 +180,16 @@ function describeOperation(path: string, operation: Operation): void {
       ...((status === '429' || status === '503') && { 'Retry-After': header('RetryAfter') }),
       ...(status === '415' && { Accept: header('Accept') }),
     }
+  }
+}
+
+/** Null stands for a body that is left out, which OpenAPI says in another way. */
+function describeBody({ requestBody }: Operation): void {
+  for (const media of Object.values(requestBody?.content ?? {})) {
+    if (!isOptionalBody(media.schema)) continue
+    const { anyOf } = media.schema as { anyOf: { type?: string }[] }
+    media.schema = anyOf.find(({ type }) => type !== 'null')!
+    requestBody!.required = false
   }
 }
 

@@ -14,6 +14,7 @@ import { newId } from '../lib/random.ts'
 import type { School } from '../lib/school.ts'
 import type { Log } from '../log.ts'
 import type { RouteConfig } from './access.ts'
+import { demandBodies, jsonMediaType, unsupportedBody, withoutBody } from './bodies.ts'
 import { serializerWhenUsed, validatorWhenUsed } from './compile.ts'
 import { compressReplies } from './compress.ts'
 import { boundConnections } from './connections.ts'
@@ -154,14 +155,12 @@ export function createServer(options: ServerOptions): Server {
     done(request.is404 ? new AppError('not-found') : undefined)
   })
   queueRequests(app, queue)
+  demandBodies(app)
   app.addHook('preParsing', (request, _reply, _payload, done) => {
     const encoding = request.headers['content-encoding']
     if (encoding === undefined || /^\s*identity\s*$/i.test(encoding) || !hasBody(request.raw)) return done()
-    done(
-      new AppError('unsupported-media-type', 'Send the body without Content-Encoding.', {
-        headers: { 'Accept-Encoding': 'identity' },
-      }),
-    )
+    const detail = 'Send the body without Content-Encoding.'
+    done(unsupportedBody(request, detail, { 'Accept-Encoding': 'identity' }))
   })
   // Fastify would answer at once and close the connection. With part of the body unread, that resets the connection,
   // and a proxy answers 502 instead of passing the 413 on.
@@ -174,7 +173,7 @@ export function createServer(options: ServerOptions): Server {
   app.server.on('checkExpectation', expectationHandler(publicUrl, requests))
 
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+  app.addContentTypeParser(jsonMediaType, { parseAs: 'buffer' }, (request, body, done) => {
     try {
       done(null, parseBody(request, body as Buffer))
     } catch (error) {
@@ -265,9 +264,9 @@ function limitTime(app: FastifyInstance, onClientError: ReturnType<typeof client
 
 function parseBody(request: FastifyRequest, body: Buffer): unknown {
   const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
-  if (charset !== undefined && !/^utf-?8$/i.test(charset)) throw new AppError('unsupported-media-type')
-  if (body.length === 0 && request.method === 'DELETE') return undefined
-  return parseJsonBody(body)
+  if (charset !== undefined && !/^utf-?8$/i.test(charset))
+    throw unsupportedBody(request, 'Send the body in UTF-8.')
+  return body.length === 0 ? withoutBody(request) : parseJsonBody(body)
 }
 
 /** Node exposes only the first Host header; a proxy in front may have used another (RFC 9112 §3.2). */

@@ -1,7 +1,7 @@
 /** The roster for staff with the right `registrar`. */
 import type { Readable } from 'node:stream'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { AppError, invalidField } from '../errors.ts'
 import { type ByOf, type CallerOf, mustBeRecent, routeConfig, staffChange } from '../http/access.ts'
 import {
@@ -160,7 +160,6 @@ export async function planRoutes(
       {
         bodyLimit: fileBytesMax,
         config: routeConfig({ access: 'staff', may: 'registrar', bodyWithinMs: uploadWithinMs }),
-        preParsing: (request, _reply, _payload, done) => done(isZip(request) ? undefined : noZip()),
         schema: {
           tags,
           operationId: 'planRoster',
@@ -290,9 +289,7 @@ export async function planRoutes(
         description:
           'The import goes on after the reply; the plan shows how far it is. `allow` names each hold of the plan, and then needs a sign-in at most 30 minutes old.',
         params,
-        body: Nullable(
-          Type.Object({ allow: Type.Optional(Type.Array(Type.String(), { examples: [['leavers']] })) }),
-        ),
+        body: Type.Object({ allow: Type.Optional(Type.Array(Type.String(), { examples: [['leavers']] })) }),
         response: {
           202: Ref(PlanReply),
           ...problems(
@@ -308,7 +305,7 @@ export async function planRoutes(
       },
     },
     async (request, reply) => {
-      const allow = request.body?.allow ?? []
+      const { allow = [] } = request.body
       if (allow.length > 0) mustBeRecent(callerOf(request), clock.now())
       return reply.code(202).send(await plans.apply(request.params.planId, allow, byStaffOf(request)))
     },
@@ -371,12 +368,10 @@ export async function planRoutes(
         summary: 'Go back to an earlier roster',
         description:
           'The roster becomes exactly what it was then. Needs a sign-in at most 30 minutes old. With `from`, the `from` of what was looked at, it happens only if nothing came between.',
-        body: Nullable(
-          Type.Object({
-            to: Type.Optional(Type.Integer({ minimum: generations.min, maximum: generations.max })),
-            from: Type.Optional(Type.Integer({ minimum: generations.min, maximum: generations.max })),
-          }),
-        ),
+        body: Type.Object({
+          to: Type.Optional(Type.Integer({ minimum: generations.min, maximum: generations.max })),
+          from: Type.Optional(Type.Integer({ minimum: generations.min, maximum: generations.max })),
+        }),
         response: {
           200: Type.Object({
             generation: Type.Integer({ description: 'The number that the roster has now.' }),
@@ -392,20 +387,10 @@ export async function planRoutes(
       },
     },
     async (request) => {
-      const { to = null, from = null } = request.body ?? {}
+      const { to = null, from = null } = request.body
       return { generation: await plans.undo(to, from, byStaffOf(request)) }
     },
   )
-}
-
-function isZip({ headers }: FastifyRequest): boolean {
-  return /^application\/zip\s*(;|$)/i.test(headers['content-type']?.trim() ?? '')
-}
-
-function noZip(): AppError {
-  return new AppError('unsupported-media-type', 'Send the roster as `application/zip`.', {
-    headers: { Accept: zip },
-  })
 }
 
 /** In a query there are no pointers. */

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { TSchema } from 'typebox'
 import { AppError } from '../errors.ts'
 import { type ByOf, type CallerOf, routeConfig } from '../http/access.ts'
+import { jsonMediaType } from '../http/bodies.ts'
 import { formMediaType, takeRefreshForms } from '../http/oauth.ts'
 import type { PortalCookie } from '../http/portal.ts'
 import {
@@ -72,6 +73,7 @@ export async function refreshRoute(
     description:
       'Rotates the refresh token. For 30 seconds the previous one returns the same new one again. Later it returns a different new one, as long as the first was never used; the first is then void. Any other token that is not the newest ends the session, however recently it was rotated. As a form it is RFC 6749’s token request, and what is wrong with the form or the token is then 400 as in §5.2 there.',
     security: [],
+    consumes: [jsonMediaType, formMediaType],
     body: RefreshBody,
     response: {
       200: TokenReply(Profile),
@@ -83,7 +85,7 @@ export async function refreshRoute(
     },
   }
   const content = {
-    'application/json': { schema: RefreshBody },
+    [jsonMediaType]: { schema: RefreshBody },
     [formMediaType]: { schema: RefreshForm },
   }
   const config = routeConfig({
