@@ -52,11 +52,15 @@ export function sameSchema(one: Build, other: Build): boolean {
   return JSON.stringify(migrations(one)) === JSON.stringify(migrations(other))
 }
 
-/** What `npx chiron` starts, which older commits have under another name. */
-function commandOf({ folder }: Build): string {
+/** What `npx chiron` starts, which older commits have under another name and as a script of Node. */
+function commandOf({ folder }: Build): string[] {
   const { bin } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-  return join(folder, bin.chiron)
+  const program = join(folder, bin.chiron)
+  return /\.[jt]s$/.test(program) ? [process.execPath, program] : [program]
 }
+
+/** As `npm start` keeps it. */
+const compiledOf = ({ folder }: Build) => ({ NODE_COMPILE_CACHE: join(folder, 'node_modules/.cache/chiron') })
 
 export interface Serving {
   readonly databaseUrl: string
@@ -72,13 +76,14 @@ export interface Serving {
 export function serve(build: Build, serving: Serving): Promise<Server> {
   const { databaseUrl, smtpUrl, port, cwd, limits = true, workers = 1, cores, env } = serving
   return startServer({
-    command: [process.execPath, commandOf(build), 'serve'],
+    command: [...commandOf(build), 'serve'],
     path: '/health/ready',
     port,
     cwd,
     cores,
     env: {
       ...settings,
+      ...compiledOf(build),
       CHIRON_PORT: String(port),
       CHIRON_DATABASE_URL: databaseUrl,
       CHIRON_SMTP_URL: smtpUrl,

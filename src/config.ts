@@ -9,7 +9,7 @@ import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { UsageError } from './errors.ts'
-import { flush, makeFolder } from './lib/durable.ts'
+import { flush, makeFile, makeFolder } from './lib/durable.ts'
 import { nearest } from './lib/nearest.ts'
 import { isLoopbackHost, parseRange, type Range } from './lib/network.ts'
 import { type TraceSettings, traceSettings } from './lib/otel.ts'
@@ -113,13 +113,22 @@ const proxyBitsMin = { ipv4: 8, ipv6: 16, uniqueLocal: 7 }
 
 /** A file that is asked for by name must be there; `.env` need not. */
 export function readEnv(env: Env = process.env, file?: string): Env {
-  if (file !== undefined && !existsSync(file))
-    throw new UsageError(`there is no file ${file} to read settings from`)
-  return fromFile(env, file ?? '.env')
+  if (file === undefined && !existsSync('.env')) return env
+  return { ...parseEnv(settingsIn(file ?? '.env')), ...env }
 }
 
-function fromFile(env: Env, file: string): Env {
-  return existsSync(file) ? { ...parseEnv(readFileSync(file, 'utf8')), ...env } : env
+function settingsIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') throw new UsageError(`there is no file ${file} to read settings from`)
+    if (code === 'EACCES')
+      throw new UsageError(
+        `this user may not read the settings in ${file}: be root, or the user of the service`,
+      )
+    throw new UsageError(`${file} is not a file with settings (${code})`)
+  }
 }
 
 /** `makeSecret`: outside production, make a secret if there is none; otherwise it is empty. */
@@ -527,7 +536,8 @@ function ownSecret(databaseUrl: string, make: boolean): string {
     if (!make) return ''
     makeFolder(folder)
     const draft = join(folder, `.chiron.secret.${process.pid}.${randomBytes(4).toString('hex')}`)
-    writeFileSync(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flush: true })
+    makeFile(draft)
+    writeFileSync(draft, `${randomBytes(32).toString('base64url')}\n`, { flush: true })
     try {
       linkSync(draft, file)
     } catch (error) {

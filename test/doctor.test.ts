@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { closeSync, existsSync, openSync, readdirSync, statSync, truncateSync, writeSync } from 'node:fs'
+import { createServer as createHttp } from 'node:http'
 import { createServer as createHttps } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, suite, test } from 'node:test'
@@ -32,7 +33,8 @@ interface Diagnosis {
 async function doctor(env: Record<string, string>, ...args: string[]): Promise<Diagnosis> {
   const child = startChiron(['doctor', '--json', ...args], {
     cwd: folder.path,
-    env: { CHIRON_SECRET: secret, ...env },
+    // Port 0: where no service is meant to run, none is missed.
+    env: { CHIRON_SECRET: secret, CHIRON_PORT: '0', ...env },
   })
   const { code } = await child.exited
   assert.equal(child.output.err, '')
@@ -257,24 +259,32 @@ suite('Beside a running service the doctor', atLength, () => {
       await child.end()
       await store.remove()
     })
-    return { child, env: { ...own, CHIRON_SECRET: secret } }
+    return { child, env: { ...own, CHIRON_SECRET: secret, CHIRON_PORT: String(child.port) } }
+  }
+  /** A service that has the address of a proxy in front of it as its own. */
+  async function proxied(env: Record<string, string>, options: ProxyOptions) {
+    const port = await freePort()
+    const url = `http://127.0.0.1:${port}`
+    const { child, env: settings } = await serving({ CHIRON_PUBLIC_URL: url, ...env })
+    const proxy = await startProxy(child.url, { ...options, port })
+    after(() => proxy.close())
+    return { child, settings, proxy }
   }
   const through = async (env: Record<string, string>, options: ProxyOptions) => {
-    const { child, env: settings } = await serving(env)
-    const proxy = await startProxy(child.url, options)
-    after(() => proxy.close())
+    const { settings, proxy } = await proxied(env, options)
     return doctor(settings, '--from-outside', proxy.url)
   }
 
   test('finds nothing bad where all is well, and changes nothing', async () => {
-    const { child, env } = await serving({ CHIRON_TRUSTED_PROXIES: '127.0.0.2' })
-    const proxy = await startProxy(child.url, { forwards: 'caller-added', from: '127.0.0.2' })
-    after(() => proxy.close())
-    const diagnosis = await doctor(env, '--from-outside', proxy.url)
+    const diagnosis = await through(
+      { CHIRON_TRUSTED_PROXIES: '127.0.0.2' },
+      { forwards: 'caller-added', from: '127.0.0.2' },
+    )
     assert.deepEqual(
       diagnosis.findings.filter(({ state }) => state === 'bad'),
       [],
     )
+    has(diagnosis, 'good', 'service', /it runs at 127\.0\.0\.1:\d+/)
     has(diagnosis, 'good', 'public url', /answers with the keys of this store/)
     has(diagnosis, 'good', 'proxy', /counts for the machine/)
     has(diagnosis, 'good', 'clock', /agrees/)
@@ -309,13 +319,54 @@ suite('Beside a running service the doctor', atLength, () => {
   })
 
   test('finds another Chiron, or another program, at the public URL', async () => {
-    const { child } = await serving({})
-    const { env } = await serving({})
-    assertBad(await doctor(env, '--from-outside', child.url), 'public url', /is another Chiron/)
-    const other = await startProxy(child.url, { forwards: 'nothing' })
-    after(() => other.close())
+    const { child, proxy } = await proxied({}, { forwards: 'nothing' })
+    const { env } = await serving({ CHIRON_PUBLIC_URL: proxy.url })
+    assertBad(await doctor(env, '--from-outside', proxy.url), 'public url', /is another Chiron/)
     await child.end()
-    assertBad(await doctor(env, '--from-outside', other.url), 'public url', /answers 502, and not as Chiron/)
+    assertBad(await doctor(env, '--from-outside', proxy.url), 'public url', /answers 502, and not as Chiron/)
+  })
+
+  test('finds a public URL with a typing mistake', async () => {
+    const { settings, proxy, child } = await proxied(
+      { CHIRON_PUBLIC_URL: 'http://127.0.0.1:1' },
+      { forwards: 'caller-added' },
+    )
+    assertBad(
+      await doctor(settings, '--from-outside', proxy.url),
+      'public url',
+      /believes that it is http:\/\/127\.0\.0\.1:1: nobody can sign in at/,
+    )
+    // Set right, and not started again.
+    const corrected = { ...settings, CHIRON_PUBLIC_URL: proxy.url }
+    assertBad(await doctor(corrected, '--from-outside', proxy.url), 'public url', /believes that it is/)
+    await child.end()
+    const { env } = await serving({ CHIRON_PUBLIC_URL: 'http://acces.chiron.invalid' })
+    assertBad(await doctor(env), 'public url', /acces\.chiron\.invalid is out of reach/)
+  })
+
+  test('finds a service that is stopped', async () => {
+    const { child, env } = await serving({})
+    await child.end()
+    assertBad(await doctor(env), 'service', /it is stopped: nothing listens at 127\.0\.0\.1:\d+/)
+  })
+
+  test('finds another program at the port of the service, and another Chiron', async () => {
+    const { child, env } = await serving({})
+    await child.end()
+    const at = (port: number) => ({ ...env, CHIRON_PORT: String(port) })
+    const page = createHttp((_request, reply) => reply.end('It works!')).listen(0, '127.0.0.1')
+    const mute = createServer((socket) => socket.end('SSH-2.0-OpenSSH\r\n')).listen(0, '127.0.0.1')
+    after(() => {
+      page.close()
+      mute.close()
+    })
+    for (const server of [page, mute]) {
+      if (!server.listening) await new Promise((resolve) => server.once('listening', resolve))
+      const { port } = server.address() as AddressInfo
+      assertBad(await doctor(at(port)), 'service', /another program has .* not( answer)? as Chiron does/)
+    }
+    const other = await serving({})
+    assertBad(await doctor(at(other.child.port)), 'service', /it is a Chiron with other keys/)
   })
 
   test('finds an expired certificate at the public URL', async () => {

@@ -1,4 +1,4 @@
-/** `npm run build`: from web/ to web/dist/, which the service serves. `npm ci` does it by itself. */
+/** How `make.ts` builds the portal and the console. */
 import { join } from 'node:path'
 import { defineConfig } from 'vite'
 import { compressed, firstForm, serviceWorker } from './build.ts'

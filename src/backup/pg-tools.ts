@@ -1,9 +1,9 @@
 /** Backups of PostgreSQL by its own programs. The password travels in the environment, never on a command line. */
 import { spawn } from 'node:child_process'
-import { closeSync, openSync, renameSync, rmSync } from 'node:fs'
+import { renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { UsageError } from '../errors.ts'
-import { flush } from '../lib/durable.ts'
+import { flush, makeFile } from '../lib/durable.ts'
 import { libpqEnvironment } from '../lib/postgres-url.ts'
 
 type Program = 'pg_dump' | 'pg_restore'
@@ -12,7 +12,7 @@ type Program = 'pg_dump' | 'pg_restore'
 export async function dumpPostgres(url: string, to: string): Promise<void> {
   const draft = `${to}.part`
   rmSync(draft, { force: true })
-  closeSync(openSync(draft, 'wx', 0o600))
+  makeFile(draft)
   try {
     const what = ['--format=custom', '--no-owner', '--no-privileges', '--exclude-schema=replaced']
     await run('pg_dump', [...what, `--file=${draft}`], libpqEnvironment(url))

@@ -1,9 +1,10 @@
 /** What every command that works on the store has in common. */
 import { existsSync } from 'node:fs'
-import { type Config, databaseUrlByDefault, loadConfig, readEnv } from '../config.ts'
+import { type Config, databaseUrlByDefault, type Env, loadConfig, readEnv } from '../config.ts'
 import { outOfReach } from '../db/db.ts'
 import { AppError, UsageError } from '../errors.ts'
 import type { Features } from '../features.ts'
+import { trustAuthorities } from '../lib/authorities.ts'
 import { hostsOf } from '../lib/postgres-url.ts'
 import { visible, visibleJson } from '../lib/visible.ts'
 import { type Address, parseAddress } from '../people/address.ts'
@@ -15,13 +16,20 @@ export interface CommonOptions {
   readonly envFile?: string
 }
 
+/** The settings as they are, whether right or wrong. */
+export function settingsFor({ envFile }: CommonOptions): Env {
+  const env = readEnv(process.env, envFile)
+  trustAuthorities(env.NODE_EXTRA_CA_CERTS)
+  return env
+}
+
 export function configFor(options: CommonOptions): Config {
-  return loadConfig(readEnv(process.env, options.envFile))
+  return loadConfig(settingsFor(options))
 }
 
 /** For commands that work on a store that is there: only `serve` and `migrate` make a new one unasked. */
 export function configOfStore(options: CommonOptions): Config {
-  const env = readEnv(process.env, options.envFile)
+  const env = settingsFor(options)
   const file = databaseUrlByDefault.slice('sqlite:'.length)
   if (!env.CHIRON_DATABASE_URL && !existsSync(file))
     throw new UsageError(

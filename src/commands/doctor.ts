@@ -1,15 +1,17 @@
 /** `chiron doctor`: examines the set-up, one line for each finding. Exit code 1 if something is bad. */
 import { Resolver } from 'node:dns/promises'
 import { existsSync, readFileSync } from 'node:fs'
-import { type Config, type Env, loadConfig, readEnv, smtpSettingsOf } from '../config.ts'
+import { type Config, type Env, loadConfig, smtpSettingsOf } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import { openDb } from '../db/open.ts'
 import { checkFile, checkStore, storeUnreachable } from '../doctor/database.ts'
 import { areas, type Finding } from '../doctor/doctor.ts'
 import { checkMailServer } from '../doctor/mail-server.ts'
-import { checkOutside } from '../doctor/outside.ts'
+import { checkOutside, type Inside } from '../doctor/outside.ts'
 import { rehearse } from '../doctor/rehearsal.ts'
 import { checkSender, type DkimSettings } from '../doctor/sender.ts'
+import { checkService } from '../doctor/service.ts'
+import { becomeServiceUser } from '../doctor/service-user.ts'
 import { checkSettings, settingsRefused } from '../doctor/settings.ts'
 import {
   checkBackup,
@@ -29,7 +31,7 @@ import { secretsFrom } from '../lib/secret.ts'
 import { addressOf } from '../mail/mime.ts'
 import { checkLogin } from '../mail/smtp.ts'
 import { readFigures } from '../metrics/readings.ts'
-import { type CommonOptions, numberFrom, table, visible } from './command.ts'
+import { type CommonOptions, numberFrom, settingsFor, table, visible } from './command.ts'
 
 interface DoctorOptions extends CommonOptions {
   readonly fromOutside?: string
@@ -41,8 +43,8 @@ const dnsPatience = { timeout: 2_000, tries: 2 }
 export async function doctor(options: DoctorOptions): Promise<void> {
   const people = options.rehearse === undefined ? null : numberFrom('--rehearse', options.rehearse, 1, 500)
   const outside = options.fromOutside === undefined ? null : outsideFrom(options.fromOutside)
-  const env = readEnv(process.env, options.envFile)
-  const findings = await examine(env, outside)
+  const env = settingsFor(options)
+  const findings = [...becomeServiceUser(options.envFile), ...(await examine(env, outside))]
   if (people !== null) findings.push(...(await rehearse(people, workersOf(env))))
   print(findings, options)
   if (findings.some(({ state }) => state === 'bad')) process.exitCode = 1
@@ -86,8 +88,8 @@ function configOr(env: Env): Config | string {
 
 /** Opens the store for reading only. If that fails, what can be examined without it still is. */
 async function withStore(config: Config, work: (db: Db | null) => Promise<Finding[]>): Promise<Finding[]> {
-  const missing = checkFile(config.databaseUrl)
-  if (missing) return [missing, ...(await work(null))]
+  const fault = checkFile(config.databaseUrl)
+  if (fault) return [fault, ...(await work(null))]
   let db: Db | null = null
   try {
     db = openDb(config.databaseUrl, { readOnly: true })
@@ -101,8 +103,13 @@ async function withStore(config: Config, work: (db: Db | null) => Promise<Findin
 }
 
 async function examineStore(db: Db | null, config: Config, outside: string | null): Promise<Finding[]> {
-  const url = outside ?? (isLoopbackHost(new URL(config.publicUrl).hostname) ? null : config.publicUrl)
-  if (!db) return url === null ? [] : checkOutside(url, null, systemClock.now)
+  const { host, port, publicUrl } = config
+  const url = outside ?? (isLoopbackHost(new URL(publicUrl).hostname) ? null : publicUrl)
+  const seenFrom = async (inside: Inside | null) => [
+    ...(await checkService({ host, port, kids: inside?.kids ?? null })),
+    ...(url === null ? [] : await checkOutside(url, publicUrl, inside, systemClock.now)),
+  ]
+  if (!db) return seenFrom(null)
   const now = systemClock.now()
   const figures = await readFigures(db, now)
   const keys = await keyRows(db)
@@ -129,7 +136,7 @@ async function examineStore(db: Db | null, config: Config, outside: string | nul
       now,
     ),
     checkOutbox(figures.unsent, figures.oldest_unsent_at, now),
-    ...(url === null ? [] : await checkOutside(url, inside, systemClock.now)),
+    ...(await seenFrom(inside)),
   ]
 }
 

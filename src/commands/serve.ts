@@ -2,7 +2,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/db.ts'
-import { isUntouched, migrate } from '../db/migrate.ts'
+import { hasNoSchool, migrate } from '../db/migrate.ts'
 import { fileOf, openDb } from '../db/open.ts'
 import { refuseDamaged } from '../db/sqlite-file.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -35,8 +35,8 @@ export async function serve(options: CommonOptions): Promise<void> {
       await endInTime(app.stop())
     }),
   )
-  // The demo school is loaded only outside production and only into an empty store.
-  const first = !config.production && (await isUntouched(app.parts.db))
+  // The demo school is loaded only outside production and only where there never was a roster.
+  const first = !config.production && (await hasNoSchool(app.parts.db))
   if (app.parts.metrics && config.metricsPort !== null) {
     const { StoreFigures } = await import('../metrics/figures.ts')
     const figures = new StoreFigures(app.parts.db, systemClock)
@@ -73,7 +73,7 @@ async function work(config: Config, log: Log): Promise<void> {
 async function supervise(config: Config, log: Log, pretty: boolean): Promise<void> {
   const db = openDb(config.databaseUrl)
   await migrate(db, systemClock, (line) => log.info(line))
-  const demo = !config.production && (await isUntouched(db)) ? await demoInto(db, config, log) : []
+  const demo = !config.production && (await hasNoSchool(db)) ? await demoInto(db, config, log) : []
   await db.close()
 
   const workers = new Set<Worker>()

@@ -4,7 +4,7 @@
  * there is one file for each: `0007_x.postgres.sql` and `0007_x.sqlite.sql`.
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { UsageError } from '../errors.ts'
+import { storeOutOfReach, UsageError } from '../errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { copyBefore } from './before-migration.ts'
 import type { Db, Exec, Row, Rows } from './db.ts'
@@ -33,8 +33,22 @@ export async function migrate(
   tell: (line: string) => void = () => {},
 ): Promise<string[]> {
   await refuseHalfRestored(db)
-  return bringUpToDate(db, clock, tell)
+  try {
+    return await bringUpToDate(db, clock, tell)
+  } catch (error) {
+    if ((error as { code?: string }).code !== insufficientPrivilege) throw error
+    throw new UsageError(
+      `the role of CHIRON_DATABASE_URL may not make or change tables (${(error as Error).message}): ${ownDatabase}`,
+      storeOutOfReach,
+    )
+  }
 }
+
+// Of PostgreSQL's codes.
+const insufficientPrivilege = '42501'
+
+export const ownDatabase =
+  'as a superuser of PostgreSQL, run "alter database NAME owner to ROLE", and the same for tables that another role made'
 
 /** As `migrate`, also for a store that is just being restored. */
 export async function bringUpToDate(db: Db, clock: Clock, tell: (line: string) => void): Promise<string[]> {
@@ -158,11 +172,11 @@ function refuseNewer(applied: readonly number[], known: number): void {
   )
 }
 
-/** Whether the store is empty apart from its schema. */
-export async function isUntouched(db: Db): Promise<boolean> {
+/** Whether the store never had a roster. Members of staff may be there before. */
+export async function hasNoSchool(db: Db): Promise<boolean> {
   const something = await db.one(
-    `select 1 as something where exists (select 1 from person) or exists (select 1 from registration)
-       or exists (select 1 from roster_generation) or exists (select 1 from challenge) or exists (select 1 from event)`,
+    `select 1 as something where exists (select 1 from roster_generation)
+       or exists (select 1 from person where role = 'student')`,
   )
   return something === undefined
 }

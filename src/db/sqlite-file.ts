@@ -1,9 +1,9 @@
 /** Whole SQLite files: copies one while it is in use, looks into one, and tells whether it is damaged or in use. */
-import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { storeOutOfReach, UsageError } from '../errors.ts'
-import { flush } from '../lib/durable.ts'
+import { flush, makeFile } from '../lib/durable.ts'
 
 // All pages in one step. Between steps a write by another process would make SQLite start again from the first page.
 const allPages = 2 ** 31 - 1
@@ -12,7 +12,7 @@ const allPages = 2 ** 31 - 1
 export async function copySqlite(from: string, to: string): Promise<void> {
   const draft = `${to}.part`
   rmSync(draft, { force: true })
-  closeSync(openSync(draft, 'wx', 0o600))
+  makeFile(draft)
   try {
     const source = new DatabaseSync(from)
     try {

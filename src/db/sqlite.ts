@@ -6,10 +6,10 @@
  * One connection does both. A second one for reads would gain nothing in one thread, and every commit of the first
  * would invalidate its page cache.
  */
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { flush, makeFolder } from '../lib/durable.ts'
+import { flush, makeFile, makeFolder } from '../lib/durable.ts'
 import { type Db, outOfReach, overloaded, type Param, type Row, type Statement, waitingMax } from './db.ts'
 import { whyNotOpened } from './sqlite-file.ts'
 
@@ -100,19 +100,24 @@ export function openSqlite(
 
 function makeAndConnect(path: string): Connection {
   try {
-    makeFile(path)
+    makeUnlessThere(path)
     return connect(path)
   } catch (error) {
     throw whyNotOpened(path, error)
   }
 }
 
-function makeFile(path: string): void {
+/** The file contains addresses of people, so it is for its owner alone. SQLite gives its other files mode and owner of this one. */
+function makeUnlessThere(path: string): void {
   makeFolder(dirname(path))
-  const isNew = !existsSync(path)
-  // The file contains addresses of people. SQLite creates its other files with the same mode.
-  closeSync(openSync(path, 'a', 0o600))
-  if (isNew) flush(dirname(path))
+  try {
+    makeFile(path)
+    flush(dirname(path))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    // SQLite would open a file that it may not write, and fail later.
+    closeSync(openSync(path, 'a'))
+  }
 }
 
 async function runExclusively(path: string, work: Parameters<Db['exclusively']>[0]): Promise<void> {

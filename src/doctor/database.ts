@@ -1,14 +1,16 @@
 /** The store: whether it answers, is whole, has room, and has the schema of this program. */
-import { existsSync, statfsSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import type { Db } from '../db/db.ts'
-import { appliedVersions, knownSchema } from '../db/migrate.ts'
+import { appliedVersions, knownSchema, ownDatabase } from '../db/migrate.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isLoopbackHost } from '../lib/network.ts'
 import { hostsOf } from '../lib/postgres-url.ts'
 import { reasonOf } from '../lib/reason.ts'
 import { checkClock } from './clock.ts'
 import { bad, type Finding, good, warning } from './doctor.ts'
+import { ownName } from './service-user.ts'
 import { type PostgresFacts, postgresFacts, sqliteFacts } from './store.ts'
 
 const megabyte = 1024 * 1024
@@ -18,12 +20,55 @@ const walMax = 256 * megabyte
 const oldestPostgres = 150_000
 const connectionsShareMax = 0.9
 
-/** Null if the file is there, or if the store is no file. */
+/** What keeps the file of an SQLite store from being opened and written; null if nothing does, or if there is no file. */
 export function checkFile(databaseUrl: string): Finding | null {
   if (!databaseUrl.startsWith('sqlite:')) return null
   const path = databaseUrl.slice('sqlite:'.length)
-  if (existsSync(path)) return null
+  if (mayUse(path, constants.F_OK) === 'ENOENT') return missing(path)
+  // SQLite makes its logs in the folder.
+  for (const part of [dirname(path), path, `${path}-wal`, `${path}-shm`]) {
+    const mode = part === dirname(path) ? constants.W_OK | constants.X_OK : constants.R_OK | constants.W_OK
+    const refusal = mayUse(part, mode)
+    if (refusal === null || refusal === 'ENOENT') continue
+    return refused(part, refusal)
+  }
+  return null
+}
+
+function missing(path: string): Finding {
+  let above = dirname(resolve(path))
+  while (!existsSync(above)) above = dirname(above)
+  const refusal = mayUse(above, constants.W_OK | constants.X_OK)
+  if (refusal !== null) return refused(above, refusal)
   return bad('store', `there is no file ${path}`, 'start the service once, or correct CHIRON_DATABASE_URL')
+}
+
+function refused(path: string, refusal: string): Finding {
+  if (refusal === 'EROFS')
+    return bad('store', `${path} is on a file system that is read-only`, 'mount it for writing')
+  const user = ownName()
+  const { uid } = statSync(path, { throwIfNoEntry: false }) ?? {}
+  const owner = uid === undefined ? '' : `, which belongs to ${nameOf(uid)}`
+  return bad(
+    'store',
+    `${user} may not write ${path}${owner}`,
+    `the folder and its files must belong to the user of the service: chown -R ${user}: ${path}`,
+  )
+}
+
+/** Null if this user may; otherwise the code of the refusal. */
+function mayUse(path: string, mode: number): string | null {
+  try {
+    accessSync(path, mode)
+    return null
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'EACCES'
+  }
+}
+
+function nameOf(uid: number): string {
+  const { status, stdout } = spawnSync('id', ['-un', String(uid)], { encoding: 'utf8' })
+  return status === 0 ? stdout.trim() : `user ${uid}`
 }
 
 export function storeUnreachable(error: unknown): Finding {
@@ -105,13 +150,24 @@ function checkDisk(path: string): Finding[] {
   return findings
 }
 
+/** To migrate, a role makes tables and changes those that are there; the latter only their owner can. */
+function checkRights({ role, database, may_create, others_tables }: PostgresFacts): Finding[] {
+  const remedy = ownDatabase.replace('NAME', database).replace('ROLE', role)
+  if (!may_create)
+    return [bad('store', `the role ${role} may not make tables in the database ${database}`, remedy)]
+  if (others_tables > 0)
+    return [bad('store', `${others_tables} tables belong to another role than ${role}`, remedy)]
+  return [good('store', `the role ${role} may make and change tables`)]
+}
+
 function checkPostgres(facts: PostgresFacts, databaseUrl: string): Finding[] {
   const { version, number, encrypted, connections, connections_max } = facts
   const isHere = hostsOf(databaseUrl).every((url) => isLoopbackHost(URL.parse(url)?.hostname ?? ''))
   return [
     number < oldestPostgres
       ? bad('store', `PostgreSQL ${version} is too old`, 'use PostgreSQL 15 or later')
-      : good('store', `PostgreSQL ${version} answers and takes writes`),
+      : good('store', `PostgreSQL ${version} answers`),
+    ...checkRights(facts),
     encrypted
       ? good('store', 'the connection to the database uses TLS')
       : isHere

@@ -6,6 +6,7 @@
 
 export const areas = [
   'settings',
+  'service',
   'store',
   'mail server',
   'sender',

@@ -29,6 +29,7 @@ export interface Inside {
 /** `inside` is null if the store is out of reach. */
 export async function checkOutside(
   url: string,
+  publicUrl: string,
   inside: Inside | null,
   clock: () => number,
 ): Promise<Finding[]> {
@@ -38,12 +39,12 @@ export async function checkOutside(
   try {
     reply = await call(`${url}/.well-known/jwks.json`)
   } catch (error) {
-    const remedy = 'see that the proxy runs and passes requests on to CHIRON_HOST and CHIRON_PORT'
+    const remedy = `see that the proxy runs and passes requests on to CHIRON_HOST and CHIRON_PORT, ${spelling}`
     return [...findings, bad('public url', `${url} is out of reach: ${reasonOf(error)}`, remedy)]
   }
   const date = Date.parse(reply.headers.get('date') ?? '')
   if (!Number.isNaN(date)) findings.push(checkClock({ whose: url, now: date, ours: clock() }))
-  findings.push(await checkIdentity(url, reply, inside))
+  findings.push(await checkIdentity(url, publicUrl, reply, inside))
   if (inside && findings.every(({ state }) => state !== 'bad')) findings.push(await checkTrust(url, inside))
   return findings
 }
@@ -69,7 +70,7 @@ async function checkTls(url: string, now: number): Promise<Finding[]> {
       bad(
         'public url',
         `no TLS at ${url}: ${reasonOf(error)}`,
-        'see that the proxy runs and has a certificate',
+        `see that the proxy runs and has a certificate, ${spelling}`,
       ),
     ]
   }
@@ -89,15 +90,42 @@ function certificateAt(host: string, port: number): Promise<Certificate> {
   })
 }
 
-async function checkIdentity(url: string, reply: Response, inside: Inside | null): Promise<Finding> {
-  const remedy = 'see which program the proxy passes requests on to'
+const spelling = 'and that CHIRON_PUBLIC_URL is what people type, letter by letter'
+
+/** Sign-ins work only from pages at the address that the service believes to be its own. */
+async function checkIdentity(
+  url: string,
+  publicUrl: string,
+  reply: Response,
+  inside: Inside | null,
+): Promise<Finding> {
+  const remedy = `see which program the proxy passes requests on to, ${spelling}`
   const { keys } = (await reply.json().catch(() => ({}))) as { keys?: { kid?: string }[] }
   if (!reply.ok || !Array.isArray(keys))
     return bad('public url', `${url} answers ${reply.status}, and not as Chiron does`, remedy)
+  const issuer = await issuerAt(url)
+  if (issuer !== url)
+    return bad(
+      'public url',
+      `the service at ${url} believes that it is ${issuer}: nobody can sign in at ${url}`,
+      'set CHIRON_PUBLIC_URL to what people type, and start the service again',
+    )
+  if (issuer !== publicUrl)
+    return bad(
+      'public url',
+      `these settings have CHIRON_PUBLIC_URL=${publicUrl}, the running service has ${issuer}`,
+      'use the settings of the service, or start it again',
+    )
   if (!inside) return good('public url', `${url} answers as Chiron does`)
   const shared = keys.some(({ kid }) => kid !== undefined && inside.kids.includes(kid))
   if (!shared) return bad('public url', `${url} is another Chiron: it has other keys than this store`, remedy)
   return good('public url', `${url} answers with the keys of this store`)
+}
+
+async function issuerAt(url: string): Promise<string> {
+  const reply = await call(`${url}/.well-known/oauth-authorization-server`)
+  const { issuer } = (await reply.json().catch(() => ({}))) as { issuer?: unknown }
+  return String(issuer)
 }
 
 async function checkTrust(url: string, inside: Inside): Promise<Finding> {

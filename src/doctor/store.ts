@@ -16,6 +16,10 @@ export interface PostgresFacts {
   readonly encrypted: number
   readonly connections: number
   readonly connections_max: number
+  readonly role: string
+  readonly database: string
+  readonly may_create: number
+  readonly others_tables: number
   /** Epoch milliseconds, by the clock of the server. */
   readonly now: number
 }
@@ -27,6 +31,11 @@ export async function postgresFacts(db: Reads): Promise<PostgresFacts> {
        (select case when ssl then 1 else 0 end from pg_stat_ssl where pid = pg_backend_pid()) as encrypted,
        (select count(*) from pg_stat_activity) as connections,
        cast(current_setting('max_connections') as integer) as connections_max,
+       current_user as role,
+       current_database() as database,
+       case when has_schema_privilege(current_schema(), 'create') then 1 else 0 end as may_create,
+       (select count(*) from pg_class where relkind = 'r' and not pg_has_role(relowner, 'usage')
+          and relnamespace = (select oid from pg_namespace where nspname = current_schema())) as others_tables,
        cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as now`,
   )
   return facts!

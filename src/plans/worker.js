@@ -1,5 +1,2 @@
-/** Where the thread begins. Each job has a new one. */
-import { keepCompiledCode } from '../lib/compile-cache.js'
-
-keepCompiledCode()
+/** Where the thread begins. Each job has a new one. JavaScript, for the same reason as main.js. */
 await import('./errand.ts')

@@ -11,6 +11,8 @@ import type { MailServer } from './smtp.ts'
 import { eventually } from './wait.ts'
 import { callsTo } from './wire.ts'
 
+/** What operators call. */
+export const command = fileURLToPath(new URL('../../bin/chiron', import.meta.url))
 export const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 
 const groups = new Set<number>()
@@ -69,7 +71,7 @@ export function commandFolder(): { path: string; ownStore(): { CHIRON_DATABASE_U
 /** Removes settings of the person who runs the tests. */
 function cleanEnv(env: Record<string, string> = {}): Record<string, string> {
   const kept = Object.entries(process.env).filter(
-    ([name, value]) => value !== undefined && !/^(CHIRON_|NODE_|npm_)/.test(name),
+    ([name, value]) => value !== undefined && !/^(CHIRON_|NODE_(?!COMPILE_CACHE$)|npm_)/.test(name),
   ) as [string, string][]
   return { ...Object.fromEntries(kept), ...env }
 }
@@ -109,7 +111,7 @@ export function startProcess(command: string, args: string[], options: ChildOpti
 }
 
 export function startChiron(args: string[], options: ChildOptions): Child {
-  return startProcess(process.execPath, [main, ...args], options)
+  return startProcess(command, args, options)
 }
 
 export function startScript(script: string, options: ChildOptions = {}): Child {

@@ -7,6 +7,8 @@ export interface ProxyOptions {
   readonly forwards: 'caller-added' | 'unchanged' | 'nothing'
   /** The address that it calls the service from. */
   readonly from?: string
+  /** Where it listens; by default anywhere. */
+  readonly port?: number
   /** Replies carry the time of a clock that is off by this. */
   readonly clockOffMs?: number
 }
@@ -43,7 +45,7 @@ export async function startProxy(
     passed.on('error', () => outgoing.writeHead(502).end())
     incoming.pipe(passed)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     close() {

@@ -1,0 +1,72 @@
+/**
+ * As whom the doctor looks. Root may read and write everything, so root would find nothing that the user of the service
+ * may not. Run by root, the doctor becomes that user before it looks at anything.
+ */
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { type Finding, good, warning } from './doctor.ts'
+
+const unitFolders = ['/etc/systemd/system', '/run/systemd/system', '/usr/lib/systemd/system']
+const usualUser = 'chiron'
+
+/** @param envFile the file that the settings were read from */
+export function becomeServiceUser(envFile: string | undefined): Finding[] {
+  if (process.getuid?.() !== 0) return [good('settings', `examined as ${ownName()}`)]
+  const user = userOfUnit() ?? usualUser
+  if (!become(user))
+    return [
+      warning(
+        'settings',
+        'examined as root, who may write everywhere: what the service may do is not known',
+        'run it as the user of the service',
+      ),
+    ]
+  const found = [good('settings', `examined as ${user}, the user of the service`)]
+  if (envFile !== undefined && !mayRead(envFile))
+    found.push(
+      warning(
+        'settings',
+        `${user} may not read ${envFile}, so commands work for root alone`,
+        `run chgrp ${user} ${envFile} && chmod 640 ${envFile}`,
+      ),
+    )
+  return found
+}
+
+export function ownName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    // A user without a name, as in a container.
+    return `user ${process.getuid?.()}`
+  }
+}
+
+function userOfUnit(): string | undefined {
+  const unit = unitFolders.map((folder) => `${folder}/chiron.service`).find((file) => existsSync(file))
+  return unit && /^User=(.+)$/m.exec(readFileSync(unit, 'utf8'))?.[1]?.trim()
+}
+
+/** False if there is no such user. */
+function become(user: string): boolean {
+  const idsOf = (which: '-u' | '-g' | '-G') => {
+    const { status, stdout } = spawnSync('id', [which, '--', user], { encoding: 'utf8' })
+    return status === 0 ? stdout.trim().split(' ').map(Number) : []
+  }
+  const [[uid], [gid], groups] = [idsOf('-u'), idsOf('-g'), idsOf('-G')]
+  if (uid === undefined || gid === undefined) return false
+  process.setgroups!(groups)
+  process.setgid!(gid)
+  process.setuid!(uid)
+  return true
+}
+
+function mayRead(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK)
+    return true
+  } catch {
+    return false
+  }
+}
