@@ -1,19 +1,27 @@
 /** nginx and Caddy, with the files of deploy/, in front of two workers. */
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
+import { connect as connectTls } from 'node:tls'
 import { gunzipSync } from 'node:zlib'
 import { openDb } from '../src/db/open.ts'
 import { fingerprint, secretsFrom } from '../src/lib/secret.ts'
-import { type Child, endProcesses, newFolder, serveStore, startProcess } from './support/child.ts'
+import {
+  type Child,
+  endProcesses,
+  newFolder,
+  type ServingChild,
+  serveStore,
+  startProcess,
+} from './support/child.ts'
 import { atLength, migratedStore } from './support/engines.ts'
 import { expired } from './support/expired.ts'
 import { programOf } from './support/install.ts'
 import { freePort } from './support/postgres.ts'
 import { startMailServer } from './support/smtp.ts'
-import { eventually } from './support/wait.ts'
+import { eventually, patienceMs } from './support/wait.ts'
 
 const secret = 'a secret for tests that is long enough'
 const read = (name: string) => readFileSync(new URL(`../deploy/${name}`, import.meta.url), 'utf8')
@@ -34,8 +42,10 @@ interface Ask {
 
 interface Front {
   readonly port: number
+  /** Where it redirects from. */
+  readonly plainPort: number
   readonly process: Child
-  /** All that was logged so far. */
+  /** Everything that it has written so far, into any log. */
   log(): string
 }
 
@@ -53,34 +63,46 @@ async function startNginx(folder: string, target: number): Promise<Front> {
   server = put(server, 'listen 80;', `listen 127.0.0.1:${plainPort};`)
   server = put(server, '/etc/letsencrypt/live/access.example.org/fullchain.pem', `${folder}/cert.pem`)
   server = put(server, '/etc/letsencrypt/live/access.example.org/privkey.pem', `${folder}/key.pem`)
-  server = put(server, '/var/log/nginx/chiron.log', `${folder}/access.log`)
+  server = put(server, '/var/log/nginx/', `${folder}/log/`)
+  mkdirSync(join(folder, 'log'))
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((name) => `${name}_temp_path ${folder}/${name};`)
     .join(' ')
   // As root, its workers would be somebody who may not write to the folder.
   const user = process.getuid?.() === 0 ? 'user root;' : ''
-  const main = `${user} daemon off; pid ${folder}/nginx.pid; error_log stderr; events {}
-    http { ${temporary} access_log off; ${server} }`
+  // The logs are as Debian has them.
+  const main = `${user} daemon off; pid ${folder}/nginx.pid; error_log ${folder}/log/error.log; events {}
+    http { ${temporary} access_log ${folder}/log/access.log; ${server} }`
   writeFileSync(join(folder, 'nginx.conf'), main)
   const program = programOf(['nginx'], 'nginx')
   const nginx = startProcess(program, ['-c', join(folder, 'nginx.conf'), '-p', folder], { cwd: folder })
-  return { port, process: nginx, log: () => readFileSync(join(folder, 'access.log'), 'utf8') }
+  const logs = join(folder, 'log')
+  const log = () =>
+    readdirSync(logs)
+      .map((name) => readFileSync(join(logs, name), 'utf8'))
+      .join('')
+  return { port, plainPort, process: nginx, log: () => log() + nginx.output.out + nginx.output.err }
 }
 
 async function startCaddy(folder: string, target: number): Promise<Front> {
-  const port = await freePort()
+  const [port, plainPort] = [await freePort(), await freePort()]
   let file = read('caddy/Caddyfile')
   file = put(
     file,
     'access.example.org {',
-    `https://localhost:${port} {\n\ttls ${folder}/cert.pem ${folder}/key.pem\n\tbind 127.0.0.1`,
+    `localhost {\n\ttls ${folder}/cert.pem ${folder}/key.pem\n\tbind 127.0.0.1`,
   )
   file = put(file, '127.0.0.1:3000', `127.0.0.1:${target}`)
-  writeFileSync(join(folder, 'Caddyfile'), `{\n\tadmin off\n\tauto_https disable_redirects\n}\n${file}`)
+  file = put(
+    file,
+    '{\n\t# Addresses',
+    `{\n\tadmin off\n\thttp_port ${plainPort}\n\thttps_port ${port}\n\t# Addresses`,
+  )
+  writeFileSync(join(folder, 'Caddyfile'), file)
   const program = programOf(['caddy'], 'caddy')
   const args = ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile']
   const process = startProcess(program, args, { cwd: folder, env: { HOME: folder } })
-  return { port, process, log: () => process.output.out + process.output.err }
+  return { port, plainPort, process, log: () => process.output.out + process.output.err }
 }
 
 for (const [name, start] of [
@@ -90,6 +112,7 @@ for (const [name, start] of [
   suite(`Behind ${name}, two workers`, atLength, () => {
     let front: Front
     let databaseUrl: string
+    let service: ServingChild
 
     const call = (path: string, { method = 'GET', headers = {}, body, from }: Ask = {}) =>
       new Promise<Reply>((resolve, reject) => {
@@ -135,9 +158,9 @@ for (const [name, start] of [
       )
       databaseUrl = store.url
       const env = { CHIRON_WORKERS: '2', CHIRON_PUBLIC_URL: 'https://chiron.localhost' }
-      const child = await serveStore(store.url, mail, env)
-      ends.push(() => child.end())
-      front = await start(folder.path, child.port)
+      service = await serveStore(store.url, mail, env)
+      ends.push(() => service.end())
+      front = await start(folder.path, service.port)
       ends.push(() => front.process.end())
       let ended = false
       front.process.exited.then(() => {
@@ -222,11 +245,82 @@ for (const [name, start] of [
       assert.equal(JSON.parse(gunzipSync(body).toString()).openapi, '3.1.0')
     })
 
-    test('have no calendar address in the log of the proxy', async () => {
-      await call('/calendar/abcdefghijklmnopqrstuv.ics')
-      await call('/health/live?after=calendar')
-      await eventually('the later request in the log', () => front.log().includes('after=calendar'))
-      assert.doesNotMatch(front.log(), /abcdefghijklmnopqrstuv/)
+    test('have no secret and no name in any log of the proxy, in failures neither', async () => {
+      const plain = (path: string) =>
+        fetch(`http://127.0.0.1:${front.plainPort}${path}`, {
+          redirect: 'manual',
+          headers: { Host: `localhost:${front.plainPort}`, Referer: `https://localhost${path}` },
+        })
+      const ask = async () => {
+        for (const path of telling) {
+          await call(path, { headers: tellingHeaders })
+          const { status } = await plain(path)
+          assert.equal(status, 308)
+          await raw(front.port, `GET https://localhost${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+          await raw(front.port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`)
+          await raw(front.port, `GET ${path} HTTP/9.9\r\n\r\n`)
+          await raw(front.port, `GET ${path}\x01 HTTP/1.1\r\nHost: a b\r\n\r\n`)
+        }
+        const body = JSON.stringify('x'.repeat(2_000_000))
+        await call(telling[0]!, { method: 'POST', body }).catch(() => null)
+      }
+      await ask()
+      await service.end()
+      assert.ok((await call('/calendar/gone.ics')).status >= 502)
+      await ask()
+      await call('/last-of-all/')
+      const log = await eventually('the last request in the log', () => {
+        const text = front.log()
+        return text.includes('/last-of-all') && text
+      })
+      for (const secret of secrets) assert.ok(!log.toLowerCase().includes(secret.toLowerCase()), secret)
+      // It was written, and tells what was asked for.
+      for (const path of ['/calendar', '/c', '/staff/people', '/mailbox.json'])
+        assert.match(log, new RegExp(`${path}["?\\s]`))
     })
+  })
+}
+
+const secrets = [
+  'abcdefghijklmnopqrstuvwxyzabcdefghijklmnopq',
+  'qX7-b_c9dEfGhIjKlMnOpQ',
+  'eyJhbGciOiJFUzI1NiJ9',
+  'feldman',
+  'ada@',
+  'ada%40',
+  'code-of-an-application',
+  'token-of-somebody',
+]
+const [feed, card, jwt] = secrets as [string, string, string]
+const telling = [
+  `/calendar/${feed}.ics`,
+  `//calendar/${feed}.ics`,
+  `/calendar%2F${feed}.ics`,
+  `/CALENDAR/${feed}.ics`,
+  `/x/../calendar/${feed}.ics?${feed}`,
+  `/c/${card}`,
+  `/c/${jwt}.payload.signature`,
+  '/staff/people?q=Naomi%20Feldman',
+  '/staff/deliveries?email=ada%40clinic.example',
+  '/mailbox.json?to=ada@clinic.example&reference=ABC',
+  '/oauth/authorize?login_hint=ada@clinic.example&code=code-of-an-application',
+  '/people/ada@clinic.example/Feldman',
+]
+const tellingHeaders = {
+  Referer: `https://localhost/calendar/${feed}.ics?q=Feldman`,
+  Authorization: `Basic ${Buffer.from('token-of-somebody:x').toString('base64')}`,
+  Cookie: 'chiron_refresh=token-of-somebody',
+  'Idempotency-Key': 'token-of-somebody',
+}
+
+/** What HTTP libraries refuse to send; resolves when the proxy has closed the connection. */
+function raw(port: number, text: string): Promise<void> {
+  return new Promise((resolve) => {
+    const socket = connectTls({ host: '127.0.0.1', port, servername: 'localhost', rejectUnauthorized: false })
+    socket.on('error', () => resolve())
+    socket.on('close', () => resolve())
+    socket.on('data', () => socket.end())
+    socket.write(text)
+    socket.setTimeout(patienceMs, () => socket.destroy())
   })
 }
