@@ -105,7 +105,7 @@ for (const engine of engines) {
         assert.ok(reply.json.errors[0].pointer.startsWith(pointer), reply.text)
       }
       const { json } = await call('POST', '', { url, events: ['*'] })
-      for (const since of ['yesterday', '', 7])
+      for (const since of ['yesterday', '', 7, '7', '36', '7d', '2026-02-30', '2026-11-15 09:00'])
         assert.deepEqual(outcome(await call('POST', `/${json.id}/replay`, { since })), [
           400,
           'invalid-request',

@@ -6,6 +6,7 @@ import { AppError, UsageError } from '../errors.ts'
 import type { Features } from '../features.ts'
 import { trustAuthorities } from '../lib/authorities.ts'
 import { hostsOf } from '../lib/postgres-url.ts'
+import { durationFrom, instantFrom } from '../lib/time-text.ts'
 import { visible, visibleJson } from '../lib/visible.ts'
 import { type Address, parseAddress } from '../people/address.ts'
 
@@ -103,12 +104,12 @@ export function numberFrom(name: string, text: string, min: number, max: number)
   return value
 }
 
-/** `2026-11-15`, a full time, or how long ago: `90m`, `36h`, `7d`. */
+/** An ISO date or time, or how long ago: `90m`, `36h`, `7d`. */
 export function timeFrom(name: string, text: string, now: number): number {
-  const ago = /^(\d+)([mhd])$/.exec(text)
-  if (ago) return now - Number(ago[1]) * { m: 60_000, h: 3_600_000, d: 86_400_000 }[ago[2] as 'm' | 'h' | 'd']
-  const at = Date.parse(text)
-  if (Number.isNaN(at))
-    throw new UsageError(`${name} must be a time such as 2026-11-15T09:00Z, or 36h for 36 hours ago`)
-  return at
+  const agoMs = durationFrom(text)
+  const at = agoMs === null ? instantFrom(text) : now - agoMs
+  if (at !== null) return at
+  throw new UsageError(
+    `${name} must be a time such as 2026-11-15 or 2026-11-15T09:00Z, or how long ago, such as 7d, 36h or 90m`,
+  )
 }

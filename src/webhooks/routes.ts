@@ -14,6 +14,7 @@ import {
   tokenProblems,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
+import { instantFrom } from '../lib/time-text.ts'
 import type { Webhooks } from './webhooks.ts'
 
 const Url = Type.String({
@@ -216,8 +217,8 @@ export function webhookRoutes(root: FastifyInstance, { webhooks }: { webhooks: W
 }
 
 function timeFrom(text: string): number {
-  const at = Date.parse(text)
-  if (!Number.isNaN(at)) return at
+  const at = instantFrom(text)
+  if (at !== null) return at
   const detail = 'must be a time such as 2026-11-15T09:00:00.000Z'
   throw invalidField({ pointer: '#/since', detail })
 }
