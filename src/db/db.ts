@@ -108,6 +108,15 @@ export function changeAll(change: string, all: ChangedRows, ...params: Value[]):
   return { sql: text(''), params, postgres: text(` and ${locked}`) }
 }
 
+/**
+ * Repeats the last value until there are 1, 2, 4, 8 … of them. Every SQL text stays prepared on its connection, so lists
+ * of any length must not make a text each.
+ */
+export function padded<V>(values: readonly V[]): V[] {
+  const length = values.length === 0 ? 0 : 2 ** Math.ceil(Math.log2(values.length))
+  return [...values, ...Array<V>(length - values.length).fill(values.at(-1)!)]
+}
+
 /** Part of a statement; its parameters are numbered from `first`. */
 export interface Expression {
   sql(first: number): string

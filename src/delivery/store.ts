@@ -145,7 +145,7 @@ export function someDeliveries(db: Db, filter: DeliveryFilter): Promise<Delivery
     before !== undefined && `id < ${take(before)}`,
   ].filter(Boolean)
   return db.all<DeliveryRow>(
-    `select ${columns} from delivery where ${conditions.join(' and ')} order by id desc limit ${limit}`,
+    `select ${columns} from delivery where ${conditions.join(' and ')} order by id desc limit ${take(limit)}`,
     params,
   )
 }

@@ -1,4 +1,4 @@
-import type { Db } from '../db/db.ts'
+import type { Db, Value } from '../db/db.ts'
 import type { ServedRole } from '../lib/roles.ts'
 import { inRoster, type LostBy, type Person, personColumns } from '../people/people.ts'
 
@@ -55,8 +55,8 @@ export async function endOfRange(db: Db, after: string): Promise<string | undefi
 
 /** In the order of their ids, without closed accounts. */
 export async function findClients(db: Db, range: Range, wanted: Wanted, limit: number): Promise<Client[]> {
-  const params: string[] = []
-  const param = (value: string) => `$${params.push(value)}`
+  const params: Value[] = []
+  const param = (value: Value) => `$${params.push(value)}`
   const after = param(range.after)
   const upTo = range.upTo === undefined ? undefined : param(range.upTo)
   const isIn = (id: string) => `${id} > ${after}${upTo === undefined ? '' : ` and ${id} <= ${upTo}`}`
@@ -67,7 +67,7 @@ export async function findClients(db: Db, range: Range, wanted: Wanted, limit: n
     const isRole = role === undefined ? 'true' : `a.role = ${param(role)}`
     return db.all<Client>(
       `select ${clientColumns} from account a where ${isIn('a.id')} and ${served} and a.status ${status} and ${isRole} and ${isSo('a')}
-       order by a.id limit ${limit}`,
+       order by a.id limit ${param(limit)}`,
       params,
     )
   }
@@ -87,7 +87,7 @@ export async function findClients(db: Db, range: Range, wanted: Wanted, limit: n
       where ${isIn('p.id')} and p.role <> 'staff' and p.status ${status} and ${isSo('p')} and ${has(nameKeys('p'))}`,
   }
   const parts = role === undefined ? Object.values(matching) : [matching[role]]
-  const sql = `${parts.join(' union all ')} order by id limit ${limit}`
+  const sql = `${parts.join(' union all ')} order by id limit ${param(limit)}`
   return clientsById(db, await db.all<{ id: string }>(sql, params))
 }
 
@@ -129,8 +129,8 @@ export async function countUnverified(db: Db): Promise<number> {
 export function countClients(db: Db, after: string, limit: number): Promise<Counts[]> {
   return db.all<Counts>(
     `select role, status, cast(count(*) as bigint) as count, max(max(id)) over () as last
-     from (select a.id, a.role, a.status from account a where a.id > $1 and ${served} order by a.id limit ${limit}) chunk
+     from (select a.id, a.role, a.status from account a where a.id > $1 and ${served} order by a.id limit $2) chunk
      group by role, status`,
-    [after],
+    [after, limit],
   )
 }

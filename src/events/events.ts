@@ -6,7 +6,16 @@
  * Events are also a feed, ordered by number. A number is given after the change was committed, by one process at a time
  * (`numberEvents`), so that no event appears behind a reader that has read further.
  */
-import { type Condition, type Db, locking, prune, type Statement, statement, type Value } from '../db/db.ts'
+import {
+  type Condition,
+  type Db,
+  locking,
+  padded,
+  prune,
+  type Statement,
+  statement,
+  type Value,
+} from '../db/db.ts'
 import type { By } from '../lib/by.ts'
 import { timestamp } from '../lib/clock.ts'
 import type { Role } from '../lib/roles.ts'
@@ -266,14 +275,17 @@ export async function readFeed(db: Db, filter: FeedFilter): Promise<EventRow[]> 
   const conditions = [
     `e.number > ${take(filter.after ?? 0)}`,
     filter.before !== undefined && `e.number < ${take(filter.before)}`,
-    filter.types && `${type} in (${filter.types.map(take).join(', ')})`,
+    filter.types &&
+      `${type} in (${padded([...new Set(filter.types)])
+        .map(take)
+        .join(', ')})`,
     filter.personId !== undefined && `e.person_id = ${take(filter.personId)}`,
     filter.network !== undefined && `e.network_fingerprint = ${take(filter.network)}`,
     filter.since !== undefined && `e.at >= ${take(filter.since)}`,
   ].filter(Boolean)
   return db.all<EventRow>(
     `select ${eventColumns} from event e where ${conditions.join(' and ')}
-     order by e.number ${filter.before === undefined ? '' : 'desc'} limit ${filter.limit}`,
+     order by e.number ${filter.before === undefined ? '' : 'desc'} limit ${take(filter.limit)}`,
     params,
   )
 }

@@ -370,8 +370,8 @@ export function caughtMails(db: Db, { to, reference }: CaughtFilter, limit: numb
     `select ${columns} from outbox
      where sent_at is not null
        and (cast($1 as text) is null or lower(email) = $1) and (cast($2 as text) is null or reference = $2)
-     order by sent_at desc, id desc limit ${limit}`,
-    [to ?? null, reference ?? null],
+     order by sent_at desc, id desc limit $3`,
+    [to ?? null, reference ?? null, limit],
   )
 }
 

@@ -107,8 +107,8 @@ export function changesFrom(
 ): Promise<ChangesPage[]> {
   return db.all<ChangesPage>(
     `select place, page, changes from roster_plan_change
-     where plan_id = $1 and (place, page) >= ($2, $3) and place <= $4 order by place, page limit ${limit}`,
-    [planId, from.place, from.page, only ?? 1_000],
+     where plan_id = $1 and (place, page) >= ($2, $3) and place <= $4 order by place, page limit $5`,
+    [planId, from.place, from.page, only ?? 1_000, limit],
   )
 }
 

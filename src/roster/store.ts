@@ -57,7 +57,8 @@ export function publishedGenerations(db: Db, limit: number): Promise<HistoryRow[
   return db.all<HistoryRow>(
     `select ${columns}, p.firstname || ' ' || p.lastname as actor_name
      from roster_generation g left join person p on p.id = g.actor
-     where g.published_at is not null order by g.id desc limit ${limit}`,
+     where g.published_at is not null order by g.id desc limit $1`,
+    [limit],
   )
 }
 

@@ -72,7 +72,8 @@ export async function accountAt(
 
 export function oldestRegistrations(db: Db, limit: number): Promise<Registration[]> {
   return db.all<Registration>(
-    `select ${registrationColumns} from registration order by created_at, id limit ${limit}`,
+    `select ${registrationColumns} from registration order by created_at, id limit $1`,
+    [limit],
   )
 }
 

@@ -322,8 +322,8 @@ export function deliveriesTo(db: Db, webhookId: string, limit: number): Promise<
        case when d.ended_at is null then l.next_at end as next_at
      from webhook_delivery d left join event e on e.number = d.number
      left join webhook_line l on l.webhook_id = d.webhook_id and l.line = d.line
-     where d.webhook_id = $1 order by d.number desc limit ${limit}`,
-    [webhookId],
+     where d.webhook_id = $1 order by d.number desc limit $2`,
+    [webhookId, limit],
   )
 }
 

@@ -1,0 +1,103 @@
+/** Every SQL text stays prepared as long as its connection lives, so what callers choose must not be part of a text. */
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { type Db, padded } from '../src/db/db.ts'
+import { countClients } from '../src/desk/store.ts'
+import { eventTypes, readFeed } from '../src/events/events.ts'
+import { caughtMails } from '../src/mail/store.ts'
+import { changesFrom } from '../src/plans/store.ts'
+import { publishedGenerations } from '../src/roster/store.ts'
+import { oldestRegistrations } from '../src/veterinarian/store.ts'
+import { deliveriesTo } from '../src/webhooks/store.ts'
+import { engines } from './support/engines.ts'
+import { type Service, startService } from './support/service.ts'
+import { newStaff } from './support/staff.ts'
+
+/** Records every text that the service sends to its store from now on. */
+function recordTexts(db: Db): Set<string> {
+  const texts = new Set<string>()
+  const { all, one, run, tx } = db
+  const noted =
+    (call: Db['all'] | Db['one'] | Db['run']) =>
+    (...[sql, params]: Parameters<Db['all']>) => {
+      texts.add(sql)
+      return call(sql, params)
+    }
+  Object.assign(db, {
+    all: noted(all),
+    one: noted(one),
+    run: noted(run),
+    tx: (statements: Parameters<Db['tx']>[0]) => {
+      for (const { sql } of statements) texts.add(sql)
+      return tx(statements)
+    },
+  })
+  return texts
+}
+
+test('A list is padded to the next power of two', () => {
+  assert.deepEqual(
+    [[], [1], [1, 2], [1, 2, 3], [1, 2, 3, 4, 5]].map((list) => padded(list)),
+    [[], [1], [1, 2], [1, 2, 3, 3], [1, 2, 3, 4, 5, 5, 5, 5]],
+  )
+})
+
+for (const engine of engines) {
+  suite(`SQL texts on ${engine}`, () => {
+    let service: Service
+    let db: Db
+    let texts: Set<string>
+    before(async () => {
+      service = await startService(engine, { env: { CHIRON_LIMITS: 'off' } })
+      db = service.app.parts.db
+      texts = recordTexts(db)
+    })
+    after(() => service.stop())
+
+    const limits = Array.from({ length: 40 }, (_, i) => i * 5 + 1)
+    /** Texts that differ only in a number. */
+    const variants = () => {
+      const alike = Map.groupBy(texts, (text) => text.replaceAll(/(?<![\w$])\d+/g, 'N'))
+      return [...alike.values()].filter(({ length }) => length > 1)
+    }
+
+    test('do not change with the limit of a list, over HTTP', async () => {
+      const { access } = await newStaff(service, 'admin')
+      const lists = [
+        '/staff/people?q=ada&',
+        '/staff/people?',
+        '/staff/deliveries?',
+        '/staff/events?',
+        '/staff/events?before=9&',
+      ]
+      const ask = async (path: string, limit: number) => {
+        const reply = await service.request(`${path}limit=${limit}`, { token: access })
+        assert.equal(reply.status, 200, `${path} ${reply.text}`)
+      }
+      for (const path of lists) for (const limit of limits) await ask(path, limit)
+      assert.deepEqual(variants(), [])
+    })
+
+    test('do not change with the limit that other parts ask for', async () => {
+      const reads: ((limit: number) => Promise<unknown>)[] = [
+        (limit) => countClients(db, '', limit),
+        (limit) => caughtMails(db, {}, limit),
+        (limit) => changesFrom(db, 'none', { place: 0, page: 0 }, null, limit),
+        (limit) => publishedGenerations(db, limit),
+        (limit) => oldestRegistrations(db, limit),
+        (limit) => deliveriesTo(db, 'none', limit),
+      ]
+      for (const read of reads) for (const limit of limits) await read(limit)
+      assert.deepEqual(variants(), [])
+    })
+
+    test('are few for lists of events of any length', async () => {
+      for (const [i] of eventTypes.entries()) {
+        await readFeed(db, { types: eventTypes.slice(0, i + 1), limit: 10 })
+        await readFeed(db, { types: eventTypes.slice(i).flatMap((type) => [type, type]), limit: 10 })
+      }
+      const lists = [...texts].filter((text) => text.includes('e.type in ('))
+      assert.equal(lists.length, 1 + Math.ceil(Math.log2(eventTypes.length)))
+    })
+  })
+}
