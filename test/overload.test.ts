@@ -30,6 +30,7 @@ suite('The queue in front of the routes', () => {
     const refused: number[] = []
     const places: Place[] = []
     return {
+      clock,
       queue,
       log,
       started,
@@ -140,6 +141,27 @@ suite('The queue in front of the routes', () => {
     assert.equal(started.length, 2 * workingMax)
   })
 
+  for (const [how, jumpMs] of [
+    ['put back by an hour', -3_600_000],
+    ['put forward by an hour', 3_600_000],
+  ] as const)
+    test(`When the clock is ${how}, nobody is refused too early, and overload ends on time`, () => {
+      const { clock, log, refused, enter, leave, pass } = newQueue()
+      enter(200)
+      pass(patienceMs - 1)
+      clock.jump(jumpMs)
+      pass(0)
+      assert.deepEqual([refused, log], [[], []])
+      pass(1)
+      assert.deepEqual(refused, range(workingMax, 200))
+      clock.jump(jumpMs)
+      leave(...range(0, workingMax))
+      pass(calmAfterMs - 1)
+      assert.match(log.at(-1)!, /^overloaded/)
+      pass(1)
+      assert.match(log.at(-1)!, /^no longer overloaded/)
+    })
+
   test('As long as there is no room, overload lasts', () => {
     const { log, leave, pass } = overloadedQueue()
     pass(patienceMs)
@@ -182,7 +204,7 @@ suite('The queue in front of the routes', () => {
     const [flowingMs, endMs] = [5_000, 10_000]
     const perMs = timesOfWhatItCan / (readMs + serveMs)
     let now = 0
-    const queue = new RequestQueue({ now: () => now }, { warn: () => {} })
+    const queue = new RequestQueue({ elapsed: () => now }, { warn: () => {} })
     const took: number[] = []
     let admitted: { readonly since: number; place?: Place }[] = []
     let [arrived, nextTick] = [0, 0]
@@ -348,6 +370,25 @@ suite('Overload', () => {
     assert.equal(await profileOver(refused), '404')
     for (const connection of [refused, other]) connection.end()
   })
+
+  for (const [how, jumpMs] of [
+    ['back', -3_600_000],
+    ['forward', 3_600_000],
+  ] as const)
+    test(`A clock that is put ${how} during overload changes nothing about its end`, async () => {
+      const refused = newConnection()
+      await overloadWith(
+        150,
+        profile,
+        async () => {
+          assert.equal(await profileOver(refused), '503')
+          service.clock.jump(jumpMs)
+        },
+        async () => assert.equal(await profileOver(refused), '503'),
+      )
+      assert.equal(await profileOver(refused), '404')
+      refused.end()
+    })
 
   for (const [what, ask] of [
     ['read', () => profile()],

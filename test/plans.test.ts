@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { openDb } from '../src/db/open.ts'
 import { byOperator } from '../src/lib/by.ts'
+import { systemClock } from '../src/lib/clock.ts'
 import { Staff } from '../src/staff/staff.ts'
 import { serveStore } from './support/child.ts'
 import { atLength, engines, migratedStore } from './support/engines.ts'
@@ -382,7 +383,7 @@ for (const engine of engines) {
       })
       const email = freshAddress('registrar')
       const names = { firstname: 'Grace', lastname: 'Hopper', may: ['registrar'] as const }
-      const staff = new Staff({ db, clock: { now: () => Date.now() } })
+      const staff = new Staff({ db, clock: systemClock })
       await staff.add({ email, key: email }, names, byOperator)
       const { json: sent } = await child.post('/staff/send-otp', { email })
       const { code: otp_code } = await mail.mailTo(email)

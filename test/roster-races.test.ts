@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import type { Db } from '../src/db/db.ts'
 import { eventsOf } from '../src/events/events.ts'
 import { byOperator } from '../src/lib/by.ts'
+import { systemClock } from '../src/lib/clock.ts'
 import { holdCodes, Roster } from '../src/roster/roster.ts'
 import { studentWithClasses } from '../src/student/store.ts'
 import { startChiron } from './support/child.ts'
@@ -61,7 +62,7 @@ function meetAndDie(engine: Engine): void {
       inWorld(engine, async (world) => {
         await world.import(bulk(small))
         const files = ['One', 'Two'].map((name) => bulk(renamed(small, name)))
-        const rosters = files.map(() => new Roster(world.db, { now: Date.now }))
+        const rosters = files.map(() => new Roster(world.db, systemClock))
         const plans = await Promise.all(files.map((path, i) => rosters[i]!.plan(path)))
         const results = await Promise.all(
           plans.map((plan, i) => settle(rosters[i]!.import(plan, { allow: holdCodes, by: byOperator }))),

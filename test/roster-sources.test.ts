@@ -121,6 +121,7 @@ suite('A set that somebody is uploading', () => {
     let now = 1_000_000
     const time = {
       now: () => now,
+      elapsed: () => now,
       async pause(ms: number) {
         now += ms
       },

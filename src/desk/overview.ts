@@ -53,7 +53,7 @@ export class Overview {
   readonly #deps: OverviewDeps
   /** Hours that are over, by their beginning. */
   readonly #hours = new Map<number, Hour>()
-  #people: { readonly askedAt: number; readonly counting: Promise<People> } | undefined
+  #people: { readonly asked: number; readonly counting: Promise<People> } | undefined
 
   constructor(deps: OverviewDeps) {
     this.#deps = deps
@@ -126,9 +126,10 @@ export class Overview {
   }
 
   #countPeople(now: number): Promise<People> {
-    if (!this.#people || now - this.#people.askedAt >= peopleCountedEveryMs) {
+    const asked = this.#deps.clock.elapsed()
+    if (!this.#people || asked - this.#people.asked >= peopleCountedEveryMs) {
       const counting = this.#countAll(now)
-      this.#people = { askedAt: now, counting }
+      this.#people = { asked, counting }
       counting.catch(() => {
         this.#people = undefined
       })

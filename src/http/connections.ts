@@ -10,7 +10,11 @@ import type { FailureLog } from '../lib/failure.ts'
 /** About 30 are open in a process that does nothing. */
 const ownDescriptors = 60
 
-export function boundConnections(server: Server, clock: Clock, log: Pick<FailureLog, 'warn'>): void {
+export function boundConnections(
+  server: Server,
+  clock: Pick<Clock, 'elapsed'>,
+  log: Pick<FailureLog, 'warn'>,
+): void {
   const descriptors = descriptorsMax()
   if (descriptors === null) return
   Object.assign(server, {
@@ -20,8 +24,8 @@ export function boundConnections(server: Server, clock: Clock, log: Pick<Failure
   })
   let saidAt = Number.NEGATIVE_INFINITY
   server.on('drop', () => {
-    if (clock.now() - saidAt < minute) return
-    saidAt = clock.now()
+    if (clock.elapsed() - saidAt < minute) return
+    saidAt = clock.elapsed()
     log.warn(
       { connections: server.maxConnections },
       'too many connections for the limit of open files; new ones are closed',

@@ -23,19 +23,16 @@ const keysMax = 100_000
 /** Like the buckets in the store, holds the time at which each bucket is full again. */
 export class MemoryBuckets {
   #fullAt = new Map<string, number>()
-  readonly #clock: Clock
+  readonly #clock: Pick<Clock, 'elapsed'>
 
-  constructor(clock: Clock) {
+  constructor(clock: Pick<Clock, 'elapsed'>) {
     this.#clock = clock
   }
 
   take(policy: BucketPolicy, key: string): BucketState {
-    const now = this.#clock.now()
+    const now = this.#clock.elapsed()
     const name = `${policy.name}:${key}`
-    const latest = now + policy.burst * intervalMsOf(policy)
-    const known = this.#fullAt.get(name) ?? 0
-    // Further ahead than the bucket is deep: the clock was put back.
-    const fullAt = known > latest ? now : Math.max(known, now)
+    const fullAt = Math.max(this.#fullAt.get(name) ?? 0, now)
     if (fullAt > now + (policy.burst - 1) * intervalMsOf(policy))
       throw bucketRefusal(policy, fullAt, now, policy === memoryPolicies.network)
     if (this.#fullAt.size >= keysMax) this.#forgetFull(now)

@@ -42,7 +42,7 @@ interface Overload {
 }
 
 export class RequestQueue {
-  readonly #clock: Clock
+  readonly #clock: Pick<Clock, 'elapsed'>
   readonly #log: Pick<FailureLog, 'warn'>
   #working = 0
   /** Oldest first. */
@@ -50,7 +50,7 @@ export class RequestQueue {
   #overload: Overload | null = null
   #timer: NodeJS.Timeout | undefined
 
-  constructor(clock: Clock, log: Pick<FailureLog, 'warn'>) {
+  constructor(clock: Pick<Clock, 'elapsed'>, log: Pick<FailureLog, 'warn'>) {
     this.#clock = clock
     this.#log = log
   }
@@ -68,12 +68,12 @@ export class RequestQueue {
   noteRefused(): void {
     if (!this.#overload) return
     this.#overload.refused++
-    this.#overload.refusedAt = this.#clock.now()
+    this.#overload.refusedAt = this.#clock.elapsed()
   }
 
   /** `turn` is called when the request may be worked on, which is usually at once, or refused. */
   enter(turn: Place['turn']): Place {
-    const place: Place = { since: this.#clock.now(), turn, state: 'waiting' }
+    const place: Place = { since: this.#clock.elapsed(), turn, state: 'waiting' }
     if (this.#working < workingMax) this.#start(place)
     else this.#wait(place)
     return place
@@ -87,7 +87,7 @@ export class RequestQueue {
     this.#working--
     if (this.#overload) {
       this.#overload.done++
-      if (this.#clock.now() - place.since > inTimeMs) this.#overload.late++
+      if (this.#clock.elapsed() - place.since > inTimeMs) this.#overload.late++
     }
     this.#takeNext()
   }
@@ -114,14 +114,14 @@ export class RequestQueue {
 
   #takeNext(): void {
     while (this.#waiting.length > 0 && this.#working < workingMax) {
-      const newestFirst = this.#clock.now() - this.#waiting[0]!.since > inOrderMs
+      const newestFirst = this.#clock.elapsed() - this.#waiting[0]!.since > inOrderMs
       const place = newestFirst ? this.#waiting.pop()! : this.#waiting.shift()!
       if (place.state === 'waiting') this.#start(place)
     }
   }
 
   #tend({ isFull }: { isFull: boolean }): void {
-    const now = this.#clock.now()
+    const now = this.#clock.elapsed()
     const longest = now - (this.#waiting[0]?.since ?? now)
     if (!this.#overload && (isFull || longest >= patienceMs)) {
       const start = { room: workingMax, tendedAt: now, done: 0, late: 0 }

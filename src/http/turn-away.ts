@@ -43,7 +43,7 @@ export function turningAway(
   }: {
     readonly queue: RequestQueue
     readonly paths: Paths
-    readonly clock: Clock
+    readonly clock: Pick<Clock, 'elapsed'>
     readonly publicUrl: string
     readonly corsOrigins: readonly string[]
     readonly headers: Readonly<Record<string, string>>
@@ -87,7 +87,7 @@ export function turningAway(
     const { url = '', socket } = request
     const path = paths.find(url)
     if (path?.isQueued === false) return handle(request, reply)
-    const now = clock.now()
+    const now = clock.elapsed()
     if (queue.isClosed) notBefore.set(socket, now + retryAfterSeconds.min * 1_000)
     if (now >= (notBefore.get(socket) ?? 0)) return handle(request, reply)
     queue.noteRefused()

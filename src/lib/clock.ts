@@ -1,9 +1,12 @@
-/** Injected, so that tests can move time. Times are epoch milliseconds. */
+/** Injected, so that tests can move time. */
 export interface Clock {
+  /** Epoch milliseconds. Jumps when somebody sets the clock of the machine. */
   now(): number
+  /** Milliseconds since some moment of this process, without jumps: for durations that no other process reads. */
+  elapsed(): number
 }
 
-export const systemClock: Clock = { now: () => Date.now() }
+export const systemClock: Clock = { now: () => Date.now(), elapsed: () => performance.now() }
 
 export const second = 1_000
 export const minute = 60 * second

@@ -9,16 +9,16 @@ const networksMax = 10_000
 /** Logs once, not at every request, that a limit refuses a network often. Each process counts on its own. */
 export class Refusals {
   readonly #log: Pick<FailureLog, 'warn'>
-  readonly #clock: Clock
+  readonly #clock: Pick<Clock, 'elapsed'>
   readonly #counts = new Recent<string, { since: number; count: number }>(networksMax)
 
-  constructor(log: Pick<FailureLog, 'warn'>, clock: Clock) {
+  constructor(log: Pick<FailureLog, 'warn'>, clock: Pick<Clock, 'elapsed'>) {
     this.#log = log
     this.#clock = clock
   }
 
   note(limit: string, network: string): void {
-    const now = this.#clock.now()
+    const now = this.#clock.elapsed()
     const key = `${limit}:${network}`
     const known = this.#counts.get(key)
     const counted = known && now - known.since < withinMs ? known : { since: now, count: 0 }

@@ -10,9 +10,9 @@ export class Drops {
   #count = 0
   #lastAt = 0
   readonly #log: FailureLog
-  readonly #clock: Clock
+  readonly #clock: Pick<Clock, 'elapsed'>
 
-  constructor(log: FailureLog, clock: Clock) {
+  constructor(log: FailureLog, clock: Pick<Clock, 'elapsed'>) {
     this.#log = log
     this.#clock = clock
   }
@@ -21,12 +21,12 @@ export class Drops {
     if (this.#count === 0)
       this.#log.warn({}, 'mails without a code are over their budget; those beyond it are dropped')
     this.#count++
-    this.#lastAt = this.#clock.now()
+    this.#lastAt = this.#clock.elapsed()
   }
 
   /** Call this regularly. */
   look(): void {
-    if (this.#count === 0 || this.#clock.now() - this.#lastAt < overAfterMs) return
+    if (this.#count === 0 || this.#clock.elapsed() - this.#lastAt < overAfterMs) return
     this.#log.info({ dropped: this.#count }, 'mails without a code are within their budget again')
     this.#count = 0
   }

@@ -17,8 +17,11 @@ export class TokenError extends Error {}
 
 export interface AccessToken {
   readonly text: string
+  /** Epoch milliseconds, for nodemailer. */
   readonly expiresAt: number
-  readonly fetchedAt: number
+  /** By `clock.elapsed`. */
+  readonly fetched: number
+  readonly lifetimeMs: number
 }
 
 const fetchTimeoutMs = 10 * second
@@ -42,18 +45,19 @@ export class TokenSource {
 
   get(): Promise<AccessToken> {
     const token = this.#token
-    if (token && token.expiresAt - leewayMs > this.#clock.now()) return Promise.resolve(token)
+    const isFresh = token && this.#clock.elapsed() - token.fetched < token.lifetimeMs - leewayMs
+    if (isFresh) return Promise.resolve(token)
     this.#fetching ??= this.#fetch().finally(() => {
       this.#fetching = undefined
     })
     return this.#fetching
   }
 
-  /** The server refused a token that was in use at `usedAt`. Returns whether there is, or will be, a newer one. */
-  refused(usedAt: number): boolean {
-    const fetchedAt = this.#token?.fetchedAt
-    if (fetchedAt === undefined || fetchedAt > usedAt) return true
-    if (this.#clock.now() - fetchedAt < freshMs) return false
+  /** The server refused a token that was in use at `used`, by `clock.elapsed`. Returns whether there is, or will be, a newer one. */
+  refused(used: number): boolean {
+    const fetched = this.#token?.fetched
+    if (fetched === undefined || fetched > used) return true
+    if (this.#clock.elapsed() - fetched < freshMs) return false
     this.#token = undefined
     return true
   }
@@ -76,10 +80,10 @@ export class TokenSource {
       )
     // Some servers replace the refresh token with every use.
     if (this.#refreshToken !== null && typeof refresh_token === 'string') this.#refreshToken = refresh_token
-    const now = this.#clock.now()
     const seconds = Number(expires_in)
     const lifetimeMs = seconds > 0 ? seconds * second : lifetimeIfUnsaidMs
-    this.#token = { text: access_token, fetchedAt: now, expiresAt: now + lifetimeMs }
+    const expiresAt = this.#clock.now() + lifetimeMs
+    this.#token = { text: access_token, fetched: this.#clock.elapsed(), lifetimeMs, expiresAt }
     return this.#token
   }
 }

@@ -285,13 +285,13 @@ export class Outbox {
       transport.keeps ? keepCaught(mail.id, kind, now) : dropMail(mail.id),
       this.#step(mail, kind, person, { step: 'handed', server: transport.server, reply }),
     ])
-    if (this.#wasDown(now)) await this.#tryAllNow(now)
+    if (this.#wasDown()) await this.#tryAllNow(now)
   }
 
-  #wasDown(now: number): boolean {
+  #wasDown(): boolean {
     const since = this.#downSince
     this.#downSince = null
-    return since !== null && now - since >= outageMs
+    return since !== null && this.#deps.clock.elapsed() - since >= outageMs
   }
 
   /** After an outage nobody waits for the end of a pause. */
@@ -385,7 +385,7 @@ export class Outbox {
     // It is given up when its code is dead, and not before: the server may be back at any moment.
     const nextAt = Math.min(clock.now() + pauseMs, mail.expires_at)
     // Without a reply, or with "closing", it is the server that is in trouble, and not this mail.
-    if (responseCode === undefined || responseCode === 421) this.#downSince ??= clock.now()
+    if (responseCode === undefined || responseCode === 421) this.#downSince ??= clock.elapsed()
     log.warn(note, 'a mail could not be handed over; it will be tried again')
     this.#note(mail, 'deferred')
     const step: Step = { step: 'deferred', server: transport.server, ...said, nextAt }
@@ -415,7 +415,7 @@ export class Outbox {
   }
 
   #note({ created_at }: Mail, outcome: MailOutcome): void {
-    this.#deps.noted?.(outcome, this.#deps.clock.now() - created_at)
+    this.#deps.noted?.(outcome, Math.max(0, this.#deps.clock.now() - created_at))
   }
 }
 

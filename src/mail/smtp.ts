@@ -56,12 +56,12 @@ export function smtpTransport(settings: SmtpSettings, clock: Clock = systemClock
     concurrency: connectionsMax,
     keeps: false,
     async send(message) {
-      const startedAt = clock.now()
+      const started = clock.elapsed()
       try {
         return await hand(message)
       } catch (error) {
         const { responseCode } = error as SmtpError
-        if (responseCode !== 535 || !tokens?.refused(startedAt)) throw error
+        if (responseCode !== 535 || !tokens?.refused(started)) throw error
         return hand(message)
       }
     },
@@ -96,7 +96,7 @@ function provideTokens(
   if (!oauth) return null
   const tokens = new TokenSource(oauth, clock)
   transport.set('oauth2_provision_cb', (_user, renew, done) => {
-    if (renew) tokens.refused(clock.now())
+    if (renew) tokens.refused(clock.elapsed())
     tokens.get().then(
       ({ text, expiresAt }) => done(null, text, expiresAt),
       (error) => done(error),

@@ -18,7 +18,10 @@ port.once('message', () => {
 port.unref()
 
 const startedAt = performance.now()
-const clock = { now: () => now + Math.round(performance.now() - startedAt) }
+const clock = {
+  now: () => now + Math.round(performance.now() - startedAt),
+  elapsed: () => performance.now(),
+}
 const db = openDb(databaseUrl)
 try {
   const roster = new Roster(db, clock, { timeZone, secrets: secretsFrom(secret, secretPrevious) })

@@ -31,7 +31,7 @@ interface Key {
 export class SigningKeys {
   #keys: Key[] = []
   #lastNumber = 0
-  #loadedAt = 0
+  #loadedAt = Number.NEGATIVE_INFINITY
   #loading: Promise<void> | null = null
   #failure: { readonly error: unknown; readonly at: number } | null = null
   readonly #db: Db
@@ -151,7 +151,7 @@ export class SigningKeys {
    * are used.
    */
   async #reload(olderThanMs: number): Promise<void> {
-    const now = this.#clock.now()
+    const now = this.#clock.elapsed()
     if (now - this.#loadedAt < olderThanMs) return
     if (this.#failure && now - this.#failure.at < retryPauseMs) return
     this.#loading ??= this.#load().then(
@@ -160,7 +160,7 @@ export class SigningKeys {
       },
       (error) => {
         this.#loading = null
-        this.#failure = { error, at: this.#clock.now() }
+        this.#failure = { error, at: this.#clock.elapsed() }
       },
     )
     await this.#loading
@@ -172,7 +172,7 @@ export class SigningKeys {
     this.#failure = null
     this.#keys = opened.filter((key) => key !== null)
     this.#lastNumber = rows.at(-1)?.number ?? 0
-    this.#loadedAt = this.#clock.now()
+    this.#loadedAt = this.#clock.elapsed()
   }
 
   async #open(row: SigningKeyRow): Promise<Key | null> {

@@ -10,12 +10,23 @@ import { callsTo } from './wire.ts'
 
 export class TestClock implements Clock {
   #now = Date.parse('2026-11-15T09:00:00.000Z')
+  #elapsed = 0
 
   now(): number {
     return this.#now
   }
 
+  elapsed(): number {
+    return this.#elapsed
+  }
+
   advance(ms: number): void {
+    this.#now += ms
+    this.#elapsed += ms
+  }
+
+  /** Somebody sets the clock of the machine: no time passes. */
+  jump(ms: number): void {
     this.#now += ms
   }
 }

@@ -1,4 +1,5 @@
 /** Which of the files in a folder, here or on a server, is the newest set, and whether it is complete. */
+import { systemClock } from '../../lib/clock.ts'
 import { FetchError, type Limits } from './arrival.ts'
 
 export interface Entry {
@@ -39,12 +40,15 @@ export function markOf({ files }: FoundSet): string {
 
 /** Replaced in tests. */
 export interface Time {
+  /** As of files. */
   now(): number
+  /** Without jumps. */
+  elapsed(): number
   pause(ms: number): Promise<void>
 }
 
 const realTime: Time = {
-  now: () => Date.now(),
+  ...systemClock,
   pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
 }
 
@@ -54,16 +58,16 @@ export async function atRest(
   { quietMs, unquietMaxMs, pollMs }: Limits,
   time: Time = realTime,
 ): Promise<FoundSet> {
-  const startedAt = time.now()
+  const started = time.elapsed()
   let found = await look()
   // A clock on another machine may be ahead of ours.
-  let since = Math.min(changedAt(found), startedAt)
-  while (time.now() - since < quietMs) {
-    if (time.now() - startedAt >= unquietMaxMs)
+  let since = started - Math.max(0, time.now() - changedAt(found))
+  while (time.elapsed() - since < quietMs) {
+    if (time.elapsed() - started >= unquietMaxMs)
       throw new FetchError(`${found.zip ?? 'the set'} is still being written to, so it was not taken`)
     await time.pause(pollMs)
     const next = await look()
-    if (markOf(next) !== markOf(found)) since = time.now()
+    if (markOf(next) !== markOf(found)) since = time.elapsed()
     found = next
   }
   return found
