@@ -172,20 +172,24 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     log,
     keys,
     veterinarians,
-    parts: [
-      veterinarians,
+    parts: {
+      registrations: veterinarians,
       limits,
-      signIn.veterinarian,
+      codes: signIn.veterinarian,
       sessions,
       outbox,
       deliveries,
       webhooks,
       plans,
-      { sweep: (now) => pruneEvents(now - keepEventsMs) },
-      { sweep: (now) => [prunePeople(now - keepEventsMs)] },
-      { sweep: (now) => foldGenerations(now - config.rosterKeepDays * day, config.rosterKeepImports) },
-    ],
+      events: { sweep: (now) => pruneEvents(now - keepEventsMs) },
+      people: { sweep: (now) => [prunePeople(now - keepEventsMs)] },
+      roster: {
+        sweep: (now) => foldGenerations(now - config.rosterKeepDays * day, config.rosterKeepImports),
+      },
+    },
+    ...(metrics && { failed: (part) => metrics.sweepFailed(part) }),
   })
+  for (const part of sweeper.partNames) metrics?.sweepFailed(part, 0)
   const deliverer = new Deliverer({
     db,
     clock,

@@ -1,8 +1,9 @@
 /**
  * Periodic work. Every process applies registrations and numbers events. One process at a time, whoever has the lease,
- * lets pending accounts lapse, ends expired sessions, deletes what is kept long enough, and rotates keys.
+ * rotates keys, lets pending accounts lapse, ends expired sessions and deletes what is kept long enough.
  *
- * It works in short transactions with pauses, so that a large backlog keeps nobody waiting.
+ * It works in short transactions with pauses, so that a large backlog keeps nobody waiting. Its parts take turns and
+ * fail alone: neither a backlog nor a failure of one keeps the others from their work.
  */
 import { type Db, type Statement, sweptRowsMax } from './db/db.ts'
 import { dropLease, takeLease } from './db/lease.ts'
@@ -23,8 +24,18 @@ export interface SweeperDeps {
   readonly clock: Clock
   readonly keys: Pick<SigningKeys, 'tend'>
   readonly veterinarians: Pick<Veterinarians, 'settle'>
-  readonly parts: readonly Swept[]
+  /** By the names that the log and the metrics give them. */
+  readonly parts: Readonly<Record<string, Swept>>
   readonly log: FailureLog
+  /** Called whenever a part fails. */
+  failed?(part: string): void
+}
+
+/** Does some of its work, and returns whether there is more. */
+interface Part {
+  readonly name: string
+  readonly failure: Failure
+  work(now: number): Promise<boolean>
 }
 
 const settleEveryMs = 250
@@ -34,22 +45,43 @@ const leaseName = 'sweep'
 // Longer than the time between two sweeps, so that the same process goes on.
 const leaseMs = 2 * sweepEveryMs
 const pauseMs = 20
+const keysPart = 'keys'
 
 export class Sweeper {
   readonly #deps: SweeperDeps
   readonly #id = newId()
   readonly #timers: NodeJS.Timeout[] = []
   readonly #busy = new Map<() => Promise<void>, Promise<void>>()
+  readonly #parts: readonly Part[]
   #stopped = false
 
   constructor(deps: SweeperDeps) {
     this.#deps = deps
+    const { db, keys, parts, log } = deps
+    const part = (name: string, work: Part['work']) => {
+      return { name, work, failure: new Failure(log, `the sweep of ${name}`) }
+    }
+    this.#parts = [
+      part(keysPart, async () => {
+        await keys.tend()
+        return false
+      }),
+      ...Object.entries(parts).map(([name, swept]) =>
+        part(name, async (now) =>
+          (await db.tx(swept.sweep(now))).some((rows) => rows.length >= sweptRowsMax),
+        ),
+      ),
+    ]
+  }
+
+  get partNames(): string[] {
+    return this.#parts.map(({ name }) => name)
   }
 
   start(): void {
-    this.#repeat(settleEveryMs, () => this.#deps.veterinarians.settle())
-    this.#repeat(numberEveryMs, async () => void (await numberEvents(this.#deps.db)))
-    this.#repeat(sweepEveryMs, () => this.sweep())
+    this.#repeat('applying registrations', settleEveryMs, () => this.#deps.veterinarians.settle())
+    this.#repeat('numbering events', numberEveryMs, async () => void (await numberEvents(this.#deps.db)))
+    this.#repeat('the sweep', sweepEveryMs, () => this.sweep())
   }
 
   /** Starts nothing more and waits for what is running. */
@@ -63,18 +95,28 @@ export class Sweeper {
 
   /** Does nothing while another process has the lease. */
   async sweep(): Promise<void> {
-    const { db, clock, keys, parts } = this.#deps
-    const now = clock.now()
-    for (const part of parts) {
-      for (let more = true; more; ) {
-        if (!(await this.#holdLease())) return
-        const results = await db.tx(part.sweep(now))
-        more = results.some((rows) => rows.length >= sweptRowsMax)
-        if (more) await new Promise((resolve) => setTimeout(resolve, pauseMs))
-        if (this.#stopped) return
+    const now = this.#deps.clock.now()
+    for (let parts = this.#parts; parts.length > 0; ) {
+      const unfinished: Part[] = []
+      for (const part of parts) {
+        if (this.#stopped || !(await this.#holdLease())) return
+        if (await this.#work(part, now)) unfinished.push(part)
       }
+      parts = unfinished
+      if (parts.length > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
-    await keys.tend()
+  }
+
+  async #work({ name, failure, work }: Part, now: number): Promise<boolean> {
+    try {
+      const more = await work(now)
+      failure.over()
+      return more
+    } catch (error) {
+      failure.began(error)
+      this.#deps.failed?.(name)
+      return false
+    }
   }
 
   #holdLease(): Promise<boolean> {
@@ -84,8 +126,8 @@ export class Sweeper {
   }
 
   /** Never runs two rounds of the same work at once. */
-  #repeat(everyMs: number, work: () => Promise<void>): void {
-    const failure = new Failure(this.#deps.log, 'background work')
+  #repeat(what: string, everyMs: number, work: () => Promise<void>): void {
+    const failure = new Failure(this.#deps.log, what)
     const begin = () => {
       if (this.#busy.has(work)) return
       const round = work()

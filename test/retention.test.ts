@@ -1,14 +1,16 @@
 /** What is kept is kept as long as the settings say, and one process at a time deletes the rest. */
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import { type Db, sweptRowsMax } from '../src/db/db.ts'
+import { type Db, type Row, statement, sweptRowsMax } from '../src/db/db.ts'
 import { pruneEvents } from '../src/events/events.ts'
 import { byOperator, bySystem } from '../src/lib/by.ts'
 import { day, hour, minute } from '../src/lib/clock.ts'
+import { newIdAt } from '../src/lib/random.ts'
 import { endSessions } from '../src/session/session.ts'
 import { Sweeper } from '../src/sweeper.ts'
 import { atLength, type Engine, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
+import { freePort } from './support/postgres.ts'
 import { type Service, startService } from './support/service.ts'
 import { newStaff } from './support/staff.ts'
 
@@ -182,7 +184,7 @@ for (const engine of engines) {
         log: { warn() {}, info() {} },
         keys: { tend: async () => {} },
         veterinarians: { settle: async () => {} },
-        parts: [{ sweep: (now) => pruneEvents(now - 400 * day) }],
+        parts: { events: { sweep: (now) => pruneEvents(now - 400 * day) } },
       })
       const sweeping = sweeper.sweep()
       const profiles = await repeat(10, async () => {
@@ -195,6 +197,95 @@ for (const engine of engines) {
       assert.ok(batches.every((rows) => rows <= sweptRowsMax))
       assert.equal(batches.length, backlog / sweptRowsMax + 1)
     })
+
+    test('A part that fails is named once, and keeps neither the other parts nor the keys from theirs', async (t) => {
+      const service = await start(t, engine, { CHIRON_METRICS_PORT: String(await freePort()) })
+      const { db, keys, metrics } = service.app.parts
+      const [firstKey] = await keys.list()
+      await db.run("insert into notice (inbox_fingerprint, sent_at) values ('a', 1)")
+      await db.run(series(engine, 3, 1).events)
+      await db.run('alter table delivery rename to delivery_gone')
+      service.clock.advance(91 * day)
+      const failures = async () => {
+        const { values } = await metrics!.registry.getSingleMetric('chiron_sweep_failures_total')!.get()
+        return values.map(({ labels, value }): [unknown, number] => [labels.part, value])
+      }
+      await sweep(service)
+      await sweep(service)
+      assert.deepEqual(
+        (await failures()).filter(([, times]) => times > 0),
+        [['deliveries', 2]],
+      )
+      assert.ok((await failures()).some(([part]) => part === 'roster'))
+      assert.equal(await count(service, 'notice'), 0)
+      assert.equal(await count(service, "event where type = 'old'"), 0)
+      assert.notEqual((await keys.list()).at(-1)!.kid, firstKey!.kid)
+
+      await db.run('alter table delivery_gone rename to delivery')
+      await sweep(service)
+      const said = service.log.map((line) => JSON.parse(line).msg).filter((msg) => /the sweep of/.test(msg))
+      assert.deepEqual(said, [
+        'the sweep of deliveries fails; it is tried again until it works',
+        'the sweep of deliveries works again',
+      ])
+    })
+
+    test('A backlog of one part keeps the others from nothing: parts take turns', async (t) => {
+      const service = await start(t, engine)
+      const { db } = service.app.parts
+      const turns: string[] = []
+      const many: Row[] = Array.from({ length: sweptRowsMax }, () => ({}))
+      const part = (name: string, rounds: number) => {
+        let left = rounds
+        return {
+          sweep: () => {
+            turns.push(name)
+            return --left > 0 ? [statement('select 1 as many')] : [statement('select 1 as few')]
+          },
+        }
+      }
+      const sweeper = new Sweeper({
+        db: { ...db, tx: async ([one]) => [one!.sql.endsWith('many') ? many : []] },
+        clock: service.clock,
+        log: { warn() {}, info() {} },
+        keys: { tend: async () => void turns.push('keys') },
+        veterinarians: { settle: async () => {} },
+        parts: { large: part('large', 3), small: part('small', 1) },
+      })
+      await service.app.parts.sweeper.stop()
+      await sweeper.sweep()
+      assert.deepEqual(turns, ['keys', 'large', 'small', 'large', 'large'])
+    })
+
+    for (const table of ['delivery', 'webhook_delivery'] as const)
+      test(`50,000 old rows of ${table} go in short transactions after a setting was lowered`, async (t) => {
+        const service = await start(t, engine, { CHIRON_KEEP_MAIL_DAYS: '1' })
+        const { db, sweeper } = service.app.parts
+        const backlog = 50_000
+        const old = service.clock.now() - 20 * day
+        await db.run(series(engine, backlog, old)[table])
+        const { tx } = db
+        let most = 0
+        Object.assign(db, {
+          tx: async (statements: Parameters<Db['tx']>[0]) => {
+            const results = await tx(statements)
+            most = Math.max(most, ...results.map(({ length }) => length))
+            return results
+          },
+        })
+        const sweeping = sweeper.sweep()
+        const { access } = await service.signIn(freshAddress(), freshNetwork())
+        assert.equal((await service.request('/veterinarian/me', { token: access })).status, 200)
+        await sweeping
+        assert.equal(
+          await count(
+            service,
+            `${table} where 'old' = substr(${table === 'delivery' ? 'domain' : 'webhook_id'}, 1, 3)`,
+          ),
+          0,
+        )
+        assert.equal(most, sweptRowsMax)
+      })
 
     test('A service that stops does not first work off its backlog', async (t) => {
       const service = await start(t, engine)
@@ -219,6 +310,10 @@ function series(engine: Engine, rows: number, at: number) {
       select 'p' || i, 'veterinarian', 'pending', 'a' || i, 'a' || i, 'A', 'B', 1, 1, ${at} from ${numbered}`,
     sessions: `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at)
       select 's' || i, 'veterinarian', 'p' || i, '', 1, 1, ${at}, 1, 0, 0 from ${numbered}`,
+    delivery: `insert into delivery (id, session_id, role, address_fingerprint, domain, state, created_at, updated_at, steps)
+      select '${newIdAt(at)}' || i, '', 'student', 'a' || i, 'old', 'handed', ${at}, ${at}, '' from ${numbered}`,
+    webhook_delivery: `insert into webhook_delivery (webhook_id, number, line, attempts, tried_at, ended_at, outcome)
+      select 'old', i, '', 1, ${at}, ${at}, 'delivered' from ${numbered}`,
     events: `insert into event (id, at, type, data, number) select 'old' || i, ${at}, 'old', '{}', -i from ${numbered}`,
   }
 }

@@ -177,7 +177,7 @@ export function bouncedStudents(db: Db): Promise<{ address_fingerprint: string; 
 }
 
 export function pruneDeliveries(before: number): Statement {
-  return statement('delete from delivery where id < $1', firstIdAt(before))
+  return prune('delivery', 'id', 'id < $1', firstIdAt(before))
 }
 
 /** Those of addresses that nobody has. What somebody signed in asked for stays with them. */

@@ -28,7 +28,7 @@ export function checkKeys(keys: readonly KeyRow[], opened: readonly boolean[], n
     return warning(
       'keys',
       `the newest signing key is ${lasting(age)} old; a running service makes one every 90 days`,
-      'see that the service runs, and look for "background work" in its log',
+      'see that the service runs, and look for "the sweep" in its log',
     )
   return good(
     'keys',

@@ -46,6 +46,7 @@ export class Metrics {
   readonly #mails: Counter<'outcome'>
   readonly #handover: Histogram
   readonly #webhooks: Counter<'outcome'>
+  readonly #sweeps: Counter<'part'>
   readonly #store: Histogram<'call'>
   readonly #storeFailures: Counter<'call'>
   readonly #storeWaiting: Gauge
@@ -113,6 +114,12 @@ export class Metrics {
       labelNames: ['outcome'],
       registers,
     })
+    this.#sweeps = new Counter({
+      name: 'chiron_sweep_failures_total',
+      help: 'Parts of the sweep that failed: what they should delete or end piles up',
+      labelNames: ['part'],
+      registers,
+    })
     this.#store = new Histogram({
       name: 'chiron_store_call_duration_seconds',
       help: 'Time that calls of the store take, with waiting',
@@ -171,6 +178,11 @@ export class Metrics {
 
   webhook(outcome: WebhookOutcome): void {
     this.#webhooks.inc({ outcome })
+  }
+
+  /** Counted `times` times: not at all to show the part before its first failure. */
+  sweepFailed(part: string, times = 1): void {
+    this.#sweeps.inc({ part }, times)
   }
 
   readonly storeWatch: StoreWatch = (call) => {

@@ -1,4 +1,4 @@
-import { type Db, locking, type Statement, statement } from '../db/db.ts'
+import { type Db, locking, prune, type Statement, statement } from '../db/db.ts'
 
 export type DisabledBecause = 'operator' | 'gone'
 export type Outcome = 'delivered' | 'given-up' | 'dropped'
@@ -328,5 +328,5 @@ export function deliveriesTo(db: Db, webhookId: string, limit: number): Promise<
 }
 
 export function pruneDeliveries(endedBefore: number): Statement {
-  return statement('delete from webhook_delivery where ended_at < $1', endedBefore)
+  return prune('webhook_delivery', 'webhook_id, number', 'ended_at < $1', endedBefore)
 }
