@@ -34,7 +34,7 @@ import { Refusals } from './limits/refusals.ts'
 import type { Log } from './log.ts'
 import { isHiddenMailbox, mailboxRoutes, mailboxTransport } from './mail/mailbox.ts'
 import { addressOf } from './mail/mime.ts'
-import { Outbox } from './mail/outbox.ts'
+import { Outbox, tellOfWebhook } from './mail/outbox.ts'
 import { smtpTransport } from './mail/smtp.ts'
 import { sendTestMail } from './mail/test-mail.ts'
 import { readFigures } from './metrics/readings.ts'
@@ -190,14 +190,20 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     ...(metrics && { failed: (part) => metrics.sweepFailed(part) }),
   })
   for (const part of sweeper.partNames) metrics?.sweepFailed(part, 0)
+  const userAgent = `Chiron/${packageVersion()}`
   const deliverer = new Deliverer({
     db,
     clock,
     pollMs: webhooksMs,
     webhooks,
     allow: config.webhookAllow,
-    userAgent: `Chiron/${packageVersion()}`,
+    userAgent,
     log,
+    async tellAdmins({ id, host, because, now }, when) {
+      const admins = (await staff.list()).filter(({ may }) => may.includes('admin'))
+      const off = { id, host, because, url: `${publicUrl}/console`, now }
+      return admins.flatMap(({ email }) => tellOfWebhook(secrets, { ...off, email }, when))
+    },
     ...(metrics && { noted: (outcome) => metrics.webhook(outcome) }),
   })
 

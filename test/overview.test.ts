@@ -60,7 +60,7 @@ for (const engine of engines) {
         dayThreshold: 2_000,
       })
       assert.deepEqual(mail, { unsent: 0, oldestAt: null, failedLastDay: 0 })
-      assert.deepEqual(webhooks, { failing: 0 })
+      assert.deepEqual(webhooks, { failing: 0, switchedOff: 0 })
       assert.deepEqual(people.counts, [])
     })
 
@@ -114,9 +114,9 @@ for (const engine of engines) {
     test('A webhook that does not get its events is counted', async () => {
       const { webhooks, db } = service.app.parts
       await webhooks.add({ url: 'https://hooks.example.org/', events: ['key.rotated'] })
-      assert.deepEqual((await read()).webhooks, { failing: 0 })
+      assert.deepEqual((await read()).webhooks, { failing: 0, switchedOff: 0 })
       await db.run('update webhook set failures = 3')
-      assert.deepEqual((await read()).webhooks, { failing: 1 })
+      assert.deepEqual((await read()).webhooks, { failing: 1, switchedOff: 0 })
     })
 
     test('With 500 wrong codes in an hour the service is under attack', async () => {

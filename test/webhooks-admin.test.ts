@@ -41,6 +41,7 @@ for (const engine of engines) {
         disabledBecause: null,
         readable: true,
         failures: 0,
+        failingSince: null,
         waiting: 0,
         createdAt: new Date(service.clock.now()).toISOString(),
       })
@@ -179,7 +180,7 @@ suite('chiron webhooks', atLength, () => {
     assert.deepEqual([one!.event.type, one!.event.actor], ['staff.added', 'operator'])
     const failing = await eventually('it fails', async () => {
       const { out } = await chiron('list')
-      return out.includes('fails, 1 times in a row') && out
+      return /fails since \S+Z, 1 times in a row/.test(out) && out
     })
     assert.match(failing, /^id +url +events +waiting +state$/m)
     assert.ok(failing.includes(`${receiver.url}?key=1`))

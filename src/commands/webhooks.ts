@@ -1,5 +1,6 @@
 /** `chiron webhooks …`: programs that are told what happens. */
 import { UsageError } from '../errors.ts'
+import type { Features } from '../features.ts'
 import { type CommonOptions, say, table, timeFrom, visible, withFeatures } from './command.ts'
 
 interface WebhookOptions extends CommonOptions {
@@ -30,15 +31,18 @@ export async function listWebhooks(options: CommonOptions): Promise<void> {
   })
 }
 
-function stateOf(webhook: {
-  enabled: boolean
-  disabledBecause: string | null
-  readable: boolean
-  failures: number
-}): string {
-  if (!webhook.enabled) return webhook.disabledBecause === 'gone' ? 'off: it answered 410' : 'disabled'
-  if (!webhook.readable) return 'its secret is sealed under another CHIRON_SECRET; rotate it'
-  return webhook.failures > 0 ? `fails, ${webhook.failures} times in a row` : 'well'
+type Listed = Awaited<ReturnType<Features['webhooks']['list']>>[number]
+
+const offBecause = {
+  operator: 'disabled',
+  gone: 'it answered 410',
+  failing: 'no success for three days',
+}
+
+function stateOf({ disabledAt, disabledBecause, readable, failures, failingSince }: Listed): string {
+  if (disabledBecause) return `off since ${disabledAt}: ${offBecause[disabledBecause]}`
+  if (!readable) return 'its secret is sealed under another CHIRON_SECRET; rotate it'
+  return failures > 0 ? `fails since ${failingSince}, ${failures} times in a row` : 'well'
 }
 
 export async function listDeliveries(id: string, options: CommonOptions): Promise<void> {

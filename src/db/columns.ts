@@ -176,6 +176,7 @@ export const columns = {
     disabled_at: 'time',
     disabled_because: 'other',
     failures: 'other',
+    failing_since: 'time',
   },
   webhook_queue: { one: 'other', queued_to: 'other' },
   webhook_delivery: {

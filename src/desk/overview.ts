@@ -101,6 +101,9 @@ export class Overview {
       webhooks: {
         failing: hooks.filter(({ enabled, readable, failures }) => enabled && (!readable || failures > 0))
           .length,
+        switchedOff: hooks.filter(
+          ({ enabled, disabledBecause }) => !enabled && disabledBecause !== 'operator',
+        ).length,
       },
       people: { countedAt: timestamp(people.countedAt), counts: people.counts, toCheckAgain },
     }

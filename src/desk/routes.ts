@@ -122,7 +122,12 @@ const OverviewReply = Type.Object({
     ),
     nextFetchAt: Nullable(Timestamp('A day after the last fetch, if rosters are fetched.')),
   }),
-  webhooks: Type.Object({ failing: Type.Integer() }),
+  webhooks: Type.Object({
+    failing: Type.Integer(),
+    switchedOff: Type.Integer({
+      description: 'By the service: they answered 410, or failed for three days.',
+    }),
+  }),
   people: Type.Object({
     countedAt: Timestamp('People are counted at most every ten minutes.'),
     counts: Type.Array(

@@ -47,11 +47,13 @@ export interface KeyRow {
   readonly created_at: number
 }
 
-export async function failingWebhooks(db: Reads): Promise<number> {
-  const row = await db.one<{ count: number }>(
-    'select count(*) as count from webhook where disabled_at is null and failures > 0',
+/** How many fail, and how many the service has switched off. */
+export async function failingWebhooks(db: Reads): Promise<{ failing: number; off: number }> {
+  const row = await db.one<{ failing: number; off: number }>(
+    `select (select count(*) from webhook where disabled_at is null and failures > 0) as failing,
+       (select count(*) from webhook where disabled_at is not null and disabled_because <> 'operator') as off`,
   )
-  return row!.count
+  return row!
 }
 
 export function keyRows(db: Reads): Promise<KeyRow[]> {

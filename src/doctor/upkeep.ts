@@ -44,7 +44,13 @@ export function checkBackup(lastAt: number | null, now: number): Finding {
   return good('backup', `the last one is ${lasting(now - lastAt)} old`)
 }
 
-export function checkWebhooks(failing: number, waiting: number): Finding {
+export function checkWebhooks({ failing, off }: { failing: number; off: number }, waiting: number): Finding {
+  if (off > 0)
+    return warning(
+      'webhooks',
+      `${off} of them ${off === 1 ? 'was' : 'were'} switched off: 410, or no success for three days`,
+      'chiron webhooks list says which; mend the receiver and run chiron webhooks enable, or remove it',
+    )
   if (failing > 0)
     return warning(
       'webhooks',

@@ -304,6 +304,8 @@ export function eventNumbered(db: Db, number: number): Promise<EventRow | undefi
   return db.one<EventRow>(`select ${eventColumns} from event e where e.number = $1`, [number])
 }
 
+export type EventView = ReturnType<typeof eventView>
+
 /** As the HTTP interface, the command line and webhooks show it. */
 export function eventView(event: EventRow) {
   const { sessionId = event.session_id, ...data } = JSON.parse(event.data)

@@ -64,12 +64,13 @@ import {
   type Report,
   reportKind,
   type ToldKind,
+  type WebhookOff,
 } from './templates/texts.ts'
 
 export type { Mail } from './store.ts'
 export type { Report, ToldKind } from './templates/texts.ts'
 
-import { chooseLanguage } from './templates/languages.ts'
+import { chooseLanguage, mailTexts } from './templates/languages.ts'
 
 export { chooseLanguage } from './templates/languages.ts'
 
@@ -493,12 +494,24 @@ export function tellOf(secrets: Secrets, told: Told & { kind: ToldKind }, when: 
 export function queueReport(
   secrets: Secrets,
   { email, report, now }: { email: string; report: Report; now: number },
+  when: Condition = always,
 ): { id: string; statements: Statement[] } {
   const mail = toldMail(secrets, { email, role: 'staff', now })
   return {
     id: mail.id,
-    statements: [...queueMail(mail, noDigits, always, reportKind), addReport(mail.id, report)],
+    statements: [...queueMail(mail, noDigits, when, reportKind), addReport(mail.id, report)],
   }
+}
+
+/** Tells a member of staff that a webhook was switched off. */
+export function tellOfWebhook(
+  secrets: Secrets,
+  { email, now, ...off }: WebhookOff & { email: string; now: number },
+  when: Condition,
+): Statement[] {
+  // Nothing tells which language an admin reads.
+  const report = mailTexts[chooseLanguage(undefined)].webhookOff(off)
+  return queueReport(secrets, { email, report, now }, when).statements
 }
 
 /** Erases everything stored about mails to an address. */

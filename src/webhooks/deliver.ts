@@ -3,18 +3,17 @@
  * it and writes down what came of it; if the process dies, the lease runs out and another sends it again. So everything
  * arrives at least once, and nothing is sent by two processes at the same time.
  *
- * A delivery that fails is tried again with growing pauses for three days, while its line waits. Each endpoint has its
- * own share of connections, so one that hangs delays no other.
+ * A delivery that fails is tried again with growing pauses for three days, while its line waits. An endpoint that takes
+ * nothing at all for three days is switched off. Each endpoint has its own share of connections, so one that hangs delays
+ * no other.
  */
 import { randomInt } from 'node:crypto'
-import { Webhook } from 'standardwebhooks'
-import type { Db } from '../db/db.ts'
+import type { Condition, Db, Statement } from '../db/db.ts'
 import { type EventRow, eventNumbered, eventView, numberEvents } from '../events/events.ts'
-import { type Clock, hour, minute, second } from '../lib/clock.ts'
+import { hour, minute, second } from '../lib/clock.ts'
 import { Failure, type FailureLog } from '../lib/failure.ts'
-import type { Range } from '../lib/network.ts'
 import { newId } from '../lib/random.ts'
-import { post, Unreachable } from './post.ts'
+import { type Answer, type SendDeps, sendEvent } from './send.ts'
 import {
   type Attempt,
   type Claim,
@@ -24,6 +23,10 @@ import {
   dueWebhooks,
   firstInLine,
   forgetFailures,
+  hasFailedSince,
+  isEnabled,
+  lockWebhook,
+  noteFailing,
   queueDeliveries,
   queueState,
   recordAttempt,
@@ -32,7 +35,6 @@ import {
 } from './store.ts'
 import type { Webhooks } from './webhooks.ts'
 
-const timeoutMs = 15 * second
 const leaseMs = 25 * second
 const stopWaitMs = 1_500
 const connectionsPerWebhook = 8
@@ -54,17 +56,27 @@ const pausesMs = [
   18 * hour,
   20 * hour,
 ]
+const triesMax = pausesMs.length + 1
+/** So long without one success, with as many tries as a single event gets, and the endpoint is switched off. */
+const failingMaxMs = 72 * hour
 /** Pauses are up to a tenth longer, so that what failed together is not tried together. */
 const jitter = 0.1
 
-export interface DelivererDeps {
+/** An endpoint that the service switches off. */
+export interface SwitchedOff {
+  readonly id: string
+  readonly host: string
+  readonly because: 'gone' | 'failing'
+  readonly now: number
+}
+
+export interface DelivererDeps extends SendDeps {
   readonly db: Db
-  readonly clock: Clock
   readonly pollMs: number
   readonly webhooks: Webhooks
-  readonly allow: readonly Range[]
-  readonly userAgent: string
   readonly log: FailureLog
+  /** Statements that mail those who can mend it, if the condition holds. */
+  tellAdmins?(webhook: SwitchedOff, when: Condition): Promise<Statement[]>
   /** Told of every try. */
   noted?(outcome: 'delivered' | 'deferred' | 'failed'): void
 }
@@ -126,7 +138,7 @@ export class Deliverer {
     for (const webhook of await dueWebhooks(db, clock.now())) {
       if (this.#stopped) return
       const secrets = webhooks.secretsOf(webhook)
-      if (secrets.length === 0) this.#cannotRead(webhook)
+      if (secrets.length === 0) await this.#cannotRead(webhook)
       else await this.#claim(webhook, secrets)
     }
   }
@@ -185,31 +197,13 @@ export class Deliverer {
     else await this.#failed(webhook, claim, attempt, attempts + 1)
   }
 
-  async #post(
-    webhook: WebhookRow,
-    secrets: readonly string[],
-    event: EventRow,
-  ): Promise<{ status: number | null; error: string | null } | 'stopped'> {
-    const { clock, allow, userAgent } = this.#deps
-    const view = eventView(event)
-    const body = JSON.stringify({ type: view.type, timestamp: view.at, data: view })
-    const sentAt = new Date(clock.now())
-    const headers = {
-      'Content-Type': 'application/json',
-      'User-Agent': userAgent,
-      'webhook-id': event.id,
-      'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1000)),
-      'webhook-signature': secrets
-        .map((secret) => new Webhook(secret).sign(event.id, sentAt, body))
-        .join(' '),
-    }
-    const url = new URL(webhook.url)
+  async #post(webhook: WebhookRow, secrets: readonly string[], event: EventRow): Promise<Answer | 'stopped'> {
+    const { signal } = this.#stop
     try {
-      const status = await post({ url, headers, body, allow, timeoutMs, signal: this.#stop.signal })
-      return { status, error: errorOf(status) }
+      return await sendEvent({ url: webhook.url, secrets }, eventView(event), this.#deps, signal)
     } catch (error) {
-      if (this.#stop.signal.aborted) return 'stopped'
-      return { status: null, error: describe(error) }
+      if (signal.aborted) return 'stopped'
+      throw error
     }
   }
 
@@ -218,61 +212,84 @@ export class Deliverer {
   }
 
   async #delivered(webhook: WebhookRow, claim: Claim, attempt: Attempt): Promise<void> {
+    const { db, log } = this.#deps
     this.#deps.noted?.('delivered')
     await this.#record(claim, { ...attempt, outcome: 'delivered' })
-    if (webhook.failures === 0) return
-    const { db, log } = this.#deps
     const results = await db.tx(forgetFailures(webhook.id, manyFailures, attempt.at))
     if (results.at(-1)!.length > 0) log.info(about(webhook), 'a webhook works again')
   }
 
   async #gone(webhook: WebhookRow, claim: Claim, attempt: Attempt): Promise<void> {
-    const { db, log } = this.#deps
     this.#deps.noted?.('failed')
-    await db.tx([
-      ...recordAttempt(claim, { ...attempt, outcome: 'dropped' }),
-      ...disableWebhook(webhook.id, 'gone', attempt.at),
-    ])
-    log.warn(about(webhook), 'a webhook answered 410 and is switched off')
+    await this.#record(claim, { ...attempt, outcome: 'dropped' })
+    await this.#switchOff(webhook, 'gone', attempt.at, isEnabled(webhook.id))
   }
 
   async #failed(webhook: WebhookRow, claim: Claim, attempt: Attempt, attempts: number): Promise<void> {
     const { db, log } = this.#deps
-    const { number, status, error } = attempt
+    const { number, at, status, error } = attempt
     const pauseMs = pausesMs[attempts - 1]
     this.#deps.noted?.(pauseMs === undefined ? 'failed' : 'deferred')
     if (pauseMs === undefined) {
       await this.#record(claim, { ...attempt, outcome: 'given-up' })
       log.warn({ ...about(webhook), event: number, status, error }, 'a delivery to a webhook was given up')
     } else {
-      const nextAt = attempt.at + pauseMs + randomInt(Math.floor(pauseMs * jitter))
+      const nextAt = at + pauseMs + randomInt(Math.floor(pauseMs * jitter))
       await this.#record(claim, attempt, nextAt)
     }
-    const [counted] = await db.tx([countFailure(webhook.id)])
-    if (counted![0]?.failures === 1)
+    const [counted] = await db.tx([countFailure(webhook.id, at)])
+    const { failures, failing_since: since } = (counted![0] ?? {}) as Partial<WebhookRow>
+    if (failures === 1)
       log.warn({ ...about(webhook), status, error }, 'a webhook fails; it is tried again for three days')
+    if (failures! >= triesMax && at - since! >= failingMaxMs) {
+      const hasFailed = hasFailedSince(webhook.id, at - failingMaxMs, triesMax)
+      await this.#switchOff(webhook, 'failing', at, hasFailed)
+    }
   }
 
-  #cannotRead(webhook: WebhookRow): void {
-    if (this.#unreadable.has(webhook.id)) return
-    this.#unreadable.add(webhook.id)
-    this.#deps.log.warn(
+  /** Once, whichever process comes first; admins are told in the same transaction. */
+  async #switchOff(
+    webhook: WebhookRow,
+    because: 'gone' | 'failing',
+    now: number,
+    when: Condition,
+  ): Promise<void> {
+    const { db, webhooks, log, tellAdmins } = this.#deps
+    const { id } = webhook
+    const host = hostNamed(webhook)
+    const results = await db.tx([
+      lockWebhook(id),
+      ...((await tellAdmins?.({ id, host, because, now }, when)) ?? []),
+      disableWebhook(id, because, now, when),
+    ])
+    if (results.at(-1)!.length === 0) return
+    log.warn(about(webhook), switchedOff[because])
+    await webhooks.dropWaiting(id)
+  }
+
+  /** Events must not pile up for an endpoint that cannot be tried. */
+  async #cannotRead(webhook: WebhookRow): Promise<void> {
+    const { db, clock, log } = this.#deps
+    const now = clock.now()
+    const { id, failing_since: since } = webhook
+    if (since === null || since > now) await db.tx([noteFailing(id, now)])
+    else if (now - since >= failingMaxMs)
+      await this.#switchOff(webhook, 'failing', now, hasFailedSince(id, now - failingMaxMs, 0))
+    if (this.#unreadable.has(id)) return
+    this.#unreadable.add(id)
+    log.warn(
       about(webhook),
       'the secret of a webhook was sealed under another CHIRON_SECRET; set CHIRON_SECRET_PREVIOUS, or rotate it',
     )
   }
 }
 
+const switchedOff = {
+  gone: 'a webhook answered 410 and is switched off',
+  failing: 'a webhook had no success for three days and is switched off',
+}
+
+const hostNamed = ({ url }: WebhookRow) => new URL(url).host
+
 /** Path and query of an endpoint may be secret. */
-const about = (webhook: WebhookRow) => ({ webhook: webhook.id, host: new URL(webhook.url).host })
-
-function errorOf(status: number): string | null {
-  if (status >= 200 && status < 300) return null
-  return status >= 300 && status < 400 ? 'it redirects' : `it answered ${status}`
-}
-
-/** Our own words or the code of an error, never text from outside. */
-function describe(error: unknown): string {
-  if (error instanceof Unreachable) return error.message
-  return String((error as NodeJS.ErrnoException).code ?? 'the connection failed')
-}
+const about = (webhook: WebhookRow) => ({ webhook: webhook.id, host: hostNamed(webhook) })

@@ -31,11 +31,16 @@ const webhookFields = {
   events: Events,
   enabled: Type.Boolean(),
   disabledAt: Nullable(Timestamp()),
-  disabledBecause: Nullable(Type.Enum(['operator', 'gone'], { description: '`gone`: it answered 410.' })),
+  disabledBecause: Nullable(
+    Type.Enum(['operator', 'gone', 'failing'], {
+      description: '`gone`: it answered 410. `failing`: three days without one success.',
+    }),
+  ),
   readable: Type.Boolean({
     description: 'Whether its secret can be read. If not, rotate it: the secret of the service was replaced.',
   }),
   failures: Type.Integer({ description: 'Attempts that failed since the last one that did not.' }),
+  failingSince: Nullable(Timestamp('When the first of them was.')),
   waiting: Type.Integer({ description: 'Events that it has yet to get.' }),
   createdAt: Timestamp(),
 }

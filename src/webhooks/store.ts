@@ -1,6 +1,16 @@
-import { type Db, locking, prune, type Statement, statement } from '../db/db.ts'
+import {
+  always,
+  type Condition,
+  type Db,
+  locking,
+  prune,
+  type Statement,
+  statement,
+  sweptRowsMax,
+} from '../db/db.ts'
 
-export type DisabledBecause = 'operator' | 'gone'
+/** By somebody, because it answered 410, or because it failed for days. */
+export type DisabledBecause = 'operator' | 'gone' | 'failing'
 export type Outcome = 'delivered' | 'given-up' | 'dropped'
 
 export interface WebhookRow {
@@ -16,12 +26,14 @@ export interface WebhookRow {
   readonly disabled_because: DisabledBecause | null
   /** Attempts that failed since the last success. */
   readonly failures: number
+  /** When the first of them was. */
+  readonly failing_since: number | null
 }
 
 const columns =
-  'w.id, w.url, w.events, w.sealed, w.sealed_before, w.sealed_before_until, w.created_at, w.disabled_at, w.disabled_because, w.failures'
-const waiting =
-  '(select count(*) from webhook_delivery d where d.webhook_id = w.id and d.ended_at is null) as waiting'
+  'w.id, w.url, w.events, w.sealed, w.sealed_before, w.sealed_before_until, w.created_at, w.disabled_at, w.disabled_because, w.failures, w.failing_since'
+const waiting = `case when w.disabled_at is not null then 0
+  else (select count(*) from webhook_delivery d where d.webhook_id = w.id and d.ended_at is null) end as waiting`
 export type WatchedWebhook = WebhookRow & { readonly waiting: number }
 
 export function allWebhooks(db: Db): Promise<WatchedWebhook[]> {
@@ -52,37 +64,88 @@ export function changeWebhook(id: string, change: { url: string; events: string 
 /** It gets what happens from now on. */
 export function enableWebhook(id: string): Statement {
   return statement(
-    `update webhook set disabled_at = null, disabled_because = null, failures = 0,
+    `update webhook set disabled_at = null, disabled_because = null, failures = 0, failing_since = null,
        after_number = (select last from event_counter)
      where id = $1 and disabled_at is not null`,
     id,
   )
 }
 
-/** Nothing waits for an endpoint that is disabled. */
-export function disableWebhook(id: string, because: DisabledBecause, now: number): Statement[] {
+/** Whoever disables it gets its id. What waits for it counts as dropped, and `dropWaiting` ends it. */
+export function disableWebhook(
+  id: string,
+  because: DisabledBecause,
+  now: number,
+  when: Condition = always,
+): Statement {
+  return statement(
+    `update webhook set disabled_at = $1, disabled_because = $2
+     where id = $3 and disabled_at is null and ${when.sql(4)} returning id`,
+    now,
+    because,
+    id,
+    ...when.params,
+  )
+}
+
+export function lockWebhook(id: string): Statement {
+  return locking('select id from webhook where id = $1', id)
+}
+
+export function isEnabled(id: string): Condition {
+  return {
+    sql: (n) => `exists (select 1 from webhook where id = $${n} and disabled_at is null)`,
+    params: [id],
+  }
+}
+
+/** Holds while it has failed since `since` or longer, and this often. */
+export function hasFailedSince(id: string, since: number, failures: number): Condition {
+  return {
+    sql: (n) => `exists (select 1 from webhook
+      where id = $${n} and disabled_at is null and failing_since <= $${n + 1} and failures >= $${n + 2})`,
+    params: [id, since, failures],
+  }
+}
+
+/**
+ * Ends some of what waits for one endpoint that is disabled, or for all of them, and returns a row for each. The lock
+ * keeps two who do this from waiting for each other.
+ */
+export function dropWaiting(now: number, id: string | null): Statement[] {
+  const isOff = 'w.disabled_at is not null and (cast($1 as text) is null or w.id = $1)'
   return [
-    statement(
-      'update webhook set disabled_at = $1, disabled_because = $2 where id = $3 and disabled_at is null',
-      now,
-      because,
+    locking('select queued_to from webhook_queue where one = 1'),
+    prune(
+      'webhook_line',
+      'webhook_id, line',
+      `webhook_id in (select w.id from webhook w where ${isOff})`,
       id,
     ),
     statement(
-      `update webhook_delivery set ended_at = $1, outcome = 'dropped' where webhook_id = $2 and ended_at is null`,
-      now,
+      `update webhook_delivery set ended_at = $2, outcome = 'dropped'
+       where ended_at is null and (webhook_id, number) in (
+         select d.webhook_id, d.number from webhook w
+         join webhook_delivery d on d.webhook_id = w.id and d.ended_at is null
+         where ${isOff} limit ${sweptRowsMax})
+       returning 1 as dropped`,
       id,
+      now,
     ),
-    statement('delete from webhook_line where webhook_id = $1', id),
   ]
 }
 
-export function removeWebhook(id: string): Statement[] {
+/** Forgets some of the deliveries to an endpoint that is disabled, and returns a row for each. */
+export function forgetDeliveries(id: string): Statement[] {
+  const ofIt = 'webhook_id = $1'
   return [
-    statement('delete from webhook where id = $1', id),
-    statement('delete from webhook_delivery where webhook_id = $1', id),
-    statement('delete from webhook_line where webhook_id = $1', id),
+    prune('webhook_line', 'webhook_id, line', ofIt, id),
+    prune('webhook_delivery', 'webhook_id, number', ofIt, id),
   ]
+}
+
+export function removeWebhook(id: string): Statement {
+  return statement('delete from webhook where id = $1', id)
 }
 
 /** Returns no row if somebody else rotated at the same time. */
@@ -272,10 +335,23 @@ export function recordAttempt(claim: Claim, attempt: Attempt): Statement[] {
   ]
 }
 
-/** Returns the number of failures in a row. */
-export function countFailure(id: string): Statement {
-  return statement('update webhook set failures = failures + 1 where id = $1 returning failures', id)
+/** Returns the number of failures in a row, and since when. A time ahead of now is of a clock that was wrong. */
+export function countFailure(id: string, at: number): Statement {
+  return statement(
+    `update webhook set failures = failures + 1, failing_since = ${earlier('$2')}
+     where id = $1 returning failures, failing_since`,
+    id,
+    at,
+  )
 }
+
+/** It cannot be tried, which is no better than to fail. */
+export function noteFailing(id: string, at: number): Statement {
+  return statement(`update webhook set failing_since = ${earlier('$2')} where id = $1`, id, at)
+}
+
+const earlier = (at: string) =>
+  `case when failing_since is null or failing_since > cast(${at} as bigint) then cast(${at} as bigint) else failing_since end`
 
 /**
  * Forgets the failures; the last statement returns a row if there were any. After a longer trouble what waits is tried
@@ -283,6 +359,7 @@ export function countFailure(id: string): Statement {
  */
 export function forgetFailures(id: string, manyFailures: number, now: number): Statement[] {
   return [
+    lockWebhook(id),
     statement(
       `update webhook_line set next_at = $1 where webhook_id = $2 and claimed_by is null and next_at > $1
          and exists (select 1 from webhook where id = $2 and failures >= $3)`,
@@ -290,7 +367,11 @@ export function forgetFailures(id: string, manyFailures: number, now: number): S
       id,
       manyFailures,
     ),
-    statement('update webhook set failures = 0 where id = $1 and failures > 0 returning id', id),
+    statement(
+      `update webhook set failures = 0, failing_since = null
+       where id = $1 and (failures > 0 or failing_since is not null) returning id`,
+      id,
+    ),
   ]
 }
 
@@ -318,9 +399,10 @@ export interface DeliveryRow {
 /** Newest events first. */
 export function deliveriesTo(db: Db, webhookId: string, limit: number): Promise<DeliveryRow[]> {
   return db.all(
-    `select d.number, e.id as event_id, e.type, d.attempts, d.tried_at, d.status, d.error, d.outcome,
-       case when d.ended_at is null then l.next_at end as next_at
-     from webhook_delivery d left join event e on e.number = d.number
+    `select d.number, e.id as event_id, e.type, d.attempts, d.tried_at, d.status, d.error,
+       coalesce(d.outcome, case when w.disabled_at is not null then 'dropped' end) as outcome,
+       case when d.ended_at is null and w.disabled_at is null then l.next_at end as next_at
+     from webhook_delivery d join webhook w on w.id = d.webhook_id left join event e on e.number = d.number
      left join webhook_line l on l.webhook_id = d.webhook_id and l.line = d.line
      where d.webhook_id = $1 order by d.number desc limit $2`,
     [webhookId, limit],

@@ -7,7 +7,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
-import type { Db, Statement } from '../db/db.ts'
+import { type Db, type Statement, sweptRowsMax } from '../db/db.ts'
 import { AppError, invalidField } from '../errors.ts'
 import { eventTypes, numberBefore, numberEvents } from '../events/events.ts'
 import { type Clock, day, timestamp, timestampOrNull } from '../lib/clock.ts'
@@ -24,7 +24,9 @@ import {
   type DeliveryRow,
   deliveriesTo,
   disableWebhook,
+  dropWaiting,
   enableWebhook,
+  forgetDeliveries,
   hurryLines,
   lastNumber,
   pruneDeliveries,
@@ -92,12 +94,15 @@ export class Webhooks {
     const events = change.events === undefined ? before.events : parseEvents(change.events)
     const now = clock.now()
     await numberEvents(db)
+    // What waited when it was disabled must not be sent once it is enabled.
+    if (change.enabled === true) await this.dropWaiting(id)
     await db.tx([
       changeWebhook(id, { url, events }),
       ...(change.enabled === true ? [enableWebhook(id)] : []),
-      ...(change.enabled === false ? disableWebhook(id, 'operator', now) : []),
+      ...(change.enabled === false ? [disableWebhook(id, 'operator', now)] : []),
       ...(url === before.url ? [] : [hurryLines(id, now)]),
     ])
+    if (change.enabled === false) await this.dropWaiting(id)
     return this.#show(id)
   }
 
@@ -114,8 +119,16 @@ export class Webhooks {
   }
 
   async remove(id: string): Promise<void> {
+    const { db, clock } = this.#deps
     await this.#find(id)
-    await this.#deps.db.tx(removeWebhook(id))
+    await db.tx([disableWebhook(id, 'operator', clock.now())])
+    await this.#inBatches(() => forgetDeliveries(id))
+    await db.tx([removeWebhook(id)])
+  }
+
+  /** Ends what waits for an endpoint that is disabled. */
+  dropWaiting(id: string): Promise<void> {
+    return this.#inBatches(() => dropWaiting(this.#deps.clock.now(), id))
   }
 
   /** Sends again what has happened since then, in order. Returns how many events. */
@@ -165,7 +178,15 @@ export class Webhooks {
   }
 
   sweep(now: number): Statement[] {
-    return [pruneDeliveries(now - deliveriesKeptMs)]
+    return [pruneDeliveries(now - deliveriesKeptMs), ...dropWaiting(now, null)]
+  }
+
+  /** There may be hundreds of thousands of rows, and others want their turn. */
+  async #inBatches(batch: () => Statement[]): Promise<void> {
+    for (let more = true; more; ) {
+      const results = await this.#deps.db.tx(batch())
+      more = results.some((rows) => rows.length >= sweptRowsMax)
+    }
   }
 
   async #find(id: string): Promise<WatchedWebhook> {
@@ -188,6 +209,7 @@ export class Webhooks {
       disabledBecause: row.disabled_because,
       readable: this.secretsOf(row).length > 0,
       failures: row.failures,
+      failingSince: timestampOrNull(row.failing_since),
       waiting: row.waiting,
       createdAt: timestamp(row.created_at),
     }

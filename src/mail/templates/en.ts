@@ -101,6 +101,16 @@ export const english: MailTexts = {
       ],
     },
   },
+  webhookOff: ({ id, host, because, url }) => ({
+    subject: `The webhook to ${host} is switched off`,
+    paragraphs: [
+      because === 'gone'
+        ? `The program at ${host} answered 410 Gone, which means that it wants no more events. Its webhook is switched off (${id}).`
+        : `The program at ${host} has not taken one event for three days. Its webhook is switched off (${id}), and what waited for it is dropped.`,
+      'When the program works again, switch the webhook on in the console, under Webhooks. It then gets new events; “Send again” sends those that it missed.',
+      `The console: ${url}`,
+    ],
+  }),
   footer: (name) =>
     `Sent by Chiron, the access service of ${name ?? 'the veterinary school'}. Replies to this message are not read.`,
   help: (where) => `Help: ${where}`,

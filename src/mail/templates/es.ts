@@ -102,6 +102,16 @@ export const spanish: MailTexts = {
       ],
     },
   },
+  webhookOff: ({ id, host, because, url }) => ({
+    subject: `El webhook a ${host} está parado`,
+    paragraphs: [
+      because === 'gone'
+        ? `El programa de ${host} ha respondido 410 Gone: no quiere recibir más sucesos. Su webhook está parado (${id}).`
+        : `El programa de ${host} lleva tres días sin aceptar ningún suceso. Su webhook está parado (${id}) y lo que esperaba se ha descartado.`,
+      'Cuando el programa vuelva a funcionar, ponga el webhook en marcha en la consola, en Webhooks. Recibirá entonces los sucesos nuevos; «Enviar de nuevo» envía los que perdió.',
+      `La consola: ${url}`,
+    ],
+  }),
   footer: (name) =>
     `Enviado por Chiron, el servicio de acceso de la escuela veterinaria${name === null ? '' : ` (${name})`}. Las respuestas a este mensaje no se leen.`,
   help: (where) => `Ayuda: ${where}`,

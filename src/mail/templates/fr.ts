@@ -103,6 +103,16 @@ export const french: MailTexts = {
       ],
     },
   },
+  webhookOff: ({ id, host, because, url }) => ({
+    subject: `Le webhook vers ${host} est à l’arrêt`,
+    paragraphs: [
+      because === 'gone'
+        ? `Le programme de ${host} a répondu 410 Gone\u00a0: il ne veut plus recevoir d’événements. Son webhook est à l’arrêt (${id}).`
+        : `Depuis trois jours, le programme de ${host} n’a accepté aucun événement. Son webhook est à l’arrêt (${id}), et ce qui attendait a été écarté.`,
+      'Quand le programme fonctionnera de nouveau, remettez le webhook en marche dans la console, sous Webhooks. Il recevra alors les nouveaux événements\u202f; «\u00a0Renvoyer\u00a0» envoie ceux qu’il a manqués.',
+      `La console\u00a0: ${url}`,
+    ],
+  }),
   footer: (name) =>
     `Envoyé par Chiron, le service d’accès de l’école vétérinaire${name === null ? '' : ` (${name})`}. Les réponses à ce message ne sont pas lues.`,
   help: (where) => `Aide\u00a0: ${where}`,

@@ -88,7 +88,7 @@ function plainParagraph(text: string): string {
 
 /** Only addresses from the settings become links, because a name may look like one. */
 function linked({ url, school: { support, privacy } }: MailContent, html: string): string {
-  const hrefs = [url, support, privacy].filter((href) => href !== null)
+  const hrefs = [url, `${url}/console`, support, privacy].filter((href) => href !== null)
   const links = new Map(hrefs.map((href) => [escapeHtml(linkText(href)), escapeHtml(href)]))
   // The longest first: one address may begin with another.
   const texts = [...links.keys()].sort((a, b) => b.length - a.length)

@@ -63,10 +63,21 @@ export interface MailTexts {
   /** What differs in the code for a new address. */
   readonly addressCode: Pick<CodeTexts, 'subject' | 'intro' | 'unasked'>
   readonly notices: Readonly<Record<NoticeKind | ToldKind, Notice>>
+  /** For admins. The page at `url` shows more. */
+  webhookOff(off: WebhookOff): Report
   /** About the sender; `name` is the school's, if it is known. */
   footer(name: string | null): string
   help(where: string): string
   privacy(where: string): string
+}
+
+/** An endpoint of another program that was switched off. */
+export interface WebhookOff {
+  readonly id: string
+  readonly host: string
+  /** It answered 410, or had no success for three days. */
+  readonly because: 'gone' | 'failing'
+  readonly url: string
 }
 
 export interface Notice {

@@ -72,6 +72,7 @@ function useCards(data: Overview | undefined): readonly Card[] {
   if (!data) return []
   const text = all.overview
   const { signIns, mail, attack, roster, webhooks } = data
+  const troubled = webhooks.failing + webhooks.switchedOff
   return [
     {
       name: text.signIns,
@@ -146,11 +147,8 @@ function useCards(data: Overview | undefined): readonly Card[] {
     },
     {
       name: text.webhooks,
-      state: webhooks.failing > 0 ? 'warning' : 'good',
-      says:
-        webhooks.failing > 0
-          ? text.webhooksFail(webhooks.failing, number(webhooks.failing))
-          : text.webhooksFine,
+      state: troubled > 0 ? 'warning' : 'good',
+      says: troubled > 0 ? text.webhooksFail(troubled, number(troubled)) : text.webhooksFine,
       content: null,
       link: { place: 'webhooks', text: text.toWebhooks },
     },

@@ -32,7 +32,7 @@ export interface Overview {
     readonly lastFetch: { readonly at: string; readonly outcome: string } | null
     readonly nextFetchAt: string | null
   }
-  readonly webhooks: { readonly failing: number }
+  readonly webhooks: { readonly failing: number; readonly switchedOff: number }
   readonly people: {
     readonly countedAt: string
     readonly counts: readonly {
@@ -167,7 +167,8 @@ export interface Webhook {
   readonly url: string
   readonly events: readonly string[]
   readonly enabled: boolean
-  readonly disabledBecause: 'operator' | 'gone' | null
+  readonly disabledAt: string | null
+  readonly disabledBecause: 'operator' | 'gone' | 'failing' | null
   readonly readable: boolean
   readonly failures: number
   readonly waiting: number

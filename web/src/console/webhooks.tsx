@@ -81,8 +81,8 @@ export function WebhooksPage({ user }: { user: Staff }) {
   )
 }
 
-function stateOf({ enabled, readable, failures }: Webhook): State {
-  if (!enabled) return 'empty'
+function stateOf({ enabled, disabledBecause, readable, failures }: Webhook): State {
+  if (!enabled) return disabledBecause === 'operator' ? 'empty' : 'bad'
   return !readable || failures > 0 ? 'bad' : 'good'
 }
 
@@ -90,10 +90,11 @@ function WebhookCard({ webhook, onDeed }: { webhook: Webhook; onDeed(what: What)
   const { dates } = useWords()
   const { text: all, number } = useConsole()
   const text = all.webhooks
-  const { url, events, enabled, disabledBecause, readable, failures, waiting, createdAt } = webhook
+  const { url, events, enabled, disabledAt, disabledBecause, readable, failures, waiting, createdAt } =
+    webhook
   const state = stateOf(webhook)
-  const off = disabledBecause === 'gone' ? text.gone : text.disabled
-  const word = { good: text.enabled, warning: text.troubled, bad: text.troubled, empty: off }[state]
+  const offWord = { operator: text.disabled, gone: text.gone, failing: text.failed }
+  const word = disabledBecause ? offWord[disabledBecause] : state === 'good' ? text.enabled : text.troubled
   const deeds: [What, string][] = [
     ['replay', text.replay],
     ['rotate', text.rotate],
@@ -108,7 +109,7 @@ function WebhookCard({ webhook, onDeed }: { webhook: Webhook; onDeed(what: What)
         </h2>
         <p>
           <StateMark state={state} word={word} />{' '}
-          <span className="soft">{text.since(dates.dayOf(createdAt))}</span>
+          <span className="soft">{text.since(dates.dayOf(disabledAt ?? createdAt))}</span>
         </p>
         <p>{events.includes('*') ? text.allEvents : events.map((type) => wordsFor(type, all)).join(', ')}</p>
         {!readable && <p>{text.unreadable}</p>}

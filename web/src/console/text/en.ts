@@ -92,7 +92,7 @@ export const english = {
     webhooks: 'Webhooks',
     webhooksFine: 'No webhook is failing.',
     webhooksFail: (n: number, shown: string) =>
-      `${counted(n, shown, 'webhook does', 'webhooks do')} not get its events.`,
+      counted(n, shown, 'webhook does not get its events.', 'webhooks do not get their events.'),
     toWebhooks: 'To the webhooks',
     people: 'People',
     counted: (time: string) => `Counted at ${time}`,
@@ -453,6 +453,7 @@ export const english = {
     troubled: 'on, but it fails',
     disabled: 'off',
     gone: 'off: it answered that it is gone',
+    failed: 'off: no success for three days',
     unreadable: 'Its secret cannot be read any more. Give it a new one.',
     failing: (n: number, shown: string) => `The last ${counted(n, shown, 'attempt', 'attempts')} failed.`,
     waiting: (n: number, shown: string) => `${counted(n, shown, 'event waits', 'events wait')}.`,

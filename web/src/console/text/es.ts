@@ -451,6 +451,7 @@ export const spanish: ConsoleText = {
     troubled: 'en marcha, pero falla',
     disabled: 'parado',
     gone: 'parado: respondió que ya no existe',
+    failed: 'parado: tres días sin ningún éxito',
     unreadable: 'Su secreto ya no puede leerse. Déle uno nuevo.',
     failing: (n, shown) => counted(n, shown, 'intento seguido ha fallado.', 'intentos seguidos han fallado.'),
     waiting: (n, shown) => counted(n, shown, 'suceso espera.', 'sucesos esperan.'),

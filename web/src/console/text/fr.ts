@@ -466,6 +466,7 @@ export const french: ConsoleText = {
     troubled: 'en marche, mais en échec',
     disabled: 'à l’arrêt',
     gone: 'à l’arrêt : il a répondu qu’il n’existe plus',
+    failed: 'à l’arrêt : aucun succès depuis trois jours',
     unreadable: 'Son secret n’est plus lisible. Donnez-lui-en un nouveau.',
     failing: (n, shown) => counted(n, shown, 'essai de suite a échoué.', 'essais de suite ont échoué.'),
     waiting: (n, shown) => counted(n, shown, 'événement attend.', 'événements attendent.'),
