@@ -13,6 +13,15 @@ import { newId } from '../src/lib/random.ts'
 import { bucketPolicies, Limits } from '../src/limits/limits.ts'
 import { claimMails, pruneMail, tryAllNow } from '../src/mail/store.ts'
 import { endSessions } from '../src/session/store.ts'
+import {
+  claimLines,
+  countFailure,
+  forgetFailures,
+  hurryLines,
+  queueDeliveries,
+  releaseLine,
+  requeueDeliveries,
+} from '../src/webhooks/store.ts'
 import { migratedStore, onPostgres } from './support/engines.ts'
 
 const now = Date.parse('2026-11-15T09:00:00Z')
@@ -61,7 +70,24 @@ const mails: Part = (db, round) => [
   tx(db, [{ sql: 'update outbox set claimed_by = null where id = $1', params: [`m${round % 40}`] }]),
 ]
 
+const webhooks: Part = (db, round) => {
+  const claim = { webhookId: 'w', line: `p${round % 40}`, by: 'one' }
+  const range = { after: 0, to: 40, now }
+  return [
+    tx(db, queueDeliveries({ ...range, queuedTo: 0 })),
+    tx(db, requeueDeliveries({ ...range, id: 'w', since: 0 })),
+    claimLines(db, { ...claim, now, leaseUntil: now, limit: 40 }),
+    claimLines(db, { ...claim, by: 'other', now, leaseUntil: now, limit: 40 }),
+    tx(db, forgetFailures('w', 0, now - 1)),
+    tx(db, [countFailure('w', now), hurryLines('w', now - 1)]),
+    tx(db, releaseLine(claim, now)),
+  ]
+}
+
 async function fill(db: Db) {
+  await db.run(
+    "insert into webhook (id, url, events, sealed, after_number, created_at) values ('w', '', '*', '', 0, 0)",
+  )
   for (let i = 40; i-- > 0; ) {
     await db.run(
       `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at)
@@ -73,10 +99,14 @@ async function fill(db: Db) {
        values ($1, 's', 'student', 'a@b.example', 'f', 'en', 6, 'ABC', $2, $2, 0, $3)`,
       [`m${i}`, now, now - (i % 3)],
     )
+    await db.run(
+      `insert into event (id, number, at, type, person_id, data, actor) values ($1, $2, 0, 'session.started', $1, '{}', 'self')`,
+      [`p${i}`, i + 1],
+    )
   }
 }
 
-for (const [name, part] of Object.entries({ limits, sessions, mails }))
+for (const [name, part] of Object.entries({ limits, sessions, mails, webhooks }))
   test(`No two transactions of ${name} wait for each other on PostgreSQL`, onPostgres, async (t) => {
     const store = await migratedStore('postgres')
     t.after(() => store.remove())

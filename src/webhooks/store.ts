@@ -255,20 +255,20 @@ export function dueWebhooks(db: Db, now: number): Promise<WebhookRow[]> {
 
 /**
  * Claims due lines by moving `next_at` to the end of the lease, so that another process takes over if this one dies.
- * The update checks the condition again on each locked row, so two processes never hold the same line.
+ * Lines that somebody else has locked are left for the next time.
  */
 export async function claimLines(
   db: Db,
   c: { webhookId: string; by: string; now: number; leaseUntil: number; limit: number },
 ): Promise<string[]> {
-  const claimed = await db.run<{ line: string }>(
+  const text = (lock: string) =>
     `update webhook_line set claimed_by = $1, next_at = $2
      where webhook_id = $3 and next_at <= $4 and line in (
-       select line from webhook_line where webhook_id = $3 and next_at <= $4 order by next_at limit $5)
-     returning line`,
-    [c.by, c.leaseUntil, c.webhookId, c.now, c.limit],
-  )
-  return claimed.map(({ line }) => line)
+       select line from webhook_line where webhook_id = $3 and next_at <= $4 order by next_at limit $5${lock})
+     returning line`
+  const params = [c.by, c.leaseUntil, c.webhookId, c.now, c.limit]
+  const [claimed] = await db.tx([{ sql: text(''), postgres: text(' for update skip locked'), params }])
+  return claimed!.map(({ line }) => line as string)
 }
 
 export function firstInLine(
