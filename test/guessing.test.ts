@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { day, hour, minute } from '../src/lib/clock.ts'
+import { readFigures } from '../src/metrics/readings.ts'
 import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
@@ -51,10 +52,22 @@ for (const engine of engines) {
     }
 
     test('an open code of 6 digits takes no more answers, alike for accounts and decoys; the owner gets a new one', async () => {
+      const state = async () => (await readFigures(service.app.parts.db, service.clock.now())).guessing
       const owner = freshAddress('owner')
       await service.signIn(owner, freshNetwork())
       const [account, decoy] = [await open(owner), await open()]
+      assert.equal((await state()).underAttack, false)
       await attack()
+      assert.deepEqual(await state(), {
+        wrongLastHour: 500,
+        wrongLastDay: 500,
+        hourThreshold: 500,
+        dayThreshold: 2_000,
+        underAttack: true,
+      })
+      const lines = service.log.filter((line) => /"on":"service"/.test(line))
+      assert.equal(lines.length, 1)
+      assert.match(lines[0]!, /open ones of six take no answers/)
       for (const session of [account, decoy]) {
         assert.equal(session.digits, 6)
         assert.equal(outcome(await answer(session)), 'otp-unusable')

@@ -79,6 +79,8 @@ for (const engine of engines) {
       assert.equal(seen.value('chiron_mails_total', { outcome: 'sent' }), 1)
       assert.equal(seen.value('chiron_http_errors_total', { code: 'otp-incorrect' }), 2)
       assert.equal(seen.value('chiron_wrong_codes_last_hour'), 2)
+      assert.equal(seen.value('chiron_wrong_codes_last_day'), 2)
+      assert.equal(seen.value('chiron_under_attack'), 0)
       assert.equal(seen.value('chiron_store_up'), 1)
       assert.equal(seen.value('chiron_mails_unsent'), 0)
       assert.ok(seen.value('chiron_store_call_duration_seconds_count', { call: 'write' })! > 3)
