@@ -1,6 +1,7 @@
 /** Parses the command line. Errors are one line on stderr and an exit code, 1 unless docs/commands.md says another. */
 import cluster from 'node:cluster'
 import { Command } from 'commander'
+import { printAside, printFailure } from './commands/output.ts'
 import { AppError, storeOutOfReach, UsageError } from './errors.ts'
 import { packageVersion } from './version.ts'
 
@@ -15,7 +16,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 process.stdout.once('error', ({ code }: NodeJS.ErrnoException) => {
   // Whoever read it is gone, as with `| head`.
   if (code === 'EPIPE') return
-  process.stderr.write(`chiron: the output could not be written (${code})\n`)
+  printAside(`the output could not be written (${code})`)
   process.exitCode = 1
 })
 
@@ -24,8 +25,8 @@ const program = new Command('chiron')
   .version(packageVersion())
   .showSuggestionAfterError(false)
   .configureOutput({
-    outputError: (text, write) =>
-      write(`chiron: ${text.replace(/^error: /, '').trim()}; --help after a command says what it takes\n`),
+    outputError: (text) =>
+      printAside(`${text.replace(/^error: /, '').trim()}; --help after a command says what it takes`),
   })
 
 program
@@ -286,8 +287,7 @@ try {
 }
 
 function fail(reason: string, exitCode: number): void {
-  const asJson = process.argv.includes('--json')
-  process.stderr.write(asJson ? `${JSON.stringify({ error: reason })}\n` : `chiron: ${reason}\n`)
+  printFailure(reason, process.argv.includes('--json'))
   // Ends by itself: process.exit() may wait forever for V8's threads (nodejs/node#54918).
   process.exitCode = exitCode
   setTimeout(() => process.exit(), openHandlesPatienceMs).unref()

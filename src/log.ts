@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { Writable } from 'node:stream'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type pretty from 'pino-pretty'
+import { visibleJsonText } from './lib/visible.ts'
 
 export type Log = Logger
 
@@ -36,7 +37,16 @@ export function logWhatOthersPrint(log: Pick<Log, 'warn'>): void {
 
 function painted(): DestinationStream {
   const paint: typeof pretty = createRequire(import.meta.url)('pino-pretty')
-  return paint({ colorize: true, translateTime: 'SYS:HH:MM:ss', singleLine: true, sync: true })
+  const stream = paint({ colorize: true, translateTime: 'SYS:HH:MM:ss', singleLine: true, sync: true })
+  return { write: (line) => void stream.write(spelledOut(line)) }
+}
+
+/** A backslash, or a control character that the painter would turn back; line breaks stay. */
+const escapes = /\\\\|\\u[0-9a-f]{4}|\\[bfr]/gi
+
+/** So that control characters stay escaped on the terminal. */
+export function spelledOut(line: string): string {
+  return visibleJsonText(line).replace(escapes, (found) => (found === '\\\\' ? found : `\\${found}`))
 }
 
 /**
@@ -55,7 +65,7 @@ function standardOutput(tellDropped: (lines: number) => void): DestinationStream
   })
   return {
     write(line) {
-      if (stdout.writableLength < unreadBytesMax) stdout.write(line)
+      if (stdout.writableLength < unreadBytesMax) stdout.write(visibleJsonText(line))
       else dropped++
     },
   }

@@ -7,8 +7,9 @@ import type { Features } from '../features.ts'
 import { trustAuthorities } from '../lib/authorities.ts'
 import { hostsOf } from '../lib/postgres-url.ts'
 import { durationFrom, instantFrom } from '../lib/time-text.ts'
-import { visible, visibleJson } from '../lib/visible.ts'
+import { visible } from '../lib/visible.ts'
 import { type Address, parseAddress } from '../people/address.ts'
+import { print, printAside, printJson } from './output.ts'
 
 export { visible } from '../lib/visible.ts'
 
@@ -69,12 +70,13 @@ export function storeFailed(error: unknown): never {
 
 /** Beside the answer, which may be JSON. */
 export function tell(line: string): void {
-  process.stderr.write(`chiron: ${line}\n`)
+  printAside(line)
 }
 
 /** Prints the fields as JSON if asked to, and the text otherwise. */
 export function say({ json }: CommonOptions, fields: object, text: string): void {
-  process.stdout.write(`${json ? visibleJson(fields) : text}\n`)
+  if (json) printJson(fields)
+  else print(text)
 }
 
 /** Columns as wide as their widest cell. */

@@ -31,7 +31,8 @@ import { secretsFrom } from '../lib/secret.ts'
 import { addressOf } from '../mail/mime.ts'
 import { checkLogin } from '../mail/smtp.ts'
 import { readFigures } from '../metrics/readings.ts'
-import { type CommonOptions, numberFrom, settingsFor, table, visible } from './command.ts'
+import { type CommonOptions, numberFrom, settingsFor, table } from './command.ts'
+import { printJson, print as printText } from './output.ts'
 
 interface DoctorOptions extends CommonOptions {
   readonly fromOutside?: string
@@ -161,14 +162,12 @@ function outsideFrom(text: string): string {
 const marks = { good: 'good', warning: 'warning', bad: 'BAD' } as const
 
 function print(findings: readonly Finding[], { json }: CommonOptions): void {
-  if (json) return void process.stdout.write(`${JSON.stringify({ findings })}\n`)
+  if (json) return void printJson({ findings })
   const lines = findings.map(({ area, state, text, remedy }) => [
     marks[state],
     area,
     remedy === null ? text : `${text} → ${remedy}`,
   ])
   const count = (state: Finding['state']) => findings.filter((one) => one.state === state).length
-  process.stdout.write(
-    `${table(lines)}\n\n${visible(`${count('bad')} bad, ${count('warning')} warnings, ${count('good')} good`)}\n`,
-  )
+  printText(`${table(lines)}\n\n${count('bad')} bad, ${count('warning')} warnings, ${count('good')} good`)
 }

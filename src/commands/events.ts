@@ -5,6 +5,7 @@ import { type EventType, eventTypes, eventView, numberBefore, readFeed } from '.
 import type { Features } from '../features.ts'
 import { nearest } from '../lib/nearest.ts'
 import { type CommonOptions, numberFrom, timeFrom, visible, withFeatures } from './command.ts'
+import { printJson, print as printLine } from './output.ts'
 
 interface EventsOptions extends CommonOptions {
   readonly follow?: boolean
@@ -69,7 +70,7 @@ function typeFrom(text: string): EventType {
 }
 
 function print(event: ReturnType<typeof eventView>, { json }: EventsOptions): void {
-  if (json) return void process.stdout.write(`${JSON.stringify(event)}\n`)
+  if (json) return void printJson(event)
   const data = Object.entries(event.data).map(([name, value]) => `${name}=${value}`)
   const cells = [
     String(event.number).padStart(7),
@@ -79,5 +80,5 @@ function print(event: ReturnType<typeof eventView>, { json }: EventsOptions): vo
     `by ${event.actor}`,
     ...data,
   ]
-  process.stdout.write(`${visible(cells.join('  '))}\n`)
+  printLine(visible(cells.join('  ')))
 }

@@ -6,7 +6,7 @@ import type { Features } from '../features.ts'
 import { day, timestampOrNull } from '../lib/clock.ts'
 import { networkOf } from '../lib/network.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
-import { type CommonOptions, numberFrom, table, timeFrom, visible, withFeatures } from './command.ts'
+import { type CommonOptions, numberFrom, say, table, timeFrom, visible, withFeatures } from './command.ts'
 
 interface NetworkOptions extends CommonOptions {
   readonly since?: string
@@ -23,8 +23,7 @@ export async function network(which: string, options: NetworkOptions): Promise<v
     const since = options.since === undefined ? now - eventsSinceMs : timeFrom('--since', options.since, now)
     const fingerprints = fingerprintsOf(features.secrets, which)
     const reports = await Promise.all(fingerprints.map((one) => reportOn(features, one, since, limit)))
-    if (options.json) return void process.stdout.write(`${JSON.stringify({ networks: reports })}\n`)
-    process.stdout.write(`${reports.map(textOf).join('\n\n')}\n`)
+    say(options, { networks: reports }, reports.map(textOf).join('\n\n'))
   })
 }
 

@@ -4,6 +4,7 @@ import { byOperator } from '../lib/by.ts'
 import { servedRoles } from '../lib/roles.ts'
 import { addressFrom, type CommonOptions, numberFrom, say, table, visible, withFeatures } from './command.ts'
 import { timelineOf } from './delivery-text.ts'
+import { printJson } from './output.ts'
 
 interface FindOptions extends CommonOptions {
   readonly role?: string
@@ -134,7 +135,7 @@ export function unverifyPerson(who: string, options: ReasonOptions): Promise<voi
 
 export function changeAddressOf(who: string, address: string, options: ReasonOptions): Promise<void> {
   const to = addressFrom(address)
-  const done = `now has the address ${to.email}, and is signed out everywhere; both addresses are told by mail`
+  const done = `now has the address ${to.email}, and is signed out everywhere; both addresses are told by mail. If it was verified, it has to be verified again`
   return act(who, options, done, 'has this address already', (desk, id) =>
     desk.changeAddress(id, to, options.reason ?? null, byOperator),
   )
@@ -153,6 +154,6 @@ export function closePerson(who: string, options: ReasonOptions): Promise<void> 
 export async function exportPerson(who: string, options: CommonOptions): Promise<void> {
   await withFeatures(options, async ({ desk }) => {
     const everything = await desk.export(await desk.idOf(who))
-    process.stdout.write(`${JSON.stringify(everything, null, options.json ? 0 : 2)}\n`)
+    printJson(everything, options.json ? 0 : 2)
   })
 }

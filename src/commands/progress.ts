@@ -1,6 +1,7 @@
 /** Progress of an import: a bar on a terminal, JSON lines for programs, otherwise nothing. */
 import { SingleBar } from 'cli-progress'
 import type { Progress } from '../roster/roster.ts'
+import { printJson } from './output.ts'
 
 const linesEveryMs = 1_000
 
@@ -13,9 +14,7 @@ export function startProgress(asJson: boolean): { show: Progress; stop(): void }
       show(stage, done, total) {
         if (performance.now() - last < linesEveryMs) return
         last = performance.now()
-        process.stdout.write(
-          `${JSON.stringify({ type: 'progress', stage, done, total, rowsPerSecond: rate(done) })}\n`,
-        )
+        printJson({ type: 'progress', stage, done, total, rowsPerSecond: rate(done) })
       },
       stop() {},
     }

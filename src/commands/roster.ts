@@ -32,6 +32,7 @@ import {
   visible,
   withFeatures,
 } from './command.ts'
+import { print } from './output.ts'
 import { startProgress } from './progress.ts'
 import {
   correctionLines,
@@ -243,8 +244,8 @@ export async function showPlan(
   if (options.json) return sayPlan(plan, options)
   const verbose = options.verbose === true
   for (const line of isRefused(plan) ? refusalLines(plan, verbose) : planLines(plan, { verbose, allow }))
-    process.stdout.write(`${line}\n`)
-  if (options.report) process.stdout.write(`The report is in ${options.report}.\n`)
+    print(line)
+  if (options.report) print(`The report is in ${visible(options.report)}.`)
 }
 
 export async function writeReport(plan: Plan, { report }: RosterOptions): Promise<void> {

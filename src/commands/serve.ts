@@ -8,6 +8,7 @@ import { refuseDamaged } from '../db/sqlite-file.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLog, type Log, logWhatOthersPrint, logWritten } from '../log.ts'
 import { type CommonOptions, configFor } from './command.ts'
+import { print, printAside } from './output.ts'
 
 type Demo = readonly { readonly email: string; readonly who: string }[]
 
@@ -100,7 +101,7 @@ async function supervise(config: Config, log: Log, pretty: boolean): Promise<voi
         // Once the service was up, a failed start (such as an unreachable store) is retried.
         if (everReady >= config.workers) return log.warn({ worker: worker.id }, message.failed)
         stopping = true
-        process.stderr.write(`chiron: ${message.failed}\n`)
+        printAside(message.failed)
         process.exit(1)
       }
       if (message === 'drained') {
@@ -195,9 +196,7 @@ function announce({ config, port, log, pretty, demo }: Announcement): void {
   const people = demo.map(({ email, who }) => `  ${email.padEnd(40)} ${who}`)
   const school =
     demo.length > 0 ? `\n  A demo school is loaded. People to sign in as:\n${people.join('\n')}\n` : ''
-  process.stdout.write(
-    `\n${lines.map(([name, at]) => `  ${name!.padEnd(14)} ${at}`).join('\n')}\n${school}\n`,
-  )
+  print(`\n${lines.map(([name, at]) => `  ${name!.padEnd(14)} ${at}`).join('\n')}\n${school}`)
 }
 
 function onSignals(handle: () => void): void {

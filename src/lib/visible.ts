@@ -1,12 +1,30 @@
+/**
+ * People, files and servers can put control characters into what is shown; a terminal or mail program must not obey them.
+ * They are written as `\u009b` instead: C0, C1 and DEL, invisible and direction characters, line separators.
+ */
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
+const unseenButBreaks = /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--\n]/gv
 
-/** People and files can put control characters into what is shown; a terminal or mail program must not obey them. */
+const named = (character: string) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`
+/** As in JSON, where a character beyond the first plane is two units. */
+const escaped = (character: string) => character.split('').map(named).join('')
+
+/** For one line, or a piece of one. */
 export function visible(text: string): string {
-  return text.replace(unseen, (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`)
+  return text.replace(unseen, named)
 }
 
-/** JSON escapes only some of them itself. */
-export function visibleJson(fields: object): string {
-  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
-  return JSON.stringify(fields).replace(unseen, (character) => character.split('').map(escaped).join(''))
+/** Keeps line breaks, so pieces from elsewhere must have passed `visible` before. */
+export function visibleLines(text: string): string {
+  return text.replace(unseenButBreaks, named)
+}
+
+/** JSON escapes only C0 itself. */
+export function visibleJson(value: unknown, indent = 0): string {
+  return visibleJsonText(JSON.stringify(value, null, indent))
+}
+
+/** Of a text that is JSON already. */
+export function visibleJsonText(json: string): string {
+  return json.replace(unseenButBreaks, escaped)
 }
