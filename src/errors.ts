@@ -44,7 +44,7 @@ export const errorKinds = {
     status: 401,
     title: 'The session has ended',
     explanation:
-      'The token was real, but its session is over: signed out, expired, revoked, or its account was suspended or closed. Sign in again.',
+      'The token was real, but its session is over: signed out, expired, revoked, ended because an old refresh token was used again, or its account was suspended or closed. Sign in again.',
   },
   'otp-incorrect': {
     status: 401,

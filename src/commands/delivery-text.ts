@@ -18,8 +18,14 @@ const meanings: Record<StepView['step'], (step: StepView) => string> = {
 
 /** One line for the mail, and one for each step. */
 export function timelineOf(delivery: DeliveryView): string[] {
-  const { createdAt, mail, role, domain, state, deliveryId, userId } = delivery
-  const of = [mail ?? 'mail', `for a ${role}`, `at ${domain}`, userId && `(${userId})`].filter(Boolean)
+  const { createdAt, mail, role, domain, state, deliveryId, userId, askedBy } = delivery
+  const of = [
+    mail ?? 'mail',
+    `for a ${role}`,
+    `at ${domain}`,
+    userId && `(${userId})`,
+    askedBy && `asked for by ${askedBy}`,
+  ].filter(Boolean)
   return [
     visible(`${createdAt}  ${state.padEnd(8)}  ${of.join(' ')}  ${deliveryId}`),
     ...delivery.steps.map((step) => `    ${visible(`${step.at}  ${stepText(step)}`)}`),
