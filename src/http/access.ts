@@ -185,7 +185,9 @@ function refuseUnknown(route: RouteOptions): void {
   const detail =
     known.length === 0 ? 'this takes no parameters' : `is not one of the parameters ${known.join(', ')}`
   const check: preValidationHookHandler = (request, _reply, done) => {
-    const unknown = Object.keys(request.query as object).filter((name) => !known.includes(name))
+    const unknown = Object.keys(request.query as Record<string, unknown>).filter(
+      (name) => !known.includes(name),
+    )
     if (unknown.length === 0) return done()
     const errors = unknown.slice(0, unknownShown).map((parameter) => ({ parameter, detail }))
     done(new AppError('invalid-request', undefined, { errors }))

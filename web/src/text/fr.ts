@@ -156,7 +156,7 @@ export const french: Text = {
     publicPage: 'Votre page publique',
     publicLead: 'Quiconque possède cette adresse voit votre nom, et rien d’autre.',
     lostByName:
-      'La vérification de l’école porte sur votre nom : si vous en changez, elle devra vérifier de nouveau.',
+      'La vérification de l’école porte sur votre nom : si vous en changez, elle devra vérifier de nouveau.',
     notVerified: 'Pas encore vérifié',
     publicUnverified:
       'Quiconque possède cette adresse voit votre nom, et que l’école n’a pas vérifié qui vous êtes. Demandez à l’école de vous vérifier.',
@@ -338,7 +338,7 @@ export const french: Text = {
     field: 'Nouvelle adresse e-mail',
     hint: 'Nous y envoyons un code, pour être sûrs que vous pouvez la lire.',
     sent: (email) => `Nous envoyons un code à ${email}.`,
-    lost: 'La vérification de l’école vaut pour votre adresse actuelle : avec une autre, elle devra vérifier de nouveau qui vous êtes.',
+    lost: 'La vérification de l’école vaut pour votre adresse actuelle : avec une autre, elle devra vérifier de nouveau qui vous êtes.',
     same: 'C’est déjà votre adresse.',
     confirm: 'Changer mon adresse',
     fresh:

@@ -150,9 +150,9 @@ export const french: ConsoleText = {
     checkAgain: 'à vérifier de nouveau',
     verificationLost: {
       name: (day) =>
-        `À vérifier de nouveau : l’école avait vérifié ce vétérinaire, et le nom a changé le ${day}.`,
+        `À vérifier de nouveau : l’école avait vérifié ce vétérinaire, et le nom a changé le ${day}.`,
       address: (day) =>
-        `À vérifier de nouveau : l’école avait vérifié ce vétérinaire, et l’adresse a changé le ${day}.`,
+        `À vérifier de nouveau : l’école avait vérifié ce vétérinaire, et l’adresse a changé le ${day}.`,
     },
     isVerified: 'L’école a vérifié qui c’est',
     notVerified: 'Pas vérifié par l’école',
@@ -253,7 +253,7 @@ export const french: ConsoleText = {
     },
     'leave-unverified': {
       open: 'Laisser sans vérification…',
-      title: (name) => `Laisser ${name} sans vérification ?`,
+      title: (name) => `Laisser ${name} sans vérification ?`,
       effects: [
         'La page publique continue de dire que l’école n’a pas vérifié qui c’est.',
         'Le rappel disparaît.',
@@ -299,8 +299,8 @@ export const french: ConsoleText = {
       'not-staff': 'Avis : pas membre du personnel',
       suspended: 'Avis : le compte est suspendu',
       'address-code': 'Un code pour une nouvelle adresse',
-      'address-in-use': 'Avis : quelqu’un d’autre voulait utiliser l’adresse',
-      'address-moved': 'Avis : l’adresse a changé',
+      'address-in-use': 'Avis : quelqu’un d’autre voulait utiliser l’adresse',
+      'address-moved': 'Avis : l’adresse a changé',
       'address-left': 'Avis : l’adresse a changé',
       'address-taken': 'Avis : l’adresse a changé',
       report: 'Un rapport sur la liste',
