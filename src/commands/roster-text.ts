@@ -53,9 +53,8 @@ export function* planLines(plan: Plan, { verbose, allow }: Showing): Generator<s
 export function* refusalLines(plan: Plan, verbose: boolean): Generator<string> {
   yield* fileLines(plan)
   yield* findingLines(plan.findings, verbose)
-  const { badRows, findings } = plan
-  const areAllOfRows = findings.every(({ severity, line }) => severity !== 'error' || (line ?? 2) > 1)
-  if (badRows > 0 && badRows <= skippableMax && areAllOfRows) {
+  const { badRows, failsAsAWhole } = plan
+  if (badRows > 0 && badRows <= skippableMax && !failsAsAWhole) {
     const rows = badRows === 1 ? '1 row is' : `${badRows} rows are`
     yield ''
     yield `${rows} bad. --skip-bad-rows ${badRows} would import the others and leave what stands in place of these.`

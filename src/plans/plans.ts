@@ -47,6 +47,7 @@ const plansPerPerson = 5
 const uploadsMax = 4
 const claimMs = 30 * second
 const renewEveryMs = second
+const lookEveryMs = second
 const fileNameMax = 100
 const pagesAtOnce = 4
 
@@ -73,6 +74,8 @@ export interface Upload {
   readonly bytes: number
   /** For display. */
   readonly name?: string | undefined
+  /** Nobody waits for the reply any more. */
+  readonly gone: AbortSignal
 }
 
 export class Plans {
@@ -92,8 +95,8 @@ export class Plans {
     return this.#thread.clean()
   }
 
-  /** Keeps the file, reads it and says what it would change. */
-  async upload({ file, bytes, name }: Upload, options: PlanOptions, by: By) {
+  /** Keeps the file, reads it and says what it would change; gives up when nobody waits or the plan is discarded. */
+  async upload({ file, bytes, name, gone }: Upload, options: PlanOptions, by: By) {
     if (this.#uploads >= uploadsMax)
       throw new AppError('unavailable', 'Other rosters are being read.', { retryAfterSeconds: 30 })
     const { db, clock } = this.#deps
@@ -112,7 +115,7 @@ export class Plans {
       if (bytes > fileBytesMax) await refuseLarge(file)
       await db.tx(addPlan(plan, plansPerPerson))
       await this.#keep(id, file)
-      await this.#thread.run({ kind: 'read', planId: id })
+      await this.#read(id, gone)
       return await this.show(id)
     } catch (error) {
       await db.tx(dropPlan(id)).catch(() => {})
@@ -149,8 +152,9 @@ export class Plans {
     }
   }
 
+  /** Also one whose file is still being read, in whichever process. */
   async discard(planId: string): Promise<void> {
-    const row = await this.#plan(planId)
+    const row = await this.#kept(planId)
     const [, , gone] = await this.#deps.db.tx(dropPlan(row.id))
     if (gone!.length === 0)
       throw new AppError('conflict', 'This plan is being imported, and cannot be discarded now.')
@@ -231,6 +235,25 @@ export class Plans {
     if (waitingBytes > 0) await flush()
   }
 
+  async #read(planId: string, gone: AbortSignal): Promise<void> {
+    const { db } = this.#deps
+    const discarded = new AbortController()
+    const look = async () => {
+      if (!(await planById(db, planId))) discarded.abort(wasDiscarded())
+    }
+    // A store out of reach for a moment is no reason to give up.
+    const timer = setInterval(() => look().catch(() => {}), lookEveryMs)
+    try {
+      const signal = AbortSignal.any([gone, discarded.signal])
+      await this.#thread.run({ kind: 'read', planId }, { signal })
+    } catch (error) {
+      if (!(error instanceof RosterError)) throw error
+      throw error.failure === 'moved-on' ? wasDiscarded() : new AppError('invalid-request', error.message)
+    } finally {
+      clearInterval(timer)
+    }
+  }
+
   async #import(planId: string, allow: readonly HoldCode[], by: By): Promise<void> {
     const { db, clock, log } = this.#deps
     const progress: { done: number; total: number | null } = { done: 0, total: null }
@@ -239,9 +262,10 @@ export class Plans {
     const renew = () => renewClaim(db, { ...claim, until: clock.now() + claimMs }, progress).catch(() => {})
     const timer = setInterval(renew, renewEveryMs)
     try {
-      const generation = await this.#thread.run({ kind: 'apply', planId, allow, by }, (done, total) =>
-        Object.assign(progress, { done, total }),
-      )
+      const job = { kind: 'apply', planId, allow, by } as const
+      const generation = await this.#thread.run(job, {
+        onProgress: (done, total) => Object.assign(progress, { done, total }),
+      })
       await db.tx(finishPlan(planId, generation))
       log.info({ planId, generation }, 'a roster was imported at the console')
     } catch (error) {
@@ -254,7 +278,14 @@ export class Plans {
     }
   }
 
+  /** A plan whose file has been read. */
   async #plan(planId: string): Promise<PlanRow> {
+    const row = await this.#kept(planId)
+    if (row.state === 'reading') throw noPlan()
+    return row
+  }
+
+  async #kept(planId: string): Promise<PlanRow> {
     const { db, clock } = this.#deps
     const read = async () => (isId(planId) ? await planById(db, planId) : undefined)
     let row = await read()
@@ -263,11 +294,13 @@ export class Plans {
       await db.tx(settleDead(now))
       row = await read()
     }
-    if (!row || row.state === 'reading' || row.expires_at <= now)
-      throw new AppError('not-found', 'There is no such plan. Plans are kept for a day.')
+    if (!row || row.expires_at <= now) throw noPlan()
     return row
   }
 }
+
+const noPlan = () => new AppError('not-found', 'There is no such plan. Plans are kept for a day.')
+const wasDiscarded = () => new AppError('not-found', 'The plan was discarded while its file was read.')
 
 /** Leaving the loop early does not destroy the stream, and with it the connection that the reply needs. */
 const chunksOf = (file: Readable): AsyncIterable<Buffer> => file.iterator({ destroyOnReturn: false })

@@ -1,7 +1,7 @@
 /** The roster for staff with the right `registrar`. */
 import type { Readable } from 'node:stream'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { AppError, invalidField } from '../errors.ts'
 import { type ByOf, type CallerOf, mustBeRecent, routeConfig, staffChange } from '../http/access.ts'
 import {
@@ -193,6 +193,7 @@ export async function planRoutes(
               'unsupported-media-type',
               ...tokenProblems,
               'forbidden',
+              'not-found',
             ),
           },
         },
@@ -210,6 +211,7 @@ export async function planRoutes(
           file: request.body as Readable,
           bytes: Number(request.headers['content-length'] ?? 0),
           name,
+          gone: whenGone(reply),
         }
         const plan = await plans.upload(upload, options, byStaffOf(request))
         return reply.code(201).header('Location', `${path}/${plan.planId}`).send(plan)
@@ -265,6 +267,7 @@ export async function planRoutes(
         tags,
         operationId: 'discardRosterPlan',
         summary: 'Discard a plan and its file',
+        description: 'Also while the file is read: the work ends, and its call is answered with 404.',
         params,
         response: {
           204: Empty,
@@ -391,6 +394,15 @@ export async function planRoutes(
       return { generation: await plans.undo(to, from, byStaffOf(request)) }
     },
   )
+}
+
+/** Aborted when the connection ends before the reply. */
+function whenGone({ raw }: FastifyReply): AbortSignal {
+  const gone = new AbortController()
+  raw.once('close', () => {
+    if (!raw.writableFinished) gone.abort(new AppError('invalid-request', 'The connection was closed.'))
+  })
+  return gone.signal
 }
 
 /** In a query there are no pointers. */

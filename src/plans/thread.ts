@@ -8,11 +8,13 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { AppError, type ErrorCode, UsageError } from '../errors.ts'
 import { type Clock, day, second } from '../lib/clock.ts'
-import { RosterError, type RosterFailure } from '../roster/roster.ts'
+import { RosterError, type RosterFailure, tooMuchMemory } from '../roster/roster.ts'
 import type { Job, ResultOf } from './jobs.ts'
 
 const folderPrefix = 'chiron-upload-'
 const stopPatienceMs = 5 * second
+/** Above what a roster may take in all (roster/bounds.ts). */
+const heapMbMax = 1280
 
 /** What a thread needs in order to open the store by itself. */
 export interface ThreadSettings {
@@ -42,6 +44,12 @@ export interface Note {
   }
 }
 
+export interface RunOptions {
+  onProgress?(done: number, total: number | null): void
+  /** Ends the job at once, or takes it out of the queue. Only for jobs that change nothing. */
+  readonly signal?: AbortSignal
+}
+
 export class Thread {
   readonly #settings: ThreadSettings
   readonly #clock: Clock
@@ -60,13 +68,10 @@ export class Thread {
   }
 
   /** Waits until the jobs before it are done. */
-  run<J extends Job>(
-    job: J,
-    onProgress: (done: number, total: number | null) => void = () => {},
-  ): Promise<ResultOf[J['kind']]> {
-    const mine = this.#turn.then(() => this.#start(job, onProgress))
+  run<J extends Job>(job: J, options: RunOptions = {}): Promise<ResultOf[J['kind']]> {
+    const mine = this.#turn.then(() => this.#start(job, options))
     this.#turn = mine.catch(() => {})
-    return mine as Promise<ResultOf[J['kind']]>
+    return unlessAborted(mine, options.signal) as Promise<ResultOf[J['kind']]>
   }
 
   /** Gives up what is under way; nothing of it is seen. */
@@ -78,28 +83,32 @@ export class Thread {
     clearTimeout(force)
   }
 
-  async #start(job: Job, onProgress: (done: number, total: number | null) => void): Promise<unknown> {
+  async #start(job: Job, options: RunOptions): Promise<unknown> {
     if (this.#stopping) throw shuttingDown()
+    options.signal?.throwIfAborted()
     await this.clean()
     const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}${process.pid}-`))
     try {
-      return await this.#work({ ...this.#settings, job, folder, now: this.#clock.now() }, onProgress)
+      return await this.#work({ ...this.#settings, job, folder, now: this.#clock.now() }, options)
     } finally {
       await rm(folder, { recursive: true, force: true })
     }
   }
 
-  #work(errand: Errand, onProgress: (done: number, total: number | null) => void): Promise<unknown> {
+  #work(errand: Errand, { onProgress, signal }: RunOptions): Promise<unknown> {
     const worker = new Worker(new URL('./worker.js', import.meta.url), {
       workerData: errand,
       // Its garbage is collected often, as in main.js.
-      resourceLimits: { maxYoungGenerationSizeMb: 6 },
+      resourceLimits: { maxYoungGenerationSizeMb: 6, maxOldGenerationSizeMb: heapMbMax },
     })
     this.#worker = worker
+    const end = () => void worker.terminate()
+    signal?.addEventListener('abort', end, { once: true })
+    if (signal?.aborted) end()
     let outcome: Note | undefined
     let crash: unknown
     worker.on('message', (note: Note) => {
-      if (note.progress) onProgress(note.progress.done, note.progress.total)
+      if (note.progress) onProgress?.(note.progress.done, note.progress.total)
       else outcome = note
     })
     worker.on('error', (error) => {
@@ -108,12 +117,32 @@ export class Thread {
     return new Promise((resolve, reject) => {
       worker.on('exit', () => {
         this.#worker = null
+        signal?.removeEventListener('abort', end)
         if (outcome && !outcome.error) resolve(outcome.result)
         else if (this.#stopping) reject(shuttingDown())
-        else reject(outcome ? errorOf(outcome) : (crash ?? new Error('the thread ended before its work')))
+        else reject(outcome ? errorOf(outcome) : crashOf(crash))
       })
     })
   }
+}
+
+/** Whoever waits in the queue is told at once, too. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work
+  work.catch(() => {})
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+/** What a file takes is counted as it is read, but not so closely that V8 never reaches its limit first. */
+function crashOf(crash: unknown): unknown {
+  if ((crash as NodeJS.ErrnoException | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY')
+    return new RosterError('refused', tooMuchMemory)
+  return crash ?? new Error('the thread ended before its work')
 }
 
 /** Errors lose their class between threads. */

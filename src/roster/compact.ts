@@ -137,9 +137,12 @@ function lengthAt(octets: Uint8Array, at: number): number {
   return octets[at + 1]! | (octets[at + 2]! << 8) | (octets[at + 3]! << 16)
 }
 
+/** Nobody outside knows it, so that nobody can write a file whose ids all have one hash. */
+const [seed = 0] = crypto.getRandomValues(new Uint32Array(1))
+
 function hash(octets: Uint8Array, at: number): number {
   const end = at + headOctets + lengthAt(octets, at)
-  let hashed = 0x811c9dc5
+  let hashed = seed
   for (let i = at; i < end; i++) hashed = Math.imul(hashed ^ octets[i]!, 0x01000193)
   hashed ^= hashed >>> 15
   hashed = Math.imul(hashed, 0x2c1b3c6d)
@@ -147,7 +150,7 @@ function hash(octets: Uint8Array, at: number): number {
 }
 
 const slotsAtFirst = 64
-const numberBits = 24
+const numberBits = 26
 const numberMask = 2 ** numberBits - 1
 let scratch = new Uint8Array(2048)
 
@@ -155,7 +158,7 @@ let scratch = new Uint8Array(2048)
 export class Ids {
   readonly #texts = new Texts()
   /**
-   * Number + 1, and eight bits of the hash above it, so that other texts are seldom looked at; 0 where there is none. At
+   * Number + 1, and six bits of the hash above it, so that other texts are seldom looked at; 0 where there is none. At
    * least a third of them are empty.
    */
   #slots = new Uint32Array(slotsAtFirst)

@@ -1,12 +1,16 @@
 /**
  * All finding codes with their meanings, and the log that keeps findings. The log is bounded: of each kind (a code in a
- * column of a file) the first are kept and the rest counted, and after ten thousand findings so is everything else.
+ * column of a file) the first are kept and the rest counted, and after ten thousand findings so is everything else. A file
+ * with more than ten thousand errors is not checked any further.
  */
 import type { Finding } from './records.ts'
 
 export const findingKinds = {
   'too-many-files': 'The zip or folder holds more than 64 files.',
-  'unpacks-too-large': 'The files of the zip come to more than 200 MiB.',
+  'unpacks-too-large': 'The files come to more than 200 MiB.',
+  'too-many-rows': 'The files have more than 20 million rows.',
+  'too-many-errors': 'There are more than 10,000 errors; the rest was not checked.',
+  'too-much-memory': 'Reading or comparing the files takes more than 1 GiB of memory.',
   'packed-too-tightly': 'A file of the zip unpacks to more than 100 times its packed size.',
   'encrypted-file': 'The zip, or a file in it, is protected by a password.',
   'damaged-file': 'A file of the zip cannot be unpacked.',
@@ -69,6 +73,7 @@ export const findingKinds = {
   'address-bounced': 'Mail to a student came back, so no code reaches them.',
   'same-account': 'Two students have the same account.',
   'too-many-classes': 'A student is in more than 500 classes.',
+  'bad-rows-spread': 'Leaving out bad rows makes others bad, again and again.',
   follows: 'Rows name others that could not be read or go; they are only counted.',
   'more-findings': 'There were more findings than are shown.',
 } as const
@@ -82,6 +87,17 @@ export interface CodedFinding extends Finding {
   readonly code: FindingCode
 }
 
+/** A finding that ends the work on a file. */
+export class FatalFinding extends Error {
+  override readonly name = 'FatalFinding'
+  readonly finding: CodedFinding
+
+  constructor(finding: CodedFinding, cause?: unknown) {
+    super(finding.message, { cause })
+    this.finding = finding
+  }
+}
+
 const findingsMax = 10_000
 const alikeMax = { error: 1_000, warning: 100 } as const
 const valueCharactersMax = 80
@@ -89,12 +105,23 @@ const valueCharactersMax = 80
 export class FindingLog {
   readonly #kept: Finding[] = []
   readonly #alike = new Map<string, { readonly first: CodedFinding; count: number }>()
+  readonly #isHopeless: () => boolean
   #unkept = { error: 0, warning: 0 }
+  #errors = 0
   #errorsOfFiles = 0
+  #fatal: CodedFinding | null = null
+
+  /** `isHopeless`: with one more error the file is refused in any case, so a great many of them end the work. */
+  constructor(isHopeless: () => boolean = () => false) {
+    this.#isHopeless = isHopeless
+  }
 
   /** An error about a row concerns that row alone; one about a file, the whole set. */
   add(finding: CodedFinding, about: 'file' | 'row' = 'file'): void {
-    if (finding.severity === 'error' && about === 'file') this.#errorsOfFiles++
+    if (finding.severity === 'error') {
+      if (about === 'file') this.#errorsOfFiles++
+      if (++this.#errors > findingsMax && this.#isHopeless()) throw tooManyErrors(finding.file)
+    }
     const key = `${finding.severity} ${finding.code} ${finding.file} ${finding.column}`
     const alike = this.#alike.get(key)
     if (alike && ++alike.count > alikeMax[finding.severity]) return
@@ -106,12 +133,23 @@ export class FindingLog {
     this.#kept.push(finding)
   }
 
+  /** The rest of the file is not looked at. */
+  end({ finding }: FatalFinding): void {
+    this.#errorsOfFiles++
+    this.#fatal = finding
+  }
+
+  /** Whether the roster was not read, compared or judged to its end. */
+  get isCut(): boolean {
+    return this.#fatal !== null
+  }
+
   /** Whether something is wrong that leaving out rows does not mend. */
   get failsAsAWhole(): boolean {
     return this.#errorsOfFiles > 0
   }
 
-  /** The findings, and for each kind of which there were more, one that says how many. */
+  /** First what ended the work, then the findings, and for each kind of which there were more, one that says how many. */
   all(rosterName: string): Finding[] {
     const more = [...this.#alike.values()].flatMap(({ first, count }) => {
       const unkept = count - alikeMax[first.severity]
@@ -120,12 +158,18 @@ export class FindingLog {
         { ...first, line: null, value: null, message: `${first.message} (The same in ${unkept} more rows.)` },
       ]
     })
+    const fatal = this.#fatal === null ? [] : [this.#fatal]
     const { error, warning } = this.#unkept
-    if (error + warning === 0) return [...this.#kept, ...more]
+    if (error + warning === 0) return [...fatal, ...this.#kept, ...more]
     const message = `${error + warning} more findings are not shown (${error} of them errors). Fix these first, then check again.`
     const severity = error > 0 ? 'error' : 'warning'
-    return [...this.#kept, ...more, aboutFile(severity, 'more-findings', rosterName, message)]
+    return [...fatal, ...this.#kept, ...more, aboutFile(severity, 'more-findings', rosterName, message)]
   }
+}
+
+function tooManyErrors(file: string): FatalFinding {
+  const message = `There are more than ${findingsMax.toLocaleString('en')} errors, so the rest was not checked: mend those that are listed, and check again.`
+  return new FatalFinding(aboutFile('error', 'too-many-errors', file, message))
 }
 
 export function aboutFile(

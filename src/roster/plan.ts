@@ -3,13 +3,15 @@ import {
   type CompareOptions,
   type Comparison,
   compare,
-  type Incomings,
+  Incomings,
+  noRoster,
   planKinds,
   type Standing,
 } from './compare/compare.ts'
-import { FindingLog } from './findings.ts'
-import { findFaults, findHolds, type Hold } from './judge/judge.ts'
+import { aboutFile, FindingLog } from './findings.ts'
+import { Faults, findFaults, findHolds, type Hold } from './judge/judge.ts'
 import { type Finding, type Kind, kinds, type Mode, type RosterFile } from './records.ts'
+import type { Seen } from './store.ts'
 
 export interface Plan extends Comparison {
   readonly file: RosterFile
@@ -22,7 +24,12 @@ export interface Plan extends Comparison {
   readonly badRows: number
   /** Whether those rows are left out, and what stands in their place stays. */
   readonly skipsBadRows: boolean
+  /** Whether something is wrong that leaving out rows does not mend. */
+  readonly failsAsAWhole: boolean
 }
+
+/** Each round compares everything, and few files need more than two. */
+const skippingRoundsMax = 10
 
 export interface PlanOptions extends CompareOptions {
   readonly skipBadRowsMax: number
@@ -50,31 +57,67 @@ export async function makePlan(
   const inMode = (mode: Mode | null) => compare(standing, incoming, inOneMode(file, mode), options)
   const judged = async () => {
     const compared = await inMode(null)
-    const faults = findFaults({ ...compared, file, incoming, today }, new FindingLog())
+    const isHopeless = () => incoming.badRows + faults.badRows > options.skipBadRowsMax
+    const faults: Faults = new Faults(new FindingLog(isHopeless))
+    findFaults({ ...compared, file, incoming, today }, faults)
     return { compared, faults, found: faults.log.all(file.name) }
   }
-  const maySkip = (count: number) => !log.failsAsAWhole && count > 0 && count <= options.skipBadRowsMax
+  const fails = () => log.failsAsAWhole || faults.log.failsAsAWhole
+  const maySkip = (count: number) => !fails() && count > 0 && count <= options.skipBadRowsMax
   const findings = log.all(file.name)
   let { compared, faults, found } = await judged()
   // Without those rows others may fit nowhere, which are then left out too.
-  while (faults.badRows > 0 && maySkip(incoming.badRows + faults.badRows)) {
+  let rounds = 0
+  const isOpen = () => faults.badRows > 0 && maySkip(incoming.badRows + faults.badRows)
+  for (; isOpen() && rounds < skippingRoundsMax; rounds++) {
     findings.push(...found.filter(({ severity }) => severity === 'error'))
     for (const { kind, sourcedId } of faults.bad()) incoming.bad(kind, sourcedId)
     ;({ compared, faults, found } = await judged())
   }
+  const spreads = isOpen()
+  if (spreads) findings.push(badRowsSpread(file.name))
   findings.push(...found)
   const badRows = incoming.badRows + faults.badRows
-  const skipsBadRows = maySkip(badRows)
+  const skipsBadRows = maySkip(badRows) && !spreads
   return {
     ...compared,
     file,
     content: standing.content,
     generation: standing.generation,
     findings: skipsBadRows ? findings.map(asWarning) : findings,
-    holds: await findHolds({ ...compared, file, incoming, today }, inMode),
+    holds: faults.log.isCut ? [] : await findHolds({ ...compared, file, incoming, today }, inMode),
     badRows,
     skipsBadRows,
+    failsAsAWhole: fails() || spreads,
   }
+}
+
+/** Of a file that was not read to its end: what is wrong with it, and nothing else. */
+export async function cutPlan(
+  seen: Seen,
+  { badRows }: Incomings,
+  file: RosterFile,
+  log: FindingLog,
+  today: string,
+): Promise<Plan> {
+  const { content, generation } = seen
+  const nothing = await compare(
+    noRoster(seen),
+    new Incomings(),
+    { ...file, modes: {} },
+    { today, match: null },
+  )
+  const findings = log.all(file.name)
+  return {
+    ...nothing,
+    ...{ file, content, generation, findings, holds: [], badRows, skipsBadRows: false, failsAsAWhole: true },
+  }
+}
+
+function badRowsSpread(name: string) {
+  const message =
+    'Without the bad rows others become bad, and so on: mend those that are listed, and check again.'
+  return aboutFile('error', 'bad-rows-spread', name, message)
 }
 
 const asWarning = (finding: Finding): Finding => ({ ...finding, severity: 'warning' })

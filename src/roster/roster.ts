@@ -4,6 +4,7 @@
  * `correct` puts one student right by hand. The service only reads the roster; students see their part through
  * `student/`.
  */
+import { basename } from 'node:path'
 import type { Db } from '../db/db.ts'
 import { bouncesAmong } from '../delivery/delivery.ts'
 import { UsageError } from '../errors.ts'
@@ -22,6 +23,7 @@ import {
   whileLeased,
   writeInBatches,
 } from './apply/apply.ts'
+import { type Bounds, Meter, usualBounds } from './bounds.ts'
 import {
   type Change,
   type Corrected,
@@ -35,9 +37,9 @@ import {
 } from './compare/compare.ts'
 import { type Correction, correctionsOf, writeCorrection } from './correct.ts'
 import { RosterError } from './errors.ts'
-import { FindingLog } from './findings.ts'
+import { FatalFinding, FindingLog } from './findings.ts'
 import { bouncedFindings, deltaDoubt, type HoldCode } from './judge/judge.ts'
-import { isEmpty, isRefused, makePlan, type Plan } from './plan.ts'
+import { cutPlan, isEmpty, isRefused, makePlan, type Plan } from './plan.ts'
 import { readRoster } from './read/read.ts'
 import type { Finding, Mode, RosterFile } from './records.ts'
 import type { RowWrite } from './rows.ts'
@@ -58,6 +60,7 @@ import {
   type StudentDifference,
 } from './store.ts'
 
+export { tooMuchMemory } from './bounds.ts'
 export { type Change, fieldsOf, matchKeys, planKinds } from './compare/compare.ts'
 export { exitCodes, RosterError, type RosterFailure } from './errors.ts'
 export { type Hold, type HoldCode, holdCodes } from './judge/judge.ts'
@@ -80,6 +83,7 @@ export interface RosterOptions {
   /** With them, plans also tell whose mail bounced. */
   readonly secrets?: Secrets
   readonly rowsPerBatch?: number
+  readonly bounds?: Partial<Bounds>
 }
 
 export interface PlanOptions {
@@ -114,6 +118,7 @@ export class Roster {
   readonly #batch: number
   readonly #dayOf: (now: number) => string
   readonly #secrets: Secrets | null
+  readonly #bounds: Bounds
 
   constructor(db: Db, clock: Clock, options: RosterOptions = {}) {
     this.#db = db
@@ -121,24 +126,30 @@ export class Roster {
     this.#batch = options.rowsPerBatch ?? rowsPerBatch[db.engine]
     this.#dayOf = dayIn(options.timeZone ?? 'UTC')
     this.#secrets = options.secrets ?? null
+    this.#bounds = { ...usualBounds, ...options.bounds }
   }
 
   /** Plans the import of a file; writes nothing. */
   async plan(path: string, options: PlanOptions = {}): Promise<Plan> {
     const { name, mode = null, match = null, skipBadRowsMax = 0, onProgress } = options
-    const incoming = new Incomings((rows) => onProgress?.('reading', rows, null))
-    const log = new FindingLog()
-    const read = await readRoster(path, mode, log, incoming)
+    const meter = new Meter(this.#bounds, name ?? basename(path))
+    const incoming = new Incomings((rows) => onProgress?.('reading', rows, null), meter)
+    const log = new FindingLog(() => incoming.badRows >= skipBadRowsMax)
+    const read = await readRoster(path, mode, log, incoming, meter)
     const file = name === undefined ? read : { ...read, name }
     const today = this.#dayOf(this.#clock.now())
     for (;;) {
+      if (log.isCut) return cutPlan(await rosterState(this.#db), incoming, file, log, today)
       try {
         const standing = await this.#standingFor(file, incoming)
         const plan = await makePlan(standing, incoming, file, log, { today, match, skipBadRowsMax })
-        return { ...plan, findings: [...plan.findings, ...(await this.#bounced(plan))] }
+        const bounced = await this.#bounced(plan)
+        meter.end()
+        return { ...plan, findings: [...plan.findings, ...bounced] }
       } catch (error) {
+        if (error instanceof FatalFinding) log.end(error)
         // Another import has begun meanwhile: what stands is read again.
-        if (!(error instanceof ClosedMeanwhile)) throw error
+        else if (!(error instanceof ClosedMeanwhile)) throw error
       }
     }
   }

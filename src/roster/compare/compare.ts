@@ -26,7 +26,7 @@ export {
   planKinds,
 } from './next.ts'
 export { partOfRoster } from './part.ts'
-export { type Standing, wholeRoster } from './standing.ts'
+export { noRoster, type Standing, wholeRoster } from './standing.ts'
 export { corrected, type MatchBy, matchKeys, type NextStudents } from './students.ts'
 export { RecordTable, type Rest } from './tables.ts'
 

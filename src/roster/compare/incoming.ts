@@ -1,4 +1,5 @@
 /** Collects the rows of a file while it is read. */
+import { Meter } from '../bounds.ts'
 import { type Ids, Numbers } from '../compact.ts'
 import type { DataOf, Kind, RosterRecord, RosterSink } from '../records.ts'
 import type { RecordKind } from './standing.ts'
@@ -20,6 +21,7 @@ export class IncomingRows<D, T extends Table<D> = Table<D>> {
   /** As the archive calls it. */
   file = ''
   readonly table: T
+  readonly meter: Meter
   /** Rows that are left out: what stands of their sourcedIds stays. */
   readonly #bad = new Set<string>()
   /** Some rows could not be made out, so any sourcedId may be theirs. */
@@ -27,8 +29,9 @@ export class IncomingRows<D, T extends Table<D> = Table<D>> {
   /** By row: four times its line, and what it says. */
   readonly #rows = new Numbers()
 
-  constructor(table: T) {
+  constructor(table: T, meter: Meter) {
     this.table = table
+    this.meter = meter
   }
 
   get size(): number {
@@ -81,7 +84,10 @@ export class IncomingRows<D, T extends Table<D> = Table<D>> {
   }
 
   *rows(): Generator<number> {
-    for (let row = 0; row < this.size; row++) if (this.#says(row) === isThere) yield row
+    for (let row = 0; row < this.size; row++) {
+      this.meter.step()
+      if (this.#says(row) === isThere) yield row
+    }
   }
 
   /** Every sourcedId that the file names, also of those that go. */
@@ -95,19 +101,20 @@ type RowsOfKinds = { readonly [K in RecordKind]: IncomingRows<DataOf[K], RecordT
 }
 
 export class Incomings implements RosterSink {
-  readonly of: RowsOfKinds = {
-    org: new IncomingRows(new RecordTable()),
-    term: new IncomingRows(new RecordTable()),
-    course: new IncomingRows(new RecordTable()),
-    class: new IncomingRows(new RecordTable()),
-    user: new IncomingRows(new RecordTable()),
-    role: new IncomingRows(new RecordTable()),
-    enrolment: new IncomingRows(new EnrolmentTable(new Parts())),
-  }
+  readonly of: RowsOfKinds
   badRows = 0
   readonly #onProgress: (rows: number) => void
 
-  constructor(onProgress: (rows: number) => void) {
+  constructor(onProgress: (rows: number) => void = () => {}, meter = new Meter()) {
+    this.of = {
+      org: new IncomingRows(new RecordTable(), meter),
+      term: new IncomingRows(new RecordTable(), meter),
+      course: new IncomingRows(new RecordTable(), meter),
+      class: new IncomingRows(new RecordTable(), meter),
+      user: new IncomingRows(new RecordTable(), meter),
+      role: new IncomingRows(new RecordTable(), meter),
+      enrolment: new IncomingRows(new EnrolmentTable(new Parts()), meter),
+    }
     this.#onProgress = onProgress
   }
 

@@ -15,6 +15,7 @@ import {
   ownersAmong,
   type RecordRow,
   recordsIn,
+  type Seen,
   type Sizes,
   type StateRow,
   type StudentVersion,
@@ -45,6 +46,18 @@ export interface Standing {
   identities(sourcedIds: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Address → sourcedId of a student who has or had it. */
   owners(addressKeys: readonly string[]): Promise<ReadonlyMap<string, string>>
+}
+
+/** None of it, where nothing is compared. */
+export function noRoster({ content, generation }: Seen): Standing {
+  async function* nothing() {}
+  return {
+    ...{ content, generation, corrections: new Map(), lineage: [], sizes: null },
+    ...{ records: nothing, documents: nothing, enrolments: nothing, students: nothing },
+    gone: async () => new Set(),
+    identities: async () => new Map(),
+    owners: async () => new Map(),
+  }
 }
 
 /** All of it. */

@@ -292,7 +292,10 @@ export class RolesToday {
   of(user: number): RoleData[] {
     const roles: RoleData[] = []
     let role = user < this.#first.length ? this.#first.at(user) : 0
-    for (; role > 0; role = this.#following.at(role - 1)) roles.push(this.#next.role.dataAt(role - 1))
+    for (; role > 0; role = this.#following.at(role - 1)) {
+      this.#next.role.incoming.meter.step()
+      roles.push(this.#next.role.dataAt(role - 1))
+    }
     return roles.reverse()
   }
 }

@@ -121,9 +121,8 @@ function nextSteps(outcome: FetchOutcome, plan: Plan | null, command: string): s
     ]
   }
   if (outcome === 'refused') {
-    const { badRows, findings } = plan!
-    const isOfRows = findings.every(({ severity, line: number }) => severity !== 'error' || (number ?? 2) > 1)
-    const maySkip = badRows > 0 && badRows <= skippableMax && isOfRows
+    const { badRows, failsAsAWhole } = plan!
+    const maySkip = badRows > 0 && badRows <= skippableMax && !failsAsAWhole
     return [
       'Have the errors mended in the school’s system, and the file exported again. The next fetch takes the new one. docs/roster.md says what each message means.',
       `To see all of them:\n${command} --verbose`,

@@ -11,11 +11,10 @@ import { Readable } from 'node:stream'
 import { crc32 } from 'node:zlib'
 import { type Entry, getFileNameLowLevel, openPromise, validateFileName, type ZipFile } from 'yauzl'
 import { UsageError } from '../../errors.ts'
-import { aboutFile, type CodedFinding } from '../findings.ts'
+import { aboutFile, type CodedFinding, FatalFinding } from '../findings.ts'
 import { otherThanRoster, otherThanZip } from './foreign.ts'
 
 const entriesMax = 64
-const unpackedOctetsMax = 200 * 1024 * 1024
 const ratioMax = 100
 
 export interface Archive {
@@ -26,27 +25,17 @@ export interface Archive {
   readonly findings: readonly CodedFinding[]
   /** Files in subfolders include their path. */
   readonly names: readonly string[]
-  /** Throws an ArchiveError, or the stream fails with one, when the file is too large or damaged. */
+  /** Throws a FatalFinding, or the stream fails with one, when the file is too large or damaged. */
   open(name: string): Promise<Readable>
   close(): void
 }
 
-/** A fault of the archive that appears only while a file is read. */
-export class ArchiveError extends Error {
-  override readonly name = 'ArchiveError'
-  readonly finding: CodedFinding
-
-  constructor(finding: CodedFinding, cause?: unknown) {
-    super(finding.message, { cause })
-    this.finding = finding
-  }
-}
-
-export async function openArchive(path: string): Promise<Archive> {
+/** `octetsMax`: of all files, unpacked. */
+export async function openArchive(path: string, octetsMax: number): Promise<Archive> {
   try {
     const entry = await stat(path)
-    if (entry.isDirectory()) return await openFolder(path)
-    if (entry.isFile()) return await openZip(path)
+    if (entry.isDirectory()) return await openFolder(path, octetsMax)
+    if (entry.isFile()) return await openZip(path, octetsMax)
   } catch (error) {
     throw usageError(path, error)
   }
@@ -76,7 +65,7 @@ function isJunk(path: string): boolean {
 
 const isCsv = (path: string) => path.toLowerCase().endsWith('.csv')
 
-async function openFolder(path: string): Promise<Archive> {
+async function openFolder(path: string, octetsMax: number): Promise<Archive> {
   const entries = await readdir(path, { withFileTypes: true })
   const names: string[] = []
   for (const entry of entries) {
@@ -87,15 +76,25 @@ async function openFolder(path: string): Promise<Archive> {
   names.sort()
   const name = basename(resolve(path))
   const findings = names.length > entriesMax ? [tooMany(name, names.length)] : foreign(name, names)
+  if (findings.length === 0 && (await sizeOf(path, names.filter(isCsv))) > octetsMax)
+    findings.push(tooLarge(name, octetsMax))
+  const budget = new Budget(octetsMax)
   const files = findings.length > 0 ? [] : names
   return {
     name,
     sha256: await hashFolder(path, files.filter(isCsv)),
     findings,
     names: files,
-    open: async (file) => createReadStream(join(path, file)),
+    // A file may grow while it is read.
+    open: async (file) => streamOf(budget.count(createReadStream(join(path, file)), file)),
     close() {},
   }
+}
+
+async function sizeOf(path: string, names: readonly string[]): Promise<number> {
+  let size = 0
+  for (const name of names) size += (await stat(join(path, name))).size
+  return size
 }
 
 async function hashFolder(path: string, names: readonly string[]): Promise<string> {
@@ -120,16 +119,16 @@ interface Packed {
   readonly findings: readonly CodedFinding[]
 }
 
-async function openZip(path: string): Promise<Archive> {
+async function openZip(path: string, octetsMax: number): Promise<Archive> {
   const hash = createHash('sha256')
   await hashFile(path, hash)
   const name = basename(path)
   const other = await otherThanZip(path)
-  const listed = other === null ? await list(path, name) : notARoster(name, other)
+  const listed = other === null ? await list(path, name, octetsMax) : notARoster(name, other)
   if (!('zip' in listed)) return closedArchive(name, hash.digest('hex'), listed)
   const { zip, entries, findings } = listed
   const refused = findings.some((finding) => finding.severity === 'error')
-  const budget = { left: unpackedOctetsMax }
+  const budget = new Budget(octetsMax)
   return {
     name,
     sha256: hash.digest('hex'),
@@ -141,12 +140,12 @@ async function openZip(path: string): Promise<Archive> {
 }
 
 function closedArchive(name: string, sha256: string, finding: CodedFinding): Archive {
-  const open = () => Promise.reject(new ArchiveError(finding))
+  const open = () => Promise.reject(new FatalFinding(finding))
   return { name, sha256, findings: [finding], names: [], open, close() {} }
 }
 
 /** A finding in place of the content: it is no zip after all. */
-async function list(path: string, name: string): Promise<Packed | CodedFinding> {
+async function list(path: string, name: string, octetsMax: number): Promise<Packed | CodedFinding> {
   // Names are decoded here because the library would reject the whole zip for a single unsafe name.
   const options = { autoClose: false, decodeStrings: false }
   const zip = await openPromise(path, options).catch((error) => {
@@ -164,7 +163,7 @@ async function list(path: string, name: string): Promise<Packed | CodedFinding> 
   const names = [...found.keys()]
   if (findings.length === 0) findings.push(...foreign(name, names))
   const entries = unwrap(found, name, findings)
-  if (!findings.some(({ code }) => code === 'not-a-roster')) findings.push(...early(entries, name))
+  if (!findings.some(({ code }) => code === 'not-a-roster')) findings.push(...early(entries, name, octetsMax))
   return { zip, entries, findings }
 }
 
@@ -222,7 +221,7 @@ function commonFolder(paths: readonly string[]): string {
 }
 
 /** Checks that need only the headers. */
-function early(entries: ReadonlyMap<string, Entry>, name: string): CodedFinding[] {
+function early(entries: ReadonlyMap<string, Entry>, name: string, octetsMax: number): CodedFinding[] {
   const findings: CodedFinding[] = []
   let unpacked = 0
   for (const [file, entry] of entries) {
@@ -231,32 +230,51 @@ function early(entries: ReadonlyMap<string, Entry>, name: string): CodedFinding[
     else if (!entry.canDecodeFileData()) findings.push(damaged(file))
     else if (entry.uncompressedSize > ratioMax * entry.compressedSize) findings.push(tooTight(file))
   }
-  if (unpacked > unpackedOctetsMax) findings.push(tooLarge(name))
+  if (unpacked > octetsMax) findings.push(tooLarge(name, octetsMax))
   return findings
 }
 
-async function unpack(zip: ZipFile, entry: Entry, file: string, budget: { left: number }): Promise<Readable> {
+async function unpack(zip: ZipFile, entry: Entry, file: string, budget: Budget): Promise<Readable> {
   const packed = await zip.openReadStreamPromise(entry).catch((error) => {
-    throw new ArchiveError(damaged(file), error)
+    throw new FatalFinding(damaged(file), error)
   })
-  return Readable.from(count(packed, entry, file, budget), { objectMode: false })
+  return streamOf(checked(budget.count(packed, file), entry, file))
 }
 
-async function* count(packed: Readable, entry: Entry, file: string, budget: { left: number }) {
+const streamOf = (chunks: AsyncIterable<Buffer>) => Readable.from(chunks, { objectMode: false })
+
+/** How many octets may still be read, of all files. */
+class Budget {
+  readonly #octetsMax: number
+  #left: number
+
+  constructor(octetsMax: number) {
+    this.#octetsMax = octetsMax
+    this.#left = octetsMax
+  }
+
+  async *count(chunks: AsyncIterable<Buffer>, file: string): AsyncGenerator<Buffer> {
+    for await (const chunk of chunks) {
+      this.#left -= chunk.length
+      if (this.#left < 0) throw new FatalFinding(tooLarge(file, this.#octetsMax))
+      yield chunk
+    }
+  }
+}
+
+async function* checked(chunks: AsyncIterable<Buffer>, entry: Entry, file: string): AsyncGenerator<Buffer> {
   let octets = 0
   let checksum = 0
   try {
-    for await (const chunk of packed as AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
       octets += chunk.length
-      budget.left -= chunk.length
-      if (budget.left < 0) throw new ArchiveError(tooLarge(file))
-      if (octets > ratioMax * entry.compressedSize) throw new ArchiveError(tooTight(file))
+      if (octets > ratioMax * entry.compressedSize) throw new FatalFinding(tooTight(file))
       checksum = crc32(chunk, checksum)
       yield chunk
     }
-    if (checksum !== entry.crc32) throw new ArchiveError(damaged(file))
+    if (checksum !== entry.crc32) throw new FatalFinding(damaged(file))
   } catch (error) {
-    throw error instanceof ArchiveError ? error : new ArchiveError(damaged(file), error)
+    throw error instanceof FatalFinding ? error : new FatalFinding(damaged(file), error)
   }
 }
 
@@ -274,8 +292,8 @@ function tooMany(name: string, count: number): CodedFinding {
   return aboutFile('error', 'too-many-files', name, message)
 }
 
-function tooLarge(name: string): CodedFinding {
-  const message = `The files come to more than ${unpackedOctetsMax / 1024 / 1024} MiB unpacked. Leave out the files that are not needed, such as results.csv.`
+function tooLarge(name: string, octetsMax: number): CodedFinding {
+  const message = `The files come to more than ${octetsMax / 1024 / 1024} MiB unpacked. Leave out the files that are not needed, such as results.csv.`
   return aboutFile('error', 'unpacks-too-large', name, message)
 }
 

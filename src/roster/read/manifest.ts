@@ -1,5 +1,6 @@
 /** Reads manifest.csv: the version of the roster, and the mode that it declares for each file. */
 
+import type { Meter } from '../bounds.ts'
 import type { CodedFinding, FindingCode } from '../findings.ts'
 import { shown } from '../findings.ts'
 import type { Finding, Mode } from '../records.ts'
@@ -41,6 +42,7 @@ const versions: ReadonlyMap<string, Version> = new Map([
 export async function readManifest(
   archive: Archive,
   name: string,
+  meter: Meter,
   finding: (finding: CodedFinding) => void,
 ): Promise<Manifest> {
   const reader = new ManifestReader(name, finding)
@@ -52,6 +54,7 @@ export async function readManifest(
       columns = found
     },
     row(cells, line) {
+      meter.row()
       const cell = (column: string) => cells[columns.get(column)!]!.trim()
       reader.property(cell('propertyName'), cell('value'), line)
     },
@@ -66,7 +69,7 @@ class ManifestReader {
   readonly #name: string
   readonly #finding: (finding: CodedFinding) => void
   readonly #modes = new Map<string, Said>()
-  readonly #seen = new Set<string>()
+  #saysVersion = false
   #version: Version | null = null
 
   constructor(name: string, finding: (finding: CodedFinding) => void) {
@@ -80,14 +83,13 @@ class ManifestReader {
 
   property(written: string, value: string, line: number): void {
     const property = written.toLowerCase()
-    this.#seen.add(property)
     if (property === 'manifest.version') this.#manifestVersion(value, line)
     else if (property === 'oneroster.version') this.#oneRosterVersion(value, line)
     else if (property.startsWith('file.')) this.#mode(property.slice('file.'.length), value, line)
   }
 
   checkVersions(): void {
-    if (this.#seen.has('oneroster.version')) return
+    if (this.#saysVersion) return
     const message =
       'The manifest has no oneroster.version, so it was inferred from the files. Expected 1.1 or 1.2.'
     this.#tell('warning', 'missing-version', null, null, message)
@@ -99,6 +101,7 @@ class ManifestReader {
   }
 
   #oneRosterVersion(value: string, line: number): void {
+    this.#saysVersion = true
     this.#version = versions.get(value) ?? null
     if (this.#version !== null) return
     const message = 'Chiron reads OneRoster 1.1, 1.2 and 1.2.1. Choose one of them for the export.'

@@ -48,7 +48,7 @@ class QuoteGuard {
     for (let at = 0; ; ) {
       const mark = buffer.indexOf(quote, at)
       if (mark < 0) break
-      const start = Math.max(at, buffer.lastIndexOf(lineBreak, mark) + 1)
+      const start = at + buffer.subarray(at, mark).lastIndexOf(lineBreak) + 1
       const end = endOfRow(buffer, start, isEnd)
       if (typeof end === 'number') {
         // Behind the break, which may be another one than that of the other lines.

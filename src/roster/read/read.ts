@@ -3,10 +3,11 @@
  * `kinds`. Records go to the sink row by row, and findings to the log; a row with an error yields no record. References
  * between files are checked later, by the judge.
  */
+import { Meter } from '../bounds.ts'
 import { Ids, Numbers } from '../compact.ts'
-import { aboutFile, type FindingLog } from '../findings.ts'
+import { aboutFile, FatalFinding, type FindingLog } from '../findings.ts'
 import type { Kind, Mode, RosterFile, RosterRecord, RosterSink } from '../records.ts'
-import { type Archive, ArchiveError, openArchive } from './archive.ts'
+import { type Archive, openArchive } from './archive.ts'
 import { Cells } from './cells.ts'
 import { type DataFile, dataFiles, type FileColumns, ignoredFiles, type Version } from './columns.ts'
 import { readCsv } from './csv.ts'
@@ -22,10 +23,11 @@ export async function readRoster(
   mode: Mode | null,
   log: FindingLog,
   sink: RosterSink,
+  meter = new Meter(),
 ): Promise<RosterFile> {
-  const archive = await openArchive(path)
+  const archive = await openArchive(path, meter.bounds.octetsMax)
   try {
-    return await new RosterReader(archive, mode, log, sink).read()
+    return await new RosterReader(archive, mode, log, sink, meter).read()
   } finally {
     archive.close()
   }
@@ -36,17 +38,19 @@ class RosterReader {
   readonly #mode: Mode | null
   readonly #log: FindingLog
   readonly #sink: RosterSink
+  readonly #meter: Meter
   /** Name in the archive, by name in lower case without `.csv`. */
   readonly #names = new Map<string, string>()
   readonly #status = new StatusReader()
   #manifest = noManifest
   #rows = 0
 
-  constructor(archive: Archive, mode: Mode | null, log: FindingLog, sink: RosterSink) {
+  constructor(archive: Archive, mode: Mode | null, log: FindingLog, sink: RosterSink, meter: Meter) {
     this.#archive = archive
     this.#mode = mode
     this.#log = log
     this.#sink = sink
+    this.#meter = meter
   }
 
   async read(): Promise<RosterFile> {
@@ -58,9 +62,8 @@ class RosterReader {
         version = await this.#readManifest()
         await this.#readFiles(version)
       } catch (error) {
-        // After one failure the rest of the archive cannot be trusted.
-        if (!(error instanceof ArchiveError)) throw error
-        this.#log.add(error.finding)
+        if (!(error instanceof FatalFinding)) throw error
+        this.#log.end(error)
       }
     }
     this.#sink.progress(this.#rows)
@@ -143,7 +146,7 @@ class RosterReader {
       this.#log.add(aboutFile('warning', 'missing-manifest', this.#archive.name, message))
       return inferred
     }
-    this.#manifest = await readManifest(this.#archive, name, this.#log.add.bind(this.#log))
+    this.#manifest = await readManifest(this.#archive, name, this.#meter, this.#log.add.bind(this.#log))
     return this.#manifest.version ?? inferred
   }
 
@@ -233,6 +236,7 @@ class RosterReader {
 
   #countRow(): void {
     this.#rows++
+    this.#meter.row()
     if (this.#rows % rowsBetweenProgress === 0) this.#sink.progress(this.#rows)
   }
 }

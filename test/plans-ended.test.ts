@@ -1,0 +1,113 @@
+/** Uploads that nobody waits for any more, or that are hostile: their work ends, and the next upload is served. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { type ClientRequest, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, suite, test } from 'node:test'
+import { atLength, engines } from './support/engines.ts'
+import { planPath, upload, zipOf } from './support/plans.ts'
+import { clean12, packZip } from './support/roster-files.ts'
+import { oneCellRows, people } from './support/roster-floods.ts'
+import { newSchool } from './support/roster-school.ts'
+import { type Reply, type Service, startService } from './support/service.ts'
+import { newStaff } from './support/staff.ts'
+import { eventually } from './support/wait.ts'
+
+const outcome = ({ status, json }: Reply) => [status, json?.code]
+
+for (const engine of engines) {
+  suite(`Uploads that end early, on ${engine}`, atLength, () => {
+    const folder = mkdtempSync(join(tmpdir(), 'chiron-plans-'))
+    const usual = process.env.TMPDIR
+    let service: Service
+    let token: string
+    let slow: Buffer
+    let small: Buffer
+    before(async () => {
+      process.env.TMPDIR = folder
+      service = await startService(engine, { env: { CHIRON_LIMITS: 'off' } })
+      token = (await newStaff(service, 'registrar')).access
+      // It takes long to read, and longer to compare.
+      slow = await packZip({ ...clean12, 'users.csv': people(2_000_000) })
+      small = await zipOf(newSchool(5))
+    })
+    after(async () => {
+      await service.stop()
+      if (usual === undefined) delete process.env.TMPDIR
+      else process.env.TMPDIR = usual
+      rmSync(folder, { recursive: true, force: true })
+    })
+
+    const send = (body: Buffer) => upload(service, token, body)
+    const isAtWork = () => readdirSync(folder).some((name) => name.startsWith('chiron-upload-'))
+    const plans = () => service.rows<{ id: string; state: string }>('select id, state from roster_plan')
+    const start = (body: Buffer): ClientRequest => {
+      const { hostname, port } = new URL(service.url)
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/zip' }
+      const call = request({ hostname, port, path: '/staff/roster/plans', method: 'POST', headers })
+      call.on('error', () => {})
+      call.end(body)
+      return call
+    }
+    const whenAtWork = () => eventually('the file is being read', async () => isAtWork())
+    const assertServed = async () => {
+      const next = await send(small)
+      assert.deepEqual([next.status, next.json.state], [201, 'ready'], next.text)
+      assert.equal(
+        (await service.request(planPath(next.json.planId), { method: 'DELETE', token })).status,
+        204,
+      )
+      assert.deepEqual(await plans(), [])
+      assert.ok(!isAtWork())
+    }
+
+    test('A client that goes away while its file is read ends the work', async () => {
+      const call = start(slow)
+      await whenAtWork()
+      call.destroy()
+      await eventually('the plan is gone', async () => (await plans()).length === 0)
+      await assertServed()
+    })
+
+    test('One that goes away while its file waits for its turn, too', async () => {
+      const first = start(slow)
+      await whenAtWork()
+      const second = start(slow)
+      await eventually('the second waits', async () => (await plans()).length === 2)
+      second.destroy()
+      await eventually('the second is gone', async () => (await plans()).length === 1)
+      assert.ok(isAtWork(), 'the first is still read')
+      first.destroy()
+      await assertServed()
+    })
+
+    test('A plan that is discarded while its file is read ends the work', async () => {
+      const reply = send(slow)
+      await whenAtWork()
+      const [plan] = await plans()
+      assert.equal(plan?.state, 'reading')
+      assert.equal((await service.request(planPath(plan!.id), { token })).status, 404, 'there is no plan yet')
+      const gone = await service.request(planPath(plan!.id), { method: 'DELETE', token })
+      assert.equal(gone.status, 204, gone.text)
+      assert.deepEqual(outcome(await reply), [404, 'not-found'])
+      await assertServed()
+    })
+
+    test('A flood of bad rows is a plan that is refused, and says in a sentence why', async () => {
+      const flood = await packZip({ ...clean12, 'users.csv': oneCellRows(3_000_000) })
+      const { status, json, text } = await send(flood)
+      assert.equal(status, 201, text)
+      assert.deepEqual([json.state, json.counts, json.holds], ['refused', {}, []])
+      assert.equal(json.findings[0].code, 'too-many-errors')
+      assert.match(json.findings[0].message, /more than 10,000 errors, .*: mend those that are listed/)
+      assert.equal(json.badRows, 10_000)
+      assert.equal((await service.request(planPath(json.planId), { method: 'DELETE', token })).status, 204)
+      await assertServed()
+    })
+
+    test('None of it is an error of the service', () => {
+      for (const line of service.log) assert.doesNotMatch(line, /"level":50/)
+    })
+  })
+}
