@@ -121,7 +121,7 @@ suite('The README', () => {
       assert.match(readme, new RegExp(`npx chiron ${group}\\b`), group)
       const parts = [...help(group).matchAll(/^ {2}([a-z-]+) .*$/gm)].map(([, name]) => name!)
       for (const part of parts.filter((name) => name !== 'help' && !name.startsWith('-')))
-        assert.match(commands, new RegExp(`npx chiron ${group} ${part}\\b`), `${group} ${part}`)
+        assert.match(commands, new RegExp(`chiron ${group} ${part}\\b`), `${group} ${part}`)
     }
   })
 

@@ -151,7 +151,7 @@ suite('The mail commands', atLength, () => {
       ['x'.repeat(1_100_000), /larger than 1 MiB/],
     ] as const) {
       const { code, err } = await fed(text)
-      assert.equal(code, 1)
+      assert.equal(code, 3)
       assert.match(err, line)
       assert.equal(err.trim().split('\n').length, 1)
     }

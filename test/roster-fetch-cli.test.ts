@@ -84,7 +84,7 @@ suite('chiron roster fetch', { ...atLength }, () => {
     assert.match(shown.out, /leaving +students stu-1: Given Family stu-1, stu-1@school\.example\n/)
     assert.match(readFileSync(report1, 'utf8'), /This roster is held/)
     const { mail: report } = await mail.mailTo(registrar)
-    assert.match(report.text ?? '', /^npx chiron roster fetch --allow leavers$/m)
+    assert.match(report.text ?? '', /^chiron roster fetch --allow leavers$/m)
     const allowed = await fetch(env, '--allow', 'leavers', '--json')
     assert.equal(allowed.code, 0, allowed.err)
     const { type, outcome, generation, reports } = allowed.json.at(-1)

@@ -66,7 +66,7 @@ for (const engine of engines) {
         allow: [],
         again: false,
         reportAlways: false,
-        command: 'npx chiron roster fetch',
+        command: 'chiron roster fetch',
         by: byOperator,
         ...more,
       })
@@ -147,8 +147,8 @@ for (const engine of engines) {
       assert.match(text, /Nothing was imported: .*\n*.*on 2026-11-15 1\d:\d\d Europe\/Lisbon/)
       assert.match(text, /Students: 24 before, 0 new, 0 changed, 12 leaving, 0 coming back, 12 after/)
       assert.match(text, /leavers: 12 of 24 students would leave \(more than 10 %\)\./)
-      assert.match(text, /^npx chiron roster fetch --verbose$/m)
-      assert.match(text, /^npx chiron roster fetch --allow leavers$/m)
+      assert.match(text, /^chiron roster fetch --verbose$/m)
+      assert.match(text, /^chiron roster fetch --allow leavers$/m)
       assert.doesNotMatch(text, /stu-\d+@|Given Family/)
       assert.match(html, /--allow leavers<\/p>/)
       const other = await fetch({ allow: ['terms'] })
@@ -173,7 +173,7 @@ for (const engine of engines) {
       assert.match(text, /"no\\u001b\[31maddressx+…/)
       assert.ok(!text.includes('\u001b'))
       assert.doesNotMatch(text, /stu-1\d@|x{200}|Students:/)
-      assert.match(text, /^npx chiron roster fetch --skip-bad-rows 2$/m)
+      assert.match(text, /^chiron roster fetch --skip-bad-rows 2$/m)
       // Who keeps an old address may collide with a new one.
       const rest = await fetch({ plan: { skipBadRowsMax: 3 } })
       assert.equal(rest.exitCode, 0, rest.message)
@@ -185,7 +185,7 @@ for (const engine of engines) {
       const { subject, text = '' } = await report()
       assert.equal(subject, 'The roster could not be fetched')
       assert.match(text, /there is no such folder\./)
-      assert.match(text, /^npx chiron roster fetch$/m)
+      assert.match(text, /^chiron roster fetch$/m)
       assert.deepEqual((await figures()).roster_fetch_outcome, 'failed')
     })
 
@@ -211,7 +211,7 @@ for (const engine of engines) {
       const held = await fetch()
       assert.deepEqual([held.outcome, held.exitCode], ['held', 2])
       const { text = '' } = await report()
-      assert.match(text, /^npx chiron roster fetch --bulk\nor\nnpx chiron roster fetch --delta$/m)
+      assert.match(text, /^chiron roster fetch --bulk\nor\nchiron roster fetch --delta$/m)
       assert.equal((await fetch({ plan: { mode: 'bulk' } })).outcome, 'imported')
     })
 
@@ -240,7 +240,7 @@ for (const engine of engines) {
       assert.equal(done.outcome, 'imported', done.message)
       const imported = await report()
       assert.equal(imported.subject, 'The roster was imported')
-      assert.match(imported.text ?? '', /^npx chiron roster undo$/m)
+      assert.match(imported.text ?? '', /^chiron roster undo$/m)
       await fetch({ reportAlways: true })
       assert.equal((await report()).subject, 'The roster has not changed')
       await fetch()

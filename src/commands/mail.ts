@@ -85,6 +85,9 @@ export async function testMail(address: string, options: CommonOptions): Promise
 
 const dsnBytesMax = 1024 * 1024
 
+/** With a code of its own: a mail server may forget such a mail, and should try again after any other failure. */
+const notOurs = (message: string) => new UsageError(message, 3)
+
 interface BouncedOptions extends CommonOptions {
   readonly setup?: boolean
 }
@@ -96,13 +99,13 @@ export async function bouncedMail(options: BouncedOptions): Promise<void> {
   const { readDsn } = await import('../delivery/dsn.ts')
   const told = await readDsn(await readAll(process.stdin))
   if (told === undefined)
-    throw new UsageError('this is no delivery status notification (RFC 3464), so nothing was marked')
+    throw notOurs('this is no delivery status notification (RFC 3464), so nothing was marked')
   if (told === 'delivered')
     return say(options, { marked: false }, 'The notification tells of no failure; nothing was marked.')
   await withFeatures(options, async ({ deliveries }) => {
     const deliveryId = await deliveries.bounced(told, bySystem)
     if (deliveryId === undefined)
-      throw new UsageError('the notification names no mail that was sent from here in the last 30 days')
+      throw notOurs('the notification names no mail that was sent from here in the last 30 days')
     const { hard } = told
     say(
       options,
@@ -117,7 +120,7 @@ async function readAll(stream: NodeJS.ReadStream): Promise<Buffer> {
   let bytes = 0
   for await (const chunk of stream) {
     bytes += chunk.length
-    if (bytes > dsnBytesMax) throw new UsageError('the notification is larger than 1 MiB, so it was not read')
+    if (bytes > dsnBytesMax) throw notOurs('the notification is larger than 1 MiB, so it was not read')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

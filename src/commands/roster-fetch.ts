@@ -41,7 +41,7 @@ export async function rosterFetch(options: FetchOptions): Promise<void> {
       allow,
       again: options.again === true,
       reportAlways: options.reportAlways === true,
-      command: `npx chiron roster fetch${options.envFile === undefined ? '' : ` --env-file ${options.envFile}`}`,
+      command: `chiron roster fetch${options.envFile === undefined ? '' : ` --env-file ${options.envFile}`}`,
       by: byOperator,
       async onPlan(plan) {
         reading.stop()

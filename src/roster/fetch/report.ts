@@ -133,7 +133,7 @@ function nextSteps(outcome: FetchOutcome, plan: Plan | null, command: string): s
         : []),
     ]
   }
-  if (outcome === 'imported') return ['To go back to the roster before:\nnpx chiron roster undo']
+  if (outcome === 'imported') return ['To go back to the roster before:\nchiron roster undo']
   return outcome === 'unchanged' ? [] : [`When that is mended, or at once:\n${command}`]
 }
 
