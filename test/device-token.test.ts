@@ -89,7 +89,7 @@ for (const engine of engines) {
       const email = freshAddress('device.network')
       const network = freshNetwork()
       const device_token = await signIn(email, network)
-      await repeat(601, (i) => send(`crowd${Math.floor(i / 5)}@clinic.example`, network), 50)
+      await repeat(601, (i) => send(`${Math.floor(i / 5)}@crowd.example`, network), 50)
       assert.equal((await send(freshAddress(), network)).status, 429)
       const reply = await send(email, network, { device_token })
       assert.equal(reply.status, 202)
