@@ -53,7 +53,7 @@ import { cardRoutes } from './student/card-routes.ts'
 import { CalendarFeeds } from './student/feed.ts'
 import { ClassEntry, StudentProfile, studentRoutes, TaughtClass } from './student/routes.ts'
 import { Sweeper } from './sweeper.ts'
-import { packageVersion } from './version.ts'
+import { packageVersion, userAgent } from './version.ts'
 import { OwnProfile, veterinarianRoutes } from './veterinarian/routes.ts'
 import { Deliverer } from './webhooks/deliver.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
@@ -190,14 +190,13 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     ...(metrics && { failed: (part) => metrics.sweepFailed(part) }),
   })
   for (const part of sweeper.partNames) metrics?.sweepFailed(part, 0)
-  const userAgent = `Chiron/${packageVersion()}`
   const deliverer = new Deliverer({
     db,
     clock,
     pollMs: webhooksMs,
     webhooks,
     allow: config.webhookAllow,
-    userAgent,
+    userAgent: userAgent(),
     log,
     async tellAdmins({ id, host, because, now }, when) {
       const admins = (await staff.list()).filter(({ may }) => may.includes('admin'))
@@ -308,7 +307,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   }
   deskRoutes(app, { desk, overview, testMail, clock, callerOf, byStaffOf })
   await deliveryRoutes(app, { deliveries, secrets, byOf, log })
-  webhookRoutes(app, { webhooks })
+  webhookRoutes(app, { webhooks, byStaffOf })
   await planRoutes(app, { plans, clock, callerOf, byStaffOf })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })

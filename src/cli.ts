@@ -8,6 +8,9 @@ import { packageVersion } from './version.ts'
 // Loaded on demand, so that the service starts without the roster code.
 const roster = () => import('./commands/roster.ts')
 
+/** One id in 64 begins with a hyphen, and would be taken for an option. No argument can hold this character. */
+const mark = '\0'
+
 /** How long a failed command may take to close what it has open. */
 const openHandlesPatienceMs = 500
 
@@ -251,6 +254,9 @@ ofWebhook('disable', 'send it nothing more, and drop what waits').action(async (
 ofWebhook('enable', 'send it what happens from now on').action(async (id, options) =>
   (await webhooks()).switchWebhook(id, true, options),
 )
+ofWebhook('test', 'send it one test event at once, and say what it answers').action(async (id, options) =>
+  (await webhooks()).testWebhook(id, options),
+)
 ofWebhook('remove', 'forget it').action(async (id, options) => (await webhooks()).removeWebhook(id, options))
 ofWebhook('replay', 'send again what has happened since a time')
   .option('--since <time>', 'such as 2026-11-15, or 36h')
@@ -266,6 +272,10 @@ keysCommand
   .command('rotate')
   .description('publish a new key, which signs ten minutes later; nobody is signed out')
   .action(async (options) => (await keys()).rotateKeys(options))
+keysCommand
+  .command('revoke <key>')
+  .description('trust a key no longer, because it leaked; tokens that it signed are refused at once')
+  .action(async (kid, options) => (await keys()).revokeKey(kid, options))
 
 addCommonOptions(program)
 
@@ -277,13 +287,26 @@ function addCommonOptions(command: Command): void {
   command.option('--env-file <file>', 'read settings from this file instead of .env')
 }
 
+program.hook('preAction', (_program, command) => {
+  command.processedArgs = command.processedArgs.map(withoutMark)
+  for (const [name, value] of Object.entries(command.opts())) command.setOptionValue(name, withoutMark(value))
+})
+
 try {
-  await program.parseAsync()
+  await program.parseAsync(process.argv.slice(2).map(markId), { from: 'user' })
 } catch (error) {
   const reason = explain(error)
   // All workers fail for the same reason; the primary reports it once.
   if (cluster.isWorker) process.send?.({ failed: reason }, () => process.exit(1))
   else fail(reason, exitCodeOf(error))
+}
+
+function markId(argument: string): string {
+  return /^-(?:[\w-]{21}|[\w-]{29}|[\w-]{42})$/.test(argument) ? mark + argument : argument
+}
+
+function withoutMark(value: unknown): unknown {
+  return typeof value === 'string' && value.startsWith(mark) ? value.slice(1) : value
 }
 
 function fail(reason: string, exitCode: number): void {

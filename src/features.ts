@@ -14,6 +14,7 @@ import { SigningKeys } from './session/keys.ts'
 import { accessTtlMs, Sessions } from './session/session.ts'
 import { Staff } from './staff/staff.ts'
 import { Students } from './student/student.ts'
+import { userAgent } from './version.ts'
 import { Veterinarians } from './veterinarian/veterinarian.ts'
 import { Webhooks } from './webhooks/webhooks.ts'
 
@@ -58,7 +59,13 @@ export async function openFeatures(
   const desk = new Desk({ db, clock, sessions, veterinarians, students })
   const deliveries = new Deliveries({ db, clock, secrets, keepMs: config.keepMailDays * day })
   const roster = new Roster(db, clock, { timeZone: config.timeZone, secrets })
-  const webhooks = new Webhooks({ db, clock, secrets, allow: config.webhookAllow })
+  const webhooks = new Webhooks({
+    db,
+    clock,
+    secrets,
+    allow: config.webhookAllow,
+    userAgent: userAgent(),
+  })
   return {
     db,
     clock,

@@ -310,6 +310,12 @@ suite('The console', inBrowser, () => {
     await dialog(page).getByLabel('Since').fill('2026-11-15T00:00')
     await button(page, 'Send again').click()
     await page.getByText(/sent again\./).waitFor()
+    await card.getByRole('button', { name: 'Send a test…' }).click()
+    await button(page, 'Send').click()
+    await page
+      .getByRole('status')
+      .getByText(/^The program did not take the test event: [A-Z_]+\.$/)
+      .waitFor()
     await card.getByRole('button', { name: 'Switch off…' }).click()
     await button(page, 'Switch off').click()
     await card.getByText('off', { exact: true }).waitFor()

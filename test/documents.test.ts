@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { demoAddresses, demoVeterinarian } from '../demo/school.ts'
 import { names as settings } from '../src/config.ts'
 import { columns } from '../src/db/columns.ts'
+import { type EventField, type EventKind, eventKinds, testEvent } from '../src/events/types.ts'
 import { atLength } from './support/engines.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
@@ -81,6 +82,26 @@ suite('docs/privacy.md', () => {
       [...row.split('|')[1]!.matchAll(/`(\w+)`/g)].map(([, table]) => table!),
     )
     assert.deepEqual(told.sort(), Object.keys(columns).sort())
+  })
+})
+
+suite('docs/webhooks.md', () => {
+  test('lists every type of event, when it happens and what its data holds', () => {
+    const field = ([name, { enum: values, description }]: [string, EventField]) =>
+      `\`${name}\` (${values?.map((value) => `\`"${value}"\``).join(', ') ?? description})`
+    const dataOf = ({ data = {}, optional = {} }: EventKind) =>
+      [
+        ...Object.entries(data).map(field),
+        ...Object.entries(optional).map((each) => `perhaps ${field(each)}`),
+      ].join('; ') || '–'
+    const kinds = Object.entries({ ...eventKinds, [testEvent.type]: testEvent })
+    const told = read('docs/webhooks.md')
+      .split('\n')
+      .filter((line) => /^\| `\w+\.[\w-]+` \|/.test(line))
+    assert.deepEqual(
+      told,
+      kinds.map(([type, kind]) => `| \`${type}\` | ${kind.when} | ${dataOf(kind)} |`),
+    )
   })
 })
 

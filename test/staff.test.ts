@@ -47,6 +47,7 @@ const needs: Record<string, 'support' | 'registrar' | 'admin' | 'any'> = {
   'DELETE /staff/webhooks/{webhookId}': 'admin',
   'POST /staff/webhooks/{webhookId}/rotate': 'admin',
   'POST /staff/webhooks/{webhookId}/replay': 'admin',
+  'POST /staff/webhooks/{webhookId}/test': 'admin',
   'GET /staff/webhooks/{webhookId}/deliveries': 'admin',
 }
 /** What changes nothing here, where an empty body would. */

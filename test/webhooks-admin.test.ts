@@ -4,9 +4,9 @@ import { after, before, suite, test } from 'node:test'
 import { commandFolder, serveChild } from './support/child.ts'
 import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
-import { startReceiver, status, verify } from './support/receiver.ts'
+import { type Receiver, signatureOf, startReceiver, status, verify } from './support/receiver.ts'
 import { run } from './support/roster-commands.ts'
-import { type Reply, type Service, startService } from './support/service.ts'
+import { type Reply, type Service, type SignedIn, startService } from './support/service.ts'
 import { newStaff } from './support/staff.ts'
 import { eventually } from './support/wait.ts'
 
@@ -16,15 +16,19 @@ const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 for (const engine of engines) {
   suite(`/staff/webhooks on ${engine}`, () => {
     let service: Service
-    let token: string
+    let admin: SignedIn
     before(async () => {
       service = await startService(engine, { env: { CHIRON_WEBHOOK_ALLOW: '127.0.0.1' } })
-      token = (await newStaff(service, 'admin')).access
+      admin = await newStaff(service, 'admin')
     })
     after(() => service.stop())
 
     const call = (method: string, path: string, body?: unknown) =>
-      service.request(`/staff/webhooks${path}`, { method, token, ...(body !== undefined && { body }) })
+      service.request(`/staff/webhooks${path}`, {
+        method,
+        token: admin.access,
+        ...(body !== undefined && { body }),
+      })
 
     test('An admin adds, reads, changes, rotates, replays and removes a webhook', async (t) => {
       const receiver = await startReceiver()
@@ -114,6 +118,40 @@ for (const engine of engines) {
       await call('DELETE', `/${json.id}`)
     })
 
+    test('A test event arrives at once and signed, also while it is disabled, and changes nothing', async (t) => {
+      const receiver = await startReceiver()
+      t.after(() => receiver.close())
+      const { json: hook } = await call('POST', '', { url: receiver.url, events: ['session.started'] })
+      await call('PATCH', `/${hook.id}`, { enabled: false })
+      const before = (await call('GET', '')).json
+      const tested = await call('POST', `/${hook.id}/test`)
+      assert.equal(tested.status, 200)
+      const [one] = receiver.received
+      assert.deepEqual([tested.json.status, tested.json.error], [204, null])
+      assert.equal(one!.headers['webhook-id'], tested.json.eventId)
+      assert.equal(one!.headers['webhook-signature'], signatureOf(hook.secret, one!))
+      const { type, timestamp, data } = JSON.parse(one!.body)
+      assert.deepEqual([type, timestamp], ['webhook.test', data.at])
+      assert.deepEqual(
+        [data.type, data.number, data.userId, data.actor, data.data],
+        ['webhook.test', 0, null, admin.userId, { webhookId: hook.id }],
+      )
+      for (const [answer, expected] of [
+        [status(410), [410, 'it answered 410']],
+        [status(302, { location: '/' }), [302, 'it redirects']],
+        [(response) => void response.socket!.destroy(), [null, 'ECONNRESET']],
+      ] as [Receiver['answer'], [number | null, string]][]) {
+        receiver.answer = answer
+        const { json } = await call('POST', `/${hook.id}/test`)
+        assert.deepEqual([json.status, json.error], expected)
+      }
+      assert.deepEqual((await call('GET', '')).json, before)
+      assert.deepEqual((await call('GET', `/${hook.id}/deliveries`)).json, { deliveries: [] })
+      assert.deepEqual(await service.rows("select id from event where type = 'webhook.test'"), [])
+      await call('DELETE', `/${hook.id}`)
+      assert.deepEqual(outcome(await call('POST', `/${hook.id}/test`)), [404, 'not-found'])
+    })
+
     test('There are fifty at most', async () => {
       const add = () => call('POST', '', { url: 'https://hook.example/', events: ['*'] })
       const ids: string[] = []
@@ -188,6 +226,24 @@ suite('chiron webhooks', atLength, () => {
     assert.match(deliveries.out, /staff\.added +waiting +1 +\S+ +it answered 500/)
     receiver.answer = status(200)
 
+    const count = receiver.received.length
+    const tested = await chiron('test', id!)
+    assert.equal(tested.code, 0, tested.err)
+    assert.match(
+      tested.out,
+      new RegExp(`^Webhook ${id} took the test event: it answered 200 in \\d+ ms\\.\n$`),
+    )
+    const test = receiver.received.slice(count).find(({ event }) => event.type === 'webhook.test')!
+    verify(secret!, test)
+    assert.equal(test.event.actor, 'operator')
+    receiver.answer = status(503)
+    const refused = await chiron('test', id!)
+    assert.deepEqual(
+      [refused.code, refused.out, refused.err],
+      [1, '', `chiron: webhook ${id} did not take the test event: it answered 503\n`],
+    )
+    receiver.answer = status(200)
+
     const rotated = await asJson('rotate', id!)
     assert.match(rotated.secret, /^whsec_/)
     assert.deepEqual((await asJson('change', id!, '--events', '*')).events, ['*'])
@@ -219,6 +275,7 @@ suite('chiron webhooks', atLength, () => {
     ],
     [['add', 'https://10.0.0.1/', '--events', '*'], /CHIRON_WEBHOOK_ALLOW does not list it$/m],
     [['rotate', 'nobody'], /^chiron: There is no such webhook\.$/m],
+    [['test', '-bcdefghijklmnopqrstuv'], /^chiron: There is no such webhook\.$/m],
     [['change', 'nobody'], /^chiron: say what to change/],
     [['replay', 'nobody'], /^chiron: say from when/],
     [['replay', 'nobody', '--since', 'soon'], /^chiron: --since must be a time/],

@@ -1,6 +1,5 @@
 /** Deliveries to a receiver on a socket: signatures, order, retries, rotation, replay, several processes. */
 import assert from 'node:assert/strict'
-import { createHmac } from 'node:crypto'
 import { after, before, suite, test } from 'node:test'
 import { eventHappened } from '../src/events/events.ts'
 import { bySystem } from '../src/lib/by.ts'
@@ -8,7 +7,7 @@ import { newId } from '../src/lib/random.ts'
 import { serveStore } from './support/child.ts'
 import { atLength, type Engine, engines, migratedStore, type Store } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
-import { type Received, type Receiver, startReceiver, status, verify } from './support/receiver.ts'
+import { type Receiver, signatureOf, startReceiver, status, verify } from './support/receiver.ts'
 import { type Service, startService, TestClock } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
 import { sqliteBytes, storeCells } from './support/store-text.ts'
@@ -34,13 +33,6 @@ async function happen(service: Service, ...people: (string | null)[]): Promise<s
     await service.app.parts.db.tx([eventHappened('veterinarian.updated', bySystem, event)])
   }
   return ids
-}
-
-/** As anybody can compute it. */
-function signatureOf(secret: string, { headers, body }: Received): string {
-  const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
-  const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
-  return `v1,${createHmac('sha256', key).update(signed).digest('base64')}`
 }
 
 const idsOf = ({ received }: Receiver) => received.map(({ headers }) => headers['webhook-id'])

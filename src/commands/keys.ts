@@ -1,7 +1,8 @@
 /** `chiron keys …`: the keys that sign tokens. */
 import { UsageError } from '../errors.ts'
 import { byOperator } from '../lib/by.ts'
-import { type CommonOptions, say, table, withFeatures } from './command.ts'
+import { trustedMs } from '../session/keys.ts'
+import { type CommonOptions, say, table, visible, withFeatures } from './command.ts'
 
 const none = 'there is no signing key that CHIRON_SECRET opens; "chiron serve" makes the first'
 
@@ -24,6 +25,21 @@ export async function listKeys(options: CommonOptions): Promise<void> {
       meanings[key.state]!,
     ])
     say(options, {}, table([['key', 'created', 'signs from', 'age', 'state'], ...rows]))
+  })
+}
+
+export async function revokeKey(kid: string, options: CommonOptions): Promise<void> {
+  await withFeatures(options, async ({ keys }) => {
+    if ((await keys.list()).length === 0) throw new UsageError(none)
+    const revoked = await keys.revoke(kid, byOperator)
+    if (!revoked) throw new UsageError(`there is no key ${visible(kid)}; "chiron keys list" shows them`)
+    const { signer, isNew } = revoked
+    const lines = [
+      `Key ${kid} is revoked. The service refuses its tokens within ${trustedMs / 1000} seconds; people stay signed in.`,
+      isNew ? `Key ${signer} is new and signs now.` : `Key ${signer} signs as before.`,
+      'Other programs that check tokens may keep public keys for some minutes: restart them.',
+    ]
+    say(options, { revoked: kid, signer, isNew }, lines.join('\n'))
   })
 }
 

@@ -1,6 +1,7 @@
 /** `chiron webhooks …`: programs that are told what happens. */
 import { UsageError } from '../errors.ts'
 import type { Features } from '../features.ts'
+import { byOperator } from '../lib/by.ts'
 import { type CommonOptions, say, table, timeFrom, visible, withFeatures } from './command.ts'
 
 interface WebhookOptions extends CommonOptions {
@@ -108,6 +109,18 @@ export async function replayWebhook(id: string, options: WebhookOptions): Promis
   await withFeatures(options, async ({ webhooks, clock }) => {
     const queued = await webhooks.replay(id, timeFrom('--since', since, clock.now()))
     say(options, { queued }, `${queued} ${queued === 1 ? 'event is' : 'events are'} sent again, in order.`)
+  })
+}
+
+export async function testWebhook(id: string, options: CommonOptions): Promise<void> {
+  await withFeatures(options, async ({ webhooks }) => {
+    const { error, ...answer } = await webhooks.test(id, byOperator)
+    if (error !== null) throw new UsageError(`webhook ${visible(id)} did not take the test event: ${error}`)
+    say(
+      options,
+      answer,
+      `Webhook ${id} took the test event: it answered ${answer.status} in ${answer.ms} ms.`,
+    )
   })
 }
 

@@ -18,56 +18,9 @@ import {
 } from '../db/db.ts'
 import type { By } from '../lib/by.ts'
 import { timestamp } from '../lib/clock.ts'
-import type { Role } from '../lib/roles.ts'
+import type { EventData, EventType } from './types.ts'
 
-/** Events of an account, by role. Add new ones here. */
-const ofRole = {
-  veterinarian: [
-    'registered',
-    'activated',
-    'updated',
-    'verified',
-    'unverified',
-    'address-changed',
-    'suspended',
-    'reactivated',
-    'closed',
-    'lapsed',
-  ],
-  student: ['added', 'updated', 'deactivated', 'suspended', 'reactivated'],
-  staff: ['added', 'changed', 'removed'],
-} as const satisfies Record<Role, readonly string[]>
-
-const others = [
-  'session.started',
-  'session.ended',
-  'otp.exhausted',
-  'mail.failed',
-  'mail.bounced',
-  'roster.imported',
-  'roster.undone',
-  'key.rotated',
-] as const
-
-type NameOf<R extends Role> = (typeof ofRole)[R][number]
-/** The names that all these roles have. */
-type SharedName<R extends Role> = (R extends Role ? (name: NameOf<R>) => void : never) extends (
-  name: infer Name,
-) => void
-  ? Name & string
-  : never
-
-export type EventType = { [R in Role]: `${R}.${NameOf<R>}` }[Role] | (typeof others)[number]
-
-export const eventTypes: readonly EventType[] = [
-  ...Object.entries(ofRole).flatMap(([role, names]) => names.map((name) => `${role}.${name}` as EventType)),
-  ...others,
-]
-
-/** For accounts whose role is known only at run time. */
-export function eventOf<R extends Role>(role: R, name: SharedName<R>): EventType {
-  return `${role}.${name}` as EventType
-}
+export { type EventType, eventOf, eventTypes } from './types.ts'
 
 export interface EventRow {
   readonly id: string
@@ -85,10 +38,10 @@ export interface EventRow {
 const insertEvents =
   'insert into event (id, at, type, person_id, session_id, data, actor, request_id, network_fingerprint)'
 
-export function eventHappened(
-  type: EventType,
+export function eventHappened<T extends EventType>(
+  type: T,
   by: By,
-  event: { id: string; at: number; personId?: string; sessionId?: string; data?: Record<string, string> },
+  event: { id: string; at: number; personId?: string; sessionId?: string; data?: EventData<T> },
 ): Statement {
   return statement(
     `${insertEvents} values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (id) do nothing`,
@@ -133,10 +86,10 @@ export function eventsFrom(
 }
 
 /** An event of an import, in the order of `roster/store.ts`. It can be seen once its generation is published. */
-export function stagedEvent(
-  type: EventType,
+export function stagedEvent<T extends EventType>(
+  type: T,
   by: By,
-  event: { id: string; at: number; generation: number; personId?: string; data?: Record<string, number> },
+  event: { id: string; at: number; generation: number; personId?: string; data?: EventData<T> },
 ): Value[] {
   const { id, at, generation, personId = null, data = {} } = event
   return [id, at, type, personId, JSON.stringify(data), generation, by.actor, by.requestId, by.network]

@@ -16,6 +16,8 @@ export interface AccessClaims {
   readonly sid: string
   readonly roles: readonly string[]
   readonly exp: number
+  /** The key that signed it. */
+  readonly kid: string
 }
 
 export interface Issuer {
@@ -76,22 +78,30 @@ export function signToken(
   return `${header}.${payload}.${signature.toString('base64url')}`
 }
 
+export interface ReadToken {
+  readonly claims: JWTPayload & { readonly sub: string; readonly exp: number }
+  readonly expired: boolean
+  readonly kid: string
+}
+
 /** The claims of a token of this kind that we issued, and whether its time is over; null for any other. */
 export async function readToken(
   token: string,
   { type, issuer, audience }: TokenKind,
   now: number,
   keyFor: KeyFor,
-): Promise<{ claims: JWTPayload & { sub: string; exp: number }; expired: boolean } | null> {
+): Promise<ReadToken | null> {
+  let kid = ''
   const found = (payload: JWTPayload, expired: boolean) => {
     const { sub, exp } = payload
-    return sub === undefined || exp === undefined ? null : { claims: { ...payload, sub, exp }, expired }
+    return sub === undefined || exp === undefined ? null : { claims: { ...payload, sub, exp }, expired, kid }
   }
   try {
     const { payload } = await jwtVerify(
       token,
       async (header) => {
-        const key = header.kid === undefined ? undefined : await keyFor(header.kid)
+        kid = header.kid ?? ''
+        const key = await keyFor(kid)
         if (!key) throw new Error('unknown key')
         return key
       },
@@ -133,5 +143,5 @@ export async function verifyAccessToken(
   const { sub, sid, roles, exp, jti, client_id } = read.claims
   if (typeof sid !== 'string' || !Array.isArray(roles) || jti === undefined || client_id === undefined)
     return null
-  return { sub, sid, roles, exp }
+  return { sub, sid, roles, exp, kid: read.kid }
 }

@@ -1,8 +1,9 @@
 /**
  * Signing keys, stored with the private part encrypted under a key derived from the secret. A new key is published for
  * a while before it signs, and an old one verifies until its last token has expired, so rotation goes unnoticed. A key
- * that the current secrets cannot decrypt is neither used nor trusted. What is sealed under the previous secret is sealed
- * anew, so that the previous secret can be dropped.
+ * that leaked is revoked: it is gone at once, and so are the tokens that it signed. A key that the current secrets cannot
+ * decrypt is neither used nor trusted. What is sealed under the previous secret is sealed anew, so that the previous
+ * secret can be dropped.
  */
 import type { KeyObject } from 'node:crypto'
 import type { Db } from '../db/db.ts'
@@ -11,12 +12,20 @@ import { type Clock, day, minute, second, timestamp } from '../lib/clock.ts'
 import { seal, unseal } from '../lib/seal.ts'
 import type { Secrets } from '../lib/secret.ts'
 import { importSigningKey, importVerifyingKey, newKeyPair, type PublicJwk, type VerifyingKey } from './jwt.ts'
-import { addSigningKey, dropSigningKeys, resealSigningKey, type SigningKeyRow, signingKeys } from './store.ts'
+import {
+  addSigningKey,
+  dropSigningKeys,
+  resealSigningKey,
+  revokeSigningKey,
+  type SigningKeyRow,
+  signingKeys,
+} from './store.ts'
 
 const rotateEveryMs = 90 * day
 const publishedBeforeMs = 10 * minute
 const reloadPauseMs = 250
-const reloadEveryMs = minute
+/** A key that was revoked is trusted by other processes for this long at most. */
+export const trustedMs = 2 * second
 const retryPauseMs = second
 
 interface Key {
@@ -30,6 +39,8 @@ interface Key {
 
 export class SigningKeys {
   #keys: Key[] = []
+  /** Of all keys in the store, also of those that the secrets do not open. */
+  #kids: string[] = []
   #lastNumber = 0
   #loadedAt = Number.NEGATIVE_INFINITY
   #loading: Promise<void> | null = null
@@ -58,21 +69,29 @@ export class SigningKeys {
    * added; the others return false. The first key of all replaces none, and is no event.
    */
   async rotate(by: By, { signsIn }: { signsIn: number } = { signsIn: publishedBeforeMs }): Promise<boolean> {
-    const now = this.#clock.now()
-    // Read before anything is awaited: it belongs to the keys that the caller has seen.
-    const number = this.#lastNumber + 1
-    const { kid, privateJwk, publicJwk } = await newKeyPair()
-    const key = {
-      kid,
-      number,
-      sealed: seal(this.#secrets, kid, JSON.stringify(privateJwk)),
-      public_jwk: JSON.stringify(publicJwk),
-      created_at: now,
-      signs_from: now + signsIn,
-    }
+    const key = await this.#newKey(signsIn)
     const [added] = await this.#db.tx(addSigningKey(key, by))
     await this.#load()
     return added!.length > 0
+  }
+
+  /**
+   * Trusts a key no longer, because it leaked. If it is the one that signs, a new one takes over at once. Returns the key
+   * that signs now, and whether it is new; null if there is no such key. Other processes follow within `trustedMs`.
+   */
+  async revoke(kid: string, by: By): Promise<{ signer: string; isNew: boolean } | null> {
+    for (;;) {
+      await this.#load()
+      if (!this.#kids.includes(kid)) return null
+      const now = this.#clock.now()
+      const current = this.#signer(now).kid
+      const replacement = current === kid ? await this.#newKey(0) : null
+      const signer = replacement?.kid ?? current
+      const results = await this.#db.tx(revokeSigningKey({ kid, signer, replacement, now }, by))
+      if (results.at(-1)!.length === 0) continue // Another process changed the keys at the same time.
+      await this.#load()
+      return { signer, isNew: replacement !== null }
+    }
   }
 
   /** Seals everything anew that is sealed under the previous secret. */
@@ -119,13 +138,14 @@ export class SigningKeys {
   }
 
   async signer(): Promise<{ kid: string; key: KeyObject }> {
-    await this.#reload(reloadEveryMs)
+    await this.#reload(trustedMs)
     const { kid, signs } = this.#signer(this.#clock.now())
     return { kid, key: signs }
   }
 
   /** Another process may have created the key, so an unknown one triggers a reload, but not too often. */
   async verifier(kid: string): Promise<VerifyingKey | undefined> {
+    await this.#reload(trustedMs)
     const found = this.#keys.find((key) => key.kid === kid)
     if (found) return found.verifies
     await this.#reload(reloadPauseMs)
@@ -138,6 +158,21 @@ export class SigningKeys {
   async publicKeys(): Promise<PublicJwk[]> {
     await this.#reload(reloadPauseMs)
     return this.#keys.map((key) => key.publicJwk)
+  }
+
+  /** Its number belongs to the keys that the caller has seen, so it is read before anything is awaited. */
+  async #newKey(signsIn: number): Promise<SigningKeyRow> {
+    const now = this.#clock.now()
+    const number = this.#lastNumber + 1
+    const { kid, privateJwk, publicJwk } = await newKeyPair()
+    return {
+      kid,
+      number,
+      sealed: seal(this.#secrets, kid, JSON.stringify(privateJwk)),
+      public_jwk: JSON.stringify(publicJwk),
+      created_at: now,
+      signs_from: now + signsIn,
+    }
   }
 
   #signer(now: number): Key {
@@ -171,6 +206,7 @@ export class SigningKeys {
     const opened = await Promise.all(rows.map((row) => this.#open(row)))
     this.#failure = null
     this.#keys = opened.filter((key) => key !== null)
+    this.#kids = rows.map(({ kid }) => kid)
     this.#lastNumber = rows.at(-1)?.number ?? 0
     this.#loadedAt = this.#clock.elapsed()
   }

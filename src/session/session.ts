@@ -102,7 +102,7 @@ export class Sessions {
 
   async authenticate(token: string): Promise<LiveSession> {
     const now = this.#deps.clock.now()
-    const claims = this.#verifiedBefore(token, now) ?? (await this.#verify(token, now))
+    const claims = (await this.#verifiedBefore(token, now)) ?? (await this.#verify(token, now))
     if (!claims) throw new AppError('invalid-token')
     const role = roles.find((each) => claims.roles.includes(each))
     if (!role) throw new AppError('invalid-token')
@@ -218,9 +218,11 @@ export class Sessions {
     return { reply, refreshTtlMs: session.expires_at - now }
   }
 
-  #verifiedBefore(token: string, now: number): AccessClaims | undefined {
+  /** A key may have been revoked since. */
+  async #verifiedBefore(token: string, now: number): Promise<AccessClaims | undefined> {
     const known = this.#verified.get(token)
-    if (!known || known.exp * 1000 > now) return known
+    if (!known) return undefined
+    if (known.exp * 1000 > now && (await this.#deps.keys.verifier(known.kid))) return known
     this.#verified.delete(token)
     return undefined
   }

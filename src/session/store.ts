@@ -252,18 +252,23 @@ export function signingKeys(db: Db): Promise<SigningKeyRow[]> {
   )
 }
 
+/** Returns no row if another process added a key with this number. */
+function insertKey(key: SigningKeyRow): Statement {
+  return statement(
+    `insert into signing_key (kid, number, sealed, public_jwk, created_at, signs_from)
+     values ($1, $2, $3, $4, $5, $6) on conflict (number) do nothing returning kid`,
+    key.kid,
+    key.number,
+    key.sealed,
+    key.public_jwk,
+    key.created_at,
+    key.signs_from,
+  )
+}
+
 export function addSigningKey(key: SigningKeyRow, by: By): Statement[] {
   return [
-    statement(
-      `insert into signing_key (kid, number, sealed, public_jwk, created_at, signs_from)
-       values ($1, $2, $3, $4, $5, $6) on conflict (number) do nothing returning kid`,
-      key.kid,
-      key.number,
-      key.sealed,
-      key.public_jwk,
-      key.created_at,
-      key.signs_from,
-    ),
+    insertKey(key),
     eventsFrom(
       'key.rotated',
       by,
@@ -276,6 +281,32 @@ export function addSigningKey(key: SigningKeyRow, by: By): Statement[] {
 
 export function resealSigningKey({ kid, sealed }: SigningKeyRow, anew: string): Statement {
   return statement('update signing_key set sealed = $1 where kid = $2 and sealed = $3', anew, kid, sealed)
+}
+
+/**
+ * Removes a key for good, as long as the one that is to sign is there. The last statement returns the key if it was
+ * removed.
+ */
+export function revokeSigningKey(
+  r: { kid: string; signer: string; replacement: SigningKeyRow | null; now: number },
+  by: By,
+): Statement[] {
+  const data = { ...(r.replacement && { kid: r.replacement.kid }), revoked: r.kid }
+  const mayGo = 'kid = $1 and exists (select 1 from signing_key s where s.kid = $2)'
+  return [
+    ...(r.replacement ? [insertKey(r.replacement)] : []),
+    eventsFrom(
+      'key.rotated',
+      by,
+      { id: "'revoked.' || kid", at: 'cast($3 as bigint)', data: 'cast($4 as text)' },
+      `from signing_key where ${mayGo}`,
+      r.kid,
+      r.signer,
+      r.now,
+      JSON.stringify(data),
+    ),
+    statement(`delete from signing_key where ${mayGo} returning kid`, r.kid, r.signer),
+  ]
 }
 
 export function dropSigningKeys(db: Db, kids: readonly string[]) {

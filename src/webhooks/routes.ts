@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { invalidField } from '../errors.ts'
-import { routeConfig, staffChange } from '../http/access.ts'
+import { type ByOf, routeConfig, staffChange } from '../http/access.ts'
 import {
   bodyProblems,
   Empty,
@@ -72,7 +72,10 @@ const Delivery = Type.Object(
   { $id: 'WebhookDelivery' },
 )
 
-export function webhookRoutes(root: FastifyInstance, { webhooks }: { webhooks: Webhooks }): void {
+export function webhookRoutes(
+  root: FastifyInstance,
+  { webhooks, byStaffOf }: { webhooks: Webhooks; byStaffOf: ByOf },
+): void {
   for (const schema of [WebhookEntry, WithSecret, Delivery]) root.addSchema(schema)
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['staff']
@@ -200,6 +203,31 @@ export function webhookRoutes(root: FastifyInstance, { webhooks }: { webhooks: W
       const queued = await webhooks.replay(request.params.webhookId, timeFrom(request.body.since))
       return reply.code(202).send({ queued })
     },
+  )
+
+  app.post(
+    '/staff/webhooks/:webhookId/test',
+    {
+      config: reading,
+      schema: {
+        tags,
+        operationId: 'testWebhook',
+        summary: 'Send one test event at once',
+        description:
+          'An event of the type `webhook.test`, signed like every other, also to a webhook that is disabled. Whatever it answers changes nothing.',
+        params,
+        response: {
+          200: Type.Object({
+            eventId: Type.String(),
+            status: Nullable(Type.Integer({ description: 'Of the answer; null if there was none.' })),
+            error: Nullable(Type.String({ description: 'Why it was not taken; null if it was.' })),
+            ms: Type.Integer({ description: 'How long the answer took.' }),
+          }),
+          ...problems('invalid-request', ...tokenProblems, 'forbidden', 'not-found'),
+        },
+      },
+    },
+    (request) => webhooks.test(request.params.webhookId, byStaffOf(request)),
   )
 
   app.get(

@@ -10,13 +10,16 @@ import { isIP } from 'node:net'
 import { type Db, type Statement, sweptRowsMax } from '../db/db.ts'
 import { AppError, invalidField } from '../errors.ts'
 import { eventTypes, numberBefore, numberEvents } from '../events/events.ts'
-import { type Clock, day, timestamp, timestampOrNull } from '../lib/clock.ts'
+import { testEvent } from '../events/types.ts'
+import type { By } from '../lib/by.ts'
+import { day, second, timestamp, timestampOrNull } from '../lib/clock.ts'
 import { nearest } from '../lib/nearest.ts'
 import type { Range } from '../lib/network.ts'
 import { isId, newId } from '../lib/random.ts'
 import { seal, unseal } from '../lib/seal.ts'
 import type { Secrets } from '../lib/secret.ts'
 import { hostOf, refusalOf } from './post.ts'
+import { type Answer, type SendDeps, sendEvent } from './send.ts'
 import {
   addWebhook,
   allWebhooks,
@@ -46,13 +49,12 @@ const deliveriesKeptMs = 7 * day
 const deliveriesShown = 100
 const replayBatch = 1_000
 const allEvents = '*'
+/** Longer than one request may take. */
+const testMaxMs = 20 * second
 
-export interface WebhookDeps {
+export interface WebhookDeps extends SendDeps {
   readonly db: Db
-  readonly clock: Clock
   readonly secrets: Secrets
-  /** What webhooks may reach although it is not public. */
-  readonly allow: readonly Range[]
 }
 
 export interface WebhookFields {
@@ -145,6 +147,41 @@ export class Webhooks {
       queued += results.at(-1)!.length
     }
     return queued
+  }
+
+  /**
+   * Sends one event that means nothing, at once, also to an endpoint that is disabled. It is not part of the feed, and
+   * whatever comes of it changes nothing.
+   */
+  async test(id: string, by: By): Promise<Answer & { readonly eventId: string; readonly ms: number }> {
+    const { clock } = this.#deps
+    const webhook = await this.#find(id)
+    const secrets = this.secretsOf(webhook)
+    if (secrets.length === 0)
+      throw invalidField({
+        pointer: '#',
+        detail: 'its secret is sealed under another CHIRON_SECRET; rotate it',
+      })
+    const eventId = `test.${newId()}`
+    const event = {
+      id: eventId,
+      number: 0,
+      type: testEvent.type,
+      at: timestamp(clock.now()),
+      userId: null,
+      actor: by.actor,
+      requestId: by.requestId,
+      network: null,
+      data: { webhookId: id },
+    }
+    const started = performance.now()
+    const answer = await sendEvent(
+      { url: webhook.url, secrets },
+      event,
+      this.#deps,
+      AbortSignal.timeout(testMaxMs),
+    )
+    return { eventId, ...answer, ms: Math.round(performance.now() - started) }
   }
 
   /** The newest ones, with what came of them. */

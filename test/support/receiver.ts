@@ -1,4 +1,5 @@
 /** A program that receives webhooks on a socket, and answers as a test tells it to. */
+import { createHmac } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
@@ -64,4 +65,11 @@ export async function startReceiver(answer: Answer = status(204)): Promise<Recei
 /** Throws unless the signature is right. The clock of the service must be near the real one. */
 export function verify(secret: string, { headers, body }: Received): void {
   new Webhook(secret).verify(body, headers as Record<string, string>)
+}
+
+/** As anybody can compute it. */
+export function signatureOf(secret: string, { headers, body }: Received): string {
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
+  const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
+  return `v1,${createHmac('sha256', key).update(signed).digest('base64')}`
 }

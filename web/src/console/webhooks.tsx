@@ -18,7 +18,7 @@ import { useConsole } from './text/console-words.ts'
 const read = (path: string) => ask<{ webhooks: Webhook[] }>(path).then(({ webhooks }) => webhooks)
 const pathOf = ({ id }: Webhook) => `/staff/webhooks/${encodeURIComponent(id)}`
 
-type What = 'rotate' | 'replay' | 'disable' | 'enable' | 'remove'
+type What = 'test' | 'rotate' | 'replay' | 'disable' | 'enable' | 'remove'
 type Doing = { readonly what: 'add' } | { readonly what: What; readonly webhook: Webhook }
 
 export function WebhooksPage({ user }: { user: Staff }) {
@@ -26,19 +26,19 @@ export function WebhooksPage({ user }: { user: Staff }) {
   const text = all.webhooks
   const webhooks = useResource('/staff/webhooks', read)
   const [doing, setDoing] = useState<Doing | null>(null)
-  const [said, setSaid] = useState('')
+  const [said, setSaid] = useState({ words: '', isGood: true })
   const [secret, setSecret] = useState<string | null>(null)
   const onCancel = () => setDoing(null)
-  const onDone = (words: string) => {
+  const onDone = (words: string, isGood = true) => {
     setDoing(null)
-    setSaid(words)
+    setSaid({ words, isGood })
     webhooks.reload()
   }
   return (
     <Page title={text.title} lead={text.lead}>
       <Reading of={webhooks} />
-      <p role="status" className={said ? 'notice good' : 'said'}>
-        {said}
+      <p role="status" className={said.words ? `notice ${said.isGood ? 'good' : 'bad'}` : 'said'}>
+        {said.words}
       </p>
       {webhooks.data && (
         <p>
@@ -96,6 +96,7 @@ function WebhookCard({ webhook, onDeed }: { webhook: Webhook; onDeed(what: What)
   const offWord = { operator: text.disabled, gone: text.gone, failing: text.failed }
   const word = disabledBecause ? offWord[disabledBecause] : state === 'good' ? text.enabled : text.troubled
   const deeds: [What, string][] = [
+    ['test', text.test],
     ['replay', text.replay],
     ['rotate', text.rotate],
     enabled ? ['disable', text.disable] : ['enable', text.enable],
@@ -192,6 +193,11 @@ function Deliveries({ path }: { path: string }) {
   )
 }
 
+interface TestAnswer {
+  readonly status: number | null
+  readonly error: string | null
+}
+
 interface WithSecret {
   readonly secret: string
 }
@@ -271,20 +277,30 @@ function WebhookDeed({
   webhook: Webhook
   user: Staff
   onSecret(secret: string): void
-  onDone(said: string): void
+  onDone(said: string, isGood?: boolean): void
   onCancel(): void
 }) {
   const { text: all, number } = useConsole()
   const text = all.webhooks
   const [since, setSince] = useState('')
   const [checked, setChecked] = useState(false)
-  const said = useRef(text.changed)
+  const said = useRef({ words: text.changed, isGood: true })
   const path = pathOf(webhook)
   const sinceMissing = Number.isNaN(Date.parse(since))
   const words: Record<
     What,
     { title: string; effects: readonly string[]; undo?: string; submit: string; work(): Promise<void> }
   > = {
+    test: {
+      title: text.testTitle,
+      effects: text.testEffects,
+      submit: text.testSubmit,
+      work: async () => {
+        const { status, error } = await ask<TestAnswer>(`${path}/test`, { method: 'POST' })
+        const words = error === null ? text.testGood(status!) : text.testBad(error)
+        said.current = { words, isGood: error === null }
+      },
+    },
     rotate: {
       title: text.rotateTitle,
       effects: text.rotateEffects,
@@ -299,7 +315,7 @@ function WebhookDeed({
       work: async () => {
         const body = { since: new Date(since).toISOString() }
         const { queued } = await ask<{ queued: number }>(`${path}/replay`, { method: 'POST', body })
-        said.current = text.replayed(queued, number(queued))
+        said.current = { words: text.replayed(queued, number(queued)), isGood: true }
       },
     },
     disable: {
@@ -337,7 +353,7 @@ function WebhookDeed({
         setChecked(true)
         return what !== 'replay' || !sinceMissing
       }}
-      onDone={() => onDone(said.current)}
+      onDone={() => onDone(said.current.words, said.current.isGood)}
       onCancel={onCancel}
     >
       {address}
