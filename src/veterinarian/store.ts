@@ -218,27 +218,31 @@ export function rename(
 }
 
 /**
- * The last statement returns no row if the account has changed since it was read: staff would verify somebody whom they
- * have not seen.
+ * The last statement returns no row if it is so already, or if name or address have changed since the account was read:
+ * staff would verify somebody whom they have not seen.
  */
 export function setVerified(
-  { id, updated_at: readAt }: Pick<Person, 'id' | 'updated_at'>,
+  { id, firstname, lastname, email_key }: Person<'veterinarian'>,
   verified: boolean,
   eventId: string,
   { now, by }: Deed,
 ): Statement[] {
   const done = happened(eventId)
+  const isOther = verified ? 'verified_at is null' : '(verified_at is not null or unverified_at is not null)'
   return [
     lockPerson(id),
     eventsFrom(
       verified ? 'veterinarian.verified' : 'veterinarian.unverified',
       by,
       { id: '$1', at: 'cast($2 as bigint)', person: 'id' },
-      `from person where id = $3 and updated_at = $4 and role = 'veterinarian' and status in ('active', 'suspended')`,
+      `from person where id = $3 and firstname = $4 and lastname = $5 and email_key = $6
+         and status in ('active', 'suspended') and ${isOther}`,
       eventId,
       now,
       id,
-      readAt,
+      firstname,
+      lastname,
+      email_key,
     ),
     statement(
       `update person set verified_at = ${verified ? 'cast($1 as bigint)' : 'null'}, unverified_at = null,
