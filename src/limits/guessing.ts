@@ -109,7 +109,7 @@ export function countWrong(guess: Guess, now: number, when: Condition): FailureC
       statesOf(thresholds, now),
     ],
     attacks(results, askedFrom) {
-      const states = results[1] as unknown as State[]
+      const states = results[1] as State[]
       const reached = states.filter(({ wrong, threshold }) => wrong >= threshold && wrong - 1 < threshold)
       return reached.flatMap(({ nth, wrong }) => {
         const { on, withinMs, wrong: counter } = thresholds[nth]!
@@ -165,11 +165,7 @@ export async function wrongFrom(db: Db, network: string, now: number): Promise<[
   return [short!.wrong, long!.wrong]
 }
 
-interface State {
-  readonly nth: number
-  readonly wrong: number
-  readonly threshold: number
-}
+type State = { readonly nth: number; readonly wrong: number; readonly threshold: number }
 
 async function readStates(db: Pick<Db, 'all'>, thresholds: readonly Threshold[], now: number) {
   const { sql, params } = statesOf(thresholds, now)

@@ -16,10 +16,9 @@ import { bySystem } from '../lib/by.ts'
 import type { Digits } from '../lib/code.ts'
 import type { Language } from '../lib/languages.ts'
 import type { Role } from '../lib/roles.ts'
-import type { Take } from '../limits/limits.ts'
 import type { MailKind, NewKind, NoticeKind, Report } from './templates/texts.ts'
 
-export interface Mail {
+export type Mail = {
   readonly id: string
   readonly session_id: string
   readonly role: Role
@@ -111,7 +110,7 @@ export async function claimMails(
       ...ids,
     ),
   ])
-  return claimed as unknown as Mail[]
+  return claimed as Mail[]
 }
 
 /** Claims one mail, if no worker has it. */
@@ -241,7 +240,10 @@ export interface NewAdmission {
   readonly mark: string
   readonly budgets: Budgets
   /** Whether the inbox may have another mail, and the statements that count it, given a condition. */
-  readonly inbox: { readonly hasRoom: Condition; take(when: Condition): Take }
+  readonly inbox: {
+    readonly hasRoom: Condition
+    take(when: Condition): { readonly statements: readonly Statement[]; readonly granted: Condition }
+  }
 }
 
 /** Counts a mail with a code against the inbox and the budgets, once. If one has no room, nothing is counted. */
