@@ -42,11 +42,19 @@ suite('A shared computer', inBrowser, () => {
   const autocomplete = (page: Page) => page.getByLabel('E-mail address').getAttribute('autocomplete')
   const ended = -1
 
-  /** A browser with a folder of its own, as on a desk. */
-  const profile = (t: TestContext) => {
+  /** A browser with a folder of its own, as on a desk, that can be closed and opened again. */
+  const desk = (t: TestContext) => {
     const folder = mkdtempSync(join(tmpdir(), 'chiron-profile-'))
-    t.after(() => rmSync(folder, { recursive: true, force: true }))
-    return folder
+    const opened: BrowserContext[] = []
+    t.after(async () => {
+      for (const each of opened) await each.close()
+      rmSync(folder, { recursive: true, force: true })
+    })
+    const open = async () => {
+      opened.push(await startProfile(folder))
+      return opened.at(-1)!
+    }
+    return { folder, open }
   }
   /** What Chromium would offer in fields that it has seen before. */
   const offered = (folder: string) => {
@@ -63,10 +71,10 @@ suite('A shared computer', inBrowser, () => {
 
   test('Chromium offers the address to the next person, and does not where the computer is shared', async (t) => {
     for (const shared of [false, true]) {
-      const folder = profile(t)
+      const { folder, open } = desk(t)
       const email = freshAddress('offered')
       await service.register(email)
-      const visitor = await startProfile(folder)
+      const visitor = await open()
       const page = await openTab(visitor, service)
       await page.getByRole('radio', { name: 'Veterinarian' }).check()
       // Only what is typed counts as typed.
@@ -85,15 +93,14 @@ suite('A shared computer', inBrowser, () => {
   })
 
   test('Closing the browser signs out, and leaves nothing', async (t) => {
-    const folder = profile(t)
-    const first = await startProfile(folder)
+    const { open } = desk(t)
+    const first = await open()
     const page = await openTab(first, service)
     await box(page).check()
     await signIn(page, service, 'Student', student, mails() + 1)
     await page.getByRole('link', { name: 'Equine rotation' }).first().waitFor()
     await first.close()
-    const second = await startProfile(folder)
-    t.after(() => second.close())
+    const second = await open()
     const later = await openTab(second, service)
     await later.getByRole('heading', { name: 'Sign in' }).waitFor()
     assert.deepEqual(await second.cookies(), [])
@@ -202,12 +209,12 @@ suite('A shared computer', inBrowser, () => {
     assert.deepEqual(await accessFaults(page), [])
     const { email } = await addStaff(service, ['support'])
     const staff = await newVisitor(browser)
-    const desk = await openTab(staff, service, '/console')
-    await box(desk).check()
-    assert.deepEqual(await accessFaults(desk), [])
-    await signInAtConsole(desk, service, email)
+    const atConsole = await openTab(staff, service, '/console')
+    await box(atConsole).check()
+    assert.deepEqual(await accessFaults(atConsole), [])
+    await signInAtConsole(atConsole, service, email)
     assert.deepEqual(await cookies(staff), { chiron_refresh: ended, chiron_shared: ended })
-    assert.deepEqual((await stored(desk)).local, [])
+    assert.deepEqual((await stored(atConsole)).local, [])
   })
 
   test('The sign-in form in every language, on a phone and on a desk, by day and by night', async () => {
