@@ -47,7 +47,7 @@ export class Meter {
       const most = this.bounds.rowsMax.toLocaleString('en')
       this.#refuse(
         'too-many-rows',
-        `It has more than ${most} rows, which no school has: see what the files contain, and export them again.`,
+        `The roster has more than ${most} rows, which no school has: see what the files contain, and export them again.`,
       )
     }
     this.step()
@@ -76,4 +76,4 @@ export class Meter {
 }
 
 export const tooMuchMemory =
-  'It takes more memory than any school’s roster does: see what the files contain, and export them again.'
+  'The roster takes more memory than any school’s does: see what the files contain, and export them again.'

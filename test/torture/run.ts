@@ -13,6 +13,7 @@ import { globalSetup, globalTeardown } from '../support/setup.ts'
 import { newStaff } from '../support/staff.ts'
 import { type CrashReport, crashes } from './crashes.ts'
 import { failover } from './failover.ts'
+import { floods } from './floods.ts'
 import { fuzz } from './fuzz.ts'
 import { histories, Torturer } from './histories.ts'
 import { pests } from './hostile.ts'
@@ -127,6 +128,12 @@ const parts: readonly Part[] = [
         await world.close()
       }
     },
+  },
+  {
+    name: 'floods',
+    what: 'Rosters of 20 million rows and more, good and bad; each is refused within its bounds',
+    share: 0.05,
+    run: async () => ({ ...(await floods()) }),
   },
   {
     name: 'pests',
