@@ -4,6 +4,7 @@ import { loadConfig } from '../../src/config.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/log.ts'
 import { type Engine, migratedStore } from './engines.ts'
+import { assertListed } from './listed-events.ts'
 import { freePort } from './postgres.ts'
 import { type MailServer, startMailServer } from './smtp.ts'
 import { callsTo } from './wire.ts'
@@ -140,9 +141,13 @@ export async function startService(
     },
     rows: (sql, params) => app.parts.db.all(sql, params) as never,
     async stop() {
-      await app.stop()
-      if (!options.mail) await mail.close()
-      await store.remove()
+      try {
+        await assertListed(app.parts.db)
+      } finally {
+        await app.stop()
+        if (!options.mail) await mail.close()
+        await store.remove()
+      }
     },
   }
   return service

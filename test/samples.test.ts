@@ -1,0 +1,198 @@
+/** The samples in the documentation compile under `strict`, and work against a running service. */
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, suite, test } from 'node:test'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { newFolder, type ServingChild, serveChild, startProcess } from './support/child.ts'
+import { atLength } from './support/engines.ts'
+import { freshAddress, freshNetwork } from './support/fresh.ts'
+import { programOf } from './support/install.ts'
+import { freePort } from './support/postgres.ts'
+import { startReceiver } from './support/receiver.ts'
+import { type Service, startService } from './support/service.ts'
+import { eventually } from './support/wait.ts'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const pages = ['README.md', 'docs/integrating.md', 'docs/webhooks.md']
+
+interface Sample {
+  readonly page: string
+  readonly language: string
+  readonly text: string
+}
+
+const samples: Sample[] = pages.flatMap((page) =>
+  [...readFileSync(join(root, page), 'utf8').matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(
+    ([, language, text]) => ({ page, language: language!, text: text! }),
+  ),
+)
+const sampleIn = (page: string, language: string) => {
+  const found = samples.filter((one) => one.page === page && one.language === language)
+  assert.equal(found.length, 1, `${page} has one sample in ${language}`)
+  return found[0]!.text
+}
+
+/** A folder where packages are found as in the project. */
+function sampleFolder() {
+  const folder = newFolder()
+  symlinkSync(join(root, 'node_modules'), join(folder.path, 'node_modules'))
+  const compilerOptions = {
+    strict: true,
+    noEmit: true,
+    target: 'esnext',
+    module: 'nodenext',
+    types: ['node'],
+  }
+  writeFileSync(join(folder.path, 'package.json'), '{"type":"module"}')
+  writeFileSync(join(folder.path, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }))
+  const write = (name: string, text: string) => {
+    const file = join(folder.path, name)
+    writeFileSync(file, text)
+    return file
+  }
+  return { ...folder, write }
+}
+
+suite('Samples in the documentation', atLength, () => {
+  const folder = sampleFolder()
+  let service: Service
+  before(async () => {
+    const port = String(await freePort())
+    const env = {
+      CHIRON_WEBHOOK_ALLOW: '127.0.0.1',
+      CHIRON_PORT: port,
+      CHIRON_PUBLIC_URL: `http://127.0.0.1:${port}`,
+    }
+    service = await startService('sqlite', { env })
+    // Receivers look at the time of a signature, and jose at that of a token.
+    service.clock.advance(Date.now() - service.clock.now())
+  })
+  after(async () => {
+    await service.stop()
+    folder.remove()
+  })
+
+  test('are in languages that are tried here', () => {
+    const languages = new Set(samples.map(({ language }) => language))
+    assert.deepEqual([...languages].sort(), ['', 'python', 'sh', 'ts'])
+  })
+
+  test('in TypeScript compile under strict, and would not if something were wrong', () => {
+    const compile = () => {
+      const tsc = join(root, 'node_modules/.bin/tsc')
+      const { status, stdout } = spawnSync(tsc, ['-p', folder.path], { encoding: 'utf8' })
+      return { status, stdout }
+    }
+    for (const [i, { text }] of samples.filter(({ language }) => language === 'ts').entries())
+      folder.write(`sample${i}.ts`, text)
+    assert.deepEqual(compile(), { status: 0, stdout: '' })
+    folder.write(
+      'sample0.ts',
+      `${samples.find(({ language }) => language === 'ts')!.text}\nconst n: number = ''\n`,
+    )
+    assert.match(compile().stdout, /TS2322/)
+  })
+
+  test('check a token in another service', async () => {
+    const file = folder.write(
+      'checks.ts',
+      sampleIn('docs/integrating.md', 'ts').replace('https://access.example.org', service.url),
+    )
+    const { callerOf } = await import(pathToFileURL(file).href)
+    const { access, userId, sessionId } = await service.signIn(freshAddress(), freshNetwork())
+    assert.deepEqual(await callerOf(access), { userId, sessionId, roles: ['veterinarian'] })
+    await assert.rejects(callerOf(`${access.slice(0, -4)}AAAA`))
+  })
+
+  const receivers: [language: string, name: string, command: () => string][] = [
+    ['ts', 'hook.ts', () => process.execPath],
+    ['python', 'hook.py', () => programOf(['python3'], 'python3')],
+  ]
+  for (const [language, name, command] of receivers)
+    test(`receive webhooks, in ${language}: genuine ones, once, and no others`, async (t) => {
+      const port = await freePort()
+      const file = folder.write(name, sampleIn('docs/webhooks.md', language).replace('8080', String(port)))
+      const url = `http://127.0.0.1:${port}/hook`
+      const { webhooks } = service.app.parts
+      const { id, secret } = await webhooks.add({ url, events: ['session.started'] })
+      const child = startProcess(command(), [file], { cwd: folder.path, env: { HOOK_KEY: secret } })
+      t.after(async () => {
+        await webhooks.remove(id)
+        await child.end()
+      })
+      await eventually('it listens', () => fetch(url, { method: 'POST', body: '{}' }).catch(() => undefined))
+      const by = { actor: 'operator', requestId: null, network: null }
+      const { status, error } = await webhooks.test(id, by)
+      assert.deepEqual([status, error], [204, null])
+      service.clock.advance(1)
+      const since = service.clock.now()
+      const { userId, sessionId } = await service.signIn(freshAddress(), freshNetwork())
+      const lines = () => child.output.out.split('\n').filter((line) => line !== '')
+      await eventually('two lines', () => lines().length === 2)
+      assert.match(lines()[0]!, /^webhook\.test test\.\S+ (null|None)$/)
+      assert.equal(lines()[1], `session.started started.${sessionId} ${userId}`)
+
+      // After a rotation there are two signatures; a repetition is taken and not handled again.
+      await webhooks.rotate(id)
+      const delivered = async () =>
+        (await webhooks.deliveries(id)).filter(({ state }) => state === 'delivered')
+      assert.equal(await webhooks.replay(id, since), 1)
+      await eventually('it is delivered again', async () => (await delivered()).length === 1)
+      assert.equal(lines().length, 2)
+
+      const forged = { 'webhook-id': 'x', 'webhook-timestamp': '1', 'webhook-signature': 'v1,AAAA' }
+      const now = String(Math.floor(Date.now() / 1000))
+      for (const headers of [{}, forged, { ...forged, 'webhook-timestamp': now }])
+        assert.equal((await fetch(url, { method: 'POST', headers, body: '{}' })).status, 400)
+    })
+
+  test('of a request show what arrives', async (t) => {
+    const receiver = await startReceiver()
+    const { webhooks } = service.app.parts
+    const { id } = await webhooks.add({ url: receiver.url, events: ['session.started'] })
+    t.after(async () => {
+      await webhooks.remove(id)
+      await receiver.close()
+    })
+    await service.signIn(freshAddress(), freshNetwork())
+    const [one] = await receiver.until(1)
+    const [head, shown] = sampleIn('docs/webhooks.md', '').split('\n\n') as [string, string]
+    const namesIn = (value: unknown): unknown =>
+      typeof value === 'object' && value !== null
+        ? Object.entries(value).map(([name, each]) => [name, namesIn(each)])
+        : typeof value
+    assert.deepEqual(namesIn(JSON.parse(shown)), namesIn(JSON.parse(one!.body)))
+    for (const line of head.split('\n').slice(1)) {
+      const name = line.split(':')[0]!.toLowerCase()
+      assert.ok(one!.headers[name] !== undefined, name)
+    }
+  })
+})
+
+suite('Samples for the shell', atLength, () => {
+  let service: ServingChild
+  before(async () => {
+    service = await serveChild({})
+  })
+  after(() => service.end())
+
+  test('sign in with curl, refresh and sign out, as README.md and docs/integrating.md say', () => {
+    programOf(['curl'], 'curl')
+    const blocks = ['README.md', 'docs/integrating.md'].map((page) =>
+      samples.filter((one) => one.page === page && one.language === 'sh').map(({ text }) => text),
+    )
+    const [readme, integrating] = blocks as [string[], string[]]
+    // The session must live while the other page's block refreshes it.
+    const script = [...readme.slice(0, -1), ...integrating, ...readme.slice(-1)]
+      .join('\n')
+      .replaceAll('http://localhost:3000', service.url)
+    const out = execFileSync('sh', ['-e'], { input: script, encoding: 'utf8' })
+    assert.match(out, /^\{"email":"ada\d+@example\.org","confirmBefore":/)
+    assert.match(out, /^code: \d{6}$/m)
+    assert.match(out, /"firstname":"Ada"/)
+    assert.match(out, /"access_token":"[^"]+","token_type":"Bearer"/)
+    assert.match(out, /Bearer\n204\n$/)
+  })
+})
