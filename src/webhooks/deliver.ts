@@ -221,8 +221,10 @@ export class Deliverer {
 
   async #gone(webhook: WebhookRow, claim: Claim, attempt: Attempt): Promise<void> {
     this.#deps.noted?.('failed')
-    await this.#record(claim, { ...attempt, outcome: 'dropped' })
+    // Before the line is released, or the next event in it would be sent.
     await this.#switchOff(webhook, 'gone', attempt.at, isEnabled(webhook.id))
+    await this.#record(claim, { ...attempt, outcome: 'dropped' })
+    await this.#deps.webhooks.dropWaiting(webhook.id)
   }
 
   async #failed(webhook: WebhookRow, claim: Claim, attempt: Attempt, attempts: number): Promise<void> {
@@ -244,6 +246,7 @@ export class Deliverer {
     if (failures! >= triesMax && at - since! >= failingMaxMs) {
       const hasFailed = hasFailedSince(webhook.id, at - failingMaxMs, triesMax)
       await this.#switchOff(webhook, 'failing', at, hasFailed)
+      await this.#deps.webhooks.dropWaiting(webhook.id)
     }
   }
 
@@ -254,7 +257,7 @@ export class Deliverer {
     now: number,
     when: Condition,
   ): Promise<void> {
-    const { db, webhooks, log, tellAdmins } = this.#deps
+    const { db, log, tellAdmins } = this.#deps
     const { id } = webhook
     const host = hostNamed(webhook)
     const results = await db.tx([
@@ -262,9 +265,7 @@ export class Deliverer {
       ...((await tellAdmins?.({ id, host, because, now }, when)) ?? []),
       disableWebhook(id, because, now, when),
     ])
-    if (results.at(-1)!.length === 0) return
-    log.warn(about(webhook), switchedOff[because])
-    await webhooks.dropWaiting(id)
+    if (results.at(-1)!.length > 0) log.warn(about(webhook), switchedOff[because])
   }
 
   /** Events must not pile up for an endpoint that cannot be tried. */
