@@ -218,7 +218,7 @@ suite('chiron webhooks', atLength, () => {
     assert.deepEqual([one!.event.type, one!.event.actor], ['staff.added', 'operator'])
     const failing = await eventually('it fails', async () => {
       const { out } = await chiron('list')
-      return /fails since \S+Z, 1 times in a row/.test(out) && out
+      return /fails since \S+Z, 1 failure in a row/.test(out) && out
     })
     assert.match(failing, /^id +url +events +waiting +state$/m)
     assert.ok(failing.includes(`${receiver.url}?key=1`))

@@ -63,10 +63,12 @@ for (const engine of engines) {
             [id],
           )
         )[0]!.at
-      const at = await eventually('it is released', async () => {
+      const at = await eventually('it is released, or off', async () => {
+        if (!(await state()).enabled) return null
         const next = await nextAt()
         return next > service.clock.now() && next
       })
+      if (at === null) return
       service.clock.advance(Number(at) - service.clock.now())
       await eventually('a try', () => receiver.received.length > tried)
       await eventually('its outcome', async () => {

@@ -43,7 +43,8 @@ const offBecause = {
 function stateOf({ disabledAt, disabledBecause, readable, failures, failingSince }: Listed): string {
   if (disabledBecause) return `off since ${disabledAt}: ${offBecause[disabledBecause]}`
   if (!readable) return 'its secret is sealed under another CHIRON_SECRET; rotate it'
-  return failures > 0 ? `fails since ${failingSince}, ${failures} times in a row` : 'well'
+  if (failures === 0) return 'well'
+  return `fails since ${failingSince}, ${failures} ${failures === 1 ? 'failure' : 'failures'} in a row`
 }
 
 export async function listDeliveries(id: string, options: CommonOptions): Promise<void> {
