@@ -278,6 +278,9 @@ keysCommand
   .action(async (kid, options) => (await keys()).revokeKey(kid, options))
 
 addCommonOptions(program)
+program.hook('preAction', async (_program, command) =>
+  (await import('./commands/command.ts')).beforeCommand(command.opts()),
+)
 
 /** Every command takes these. */
 function addCommonOptions(command: Command): void {

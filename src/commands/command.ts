@@ -19,10 +19,11 @@ export interface CommonOptions {
 }
 
 /** The settings as they are, whether right or wrong. */
-export function settingsFor({ envFile }: CommonOptions): Env {
-  const env = readEnv(process.env, envFile)
-  trustAuthorities(env.NODE_EXTRA_CA_CERTS)
-  return env
+export const settingsFor = ({ envFile }: CommonOptions): Env => readEnv(process.env, envFile)
+
+/** Before a command does or reads anything, because the process may be replaced. */
+export function beforeCommand(options: CommonOptions): void {
+  trustAuthorities(settingsFor(options).NODE_EXTRA_CA_CERTS)
 }
 
 export function configFor(options: CommonOptions): Config {

@@ -35,7 +35,11 @@ export async function startReader({ as, database }: Reader, base?: string): Prom
   const { key, cert } = machine.certificate()
   writeFileSync(join(folder, 'key.pem'), key, { mode: 0o600 })
   writeFileSync(join(folder, 'cert.pem'), cert)
-  const server = machine.beside(process.execPath, [mailServer, join(folder, 'key.pem'), join(folder, 'cert.pem')])
+  const server = machine.beside(process.execPath, [
+    mailServer,
+    join(folder, 'key.pem'),
+    join(folder, 'cert.pem'),
+  ])
   const mails: SentMail[] = []
   createInterface({ input: server.stdout! }).on('line', (line) => mails.push(JSON.parse(line)))
 
@@ -48,8 +52,11 @@ export async function startReader({ as, database }: Reader, base?: string): Prom
       for (const block of blocksOf(page)) {
         const isForOther = /^(SQLite|PostgreSQL)$/.test(block.heading) && block.heading !== database
         if (block.language !== 'sh' || isForOther) continue
-        const result = isOfChiron(block) ? await machine.run(block.text, as) : await machine.run(inSession(block.text))
-        if (result.code !== 0) throw new Error(`${block.at} ends with ${result.code}:\n${block.text}\n${result.text}`)
+        const result = isOfChiron(block)
+          ? await machine.run(block.text, as)
+          : await machine.run(inSession(block.text))
+        if (result.code !== 0)
+          throw new Error(`${block.at} ends with ${result.code}:\n${block.text}\n${result.text}`)
         ran.set(block, result)
       }
       return ran

@@ -35,17 +35,47 @@ export interface Machine {
   stop(): Promise<void>
 }
 
+/** What makes the machine, and what the documents install, so that it is installed once and not on every machine. */
+const tools = [
+  ['unshare', 'util-linux'],
+  ['ip', 'iproute2'],
+  ['openssl', 'openssl'],
+] as const
+const programs = [
+  ['systemd-analyze', 'systemd'],
+  ['pg_createcluster', 'postgresql'],
+  ['nginx', 'nginx'],
+  ['logrotate', 'logrotate'],
+  ['postfix', 'postfix'],
+  ['curl', 'curl'],
+] as const
+
 /** @param base the folder of a newly installed Debian; by default the machine is like this one */
 export async function startMachine(base?: string): Promise<Machine> {
   if (process.getuid?.() !== 0) throw new Error('The tests of the documents need root, to make a machine.')
-  for (const [program, name] of [['unshare', 'util-linux'], ['ip', 'iproute2'], ['openssl', 'openssl']] as const)
+  for (const [program, name] of base === undefined ? [...tools, ...programs] : tools)
     programOf([program], name)
   const folder = mkdtempSync(join(tmpdir(), 'chiron-machine-'))
   const root = join(folder, 'layer/root')
   // It ends with this process, however that ends.
-  const holder = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', '-m', '-p', '--fork', '--kill-child', 'sh', '-euc', setUp(folder, base ?? '/')], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
+  const holder = spawn(
+    'setpriv',
+    [
+      '--pdeathsig',
+      'KILL',
+      'unshare',
+      '-m',
+      '-p',
+      '--fork',
+      '--kill-child',
+      'sh',
+      '-euc',
+      setUp(folder, base ?? '/'),
+    ],
+    {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  )
   let said = ''
   holder.stderr!.on('data', (chunk) => {
     said += chunk
@@ -69,7 +99,14 @@ export async function startMachine(base?: string): Promise<Machine> {
   const machine: Machine = {
     run(script, as = 'root') {
       const user = as === 'root' ? [] : ['runuser', '-u', as, '--']
-      const [program, ...args] = [...within, ...user, 'env', '-i', `PATH=${path}`, `HOME=${as === 'root' ? '/root' : '/nowhere'}`]
+      const [program, ...args] = [
+        ...within,
+        ...user,
+        'env',
+        '-i',
+        `PATH=${path}`,
+        `HOME=${as === 'root' ? '/root' : '/nowhere'}`,
+      ]
       const child = spawn(program!, [...args, 'bash', '-euo', 'pipefail', '-c', `cd /; ${script}`], {
         stdio: ['ignore', 'pipe', 'pipe'],
       })
@@ -79,12 +116,21 @@ export async function startMachine(base?: string): Promise<Machine> {
           text += chunk
         })
       // What it leaves running keeps its output open.
-      return new Promise((resolve) => child.once('exit', (code) => setImmediate(() => resolve({ code, text }))))
+      return new Promise((resolve) =>
+        child.once('exit', (code) => setImmediate(() => resolve({ code, text }))),
+      )
     },
-    beside: (command, args) => spawn('nsenter', [...enter('-n'), command, ...args], { stdio: ['ignore', 'pipe', 'inherit'] }),
+    beside: (command, args) =>
+      spawn('nsenter', [...enter('-n'), command, ...args], { stdio: ['ignore', 'pipe', 'inherit'] }),
     certificate: () => ({
-      key: readFileSync(`/proc/${inner}/root${root}/etc/letsencrypt/live/access.example.org/privkey.pem`, 'utf8'),
-      cert: readFileSync(`/proc/${inner}/root${root}/etc/letsencrypt/live/access.example.org/fullchain.pem`, 'utf8'),
+      key: readFileSync(
+        `/proc/${inner}/root${root}/etc/letsencrypt/live/access.example.org/privkey.pem`,
+        'utf8',
+      ),
+      cert: readFileSync(
+        `/proc/${inner}/root${root}/etc/letsencrypt/live/access.example.org/fullchain.pem`,
+        'utf8',
+      ),
     }),
     async stop() {
       holder.kill('SIGKILL')
@@ -92,7 +138,9 @@ export async function startMachine(base?: string): Promise<Machine> {
       rmSync(folder, { recursive: true, force: true })
     },
   }
-  const { code: failed, text } = await machine.run(`${furnish}${base === undefined ? freshPostgres : 'touch /run/fresh'}`)
+  const { code: failed, text } = await machine.run(
+    `${furnish}${base === undefined ? freshPostgres : 'touch /run/fresh'}`,
+  )
   if (failed !== 0) throw new Error(`the machine could not be furnished: ${text}`)
   return machine
 }
@@ -120,11 +168,31 @@ const setUp = (folder: string, lower: string) => {
     cp -L /etc/resolv.conf etc/resolv.conf.outer 2>/dev/null && rm -f etc/resolv.conf && mv etc/resolv.conf.outer etc/resolv.conf
     cat > run/outer.env <<'EOF'
 ${outer}EOF
+    mkdir run/packages
+    mount --bind ${project}node_modules run/packages
+    cat > run/packages.list <<'EOF'
+${packages()}EOF
     rm -rf opt/chiron etc/chiron
     mkdir opt/chiron
     cp ${standIns}* usr/local/sbin/
     # As the first process, bash also buries the processes that others leave behind.
     exec unshare -n bash -c 'ip link set lo up; touch ../ready; while :; do sleep 60 & wait $!; done'`
+}
+
+/** What `npm ci --omit=dev` installs. */
+function packages(): string {
+  const { packages } = JSON.parse(readFileSync(join(project, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { dev?: boolean; devOptional?: boolean; link?: boolean }>
+  }
+  return Object.entries(packages)
+    .filter(
+      ([path, { dev, devOptional, link }]) =>
+        /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path) && !dev && !devOptional && !link,
+    )
+    .map(([path]) => path.slice('node_modules/'.length))
+    .filter((name) => existsSync(join(project, 'node_modules', name)))
+    .map((name) => `${name}\n`)
+    .join('')
 }
 
 /** Names, and certificates in place of Let's Encrypt's. */

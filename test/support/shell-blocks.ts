@@ -26,7 +26,11 @@ export function blocksOf(page: Page): Block[] {
       const before = source.slice(0, index)
       return {
         at: `${page}:${before.split('\n').length}`,
-        heading: before.match(/^#+ .*$/gm)?.at(-1)?.replace(/^#+ /, '') ?? '',
+        heading:
+          before
+            .match(/^#+ .*$/gm)
+            ?.at(-1)
+            ?.replace(/^#+ /, '') ?? '',
         language: language!,
         text: text!.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
       }
