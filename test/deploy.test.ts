@@ -121,6 +121,7 @@ suite('The image', () => {
       assert.equal(node.stdout.trim(), `v${version}`)
       assert.deepEqual(readdirSync(folder).sort(), [
         '.npmrc',
+        'bin',
         'migrations',
         'node_modules',
         'package-lock.json',
@@ -162,7 +163,7 @@ suite('The systemd unit', atLength, () => {
   const analyze = () => programOf(['systemd-analyze'], 'systemd')
   const unit = join(root, 'deploy/systemd/chiron.service')
 
-  for (const name of ['chiron', 'chiron-roster'])
+  for (const name of ['chiron', 'chiron-roster', 'chiron-backup'])
     test(`${name}.service is exposed less than 3 of 10`, () => {
       const file = join(root, `deploy/systemd/${name}.service`)
       const { stdout, stderr } = spawnSync(analyze(), ['security', '--offline=true', '--no-pager', file], {
@@ -175,12 +176,13 @@ suite('The systemd unit', atLength, () => {
   test('has no mistake that systemd sees', () => {
     const folder = mkdtempSync(join(tmpdir(), 'chiron-unit-'))
     after(() => rmSync(folder, { recursive: true, force: true }))
-    for (const name of ['chiron.service', 'chiron-roster.service', 'chiron-roster.timer']) {
+    const others = ['roster', 'backup'].flatMap((name) => [`chiron-${name}.service`, `chiron-${name}.timer`])
+    for (const name of ['chiron.service', ...others]) {
       // The program need not be installed here.
       const text = read(`deploy/systemd/${name}`).replace(/^ExecStart=.*$/m, 'ExecStart=/bin/true')
       writeFileSync(join(folder, name), text)
     }
-    for (const name of ['chiron.service', 'chiron-roster.timer']) {
+    for (const name of ['chiron.service', 'chiron-roster.timer', 'chiron-backup.timer']) {
       const { status, stderr } = spawnSync(
         analyze(),
         ['verify', '--man=no', '--recursive-errors=no', join(folder, name)],
@@ -191,21 +193,21 @@ suite('The systemd unit', atLength, () => {
     }
   })
 
-  test('of the nightly roster is as hardened as that of the service', () => {
+  test('of the nightly roster and backup is as hardened as that of the service', () => {
     const hardening = (name: string) =>
       read(`deploy/systemd/${name}.service`).match(
         /^(?:User|Group|WorkingDirectory|EnvironmentFile|StateDirectory|Private|Protect|Restrict|SystemCall|NoNew|Capab|Ambient|Device|Lock|Remove|UMask|ProcSubset)\w*=.*$/gm,
       )
-    assert.deepEqual(hardening('chiron-roster'), hardening('chiron'))
-    assert.match(read('deploy/systemd/chiron-roster.service'), /^ExecStart=.* src\/main\.js roster fetch$/m)
+    for (const name of ['chiron-roster', 'chiron-backup'])
+      assert.deepEqual(hardening(name), hardening('chiron'))
   })
 
   test('comes with its user and its folders', () => {
     assert.match(read('deploy/systemd/chiron.sysusers.conf'), /^u chiron - /m)
-    assert.match(read('deploy/systemd/chiron.tmpfiles.conf'), /^d \/var\/lib\/chiron 0700 chiron chiron/m)
-    const text = readFileSync(unit, 'utf8')
-    assert.match(text, /^User=chiron$/m)
-    assert.match(text, /^ExecStart=\/opt\/chiron\/node_modules\/\.bin\/node src\/main\.js serve$/m)
+    assert.match(read('deploy/systemd/chiron.tmpfiles.conf'), /^d \/var\/lib\/chiron +0700 chiron chiron/m)
+    assert.match(readFileSync(unit, 'utf8'), /^User=chiron$/m)
+    for (const file of readdirSync(join(root, 'deploy/systemd')).filter((name) => name.endsWith('.service')))
+      assert.match(read(`deploy/systemd/${file}`), /^ExecStart=\/opt\/chiron\/bin\/chiron /m)
   })
 })
 
@@ -216,6 +218,12 @@ suite('The files of deploy/', () => {
     for (const file of files.filter((name) => /\.(yml|conf|service)$|Caddyfile|Dockerfile|\.md$/.test(name)))
       for (const name of read(`deploy/${file}`).match(/\bCHIRON_[A-Z_]*[A-Z]\b/g) ?? [])
         assert.ok((settings as readonly string[]).includes(name), `${file}: ${name}`)
+  })
+
+  test('keep the same out of the logs of both Caddys', () => {
+    const masked = (file: string) => read(`deploy/caddy/${file}`).match(/^\t+(request>|resp_headers)\S* .*$/gm)
+    assert.equal(masked('Caddyfile')?.length, 3)
+    assert.deepEqual(masked('Caddyfile.compose'), masked('Caddyfile'))
   })
 
   test('that compose.yml mounts exist', () => {

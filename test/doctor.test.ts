@@ -414,6 +414,7 @@ test(
     has(diagnosis, 'good', 'store', /PostgreSQL \d+.* answers/)
     has(diagnosis, 'good', 'store', /schema \d+ is that of this program/)
     has(diagnosis, 'good', 'store', /connections/)
+    has(diagnosis, 'good', 'store', /the role chiron may make and change tables/)
     has(diagnosis, 'good', 'clock', /agrees with the database/)
     const client = new pg.Client({ connectionString: store.url })
     await client.connect()
@@ -428,6 +429,55 @@ test(
     await db.close()
   },
 )
+
+suite('A PostgreSQL role without rights', onPostgres, () => {
+  const asRole = (url: string, role: string) => url.replace('chiron@', `${role}@`)
+  async function inDatabase(url: string, sql: string): Promise<void> {
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    await client.query(sql)
+    await client.end()
+  }
+  async function storeAnd(role: string): Promise<{ url: string; own: Record<string, string> }> {
+    const store = await newStore('postgres')
+    await inDatabase(store.url, `create role ${role} login`)
+    after(async () => {
+      await inDatabase(store.url, `drop owned by ${role}; drop role ${role}`)
+      await store.remove()
+    })
+    return { url: store.url, own: { CHIRON_DATABASE_URL: asRole(store.url, role), CHIRON_SECRET: secret } }
+  }
+
+  test('is found by the doctor, and the service says on one line what to do', async () => {
+    const { own } = await storeAnd(`powerless_${process.pid}`)
+    assertBad(
+      await doctor(own),
+      'store',
+      /the role powerless_\d+ may not make tables in the database chiron_/,
+    )
+    for (const command of ['serve', 'migrate']) {
+      const child = startChiron([command], { cwd: folder.path, env: { ...own, CHIRON_PORT: '0' } })
+      const { code } = await child.exited
+      assert.equal(code, 5)
+      assert.match(
+        child.output.err,
+        /^chiron: the role of CHIRON_DATABASE_URL may not make or change tables \(permission denied for schema public\): as a superuser .*"alter database NAME owner to ROLE".*\n$/,
+      )
+    }
+  })
+
+  test('is found also if the tables are another’s', async () => {
+    const role = `guest_${process.pid}`
+    const { url, own } = await storeAnd(role)
+    const made = startChiron(['migrate'], { cwd: folder.path, env: { ...own, CHIRON_DATABASE_URL: url } })
+    assert.equal((await made.exited).code, 0)
+    await inDatabase(
+      url,
+      `grant all on schema public to ${role}; grant all on all tables in schema public to ${role}`,
+    )
+    assertBad(await doctor(own), 'store', /\d+ tables belong to another role than guest_/)
+  })
+})
 
 test('The doctor leaves a SQLite store as it was', async () => {
   const { env, path } = await madeStore()

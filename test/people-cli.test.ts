@@ -196,7 +196,11 @@ suite('chiron people, staff and events', { ...atLength }, () => {
     const ran = await run(folder.path, ['staff', 'list', '--env-file', file], {})
     assert.equal(ran.code, 0, ran.err)
     const missing = await run(folder.path, ['staff', 'list', '--env-file', 'none.env'], {})
-    assert.notEqual(missing.code, 0)
-    assert.match(missing.err, /^[^\n]*none\.env[^\n]*\n$/)
+    assert.deepEqual(
+      [missing.code, missing.err],
+      [1, 'chiron: there is no file none.env to read settings from\n'],
+    )
+    const aFolder = await run(folder.path, ['roster', 'history', '--env-file', '.'], {})
+    assert.deepEqual([aFolder.code, aFolder.err], [1, 'chiron: . is not a file with settings (EISDIR)\n'])
   })
 })

@@ -486,7 +486,20 @@ suite('The demo school', { concurrency: 2, ...atLength }, () => {
     assert.ok(readdirSync(folder.path).every((name) => !name.startsWith('chiron-demo')))
   })
 
-  test('is never loaded into a store that holds anything', async () => {
+  for (const workers of ['1', '2'])
+    test(`is loaded also where members of staff were added first, with ${workers} workers`, async () => {
+      const env = { ...ownStore(), CHIRON_WORKERS: workers }
+      const staff = ['staff', 'add', 'ada@school.example', '--name', 'Ada Marsh', '--may', 'admin']
+      assert.equal((await run(folder.path, ['migrate'], env)).code, 0)
+      assert.equal((await run(folder.path, staff, env)).code, 0)
+      const child = await serveChild({ cwd: folder.path, env })
+      await eventually('the demo school', () => child.output.out.includes('demo school: sign in as'))
+      child.kill('SIGTERM')
+      await child.exited
+      assert.equal((await students(env)).length, 1)
+    })
+
+  test('is never loaded into a store that had a roster', async () => {
     const env = ownStore()
     await roster(env, 'import', bulk(newSchool(3)), '--yes')
     await roster(env, 'undo', '--yes')

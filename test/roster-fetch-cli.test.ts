@@ -156,8 +156,19 @@ suite('chiron roster fetch', { ...atLength }, () => {
     const trusting = { ...env, NODE_EXTRA_CA_CERTS: authority }
     const first = await fetch(trusting)
     assert.equal(first.code, 0, first.err)
-    const second = await fetch(trusting, '--json')
+    // In a file with settings it counts as well, and where it is wrong Node would only warn.
+    const file = join(folder.path, 'authority.env')
+    writeFileSync(file, `NODE_EXTRA_CA_CERTS=${authority}\n`)
+    const second = await fetch(env, '--json', '--env-file', file)
     assert.deepEqual([second.code, second.json.at(-1).outcome, statuses], [0, 'unchanged', [200, 304]])
+    for (const [value, reason] of [
+      ['nowhere.pem', 'there is no such file'],
+      [file, 'it has no certificate'],
+    ] as const) {
+      const wrong = await fetch({ ...env, NODE_EXTRA_CA_CERTS: value })
+      assert.equal(wrong.code, 1)
+      assert.match(wrong.err, new RegExp(`chiron: NODE_EXTRA_CA_CERTS=\\S+: ${reason}[^\\n]*\\n$`))
+    }
     assert.doesNotMatch([untrusted, first, second].map(({ out, err }) => out + err).join(), /t0ken|sesame/)
   })
 

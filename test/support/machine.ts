@@ -17,6 +17,8 @@ const project = fileURLToPath(new URL('../../', import.meta.url))
 const standIns = fileURLToPath(new URL('machine/', import.meta.url))
 /** What Debian itself reads. Nothing else of the outer machine is passed on to what is typed. */
 const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+/** Of those whom the machine trusts, as Debian has it. */
+const trusted = '/etc/ssl/certs/ca-certificates.crt'
 const outerSettings = /^(npm_config_\w+|NODE_EXTRA_CA_CERTS|https?_proxy|no_proxy)$/i
 
 export interface Ran {
@@ -148,7 +150,7 @@ export async function startMachine(base?: string): Promise<Machine> {
 const setUp = (folder: string, lower: string) => {
   const outer = Object.entries(process.env)
     .filter(([name]) => outerSettings.test(name))
-    .map(([name, value]) => `${name}='${value}'\n`)
+    .map(([name, value]) => `${name}='${name === 'NODE_EXTRA_CA_CERTS' ? trusted : value}'\n`)
     .join('')
   return `
     mount --make-rprivate /
@@ -166,6 +168,7 @@ const setUp = (folder: string, lower: string) => {
     touch run/outer-net
     mount --bind /proc/self/ns/net run/outer-net
     cp -L /etc/resolv.conf etc/resolv.conf.outer 2>/dev/null && rm -f etc/resolv.conf && mv etc/resolv.conf.outer etc/resolv.conf
+    if [ -n "\${NODE_EXTRA_CA_CERTS:-}" ]; then cat "$NODE_EXTRA_CA_CERTS" >> .${trusted}; fi
     cat > run/outer.env <<'EOF'
 ${outer}EOF
     mkdir run/packages
@@ -204,7 +207,7 @@ const furnish = `
   cd /etc/letsencrypt/live/access.example.org
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=access.example.org \\
     -addext subjectAltName=DNS:access.example.org,DNS:mail.example.org -keyout privkey.pem -out fullchain.pem 2>/dev/null
-  cat fullchain.pem >> /etc/ssl/certs/ca-certificates.crt
+  cat fullchain.pem >> ${trusted}
   `
 
 /** A server that is installed here may be running, or have been used. */
