@@ -221,7 +221,8 @@ suite('The files of deploy/', () => {
   })
 
   test('keep the same out of the logs of both Caddys', () => {
-    const masked = (file: string) => read(`deploy/caddy/${file}`).match(/^\t+(request>|resp_headers)\S* .*$/gm)
+    const masked = (file: string) =>
+      read(`deploy/caddy/${file}`).match(/^\t+(request>|resp_headers)\S* .*$/gm)
     assert.equal(masked('Caddyfile')?.length, 3)
     assert.deepEqual(masked('Caddyfile.compose'), masked('Caddyfile'))
   })

@@ -23,8 +23,8 @@ export interface SentMail {
 export interface Followed extends Machine {
   /** What the machine's mail server took. */
   readonly mails: readonly SentMail[]
-  /** Runs the shell blocks of a page in their order. Throws at the first one that fails. */
-  follow(page: Page): Promise<Map<Block, Ran>>
+  /** Runs the shell blocks of a page in their order, and tells of each. Throws at the first one that fails. */
+  follow(page: Page, tell?: (block: Block) => void): Promise<Map<Block, Ran>>
 }
 
 const mailServer = fileURLToPath(new URL('machine/mail.ts', import.meta.url))
@@ -46,7 +46,7 @@ export async function startReader({ as, database }: Reader, base?: string): Prom
   return {
     ...machine,
     mails,
-    async follow(page) {
+    async follow(page, tell = () => {}) {
       await machine.run('rm -f /run/session*')
       const ran = new Map<Block, Ran>()
       for (const block of blocksOf(page)) {
@@ -58,6 +58,7 @@ export async function startReader({ as, database }: Reader, base?: string): Prom
         if (result.code !== 0)
           throw new Error(`${block.at} ends with ${result.code}:\n${block.text}\n${result.text}`)
         ran.set(block, result)
+        tell(block)
       }
       return ran
     },
