@@ -27,7 +27,7 @@ suite('A build of the portal', atLength, () => {
     for (const part of ['bin', 'src', 'web', 'package.json', 'package-lock.json', 'tsconfig.json'])
       cpSync(join(project, part), join(folder, part), {
         recursive: true,
-        filter: (path) => !/\/dist/.test(path),
+        filter: (path) => !/\/web\/dist/.test(path),
       })
     symlinkSync(join(project, 'node_modules'), join(folder, 'node_modules'))
     const dist = join(folder, 'web/dist')

@@ -34,7 +34,10 @@ const ofRole = {
     activated: { when: 'a veterinarian signs in for the first time' },
     updated: { when: 'names are changed or confirmed, or the public page is hidden or shown' },
     verified: { when: 'staff have checked who it is' },
-    unverified: { when: 'staff take that back, or the name or address changes' },
+    unverified: {
+      when: 'staff take that back, or the name or address changes',
+      optional: { reason: oneOf('name', 'address') },
+    },
     'address-changed': { when: 'the account moves to another e-mail address' },
     suspended: { when: 'staff keep the person out' },
     reactivated: { when: 'staff let the person in again' },

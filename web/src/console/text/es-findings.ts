@@ -1,6 +1,9 @@
 export const spanishFindings: Readonly<Record<string, string>> = {
   'too-many-files': 'El zip o la carpeta tiene más de 64 archivos.',
   'unpacks-too-large': 'Los archivos del zip suman más de 200 MiB.',
+  'too-many-rows': 'Los archivos tienen más de 20 millones de filas.',
+  'too-many-errors': 'Hay más de 10.000 errores; el resto no se ha comprobado.',
+  'too-much-memory': 'Leer o comparar los archivos requiere más de 1 GiB de memoria.',
   'packed-too-tightly': 'Descomprimido, un archivo del zip ocupa más de 100 veces su tamaño.',
   'encrypted-file': 'El zip, o un archivo dentro, está protegido con contraseña.',
   'damaged-file': 'Un archivo del zip no se puede descomprimir.',
@@ -63,6 +66,7 @@ export const spanishFindings: Readonly<Record<string, string>> = {
   'address-bounced': 'Un correo a un estudiante ha sido devuelto; no le llega ningún código.',
   'same-account': 'Dos estudiantes tienen la misma cuenta.',
   'too-many-classes': 'Un estudiante está en más de 500 clases.',
+  'bad-rows-spread': 'Al dejar fuera filas erróneas, otras pasan a serlo, una y otra vez.',
   follows: 'Hay filas que nombran a otras que no se pudieron leer o que se van; solo se cuentan.',
   'more-findings': 'Hay más observaciones de las que se muestran.',
 }

@@ -1,6 +1,9 @@
 export const frenchFindings: Readonly<Record<string, string>> = {
   'too-many-files': 'Le zip ou le dossier contient plus de 64 fichiers.',
   'unpacks-too-large': 'Les fichiers du zip dépassent 200 Mio.',
+  'too-many-rows': 'Les fichiers ont plus de 20 millions de lignes.',
+  'too-many-errors': 'Il y a plus de 10 000 erreurs ; le reste n’a pas été vérifié.',
+  'too-much-memory': 'Lire ou comparer les fichiers demande plus de 1 Gio de mémoire.',
   'packed-too-tightly': 'Décompressé, un fichier du zip fait plus de 100 fois sa taille.',
   'encrypted-file': 'Le zip, ou un fichier dedans, est protégé par un mot de passe.',
   'damaged-file': 'Un fichier du zip ne peut pas être décompressé.',
@@ -65,6 +68,7 @@ export const frenchFindings: Readonly<Record<string, string>> = {
   'address-bounced': 'Un message à un étudiant est revenu ; aucun code ne lui parvient.',
   'same-account': 'Deux étudiants ont le même compte.',
   'too-many-classes': 'Un étudiant est dans plus de 500 classes.',
+  'bad-rows-spread': 'Écarter des lignes fautives en rend d’autres fautives, sans fin.',
   follows:
     'Des lignes en nomment d’autres qui n’ont pas pu être lues ou qui partent ; elles sont seulement comptées.',
   'more-findings': 'Il y a plus de remarques que celles montrées.',
