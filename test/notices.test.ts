@@ -100,14 +100,28 @@ for (const engine of engines) {
       assert.equal(to(mail, 'vet@many.example').filter(({ code }) => code !== null).length, 2)
     })
 
-    test('and mails to addresses that were registered and never confirmed share their budgets', async () => {
+    test('and first codes to registered addresses share their budgets, which they may overdraw four times', async () => {
       clock.advance(day)
-      const crowd = strangers(60, 'registered.example')
-      for (const email of crowd) assert.equal((await service.register(email)).status, 202)
-      for (let i = 0; i < 3; i++) await ask(service, ...crowd)
-      await ask(service, ...strangers(5, 'registered.example', 60))
+      const crowd = strangers(140, 'registered.example')
+      await Promise.all(
+        crowd.map((email, i) =>
+          service.post(
+            '/veterinarian/register',
+            { firstname: 'Ada', lastname: 'Marsh', email },
+            { 'X-Forwarded-For': `10.200.${i}.1` },
+          ),
+        ),
+      )
+      await service.app.parts.veterinarians.settle()
+      await ask(service, ...strangers(domainBurst + 10, 'registered.example', 1_000))
       await outboxEmpty(service)
       assert.equal(to(mail, '@registered.example').length, domainBurst)
+      for (let i = 0; i < 3; i++) await ask(service, ...crowd)
+      await outboxEmpty(service)
+      assert.equal(to(mail, '@registered.example').length, 4 * domainBurst)
+      await ask(service, 'stranger@registered.example')
+      await outboxEmpty(service)
+      assert.equal(to(mail, 'stranger@registered.example').length, 0)
     })
 
     test('An address that was registered gets three codes a day until it is confirmed, and the replies do not show it', async () => {

@@ -49,6 +49,7 @@ import {
   lockMail,
   type Mail,
   type NewMail,
+  overdraftTimes,
   pruneMail,
   takenMax,
   tryAllNow,
@@ -111,10 +112,9 @@ const noticeEveryMs = day
 const noticesShare = 1 / 4
 const serviceBudget = { key: 'service', burst: 500, intervalMs: minute / 60 }
 const domainBudget = { burst: 100, intervalMs: minute / 10 }
-const slowestRefillMs = Math.max(
-  serviceBudget.burst * serviceBudget.intervalMs,
-  domainBudget.burst * domainBudget.intervalMs,
-)
+const slowestRefillMs =
+  overdraftTimes *
+  Math.max(serviceBudget.burst * serviceBudget.intervalMs, domainBudget.burst * domainBudget.intervalMs)
 const caughtKeptMs = day
 const stopWaitMs = 1_500
 // A shorter one is no reason to give up the pauses: a server in trouble may fail every now and then.
