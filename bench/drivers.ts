@@ -7,7 +7,7 @@
  */
 import pg from 'pg'
 import postgres from 'postgres'
-import { openPostgres } from '../src/db/postgres.ts'
+import { openPostgres } from '../src/platform/db/postgres.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 
 const rounds = Number(process.argv[2] ?? 5)

@@ -1,5 +1,5 @@
 /**
- * Writes OneRoster CSV with LF line ends, quoting only where needed. Shares no code with the reader (src/roster), so
+ * Writes OneRoster CSV with LF line ends, quoting only where needed. Shares no code with the reader (src/school/roster), so
  * that each checks the other.
  */
 export type Version = '1.1' | '1.2'

@@ -1,12 +1,12 @@
 /** Parses the command line. Errors are one line on stderr and an exit code, 1 unless docs/commands.md says another. */
 import cluster from 'node:cluster'
 import { Command } from 'commander'
-import { printAside, printFailure } from './commands/output.ts'
 import { AppError, storeOutOfReach, UsageError } from './errors.ts'
+import { printAside, printFailure } from './operate/commands/output.ts'
 import { packageVersion } from './version.ts'
 
 // Loaded on demand, so that the service starts without the roster code.
-const roster = () => import('./commands/roster.ts')
+const roster = () => import('./operate/commands/roster.ts')
 
 /** One id in 64 begins with a hyphen, and would be taken for an option. No argument can hold this character. */
 const mark = '\0'
@@ -36,12 +36,12 @@ program
   .command('serve')
   .description('run the service')
   .option('--json', 'log as JSON, also on a terminal')
-  .action(async (options) => (await import('./commands/serve.ts')).serve(options))
+  .action(async (options) => (await import('./operate/commands/serve.ts')).serve(options))
 program
   .command('migrate')
   .description('bring the store up to date')
   .option('--plan', 'say what would run, and change nothing')
-  .action(async (options) => (await import('./commands/migrate.ts')).migrateCommand(options))
+  .action(async (options) => (await import('./operate/commands/migrate.ts')).migrateCommand(options))
 
 const rosterCommand = program.command('roster').description('the school’s roster, as OneRoster CSV')
 const withReport = (command: Command) =>
@@ -66,7 +66,7 @@ withReport(
   .option('--allow <holds>', 'import although it is held for these, with commas between')
   .option('--again', 'also if it is the set from last time')
   .option('--report-always', 'mail a report also when all is well')
-  .action(async (options) => (await import('./commands/roster-fetch.ts')).rosterFetch(options))
+  .action(async (options) => (await import('./operate/commands/roster-fetch.ts')).rosterFetch(options))
 rosterCommand
   .command('undo')
   .description('go back to the roster before the last import')
@@ -92,7 +92,7 @@ rosterCommand
   .option('--json', 'answer as JSON lines')
   .action(async (student, options) => (await roster()).rosterCorrect(student, options))
 
-const people = () => import('./commands/people.ts')
+const people = () => import('./operate/commands/people.ts')
 const peopleCommand = program
   .command('people')
   .description('veterinarians and students; <who> is an id, an address or a student number')
@@ -137,7 +137,7 @@ about('export', 'everything held about somebody, as JSON').action(async (who, op
   (await people()).exportPerson(who, options),
 )
 
-const staff = () => import('./commands/staff.ts')
+const staff = () => import('./operate/commands/staff.ts')
 const staffCommand = program.command('staff').description('who runs the school’s side')
 staffCommand
   .command('add <address>')
@@ -160,7 +160,7 @@ staffCommand
   .description('remove a member of staff; <who> is an id or address')
   .action(async (who, options) => (await staff()).removeStaff(who, options))
 
-const mail = () => import('./commands/mail.ts')
+const mail = () => import('./operate/commands/mail.ts')
 const mailCommand = program.command('mail').description('what became of mails')
 mailCommand
   .command('show <address>')
@@ -197,7 +197,7 @@ program
   .option('--since <time>', 'such as 2026-11-15, or 36h')
   .option('--after <number>', 'only events with a larger number')
   .option('--limit <number>', 'how many at most')
-  .action(async (options) => (await import('./commands/events.ts')).events(options))
+  .action(async (options) => (await import('./operate/commands/events.ts')).events(options))
 
 program
   .command('backup [file]')
@@ -205,26 +205,30 @@ program
   .option('--to <folder>', 'into this folder, under a name made of the time')
   .option('--keep <number>', 'how many to keep in the folder (14)')
   .option('--yes', 'overwrite the file if it exists')
-  .action(async (file, options) => (await import('./commands/backup.ts')).backupCommand(file, options))
+  .action(async (file, options) =>
+    (await import('./operate/commands/backup.ts')).backupCommand(file, options),
+  )
 program
   .command('restore <file>')
   .description('put a backup in place of the store; stop the service first')
   .option('--yes', 'replace the store that is there')
-  .action(async (file, options) => (await import('./commands/restore.ts')).restoreCommand(file, options))
+  .action(async (file, options) =>
+    (await import('./operate/commands/restore.ts')).restoreCommand(file, options),
+  )
 program
   .command('network <which>')
   .description('what a network did: a fingerprint from the log or an event, or an IP address')
   .option('--since <time>', 'events from then on (7d)')
   .option('--limit <number>', 'how many events at most (50)')
-  .action(async (which, options) => (await import('./commands/network.ts')).network(which, options))
+  .action(async (which, options) => (await import('./operate/commands/network.ts')).network(which, options))
 
 program
   .command('doctor')
   .description('examine the set-up, and say what to do; changes nothing')
   .option('--from-outside <url>', 'also call the service through its proxy, at this address')
   .option('--rehearse <people>', 'let this many sign in within a minute, on a scratch store')
-  .action(async (options) => (await import('./commands/doctor.ts')).doctor(options))
-const webhooks = () => import('./commands/webhooks.ts')
+  .action(async (options) => (await import('./operate/commands/doctor.ts')).doctor(options))
+const webhooks = () => import('./operate/commands/webhooks.ts')
 const webhooksCommand = program.command('webhooks').description('programs that are told what happens')
 const eventsOption = ['--events <events>', 'which events, with commas between; "*" for all'] as const
 webhooksCommand
@@ -262,7 +266,7 @@ ofWebhook('replay', 'send again what has happened since a time')
   .option('--since <time>', 'such as 2026-11-15, or 36h')
   .action(async (id, options) => (await webhooks()).replayWebhook(id, options))
 
-const keys = () => import('./commands/keys.ts')
+const keys = () => import('./operate/commands/keys.ts')
 const keysCommand = program.command('keys').description('the keys that sign tokens')
 keysCommand
   .command('list')
@@ -279,7 +283,7 @@ keysCommand
 
 addCommonOptions(program)
 program.hook('preAction', async (_program, command) =>
-  (await import('./commands/command.ts')).beforeCommand(command.opts()),
+  (await import('./operate/commands/command.ts')).beforeCommand(command.opts()),
 )
 
 /** Every command takes these. */

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { byOperator, bySystem } from '../src/lib/by.ts'
+import { byOperator, bySystem } from '../src/platform/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { freshNetwork } from './support/fresh.ts'
 import { addUser, bulk } from './support/roster-school.ts'

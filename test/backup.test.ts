@@ -14,9 +14,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
-import { lastBackup } from '../src/backup/backup.ts'
-import { openDb } from '../src/db/open.ts'
-import { libpqEnvironment } from '../src/lib/postgres-url.ts'
+import { lastBackup } from '../src/operate/backup/backup.ts'
+import { openDb } from '../src/platform/db/open.ts'
+import { libpqEnvironment } from '../src/platform/lib/postgres-url.ts'
 import { newFolder, startChiron } from './support/child.ts'
 import { atLength, type Engine, engines, newStore, onPostgres, type Store } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
@@ -248,7 +248,7 @@ for (const engine of engines) {
       const file = newFile()
       await succeeds(service.databaseUrl, ['backup', file])
       await service.signIn(freshAddress(), freshNetwork())
-      const { readFeed } = await import('../src/events/events.ts')
+      const { readFeed } = await import('../src/messages/events/events.ts')
       const seen = (await readFeed(service.app.parts.db, { limit: 10_000 })).at(-1)!.number
       await restoredElsewhere(file, async (copy) => {
         const next = await readFeed(copy.app.parts.db, { after: seen, limit: 10_000 })

@@ -1,7 +1,7 @@
 /** A student's card: what it holds, what the page behind it says, and that it opens nothing. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { byOperator } from '../src/lib/by.ts'
+import { byOperator } from '../src/platform/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { cookieOf } from './support/portal.ts'

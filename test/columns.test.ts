@@ -1,8 +1,8 @@
-/** Every column is classified (src/db/columns.ts); personal data is exported, and erased when an account closes. */
+/** Every column is classified (src/platform/db/columns.ts); personal data is exported, and erased when an account closes. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { type Column, columns, isPersonal, type Personal, type Table } from '../src/db/columns.ts'
-import { byOperator } from '../src/lib/by.ts'
+import { type Column, columns, isPersonal, type Personal, type Table } from '../src/platform/db/columns.ts'
+import { byOperator } from '../src/platform/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { bulk } from './support/roster-school.ts'
 import { rosterOf, signInStudent } from './support/roster-world.ts'

@@ -1,7 +1,7 @@
 /** The console's words in every language. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findingKinds } from '../src/roster/findings.ts'
+import { findingKinds } from '../src/school/roster/findings.ts'
 import { english } from '../web/src/console/text/en.ts'
 import { spanish } from '../web/src/console/text/es.ts'
 import { spanishFindings } from '../web/src/console/text/es-findings.ts'

@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { type Db, locking, type ReadById, type Statement, statement } from '../src/db/db.ts'
-import { openDb } from '../src/db/open.ts'
 import { AppError } from '../src/errors.ts'
-import { connectTimeoutMs, hostsOf } from '../src/lib/postgres-url.ts'
+import { type Db, locking, type ReadById, type Statement, statement } from '../src/platform/db/db.ts'
+import { openDb } from '../src/platform/db/open.ts'
+import { connectTimeoutMs, hostsOf } from '../src/platform/lib/postgres-url.ts'
 import { atLength, engines, newStore, onPostgres, type Store } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
 import { patienceMs } from './support/wait.ts'
@@ -328,7 +328,7 @@ for (const engine of engines) {
 async function countExclusively(url: string, calls: number): Promise<void> {
   const script = `
     import { setTimeout } from 'node:timers/promises'
-    import { openDb } from ${JSON.stringify(new URL('../src/db/open.ts', import.meta.url).href)}
+    import { openDb } from ${JSON.stringify(new URL('../src/platform/db/open.ts', import.meta.url).href)}
     const handles = [openDb(${JSON.stringify(url)}), openDb(${JSON.stringify(url)})]
     const count = (_, i) =>
       handles[i % 2].exclusively(async (exec, rows) => {

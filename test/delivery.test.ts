@@ -1,8 +1,8 @@
 /** What became of each mail: the timeline that answers "I got no code". */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { byOperator } from '../src/lib/by.ts'
-import { day, minute } from '../src/lib/clock.ts'
+import { byOperator } from '../src/platform/lib/by.ts'
+import { day, minute } from '../src/platform/lib/clock.ts'
 import { deliveredAs, deliveriesTo, stepsOf } from './support/deliveries.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { gunzipSync } from 'node:zlib'
-import { openDb } from '../src/db/open.ts'
-import { fingerprint, secretsFrom } from '../src/lib/secret.ts'
+import { openDb } from '../src/platform/db/open.ts'
+import { fingerprint, secretsFrom } from '../src/platform/lib/secret.ts'
 import {
   type Child,
   endProcesses,

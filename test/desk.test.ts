@@ -1,7 +1,7 @@
 /** What staff do for people. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { statement } from '../src/db/db.ts'
+import { statement } from '../src/platform/db/db.ts'
 import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { bulk } from './support/roster-school.ts'

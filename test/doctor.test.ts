@@ -9,11 +9,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, suite, test } from 'node:test'
 import pg from 'pg'
-import { checkClock } from '../src/doctor/clock.ts'
-import type { Finding } from '../src/doctor/doctor.ts'
-import { checkSender } from '../src/doctor/sender.ts'
-import { explainReply } from '../src/doctor/smtp-replies.ts'
-import { checkBackup } from '../src/doctor/upkeep.ts'
+import { checkClock } from '../src/operate/doctor/clock.ts'
+import type { Finding } from '../src/operate/doctor/doctor.ts'
+import { checkSender } from '../src/operate/doctor/sender.ts'
+import { explainReply } from '../src/operate/doctor/smtp-replies.ts'
+import { checkBackup } from '../src/operate/doctor/upkeep.ts'
 import { commandFolder, type ServingChild, serveStore, startChiron } from './support/child.ts'
 import { startDns } from './support/dns.ts'
 import { atLength, newStore, onPostgres } from './support/engines.ts'
@@ -423,7 +423,7 @@ test(
     )
     await client.end()
     assert.equal(Number(rows[0].n), 0)
-    const { openDb } = await import('../src/db/open.ts')
+    const { openDb } = await import('../src/platform/db/open.ts')
     const db = openDb(store.url, { readOnly: true })
     await assert.rejects(db.run('insert into event_counter (one, last) values (2, 0)'))
     await db.close()

@@ -7,8 +7,8 @@ import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { demoAddresses, demoVeterinarian } from '../demo/school.ts'
 import { names as settings } from '../src/config.ts'
-import { columns } from '../src/db/columns.ts'
-import { type EventField, type EventKind, eventKinds, testEvent } from '../src/events/types.ts'
+import { type EventField, type EventKind, eventKinds, testEvent } from '../src/messages/events/types.ts'
+import { columns } from '../src/platform/db/columns.ts'
 import { atLength } from './support/engines.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))

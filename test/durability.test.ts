@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { openDb } from '../src/db/open.ts'
+import { openDb } from '../src/platform/db/open.ts'
 import { type ServingChild, serveStore } from './support/child.ts'
 import { atLength, engines, migratedStore, onPostgres } from './support/engines.ts'
 import { startPostgres } from './support/postgres.ts'

@@ -1,8 +1,8 @@
 /** Guessing across many addresses and networks, and the brake on it. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { day, hour, minute } from '../src/lib/clock.ts'
-import { readFigures } from '../src/metrics/readings.ts'
+import { readFigures } from '../src/operate/metrics/readings.ts'
+import { day, hour, minute } from '../src/platform/lib/clock.ts'
 import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
 import { type Reply, type Service, startService } from './support/service.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { byOperator } from '../src/lib/by.ts'
-import { parseAddress } from '../src/people/address.ts'
-import { parseName } from '../src/people/names.ts'
+import { parseName } from '../src/identity/people/names.ts'
+import { parseAddress } from '../src/platform/lib/address.ts'
+import { byOperator } from '../src/platform/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { type Service, startService } from './support/service.ts'
 

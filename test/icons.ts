@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { startBrowser } from './support/browser.ts'
 
-const assets = fileURLToPath(new URL('../src/http/assets/', import.meta.url))
+const assets = fileURLToPath(new URL('../src/platform/http/assets/', import.meta.url))
 const sky = readFileSync(new URL('../web/src/sign-in/constellation.svg', import.meta.url), 'utf8')
 const mark = readFileSync(`${assets}mark.svg`, 'utf8')
 const green = '#1d6b5a'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
-import { type Keys, secretsFrom } from '../src/lib/secret.ts'
+import { type Keys, secretsFrom } from '../src/platform/lib/secret.ts'
 import { atLength, type Engine, engines } from './support/engines.ts'
 import { cookieOf, setCookie } from './support/portal.ts'
 import { type Service, startService } from './support/service.ts'

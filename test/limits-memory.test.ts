@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { MemoryBuckets, memoryPolicies } from '../src/http/limits.ts'
+import { MemoryBuckets, memoryPolicies } from '../src/platform/http/limits.ts'
 import { atLength } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'

@@ -6,13 +6,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import { always, type Db, type Statement, value } from '../src/db/db.ts'
-import { openDb } from '../src/db/open.ts'
-import { bySelf, bySystem } from '../src/lib/by.ts'
-import { newId } from '../src/lib/random.ts'
-import { bucketPolicies, Limits } from '../src/limits/limits.ts'
-import { claimMails, pruneMail, tryAllNow } from '../src/mail/store.ts'
-import { endSessions } from '../src/session/store.ts'
+import { bucketPolicies, Limits } from '../src/identity/limits/limits.ts'
+import { endSessions } from '../src/identity/session/store.ts'
+import { claimMails, pruneMail, tryAllNow } from '../src/messages/mail/store.ts'
 import {
   claimLines,
   countFailure,
@@ -21,7 +17,11 @@ import {
   queueDeliveries,
   releaseLine,
   requeueDeliveries,
-} from '../src/webhooks/store.ts'
+} from '../src/messages/webhooks/store.ts'
+import { always, type Db, type Statement, value } from '../src/platform/db/db.ts'
+import { openDb } from '../src/platform/db/open.ts'
+import { bySelf, bySystem } from '../src/platform/lib/by.ts'
+import { newId } from '../src/platform/lib/random.ts'
 import { migratedStore, onPostgres } from './support/engines.ts'
 
 const now = Date.parse('2026-11-15T09:00:00Z')

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, suite, test } from 'node:test'
-import { Refusals } from '../src/limits/refusals.ts'
+import { Refusals } from '../src/identity/limits/refusals.ts'
 import { endProcesses, type ServingChild, serveStore } from './support/child.ts'
 import { atLength, type Engine, engines, migratedStore } from './support/engines.ts'
 import { freshNetwork } from './support/fresh.ts'

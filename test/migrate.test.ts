@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { afterEach, beforeEach, describe, test } from 'node:test'
-import type { Db } from '../src/db/db.ts'
-import { migrate, migrationsFor } from '../src/db/migrate.ts'
-import { openDb } from '../src/db/open.ts'
+import type { Db } from '../src/platform/db/db.ts'
+import { migrate, migrationsFor } from '../src/platform/db/migrate.ts'
+import { openDb } from '../src/platform/db/open.ts'
 import { startChiron, startScript } from './support/child.ts'
 import { atLength, engines, newStore, type Store } from './support/engines.ts'
 import { TestClock } from './support/service.ts'
@@ -244,8 +244,8 @@ for (const engine of engines) {
 
     test('one killed half-way leaves nothing, and the next try completes it', async () => {
       const script = `
-        import { openDb } from ${module('../src/db/open.ts')}
-        import { migrate } from ${module('../src/db/migrate.ts')}
+        import { openDb } from ${module('../src/platform/db/open.ts')}
+        import { migrate } from ${module('../src/platform/db/migrate.ts')}
         const db = openDb(${JSON.stringify(store.url)})
         const exclusively = (work) =>
           db.exclusively((exec, rows) =>

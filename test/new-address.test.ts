@@ -1,7 +1,7 @@
 /** A veterinarian changes their address by themselves, with a code sent to the new one. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { byOperator } from '../src/lib/by.ts'
+import { byOperator } from '../src/platform/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { type Reply, type Service, type SignedIn, startService } from './support/service.ts'

@@ -1,8 +1,8 @@
 /** Mails without a code: who gets them, how many, and in what order. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { day, minute } from '../src/lib/clock.ts'
-import { claimMails, type Lane, lanes } from '../src/mail/store.ts'
+import { claimMails, type Lane, lanes } from '../src/messages/mail/store.ts'
+import { day, minute } from '../src/platform/lib/clock.ts'
 import { atLength, engines, migratedStore, onPostgres, type Store } from './support/engines.ts'
 import { bulk } from './support/roster-school.ts'
 import { rosterOf, studentCode } from './support/roster-world.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, mock, suite, test } from 'node:test'
 import { Connection, wire } from '../bench/http.ts'
-import { type Place, RequestQueue } from '../src/http/queue.ts'
+import { type Place, RequestQueue } from '../src/platform/http/queue.ts'
 import { freshNetwork } from './support/fresh.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'
 import { eventually } from './support/wait.ts'

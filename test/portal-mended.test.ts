@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { mailTexts } from '../src/mail/templates/languages.ts'
+import { mailTexts } from '../src/messages/mail/templates/languages.ts'
 import { accessFaults, coloursSettle } from './support/axe.ts'
 import { focusOn, overflow, picture } from './support/browser.ts'
 import { inBrowser, migratedStore } from './support/engines.ts'

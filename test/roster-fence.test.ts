@@ -1,9 +1,9 @@
 /** An import or undo that stalls for longer than its lease writes nothing more. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { Db } from '../src/db/db.ts'
-import { byOperator } from '../src/lib/by.ts'
-import { holdCodes, Roster } from '../src/roster/roster.ts'
+import type { Db } from '../src/platform/db/db.ts'
+import { byOperator } from '../src/platform/lib/by.ts'
+import { holdCodes, Roster } from '../src/school/roster/roster.ts'
 import { atLength, engines } from './support/engines.ts'
 import { addUser, bulk, drop, edited, newSchool, type School } from './support/roster-school.ts'
 import {

@@ -1,9 +1,9 @@
 /** People in rosters: who keeps an account, corrections by hand, and what plans, undo and history say of them. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { eventsOf } from '../src/events/events.ts'
-import { byOperator } from '../src/lib/by.ts'
-import { type Change, fieldsOf, isRefused } from '../src/roster/roster.ts'
+import { eventsOf } from '../src/messages/events/events.ts'
+import { byOperator } from '../src/platform/lib/by.ts'
+import { type Change, fieldsOf, isRefused } from '../src/school/roster/roster.ts'
 import { engines } from './support/engines.ts'
 import {
   addUser,

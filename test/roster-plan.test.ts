@@ -1,9 +1,9 @@
 /** A sequence of rosters: plans, what holds or refuses them, imports, undo and events. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { eventsOf } from '../src/events/events.ts'
-import { byOperator } from '../src/lib/by.ts'
-import { holdCodes, isEmpty, isRefused, type Plan, Roster } from '../src/roster/roster.ts'
+import { eventsOf } from '../src/messages/events/events.ts'
+import { byOperator } from '../src/platform/lib/by.ts'
+import { holdCodes, isEmpty, isRefused, type Plan, Roster } from '../src/school/roster/roster.ts'
 import { engines } from './support/engines.ts'
 import { busySchool, findingCases, followUp, heldCases } from './support/roster-cases.ts'
 import {

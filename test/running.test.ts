@@ -118,7 +118,7 @@ describe('chiron serve', atLength, () => {
   })
 
   test('logs as JSON what packages print and what Node warns of', async () => {
-    const log = new URL('../src/log.ts', import.meta.url).href
+    const log = new URL('../src/platform/log.ts', import.meta.url).href
     // As nodemailer prints it on a host that has no address of that family.
     const script = `const { createLog, logWhatOthersPrint } = await import(${JSON.stringify(log)})
       logWhatOthersPrint(createLog(false))

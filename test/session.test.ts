@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { byOperator } from '../src/lib/by.ts'
+import { byOperator } from '../src/platform/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Reply, type Service, startService } from './support/service.ts'

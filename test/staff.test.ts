@@ -1,7 +1,7 @@
 /** The third role: sign-in, sessions, rights, and who may change them. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { byOperator } from '../src/lib/by.ts'
+import { byOperator } from '../src/platform/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { bulk } from './support/roster-school.ts'

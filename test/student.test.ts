@@ -1,7 +1,7 @@
 /** Students of an imported roster: sign-in, what they see, and what happens when the roster changes. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { byOperator } from '../src/lib/by.ts'
+import { byOperator } from '../src/platform/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { freshNetwork } from './support/fresh.ts'
 import { addUser, autumn, bulk, change, drop, enrol, type School } from './support/roster-school.ts'

@@ -1,7 +1,7 @@
 /** Veterinarians who are teachers on the roster: their classes, and who is in them. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { byOperator } from '../src/lib/by.ts'
+import { byOperator } from '../src/platform/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { addClass, addUser, change, drop, dropClass, enrol } from './support/roster-school.ts'

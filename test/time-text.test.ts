@@ -1,9 +1,9 @@
 /** Times as operators and programs write them. What is not clearly a time is refused, and not guessed. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { timeFrom } from '../src/commands/command.ts'
 import { UsageError } from '../src/errors.ts'
-import { durationFrom, instantFrom } from '../src/lib/time-text.ts'
+import { timeFrom } from '../src/operate/commands/command.ts'
+import { durationFrom, instantFrom } from '../src/platform/lib/time-text.ts'
 import { commandFolder } from './support/child.ts'
 import { run } from './support/roster-commands.ts'
 

@@ -5,13 +5,13 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyInstance } from 'fastify'
-import { eventHappened, eventOf } from '../src/events/events.ts'
-import { guardAccess, routeConfig } from '../src/http/access.ts'
-import { problems } from '../src/http/schemas.ts'
-import { Type } from '../src/http/type.ts'
-import { bySystem } from '../src/lib/by.ts'
-import { systemClock } from '../src/lib/clock.ts'
-import type { Role } from '../src/lib/roles.ts'
+import { eventHappened, eventOf } from '../src/messages/events/events.ts'
+import { guardAccess, routeConfig } from '../src/platform/http/access.ts'
+import { problems } from '../src/platform/http/schemas.ts'
+import { Type } from '../src/platform/http/type.ts'
+import { bySystem } from '../src/platform/lib/by.ts'
+import { systemClock } from '../src/platform/lib/clock.ts'
+import type { Role } from '../src/roles.ts'
 
 const sessions = { authenticate: () => Promise.reject(new Error('nobody')), touch: () => undefined }
 const root = fileURLToPath(new URL('../', import.meta.url))
@@ -60,8 +60,8 @@ test('A route that does not say who may call it, or says it in other words, stop
 const casts = /\bas (?:never|any|unknown as|object)\b/g
 
 const known: Record<string, { times: number; because: string }> = {
-  'src/http/openapi.ts': { times: 1, because: 'a document is walked whatever is in it' },
-  'src/http/type.ts': { times: 1, because: 'our few lines stand in for all of TypeBox' },
+  'src/platform/http/openapi.ts': { times: 1, because: 'a document is walked whatever is in it' },
+  'src/platform/http/type.ts': { times: 1, because: 'our few lines stand in for all of TypeBox' },
 }
 
 test('Types are switched off nowhere but where it is said why', () => {

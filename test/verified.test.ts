@@ -1,8 +1,8 @@
 /** What staff verified is a person under a name and an address: a change of either takes it back. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { byOperator } from '../src/lib/by.ts'
-import { parseAddress } from '../src/people/address.ts'
+import { parseAddress } from '../src/platform/lib/address.ts'
+import { byOperator } from '../src/platform/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { type Reply, type Service, type SignedIn, startService } from './support/service.ts'

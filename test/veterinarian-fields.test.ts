@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { parseName } from '../src/people/names.ts'
+import { parseName } from '../src/identity/people/names.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Service, startService } from './support/service.ts'
 

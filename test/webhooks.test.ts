@@ -1,9 +1,9 @@
 /** Deliveries to a receiver on a socket: signatures, order, retries, rotation, replay, several processes. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { eventHappened } from '../src/events/events.ts'
-import { bySystem } from '../src/lib/by.ts'
-import { newId } from '../src/lib/random.ts'
+import { eventHappened } from '../src/messages/events/events.ts'
+import { bySystem } from '../src/platform/lib/by.ts'
+import { newId } from '../src/platform/lib/random.ts'
 import { serveStore } from './support/child.ts'
 import { atLength, type Engine, engines, migratedStore, type Store } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'

@@ -7,8 +7,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import type { Plugin, Rolldown } from 'vite'
-import { escapeHtml } from '../src/lib/html.ts'
-import { type Language, languages } from '../src/lib/languages.ts'
+import { escapeHtml } from '../src/platform/lib/html.ts'
+import { type Language, languages } from '../src/platform/lib/languages.ts'
 
 const assetsDir = 'web'
 const source = (path: string) => join(import.meta.dirname, 'src', path)

@@ -27,12 +27,12 @@ import { explained } from './survivors.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const targets = [
-  'src/sign-in/*.ts',
-  'src/session/*.ts',
-  'src/mail/outbox.ts',
-  'src/mail/store.ts',
-  'src/limits/*.ts',
-  'src/http/limits.ts',
+  'src/identity/sign-in/*.ts',
+  'src/identity/session/*.ts',
+  'src/messages/mail/outbox.ts',
+  'src/messages/mail/store.ts',
+  'src/identity/limits/*.ts',
+  'src/platform/http/limits.ts',
 ]
 const resultsFile = join(root, 'test/output/mutation.json')
 /** Tests wait more than they work. */

@@ -1,6 +1,6 @@
 /** The console as staff use it. */
 import type { Browser, Page } from 'playwright-core'
-import type { Right } from '../../src/lib/roles.ts'
+import type { Right } from '../../src/roles.ts'
 import type { NotingPage } from './browser.ts'
 import type { Service } from './service.ts'
 import { addStaff } from './staff.ts'

@@ -1,5 +1,5 @@
 /** The delivery timeline as tests look at it. */
-import type { DeliveryView } from '../../src/delivery/delivery.ts'
+import type { DeliveryView } from '../../src/messages/delivery/delivery.ts'
 import type { Service } from './service.ts'
 import { eventually } from './wait.ts'
 

@@ -1,6 +1,6 @@
 /** A store as the first release left it. */
 import { readFileSync } from 'node:fs'
-import { openDb } from '../../src/db/open.ts'
+import { openDb } from '../../src/platform/db/open.ts'
 
 export const firstSchema = readFileSync(new URL('../fixtures/first-release.sql', import.meta.url), 'utf8')
 

@@ -1,7 +1,7 @@
-/** Whether what a store has of events is what src/events/types.ts lists, and docs/webhooks.md with it. */
+/** Whether what a store has of events is what src/messages/events/types.ts lists, and docs/webhooks.md with it. */
 import assert from 'node:assert/strict'
-import type { Db } from '../../src/db/db.ts'
-import { type EventType, eventKinds } from '../../src/events/types.ts'
+import { type EventType, eventKinds } from '../../src/messages/events/types.ts'
+import type { Db } from '../../src/platform/db/db.ts'
 
 interface Row {
   readonly type: EventType

@@ -1,5 +1,5 @@
 /** Changes to a school of at most 20 students and 20 classes, and whether each is held or refused. */
-import type { HoldCode } from '../../src/roster/roster.ts'
+import type { HoldCode } from '../../src/school/roster/roster.ts'
 import {
   addUser,
   bulk,

@@ -1,6 +1,6 @@
 /** Clean rosters with one change, and the expected findings as table rows. */
 import assert from 'node:assert/strict'
-import type { Finding } from '../../src/roster/records.ts'
+import type { Finding } from '../../src/school/roster/records.ts'
 import { clean11, clean12, type Files } from './roster-files.ts'
 
 export type Case = readonly [sentence: string, files: Files, expected: readonly Row[]]

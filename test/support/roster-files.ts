@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { ZipFile } from 'yazl'
-import { Ids } from '../../src/roster/compact.ts'
-import { FindingLog } from '../../src/roster/findings.ts'
-import { readRoster } from '../../src/roster/read/read.ts'
-import type { Finding, Kind, Mode, RosterFile, RosterRecord } from '../../src/roster/records.ts'
+import { Ids } from '../../src/school/roster/compact.ts'
+import { FindingLog } from '../../src/school/roster/findings.ts'
+import { readRoster } from '../../src/school/roster/read/read.ts'
+import type { Finding, Kind, Mode, RosterFile, RosterRecord } from '../../src/school/roster/records.ts'
 
 export type Files = Readonly<Record<string, string | Buffer>>
 

@@ -1,8 +1,8 @@
 /** The whole service in this process, with a real store, socket and mail server, and a clock that tests control. */
 import { type App, createApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
-import type { Clock } from '../../src/lib/clock.ts'
-import { createLog } from '../../src/log.ts'
+import type { Clock } from '../../src/platform/lib/clock.ts'
+import { createLog } from '../../src/platform/log.ts'
 import { type Engine, migratedStore } from './engines.ts'
 import { assertListed } from './listed-events.ts'
 import { freePort } from './postgres.ts'

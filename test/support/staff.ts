@@ -1,7 +1,8 @@
 /** Members of staff for tests. */
-import { byOperator } from '../../src/lib/by.ts'
-import type { Right } from '../../src/lib/roles.ts'
-import { parseAddress } from '../../src/people/address.ts'
+
+import { parseAddress } from '../../src/platform/lib/address.ts'
+import { byOperator } from '../../src/platform/lib/by.ts'
+import type { Right } from '../../src/roles.ts'
 import { freshAddress, freshNetwork } from './fresh.ts'
 import type { Service, SignedIn } from './service.ts'
 

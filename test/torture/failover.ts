@@ -1,8 +1,8 @@
 /** The primary of PostgreSQL killed under load, and its synchronous standby promoted. */
 import assert from 'node:assert/strict'
 import pg from 'pg'
-import { openDb } from '../../src/db/open.ts'
-import { hostsOf } from '../../src/lib/postgres-url.ts'
+import { openDb } from '../../src/platform/db/open.ts'
+import { hostsOf } from '../../src/platform/lib/postgres-url.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { type Service, startService } from '../support/service.ts'
 import { eventually } from '../support/wait.ts'

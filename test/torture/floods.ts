@@ -1,7 +1,7 @@
 /** Rosters of 20 million rows and more, good and bad, at the size that a zip may have. test/roster-bounds.test.ts is the short form. */
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
-import { usualBounds } from '../../src/roster/bounds.ts'
+import { usualBounds } from '../../src/school/roster/bounds.ts'
 import { clean12, type Files, writeFolder } from '../support/roster-files.ts'
 import { oneCellRows, rowsOf } from '../support/roster-floods.ts'
 import { openWorld } from '../support/roster-world.ts'

@@ -1,9 +1,9 @@
 /** Random histories of every operation against the real service, each answer held against the model's. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { byOperator } from '../../src/lib/by.ts'
-import { deriveCode } from '../../src/lib/code.ts'
-import { secretsFrom } from '../../src/lib/secret.ts'
+import { byOperator } from '../../src/platform/lib/by.ts'
+import { deriveCode } from '../../src/platform/lib/code.ts'
+import { secretsFrom } from '../../src/platform/lib/secret.ts'
 import type { Engine } from '../support/engines.ts'
 import { addUser, bulk, emptySchool } from '../support/roster-school.ts'
 import { rosterOf } from '../support/roster-world.ts'

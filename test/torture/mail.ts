@@ -3,7 +3,7 @@
  * lost whose code still lives, none is called handed over that was not taken, and the rest is recorded as failed.
  */
 import assert from 'node:assert/strict'
-import { minute } from '../../src/lib/clock.ts'
+import { minute } from '../../src/platform/lib/clock.ts'
 import {
   type BadMailServer,
   type BadManner,

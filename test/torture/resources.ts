@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process'
 import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { openDb } from '../../src/db/open.ts'
+import { openDb } from '../../src/platform/db/open.ts'
 import {
   type ChildOptions,
   main,

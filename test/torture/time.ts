@@ -3,10 +3,10 @@
  * are judged by the clock as it is now, and nobody waits for an hour.
  */
 import assert from 'node:assert/strict'
-import { openDb } from '../../src/db/open.ts'
-import { hour, minute } from '../../src/lib/clock.ts'
-import { deriveCode } from '../../src/lib/code.ts'
-import { secretsFrom } from '../../src/lib/secret.ts'
+import { openDb } from '../../src/platform/db/open.ts'
+import { hour, minute } from '../../src/platform/lib/clock.ts'
+import { deriveCode } from '../../src/platform/lib/code.ts'
+import { secretsFrom } from '../../src/platform/lib/secret.ts'
 import { newFolder, type ServingChild, serveStore } from '../support/child.ts'
 import { type Engine, newStore } from '../support/engines.ts'
 import { newFaults } from '../support/faults.ts'

@@ -1,8 +1,8 @@
 /** Replies of the service about people and classes. */
-import type { Right, Role } from '../../src/lib/roles.ts'
-import type { Meeting } from '../../src/student/classes.ts'
+import type { Right, Role } from '../../src/roles.ts'
+import type { Meeting } from '../../src/school/student/classes.ts'
 
-export { type Right, type Role, rights, type ServedRole, servedRoles } from '../../src/lib/roles.ts'
+export { type Right, type Role, rights, type ServedRole, servedRoles } from '../../src/roles.ts'
 
 export const kinds = ['course', 'homeroom', 'rotation', 'practical', 'tutorial'] as const
 export type Kind = (typeof kinds)[number]

@@ -1,5 +1,5 @@
 /** Replies of the service to staff. The roster's are in roster/replies.ts. */
-import type { EventType } from '../../../src/events/events.ts'
+import type { EventType } from '../../../src/messages/events/events.ts'
 import type { Kind, Right, Role, ServedRole } from '../people.ts'
 
 export type { EventType }

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { weekdays } from '../../../src/student/classes.ts'
+import { weekdays } from '../../../src/school/student/classes.ts'
 import { Address } from '../parts/address.tsx'
 import { Facts } from '../parts/facts.tsx'
 import { Reading } from '../parts/loading.tsx'

@@ -1,5 +1,5 @@
 /** A student's classes and their dates, by the service's own rules. */
-import { byStart, isWhen, spanOf } from '../../../src/student/classes.ts'
+import { byStart, isWhen, spanOf } from '../../../src/school/student/classes.ts'
 import { keepForOffline } from '../offline.ts'
 import type { Class, Student } from '../people.ts'
 import { type Resource, useResource } from '../resource.ts'

@@ -1,5 +1,5 @@
 /** When classes meet: the days of a week, and what comes next. Dates and times are the school's, as on its timetable. */
-import { type Meeting, weekdays } from '../../../src/student/classes.ts'
+import { type Meeting, weekdays } from '../../../src/school/student/classes.ts'
 import type { SchoolTime } from '../school-time.ts'
 import type { Placed } from './classes.ts'
 

@@ -1,11 +1,11 @@
 /** The portal's texts, one file per language with the same shape, and dates in each language's format. */
 import { createContext, use } from 'react'
-import { isLanguage, type Language } from '../../../src/lib/languages.ts'
+import { isLanguage, type Language } from '../../../src/platform/lib/languages.ts'
 import { now } from '../clock.ts'
 import { recall, remember } from '../device.ts'
 import type { Text } from './en.ts'
 
-export { type Language, languages } from '../../../src/lib/languages.ts'
+export { type Language, languages } from '../../../src/platform/lib/languages.ts'
 export type { Text }
 
 const loaders: Record<Language, () => Promise<Text>> = {

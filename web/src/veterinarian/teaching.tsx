@@ -1,4 +1,4 @@
-import { weekdays } from '../../../src/student/classes.ts'
+import { weekdays } from '../../../src/school/student/classes.ts'
 import { Address } from '../parts/address.tsx'
 import { Reading } from '../parts/loading.tsx'
 import { TimesElsewhere } from '../parts/times-elsewhere.tsx'

@@ -1,0 +1,205 @@
+/**
+ * Wrong answers: how many make an attack, and what an attack changes. They are counted for the address, for the network
+ * that answered and the one that had asked for the code, and for the whole service.
+ *
+ * From a threshold on, new codes have eight digits. While the whole service is attacked, open codes of six digits take
+ * no more answers either, unless a known device asked for them: that bounds the guesses at six digits in a day, however
+ * many addresses and networks take part. The check (`calm`) and the count are in one transaction, so answers that arrive
+ * together pass the threshold by at most the number of connections to the store.
+ */
+import {
+  always,
+  both,
+  type Condition,
+  type Db,
+  type Expression,
+  expression,
+  holds,
+  not,
+  type Row,
+  type Statement,
+  statementOf,
+  value,
+} from '../../platform/db/db.ts'
+import { day, hour, minute } from '../../platform/lib/clock.ts'
+import { type Counter, countAnswer, countedSince } from './store.ts'
+
+export const attackedKinds = ['address', 'network', 'service'] as const
+type AttackedKind = (typeof attackedKinds)[number]
+
+/** How many wrong answers within which time make an attack. */
+interface Threshold {
+  readonly on: AttackedKind
+  readonly wrong: Counter
+  /** Right answers that raise the threshold. */
+  readonly right?: Counter
+  readonly max: number
+  readonly withinMs: number
+}
+
+/** A busy service has more slips: a tenth as many wrong answers as right ones are no attack. */
+const rightPerWrong = 10
+/** But never more, so that nobody can make room for guesses by signing in to accounts of their own. */
+const wrongMost = 2_400
+
+const minutely = (key: Expression): Counter => ({ key, slotMs: minute })
+// These sums are read at every sign-in, so a day has fewer, longer slots.
+const daily = (key: Expression): Counter => ({ key, slotMs: 15 * minute })
+
+const ofInbox = (inbox: Expression) => minutely(expression`${value('address:')} || ${inbox}`)
+const ofNetwork = (network: Expression) => minutely(expression`${value('network:')} || ${network}`)
+const wrongInHour = minutely(value('service'))
+const wrongInDay = daily(value('service:day'))
+const rightInHour = minutely(value('right'))
+const rightInDay = daily(value('right:day'))
+
+const addressThresholds = (wrong: Counter): Threshold[] => [
+  { on: 'address', wrong, max: 20, withinMs: hour },
+  { on: 'address', wrong, max: 50, withinMs: day },
+]
+const networkThresholds = (wrong: Counter): Threshold[] => [
+  { on: 'network', wrong, max: 100, withinMs: 10 * minute },
+  { on: 'network', wrong, max: 300, withinMs: day },
+]
+const serviceThresholds: readonly Threshold[] = [
+  { on: 'service', wrong: wrongInHour, right: rightInHour, max: 500, withinMs: hour },
+  { on: 'service', wrong: wrongInDay, right: rightInDay, max: 2_000, withinMs: day },
+]
+
+/** Wrong answers that have just reached a threshold. */
+export interface Attack {
+  readonly on: AttackedKind
+  /** The network that is attacked from, or the one that gave the last wrong answer. */
+  readonly network: string
+  readonly wrongCodes: number
+  readonly withinMinutes: number
+}
+
+/** Whose code was answered, and from where. */
+export interface Guess {
+  readonly inbox: Expression
+  readonly askedFrom: Expression
+  readonly answeredFrom: string
+}
+
+/** The statements that count a wrong answer, and what their results say. */
+export interface FailureCounting {
+  readonly statements: readonly Statement[]
+  /** `results` starts with those of the statements. */
+  attacks(results: readonly Row[][], askedFrom: string): Attack[]
+}
+
+/**
+ * Counts a wrong answer, if `when` holds. Each locks its counters and then reads them, so of several at once exactly one
+ * sees a count reach its threshold.
+ */
+export function countWrong(guess: Guess, now: number, when: Condition): FailureCounting {
+  const inbox = ofInbox(guess.inbox)
+  const asking = ofNetwork(guess.askedFrom)
+  const answering = ofNetwork(value(guess.answeredFrom))
+  const thresholds = [
+    ...addressThresholds(inbox),
+    ...networkThresholds(answering),
+    ...serviceThresholds,
+    ...networkThresholds(asking),
+  ]
+  return {
+    statements: [
+      countAnswer([inbox, asking, answering, wrongInHour, wrongInDay], now, when),
+      statesOf(thresholds, now),
+    ],
+    attacks(results, askedFrom) {
+      const states = results[1] as State[]
+      const reached = states.filter(({ wrong, threshold }) => wrong >= threshold && wrong - 1 < threshold)
+      return reached.flatMap(({ nth, wrong }) => {
+        const { on, withinMs, wrong: counter } = thresholds[nth]!
+        const network = counter === asking ? askedFrom : guess.answeredFrom
+        const isSame = counter === asking && askedFrom === guess.answeredFrom
+        return isSame ? [] : [{ on, network, wrongCodes: wrong, withinMinutes: withinMs / minute }]
+      })
+    },
+  }
+}
+
+/** Counts a right answer. */
+export const countRight = (now: number): Statement => countAnswer([rightInHour, rightInDay], now, always)
+
+/** Holds while nobody guesses across the whole service. */
+export function calm(now: number): Condition {
+  return allBelow(serviceThresholds, now)
+}
+
+/** Whether somebody guesses codes of this inbox, from this network or across the whole service. */
+export function underAttack(db: Db, inbox: string, network: string, now: number): Promise<boolean> {
+  const thresholds = [
+    ...addressThresholds(ofInbox(value(inbox))),
+    ...networkThresholds(ofNetwork(value(network))),
+    ...serviceThresholds,
+  ]
+  return holds(db, not(allBelow(thresholds, now)))
+}
+
+export interface ServiceState {
+  readonly wrongLastHour: number
+  readonly wrongLastDay: number
+  /** From this many on, the whole service counts as attacked. */
+  readonly hourThreshold: number
+  readonly dayThreshold: number
+  readonly underAttack: boolean
+}
+
+export async function serviceState(db: Pick<Db, 'all'>, now: number): Promise<ServiceState> {
+  const [inHour, inDay] = await readStates(db, serviceThresholds, now)
+  return {
+    wrongLastHour: inHour!.wrong,
+    wrongLastDay: inDay!.wrong,
+    hourThreshold: inHour!.threshold,
+    dayThreshold: inDay!.threshold,
+    underAttack: [inHour!, inDay!].some(({ wrong, threshold }) => wrong >= threshold),
+  }
+}
+
+/** Wrong answers of a network in the last ten minutes and in the last day. */
+export async function wrongFrom(db: Db, network: string, now: number): Promise<[number, number]> {
+  const [short, long] = await readStates(db, networkThresholds(ofNetwork(value(network))), now)
+  return [short!.wrong, long!.wrong]
+}
+
+type State = { readonly nth: number; readonly wrong: number; readonly threshold: number }
+
+async function readStates(db: Pick<Db, 'all'>, thresholds: readonly Threshold[], now: number) {
+  const { sql, params } = statesOf(thresholds, now)
+  return (await db.all<State>(sql, params)).toSorted((a, b) => a.nth - b.nth)
+}
+
+function statesOf(thresholds: readonly Threshold[], now: number): Statement {
+  return statementOf(
+    thresholds
+      .map(
+        (one, nth) =>
+          expression`select ${value(nth)} as nth, ${wrongOf(one, now)} as wrong, ${maxOf(one, now)} as threshold`,
+      )
+      .reduce((all, one) => expression`${all} union all ${one}`),
+  )
+}
+
+function allBelow(thresholds: readonly Threshold[], now: number): Condition {
+  return thresholds
+    .map((one): Condition => {
+      const wrong = wrongOf(one, now)
+      const isBelow = expression`${wrong} < ${value(one.max)}`
+      // In quiet times the right answers are not summed up.
+      return one.right ? expression`(${isBelow} or ${wrong} < ${maxOf(one, now)})` : isBelow
+    })
+    .reduce(both)
+}
+
+const wrongOf = ({ wrong, withinMs }: Threshold, now: number) => countedSince(wrong, now - withinMs)
+
+function maxOf({ right, max, withinMs }: Threshold, now: number): Expression {
+  if (!right) return value(max)
+  return expression`(select case when total <= ${value(max * rightPerWrong)} then ${value(max)}
+      when total > ${value(wrongMost * rightPerWrong)} then ${value(wrongMost)}
+      else total / ${value(rightPerWrong)} end
+    from (select ${countedSince(right, now - withinMs)} as total) as answers)`
+}

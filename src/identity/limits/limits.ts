@@ -1,0 +1,351 @@
+/**
+ * Limits on codes, validations and registrations, shared by all processes and kept across restarts. They are taken in
+ * the transaction of what they limit, as a chain: each statement runs only `when` the one before was granted, so a
+ * refusal writes nothing and uses up no other limit. A successful sign-in is refunded afterwards, in its own
+ * transaction.
+ *
+ * Addresses and networks appear as fingerprints. Limits kept in memory are in http/limits.ts.
+ */
+
+import type { AppError } from '../../errors.ts'
+import {
+  always,
+  both,
+  type Condition,
+  type Db,
+  either,
+  holds,
+  inLockOrder,
+  not,
+  type Row,
+  type Statement,
+} from '../../platform/db/db.ts'
+import {
+  type BucketPolicy,
+  bucketRefusal,
+  bucketState,
+  type Caller,
+  type CallerNetwork,
+  intervalMsOf,
+  tooManyRequests,
+} from '../../platform/lib/bucket.ts'
+import { clockSlackMs, day, minute } from '../../platform/lib/clock.ts'
+import {
+  calm,
+  countRight,
+  countWrong,
+  type FailureCounting,
+  type Guess,
+  underAttack,
+  wrongFrom,
+} from './guessing.ts'
+import {
+  type BucketRow,
+  bucketFullAt,
+  bucketHasRoom,
+  giveBackToBucket,
+  inboxesKnownAt,
+  networkIsKnown,
+  pruneLimits,
+  type Quota,
+  quotaFreeAt,
+  quotaHasRoom,
+  rememberNetwork,
+  takeFromBucket,
+  takeFromQuota,
+  takenFrom,
+  type Window,
+} from './store.ts'
+
+export {
+  type Attack,
+  attackedKinds,
+  type FailureCounting,
+  type ServiceState,
+  serviceState,
+} from './guessing.ts'
+export { forgetNetworks } from './store.ts'
+
+export const bucketPolicies = {
+  send: { name: 'send-otp', burst: 600, refillPerMinute: 120 },
+  validate: { name: 'validate-otp', burst: 1200, refillPerMinute: 240 },
+  register: { name: 'register', burst: 100, refillPerMinute: 20 },
+} as const satisfies Record<string, BucketPolicy>
+
+export const serviceBuckets = {
+  register: { name: 'register', burst: 5_000, refillPerMinute: 1_000 },
+  /** Codes for addresses that neither the device nor the network is known for. */
+  codes: { name: 'codes', burst: 20_000, refillPerMinute: 4_000 },
+} as const satisfies Record<string, BucketPolicy>
+
+/** Codes for one inbox from all networks: 60 a day. Whoever uses them up delays the owner by minutes, not by a day. */
+const inboxPolicy = { name: 'inbox', burst: 20, refillPerMinute: 1 / 24 } as const satisfies BucketPolicy
+
+const slowestRefillMs = Math.max(
+  ...[...Object.values(bucketPolicies), ...Object.values(serviceBuckets), inboxPolicy].map(
+    (policy) => policy.burst * intervalMsOf(policy),
+  ),
+)
+
+const codesPerDevice: readonly Window[] = [
+  { max: 5, windowMs: 15 * minute },
+  { max: 40, windowMs: day },
+]
+/** All devices of an inbox together: every sign-in without a device token creates a device, and devices live long. */
+const codesPerDevices: readonly Window[] = [
+  { max: 20, windowMs: 15 * minute },
+  { max: 160, windowMs: day },
+]
+const codesPerPair: readonly Window[] = [{ max: 5, windowMs: 15 * minute }]
+/** Codes to new addresses that one person asks for: nobody can have mails sent to many strangers. */
+const codesPerMover: readonly Window[] = [
+  { max: 10, windowMs: 15 * minute },
+  { max: 20, windowMs: day },
+]
+/** Mails with a code to an inbox that nobody has confirmed: nobody can have mails sent to strangers by registering them. */
+const firstCodesPerInbox: readonly Window[] = [{ max: 3, windowMs: day }]
+const networkKnownMs = 90 * day
+/** With this many open challenges, an inbox gets longer codes for new ones. */
+const openChallengesMax = 3
+
+/** Every limit that can refuse a request. */
+export const limitNames = [
+  'send-otp',
+  'validate-otp',
+  'register',
+  'codes',
+  'resends',
+  'network',
+  'session',
+] as const
+
+/** The statements that take from a limit, and the condition that holds if they succeeded. */
+export interface Take {
+  readonly statements: readonly Statement[]
+  readonly granted: Condition
+}
+
+/** Takes one from each bucket, the caller's own first. */
+export interface BucketTake extends Take {
+  readonly policy: BucketPolicy
+  readonly buckets: readonly BucketRow[]
+}
+
+/** What a code is counted against: the device's own quota, or else the inbox and its pair with the network. */
+export interface CodeAsk {
+  readonly inbox: string
+  readonly network: string
+  readonly device: string | null
+  /** Who asks, signed in, for a code to an address that is not theirs yet. */
+  readonly moverId: string | null
+}
+
+export class Limits {
+  readonly #db: Db
+  readonly #enabled: boolean
+
+  constructor(db: Db, enabled: boolean) {
+    this.#db = db
+    this.#enabled = enabled
+  }
+
+  /** How many challenges of an inbox may be open with six-digit codes; null means no limit. */
+  get openChallengesMax(): number | null {
+    return this.#enabled ? openChallengesMax : null
+  }
+
+  /** Takes one from the caller's network, from the wider networks, and from the whole service if it has a bucket. */
+  takeBucket(
+    policy: BucketPolicy,
+    network: CallerNetwork,
+    mark: string,
+    now: number,
+    service?: BucketPolicy,
+  ): BucketTake {
+    if (!this.#enabled) return { policy, buckets: [], statements: [], granted: always }
+    const buckets = bucketsOf(policy, network, service)
+    const takenFromBefore = (i: number) => (i === 0 ? always : takenFrom('bucket', buckets[i - 1]!.key, mark))
+    return {
+      policy,
+      buckets,
+      statements: buckets.map((bucket, i) =>
+        takeFromBucket({ ...bucket, mark, now, when: takenFromBefore(i) }),
+      ),
+      granted: takenFromBefore(buckets.length),
+    }
+  }
+
+  /**
+   * Takes one code, if `after` holds. The inbox is charged only while its pair with the network has room, so a network
+   * that used up its own share cannot use up the inbox’s. A network where the inbox has signed in before charges
+   * neither the inbox nor the whole service.
+   */
+  takeCode(ask: CodeAsk, mark: string, now: number, after: Condition): Take {
+    if (!this.#enabled) return { statements: [], granted: always }
+    if (ask.moverId !== null) {
+      const mover = moverQuota(ask.moverId)
+      const code = this.takeCode({ ...ask, moverId: null }, mark, now, both(after, quotaHasRoom(mover, now)))
+      return {
+        statements: [...code.statements, takeFromQuota({ ...mover, mark, now, when: code.granted })],
+        granted: takenFrom('quota', mover.key, mark),
+      }
+    }
+    if (ask.device !== null) {
+      const device = deviceQuota(ask.device)
+      const all = devicesQuota(ask)
+      return {
+        statements: [
+          takeFromQuota({ ...all, mark, now, when: both(after, quotaHasRoom(device, now)) }),
+          takeFromQuota({ ...device, mark, now, when: takenFrom('quota', all.key, mark) }),
+        ],
+        granted: takenFrom('quota', device.key, mark),
+      }
+    }
+    const pair = pairQuota(ask)
+    const inbox = inboxBucket(ask)
+    const isKnown = this.#isKnown(ask, now)
+    const hasRoom = both(quotaHasRoom(pair, now), bucketHasRoom(allCodes, now))
+    const fromInbox = takeFromBucket({ ...inbox, mark, now, when: both(both(after, hasRoom), not(isKnown)) })
+    const inboxTaken = takenFrom('bucket', inbox.key, mark)
+    const fromAll = takeFromBucket({ ...allCodes, mark, now, when: inboxTaken })
+    const mayTakePair = either(takenFrom('bucket', allCodes.key, mark), both(after, isKnown))
+    return {
+      statements: [fromInbox, fromAll, takeFromQuota({ ...pair, mark, now, when: mayTakePair })],
+      granted: takenFrom('quota', pair.key, mark),
+    }
+  }
+
+  /** Reports what is left in the bucket, or throws the refusal. `results` starts with those of the take. */
+  async noteBucket(take: BucketTake, caller: Caller, results: readonly Row[][], now: number): Promise<void> {
+    const fullAts = take.buckets.map((_bucket, i) => results[i]?.[0]?.full_at)
+    if (typeof fullAts[0] === 'number') caller.noteLimit(bucketState(take.policy, fullAts[0], now))
+    const refusedAt = fullAts.findIndex((fullAt) => typeof fullAt !== 'number')
+    if (refusedAt === -1) return
+    const { key, burst, intervalMs } = take.buckets[refusedAt]!
+    const fullAt = await bucketFullAt(this.#db, key)
+    if (refusedAt === 0) throw bucketRefusal(take.policy, fullAt, now)
+    throw tooManyRequests(take.policy.name, fullAt - (burst - 1) * intervalMs, now, 'Too many requests.')
+  }
+
+  /** Reports what is left without taking anything. */
+  async showBucket(policy: BucketPolicy, caller: Caller, now: number): Promise<void> {
+    if (!this.#enabled) return
+    const fullAt = await bucketFullAt(this.#db, bucketKey(policy, caller.network.fingerprint))
+    caller.noteLimit(bucketState(policy, fullAt, now))
+  }
+
+  async codeRefusal(ask: CodeAsk, now: number): Promise<AppError> {
+    const { quotas, buckets } = await this.#limitsOf(ask, now)
+    const fullAts = await Promise.all(buckets.map(({ key }) => bucketFullAt(this.#db, key)))
+    const freeAts = buckets.map(({ burst, intervalMs }, i) => fullAts[i]! - (burst - 1) * intervalMs)
+    const freeAt = Math.max(await quotaFreeAt(this.#db, quotas), ...freeAts)
+    return tooManyRequests('codes', freeAt, now, 'Too many codes were requested.')
+  }
+
+  async #limitsOf(ask: CodeAsk, now: number): Promise<{ quotas: Quota[]; buckets: BucketRow[] }> {
+    if (ask.device !== null) return { quotas: [deviceQuota(ask.device), devicesQuota(ask)], buckets: [] }
+    const mover = ask.moverId === null ? [] : [moverQuota(ask.moverId)]
+    const isKnown = await holds(this.#db, this.#isKnown(ask, now))
+    return { quotas: [...mover, pairQuota(ask)], buckets: isKnown ? [] : [inboxBucket(ask), allCodes] }
+  }
+
+  #isKnown({ inbox, network }: CodeAsk, now: number): Condition {
+    return networkIsKnown(inbox, network, now - networkKnownMs)
+  }
+
+  /** Holds while open codes of six digits may be answered from anywhere. */
+  calm(now: number): Condition {
+    return this.#enabled ? calm(now) : always
+  }
+
+  countWrong(guess: Guess, now: number, when: Condition): FailureCounting {
+    return this.#enabled ? countWrong(guess, now, when) : { statements: [], attacks: () => [] }
+  }
+
+  /** Whether somebody is guessing codes of this inbox, from this network or across the service. */
+  async underAttack(inbox: string, network: string, now: number): Promise<boolean> {
+    return this.#enabled && underAttack(this.#db, inbox, network, now)
+  }
+
+  /** Refunds a successful sign-in and remembers its network. */
+  signedIn(inbox: string, sendNetwork: string, validateNetwork: string, now: number): Statement[] {
+    if (!this.#enabled) return []
+    const { send, validate } = bucketPolicies
+    const given = [bucketOf(send, sendNetwork), bucketOf(validate, validateNetwork)]
+    return [
+      ...inLockOrder(given).map((bucket) => giveBackToBucket(bucket, now)),
+      rememberNetwork(inbox, validateNetwork, now),
+      // Last, because all sign-ins share these rows.
+      countRight(now),
+    ]
+  }
+
+  /** What the limits know of a network. */
+  async networkState(network: string, now: number): Promise<NetworkState> {
+    const [last10Minutes, lastDay] = await wrongFrom(this.#db, network, now)
+    const buckets = await Promise.all(
+      Object.values(bucketPolicies).map(async (policy) => {
+        const fullAt = await bucketFullAt(this.#db, bucketKey(policy, network))
+        return { name: policy.name, burst: policy.burst, left: bucketState(policy, fullAt, now).remaining }
+      }),
+    )
+    const { inboxes, seen_at } = await inboxesKnownAt(this.#db, network)
+    return {
+      wrongCodes: { last10Minutes, lastDay },
+      buckets,
+      knownAddresses: inboxes,
+      lastSignInAt: seen_at,
+    }
+  }
+
+  sweep(now: number): Statement[] {
+    return pruneLimits(now, now - day, now - networkKnownMs, now + slowestRefillMs + clockSlackMs)
+  }
+}
+
+/** Takes one of the mails that an unconfirmed inbox may have. */
+export function firstCodes(inbox: string, mark: string, now: number) {
+  const quota: Quota = { key: `first:${inbox}`, windows: firstCodesPerInbox }
+  return {
+    hasRoom: quotaHasRoom(quota, now),
+    take: (when: Condition): Take => ({
+      statements: [takeFromQuota({ ...quota, mark, now, when })],
+      granted: takenFrom('quota', quota.key, mark),
+    }),
+  }
+}
+
+export interface NetworkState {
+  readonly wrongCodes: { readonly last10Minutes: number; readonly lastDay: number }
+  readonly buckets: readonly { readonly name: string; readonly burst: number; readonly left: number }[]
+  /** How many addresses have signed in from there in the last 90 days. */
+  readonly knownAddresses: number
+  readonly lastSignInAt: number | null
+}
+
+function bucketsOf(
+  policy: BucketPolicy,
+  network: CallerNetwork,
+  service: BucketPolicy | undefined,
+): BucketRow[] {
+  const shares = [{ fingerprint: network.fingerprint, shares: 1 }, ...network.wider]
+  const buckets = shares.map(({ fingerprint, shares: times }) => bucketOf(policy, fingerprint, times))
+  return service ? [...buckets, bucketOf(service, 'service')] : buckets
+}
+
+// The owner comes first, so that the buckets of one request are neighbours in the index.
+const bucketKey = (policy: BucketPolicy, owner: string) => `${owner}:${policy.name}`
+const bucketOf = (policy: BucketPolicy, owner: string, shares = 1): BucketRow => ({
+  key: bucketKey(policy, owner),
+  burst: policy.burst * shares,
+  intervalMs: Math.round(intervalMsOf(policy) / shares),
+})
+const inboxBucket = ({ inbox }: CodeAsk) => bucketOf(inboxPolicy, inbox)
+const allCodes = bucketOf(serviceBuckets.codes, 'service')
+const deviceQuota = (device: string): Quota => ({ key: `device:${device}`, windows: codesPerDevice })
+const devicesQuota = ({ inbox }: CodeAsk): Quota => ({ key: `devices:${inbox}`, windows: codesPerDevices })
+const moverQuota = (person: string): Quota => ({ key: `mover:${person}`, windows: codesPerMover })
+const pairQuota = ({ inbox, network }: CodeAsk): Quota => ({
+  key: `${inbox}:${network}`,
+  windows: codesPerPair,
+})

@@ -1,0 +1,66 @@
+/**
+ * Accounts of any role: who has an address, and the state of the account. What differs by role (how an account is
+ * created, what its profile shows) is in `veterinarian/` and `student/`, which sign-in, session and mail use through
+ * `RoleRules`.
+ */
+
+import { type EventType, eventOf, noteOn } from '../../messages/events/events.ts'
+import type { Statement } from '../../platform/db/db.ts'
+import type { By } from '../../platform/lib/by.ts'
+import { newId } from '../../platform/lib/random.ts'
+import type { Role, ServedRole } from '../../roles.ts'
+import { changeStatus, type Person, type PersonInSession, type Status } from './store.ts'
+
+export type { LostBy, Person, PersonInSession, Status } from './store.ts'
+export { inRoster, lockPerson, personById, personColumns, prunePeople, statuses } from './store.ts'
+
+export interface RoleRules {
+  readonly role: Role
+  /** The account of an address in any status; undefined once it has lapsed or was closed. */
+  findAccount(addressKey: string): Promise<Person | undefined>
+  /** Whether an active account still exists: a student must still be on the roster. */
+  isPresent(person: PersonInSession): boolean | Promise<boolean>
+  /** The event of the first sign-in, if accounts start as pending. */
+  readonly firstSignIn: EventType | null
+  profileOf(person: Person): object | Promise<object>
+}
+
+export type Roles = Readonly<Record<Role, RoleRules>>
+
+/** Roles whose names come from the school; others choose their own. */
+export const namedBySchool: Readonly<Record<Role, boolean>> = {
+  veterinarian: false,
+  student: true,
+  staff: true,
+}
+
+export function canSignIn(person: Person, now: number): boolean {
+  if (person.status === 'active') return true
+  return person.status === 'pending' && person.confirm_before !== null && person.confirm_before > now
+}
+
+/** What somebody does to an account, and why. */
+export interface Deed {
+  readonly by: By
+  readonly note: string | null
+  readonly now: number
+}
+
+/** The caller must end the person's sessions in the same transaction. */
+export function suspension(person: Person<ServedRole>, eventId: string, deed: Deed): Statement[] {
+  const event = eventOf(person.role, 'suspended')
+  return statusChange(person, { from: 'active', to: 'suspended', event, eventId }, deed)
+}
+
+export function reactivation(person: Person<ServedRole>, deed: Deed): Statement[] {
+  const event = eventOf(person.role, 'reactivated')
+  return statusChange(person, { from: 'suspended', to: 'active', event, eventId: newId() }, deed)
+}
+
+function statusChange(
+  { id: personId }: Person,
+  change: { from: Status; to: Status; event: EventType; eventId: string },
+  { by, note, now }: Deed,
+): Statement[] {
+  return [...changeStatus({ ...change, personId, now, by }), ...noteOn(change.eventId, personId, note)]
+}

@@ -1,0 +1,117 @@
+import { type EventType, eventsFrom } from '../../messages/events/events.ts'
+import type { columns } from '../../platform/db/columns.ts'
+import { type Db, locking, prune, type Statement, statement } from '../../platform/db/db.ts'
+import type { By } from '../../platform/lib/by.ts'
+import type { Role } from '../../roles.ts'
+
+export const statuses = {
+  veterinarian: ['pending', 'active', 'suspended', 'closed'],
+  student: ['active', 'inactive', 'suspended'],
+  staff: ['active', 'removed'],
+} as const satisfies Record<Role, readonly string[]>
+
+export type Status<R extends Role = Role> = (typeof statuses)[R][number]
+
+/** The part of a person that every session needs. */
+export interface PersonInSession<R extends Role = Role> {
+  readonly id: string
+  readonly role: R
+  readonly status: Status<R>
+  /** The roster that was current when a student’s session was read. */
+  readonly roster?: number
+}
+
+export interface Person<R extends Role = Role> extends PersonInSession<R> {
+  readonly email: string
+  readonly email_key: string
+  readonly firstname: string
+  readonly lastname: string
+  readonly created_at: number
+  readonly updated_at: number
+  readonly confirm_before: number | null
+  /** When the owner set or confirmed the names while signed in. */
+  readonly confirmed_at: number | null
+  /** When staff checked who this is. */
+  readonly verified_at: number | null
+}
+
+/** What staff verified and the owner has changed since. */
+export type LostBy = 'name' | 'address'
+
+export const personColumns = (alias: string) =>
+  (
+    [
+      'id',
+      'role',
+      'status',
+      'email',
+      'email_key',
+      'firstname',
+      'lastname',
+      'created_at',
+      'updated_at',
+      'confirm_before',
+      'confirmed_at',
+      'verified_at',
+    ] satisfies (keyof Person & keyof typeof columns.person)[]
+  )
+    .map((column) => `${alias}.${column}`)
+    .join(', ')
+
+/** Rows of the roster that is visible now. */
+export const inRoster = (alias: string) =>
+  `${alias}.from_gen <= (select content from roster_state) and (${alias}.to_gen is null or ${alias}.to_gen > (select content from roster_state))`
+
+export function personById(db: Db, id: string): Promise<Person | undefined> {
+  return db.one<Person>(`select ${personColumns('p')} from account p where p.id = $1`, [id])
+}
+
+/** The event is written only if the status changed. */
+export function changeStatus(change: {
+  personId: string
+  from: Status
+  to: Status
+  event: EventType
+  eventId: string
+  now: number
+  by: By
+}): Statement[] {
+  return [
+    statement(
+      'update person set status = $1, updated_at = $2 where id = $3 and status = $4 returning id',
+      change.to,
+      change.now,
+      change.personId,
+      change.from,
+    ),
+    eventsFrom(
+      change.event,
+      change.by,
+      { id: '$1', at: 'p.updated_at', person: 'p.id' },
+      'from person p where p.id = $2 and p.status = $3 and p.updated_at = $4',
+      change.eventId,
+      change.personId,
+      change.to,
+      change.now,
+    ),
+  ]
+}
+
+/** Serialises changes of one account, so that later statements see the decision. */
+export function lockPerson(personId: string): Statement {
+  return locking('select id from person where id = $1', personId)
+}
+
+/**
+ * Removes what is left of closed accounts and of members of staff removed before then, once no event or session names
+ * them. What a member of staff did is older than their removal.
+ */
+export function prunePeople(closedBefore: number): Statement {
+  const isNamed = (table: string) => `exists (select 1 from ${table} t where t.person_id = person.id)`
+  return prune(
+    'person',
+    'id',
+    `closed_at < $1 and not ${isNamed('event')} and not ${isNamed('session')}`,
+    closedBefore,
+  )
+}

@@ -1,0 +1,229 @@
+/**
+ * Signing keys, stored with the private part encrypted under a key derived from the secret. A new key is published for
+ * a while before it signs, and an old one verifies until its last token has expired, so rotation goes unnoticed. A key
+ * that leaked is revoked: it is gone at once, and so are the tokens that it signed. A key that the current secrets cannot
+ * decrypt is neither used nor trusted. What is sealed under the previous secret is sealed anew, so that the previous
+ * secret can be dropped.
+ */
+import type { KeyObject } from 'node:crypto'
+import type { Db } from '../../platform/db/db.ts'
+import { type By, bySystem } from '../../platform/lib/by.ts'
+import { type Clock, day, minute, second, timestamp } from '../../platform/lib/clock.ts'
+import { seal, unseal } from '../../platform/lib/seal.ts'
+import type { Secrets } from '../../platform/lib/secret.ts'
+import { importSigningKey, importVerifyingKey, newKeyPair, type PublicJwk, type VerifyingKey } from './jwt.ts'
+import {
+  addSigningKey,
+  dropSigningKeys,
+  resealSigningKey,
+  revokeSigningKey,
+  type SigningKeyRow,
+  signingKeys,
+} from './store.ts'
+
+const rotateEveryMs = 90 * day
+const publishedBeforeMs = 10 * minute
+const reloadPauseMs = 250
+/** A key that was revoked is trusted by other processes for this long at most. */
+export const trustedMs = 2 * second
+const retryPauseMs = second
+
+interface Key {
+  readonly kid: string
+  readonly publicJwk: PublicJwk
+  readonly verifies: VerifyingKey
+  readonly signs: KeyObject
+  readonly createdAt: number
+  readonly signsFrom: number
+}
+
+export class SigningKeys {
+  #keys: Key[] = []
+  /** Of all keys in the store, also of those that the secrets do not open. */
+  #kids: string[] = []
+  #lastNumber = 0
+  #loadedAt = Number.NEGATIVE_INFINITY
+  #loading: Promise<void> | null = null
+  #failure: { readonly error: unknown; readonly at: number } | null = null
+  readonly #db: Db
+  readonly #clock: Clock
+  readonly #secrets: Secrets
+  readonly #tokenTtlMs: number
+
+  constructor(deps: { db: Db; clock: Clock; secrets: Secrets }, tokenTtlMs: number) {
+    this.#db = deps.db
+    this.#clock = deps.clock
+    this.#secrets = deps.secrets
+    this.#tokenTtlMs = tokenTtlMs
+  }
+
+  /** Loads the keys, and creates the first one if none can be decrypted. */
+  async open(): Promise<void> {
+    await this.#load()
+    await this.reseal()
+    if (this.#keys.length === 0) await this.rotate(bySystem, { signsIn: 0 })
+  }
+
+  /**
+   * Adds a key that signs after it has been published for `signsIn`. If several processes do this at once, one key is
+   * added; the others return false. The first key of all replaces none, and is no event.
+   */
+  async rotate(by: By, { signsIn }: { signsIn: number } = { signsIn: publishedBeforeMs }): Promise<boolean> {
+    const key = await this.#newKey(signsIn)
+    const [added] = await this.#db.tx(addSigningKey(key, by))
+    await this.#load()
+    return added!.length > 0
+  }
+
+  /**
+   * Trusts a key no longer, because it leaked. If it is the one that signs, a new one takes over at once. Returns the key
+   * that signs now, and whether it is new; null if there is no such key. Other processes follow within `trustedMs`.
+   */
+  async revoke(kid: string, by: By): Promise<{ signer: string; isNew: boolean } | null> {
+    for (;;) {
+      await this.#load()
+      if (!this.#kids.includes(kid)) return null
+      const now = this.#clock.now()
+      const current = this.#signer(now).kid
+      const replacement = current === kid ? await this.#newKey(0) : null
+      const signer = replacement?.kid ?? current
+      const results = await this.#db.tx(revokeSigningKey({ kid, signer, replacement, now }, by))
+      if (results.at(-1)!.length === 0) continue // Another process changed the keys at the same time.
+      await this.#load()
+      return { signer, isNew: replacement !== null }
+    }
+  }
+
+  /** Seals everything anew that is sealed under the previous secret. */
+  async reseal(): Promise<void> {
+    if (this.#secrets.all.length === 1) return
+    const rows = await signingKeys(this.#db)
+    const outdated = rows.flatMap((row) => {
+      const opened = unseal(this.#secrets, row.kid, row.sealed)
+      return opened?.outdated ? [resealSigningKey(row, seal(this.#secrets, row.kid, opened.text))] : []
+    })
+    await this.#db.tx(outdated)
+  }
+
+  /** Those that the secret opens, oldest first. */
+  async list() {
+    await this.#load()
+    const now = this.#clock.now()
+    return this.#keys.map((key) => ({
+      kid: key.kid,
+      state: key === this.#signer(now) ? 'signs' : key.signsFrom > now ? 'next' : 'old',
+      createdAt: timestamp(key.createdAt),
+      signsFrom: timestamp(key.signsFrom),
+      ageDays: Math.floor((now - key.createdAt) / day),
+    }))
+  }
+
+  /** Rotates on schedule and drops keys whose last token has expired. */
+  async tend(): Promise<void> {
+    const now = this.#clock.now()
+    await this.#load()
+    const newest = this.#keys.at(-1)
+    if (newest && now - newest.createdAt >= rotateEveryMs) await this.rotate(bySystem)
+    const signer = this.#signer(now)
+    const gone = this.#keys.filter(
+      (key) => key.signsFrom < signer.signsFrom && now - signer.signsFrom > this.#tokenTtlMs + minute,
+    )
+    if (gone.length > 0) {
+      await dropSigningKeys(
+        this.#db,
+        gone.map((key) => key.kid),
+      )
+      await this.#load()
+    }
+  }
+
+  async signer(): Promise<{ kid: string; key: KeyObject }> {
+    await this.#reload(trustedMs)
+    const { kid, signs } = this.#signer(this.#clock.now())
+    return { kid, key: signs }
+  }
+
+  /** Another process may have created the key, so an unknown one triggers a reload, but not too often. */
+  async verifier(kid: string): Promise<VerifyingKey | undefined> {
+    await this.#reload(trustedMs)
+    const found = this.#keys.find((key) => key.kid === kid)
+    if (found) return found.verifies
+    await this.#reload(reloadPauseMs)
+    const made = this.#keys.find((key) => key.kid === kid)
+    // The key may exist in the store, which could not be read.
+    if (!made && this.#failure) throw this.#failure.error
+    return made?.verifies
+  }
+
+  async publicKeys(): Promise<PublicJwk[]> {
+    await this.#reload(reloadPauseMs)
+    return this.#keys.map((key) => key.publicJwk)
+  }
+
+  /** Its number belongs to the keys that the caller has seen, so it is read before anything is awaited. */
+  async #newKey(signsIn: number): Promise<SigningKeyRow> {
+    const now = this.#clock.now()
+    const number = this.#lastNumber + 1
+    const { kid, privateJwk, publicJwk } = await newKeyPair()
+    return {
+      kid,
+      number,
+      sealed: seal(this.#secrets, kid, JSON.stringify(privateJwk)),
+      public_jwk: JSON.stringify(publicJwk),
+      created_at: now,
+      signs_from: now + signsIn,
+    }
+  }
+
+  #signer(now: number): Key {
+    const key = this.#keys.findLast((k) => k.signsFrom <= now) ?? this.#keys[0]
+    if (!key) throw new Error('there is no signing key')
+    return key
+  }
+
+  /**
+   * Reloads if the keys are older than this, one attempt at a time. While the store is out of reach, the keys in memory
+   * are used.
+   */
+  async #reload(olderThanMs: number): Promise<void> {
+    const now = this.#clock.elapsed()
+    if (now - this.#loadedAt < olderThanMs) return
+    if (this.#failure && now - this.#failure.at < retryPauseMs) return
+    this.#loading ??= this.#load().then(
+      () => {
+        this.#loading = null
+      },
+      (error) => {
+        this.#loading = null
+        this.#failure = { error, at: this.#clock.elapsed() }
+      },
+    )
+    await this.#loading
+  }
+
+  async #load(): Promise<void> {
+    const rows = await signingKeys(this.#db)
+    const opened = await Promise.all(rows.map((row) => this.#open(row)))
+    this.#failure = null
+    this.#keys = opened.filter((key) => key !== null)
+    this.#kids = rows.map(({ kid }) => kid)
+    this.#lastNumber = rows.at(-1)?.number ?? 0
+    this.#loadedAt = this.#clock.elapsed()
+  }
+
+  async #open(row: SigningKeyRow): Promise<Key | null> {
+    const known = this.#keys.find((key) => key.kid === row.kid)
+    if (known) return known
+    const opened = unseal(this.#secrets, row.kid, row.sealed)
+    if (opened === null) return null
+    const publicJwk = JSON.parse(row.public_jwk) as PublicJwk
+    return {
+      kid: row.kid,
+      publicJwk,
+      verifies: await importVerifyingKey(publicJwk),
+      signs: importSigningKey(JSON.parse(opened.text)),
+      createdAt: row.created_at,
+      signsFrom: row.signs_from,
+    }
+  }
+}

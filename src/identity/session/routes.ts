@@ -1,0 +1,253 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import type { TSchema } from 'typebox'
+import { AppError } from '../../errors.ts'
+import { type ByOf, type CallerOf, routeConfig } from '../../platform/http/access.ts'
+import { jsonMediaType } from '../../platform/http/bodies.ts'
+import { formMediaType, takeRefreshForms } from '../../platform/http/oauth.ts'
+import type { PortalCookie } from '../../platform/http/portal.ts'
+import {
+  bodyProblems,
+  Empty,
+  PortalTokenReply,
+  problems,
+  Ref,
+  Timestamp,
+  TokenReply,
+  tokenProblems,
+} from '../../platform/http/schemas.ts'
+import { Type } from '../../platform/http/type.ts'
+import { timestamp } from '../../platform/lib/clock.ts'
+import type { LiveSession, Sessions } from './session.ts'
+
+const SessionList = Type.Object({
+  sessions: Type.Array(
+    Type.Object({
+      sessionId: Type.String(),
+      current: Type.Boolean({ description: 'Whether it is the one that asks.' }),
+      startedAt: Timestamp(),
+      lastSeenAt: Timestamp('To the minute or so.'),
+      expiresAt: Timestamp('Unless it is refreshed before.'),
+      device: Type.String({ examples: ['Firefox on Android'] }),
+    }),
+  ),
+})
+
+export interface SessionRoutesDeps {
+  readonly sessions: Sessions
+  readonly callerOf: CallerOf<LiveSession>
+  readonly byOf: ByOf
+  readonly Profile: TSchema
+  readonly portal: PortalCookie
+}
+
+const RefreshBody = Type.Object({ refresh_token: Type.String({ description: 'Of the last token reply.' }) })
+const RefreshForm = Type.Object(
+  {
+    grant_type: Type.Literal('refresh_token'),
+    refresh_token: Type.String({ description: 'Of the last token reply.', documented: { minLength: 1 } }),
+    client_id: Type.Optional(Type.String({ description: 'Not needed, and not looked at.' })),
+  },
+  { description: 'RFC 6749 §6' },
+)
+const OAuthProblem = Type.Object(
+  {
+    error: Type.String({ examples: ['invalid_grant', 'invalid_request', 'unsupported_grant_type'] }),
+    error_description: Type.String(),
+  },
+  { $id: 'OAuthProblem', description: 'RFC 6749 §5.2, the answer to a form' },
+)
+
+/** In its own scope, because no other route takes forms. */
+export async function refreshRoute(
+  root: FastifyInstance,
+  { sessions, byOf, Profile }: Omit<SessionRoutesDeps, 'callerOf' | 'portal'>,
+): Promise<void> {
+  root.addSchema(OAuthProblem)
+  const refusals = problems(...bodyProblems, 'invalid-token', 'session-ended')
+  const badRequest = refusals[400]
+  const schema = {
+    tags: ['session'],
+    operationId: 'refreshSession',
+    summary: 'New tokens for a refresh token',
+    description:
+      'Rotates the refresh token. For 30 seconds the previous one returns the same new one again. Later it returns a different new one, as long as the first was never used; the first is then void. Any other token that is not the newest ends the session, however recently it was rotated. As a form it is RFC 6749’s token request, and what is wrong with the form or the token is then 400 as in §5.2 there.',
+    security: [],
+    consumes: [jsonMediaType, formMediaType],
+    body: RefreshBody,
+    response: {
+      200: TokenReply(Profile),
+      ...refusals,
+      400: {
+        ...badRequest,
+        content: { ...badRequest.content, 'application/json': { schema: Ref(OAuthProblem) } },
+      },
+    },
+  }
+  const content = {
+    [jsonMediaType]: { schema: RefreshBody },
+    [formMediaType]: { schema: RefreshForm },
+  }
+  const config = routeConfig({
+    access: 'public',
+    // A form becomes the same body, so validation uses one schema and the document shows two.
+    swaggerTransform: ({ url }: { url: string }) => ({ schema: { ...schema, body: { content } }, url }),
+  })
+
+  await root.register(async (scope) => {
+    takeRefreshForms(scope)
+    scope
+      .withTypeProvider<TypeBoxTypeProvider>()
+      .post(
+        '/session/refresh',
+        { config, schema },
+        async (request) => (await sessions.refresh(request.body.refresh_token, byOf(request))).reply,
+      )
+  })
+}
+
+export function sessionRoutes(
+  root: FastifyInstance,
+  { sessions, callerOf, byOf }: Omit<SessionRoutesDeps, 'Profile' | 'portal'>,
+): void {
+  const app = root.withTypeProvider<TypeBoxTypeProvider>()
+  const tags = ['session']
+  const signedIn = routeConfig({ access: 'signed-in' })
+
+  app.get(
+    '/session',
+    {
+      config: signedIn,
+      schema: {
+        tags,
+        operationId: 'listSessions',
+        summary: 'My sessions',
+        response: { 200: SessionList, ...problems(...tokenProblems) },
+      },
+    },
+    async (request) => {
+      const caller = callerOf(request)
+      const list = await sessions.list(caller.id)
+      return {
+        sessions: list.map((session) => ({
+          sessionId: session.session_id,
+          current: session.session_id === caller.session_id,
+          startedAt: timestamp(session.started_at),
+          lastSeenAt: timestamp(session.last_seen_at),
+          expiresAt: timestamp(session.expires_at),
+          device: session.device,
+        })),
+      }
+    },
+  )
+
+  const ending = (operationId: string, summary: string, ...codes: 'not-found'[]) => ({
+    tags,
+    operationId,
+    summary,
+    response: { 204: Empty, ...problems(...bodyProblems, ...tokenProblems, ...codes) },
+  })
+
+  app.delete(
+    '/session',
+    { config: signedIn, schema: ending('endSession', 'Sign out here') },
+    async (request, reply) => {
+      await sessions.end(callerOf(request), 'signed-out', byOf(request))
+      return reply.code(204).send()
+    },
+  )
+
+  app.delete(
+    '/session/all',
+    { config: signedIn, schema: ending('endAllSessions', 'Sign out everywhere') },
+    async (request, reply) => {
+      await sessions.endAll(callerOf(request).id, 'signed-out', byOf(request))
+      return reply.code(204).send()
+    },
+  )
+
+  app.delete(
+    '/session/:sessionId',
+    {
+      config: signedIn,
+      schema: {
+        ...ending('endOneSession', 'Sign out there', 'not-found'),
+        params: Type.Object({ sessionId: Type.String({ description: 'One of my sessions.' }) }),
+      },
+    },
+    async (request, reply) => {
+      await sessions.endOne(callerOf(request).id, request.params.sessionId, byOf(request))
+      return reply.code(204).send()
+    },
+  )
+}
+
+/** Refresh and sign-out for the portal, by cookie. */
+export function portalSessionRoutes(
+  root: FastifyInstance,
+  { sessions, byOf, Profile, portal }: Omit<SessionRoutesDeps, 'callerOf'>,
+): void {
+  const app = root.withTypeProvider<TypeBoxTypeProvider>()
+  const tags = ['portal']
+  // The browser sends the cookie; the reference page cannot set it.
+  const security: [] = []
+  const config = routeConfig({ access: 'public' })
+  const onRequest = portal.refuseForeign
+
+  app.post(
+    '/portal/refresh',
+    {
+      config,
+      onRequest,
+      schema: {
+        tags,
+        operationId: 'refreshPortalSession',
+        summary: 'A new access token for the cookie',
+        description:
+          'As POST /session/refresh, with the refresh token in the cookie, which is replaced; one that is of no more use is cleared. Without a cookie it is 401.',
+        security,
+        response: {
+          200: PortalTokenReply(Profile),
+          ...problems(...bodyProblems, ...tokenProblems, 'forbidden'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const [token, another] = portal.tokensIn(request)
+      // Of two cookies one was planted, and guessing could sign people in as somebody else.
+      if (token === undefined || another !== undefined)
+        throw new AppError('unauthenticated', 'There is no session cookie, or more than one.')
+      try {
+        return portal.keep(reply, await sessions.refresh(token, byOf(request)))
+      } catch (error) {
+        if (error instanceof AppError && isDead(error)) portal.clear(reply)
+        throw error
+      }
+    },
+  )
+
+  app.post(
+    '/portal/sign-out',
+    {
+      config,
+      onRequest,
+      schema: {
+        tags,
+        operationId: 'signOutOfPortal',
+        summary: 'Sign out here',
+        description:
+          'Ends the session of the cookie, if there is one and it is alive, and clears it. May be repeated.',
+        security,
+        response: { 204: Empty, ...problems(...bodyProblems, 'forbidden') },
+      },
+    },
+    async (request, reply) => {
+      await Promise.all(portal.tokensIn(request).map((token) => sessions.signOut(token, byOf(request))))
+      portal.clear(reply)
+      return reply.code(204).send()
+    },
+  )
+}
+
+/** Whether the cookie can never work again; an unreachable store proves nothing. */
+const isDead = ({ code }: AppError) => code === 'invalid-token' || code === 'session-ended'

@@ -1,0 +1,314 @@
+import { eventsFrom } from '../../messages/events/events.ts'
+import {
+  always,
+  type Condition,
+  changeAll,
+  changeSome,
+  type Db,
+  prune,
+  type ReadById,
+  type Statement,
+  statement,
+  type Value,
+} from '../../platform/db/db.ts'
+import type { By } from '../../platform/lib/by.ts'
+import type { Role } from '../../roles.ts'
+import { type Person, type PersonInSession, personColumns } from '../people/people.ts'
+
+export type EndReason = 'signed-out' | 'expired' | 'revoked' | 'reuse' | 'account'
+
+export interface Session {
+  readonly session_id: string
+  readonly device: string
+  readonly started_at: number
+  readonly last_seen_at: number
+  readonly expires_at: number
+  /** Sequence numbers of the newest refresh token and of its predecessor. */
+  readonly refresh_seq: number
+  readonly refresh_parent: number
+  readonly rotated_at: number
+  readonly ended_at: number | null
+  readonly end_reason: EndReason | null
+}
+
+export type SessionAndPerson = Session & Person
+
+const sessionColumns =
+  's.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, s.refresh_seq, s.refresh_parent, s.rotated_at, s.ended_at, s.end_reason'
+
+const sessionAndPerson = `select ${sessionColumns}, ${personColumns('p')} from session s join account p on p.id = s.person_id`
+
+export function sessionById(db: Db, id: string): Promise<SessionAndPerson | undefined> {
+  return db.one<SessionAndPerson>(`${sessionAndPerson} where s.id = $1`, [id])
+}
+
+/**
+ * The caller of a request, while session and account are alive. A student has only id and status here; the roster has
+ * the rest.
+ */
+export type LiveSession<R extends Role = Role> = { [Each in R]: LiveSessionOf<Each> }[R]
+
+type LiveSessionOf<R extends Role> = Pick<
+  Session,
+  'session_id' | 'started_at' | 'last_seen_at' | 'expires_at'
+> &
+  Accounts[R]
+
+interface Accounts {
+  veterinarian: Person<'veterinarian'>
+  student: PersonInSession<'student'>
+  staff: Person<'staff'> & { readonly may: string }
+}
+
+const live = (columns: string): ReadById => {
+  const select = `select s.id as session_id, s.started_at, s.last_seen_at, s.expires_at, ${columns}
+    from session s join person p on p.id = s.person_id where s.ended_at is null and p.status = 'active'`
+  return {
+    one: `${select} and s.id = $1`,
+    many: `${select} and s.id = any($1)`,
+    idColumn: 'session_id',
+  }
+}
+const liveOf: Record<Role, ReadById> = {
+  veterinarian: live(personColumns('p')),
+  student: live('p.id, p.role, p.status, (select content from roster_state) as roster'),
+  staff: live(`${personColumns('p')}, p.may`),
+}
+
+export async function liveSession(
+  db: Db,
+  id: string,
+  role: Role,
+  now: number,
+): Promise<LiveSession | undefined> {
+  const session = await db.byId<LiveSession>(liveOf[role], id)
+  return session && session.expires_at > now ? session : undefined
+}
+
+export function sessionsOf(db: Db, personId: string): Promise<Session[]> {
+  return db.all<Session>(
+    `select ${sessionColumns} from session s where s.person_id = $1 order by s.started_at desc, s.id`,
+    [personId],
+  )
+}
+
+export interface NewSession {
+  readonly id: string
+  readonly role: Role
+  readonly personId: string
+  /** Must still be the account’s address, or a code sent to a former address would sign somebody in. */
+  readonly addressKey: string
+  readonly device: string
+  readonly now: number
+}
+
+/** Starts the session of a claimed challenge, if the account is active at that moment. */
+export function startSession(s: NewSession & { expiresAt: number }, by: By, when: Condition): Statement[] {
+  return [
+    statement(
+      `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at)
+       select $1, p.role, p.id, $2, cast($3 as bigint), cast($3 as bigint), cast($4 as bigint), 1, 0, 0
+       from account p where p.id = $5 and p.status = 'active' and p.email_key = $6 and ${when.sql(7)}
+       on conflict (id) do nothing
+       returning id`,
+      s.id,
+      s.device,
+      s.now,
+      s.expiresAt,
+      s.personId,
+      s.addressKey,
+      ...when.params,
+    ),
+    eventsFrom(
+      'session.started',
+      by,
+      { id: "'started.' || id", at: 'started_at', person: 'person_id', session: 'id' },
+      'from session where id = $1 and person_id = $2',
+      s.id,
+      s.personId,
+    ),
+  ]
+}
+
+/** `$2` is how long a session lasts in all, `$3` when this one ends without another use. */
+const extended = 'case when started_at + $2 < $3 then started_at + $2 else $3 end'
+
+/**
+ * Issues the successor of token `from`, while `current` is the newest. `from` is either the newest itself or its
+ * predecessor, whose unused successor is then void.
+ */
+export function rotate(
+  db: Db,
+  r: { id: string; current: number; from: number; now: number; expiresAt: number; expiresMaxMs: number },
+) {
+  const parent = r.from === r.current ? 'refresh_parent = refresh_seq,' : ''
+  return db.run<{ refresh_seq: number; expires_at: number }>(
+    `update session
+     set refresh_seq = refresh_seq + 1, ${parent} rotated_at = $1, last_seen_at = $1,
+         expires_at = ${extended}
+     where id = $4 and refresh_seq = $5 and ended_at is null and expires_at > $1
+     returning refresh_seq, expires_at`,
+    [r.now, r.expiresMaxMs, r.expiresAt, r.id, r.current],
+  )
+}
+
+/** Saves the last use, and with it how long the session lasts without another. */
+export function seen(
+  db: Db,
+  s: { id: string; now: number; unlessSince: number; expiresAt: number; expiresMaxMs: number },
+) {
+  return db.run(
+    `update session set last_seen_at = $1, expires_at = ${extended}
+     where id = $4 and last_seen_at < $5 and expires_at > $1`,
+    [s.now, s.expiresMaxMs, s.expiresAt, s.id, s.unlessSince],
+  )
+}
+
+/**
+ * Ends sessions and records each: one, all of a person, some of the expired ones, those of people who left the roster, or
+ * all there are.
+ */
+export function endSessions(
+  scope:
+    | { id: string; personId: string }
+    | { personId: string; except?: string; when?: Condition }
+    | { expiredAt: number }
+    | { departedIn: number }
+    | 'all',
+  reason: EndReason,
+  now: number,
+  by: By,
+): Statement[] {
+  const [where, ...params] = scopeOf(scope)
+  const change = scope !== 'all' && 'expiredAt' in scope ? changeSome : changeAll
+  return [
+    change(
+      'update session set ended_at = $1, end_reason = $2',
+      { table: 'session', key: 'id', where: `ended_at is null and ${where(3)}`, returning: 'id' },
+      now,
+      reason,
+      ...params,
+    ),
+    eventsFrom(
+      'session.ended',
+      by,
+      {
+        id: "'ended.' || id",
+        at: 'ended_at',
+        person: 'person_id',
+        session: 'id',
+        data: `'{"reason":"' || end_reason || '"}'`,
+      },
+      `from session where ended_at = $1 and ${where(2)}`,
+      now,
+      ...params,
+    ),
+  ]
+}
+
+export function isOpen(sessionId: string): Condition {
+  return {
+    sql: (n) => `exists (select 1 from session where id = $${n} and ended_at is null)`,
+    params: [sessionId],
+  }
+}
+
+/** Only of a published generation. */
+const departed = (n: number) =>
+  `person_id in (select d.person_id from roster_departure d join roster_state r on r.generation = d.generation where d.generation = $${n})`
+
+type Scope = [where: (first: number) => string, ...params: Value[]]
+
+function scopeOf(scope: Parameters<typeof endSessions>[0]): Scope {
+  if (scope === 'all') return [() => 'true']
+  if ('departedIn' in scope) return [departed, scope.departedIn]
+  if ('expiredAt' in scope) return [(n) => `expires_at <= $${n}`, scope.expiredAt]
+  if ('id' in scope) return [(n) => `id = $${n} and person_id = $${n + 1}`, scope.id, scope.personId]
+  const { personId, except = '', when = always } = scope
+  return [
+    (n) => `person_id = $${n} and id <> $${n + 1} and ${when.sql(n + 2)}`,
+    personId,
+    except,
+    ...when.params,
+  ]
+}
+
+export function pruneSessions(endedBefore: number): Statement {
+  return prune('session', 'id', 'ended_at < $1', endedBefore)
+}
+
+export interface SigningKeyRow {
+  readonly kid: string
+  readonly number: number
+  readonly sealed: string
+  readonly public_jwk: string
+  readonly created_at: number
+  readonly signs_from: number
+}
+
+export function signingKeys(db: Db): Promise<SigningKeyRow[]> {
+  return db.all<SigningKeyRow>(
+    'select kid, number, sealed, public_jwk, created_at, signs_from from signing_key order by number',
+  )
+}
+
+/** Returns no row if another process added a key with this number. */
+function insertKey(key: SigningKeyRow): Statement {
+  return statement(
+    `insert into signing_key (kid, number, sealed, public_jwk, created_at, signs_from)
+     values ($1, $2, $3, $4, $5, $6) on conflict (number) do nothing returning kid`,
+    key.kid,
+    key.number,
+    key.sealed,
+    key.public_jwk,
+    key.created_at,
+    key.signs_from,
+  )
+}
+
+export function addSigningKey(key: SigningKeyRow, by: By): Statement[] {
+  return [
+    insertKey(key),
+    eventsFrom(
+      'key.rotated',
+      by,
+      { id: "'key.' || kid", at: 'created_at', data: `'{"kid":"' || kid || '"}'` },
+      'from signing_key where kid = $1 and number > 1',
+      key.kid,
+    ),
+  ]
+}
+
+export function resealSigningKey({ kid, sealed }: SigningKeyRow, anew: string): Statement {
+  return statement('update signing_key set sealed = $1 where kid = $2 and sealed = $3', anew, kid, sealed)
+}
+
+/**
+ * Removes a key for good, as long as the one that is to sign is there. The last statement returns the key if it was
+ * removed.
+ */
+export function revokeSigningKey(
+  r: { kid: string; signer: string; replacement: SigningKeyRow | null; now: number },
+  by: By,
+): Statement[] {
+  const data = { ...(r.replacement && { kid: r.replacement.kid }), revoked: r.kid }
+  const mayGo = 'kid = $1 and exists (select 1 from signing_key s where s.kid = $2)'
+  return [
+    ...(r.replacement ? [insertKey(r.replacement)] : []),
+    eventsFrom(
+      'key.rotated',
+      by,
+      { id: "'revoked.' || kid", at: 'cast($3 as bigint)', data: 'cast($4 as text)' },
+      `from signing_key where ${mayGo}`,
+      r.kid,
+      r.signer,
+      r.now,
+      JSON.stringify(data),
+    ),
+    statement(`delete from signing_key where ${mayGo} returning kid`, r.kid, r.signer),
+  ]
+}
+
+export function dropSigningKeys(db: Db, kids: readonly string[]) {
+  return db.tx(kids.map((kid) => statement('delete from signing_key where kid = $1', kid)))
+}

@@ -1,0 +1,156 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Static, TSchema } from 'typebox'
+import { chooseLanguage } from '../../messages/mail/outbox.ts'
+import { routeConfig } from '../../platform/http/access.ts'
+import { requestCaller } from '../../platform/http/caller.ts'
+import type { PortalCookie } from '../../platform/http/portal.ts'
+import {
+  bodyProblems,
+  CodeSent,
+  Email,
+  languageNames,
+  OtpCode,
+  PortalTokenReply,
+  problems,
+  SignInReply,
+} from '../../platform/http/schemas.ts'
+import { Type } from '../../platform/http/type.ts'
+import type { CallerNetwork } from '../../platform/lib/bucket.ts'
+import type { Role } from '../../roles.ts'
+import { Fields } from '../people/fields.ts'
+import { deviceOf } from './device.ts'
+import type { SignIn } from './sign-in.ts'
+
+const Answer = Type.Object({
+  email: Email,
+  otp_code: OtpCode,
+  sessionId: Type.String({ description: 'From send-otp.', documented: { minLength: 1 } }),
+})
+
+const AnswerHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({
+      pattern: '^[\\x21-\\x7e]{1,255}$',
+      description: 'The same in every repetition of one request: 1 to 255 visible ASCII characters.',
+      examples: ['0c4b7d1e-6b0a-4a3e-9f57-2f6f0d6a4f53'],
+    }),
+  ),
+})
+
+export interface SignInRoutesDeps {
+  readonly role: Role
+  readonly signIn: Pick<SignIn, 'send' | 'resend' | 'validate'>
+  readonly Profile: TSchema
+  readonly portal: PortalCookie
+  networkOf(request: FastifyRequest): CallerNetwork
+}
+
+export function signInRoutes(
+  root: FastifyInstance,
+  { role, signIn, Profile, portal, networkOf }: SignInRoutesDeps,
+): void {
+  const app = root.withTypeProvider<TypeBoxTypeProvider>()
+  const config = routeConfig({ access: 'public', limit: 'own' })
+  const who = `${role[0]!.toUpperCase()}${role.slice(1)}`
+
+  app.post(
+    `/${role}/send-otp`,
+    {
+      config,
+      schema: {
+        tags: [role],
+        operationId: `send${who}Code`,
+        summary: 'Ask for a code by e-mail',
+        description: `Opens a session and mails its code. With \`sessionId\`, sends the same code again. The reply tells nothing about whether the address has an account. The mail is in the best language of Accept-Language: ${languageNames}.`,
+        security: [],
+        body: Type.Object(
+          {
+            email: Email,
+            sessionId: Type.Optional(Type.String({ description: 'To send that session’s code once more.' })),
+            device_token: Type.Optional(
+              Type.String({
+                description:
+                  'From an earlier validate-otp for this address. Gives this device a share of codes of its own.',
+              }),
+            ),
+          },
+          { examples: [{ email: 'ada@example.org' }] },
+        ),
+        response: { 202: CodeSent, ...problems(...bodyProblems, 'otp-unusable') },
+      },
+    },
+    async (request, reply) => {
+      const fields = new Fields()
+      const address = fields.email(request.body.email)
+      fields.check()
+      const { sessionId, device_token = portal.deviceTokenIn(request) } = request.body
+      const language = chooseLanguage(request.headers['accept-language'])
+      const ask = { address, language, deviceToken: device_token, moverId: null }
+      const caller = requestCaller(networkOf(request), reply)
+      const sent =
+        sessionId === undefined ? await signIn.send(ask, caller) : await signIn.resend(ask, caller, sessionId)
+      return reply.code(202).send(sent)
+    },
+  )
+
+  const validate = (request: FastifyRequest, reply: FastifyReply, body: Static<typeof Answer>) => {
+    const fields = new Fields()
+    const address = fields.email(body.email)
+    fields.check()
+    const answer = {
+      address,
+      code: body.otp_code,
+      sessionId: body.sessionId,
+      device: deviceOf(request.headers['user-agent']),
+      idempotencyKey: (request.headers as Static<typeof AnswerHeaders>)['idempotency-key'],
+    }
+    return signIn.validate(answer, requestCaller(networkOf(request), reply))
+  }
+  const refusals = [...bodyProblems, 'otp-incorrect', 'otp-unusable'] as const
+
+  app.post(
+    `/${role}/validate-otp`,
+    {
+      config,
+      schema: {
+        tags: [role],
+        operationId: `validate${who}Code`,
+        summary: 'Answer with the code',
+        description:
+          'Gives tokens for the right code. Five answers at most, within ten minutes, one success. With an Idempotency-Key, the same request can be sent again for two minutes if its reply was lost.',
+        security: [],
+        headers: AnswerHeaders,
+        body: Answer,
+        response: { 200: SignInReply(Profile), ...problems(...refusals) },
+      },
+    },
+    async (request, reply) => {
+      const { reply: tokens, deviceToken } = await validate(request, reply, request.body)
+      return { ...tokens, device_token: deviceToken }
+    },
+  )
+
+  app.post(
+    `/portal/${role}/validate-otp`,
+    {
+      config,
+      onRequest: portal.refuseForeign,
+      schema: {
+        tags: ['portal'],
+        operationId: `validate${who}CodeInPortal`,
+        summary: `Answer with the code, as a ${role}`,
+        description: `As POST /${role}/validate-otp, with the refresh token in a cookie instead of the body. With the cookie \`chiron_shared=1\` (on https \`__Host-chiron_shared\`), by which the portal marks a shared computer, that cookie ends with the browser, and none with a device token is set.`,
+        security: [],
+        headers: AnswerHeaders,
+        body: Answer,
+        response: { 200: PortalTokenReply(Profile), ...problems(...refusals, 'forbidden') },
+      },
+    },
+    async (request, reply) => {
+      const signedIn = await validate(request, reply, request.body)
+      portal.keepDevice(reply, signedIn.deviceToken)
+      return portal.keep(reply, signedIn)
+    },
+  )
+}

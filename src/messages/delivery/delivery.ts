@@ -1,0 +1,287 @@
+/**
+ * What became of each mail, for whoever has to answer "I got no code": when it was asked for, which server took it and
+ * what that server said, why it was put off, not sent or refused, whether it bounced, and how its code was answered. One
+ * row a mail, kept for 30 days, or for a day if nobody has the address. Never a code.
+ *
+ * The outbox and sign-in write steps in transactions of their own; a bounce comes from a mail server's pipe (`dsn.ts`) or
+ * from a provider's hook (`providers.ts`), and must name a mail that was sent (`tag.ts`).
+ */
+
+import { invalidField } from '../../errors.ts'
+import { always, type Condition, type Db, type Statement } from '../../platform/db/db.ts'
+import { type Address, parseAddress } from '../../platform/lib/address.ts'
+import type { By } from '../../platform/lib/by.ts'
+import { type Clock, day, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
+import { isId } from '../../platform/lib/random.ts'
+import { fingerprint, type Secrets } from '../../platform/lib/secret.ts'
+import {
+  addBounce,
+  addStep,
+  bouncedStudents,
+  type DeliveryRow,
+  forgetAddress,
+  forgetPerson,
+  isDelivery,
+  lastHanded,
+  type NewStep,
+  openDelivery,
+  pruneDeliveries,
+  pruneStrangers,
+  someDeliveries,
+} from './store.ts'
+import { mailNamedIn } from './tag.ts'
+
+export { bounceAddress, tagOf } from './tag.ts'
+
+const textMax = 500
+const deferralsLengthMax = 6_000
+/** Strangers can have any number of mails to addresses that nobody has put on record, so these go soon. */
+const strangersKeptMs = day
+
+/** In the order in which they usually come. */
+export const states = ['queued', 'deferred', 'handed', 'not-sent', 'failed', 'bounced', 'opened'] as const
+export type State = (typeof states)[number]
+
+const stateAfter = {
+  deferred: 'deferred',
+  handed: 'handed',
+  'not-sent': 'not-sent',
+  failed: 'failed',
+  bounced: 'bounced',
+  'wrong-code': null,
+  'right-code': 'opened',
+} as const satisfies Record<string, State | null>
+
+export type StepName = keyof typeof stateAfter
+
+export interface Step {
+  readonly step: StepName
+  readonly server?: string | undefined
+  /** What the server said, word for word. */
+  readonly reply?: string | undefined
+  /** In our own words. */
+  readonly why?: string | undefined
+  /** Of a bounce: whether it is for good. */
+  readonly hard?: boolean
+  /** Of a deferral: when it is tried again. */
+  readonly nextAt?: number
+}
+
+interface About {
+  readonly mailId: string
+  readonly at: number
+  /** What the mail says, once that is known. */
+  readonly kind?: string | null
+  readonly personId?: string | undefined
+}
+
+export function deliveryOpened(mailId: string, email: string): Statement {
+  return openDelivery(mailId, email.slice(email.lastIndexOf('@') + 1).toLowerCase())
+}
+
+export function stepTaken(about: About, step: Step, when: Condition = always): Statement {
+  return addStep(newStep(about, step), when)
+}
+
+function newStep({ mailId, at, kind = null, personId }: About, step: Step): NewStep {
+  const { reply, why } = step
+  const line = { at, ...step, reply: reply && shortened(reply), why: why && shortened(why) }
+  return {
+    id: mailId,
+    state: stateAfter[step.step],
+    kind,
+    personId: personId ?? null,
+    at,
+    line: `${JSON.stringify(line)}\n`,
+    // A mail may be put off a thousand times.
+    unlessLongerThan: step.step === 'deferred' ? deferralsLengthMax : Number.MAX_SAFE_INTEGER,
+  }
+}
+
+/** How a code was answered, at the mail that brought it last. */
+export function codeAnswered(mailId: string, isRight: boolean, at: number, when?: Condition): Statement {
+  return stepTaken({ mailId, at }, { step: isRight ? 'right-code' : 'wrong-code' }, when)
+}
+
+/** Erases what is known of mails to a person, and of others to the same address. */
+export function forgetDeliveries(secrets: Secrets, personId: string, addressKey: string): Statement[] {
+  return [...forgetPerson(personId), ...fingerprintsOf(secrets, addressKey).flatMap(forgetAddress)]
+}
+
+const shownMax = 1_000
+
+/** For staff: mails to a person, and those that the person asked for. */
+export async function deliveriesOf(db: Db, personId: string): Promise<DeliveryView[]> {
+  return (await someDeliveries(db, { personId, limit: shownMax })).map(viewOf)
+}
+
+/** The same for the person. What it says must not depend on who has an address that is not the person's own. */
+export async function ownDeliveriesOf(db: Db, personId: string): Promise<DeliveryView[]> {
+  const rows = await someDeliveries(db, { personId, erasedToo: true, limit: shownMax })
+  return rows.map((row) => ownViewOf(row, personId))
+}
+
+/** When mail to each of these addresses came back for good; those to which mail gets through are left out. */
+export async function bouncesAmong(
+  db: Db,
+  secrets: Secrets,
+  addressKeys: () => Iterable<string> | Promise<Iterable<string>>,
+): Promise<Map<string, number>> {
+  const bounced = new Map(
+    (await bouncedStudents(db)).map((row) => [row.address_fingerprint, row.bounced_at] as const),
+  )
+  const found = new Map<string, number>()
+  if (bounced.size === 0) return found
+  for (const key of await addressKeys()) {
+    const at = fingerprintsOf(secrets, key).flatMap((one) => bounced.get(one) ?? [])
+    if (at.length > 0) found.set(key, Math.max(...at))
+  }
+  return found
+}
+
+export interface Bounce {
+  readonly hard: boolean
+  /** The server that reported it. */
+  readonly server: string | null
+  /** What the receiving server said. */
+  readonly reply: string
+  /** Texts that may name the mail. */
+  readonly names: readonly string[]
+  /** Believed only of somebody who knows a secret: anybody can write any address into a report. */
+  readonly recipient?: string | undefined
+}
+
+export interface DeliverySearch {
+  readonly email?: string
+  readonly state?: string
+  readonly since?: number
+  /** The `next` of the page before. */
+  readonly after?: string
+  readonly limit: number
+}
+
+export interface DeliveriesDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly secrets: Secrets
+  readonly keepMs: number
+}
+
+export class Deliveries {
+  readonly #deps: DeliveriesDeps
+
+  constructor(deps: DeliveriesDeps) {
+    this.#deps = deps
+  }
+
+  /** Newest first. */
+  async find({ email, state, since, after, limit }: DeliverySearch) {
+    const { db, secrets } = this.#deps
+    if (after !== undefined && !isId(after))
+      throw invalidField({ parameter: 'after', detail: 'must be the `next` of a page' })
+    const rows = await someDeliveries(db, {
+      ...(email !== undefined && { fingerprints: fingerprintsOf(secrets, addressFrom(email).key) }),
+      ...(state !== undefined && { state }),
+      ...(since !== undefined && { since }),
+      ...(after !== undefined && { before: after }),
+      limit: limit + 1,
+    })
+    const deliveries = rows.slice(0, limit).map(viewOf)
+    return { deliveries, next: rows.length > limit ? deliveries.at(-1)!.deliveryId : null }
+  }
+
+  /** Returns the mail that bounced, or undefined if the bounce names none of ours. */
+  async bounced(bounce: Bounce, by: By): Promise<string | undefined> {
+    const { db, clock } = this.#deps
+    const mailId = await this.#mailOf(bounce)
+    if (mailId === undefined) return undefined
+    const { hard, server, reply } = bounce
+    const step = newStep(
+      { mailId, at: clock.now() },
+      { step: 'bounced', hard, server: server ?? undefined, reply: withoutCodes(reply) },
+    )
+    const data = JSON.stringify({ hard: String(hard) })
+    const eventId = `bounced.${hard ? 'hard' : 'soft'}.${mailId}`
+    await db.tx(addBounce(step, { eventId, hard, data }, by))
+    return mailId
+  }
+
+  async #mailOf({ names, recipient }: Bounce): Promise<string | undefined> {
+    const { db, secrets } = this.#deps
+    const named = mailNamedIn(secrets, names.join('\n'))
+    if (named !== undefined) return (await isDelivery(db, named)) ? named : undefined
+    const address = recipient === undefined ? '' : parseAddress(recipient)
+    return typeof address === 'string' ? undefined : lastHanded(db, fingerprintsOf(secrets, address.key))
+  }
+
+  sweep(now: number): Statement[] {
+    return [pruneDeliveries(now - this.#deps.keepMs), pruneStrangers(now - strangersKeptMs)]
+  }
+}
+
+function fingerprintsOf(secrets: Secrets, addressKey: string): string[] {
+  return secrets.all.map((keys) => fingerprint(keys, 'address', addressKey))
+}
+
+function addressFrom(text: string): Address {
+  const address = parseAddress(text.trim())
+  if (typeof address === 'string') throw invalidField({ parameter: 'email', detail: address })
+  return address
+}
+
+function shortened(text: string): string {
+  return text.length > textMax ? `${text.slice(0, textMax)}…` : text
+}
+
+/** A report may quote the mail. */
+function withoutCodes(text: string): string {
+  return text.replace(/(?<!\d)(?:\d{6}|\d{8})(?!\d)/g, '…')
+}
+
+export type DeliveryView = ReturnType<typeof viewOf>
+
+/** As the HTTP interface, the command line and the owner's export show it. */
+function viewOf(row: DeliveryRow) {
+  return {
+    deliveryId: row.id,
+    role: row.role,
+    mail: row.kind,
+    domain: row.domain,
+    userId: row.person_id,
+    askedBy: row.asker_id || null,
+    sessionId: row.session_id === '' ? null : row.session_id,
+    state: row.state,
+    createdAt: timestamp(row.created_at),
+    updatedAt: timestamp(row.updated_at),
+    steps: [
+      { ...absent, at: timestamp(row.created_at), step: 'queued' as const },
+      ...row.steps.split('\n').filter(Boolean).map(stepView),
+    ],
+  }
+}
+
+function ownViewOf(row: DeliveryRow, personId: string): DeliveryView {
+  const view = viewOf(row)
+  if (row.asker_id === null) return view
+  // Its owner sees the mail, and nothing of who asked for it and answered.
+  if (row.asker_id !== personId) {
+    const steps = view.steps.filter(({ step }) => step !== 'wrong-code' && step !== 'right-code')
+    return { ...view, askedBy: null, sessionId: null, steps, updatedAt: steps.at(-1)!.at }
+  }
+  // Who asked sees that, and nothing of what followed: what the mail says and whether it goes depends on the owner.
+  return {
+    ...view,
+    mail: 'address-code',
+    userId: null,
+    state: 'queued',
+    updatedAt: view.createdAt,
+    steps: view.steps.slice(0, 1),
+  }
+}
+
+const absent = { server: null, reply: null, why: null, hard: null, nextAt: null }
+
+function stepView(line: string) {
+  const { at, nextAt = null, ...step } = JSON.parse(line) as Step & { at: number }
+  return { ...absent, ...step, at: timestamp(at), nextAt: timestampOrNull(nextAt) }
+}

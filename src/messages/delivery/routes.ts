@@ -1,0 +1,129 @@
+/** The delivery timeline for staff, and the hook that mail providers tell of bounces. */
+import { timingSafeEqual } from 'node:crypto'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { AppError } from '../../errors.ts'
+import { type ByOf, routeConfig } from '../../platform/http/access.ts'
+import { parseJsonBody } from '../../platform/http/json.ts'
+import {
+  DeliveryEntry,
+  integerFrom,
+  Nullable,
+  problems,
+  QueryInteger,
+  Ref,
+  staffReadProblems,
+} from '../../platform/http/schemas.ts'
+import { Type } from '../../platform/http/type.ts'
+import { bySystem } from '../../platform/lib/by.ts'
+import type { FailureLog } from '../../platform/lib/failure.ts'
+import type { Secrets } from '../../platform/lib/secret.ts'
+import { type Deliveries, states } from './delivery.ts'
+import { hookSecret } from './hook.ts'
+import { readHook } from './providers.ts'
+
+const limits = { min: 1, max: 200 }
+/** Providers quote the mail's headers. */
+const hookBytesMax = 256 * 1024
+
+export interface DeliveryRoutesDeps {
+  readonly deliveries: Deliveries
+  readonly secrets: Secrets
+  readonly byOf: ByOf
+  readonly log: Pick<FailureLog, 'warn'>
+}
+
+export async function deliveryRoutes(root: FastifyInstance, deps: DeliveryRoutesDeps): Promise<void> {
+  const { deliveries } = deps
+  root.withTypeProvider<TypeBoxTypeProvider>().get(
+    '/staff/deliveries',
+    {
+      config: routeConfig({ access: 'staff', may: 'support' }),
+      schema: {
+        tags: ['staff'],
+        operationId: 'findDeliveries',
+        summary: 'What became of mails, newest first',
+        description:
+          'Of one address, whether anybody has it or not, or of all. Kept for 30 days. Never a code.',
+        querystring: Type.Object({
+          email: Type.Optional(Type.String({ description: 'All mails to this address, in any case.' })),
+          state: Type.Optional(Type.Enum([...states])),
+          after: Type.Optional(Type.String({ description: 'The `next` of the page before.' })),
+          limit: QueryInteger(limits, 'How many at most; 50 if it is not said.'),
+        }),
+        response: {
+          200: Type.Object({ deliveries: Type.Array(Ref(DeliveryEntry)), next: Nullable(Type.String()) }),
+          ...problems(...staffReadProblems),
+        },
+      },
+    },
+    ({ query: { limit = '50', ...rest } }) =>
+      deliveries.find({ ...rest, limit: integerFrom('limit', limit, limits) }),
+  )
+
+  await root.register(async (scope) => {
+    // Amazon SNS posts its JSON as text/plain.
+    scope.addContentTypeParser('text/plain', { parseAs: 'buffer' }, (_request, body, done) => {
+      try {
+        done(null, parseJsonBody(body as Buffer))
+      } catch (error) {
+        done(error as Error)
+      }
+    })
+    bounceHook(scope, deps)
+  })
+}
+
+function bounceHook(root: FastifyInstance, { deliveries, secrets, byOf, log }: DeliveryRoutesDeps): void {
+  root.post(
+    '/hooks/bounces',
+    {
+      bodyLimit: hookBytesMax,
+      config: routeConfig({ access: 'public', limit: 'network' }),
+      // Before the body is read: a stranger's is not looked at.
+      onRequest: (request, _reply, done) => done(knowsSecret(request, secrets) ? undefined : stranger()),
+      schema: { hide: true },
+    },
+    async (request, reply) => {
+      const told = readHook(request.body)
+      if (told === undefined) throw new AppError('invalid-request', 'This is no report of a known provider.')
+      if ('confirm' in told) tellOperator(told.confirm, log)
+      else
+        for (const bounce of told)
+          await deliveries.bounced(bounce, { ...byOf(request), actor: bySystem.actor })
+      return reply.code(204).send()
+    },
+  )
+}
+
+/** Amazon SNS sends its password only when it is asked for one. */
+function stranger(): AppError {
+  return new AppError('unauthenticated', 'This needs the secret that "chiron mail bounced --setup" prints.', {
+    headers: { 'WWW-Authenticate': 'Basic realm="bounces"' },
+  })
+}
+
+function knowsSecret({ headers }: FastifyRequest, secrets: Secrets): boolean {
+  const [scheme = '', value = ''] = (headers.authorization ?? '').split(' ', 2)
+  const given = /^basic$/i.test(scheme)
+    ? Buffer.from(value, 'base64')
+        .toString()
+        .replace(/^[^:]*:/, '')
+    : /^bearer$/i.test(scheme)
+      ? value
+      : ''
+  return secrets.all.some((keys) => {
+    const [expected, found] = [Buffer.from(hookSecret(keys)), Buffer.from(given)]
+    return expected.length === found.length && timingSafeEqual(expected, found)
+  })
+}
+
+const snsHost = /^sns\.[a-z0-9-]+\.amazonaws\.com(\.cn)?$/
+
+/** Nothing here follows links that a request brings; the operator opens it. */
+function tellOperator(link: string, log: Pick<FailureLog, 'warn'>): void {
+  const url = URL.parse(link)
+  if (url?.protocol === 'https:' && snsHost.test(url.hostname))
+    log.warn({ link: url.href }, 'Amazon SNS wants to report bounces here; open this link once to agree')
+  else log.warn({ host: url?.hostname ?? null }, 'a subscription to bounces has a link that is not Amazon’s')
+}

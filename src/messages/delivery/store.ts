@@ -1,0 +1,220 @@
+import {
+  type Condition,
+  type Db,
+  locking,
+  prune,
+  type Statement,
+  statement,
+  type Value,
+} from '../../platform/db/db.ts'
+import type { By } from '../../platform/lib/by.ts'
+import { firstIdAt } from '../../platform/lib/random.ts'
+import type { Role } from '../../roles.ts'
+import { eventsFrom } from '../events/events.ts'
+
+export interface DeliveryRow {
+  readonly id: string
+  readonly session_id: string
+  readonly role: Role
+  readonly kind: string | null
+  readonly domain: string
+  /** Whose address it was. */
+  readonly person_id: string | null
+  /** Who asked for it, if the address was not theirs; empty if their account is closed. */
+  readonly asker_id: string | null
+  readonly state: string
+  readonly created_at: number
+  readonly updated_at: number
+  readonly steps: string
+}
+
+const columns =
+  'id, session_id, role, kind, domain, person_id, asker_id, state, created_at, updated_at, steps'
+
+/** Of a mail to an account that was closed since, only that somebody else asked for it is left. */
+const isKept = "address_fingerprint <> ''"
+
+/** As in the index `delivery_trouble`: a query that repeats these words can use it. */
+const inTrouble = "state in ('deferred', 'not-sent', 'failed', 'bounced')"
+
+/** For a mail that was queued in the same transaction. The challenge knows who wants to move to a new address. */
+export function openDelivery(mailId: string, domain: string): Statement {
+  return statement(
+    `insert into delivery (id, session_id, role, address_fingerprint, domain, asker_id, state, created_at, updated_at, steps)
+     select o.id, o.session_id, o.role, o.address_fingerprint, $2, c.person_id, 'queued', o.created_at, o.created_at, ''
+     from outbox o left join challenge c on c.id = o.session_id where o.id = $1`,
+    mailId,
+    domain,
+  )
+}
+
+export interface NewStep {
+  readonly id: string
+  readonly state: string | null
+  readonly kind: string | null
+  readonly personId: string | null
+  readonly at: number
+  readonly line: string
+  /** The line is left out once the others have this many characters. */
+  readonly unlessLongerThan: number
+}
+
+/** A mail whose code was used stays opened, whatever is heard of it later. */
+export function addStep(step: NewStep, when: Condition): Statement {
+  return statement(
+    `update delivery
+     set state = case when state = 'opened' then state else coalesce(cast($2 as text), state) end,
+         kind = coalesce(cast($3 as text), kind), person_id = coalesce(cast($4 as text), person_id), updated_at = $5,
+         steps = case when length(steps) > cast($7 as bigint) then steps else steps || cast($6 as text) end
+     where id = $1 and ${isKept} and ${when.sql(8)}`,
+    step.id,
+    step.state,
+    step.kind,
+    step.personId,
+    step.at,
+    step.line,
+    step.unlessLongerThan,
+    ...when.params,
+  )
+}
+
+/** Each mail has at most one event of either sort, however often its bounce is reported. Returns the new ones. */
+export function addBounce(
+  step: NewStep,
+  bounce: { eventId: string; hard: boolean; data: string },
+  by: By,
+): Statement[] {
+  const isNew: Condition = {
+    sql: (n) => `not exists (select 1 from event where id = $${n})`,
+    params: [bounce.eventId],
+  }
+  return [
+    locking('select id from delivery where id = $1', step.id),
+    addStep(step, isNew),
+    ...(bounce.hard
+      ? [
+          statement(
+            'update delivery set bounced_at = coalesce(bounced_at, cast($2 as bigint)) where id = $1',
+            step.id,
+            step.at,
+          ),
+        ]
+      : []),
+    eventsFrom(
+      'mail.bounced',
+      by,
+      {
+        id: 'cast($2 as text)',
+        at: 'cast($3 as bigint)',
+        person: 'person_id',
+        // Whose address it was does not learn of who asked for the mail.
+        session: "case when asker_id is null then nullif(session_id, '') end",
+        data: 'cast($4 as text)',
+      },
+      'from delivery where id = $1',
+      step.id,
+      bounce.eventId,
+      step.at,
+      bounce.data,
+    ),
+  ]
+}
+
+export interface DeliveryFilter {
+  /** One for each secret. */
+  readonly fingerprints?: readonly string[]
+  readonly personId?: string
+  readonly state?: string
+  /** Epoch milliseconds. */
+  readonly since?: number
+  /** Only older ones than this id. */
+  readonly before?: string
+  /** Also those to accounts that were closed since. */
+  readonly erasedToo?: boolean
+  readonly limit: number
+}
+
+/** To them, or asked for by them. */
+const isOf = (person: string) => `(person_id = ${person} or asker_id = ${person})`
+
+/** Newest first. */
+export function someDeliveries(db: Db, filter: DeliveryFilter): Promise<DeliveryRow[]> {
+  const params: Value[] = []
+  const take = (value: Value) => `$${params.push(value)}`
+  const { fingerprints, personId, state, since, before, erasedToo, limit } = filter
+  const isTrouble = state !== undefined && inTrouble.includes(`'${state}'`)
+  const conditions = [
+    erasedToo ? 'true' : isKept,
+    fingerprints && `address_fingerprint in (${fingerprints.map(take).join(', ')})`,
+    personId !== undefined && isOf(take(personId)),
+    state !== undefined && `state = ${take(state)}`,
+    isTrouble && inTrouble,
+    since !== undefined && `id >= ${take(firstIdAt(since))}`,
+    before !== undefined && `id < ${take(before)}`,
+  ].filter(Boolean)
+  return db.all<DeliveryRow>(
+    `select ${columns} from delivery where ${conditions.join(' and ')} order by id desc limit ${take(limit)}`,
+    params,
+  )
+}
+
+export async function isDelivery(db: Db, id: string): Promise<boolean> {
+  return (await db.one('select id from delivery where id = $1', [id])) !== undefined
+}
+
+/** The last mail that a mail server took for this address. */
+export async function lastHanded(db: Db, fingerprints: readonly string[]): Promise<string | undefined> {
+  const which = fingerprints.map((_, i) => `$${i + 1}`).join(', ')
+  const row = await db.one<{ id: string }>(
+    `select id from delivery where address_fingerprint in (${which}) and state in ('handed', 'bounced', 'opened')
+     order by id desc limit 1`,
+    fingerprints,
+  )
+  return row?.id
+}
+
+/** Addresses that refused a student's mail for good, and no code of a later mail was used. */
+export function bouncedStudents(db: Db): Promise<{ address_fingerprint: string; bounced_at: number }[]> {
+  return db.all(
+    `select d.address_fingerprint, max(d.bounced_at) as bounced_at from delivery d
+     where d.state = 'bounced' and d.${inTrouble} and d.bounced_at is not null and d.role = 'student'
+       and not exists (select 1 from delivery later where later.address_fingerprint = d.address_fingerprint
+         and later.id > d.id and later.state = 'opened')
+     group by d.address_fingerprint`,
+  )
+}
+
+export function pruneDeliveries(before: number): Statement {
+  return prune('delivery', 'id', 'id < $1', firstIdAt(before))
+}
+
+/** Those of addresses that nobody has. What somebody signed in asked for stays with them. */
+export function pruneStrangers(before: number): Statement {
+  return prune('delivery', 'id', 'person_id is null and asker_id is null and id < $1', firstIdAt(before))
+}
+
+/** Erases what somebody asked for, and what was mailed to them. */
+export function forgetPerson(personId: string): Statement[] {
+  return [
+    statement('delete from delivery where asker_id = $1 and person_id is null', personId),
+    statement("update delivery set asker_id = '' where asker_id = $1", personId),
+    ...forgetMails('person_id = $1', personId),
+  ]
+}
+
+export function forgetAddress(fingerprint: string): Statement[] {
+  return forgetMails('address_fingerprint = $1', fingerprint)
+}
+
+/** That somebody else asked for a mail is theirs, and must not vanish when the owner of the address does. */
+function forgetMails(which: string, value: string): Statement[] {
+  return [
+    statement(`delete from delivery where ${which} and coalesce(asker_id, '') = ''`, value),
+    statement(
+      `update delivery set person_id = null, address_fingerprint = '', kind = null, state = 'queued', steps = '',
+         updated_at = created_at, bounced_at = null
+       where ${which}`,
+      value,
+    ),
+  ]
+}

@@ -1,0 +1,276 @@
+/**
+ * The audit trail: every change of state of a person or session, written in the transaction of the change, with ids
+ * only. An event that can happen only once has an id made from its subject, so two processes that notice the same
+ * change write it once.
+ *
+ * Events are also a feed, ordered by number. A number is given after the change was committed, by one process at a time
+ * (`numberEvents`), so that no event appears behind a reader that has read further.
+ */
+import {
+  type Condition,
+  type Db,
+  locking,
+  padded,
+  prune,
+  type Statement,
+  statement,
+  type Value,
+} from '../../platform/db/db.ts'
+import type { By } from '../../platform/lib/by.ts'
+import { timestamp } from '../../platform/lib/clock.ts'
+import type { EventData, EventType } from './types.ts'
+
+export { type EventType, eventOf, eventTypes } from './types.ts'
+
+export interface EventRow {
+  readonly id: string
+  readonly number: number
+  readonly at: number
+  readonly type: EventType
+  readonly person_id: string | null
+  readonly session_id: string | null
+  readonly data: string
+  readonly actor: string
+  readonly request_id: string | null
+  readonly network_fingerprint: string | null
+}
+
+const insertEvents =
+  'insert into event (id, at, type, person_id, session_id, data, actor, request_id, network_fingerprint)'
+
+export function eventHappened<T extends EventType>(
+  type: T,
+  by: By,
+  event: { id: string; at: number; personId?: string; sessionId?: string; data?: EventData<T> },
+): Statement {
+  return statement(
+    `${insertEvents} values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (id) do nothing`,
+    event.id,
+    event.at,
+    type,
+    event.personId ?? null,
+    event.sessionId ?? null,
+    JSON.stringify(event.data ?? {}),
+    by.actor,
+    by.requestId,
+    by.network,
+  )
+}
+
+/** SQL for the columns of an event. */
+interface EventColumns {
+  readonly id: string
+  readonly at: string
+  readonly person?: string
+  readonly session?: string
+  readonly data?: string
+}
+
+/** Writes an event for each row of `from`, if the change that it tells of took place. */
+export function eventsFrom(
+  type: EventType,
+  by: By | 'row',
+  { id, at, person = 'null', session = 'null', data = "'{}'" }: EventColumns,
+  from: string,
+  ...params: Value[]
+): Statement {
+  const n = params.length
+  const who = by === 'row' ? "'self', request_id, network_fingerprint" : `$${n + 1}, $${n + 2}, $${n + 3}`
+  return statement(
+    `${insertEvents}
+     select ${id}, ${at}, '${type}', ${person}, ${session}, ${data}, ${who} ${from}
+     on conflict (id) do nothing`,
+    ...params,
+    ...(by === 'row' ? [] : [by.actor, by.requestId, by.network]),
+  )
+}
+
+/** An event of an import, in the order of `roster/store.ts`. It can be seen once its generation is published. */
+export function stagedEvent<T extends EventType>(
+  type: T,
+  by: By,
+  event: { id: string; at: number; generation: number; personId?: string; data?: EventData<T> },
+): Value[] {
+  const { id, at, generation, personId = null, data = {} } = event
+  return [id, at, type, personId, JSON.stringify(data), generation, by.actor, by.requestId, by.network]
+}
+
+/** Events of an import count only once it is published. */
+const isVisible =
+  '(e.generation is null or e.generation in (select g.id from roster_generation g where g.published_at is not null))'
+
+const eventColumns =
+  'e.id, e.number, e.at, e.type, e.person_id, e.session_id, e.data, e.actor, e.request_id, e.network_fingerprint'
+
+export function eventsOf(db: Db, personId: string): Promise<(EventRow & { note: string | null })[]> {
+  return db.all(
+    `select ${eventColumns}, n.text as note from event e left join note n on n.event_id = e.id
+     where e.person_id = $1 and ${isVisible} order by e.at, e.id`,
+    [personId],
+  )
+}
+
+/** Holds once the event is written. */
+export function happened(eventId: string): Condition {
+  return { sql: (first) => `exists (select 1 from event where id = $${first})`, params: [eventId] }
+}
+
+/** What somebody wrote about a change, if the event was written in the same transaction. */
+export function noteOn(eventId: string, personId: string, text: string | null): Statement[] {
+  if (text === null) return []
+  return [
+    statement(
+      `insert into note (event_id, person_id, text) select $1, $2, $3 where exists (select 1 from event where id = $1)
+       on conflict (event_id) do nothing`,
+      eventId,
+      personId,
+      text,
+    ),
+  ]
+}
+
+/** The number of an event that is gone is never given again: the counter only grows. */
+export function pruneEvents(before: number): Statement[] {
+  const isOld = 'exists (select 1 from event e where e.id = note.event_id and e.at < $1)'
+  const hasNote = 'exists (select 1 from note n where n.event_id = event.id)'
+  return [
+    prune('note', 'event_id', isOld, before),
+    prune('event', 'id', `at < $1 and not ${hasNote}`, before),
+  ]
+}
+
+const batchSize = 2_000
+
+/**
+ * What can be seen and has no number. Written so that SQLite, which has no statistics, reads neither what an import has
+ * staged nor what was numbered long ago: a `cross join` looks up the few generations first, and `at` makes it use the
+ * index of events without a number.
+ */
+const unnumbered = `
+  select e.id, e.at, e.type from event e where e.number is null and e.generation is null and e.at >= 0
+  union all
+  select e.id, e.at, e.type from roster_generation g cross join event e
+  where g.published_at is not null and e.generation = g.id and e.number is null and e.at >= 0`
+/** At the same moment an account is registered, then activated, then its session starts, and a session ends last. */
+const inOrder = 'order by at, type desc, id'
+
+/**
+ * Numbers the events that can be seen and have no number yet. Whoever numbers locks the counter first: the events of a
+ * transaction that has not ended are not seen, and get a later number. Returns how many got one.
+ */
+export async function numberEvents(db: Db): Promise<number> {
+  for (let total = 0; ; ) {
+    if (!(await db.one(`select 1 as some from (${unnumbered}) u limit 1`))) return total
+    const [, numbered] = await db.tx([
+      locking('select one from event_counter where one = 1'),
+      statement(
+        `update event set number = fresh.next
+         from (select id as event_id, (select last from event_counter) + row_number() over (${inOrder}) as next
+               from (select id, at, type from (${unnumbered}) u ${inOrder} limit ${batchSize}) batch) fresh
+         where id = fresh.event_id returning id`,
+      ),
+      statement(
+        'update event_counter set last = coalesce((select max(number) from event where number > last), last)',
+      ),
+    ])
+    total += numbered!.length
+    if (numbered!.length < batchSize) return total
+  }
+}
+
+/** How many of each type there were in a span of time. */
+export function eventCounts(
+  db: Db,
+  types: readonly EventType[],
+  from: number,
+  to: number,
+): Promise<{ type: EventType; count: number }[]> {
+  const named = types.map((type) => `'${type}'`).join(', ')
+  return db.all(
+    `select e.type, cast(count(*) as bigint) as count from event e
+     where e.at >= $1 and e.at < $2 and e.type in (${named}) group by e.type`,
+    [from, to],
+  )
+}
+
+/** How often each type of event came from a network, and when last. */
+export function eventCountsOf(
+  db: Db,
+  network: string,
+): Promise<{ type: EventType; count: number; last_at: number }[]> {
+  return db.all(
+    `select e.type, count(*) as count, max(e.at) as last_at from event e
+     where e.network_fingerprint = $1 and ${isVisible} group by e.type order by e.type`,
+    [network],
+  )
+}
+
+export interface FeedFilter {
+  /** Only what has a larger number. */
+  readonly after?: number
+  /** Only what has a smaller number, and the newest first. */
+  readonly before?: number
+  readonly types?: readonly EventType[]
+  readonly personId?: string
+  readonly network?: string
+  /** Epoch milliseconds. */
+  readonly since?: number
+  readonly limit: number
+}
+
+/** In the order of their numbers, up to the newest change; backwards if `before` is given. */
+export async function readFeed(db: Db, filter: FeedFilter): Promise<EventRow[]> {
+  await numberEvents(db)
+  const params: Value[] = []
+  const take = (value: Value) => `$${params.push(value)}`
+  // An expression that no index has: of one person or network there are few events, of a type there may be millions.
+  const type = filter.personId === undefined && filter.network === undefined ? 'e.type' : "e.type || ''"
+  const conditions = [
+    `e.number > ${take(filter.after ?? 0)}`,
+    filter.before !== undefined && `e.number < ${take(filter.before)}`,
+    filter.types &&
+      `${type} in (${padded([...new Set(filter.types)])
+        .map(take)
+        .join(', ')})`,
+    filter.personId !== undefined && `e.person_id = ${take(filter.personId)}`,
+    filter.network !== undefined && `e.network_fingerprint = ${take(filter.network)}`,
+    filter.since !== undefined && `e.at >= ${take(filter.since)}`,
+  ].filter(Boolean)
+  return db.all<EventRow>(
+    `select ${eventColumns} from event e where ${conditions.join(' and ')}
+     order by e.number ${filter.before === undefined ? '' : 'desc'} limit ${take(filter.limit)}`,
+    params,
+  )
+}
+
+/** Everything that happened at this time or later has a larger number. */
+export async function numberBefore(db: Db, since: number): Promise<number> {
+  await numberEvents(db)
+  const row = await db.one<{ number: number }>(
+    `select coalesce((select min(number) from event where at >= $1) - 1, last) as number from event_counter`,
+    [since],
+  )
+  return row?.number ?? 0
+}
+
+export function eventNumbered(db: Db, number: number): Promise<EventRow | undefined> {
+  return db.one<EventRow>(`select ${eventColumns} from event e where e.number = $1`, [number])
+}
+
+export type EventView = ReturnType<typeof eventView>
+
+/** As the HTTP interface, the command line and webhooks show it. */
+export function eventView(event: EventRow) {
+  const { sessionId = event.session_id, ...data } = JSON.parse(event.data)
+  return {
+    id: event.id,
+    number: event.number,
+    type: event.type,
+    at: timestamp(event.at),
+    userId: event.person_id,
+    actor: event.actor,
+    requestId: event.request_id,
+    network: event.network_fingerprint,
+    data: sessionId === null ? data : { sessionId, ...data },
+  }
+}

@@ -1,0 +1,74 @@
+/** The feed of events, for staff and for programs that follow it. */
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import { invalidField } from '../../errors.ts'
+import { routeConfig } from '../../platform/http/access.ts'
+import {
+  EventEntry,
+  integerFrom,
+  problems,
+  QueryInteger,
+  Ref,
+  staffReadProblems,
+} from '../../platform/http/schemas.ts'
+import { Type } from '../../platform/http/type.ts'
+import { type EventRow, type EventType, eventTypes, eventView, type FeedFilter } from './events.ts'
+
+const limits = { min: 1, max: 1_000 }
+const numbers = { min: 0, max: Number.MAX_SAFE_INTEGER }
+
+export function eventRoutes(
+  root: FastifyInstance,
+  deps: { readFeed(filter: FeedFilter): Promise<EventRow[]> },
+): void {
+  const app = root.withTypeProvider<TypeBoxTypeProvider>()
+  app.get(
+    '/staff/events',
+    {
+      config: routeConfig({ access: 'staff', may: 'admin' }),
+      schema: {
+        tags: ['staff'],
+        operationId: 'readEvents',
+        summary: 'What has happened, oldest first',
+        description:
+          'Whoever asks again and again with `after` set to the `next` of the reply before misses nothing. With `before` one reads back from the newest.',
+        querystring: Type.Object({
+          after: QueryInteger(numbers, 'Only events with a larger number.'),
+          before: QueryInteger(numbers, 'Only events with a smaller number, newest first.'),
+          types: Type.Optional(
+            Type.String({ description: 'With commas between.', examples: ['session.started'] }),
+          ),
+          userId: Type.Optional(Type.String({ description: 'Only of this person.' })),
+          limit: QueryInteger(limits, 'How many at most; 100 if it is not said.'),
+        }),
+        response: {
+          200: Type.Object({ events: Type.Array(Ref(EventEntry)), next: Type.Integer() }),
+          ...problems(...staffReadProblems),
+        },
+      },
+    },
+    async (request) => {
+      const { types, userId } = request.query
+      const after = integerFrom('after', request.query.after ?? '0', numbers)
+      const { before: end } = request.query
+      const before = end === undefined ? undefined : integerFrom('before', end, numbers)
+      const limit = integerFrom('limit', request.query.limit ?? '100', limits)
+      const events = await deps.readFeed({
+        after,
+        limit,
+        ...(before !== undefined && { before }),
+        ...(types !== undefined && { types: parseTypes(types) }),
+        ...(userId !== undefined && { personId: userId }),
+      })
+      return { events: events.map(eventView), next: events.at(-1)?.number ?? before ?? after }
+    },
+  )
+}
+
+function parseTypes(text: string): EventType[] {
+  return text.split(',').map((name) => {
+    const type = eventTypes.find((known) => known === name.trim())
+    if (type) return type
+    throw invalidField({ parameter: 'types', detail: `there is no event "${name.trim()}"` })
+  })
+}

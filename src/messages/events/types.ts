@@ -1,0 +1,133 @@
+/**
+ * Every type of event: when it happens, and which fields its `data` has. The feed, webhooks and docs/webhooks.md follow
+ * this list.
+ */
+import type { Role } from '../../roles.ts'
+
+/** A JSON schema. */
+export interface EventField {
+  readonly type: 'string' | 'integer'
+  readonly enum?: readonly string[]
+  readonly description?: string
+}
+
+type FieldsByName = Readonly<Record<string, EventField>>
+
+export interface EventKind {
+  /** Completes "it happens when …". */
+  readonly when: string
+  /** The fields of `data` that are always there, and those that may be missing. */
+  readonly data?: FieldsByName
+  readonly optional?: FieldsByName
+}
+
+const text = (description: string) => ({ type: 'string', description }) as const
+const count = (description: string) => ({ type: 'integer', description }) as const
+const oneOf = <const V extends readonly string[]>(...values: V) => ({ type: 'string', enum: values }) as const
+
+const sessionId = text('the sign-in')
+
+/** Events of an account, by role. Add new ones here. */
+const ofRole = {
+  veterinarian: {
+    registered: { when: 'somebody registers an address that is new' },
+    activated: { when: 'a veterinarian signs in for the first time' },
+    updated: { when: 'names are changed or confirmed, or the public page is hidden or shown' },
+    verified: { when: 'staff have checked who it is' },
+    unverified: {
+      when: 'staff take that back, or the name or address changes',
+      optional: { reason: oneOf('name', 'address') },
+    },
+    'address-changed': { when: 'the account moves to another e-mail address' },
+    suspended: { when: 'staff keep the person out' },
+    reactivated: { when: 'staff let the person in again' },
+    closed: { when: 'the account is closed and its personal data erased' },
+    lapsed: { when: 'a registration was not confirmed within seven days' },
+  },
+  student: {
+    added: { when: 'the roster has a new student' },
+    updated: { when: 'the roster, or a correction, changes a student' },
+    deactivated: { when: 'the roster drops a student' },
+    suspended: { when: 'staff keep the student out' },
+    reactivated: { when: 'staff let the student in again, or the roster has the student again' },
+  },
+  staff: {
+    added: { when: 'somebody becomes a member of staff' },
+    changed: { when: 'name or rights of a member of staff change' },
+    removed: { when: 'somebody is no longer a member of staff' },
+  },
+} as const satisfies Record<Role, Record<string, EventKind>>
+
+const others = {
+  'session.started': { when: 'somebody signs in', data: { sessionId } },
+  'session.ended': {
+    when: 'a session ends',
+    data: { sessionId, reason: oneOf('signed-out', 'expired', 'revoked', 'reuse', 'account') },
+  },
+  'otp.exhausted': { when: 'the fifth wrong code is sent for one sign-in', data: { sessionId } },
+  'mail.failed': {
+    when: 'a mail could not be handed over in time, or was refused for good',
+    data: { reason: oneOf('expired', 'refused') },
+    optional: { sessionId },
+  },
+  'mail.bounced': {
+    when: 'a mail comes back; `hard`: for good',
+    data: { hard: oneOf('true', 'false') },
+    optional: { sessionId },
+  },
+  'roster.imported': {
+    when: 'a roster is imported',
+    data: { generation: count('the number of the import') },
+  },
+  'roster.undone': {
+    when: 'an import is undone',
+    data: { generation: count('the number of the undo'), undone: count('the number of the import') },
+  },
+  'key.rotated': {
+    when: 'a signing key is added, or revoked because it leaked',
+    optional: { kid: text('the new key'), revoked: text('the key that is no longer trusted') },
+  },
+} as const satisfies Record<string, EventKind>
+
+/** Sent to one webhook when somebody asks for it. It is not part of the feed. */
+export const testEvent = {
+  type: 'webhook.test',
+  when: 'somebody tests the webhook; not part of the feed, and its `number` is 0',
+  data: { webhookId: text('the webhook') },
+} as const satisfies EventKind & { type: string }
+
+type NameOf<R extends Role> = keyof (typeof ofRole)[R] & string
+/** The names that all these roles have. */
+type SharedName<R extends Role> = (R extends Role ? (name: NameOf<R>) => void : never) extends (
+  name: infer Name,
+) => void
+  ? Name & string
+  : never
+
+export type EventType = { [R in Role]: `${R}.${NameOf<R>}` }[Role] | keyof typeof others
+
+/** What `data` of an event of this type holds. */
+export type EventData<T extends EventType> = T extends keyof typeof others
+  ? DataOf<(typeof others)[T]>
+  : Record<string, never>
+type DataOf<K> = (K extends { data: infer D } ? { readonly [N in keyof D]: ValueOf<D[N]> } : unknown) &
+  (K extends { optional: infer O } ? { readonly [N in keyof O]?: ValueOf<O[N]> } : unknown)
+type ValueOf<F> = F extends { enum: readonly (infer V)[] }
+  ? V
+  : F extends { type: 'integer' }
+    ? number
+    : string
+
+export const eventKinds = Object.fromEntries([
+  ...Object.entries(ofRole).flatMap(([role, kinds]) =>
+    Object.entries(kinds).map(([name, kind]) => [`${role}.${name}`, kind]),
+  ),
+  ...Object.entries(others),
+]) as Readonly<Record<EventType, EventKind>>
+
+export const eventTypes = Object.keys(eventKinds) as readonly EventType[]
+
+/** For accounts whose role is known only at run time. */
+export function eventOf<R extends Role>(role: R, name: SharedName<R>): EventType {
+  return `${role}.${name}` as EventType
+}

@@ -1,0 +1,93 @@
+/** Writes a mail out of its row in the outbox: text, code, greeting, and what it is called in the world. Pure. */
+
+import { namedBySchool, type Person } from '../../identity/people/people.ts'
+import { minute } from '../../platform/lib/clock.ts'
+import { deriveCode } from '../../platform/lib/code.ts'
+import type { School } from '../../platform/lib/school.ts'
+import { fingerprint, type Keys, type Secrets } from '../../platform/lib/secret.ts'
+import { bounceAddress, tagOf } from '../delivery/delivery.ts'
+import type { Mail } from './store.ts'
+import { type Rendered, render } from './templates/layout.ts'
+import { isCode, type MailKind, type Report } from './templates/texts.ts'
+
+export interface Message extends Rendered {
+  readonly from: string
+  readonly to: string
+  readonly messageId: string
+  readonly language: string
+  /** Where bounces go, if not to `from`, and the name of the mail in them. */
+  readonly envelope?: { readonly sender: string | null; readonly id: string }
+}
+
+export interface MessageSettings {
+  readonly secrets: Secrets
+  readonly publicUrl: string
+  readonly school: School
+  readonly from: string
+  /** The domain that bounces go to; null to let them go to the sender. */
+  readonly bounces: string | null
+  readonly timeZone: string
+}
+
+export function messageOf(
+  mail: Mail,
+  kind: MailKind,
+  person: Person | undefined,
+  { secrets, publicUrl, school, from, bounces, timeZone }: MessageSettings,
+): Message {
+  const addressKey = mail.email.toLowerCase()
+  const subject = { ...mail, sessionId: mail.session_id, addressKey }
+  // A code must stay the same when it is sent again, even if the secret changed in between.
+  const ofSession = (k: Keys) => fingerprint(k, 'address', addressKey) === mail.address_fingerprint
+  const keys = (secrets.all.length > 1 && secrets.all.find(ofSession)) || secrets.current
+  const rendered = render({
+    kind,
+    language: mail.language,
+    reference: mail.reference,
+    url: publicUrl,
+    school,
+    ...(mail.report !== null && { report: JSON.parse(mail.report) as Report }),
+    ...(isCode(kind) && {
+      code: {
+        digits: String(deriveCode(keys, subject)),
+        // Anybody may be at a new address, so nobody is named there.
+        name: person && kind === 'code' ? greetingName(person) : null,
+        minutes: Math.max(1, Math.round((mail.expires_at - mail.created_at) / minute)),
+        until: timeOfDay(mail.expires_at, mail.language, timeZone),
+      },
+    }),
+  })
+  const tag = tagOf(secrets.current, mail.id)
+  return {
+    ...rendered,
+    from,
+    to: person?.email ?? mail.email,
+    messageId: `<${tag}@${new URL(publicUrl).hostname}>`,
+    language: mail.language,
+    envelope: { sender: bounces === null ? null : bounceAddress(tag, bounces), id: tag },
+  }
+}
+
+/**
+ * Greets only with a name from the roster or confirmed by its owner: anybody can register any address under any name. A
+ * name that looks like a code or an address is never used.
+ */
+function greetingName(person: Person): string | null {
+  const isOwn = namedBySchool[person.role] || person.confirmed_at !== null
+  if (person.status !== 'active' || !isOwn) return null
+  return /\d{4}|[:/@]|\.\S/.test(person.firstname) ? null : person.firstname
+}
+
+const clocks = new Map<string, Intl.DateTimeFormat>()
+
+function timeOfDay(at: number, language: string, timeZone: string): string {
+  const key = `${language} ${timeZone}`
+  let clock = clocks.get(key)
+  if (!clock) {
+    const parts = { hour: '2-digit', minute: '2-digit', timeZoneName: 'short' } as const
+    // Cached: creating one costs more than the rest of a mail.
+    clock = new Intl.DateTimeFormat(language, { ...parts, hourCycle: 'h23', timeZone })
+    clocks.set(key, clock)
+  }
+  return clock.format(at)
+}

@@ -1,0 +1,521 @@
+/**
+ * Sends mail from a durable queue: sign-in writes a row in its own transaction and never waits for a mail server.
+ * Workers in all processes claim rows under a lease, find out who owns the address and so what the mail says, derive
+ * the code and send it. Failed mails are retried with growing pauses while the code is valid, then dropped and
+ * recorded.
+ *
+ * A mail that turns out to carry no code (a notice) goes back behind all others, and notices get only a share of the
+ * connections, so that no code waits for them. An inbox gets one notice a day, and an address that nobody has confirmed
+ * gets three codes a day; each domain and the whole service have budgets for both.
+ *
+ * The worker starts after a random delay, not right after the request that queued the mail: the work depends on who
+ * owns the address, and must not show in the timing of later requests.
+ */
+import { randomInt } from 'node:crypto'
+import { firstCodes } from '../../identity/limits/limits.ts'
+import { canSignIn, type Person, type Roles } from '../../identity/people/people.ts'
+import { always, type Condition, type Db, type Expression, type Statement } from '../../platform/db/db.ts'
+import { inboxOf } from '../../platform/lib/address.ts'
+import { type Clock, clockSlackMs, day, minute, second } from '../../platform/lib/clock.ts'
+import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
+import type { Language } from '../../platform/lib/languages.ts'
+import { newId, newIdAt, newReference } from '../../platform/lib/random.ts'
+import { fingerprint, type Keys, type Secrets } from '../../platform/lib/secret.ts'
+import type { Role } from '../../roles.ts'
+import { deliveryOpened, type Step, stepTaken } from '../delivery/delivery.ts'
+import { Drops } from './drops.ts'
+import { type Message, type MessageSettings, messageOf } from './message.ts'
+import { TokenError } from './oauth.ts'
+import {
+  addReport,
+  admitMail,
+  type Budgets,
+  type CaughtFilter,
+  caughtMail,
+  caughtMails,
+  chooseNotice,
+  claimMail,
+  claimMails,
+  deferUntil,
+  dropMail,
+  failMail,
+  forgetMail as forgetMailOf,
+  heldBy,
+  holdUntil,
+  insertMail,
+  isWaiting,
+  keepCaught,
+  type Lane,
+  lockMail,
+  type Mail,
+  type NewMail,
+  overdraftTimes,
+  pruneMail,
+  takenMax,
+  tryAllNow,
+} from './store.ts'
+import {
+  absentNotice,
+  isNotice,
+  isTold,
+  type MailKind,
+  type NewKind,
+  type NoticeKind,
+  otherNotice,
+  type Report,
+  reportKind,
+  type ToldKind,
+  type WebhookOff,
+} from './templates/texts.ts'
+
+export type { Mail } from './store.ts'
+export type { Report, ToldKind } from './templates/texts.ts'
+
+import { chooseLanguage, mailTexts } from './templates/languages.ts'
+
+export { chooseLanguage } from './templates/languages.ts'
+
+export interface Transport {
+  /** As the delivery timeline names it. */
+  readonly server: string
+  readonly concurrency: number
+  /** Whether sent mails stay in the store, for the mailbox. */
+  readonly keeps: boolean
+  /** Returns what the server said. */
+  send(message: Message): Promise<string>
+  /** Whether a retry is pointless. */
+  isFinal(error: unknown): boolean
+  close(): Promise<void>
+}
+
+export interface OutboxDeps extends MessageSettings {
+  readonly db: Db
+  readonly clock: Clock
+  readonly roles: Roles
+  readonly transport: Transport
+  /** Whether notices have budgets. */
+  readonly budgets: boolean
+  /** Minimum and maximum of the random delay. */
+  readonly delayMs: readonly [number, number]
+  readonly log: FailureLog
+  /** Told what became of a mail, and how long after it was queued. */
+  noted?(outcome: MailOutcome, tookMs: number): void
+}
+
+/** `deferred` mails are tried again; `dropped` are those that an inbox or a budget has no room for. */
+export const mailOutcomes = ['sent', 'deferred', 'refused', 'expired', 'dropped'] as const
+export type MailOutcome = (typeof mailOutcomes)[number]
+
+const pollMs = 1_000
+const leaseMs = 25 * second
+const noticeEveryMs = day
+const noticesShare = 1 / 4
+const serviceBudget = { key: 'service', burst: 500, intervalMs: minute / 60 }
+const domainBudget = { burst: 100, intervalMs: minute / 10 }
+const slowestRefillMs =
+  overdraftTimes *
+  Math.max(serviceBudget.burst * serviceBudget.intervalMs, domainBudget.burst * domainBudget.intervalMs)
+const caughtKeptMs = day
+const stopWaitMs = 1_500
+// A shorter one is no reason to give up the pauses: a server in trouble may fail every now and then.
+const outageMs = 10 * second
+const pausesMs = [2, 5, 10, 20, 40, 60].map((s) => s * second)
+
+export class Outbox {
+  readonly #deps: OutboxDeps
+  readonly #worker = newId()
+  readonly #failure: Failure
+  readonly #drops: Drops
+  readonly #noticesMax: number
+  readonly #sending = new Set<Promise<void>>()
+  /** The mails being sent, by id. After a jump of the clock their leases may seem to be over. */
+  readonly #inHand = new Set<string>()
+  #noticesSending = 0
+  #beat: NodeJS.Timeout | undefined
+  #taking: Promise<void> = Promise.resolve()
+  #poll: NodeJS.Timeout | undefined
+  /**
+   * The last claim of codes filled every free slot, so more may be waiting. Notices do not count: they are not urgent.
+   */
+  #backlog = false
+  /** No mail was taken since then, and at least one met no server that listens. */
+  #downSince: number | null = null
+  #stopped = false
+
+  constructor(deps: OutboxDeps) {
+    this.#deps = deps
+    this.#failure = new Failure(deps.log, 'reading the outbox')
+    this.#drops = new Drops(deps.log, deps.clock)
+    this.#noticesMax = Math.max(1, Math.floor(deps.transport.concurrency * noticesShare))
+  }
+
+  start(): void {
+    this.#poll = setInterval(() => this.wake(), pollMs)
+    this.wake()
+  }
+
+  wake(): void {
+    if (this.#stopped || this.#beat) return
+    this.#beat = setTimeout(
+      () => {
+        this.#beat = undefined
+        this.#takeSome()
+      },
+      randomInt(...this.#deps.delayMs),
+    )
+  }
+
+  #takeSome(): void {
+    this.#taking = this.#taking
+      .then(() => this.#take())
+      .then(
+        () => this.#failure.over(),
+        (error) => this.#failure.began(error),
+      )
+  }
+
+  /** Claims no more mails and waits for those being sent. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    clearInterval(this.#poll)
+    clearTimeout(this.#beat)
+    const patience = new Promise((resolve) => setTimeout(resolve, stopWaitMs).unref())
+    const underWay = this.#taking.then(() => Promise.allSettled(this.#sending))
+    await Promise.race([underWay, patience])
+    await this.#deps.transport.close()
+  }
+
+  /**
+   * Sends one mail at once, for a command that ends soon. If the server does not take it, or a worker of the service was
+   * first, it is left to the service. Returns whether it is gone.
+   */
+  async sendNow(id: string): Promise<boolean> {
+    const { db, clock } = this.#deps
+    const now = clock.now()
+    const [mail] = await claimMail(db, { id, by: this.#worker, now, leaseUntil: now + leaseMs })
+    if (mail) await this.#deliver(mail)
+    return !(await isWaiting(db, id))
+  }
+
+  async caught(filter: CaughtFilter, limit: number): Promise<{ mail: Mail; message: Message }[]> {
+    const mails = await caughtMails(this.#deps.db, filter, limit)
+    return Promise.all(mails.map(async (mail) => ({ mail, message: await this.#caughtMessage(mail) })))
+  }
+
+  async caughtOne(id: string): Promise<Message | undefined> {
+    const mail = await caughtMail(this.#deps.db, id)
+    return mail && this.#caughtMessage(mail)
+  }
+
+  sweep(now: number) {
+    return pruneMail(now, {
+      caught: now - caughtKeptMs,
+      noticed: now - noticeEveryMs,
+      due: now + Math.max(leaseMs, ...pausesMs) + clockSlackMs,
+      full: now + slowestRefillMs + clockSlackMs,
+    })
+  }
+
+  async #take(): Promise<void> {
+    this.#drops.look()
+    const free = this.#deps.transport.concurrency - this.#sending.size
+    if (free <= 0 || this.#stopped) return
+    const codes = await this.#claim('codes', free)
+    this.#backlog = codes >= Math.min(free, takenMax)
+    const notices = Math.min(free - codes, this.#noticesMax - this.#noticesSending)
+    if (notices > 0 && !this.#stopped) await this.#claim('notices', notices)
+  }
+
+  /** Claims mails and starts to send them; returns how many. */
+  async #claim(lane: Lane, limit: number): Promise<number> {
+    const { db, clock, log } = this.#deps
+    const now = clock.now()
+    const mails = await claimMails(db, { lane, by: this.#worker, now, leaseUntil: now + leaseMs, limit })
+    const notices = lane === 'notices' ? 1 : 0
+    for (const mail of mails) {
+      if (this.#inHand.has(mail.id)) continue
+      this.#inHand.add(mail.id)
+      this.#noticesSending += notices
+      const sending = this.#deliver(mail)
+        .catch((error) => log.warn({ err: error, mail: mail.id }, 'a mail could not be handled'))
+        .finally(() => {
+          this.#noticesSending -= notices
+          this.#inHand.delete(mail.id)
+          this.#sending.delete(sending)
+          this.#next()
+        })
+      this.#sending.add(sending)
+    }
+    return mails.length
+  }
+
+  /** With a backlog, mails are claimed in batches at once; otherwise after the random delay. */
+  #next(): void {
+    const { concurrency } = this.#deps.transport
+    if (!this.#backlog) this.wake()
+    else if (this.#sending.size <= concurrency / 2) {
+      this.#backlog = false
+      this.#takeSome()
+    }
+  }
+
+  async #deliver(mail: Mail): Promise<void> {
+    const { db, clock, transport, roles } = this.#deps
+    const person = await roles[mail.role].findAccount(mail.email.toLowerCase())
+    if (clock.now() >= mail.expires_at) return this.#giveUp(mail, person, 'expired', {})
+    const kind = await this.#kindOf(mail, person)
+    if (kind !== mail.kind && isNotice(kind)) return this.#putBehind(mail, kind, person)
+    if (isFirstCode(kind, person) && !(await this.#admit(mail)))
+      return this.#drop(mail, kind, person, unconfirmed)
+    const message = messageOf(mail, kind, person, this.#deps)
+    const lease = setInterval(
+      () => db.tx([holdUntil(mail.id, this.#worker, clock.now() + leaseMs)]).catch(() => {}),
+      leaseMs / 3,
+    )
+    let reply: string
+    try {
+      reply = withoutCode(await transport.send(message), message)
+    } catch (error) {
+      return await this.#failed(mail, person, message, error)
+    } finally {
+      clearInterval(lease)
+    }
+    this.#note(mail, 'sent')
+    const now = clock.now()
+    await db.tx([
+      transport.keeps ? keepCaught(mail.id, kind, now) : dropMail(mail.id),
+      this.#step(mail, kind, person, { step: 'handed', server: transport.server, reply }),
+    ])
+    if (this.#wasDown()) await this.#tryAllNow(now)
+  }
+
+  #wasDown(): boolean {
+    const since = this.#downSince
+    this.#downSince = null
+    return since !== null && this.#deps.clock.elapsed() - since >= outageMs
+  }
+
+  /** After an outage nobody waits for the end of a pause. */
+  async #tryAllNow(now: number): Promise<void> {
+    await this.#deps.db.tx([tryAllNow(now)])
+    this.#takeSome()
+  }
+
+  #step(mail: Mail, kind: MailKind | null, person: Person | undefined, step: Step, when?: Condition) {
+    const about = { mailId: mail.id, at: this.#deps.clock.now(), kind, personId: person?.id }
+    return stepTaken(about, step, when)
+  }
+
+  async #kindOf(mail: Mail, person: Person | undefined): Promise<MailKind> {
+    if (mail.kind === reportKind || mail.kind === 'address-in-use') return mail.kind
+    if (mail.kind !== null && isTold(mail.kind)) return mail.kind
+    // A code for a new address, unless somebody has confirmed it for an account.
+    if (mail.kind === 'address-code')
+      return !person || person.status === 'pending' ? 'address-code' : 'address-in-use'
+    if (person && canSignIn(person, this.#deps.clock.now())) return 'code'
+    if (mail.kind !== null && mail.kind !== 'code') return mail.kind
+    return person?.status === 'suspended' ? 'suspended' : this.#absence(mail)
+  }
+
+  /** Only the mail may say which role is the right one: the screen cannot know who is reading it. */
+  async #absence({ role, email }: Mail): Promise<NoticeKind> {
+    const { clock, roles } = this.#deps
+    const other = otherNotice[role]
+    const person = other && (await roles[other.role].findAccount(email.toLowerCase()))
+    return person && canSignIn(person, clock.now()) ? other.kind : absentNotice[role]
+  }
+
+  async #putBehind(mail: Mail, kind: NoticeKind, person: Person | undefined): Promise<void> {
+    const { db, clock, budgets } = this.#deps
+    const now = clock.now()
+    const outcome = await chooseNotice(db, {
+      mail,
+      kind,
+      inbox: this.#inboxOf(mail),
+      now,
+      unlessSince: now - noticeEveryMs,
+      mark: newId(),
+      budgets: budgets ? this.#budgetsOf(mail) : null,
+    })
+    if (outcome === 'chosen') return
+    if (outcome === 'over-budget') this.#drops.note()
+    await this.#drop(mail, kind, person, notSentBecause[outcome])
+  }
+
+  /** Counts a code to an address that nobody has confirmed, so that nobody can have many mails sent to strangers. */
+  async #admit(mail: Mail): Promise<boolean> {
+    const { db, clock, budgets } = this.#deps
+    if (!budgets || mail.admitted_at !== null) return true
+    const now = clock.now()
+    const mark = newId()
+    const inbox = firstCodes(this.#inboxOf(mail), mark, now)
+    return admitMail(db, { mail, by: this.#worker, now, mark, budgets: this.#budgetsOf(mail), inbox })
+  }
+
+  #inboxOf({ email }: Mail): string {
+    return fingerprint(this.#deps.secrets.current, 'address', inboxOf(email.toLowerCase()))
+  }
+
+  #budgetsOf({ email }: Mail): Budgets {
+    const domain = email.slice(email.lastIndexOf('@') + 1).toLowerCase()
+    const key = fingerprint(this.#deps.secrets.current, 'domain', domain)
+    return { service: serviceBudget, domain: { ...domainBudget, key } }
+  }
+
+  async #drop(mail: Mail, kind: MailKind, person: Person | undefined, why: string): Promise<void> {
+    this.#note(mail, 'dropped')
+    await this.#deps.db.tx([dropMail(mail.id), this.#step(mail, kind, person, { step: 'not-sent', why })])
+  }
+
+  async #caughtMessage(mail: Mail): Promise<Message> {
+    const person = await this.#deps.roles[mail.role].findAccount(mail.email.toLowerCase())
+    return messageOf(mail, mail.kind ?? 'code', person, this.#deps)
+  }
+
+  async #failed(mail: Mail, person: Person | undefined, message: Message, error: unknown): Promise<void> {
+    const { db, clock, transport, log } = this.#deps
+    const { code, responseCode } = error as { code?: string; responseCode?: number }
+    const why = error instanceof TokenError ? { why: error.message } : {}
+    const note = { mail: mail.id, attempt: mail.attempts, code, responseCode, ...why }
+    const said = saidBy(error, message)
+    if (transport.isFinal(error)) {
+      log.warn(note, 'a mail was refused for good')
+      return this.#giveUp(mail, person, 'refused', said)
+    }
+    const pauseMs = pausesMs[Math.min(mail.attempts, pausesMs.length) - 1]!
+    // It is given up when its code is dead, and not before: the server may be back at any moment.
+    const nextAt = Math.min(clock.now() + pauseMs, mail.expires_at)
+    // Without a reply, or with "closing", it is the server that is in trouble, and not this mail.
+    if (responseCode === undefined || responseCode === 421) this.#downSince ??= clock.elapsed()
+    log.warn(note, 'a mail could not be handed over; it will be tried again')
+    this.#note(mail, 'deferred')
+    const step: Step = { step: 'deferred', server: transport.server, ...said, nextAt }
+    const held = heldBy(mail.id, this.#worker)
+    await db.tx([
+      lockMail(mail.id),
+      this.#step(mail, null, person, step, held),
+      deferUntil(mail.id, this.#worker, nextAt),
+    ])
+  }
+
+  async #giveUp(
+    mail: Mail,
+    person: Person | undefined,
+    reason: 'expired' | 'refused',
+    said: Said,
+  ): Promise<void> {
+    const { db, clock, transport } = this.#deps
+    this.#note(mail, reason)
+    const why = reason === 'expired' ? 'it could not be handed over in time' : said.why
+    const step: Step = { step: 'failed', server: transport.server, ...said, why }
+    await db.tx([
+      lockMail(mail.id),
+      this.#step(mail, null, person, step, heldBy(mail.id, this.#worker)),
+      ...failMail(mail.id, this.#worker, { reason, personId: person?.id ?? null, now: clock.now() }),
+    ])
+  }
+
+  #note({ created_at }: Mail, outcome: MailOutcome): void {
+    this.#deps.noted?.(outcome, Math.max(0, this.#deps.clock.now() - created_at))
+  }
+}
+
+const notSentBecause = {
+  repeated: 'this inbox had a mail without a code within the last day',
+  'over-budget': 'too many mails without a code are being asked for, from this domain or in all',
+} as const
+
+const unconfirmed =
+  'nobody has confirmed this address, and it had three mails with a code within the last day, or too many are being asked for'
+
+/** A code to an address that nobody has confirmed: a first sign-in, or a new address of somebody who is signed in. */
+function isFirstCode(kind: MailKind, person: Person | undefined): boolean {
+  return kind === 'address-code' || (kind === 'code' && person?.status === 'pending')
+}
+
+interface Said {
+  readonly reply?: string
+  readonly why?: string
+}
+
+/** What the server said; without its words, what went wrong on the way to it. */
+function saidBy(error: unknown, message: Message): Said {
+  const { response, message: why } = error as { response?: string; message?: string }
+  if (response) return { reply: withoutCode(response, message) }
+  return { why: withoutCode(String(why ?? error), message) }
+}
+
+/** A server may quote the mail. The only run of six or eight digits in its text is the code. */
+function withoutCode(reply: string, { text }: Message): string {
+  return reply.replace(/(?<!\d)(?:\d{6}|\d{8})(?!\d)/g, (run) => (text.includes(run) ? '…' : run))
+}
+
+/** Puts a mail into the outbox, and opens its delivery. */
+export function queueMail(
+  mail: NewMail,
+  digits: Expression,
+  when: Condition,
+  kind: NewKind = null,
+): Statement[] {
+  return [insertMail(mail, digits, when, kind), deliveryOpened(mail.id, mail.email)]
+}
+
+const toldWithinMs = day
+const noDigits: Expression = { sql: () => '0', params: [] }
+
+interface Told {
+  readonly email: string
+  readonly role: Role
+  readonly now: number
+  readonly language?: Language
+}
+
+/** A mail without a code, which nobody has asked for. */
+function toldMail(secrets: Secrets, { email, role, now, language }: Told): NewMail {
+  return {
+    id: newIdAt(now),
+    session_id: '',
+    role,
+    email,
+    address_fingerprint: fingerprint(secrets.current, 'address', email.toLowerCase()),
+    language: language ?? chooseLanguage(undefined),
+    reference: newReference(),
+    expires_at: now + toldWithinMs,
+    now,
+  }
+}
+
+/** A mail that tells an owner what has changed, if it has. */
+export function tellOf(secrets: Secrets, told: Told & { kind: ToldKind }, when: Condition): Statement[] {
+  return queueMail(toldMail(secrets, told), noDigits, when, told.kind)
+}
+
+/** A mail to staff with a text of its own. */
+export function queueReport(
+  secrets: Secrets,
+  { email, report, now }: { email: string; report: Report; now: number },
+  when: Condition = always,
+): { id: string; statements: Statement[] } {
+  const mail = toldMail(secrets, { email, role: 'staff', now })
+  return {
+    id: mail.id,
+    statements: [...queueMail(mail, noDigits, when, reportKind), addReport(mail.id, report)],
+  }
+}
+
+/** Tells a member of staff that a webhook was switched off. */
+export function tellOfWebhook(
+  secrets: Secrets,
+  { email, now, ...off }: WebhookOff & { email: string; now: number },
+  when: Condition,
+): Statement[] {
+  // Nothing tells which language an admin reads.
+  const report = mailTexts[chooseLanguage(undefined)].webhookOff(off)
+  return queueReport(secrets, { email, report, now }, when).statements
+}
+
+/** Erases everything stored about mails to an address. */
+export function forgetMail(secrets: Secrets, addressKey: string): Statement[] {
+  const of = (keys: Keys, address: string) => fingerprint(keys, 'address', address)
+  return secrets.all.flatMap((keys) => forgetMailOf(of(keys, addressKey), of(keys, inboxOf(addressKey))))
+}

@@ -1,0 +1,416 @@
+import {
+  always,
+  both,
+  type Condition,
+  changeAll,
+  changeSome,
+  type Db,
+  type Expression,
+  locking,
+  prune,
+  type Statement,
+  statement,
+} from '../../platform/db/db.ts'
+import { bySystem } from '../../platform/lib/by.ts'
+import type { Digits } from '../../platform/lib/code.ts'
+import type { Language } from '../../platform/lib/languages.ts'
+import type { Role } from '../../roles.ts'
+import { eventsFrom } from '../events/events.ts'
+import type { MailKind, NewKind, NoticeKind, Report } from './templates/texts.ts'
+
+export type Mail = {
+  readonly id: string
+  readonly session_id: string
+  readonly role: Role
+  readonly email: string
+  readonly address_fingerprint: string
+  readonly language: Language
+  readonly digits: Digits
+  readonly reference: string
+  readonly kind: MailKind | null
+  readonly created_at: number
+  readonly expires_at: number
+  readonly attempts: number
+  /** When a code to an unconfirmed address was counted against its limits. */
+  readonly admitted_at: number | null
+  readonly sent_at: number | null
+  /** As JSON. */
+  readonly report: string | null
+}
+
+const columns =
+  'id, session_id, role, email, address_fingerprint, language, digits, reference, kind, created_at, expires_at, attempts, admitted_at, sent_at, report'
+
+export type NewMail = Omit<
+  Mail,
+  'digits' | 'kind' | 'created_at' | 'attempts' | 'admitted_at' | 'sent_at' | 'report'
+> & {
+  readonly now: number
+}
+
+export function insertMail(m: NewMail, digits: Expression, when: Condition, kind: NewKind = null): Statement {
+  return statement(
+    `insert into outbox (id, session_id, role, email, address_fingerprint, language, digits, reference, created_at, expires_at, attempts, next_at, kind)
+     select $1, $2, $3, $4, $5, $6, ${digits.sql(11)}, $7, cast($8 as bigint), cast($9 as bigint), 0, cast($8 as bigint), $10
+     where ${when.sql(11 + digits.params.length)}`,
+    m.id,
+    m.session_id,
+    m.role,
+    m.email,
+    m.address_fingerprint,
+    m.language,
+    m.reference,
+    m.now,
+    m.expires_at,
+    kind,
+    ...digits.params,
+    ...when.params,
+  )
+}
+
+/** Gives a mail of the kind `report` its text. */
+export function addReport(id: string, report: Report): Statement {
+  return statement('update outbox set report = $1 where id = $2', JSON.stringify(report), id)
+}
+
+export const takenMax = 20
+
+const taken = Array.from({ length: takenMax }, (_, i) => `$${i + 4}`).join(', ')
+
+/** `codes`: mails that may carry a code. `notices`: mails known to carry none. */
+export type Lane = 'codes' | 'notices'
+/** As in the indexes: a query that repeats these words can use them. */
+export const lanes: Record<Lane, string> = {
+  codes: "(kind is null or kind = 'address-code')",
+  notices: "kind is not null and kind <> 'address-code'",
+}
+
+/**
+ * Claims due mails by moving `next_at` to the end of the lease, so that another worker takes over if this one dies. Two
+ * statements, because as one PostgreSQL would plan to read all waiting rows.
+ */
+export async function claimMails(
+  db: Db,
+  c: { lane: Lane; by: string; now: number; leaseUntil: number; limit: number },
+): Promise<Mail[]> {
+  const due = await db.all<{ id: string }>(
+    `select id from outbox where sent_at is null and ${lanes[c.lane]} and next_at <= $1 order by next_at limit ${takenMax}`,
+    [c.now],
+  )
+  if (due.length === 0) return []
+  const ids = Array.from({ length: takenMax }, (_, i) => (i < c.limit ? (due[i]?.id ?? '') : ''))
+  const where = `id in (${taken}) and sent_at is null and ${lanes[c.lane]} and next_at <= $3`
+  const [claimed] = await db.tx([
+    changeSome(
+      'update outbox set claimed_by = $1, next_at = $2, attempts = attempts + 1',
+      { table: 'outbox', key: 'id', where, returning: columns, max: takenMax },
+      c.by,
+      c.leaseUntil,
+      c.now,
+      ...ids,
+    ),
+  ])
+  return claimed as Mail[]
+}
+
+/** Claims one mail, if no worker has it. */
+export function claimMail(
+  db: Db,
+  c: { id: string; by: string; now: number; leaseUntil: number },
+): Promise<Mail[]> {
+  return db.run<Mail>(
+    `update outbox set claimed_by = $1, next_at = $2, attempts = attempts + 1
+     where id = $3 and sent_at is null and next_at <= $4 returning ${columns}`,
+    [c.by, c.leaseUntil, c.id, c.now],
+  )
+}
+
+export async function isWaiting(db: Db, id: string): Promise<boolean> {
+  return (await db.one('select id from outbox where id = $1 and sent_at is null', [id])) !== undefined
+}
+
+/** Extends the lease. */
+export function holdUntil(id: string, by: string, leaseUntil: number): Statement {
+  return statement('update outbox set next_at = $1 where id = $2 and claimed_by = $3', leaseUntil, id, by)
+}
+
+/** Gives the mail back until the next try. */
+export function deferUntil(id: string, by: string, nextAt: number): Statement {
+  return statement(
+    'update outbox set next_at = $1, claimed_by = null where id = $2 and claimed_by = $3',
+    nextAt,
+    id,
+    by,
+  )
+}
+
+/** What waits for its next try is due now, in the order in which it was queued. */
+export function tryAllNow(now: number): Statement {
+  const where = 'sent_at is null and claimed_by is null and next_at > $1'
+  return changeAll(
+    'update outbox set next_at = created_at',
+    { table: 'outbox', key: 'id', where, returning: 'id' },
+    now,
+  )
+}
+
+/** Holds while this worker has the mail; another may have sent it since. */
+export function heldBy(id: string, by: string): Condition {
+  return {
+    sql: (n) => `exists (select 1 from outbox where id = $${n} and claimed_by = $${n + 1})`,
+    params: [id, by],
+  }
+}
+
+export function lockMail(id: string): Statement {
+  return locking('select id from outbox where id = $1', id)
+}
+
+/** A limit on notices: how many at once, and how fast more may follow. */
+export interface Budget {
+  readonly key: string
+  readonly burst: number
+  readonly intervalMs: number
+}
+
+export interface NewNotice {
+  readonly mail: Mail
+  readonly kind: NoticeKind
+  readonly inbox: string
+  readonly now: number
+  /** No notice if the inbox had one after this time. */
+  readonly unlessSince: number
+  readonly mark: string
+  readonly budgets: Budgets | null
+}
+
+export interface Budgets {
+  readonly service: Budget
+  readonly domain: Budget
+}
+
+/**
+ * Turns a mail into a notice and puts it behind the codes. If the inbox or a budget has had enough, nothing changes and
+ * no budget is used.
+ */
+export async function chooseNotice(
+  db: Db,
+  notice: NewNotice,
+): Promise<'chosen' | 'repeated' | 'over-budget'> {
+  const { mail, kind, inbox, now, unlessSince } = notice
+  const isFirst: Condition = {
+    sql: (n) => `not exists (select 1 from notice where inbox_fingerprint = $${n} and sent_at > $${n + 1})`,
+    params: [inbox, unlessSince],
+  }
+  const budgets = notice.budgets
+    ? takeBudgets(notice.budgets, notice.mark, now, isFirst)
+    : { statements: [], taken: always }
+  const results = await db.tx([
+    ...budgets.statements,
+    statement(
+      `insert into notice (inbox_fingerprint, sent_at) select $1, cast($2 as bigint) where ${budgets.taken.sql(4)}
+       on conflict (inbox_fingerprint) do update set sent_at = excluded.sent_at where notice.sent_at <= $3
+       returning inbox_fingerprint`,
+      inbox,
+      now,
+      unlessSince,
+      ...budgets.taken.params,
+    ),
+    statement(
+      `update outbox set kind = $1, next_at = $2, claimed_by = null, attempts = attempts - 1
+       where id = $3 and (kind is null or kind = 'address-code') and exists (select 1 from notice where inbox_fingerprint = $4 and sent_at = $2)
+         and ${budgets.taken.sql(5)}`,
+      kind,
+      now,
+      mail.id,
+      inbox,
+      ...budgets.taken.params,
+    ),
+    statement('select sent_at from notice where inbox_fingerprint = $1 and sent_at > $2', inbox, unlessSince),
+  ])
+  const [chosen, , repeated] = results.slice(budgets.statements.length)
+  if (chosen!.length > 0) return 'chosen'
+  return repeated!.length > 0 ? 'repeated' : 'over-budget'
+}
+
+export interface NewAdmission {
+  readonly mail: Mail
+  readonly by: string
+  readonly now: number
+  readonly mark: string
+  readonly budgets: Budgets
+  /** Whether the inbox may have another mail, and the statements that count it, given a condition. */
+  readonly inbox: {
+    readonly hasRoom: Condition
+    take(when: Condition): { readonly statements: readonly Statement[]; readonly granted: Condition }
+  }
+}
+
+/** Counts a mail with a code against the inbox and the budgets, once. If one has no room, nothing is counted. */
+export async function admitMail(db: Db, admission: NewAdmission): Promise<boolean> {
+  const { mail, by, now, mark, inbox } = admission
+  const { service, domain } = admission.budgets
+  const overdrawn = { service: overdraft(service), domain: overdraft(domain) }
+  const budgets = takeBudgets(overdrawn, mark, now, inbox.hasRoom)
+  const taken = inbox.take(budgets.taken)
+  const results = await db.tx([
+    ...budgets.statements,
+    ...taken.statements,
+    statement(
+      `update outbox set admitted_at = $1 where id = $2 and claimed_by = $3 and ${taken.granted.sql(4)} returning id`,
+      now,
+      mail.id,
+      by,
+      ...taken.granted.params,
+    ),
+  ])
+  return results.at(-1)!.length > 0
+}
+
+/**
+ * Takes one from the budgets, if `hasRoom` holds. The first statement locks the service's row, so that the second sees
+ * what all others took. It locks only if there seems to be something left, so a flood of refusals does not queue.
+ */
+function takeBudgets(
+  { service, domain }: Budgets,
+  mark: string,
+  now: number,
+  hasRoom: Condition,
+): { statements: Statement[]; taken: Condition } {
+  const budgetsHaveRoom: Condition = {
+    sql: (n) => `not exists (select 1 from notice_budget
+        where (key = $${n} and full_at > $${n + 1}) or (key = $${n + 2} and full_at > $${n + 3}))`,
+    params: [service.key, lastFullAt(service, now), domain.key, lastFullAt(domain, now)],
+  }
+  const free = both(hasRoom, budgetsHaveRoom)
+  const taken: Condition = {
+    sql: (n) => `exists (select 1 from notice_budget where key = $${n} and mark = $${n + 1})`,
+    params: [service.key, mark],
+  }
+  return {
+    statements: [
+      statement(
+        `insert into notice_budget (key, full_at, mark) select $1, 0, '' where ${free.sql(2)}
+         on conflict (key) do update set full_at = notice_budget.full_at`,
+        service.key,
+        ...free.params,
+      ),
+      statement(
+        `update notice_budget set full_at = ${oneMore('$2', '$3')}, mark = $4 where key = $1 and ${free.sql(5)}`,
+        service.key,
+        now,
+        service.intervalMs,
+        mark,
+        ...free.params,
+      ),
+      statement(
+        `insert into notice_budget (key, full_at, mark)
+         select $1, cast($2 as bigint) + cast($3 as bigint), $4 where ${taken.sql(5)}
+         on conflict (key) do update set full_at = ${oneMore('$2', '$3')}, mark = excluded.mark`,
+        domain.key,
+        now,
+        domain.intervalMs,
+        mark,
+        ...taken.params,
+      ),
+    ],
+    taken,
+  }
+}
+
+const oneMore = (now: string, intervalMs: string) =>
+  `case when notice_budget.full_at > cast(${now} as bigint) then notice_budget.full_at else cast(${now} as bigint) end
+     + cast(${intervalMs} as bigint)`
+
+/**
+ * First codes may overdraw the budgets, so that notices which strangers ask for keep nobody from registering, and a
+ * whole class can register at once.
+ */
+export const overdraftTimes = 4
+const overdraft = (budget: Budget): Budget => ({ ...budget, burst: budget.burst * overdraftTimes })
+
+/** Latest `full_at` at which one more may be taken. */
+const lastFullAt = ({ burst, intervalMs }: Budget, now: number) => now + (burst - 1) * intervalMs
+
+export function dropMail(id: string): Statement {
+  return statement('delete from outbox where id = $1', id)
+}
+
+/** Drops a mail and records it, if this worker still holds it. */
+export function failMail(
+  id: string,
+  by: string,
+  failure: { reason: string; personId: string | null; now: number },
+): Statement[] {
+  const held = 'id = $1 and claimed_by = $2'
+  return [
+    eventsFrom(
+      'mail.failed',
+      bySystem,
+      {
+        id: "'mail.' || id",
+        at: 'cast($3 as bigint)',
+        person: 'cast($5 as text)',
+        // Whose address it was does not learn of who wants to move to it.
+        session:
+          "case when kind in ('address-code', 'address-in-use') then null else nullif(session_id, '') end",
+        data: 'cast($4 as text)',
+      },
+      `from outbox where ${held}`,
+      id,
+      by,
+      failure.now,
+      JSON.stringify({ reason: failure.reason }),
+      failure.personId,
+    ),
+    statement(`delete from outbox where ${held}`, id, by),
+  ]
+}
+
+export function keepCaught(id: string, kind: MailKind, now: number): Statement {
+  return statement('update outbox set sent_at = $1, kind = $2 where id = $3', now, kind, id)
+}
+
+export interface CaughtFilter {
+  readonly to?: string
+  readonly reference?: string
+}
+
+export function caughtMails(db: Db, { to, reference }: CaughtFilter, limit: number): Promise<Mail[]> {
+  return db.all<Mail>(
+    `select ${columns} from outbox
+     where sent_at is not null
+       and (cast($1 as text) is null or lower(email) = $1) and (cast($2 as text) is null or reference = $2)
+     order by sent_at desc, id desc limit $3`,
+    [to ?? null, reference ?? null, limit],
+  )
+}
+
+export function caughtMail(db: Db, id: string): Promise<Mail | undefined> {
+  return db.one<Mail>(`select ${columns} from outbox where id = $1 and sent_at is not null`, [id])
+}
+
+/** A mail that is due, or a budget that is full, later than `before` says was written while a clock was wrong. */
+export function pruneMail(
+  now: number,
+  before: { caught: number; noticed: number; due: number; full: number },
+): Statement[] {
+  return [
+    changeSome(
+      'update outbox set next_at = $1',
+      { table: 'outbox', key: 'id', where: 'sent_at is null and next_at > $2', returning: 'id' },
+      now,
+      before.due,
+    ),
+    prune('outbox', 'id', 'sent_at < $1', before.caught),
+    prune('notice', 'inbox_fingerprint', 'sent_at < $1', before.noticed),
+    prune('notice_budget', 'key', '(full_at < $1 or full_at > $2)', now, before.full),
+  ]
+}
+
+export function forgetMail(addressFingerprint: string, inbox: string): Statement[] {
+  return [
+    statement('delete from notice where inbox_fingerprint = $1', inbox),
+    statement('delete from outbox where address_fingerprint = $1', addressFingerprint),
+  ]
+}

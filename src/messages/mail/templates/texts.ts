@@ -1,0 +1,87 @@
+/** The texts of mails, one file per language. `layout.ts` renders them. */
+import type { Role } from '../../../roles.ts'
+
+/** Answers to somebody who asked for a code and gets none. */
+export type NoticeKind =
+  | 'no-account'
+  | 'is-student'
+  | 'not-on-roster'
+  | 'is-veterinarian'
+  | 'not-staff'
+  | 'suspended'
+  | 'address-in-use'
+/** Tells the owner what has changed. */
+export type ToldKind = 'address-left' | 'address-taken' | 'address-moved'
+const toldKinds: readonly string[] = ['address-left', 'address-taken', 'address-moved'] satisfies ToldKind[]
+export const isTold = (kind: MailKind): kind is ToldKind => toldKinds.includes(kind)
+
+/** Brings a text of its own; see `Report`. */
+export const reportKind = 'report'
+
+/** To sign in, or to confirm a new address. */
+export type CodeKind = 'code' | 'address-code'
+export const isCode = (kind: MailKind): kind is CodeKind => kind === 'code' || kind === 'address-code'
+
+export type MailKind = CodeKind | NoticeKind | ToldKind | typeof reportKind
+export const isNotice = (kind: MailKind): kind is NoticeKind =>
+  !isCode(kind) && !isTold(kind) && kind !== reportKind
+
+/** What a mail is called when it is queued; null until it is known who owns the address. */
+export type NewKind = ToldKind | 'address-code' | typeof reportKind | null
+
+/** What a command has to say to staff. A paragraph may have several lines. */
+export interface Report {
+  readonly subject: string
+  readonly paragraphs: readonly string[]
+}
+
+/** Sent if the address has no account of that role. */
+export const absentNotice: Readonly<Record<Role, NoticeKind>> = {
+  veterinarian: 'no-account',
+  student: 'not-on-roster',
+  staff: 'not-staff',
+}
+
+/** Sent instead if the address has an account of this other role: the reader chose the wrong one on the screen. */
+export const otherNotice: Readonly<Partial<Record<Role, { role: Role; kind: NoticeKind }>>> = {
+  veterinarian: { role: 'student', kind: 'is-student' },
+  student: { role: 'veterinarian', kind: 'is-veterinarian' },
+}
+
+export interface CodeTexts {
+  subject(reference: string): string
+  greeting(name: string | null): string
+  readonly intro: string
+  reference(reference: string): string
+  lifetime(minutes: number, until: string): string
+  readonly never: string
+  readonly unasked: string
+}
+
+export interface MailTexts {
+  readonly code: CodeTexts
+  /** What differs in the code for a new address. */
+  readonly addressCode: Pick<CodeTexts, 'subject' | 'intro' | 'unasked'>
+  readonly notices: Readonly<Record<NoticeKind | ToldKind, Notice>>
+  /** For admins. The page at `url` shows more. */
+  webhookOff(off: WebhookOff): Report
+  /** About the sender; `name` is the school's, if it is known. */
+  footer(name: string | null): string
+  help(where: string): string
+  privacy(where: string): string
+}
+
+/** An endpoint of another program that was switched off. */
+export interface WebhookOff {
+  readonly id: string
+  readonly host: string
+  /** It answered 410, or had no success for three days. */
+  readonly because: 'gone' | 'failing'
+  readonly url: string
+}
+
+export interface Notice {
+  subject(reference: string): string
+  /** `help` says where to write to: empty, or in brackets after "the school". */
+  paragraphs(url: string, help: string): readonly string[]
+}

@@ -1,0 +1,296 @@
+/**
+ * Sends deliveries, in every process of the service. A process claims a line under a lease, sends the first delivery in
+ * it and writes down what came of it; if the process dies, the lease runs out and another sends it again. So everything
+ * arrives at least once, and nothing is sent by two processes at the same time.
+ *
+ * A delivery that fails is tried again with growing pauses for three days, while its line waits. An endpoint that takes
+ * nothing at all for three days is switched off. Each endpoint has its own share of connections, so one that hangs delays
+ * no other.
+ */
+import { randomInt } from 'node:crypto'
+import type { Condition, Db, Statement } from '../../platform/db/db.ts'
+import { hour, minute, second } from '../../platform/lib/clock.ts'
+import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
+import { newId } from '../../platform/lib/random.ts'
+import { type EventRow, eventNumbered, eventView, numberEvents } from '../events/events.ts'
+import { type Answer, type SendDeps, sendEvent } from './send.ts'
+import {
+  type Attempt,
+  type Claim,
+  claimLines,
+  countFailure,
+  disableWebhook,
+  dueWebhooks,
+  firstInLine,
+  forgetFailures,
+  hasFailedSince,
+  isEnabled,
+  lockWebhook,
+  noteFailing,
+  queueDeliveries,
+  queueState,
+  recordAttempt,
+  releaseLine,
+  type WebhookRow,
+} from './store.ts'
+import type { Webhooks } from './webhooks.ts'
+
+const leaseMs = 25 * second
+const stopWaitMs = 1_500
+const connectionsPerWebhook = 8
+const queueBatch = 1_000
+const gone = 410
+/** After so many failures in a row the endpoint itself is in trouble, and not a single event. */
+const manyFailures = 5
+/** 72 hours in all. */
+const pausesMs = [
+  5 * second,
+  30 * second,
+  2 * minute,
+  10 * minute,
+  1 * hour,
+  3 * hour,
+  6 * hour,
+  10 * hour,
+  14 * hour,
+  18 * hour,
+  20 * hour,
+]
+const triesMax = pausesMs.length + 1
+/** So long without one success, with as many tries as a single event gets, and the endpoint is switched off. */
+const failingMaxMs = 72 * hour
+/** Pauses are up to a tenth longer, so that what failed together is not tried together. */
+const jitter = 0.1
+
+/** An endpoint that the service switches off. */
+export interface SwitchedOff {
+  readonly id: string
+  readonly host: string
+  readonly because: 'gone' | 'failing'
+  readonly now: number
+}
+
+export interface DelivererDeps extends SendDeps {
+  readonly db: Db
+  readonly pollMs: number
+  readonly webhooks: Webhooks
+  readonly log: FailureLog
+  /** Statements that mail those who can mend it, if the condition holds. */
+  tellAdmins?(webhook: SwitchedOff, when: Condition): Promise<Statement[]>
+  /** Told of every try. */
+  noted?(outcome: 'delivered' | 'deferred' | 'failed'): void
+}
+
+export class Deliverer {
+  readonly #deps: DelivererDeps
+  readonly #failure: Failure
+  readonly #stop = new AbortController()
+  /** What is being sent, by webhook. */
+  readonly #sending = new Map<string, Set<Promise<void>>>()
+  readonly #unreadable = new Set<string>()
+  #poll: NodeJS.Timeout | undefined
+  #round: Promise<void> | undefined
+  #again = false
+  #stopped = false
+
+  constructor(deps: DelivererDeps) {
+    this.#deps = deps
+    this.#failure = new Failure(deps.log, 'reading what webhooks are to get')
+  }
+
+  start(): void {
+    this.#poll = setInterval(() => this.wake(), this.#deps.pollMs)
+  }
+
+  /** One round at a time; asked again during a round, one more follows. */
+  wake(): void {
+    if (this.#stopped) return
+    if (this.#round) {
+      this.#again = true
+      return
+    }
+    this.#round = this.#take()
+      .then(
+        () => this.#failure.over(),
+        (error) => this.#failure.began(error),
+      )
+      .finally(() => {
+        this.#round = undefined
+        if (!this.#again) return
+        this.#again = false
+        this.wake()
+      })
+  }
+
+  /** Claims nothing more, and ends what does not end by itself soon. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    clearInterval(this.#poll)
+    await this.#round
+    const timer = setTimeout(() => this.#stop.abort(), stopWaitMs)
+    await Promise.all([...this.#sending.values()].flatMap((sending) => [...sending]))
+    clearTimeout(timer)
+  }
+
+  async #take(): Promise<void> {
+    const { db, clock, webhooks } = this.#deps
+    await this.#queue()
+    for (const webhook of await dueWebhooks(db, clock.now())) {
+      if (this.#stopped) return
+      const secrets = webhooks.secretsOf(webhook)
+      if (secrets.length === 0) await this.#cannotRead(webhook)
+      else await this.#claim(webhook, secrets)
+    }
+  }
+
+  /** Makes deliveries of what has happened. */
+  async #queue(): Promise<void> {
+    const { db, clock } = this.#deps
+    if (!(await queueState(db))) return
+    await numberEvents(db)
+    for (;;) {
+      const state = await queueState(db)
+      if (!state) return
+      const after = Math.max(state.queued_to, state.first)
+      if (state.last <= after) return
+      const to = Math.min(after + queueBatch, state.last)
+      await db.tx(queueDeliveries({ queuedTo: state.queued_to, after, to, now: clock.now() }))
+    }
+  }
+
+  async #claim(webhook: WebhookRow, secrets: readonly string[]): Promise<void> {
+    const { db, clock } = this.#deps
+    const sending = this.#sending.get(webhook.id) ?? new Set<Promise<void>>()
+    this.#sending.set(webhook.id, sending)
+    const limit = connectionsPerWebhook - sending.size
+    if (limit <= 0) return
+    const now = clock.now()
+    // A new id each time: whoever was too slow, and lost the line, must not end the claim of the next one.
+    const claim = { webhookId: webhook.id, by: newId() }
+    for (const line of await claimLines(db, { ...claim, now, leaseUntil: now + leaseMs, limit })) {
+      const sent = this.#send(webhook, secrets, { ...claim, line })
+        .catch((error) => this.#failure.began(error))
+        .finally(() => {
+          sending.delete(sent)
+          this.wake()
+        })
+      sending.add(sent)
+    }
+  }
+
+  async #send(webhook: WebhookRow, secrets: readonly string[], claim: Claim): Promise<void> {
+    const { db, clock } = this.#deps
+    const delivery = await firstInLine(db, claim.webhookId, claim.line)
+    if (!delivery) return void (await db.tx(releaseLine(claim, clock.now())))
+    const { number, attempts } = delivery
+    const event = await eventNumbered(db, number)
+    if (!event) {
+      const error = 'the event is no longer kept'
+      return this.#record(claim, { number, at: clock.now(), status: null, error, outcome: 'dropped' })
+    }
+    const answer = await this.#post(webhook, secrets, event)
+    if (answer === 'stopped') return void (await db.tx(releaseLine(claim, clock.now())))
+    const { status, error } = answer
+    const attempt = { number, at: clock.now(), status, error, outcome: null }
+    if (error === null) await this.#delivered(webhook, claim, attempt)
+    else if (status === gone) await this.#gone(webhook, claim, attempt)
+    else await this.#failed(webhook, claim, attempt, attempts + 1)
+  }
+
+  async #post(webhook: WebhookRow, secrets: readonly string[], event: EventRow): Promise<Answer | 'stopped'> {
+    const { signal } = this.#stop
+    try {
+      return await sendEvent({ url: webhook.url, secrets }, eventView(event), this.#deps, signal)
+    } catch (error) {
+      if (signal.aborted) return 'stopped'
+      throw error
+    }
+  }
+
+  async #record(claim: Claim, attempt: Attempt, nextAt = attempt.at): Promise<void> {
+    await this.#deps.db.tx([...recordAttempt(claim, attempt), ...releaseLine(claim, nextAt)])
+  }
+
+  async #delivered(webhook: WebhookRow, claim: Claim, attempt: Attempt): Promise<void> {
+    const { db, log } = this.#deps
+    this.#deps.noted?.('delivered')
+    await this.#record(claim, { ...attempt, outcome: 'delivered' })
+    const results = await db.tx(forgetFailures(webhook.id, manyFailures, attempt.at))
+    if (results.at(-1)!.length > 0) log.info(about(webhook), 'a webhook works again')
+  }
+
+  async #gone(webhook: WebhookRow, claim: Claim, attempt: Attempt): Promise<void> {
+    this.#deps.noted?.('failed')
+    // Before the line is released, or the next event in it would be sent.
+    await this.#switchOff(webhook, 'gone', attempt.at, isEnabled(webhook.id))
+    await this.#record(claim, { ...attempt, outcome: 'dropped' })
+    await this.#deps.webhooks.dropWaiting(webhook.id)
+  }
+
+  async #failed(webhook: WebhookRow, claim: Claim, attempt: Attempt, attempts: number): Promise<void> {
+    const { db, log } = this.#deps
+    const { number, at, status, error } = attempt
+    const pauseMs = pausesMs[attempts - 1]
+    this.#deps.noted?.(pauseMs === undefined ? 'failed' : 'deferred')
+    if (pauseMs === undefined) {
+      await this.#record(claim, { ...attempt, outcome: 'given-up' })
+      log.warn({ ...about(webhook), event: number, status, error }, 'a delivery to a webhook was given up')
+    } else {
+      const nextAt = at + pauseMs + randomInt(Math.floor(pauseMs * jitter))
+      await this.#record(claim, attempt, nextAt)
+    }
+    const [counted] = await db.tx([countFailure(webhook.id, at)])
+    const { failures, failing_since: since } = (counted![0] ?? {}) as Partial<WebhookRow>
+    if (failures === 1)
+      log.warn({ ...about(webhook), status, error }, 'a webhook fails; it is tried again for three days')
+    if (failures! >= triesMax && at - since! >= failingMaxMs) {
+      const hasFailed = hasFailedSince(webhook.id, at - failingMaxMs, triesMax)
+      await this.#switchOff(webhook, 'failing', at, hasFailed)
+      await this.#deps.webhooks.dropWaiting(webhook.id)
+    }
+  }
+
+  /** Once, whichever process comes first; admins are told in the same transaction. */
+  async #switchOff(
+    webhook: WebhookRow,
+    because: 'gone' | 'failing',
+    now: number,
+    when: Condition,
+  ): Promise<void> {
+    const { db, log, tellAdmins } = this.#deps
+    const { id } = webhook
+    const host = hostNamed(webhook)
+    const results = await db.tx([
+      lockWebhook(id),
+      ...((await tellAdmins?.({ id, host, because, now }, when)) ?? []),
+      disableWebhook(id, because, now, when),
+    ])
+    if (results.at(-1)!.length > 0) log.warn(about(webhook), switchedOff[because])
+  }
+
+  /** Events must not pile up for an endpoint that cannot be tried. */
+  async #cannotRead(webhook: WebhookRow): Promise<void> {
+    const { db, clock, log } = this.#deps
+    const now = clock.now()
+    const { id, failing_since: since } = webhook
+    if (since === null || since > now) await db.tx([noteFailing(id, now)])
+    else if (now - since >= failingMaxMs)
+      await this.#switchOff(webhook, 'failing', now, hasFailedSince(id, now - failingMaxMs, 0))
+    if (this.#unreadable.has(id)) return
+    this.#unreadable.add(id)
+    log.warn(
+      about(webhook),
+      'the secret of a webhook was sealed under another CHIRON_SECRET; set CHIRON_SECRET_PREVIOUS, or rotate it',
+    )
+  }
+}
+
+const switchedOff = {
+  gone: 'a webhook answered 410 and is switched off',
+  failing: 'a webhook had no success for three days and is switched off',
+}
+
+const hostNamed = ({ url }: WebhookRow) => new URL(url).host
+
+/** Path and query of an endpoint may be secret. */
+const about = (webhook: WebhookRow) => ({ webhook: webhook.id, host: hostNamed(webhook) })

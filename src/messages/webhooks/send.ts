@@ -1,0 +1,57 @@
+/** Sends one event to an endpoint as a signed request (Standard Webhooks 1.0), and says what came of it. */
+import { Webhook } from 'standardwebhooks'
+import { type Clock, second } from '../../platform/lib/clock.ts'
+import type { Range } from '../../platform/lib/network.ts'
+import type { EventView } from '../events/events.ts'
+import { post, Unreachable } from './post.ts'
+
+const timeoutMs = 15 * second
+
+export interface SendDeps {
+  readonly clock: Clock
+  /** What may be reached although it is not public. */
+  readonly allow: readonly Range[]
+  readonly userAgent: string
+}
+
+export interface Answer {
+  /** Null if there was none. */
+  readonly status: number | null
+  /** Null if the event was taken. Our own words or the code of an error, never text from outside. */
+  readonly error: string | null
+}
+
+/** Ends with `signal` at the latest, and then throws. */
+export async function sendEvent(
+  { url, secrets }: { url: string; secrets: readonly string[] },
+  event: Omit<EventView, 'type'> & { readonly type: string },
+  { clock, allow, userAgent }: SendDeps,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const body = JSON.stringify({ type: event.type, timestamp: event.at, data: event })
+  const sentAt = new Date(clock.now())
+  const headers = {
+    'Content-Type': 'application/json',
+    'User-Agent': userAgent,
+    'webhook-id': event.id,
+    'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1000)),
+    'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(event.id, sentAt, body)).join(' '),
+  }
+  try {
+    const status = await post({ url: new URL(url), headers, body, allow, timeoutMs, signal })
+    return { status, error: errorOf(status) }
+  } catch (error) {
+    signal.throwIfAborted()
+    return { status: null, error: describe(error) }
+  }
+}
+
+function errorOf(status: number): string | null {
+  if (status >= 200 && status < 300) return null
+  return status >= 300 && status < 400 ? 'it redirects' : `it answered ${status}`
+}
+
+function describe(error: unknown): string {
+  if (error instanceof Unreachable) return error.message
+  return String((error as NodeJS.ErrnoException).code ?? 'the connection failed')
+}

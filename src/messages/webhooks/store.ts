@@ -1,0 +1,414 @@
+import {
+  always,
+  type Condition,
+  type Db,
+  locking,
+  prune,
+  type Statement,
+  statement,
+  sweptRowsMax,
+} from '../../platform/db/db.ts'
+
+/** By somebody, because it answered 410, or because it failed for days. */
+export type DisabledBecause = 'operator' | 'gone' | 'failing'
+export type Outcome = 'delivered' | 'given-up' | 'dropped'
+
+export interface WebhookRow {
+  readonly id: string
+  readonly url: string
+  /** A list with commas, or `*`. */
+  readonly events: string
+  readonly sealed: string
+  readonly sealed_before: string | null
+  readonly sealed_before_until: number | null
+  readonly created_at: number
+  readonly disabled_at: number | null
+  readonly disabled_because: DisabledBecause | null
+  /** Attempts that failed since the last success. */
+  readonly failures: number
+  /** When the first of them was. */
+  readonly failing_since: number | null
+}
+
+const columns =
+  'w.id, w.url, w.events, w.sealed, w.sealed_before, w.sealed_before_until, w.created_at, w.disabled_at, w.disabled_because, w.failures, w.failing_since'
+const waiting = `case when w.disabled_at is not null then 0
+  else (select count(*) from webhook_delivery d where d.webhook_id = w.id and d.ended_at is null) end as waiting`
+export type WatchedWebhook = WebhookRow & { readonly waiting: number }
+
+export function allWebhooks(db: Db): Promise<WatchedWebhook[]> {
+  return db.all(`select ${columns}, ${waiting} from webhook w order by w.created_at, w.id`)
+}
+
+export function webhookById(db: Db, id: string): Promise<WatchedWebhook | undefined> {
+  return db.one(`select ${columns}, ${waiting} from webhook w where w.id = $1`, [id])
+}
+
+/** Returns no row if there are `max` already. */
+export function addWebhook(
+  db: Db,
+  w: { id: string; url: string; events: string; sealed: string; now: number; max: number },
+) {
+  return db.run(
+    `insert into webhook (id, url, events, sealed, created_at, after_number)
+     select $1, $2, $3, $4, cast($5 as bigint), (select last from event_counter)
+     where (select count(*) from webhook) < $6 returning id`,
+    [w.id, w.url, w.events, w.sealed, w.now, w.max],
+  )
+}
+
+export function changeWebhook(id: string, change: { url: string; events: string }): Statement {
+  return statement('update webhook set url = $1, events = $2 where id = $3', change.url, change.events, id)
+}
+
+/** It gets what happens from now on. */
+export function enableWebhook(id: string): Statement {
+  return statement(
+    `update webhook set disabled_at = null, disabled_because = null, failures = 0, failing_since = null,
+       after_number = (select last from event_counter)
+     where id = $1 and disabled_at is not null`,
+    id,
+  )
+}
+
+/** Whoever disables it gets its id. What waits for it counts as dropped, and `dropWaiting` ends it. */
+export function disableWebhook(
+  id: string,
+  because: DisabledBecause,
+  now: number,
+  when: Condition = always,
+): Statement {
+  return statement(
+    `update webhook set disabled_at = $1, disabled_because = $2
+     where id = $3 and disabled_at is null and ${when.sql(4)} returning id`,
+    now,
+    because,
+    id,
+    ...when.params,
+  )
+}
+
+export function lockWebhook(id: string): Statement {
+  return locking('select id from webhook where id = $1', id)
+}
+
+export function isEnabled(id: string): Condition {
+  return {
+    sql: (n) => `exists (select 1 from webhook where id = $${n} and disabled_at is null)`,
+    params: [id],
+  }
+}
+
+/** Holds while it has failed since `since` or longer, and this often. */
+export function hasFailedSince(id: string, since: number, failures: number): Condition {
+  return {
+    sql: (n) => `exists (select 1 from webhook
+      where id = $${n} and disabled_at is null and failing_since <= $${n + 1} and failures >= $${n + 2})`,
+    params: [id, since, failures],
+  }
+}
+
+/**
+ * Ends some of what waits for one endpoint that is disabled, or for all of them, and returns a row for each. The lock
+ * keeps two who do this from waiting for each other.
+ */
+export function dropWaiting(now: number, id: string | null): Statement[] {
+  const isOff = 'w.disabled_at is not null and (cast($1 as text) is null or w.id = $1)'
+  return [
+    locking('select queued_to from webhook_queue where one = 1'),
+    prune(
+      'webhook_line',
+      'webhook_id, line',
+      `webhook_id in (select w.id from webhook w where ${isOff})`,
+      id,
+    ),
+    statement(
+      `update webhook_delivery set ended_at = $2, outcome = 'dropped'
+       where ended_at is null and (webhook_id, number) in (
+         select d.webhook_id, d.number from webhook w
+         join webhook_delivery d on d.webhook_id = w.id and d.ended_at is null
+         where ${isOff} limit ${sweptRowsMax})
+       returning 1 as dropped`,
+      id,
+      now,
+    ),
+  ]
+}
+
+/** Forgets some of the deliveries to an endpoint that is disabled, and returns a row for each. */
+export function forgetDeliveries(id: string): Statement[] {
+  const ofIt = 'webhook_id = $1'
+  return [
+    prune('webhook_line', 'webhook_id, line', ofIt, id),
+    prune('webhook_delivery', 'webhook_id, number', ofIt, id),
+  ]
+}
+
+export function removeWebhook(id: string): Statement {
+  return statement('delete from webhook where id = $1', id)
+}
+
+/** Returns no row if somebody else rotated at the same time. */
+export function rotateSecret(db: Db, r: { id: string; from: string; to: string; bothUntil: number }) {
+  return db.run(
+    `update webhook set sealed = $1, sealed_before = sealed, sealed_before_until = $2
+     where id = $3 and sealed = $4 returning id`,
+    [r.to, r.bothUntil, r.id, r.from],
+  )
+}
+
+export function resealSecret(column: 'sealed' | 'sealed_before', id: string, from: string, to: string) {
+  return statement(`update webhook set ${column} = $1 where id = $2 and ${column} = $3`, to, id, from)
+}
+
+/** `w` is a webhook, `e` an event. */
+const wants = "(w.events = '*' or ',' || w.events || ',' like '%,' || e.type || ',%')"
+const lineOf = "coalesce(e.person_id, '')"
+
+/** How far deliveries are queued, and how far they could be. Undefined if no endpoint is enabled. */
+export function queueState(db: Db): Promise<{ queued_to: number; first: number; last: number } | undefined> {
+  return db.one(
+    `select q.queued_to, c.last, w.first from webhook_queue q, event_counter c,
+       (select min(after_number) as first from webhook where disabled_at is null) w
+     where w.first is not null`,
+  )
+}
+
+/**
+ * Makes deliveries of the events from `after` to `to`, if nobody else has done so since `queuedTo` was read. Lines are
+ * locked before deliveries are added: whoever ends the last delivery of a line locks it too, and removes the line only
+ * if it is still empty.
+ */
+export function queueDeliveries(q: {
+  queuedTo: number
+  after: number
+  to: number
+  now: number
+}): Statement[] {
+  const from = `from webhook w join event e on e.number > $1 and e.number <= $2 and e.number > w.after_number and ${wants}
+    where w.disabled_at is null and exists (select 1 from webhook_queue where queued_to = $3)`
+  const range = [q.after, q.to, q.queuedTo] as const
+  return [
+    locking('select queued_to from webhook_queue where one = 1'),
+    locking('select id from webhook where disabled_at is null order by id'),
+    statement(
+      `insert into webhook_line (webhook_id, line, next_at)
+       select distinct w.id, ${lineOf}, cast($4 as bigint) ${from}
+       on conflict (webhook_id, line) do update set next_at = webhook_line.next_at`,
+      ...range,
+      q.now,
+    ),
+    statement(
+      `insert into webhook_delivery (webhook_id, number, line) select w.id, e.number, ${lineOf} ${from}
+       on conflict (webhook_id, number) do nothing`,
+      ...range,
+    ),
+    statement('update webhook_queue set queued_to = $2 where queued_to = $1', q.queuedTo, q.to),
+  ]
+}
+
+export async function lastNumber(db: Db): Promise<number> {
+  const row = await db.one<{ last: number }>('select last from event_counter')
+  return row?.last ?? 0
+}
+
+/** Makes or repeats the deliveries of these events to one endpoint. The last statement returns them. */
+export function requeueDeliveries(r: {
+  id: string
+  since: number
+  after: number
+  to: number
+  now: number
+}): Statement[] {
+  const from = `from webhook w join event e on e.number > $2 and e.number <= $3 and e.at >= $4 and ${wants}
+    where w.id = $1 and w.disabled_at is null`
+  const range = [r.id, r.after, r.to, r.since] as const
+  return [
+    locking('select id from webhook where id = $1', r.id),
+    statement(
+      `insert into webhook_line (webhook_id, line, next_at)
+       select distinct w.id, ${lineOf}, cast($5 as bigint) ${from}
+       on conflict (webhook_id, line) do update
+       set next_at = case when webhook_line.claimed_by is null then excluded.next_at else webhook_line.next_at end`,
+      ...range,
+      r.now,
+    ),
+    statement(
+      `insert into webhook_delivery (webhook_id, number, line) select w.id, e.number, ${lineOf} ${from}
+       on conflict (webhook_id, number) do update
+       set attempts = 0, tried_at = null, status = null, error = null, ended_at = null, outcome = null
+       returning number`,
+      ...range,
+    ),
+  ]
+}
+
+/** Endpoints for which something is due. */
+export function dueWebhooks(db: Db, now: number): Promise<WebhookRow[]> {
+  return db.all(
+    `select ${columns} from webhook w
+     where w.disabled_at is null
+       and exists (select 1 from webhook_line l where l.webhook_id = w.id and l.next_at <= $1)`,
+    [now],
+  )
+}
+
+/**
+ * Claims due lines by moving `next_at` to the end of the lease, so that another process takes over if this one dies.
+ * Lines that somebody else has locked are left for the next time.
+ */
+export async function claimLines(
+  db: Db,
+  c: { webhookId: string; by: string; now: number; leaseUntil: number; limit: number },
+): Promise<string[]> {
+  const text = (lock: string) =>
+    `update webhook_line set claimed_by = $1, next_at = $2
+     where webhook_id = $3 and next_at <= $4 and line in (
+       select line from webhook_line where webhook_id = $3 and next_at <= $4 order by next_at limit $5${lock})
+     returning line`
+  const params = [c.by, c.leaseUntil, c.webhookId, c.now, c.limit]
+  const [claimed] = await db.tx([{ sql: text(''), postgres: text(' for update skip locked'), params }])
+  return claimed!.map(({ line }) => line as string)
+}
+
+export function firstInLine(
+  db: Db,
+  webhookId: string,
+  line: string,
+): Promise<{ number: number; attempts: number } | undefined> {
+  return db.one(
+    `select number, attempts from webhook_delivery
+     where webhook_id = $1 and line = $2 and ended_at is null order by number limit 1`,
+    [webhookId, line],
+  )
+}
+
+/** A line that this process has claimed. */
+export interface Claim {
+  readonly webhookId: string
+  readonly line: string
+  readonly by: string
+}
+
+const isHeld = 'webhook_id = $1 and line = $2 and claimed_by = $3'
+
+/** The line can be claimed again at `nextAt`, or goes if nothing waits in it. */
+export function releaseLine(claim: Claim, nextAt: number): Statement[] {
+  const held = [claim.webhookId, claim.line, claim.by] as const
+  return [
+    statement(
+      `delete from webhook_line where ${isHeld} and not exists (select 1 from webhook_delivery d
+         where d.webhook_id = webhook_line.webhook_id and d.line = webhook_line.line and d.ended_at is null)`,
+      ...held,
+    ),
+    statement(`update webhook_line set next_at = $4, claimed_by = null where ${isHeld}`, ...held, nextAt),
+  ]
+}
+
+export interface Attempt {
+  readonly number: number
+  readonly at: number
+  readonly status: number | null
+  readonly error: string | null
+  /** Null if it will be tried again. */
+  readonly outcome: Outcome | null
+}
+
+/** Writes down an attempt, if this process still holds the line. Release the line in the same transaction. */
+export function recordAttempt(claim: Claim, attempt: Attempt): Statement[] {
+  const held = [claim.webhookId, claim.line, claim.by] as const
+  return [
+    locking(`select line from webhook_line where ${isHeld}`, ...held),
+    statement(
+      `update webhook_delivery
+       set attempts = attempts + 1, tried_at = $5, status = $6, error = $7, outcome = $8, ended_at = $9
+       where webhook_id = $1 and number = $4 and ended_at is null
+         and exists (select 1 from webhook_line where ${isHeld})`,
+      ...held,
+      attempt.number,
+      attempt.at,
+      attempt.status,
+      attempt.error,
+      attempt.outcome,
+      attempt.outcome && attempt.at,
+    ),
+  ]
+}
+
+/** Returns the number of failures in a row, and since when. A time ahead of now is of a clock that was wrong. */
+export function countFailure(id: string, at: number): Statement {
+  return statement(
+    `update webhook set failures = failures + 1, failing_since = ${earlier('$2')}
+     where id = $1 returning failures, failing_since`,
+    id,
+    at,
+  )
+}
+
+/** It cannot be tried, which is no better than to fail. */
+export function noteFailing(id: string, at: number): Statement {
+  return statement(`update webhook set failing_since = ${earlier('$2')} where id = $1`, id, at)
+}
+
+const earlier = (at: string) =>
+  `case when failing_since is null or failing_since > cast(${at} as bigint) then cast(${at} as bigint) else failing_since end`
+
+/**
+ * Forgets the failures; the last statement returns a row if there were any. After a longer trouble what waits is tried
+ * at once. After a few failures it is not, because they may be due to a single event.
+ */
+export function forgetFailures(id: string, manyFailures: number, now: number): Statement[] {
+  return [
+    lockWebhook(id),
+    statement(
+      `update webhook_line set next_at = $1 where webhook_id = $2 and claimed_by is null and next_at > $1
+         and exists (select 1 from webhook where id = $2 and failures >= $3)`,
+      now,
+      id,
+      manyFailures,
+    ),
+    statement(
+      `update webhook set failures = 0, failing_since = null
+       where id = $1 and (failures > 0 or failing_since is not null) returning id`,
+      id,
+    ),
+  ]
+}
+
+/** What waits is tried at once. */
+export function hurryLines(id: string, now: number): Statement {
+  return statement(
+    'update webhook_line set next_at = $1 where webhook_id = $2 and claimed_by is null and next_at > $1',
+    now,
+    id,
+  )
+}
+
+export interface DeliveryRow {
+  readonly number: number
+  readonly event_id: string | null
+  readonly type: string | null
+  readonly attempts: number
+  readonly tried_at: number | null
+  readonly status: number | null
+  readonly error: string | null
+  readonly outcome: Outcome | null
+  readonly next_at: number | null
+}
+
+/** Newest events first. */
+export function deliveriesTo(db: Db, webhookId: string, limit: number): Promise<DeliveryRow[]> {
+  return db.all(
+    `select d.number, e.id as event_id, e.type, d.attempts, d.tried_at, d.status, d.error,
+       coalesce(d.outcome, case when w.disabled_at is not null then 'dropped' end) as outcome,
+       case when d.ended_at is null and w.disabled_at is null then l.next_at end as next_at
+     from webhook_delivery d join webhook w on w.id = d.webhook_id left join event e on e.number = d.number
+     left join webhook_line l on l.webhook_id = d.webhook_id and l.line = d.line
+     where d.webhook_id = $1 order by d.number desc limit $2`,
+    [webhookId, limit],
+  )
+}
+
+export function pruneDeliveries(endedBefore: number): Statement {
+  return prune('webhook_delivery', 'webhook_id, number', 'ended_at < $1', endedBefore)
+}

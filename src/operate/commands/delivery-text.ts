@@ -1,0 +1,39 @@
+/** The delivery timeline as text. Pure. */
+import type { DeliveryView } from '../../messages/delivery/delivery.ts'
+import { visible } from './command.ts'
+
+type StepView = DeliveryView['steps'][number]
+
+const meanings: Record<StepView['step'], (step: StepView) => string> = {
+  queued: () => 'queued',
+  deferred: ({ server, nextAt }) => `put off by ${server}; next try ${nextAt}`,
+  handed: ({ server }) => `taken by ${server}`,
+  'not-sent': () => 'not sent',
+  failed: ({ server }) => `given up at ${server}`,
+  bounced: ({ hard, server }) =>
+    `bounced ${hard ? 'for good' : 'for now'}${server ? `, says ${server}` : ''}`,
+  'wrong-code': () => 'answered with a wrong code',
+  'right-code': () => 'opened: answered with the right code',
+}
+
+/** One line for the mail, and one for each step. */
+export function timelineOf(delivery: DeliveryView): string[] {
+  const { createdAt, mail, role, domain, state, deliveryId, userId, askedBy } = delivery
+  const of = [
+    mail ?? 'mail',
+    `for a ${role}`,
+    `at ${domain}`,
+    userId && `(${userId})`,
+    askedBy && `asked for by ${askedBy}`,
+  ].filter(Boolean)
+  return [
+    visible(`${createdAt}  ${state.padEnd(8)}  ${of.join(' ')}  ${deliveryId}`),
+    ...delivery.steps.map((step) => `    ${visible(`${step.at}  ${stepText(step)}`)}`),
+  ]
+}
+
+function stepText(step: StepView): string {
+  const { reply, why } = step
+  const words = [why, reply && `“${reply}”`].filter(Boolean).join('; ')
+  return meanings[step.step](step) + (words && `: ${words}`)
+}

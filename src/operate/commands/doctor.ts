@@ -1,0 +1,173 @@
+/** `chiron doctor`: examines the set-up, one line for each finding. Exit code 1 if something is bad. */
+import { Resolver } from 'node:dns/promises'
+import { existsSync, readFileSync } from 'node:fs'
+import { type Config, type Env, loadConfig, smtpSettingsOf } from '../../config.ts'
+import { UsageError } from '../../errors.ts'
+import { addressOf } from '../../messages/mail/mime.ts'
+import { checkLogin } from '../../messages/mail/smtp.ts'
+import type { Db } from '../../platform/db/db.ts'
+import { openDb } from '../../platform/db/open.ts'
+import { systemClock } from '../../platform/lib/clock.ts'
+import { isLoopbackHost } from '../../platform/lib/network.ts'
+import { unseal } from '../../platform/lib/seal.ts'
+import { secretsFrom } from '../../platform/lib/secret.ts'
+import { checkFile, checkStore, storeUnreachable } from '../doctor/database.ts'
+import { areas, type Finding } from '../doctor/doctor.ts'
+import { checkMailServer } from '../doctor/mail-server.ts'
+import { checkOutside, type Inside } from '../doctor/outside.ts'
+import { rehearse } from '../doctor/rehearsal.ts'
+import { checkSender, type DkimSettings } from '../doctor/sender.ts'
+import { checkService } from '../doctor/service.ts'
+import { becomeServiceUser } from '../doctor/service-user.ts'
+import { checkSettings, settingsRefused } from '../doctor/settings.ts'
+import {
+  checkBackup,
+  checkKeys,
+  checkOutbox,
+  checkRoster,
+  checkWebhooks,
+  failingWebhooks,
+  keyRows,
+  unfinishedImport,
+} from '../doctor/upkeep.ts'
+import { readFigures } from '../metrics/readings.ts'
+import { type CommonOptions, numberFrom, settingsFor, table } from './command.ts'
+import { printJson, print as printText } from './output.ts'
+
+interface DoctorOptions extends CommonOptions {
+  readonly fromOutside?: string
+  readonly rehearse?: string
+}
+
+const dnsPatience = { timeout: 2_000, tries: 2 }
+
+export async function doctor(options: DoctorOptions): Promise<void> {
+  const people = options.rehearse === undefined ? null : numberFrom('--rehearse', options.rehearse, 1, 500)
+  const outside = options.fromOutside === undefined ? null : outsideFrom(options.fromOutside)
+  const env = settingsFor(options)
+  const findings = [...becomeServiceUser(options.envFile), ...(await examine(env, outside))]
+  if (people !== null) findings.push(...(await rehearse(people, workersOf(env))))
+  print(findings, options)
+  if (findings.some(({ state }) => state === 'bad')) process.exitCode = 1
+}
+
+async function examine(env: Env, outside: string | null): Promise<Finding[]> {
+  const config = configOr(env)
+  if (typeof config === 'string') return [settingsRefused(config)]
+  const inProduction = configOr({ ...env, NODE_ENV: 'production' })
+  const sender = addressOf(config.mailFrom)
+  const found = await Promise.all([
+    checkSettings({
+      production: config.production,
+      inProduction: typeof inProduction === 'string' ? inProduction : null,
+      limits: config.limits,
+      publicUrl: config.publicUrl,
+      trustsProxies: config.trustedProxies.length > 0,
+      hasPreviousSecret: config.secretPrevious !== null,
+    }),
+    withStore(config, (db) => examineStore(db, config, outside)),
+    checkMailServer({
+      smtpUrl: config.smtpUrl,
+      sender,
+      now: systemClock.now(),
+      checkLogin: () => checkLogin(smtpSettingsOf(config)!),
+    }),
+    checkSender(sender.split('@')[1]!, dkimOf(env), new Resolver(dnsPatience)),
+  ])
+  return found.flat().sort((a, b) => areas.indexOf(a.area) - areas.indexOf(b.area))
+}
+
+/** The settings, or what is wrong with them. */
+function configOr(env: Env): Config | string {
+  try {
+    return loadConfig(env, { makeSecret: false })
+  } catch (error) {
+    if (error instanceof UsageError) return error.message
+    throw error
+  }
+}
+
+/** Opens the store for reading only. If that fails, what can be examined without it still is. */
+async function withStore(config: Config, work: (db: Db | null) => Promise<Finding[]>): Promise<Finding[]> {
+  const fault = checkFile(config.databaseUrl)
+  if (fault) return [fault, ...(await work(null))]
+  let db: Db | null = null
+  try {
+    db = openDb(config.databaseUrl, { readOnly: true })
+    const { findings, isReadable } = await checkStore(db, config.databaseUrl, systemClock)
+    return [...findings, ...(await work(isReadable ? db : null))]
+  } catch (error) {
+    return [storeUnreachable(error), ...(await work(null))]
+  } finally {
+    await db?.close()
+  }
+}
+
+async function examineStore(db: Db | null, config: Config, outside: string | null): Promise<Finding[]> {
+  const { host, port, publicUrl } = config
+  const url = outside ?? (isLoopbackHost(new URL(publicUrl).hostname) ? null : publicUrl)
+  const seenFrom = async (inside: Inside | null) => [
+    ...(await checkService({ host, port, kids: inside?.kids ?? null })),
+    ...(url === null ? [] : await checkOutside(url, publicUrl, inside, systemClock.now)),
+  ]
+  if (!db) return seenFrom(null)
+  const now = systemClock.now()
+  const figures = await readFigures(db, now)
+  const keys = await keyRows(db)
+  const { trustedProxies, limits } = config
+  const secrets = secretsFrom(config.secret, config.secretPrevious)
+  const inside = { db, secrets, kids: keys.map(({ kid }) => kid), trustedProxies, limits }
+  return [
+    checkKeys(
+      keys,
+      keys.map(({ kid, sealed }) => unseal(secrets, kid, sealed) !== null),
+      now,
+    ),
+    checkBackup(figures.backup_at, now),
+    checkWebhooks(await failingWebhooks(db), figures.webhooks_waiting),
+    ...checkRoster(
+      {
+        importedAt: figures.roster_at,
+        checkedAt: figures.roster_checked_at,
+        unfinished: await unfinishedImport(db, now),
+        isFetched: config.rosterSource !== null,
+        fetchedAt: figures.roster_fetch_at,
+        outcome: figures.roster_fetch_outcome,
+      },
+      now,
+    ),
+    checkOutbox(figures.unsent, figures.oldest_unsent_at, now),
+    ...(await seenFrom(inside)),
+  ]
+}
+
+function dkimOf(env: Env): DkimSettings | null {
+  const { CHIRON_DKIM_DOMAIN: domain, CHIRON_DKIM_SELECTOR: selector, CHIRON_DKIM_KEY_FILE: file } = env
+  if (!domain || !selector) return null
+  return { domain, selector, key: file && existsSync(file) ? readFileSync(file, 'utf8') : null }
+}
+
+function workersOf(env: Env): number {
+  const config = configOr(env)
+  return typeof config === 'string' ? 1 : config.workers
+}
+
+function outsideFrom(text: string): string {
+  const url = URL.parse(text)
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new UsageError('--from-outside must be an address such as https://access.example.org')
+  return url.origin
+}
+
+const marks = { good: 'good', warning: 'warning', bad: 'BAD' } as const
+
+function print(findings: readonly Finding[], { json }: CommonOptions): void {
+  if (json) return void printJson({ findings })
+  const lines = findings.map(({ area, state, text, remedy }) => [
+    marks[state],
+    area,
+    remedy === null ? text : `${text} → ${remedy}`,
+  ])
+  const count = (state: Finding['state']) => findings.filter((one) => one.state === state).length
+  printText(`${table(lines)}\n\n${count('bad')} bad, ${count('warning')} warnings, ${count('good')} good`)
+}

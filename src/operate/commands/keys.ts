@@ -1,0 +1,61 @@
+/** `chiron keys …`: the keys that sign tokens. */
+import { UsageError } from '../../errors.ts'
+import { trustedMs } from '../../identity/session/keys.ts'
+import { byOperator } from '../../platform/lib/by.ts'
+import { type CommonOptions, say, table, visible, withFeatures } from './command.ts'
+
+const none = 'there is no signing key that CHIRON_SECRET opens; "chiron serve" makes the first'
+
+const meanings: Record<string, string> = {
+  signs: 'signs now',
+  next: 'published, signs later',
+  old: 'checks old tokens',
+}
+
+export async function listKeys(options: CommonOptions): Promise<void> {
+  await withFeatures(options, async ({ keys }) => {
+    const all = await keys.list()
+    if (options.json) return say(options, { keys: all }, '')
+    if (all.length === 0) throw new UsageError(none)
+    const rows = all.map((key) => [
+      key.kid,
+      key.createdAt,
+      key.signsFrom,
+      `${key.ageDays} days`,
+      meanings[key.state]!,
+    ])
+    say(options, {}, table([['key', 'created', 'signs from', 'age', 'state'], ...rows]))
+  })
+}
+
+export async function revokeKey(kid: string, options: CommonOptions): Promise<void> {
+  await withFeatures(options, async ({ keys }) => {
+    if ((await keys.list()).length === 0) throw new UsageError(none)
+    const revoked = await keys.revoke(kid, byOperator)
+    if (!revoked) throw new UsageError(`there is no key ${visible(kid)}; "chiron keys list" shows them`)
+    const { signer, isNew } = revoked
+    const lines = [
+      `Key ${kid} is revoked. The service refuses its tokens within ${trustedMs / 1000} seconds; people stay signed in.`,
+      isNew ? `Key ${signer} is new and signs now.` : `Key ${signer} signs as before.`,
+      'Other programs that check tokens may keep public keys for some minutes: restart them.',
+    ]
+    say(options, { revoked: kid, signer, isNew }, lines.join('\n'))
+  })
+}
+
+export async function rotateKeys(options: CommonOptions): Promise<void> {
+  await withFeatures(options, async ({ keys, webhooks }) => {
+    // With a wrong secret, the new key would be of no use to the service.
+    if ((await keys.list()).length === 0) throw new UsageError(none)
+    await keys.reseal()
+    await webhooks.reseal()
+    if (!(await keys.rotate(byOperator)))
+      throw new UsageError('the keys were rotated by another process just now; "chiron keys list" shows them')
+    const key = (await keys.list()).at(-1)!
+    say(
+      options,
+      key,
+      `Key ${key.kid} is published now and signs from ${key.signsFrom}. Nobody is signed out.`,
+    )
+  })
+}

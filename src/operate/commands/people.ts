@@ -1,0 +1,159 @@
+/** `chiron people …`: what staff do in the console, on the command line. */
+import { UsageError } from '../../errors.ts'
+import { byOperator } from '../../platform/lib/by.ts'
+import { servedRoles } from '../../roles.ts'
+import { addressFrom, type CommonOptions, numberFrom, say, table, visible, withFeatures } from './command.ts'
+import { timelineOf } from './delivery-text.ts'
+import { printJson } from './output.ts'
+
+interface FindOptions extends CommonOptions {
+  readonly role?: string
+  readonly status?: string
+  readonly after?: string
+  readonly limit?: string
+}
+
+export async function findPeople(text: string, options: FindOptions): Promise<void> {
+  const role = servedRoles.find((each) => each === options.role)
+  if (options.role !== undefined && !role) throw new UsageError(`--role is ${servedRoles.join(' or ')}`)
+  const { status, after } = options
+  const limit = numberFrom('--limit', options.limit ?? '50', 1, 1_000)
+  await withFeatures(options, async ({ desk }) => {
+    const { people, next } = await desk.find({
+      text,
+      limit,
+      ...(role && { role }),
+      ...(status !== undefined && { status }),
+      ...(after !== undefined && { after }),
+    })
+    if (options.json) return say(options, { people, next }, '')
+    if (people.length === 0) return say(options, {}, 'Nobody was found.')
+    const rows = people.map((one) => [
+      one.userId,
+      one.role,
+      one.status,
+      `${one.firstname} ${one.lastname}`,
+      one.email,
+      one.studentNumber ?? '',
+    ])
+    say(options, {}, table([['id', 'role', 'status', 'name', 'address', 'number'], ...rows]))
+    if (next !== null) say(options, {}, `There are more: add --after ${next}`)
+  })
+}
+
+export async function showPerson(who: string, options: CommonOptions): Promise<void> {
+  await withFeatures(options, async ({ desk }) => {
+    const person = await desk.show(await desk.idOf(who))
+    if (options.json) return say(options, person, '')
+    const { profile, sessions, deliveries, events } = person
+    const { verificationLost: lost, ...plain } = profile
+    const facts = Object.entries(plain).map(([name, value]) => [`  ${name}`, String(value ?? '')])
+    if (lost) facts.push(['  check again', `was verified; the ${lost.because} changed on ${lost.at}`])
+    const live = sessions.filter(({ endedAt }) => endedAt === null)
+    const lines = [
+      table(facts),
+      '',
+      `Sessions (${live.length} of ${sessions.length} open)`,
+      table(
+        sessions.map((one) => [`  ${one.startedAt}`, one.device, one.endedAt ?? 'open', one.endReason ?? '']),
+      ),
+      '',
+      `Mails (${deliveries.length} in the last 30 days)`,
+      ...deliveries
+        .toReversed()
+        .flatMap(timelineOf)
+        .map((line) => `  ${line}`),
+      '',
+      'Events',
+      table(events.map((one) => [`  ${one.at}`, one.type, `by ${one.actor}`, one.note ?? ''])),
+    ]
+    say(options, {}, lines.join('\n'))
+  })
+}
+
+interface ReasonOptions extends CommonOptions {
+  readonly reason?: string
+  readonly note?: string
+  readonly yes?: boolean
+}
+
+type Deeds = Parameters<Parameters<typeof withFeatures>[1]>[0]['desk']
+
+/** Carries out one deed and says what came of it. */
+async function act(
+  who: string,
+  options: ReasonOptions,
+  done: string,
+  unchanged: string,
+  work: (desk: Deeds, userId: string) => Promise<boolean>,
+): Promise<void> {
+  await withFeatures(options, async ({ desk }) => {
+    const userId = await desk.idOf(who)
+    const changed = await work(desk, userId)
+    say(options, { userId, changed }, `${visible(who)} ${changed ? done : unchanged}.`)
+  })
+}
+
+function needed(name: string, text: string | undefined): string {
+  if (text?.trim()) return text
+  throw new UsageError(`say why, with ${name} "…"; it is kept in the audit trail`)
+}
+
+export function suspendPerson(who: string, options: ReasonOptions): Promise<void> {
+  const reason = needed('--reason', options.reason)
+  const done = 'is suspended and signed out everywhere; "chiron people reactivate" takes it back'
+  return act(who, options, done, 'was suspended already', (desk, id) => desk.suspend(id, reason, byOperator))
+}
+
+export function reactivatePerson(who: string, options: ReasonOptions): Promise<void> {
+  return act(who, options, 'can sign in again', 'was active already', (desk, id) =>
+    desk.reactivate(id, options.reason ?? null, byOperator),
+  )
+}
+
+export function signOutPerson(who: string, options: ReasonOptions): Promise<void> {
+  return act(
+    who,
+    options,
+    'is signed out everywhere',
+    'was not signed in',
+    async (desk, id) => (await desk.signOut(id, byOperator)) > 0,
+  )
+}
+
+export function verifyPerson(who: string, options: ReasonOptions): Promise<void> {
+  return act(who, options, 'is verified', 'was verified already', (desk, id) =>
+    desk.verify(id, true, options.note ?? null, byOperator),
+  )
+}
+
+export function unverifyPerson(who: string, options: ReasonOptions): Promise<void> {
+  return act(who, options, 'is no longer verified', 'was not verified', (desk, id) =>
+    desk.verify(id, false, options.note ?? null, byOperator),
+  )
+}
+
+export function changeAddressOf(who: string, address: string, options: ReasonOptions): Promise<void> {
+  const to = addressFrom(address)
+  const done = `now has the address ${to.email}, and is signed out everywhere; both addresses are told by mail. If it was verified, it has to be verified again`
+  return act(who, options, done, 'has this address already', (desk, id) =>
+    desk.changeAddress(id, to, options.reason ?? null, byOperator),
+  )
+}
+
+export function closePerson(who: string, options: ReasonOptions): Promise<void> {
+  const reason = needed('--reason', options.reason)
+  if (!options.yes)
+    throw new UsageError('closing erases the account and cannot be undone; add --yes to go ahead')
+  return act(who, options, 'is closed, and everything personal is erased', '', async (desk, id) => {
+    await desk.close(id, reason, byOperator)
+    return true
+  })
+}
+
+export async function exportPerson(who: string, options: CommonOptions): Promise<void> {
+  await withFeatures(options, async ({ desk }) => {
+    const everything = await desk.export(await desk.idOf(who))
+    printJson(everything, options.json ? 0 : 2)
+  })
+}

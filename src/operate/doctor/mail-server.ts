@@ -1,0 +1,101 @@
+/** The mail server: whether it answers, encrypts, and takes the login. */
+import { isLoopbackHost } from '../../platform/lib/network.ts'
+import { reasonOf } from '../../platform/lib/reason.ts'
+import { checkCertificate } from './certificate.ts'
+import { bad, type Finding, good, warning } from './doctor.ts'
+import { type Dialogue, type MailServerAt, talkTo } from './smtp-dialogue.ts'
+import { explainReply } from './smtp-replies.ts'
+
+const area = 'mail server'
+const patienceMs = 10_000
+
+export interface MailFacts {
+  readonly smtpUrl: string | null
+  readonly sender: string
+  readonly now: number
+  /** Logs in as the service does. */
+  checkLogin(): Promise<void>
+}
+
+export async function checkMailServer({ smtpUrl, sender, now, checkLogin }: MailFacts): Promise<Finding[]> {
+  if (smtpUrl === null)
+    return [warning(area, 'none is set: mail lands in the built-in mailbox', 'set CHIRON_SMTP_URL')]
+  const { protocol, hostname, port, username } = new URL(smtpUrl)
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const secure = protocol === 'smtps:'
+  const at = { host, port: port === '' ? (secure ? 465 : 587) : Number(port), secure }
+  let dialogue: Dialogue
+  try {
+    dialogue = await talkTo(at, username === '' ? sender : null, patienceMs)
+  } catch (error) {
+    return [unreachable(at, error)]
+  }
+  const { greeting } = dialogue
+  if (!greeting.startsWith('220')) return [refusal(`${at.host} greets with`, greeting)]
+  const tls = checkTls(at, dialogue, now)
+  const findings = [good(area, `${at.host}:${at.port} answers`), ...tls]
+  if (tls.some(({ state }) => state === 'bad')) return findings
+  if (username === '') return [...findings, ...checkSender(dialogue)]
+  return [...findings, await checkAccount(checkLogin, dialogue)]
+}
+
+function unreachable({ host, port, secure }: MailServerAt, error: unknown): Finding {
+  const { code } = error as { code?: string }
+  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')
+    return bad(
+      area,
+      `${host}:${port} does not begin with TLS`,
+      'use smtp:// for this port, or port 465 for smtps://',
+    )
+  const hint = secure ? '' : '; a port that begins with TLS, such as 465, needs smtps://'
+  return bad(
+    area,
+    `${host}:${port} is out of reach: ${reasonOf(error)}`,
+    `see that host and port are right and that no firewall is between${hint}`,
+  )
+}
+
+function checkTls({ host, secure }: MailServerAt, { certificate }: Dialogue, now: number): Finding[] {
+  if (certificate === null) {
+    if (isLoopbackHost(host)) return [good(area, 'it is on this machine, without TLS')]
+    return [
+      bad(
+        area,
+        'it offers no STARTTLS, so no mail is handed over',
+        'use a port that encrypts, such as 587 or smtps:// on 465',
+      ),
+    ]
+  }
+  if (isLoopbackHost(host)) return [good(area, 'the connection is encrypted')]
+  const how = secure ? 'TLS' : 'STARTTLS'
+  const found = checkCertificate(area, certificate, now)
+  return [found.state === 'good' ? good(area, `${how} works; ${found.text}`) : found]
+}
+
+function checkSender({ senderReply }: Dialogue): Finding[] {
+  if (senderReply === null || senderReply.startsWith('2'))
+    return [good(area, 'it takes mail without a login')]
+  return [refusal('it does not take mail without a login:', senderReply)]
+}
+
+async function checkAccount(login: () => Promise<void>, { offers }: Dialogue): Promise<Finding> {
+  if (!offers.includes('AUTH'))
+    return warning(
+      area,
+      'it offers no login, though CHIRON_SMTP_URL has one',
+      'take user and password out, or use another port',
+    )
+  try {
+    await login()
+    return good(area, 'the login is accepted')
+  } catch (error) {
+    const { response, message } = error as { response?: string; message: string }
+    return refusal('the login is refused:', response ?? message)
+  }
+}
+
+/** The reply itself is shown too, shortened: it is what the provider's help pages are about. */
+function refusal(what: string, reply: string): Finding {
+  const { means, remedy } = explainReply(reply)
+  return bad(area, `${what} "${reply.replace(/\s+/g, ' ').slice(0, 200)}": ${means}`, remedy)
+}

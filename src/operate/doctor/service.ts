@@ -1,0 +1,65 @@
+/** Whether the service runs, and whether it is the one that has its port. */
+import { reasonOf } from '../../platform/lib/reason.ts'
+import { bad, type Finding, good } from './doctor.ts'
+
+const area = 'service'
+const patienceMs = 5_000
+
+export interface ServiceAt {
+  readonly host: string
+  readonly port: number
+  /** Of the keys in the store; null if it cannot be read. */
+  readonly kids: readonly string[] | null
+}
+
+export async function checkService({ host, port, kids }: ServiceAt): Promise<Finding[]> {
+  // The system picks a port, and nobody knows which.
+  if (port === 0) return []
+  const at = `${host}:${port}`
+  const another = (how: string) =>
+    bad(
+      area,
+      `another program has ${at}: ${how}`,
+      `stop it ("ss -ltnp sport = :${port}" says which it is), or set CHIRON_PORT; the service cannot start`,
+    )
+  let reply: Response
+  try {
+    const url = `http://${hostToCall(host)}:${port}/.well-known/jwks.json`
+    reply = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(patienceMs) })
+  } catch (error) {
+    return [
+      isRefused(error) ? stopped(at) : another(`it does not answer as Chiron does (${reasonOf(error)})`),
+    ]
+  }
+  if (!reply.headers.has('api-version'))
+    return [another(`it answers ${reply.status}, and not as Chiron does`)]
+  if (!reply.ok)
+    return [
+      bad(area, `it runs at ${at}, and answers ${reply.status}`, 'look at the store below, and at its log'),
+    ]
+  const { keys } = (await reply.json()) as { keys: { kid: string }[] }
+  if (kids && !keys.some(({ kid }) => kids.includes(kid)))
+    return [another('it is a Chiron with other keys than this store')]
+  return [good(area, `it runs at ${at}`)]
+}
+
+function stopped(at: string): Finding {
+  return bad(
+    area,
+    `it is stopped: nothing listens at ${at}`,
+    'start it (systemctl start chiron); if it ends again, the last lines of its log say why (journalctl -u chiron)',
+  )
+}
+
+/** Where it listens on all addresses, it is called on this machine's own. */
+function hostToCall(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
+}
+
+function isRefused(error: unknown): boolean {
+  const { code, cause, errors } = error as { code?: string; cause?: unknown; errors?: unknown[] }
+  if (code === 'ECONNREFUSED') return true
+  return (cause !== undefined && isRefused(cause)) || (errors?.some(isRefused) ?? false)
+}

@@ -1,0 +1,82 @@
+/** What the doctor reads from the store. All of it works on a connection that cannot write. */
+import type { Db } from '../../platform/db/db.ts'
+
+type Reads = Pick<Db, 'all' | 'one'>
+
+export async function sqliteFacts(db: Reads): Promise<{ version: string; damage: string | null }> {
+  const version = await db.one<{ version: string }>('select sqlite_version() as version')
+  const check = await db.all<{ quick_check: string }>('pragma quick_check(1)')
+  const result = check[0]?.quick_check ?? 'no answer'
+  return { version: version!.version, damage: result === 'ok' ? null : result }
+}
+
+export interface PostgresFacts {
+  readonly version: string
+  readonly number: number
+  readonly encrypted: number
+  readonly connections: number
+  readonly connections_max: number
+  readonly role: string
+  readonly database: string
+  readonly may_create: number
+  readonly others_tables: number
+  /** Epoch milliseconds, by the clock of the server. */
+  readonly now: number
+}
+
+export async function postgresFacts(db: Reads): Promise<PostgresFacts> {
+  const facts = await db.one<PostgresFacts>(
+    `select current_setting('server_version') as version,
+       cast(current_setting('server_version_num') as integer) as number,
+       (select case when ssl then 1 else 0 end from pg_stat_ssl where pid = pg_backend_pid()) as encrypted,
+       (select count(*) from pg_stat_activity) as connections,
+       cast(current_setting('max_connections') as integer) as connections_max,
+       current_user as role,
+       current_database() as database,
+       case when has_schema_privilege(current_schema(), 'create') then 1 else 0 end as may_create,
+       (select count(*) from pg_class where relkind = 'r' and not pg_has_role(relowner, 'usage')
+          and relnamespace = (select oid from pg_namespace where nspname = current_schema())) as others_tables,
+       cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as now`,
+  )
+  return facts!
+}
+
+export interface KeyRow {
+  readonly kid: string
+  readonly sealed: string
+  readonly created_at: number
+}
+
+/** How many fail, and how many the service has switched off. */
+export async function failingWebhooks(db: Reads): Promise<{ failing: number; off: number }> {
+  const row = await db.one<{ failing: number; off: number }>(
+    `select (select count(*) from webhook where disabled_at is null and failures > 0) as failing,
+       (select count(*) from webhook where disabled_at is not null and disabled_because <> 'operator') as off`,
+  )
+  return row!
+}
+
+export function keyRows(db: Reads): Promise<KeyRow[]> {
+  return db.all<KeyRow>('select kid, sealed, created_at from signing_key order by number')
+}
+
+/** An import that was begun and not published, and whether somebody still works on it. */
+export async function unfinishedImport(
+  db: Reads,
+  now: number,
+): Promise<{ startedAt: number; isRunning: boolean } | null> {
+  const row = await db.one<{ started_at: number; held_until: number }>(
+    `select g.started_at, s.held_until from roster_generation g, roster_state s
+     where g.published_at is null order by g.id desc limit 1`,
+  )
+  return row ? { startedAt: row.started_at, isRunning: row.held_until > now } : null
+}
+
+/** The marks of buckets: a bucket that was taken from has another mark than before. */
+export async function bucketMarks(db: Reads, keys: readonly string[]): Promise<Map<string, string>> {
+  const rows = await db.all<{ key: string; mark: string }>(
+    `select key, mark from bucket where key in (${keys.map((_key, i) => `$${i + 1}`).join(', ')})`,
+    keys,
+  )
+  return new Map(rows.map(({ key, mark }) => [key, mark]))
+}

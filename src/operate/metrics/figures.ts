@@ -1,0 +1,118 @@
+/** What is read from the store once per scrape, whatever the number of processes, and what is known at the start. */
+import { Counter, Gauge, Registry } from 'prom-client'
+import type { Clock } from '../../platform/lib/clock.ts'
+import { packageVersion } from '../../version.ts'
+import { type Figures, type FiguresDb, readFigures } from './readings.ts'
+
+interface Figure {
+  readonly name: string
+  readonly help: string
+  /** Nothing is shown while it is null. */
+  of(figures: Figures, now: number): number | null
+}
+
+const ageSeconds = (at: number | null, now: number) => (at === null ? null : Math.max(0, now - at) / 1000)
+
+const fromStore: readonly Figure[] = [
+  { name: 'chiron_mails_unsent', help: 'Mails that wait to be sent', of: ({ unsent }) => unsent },
+  {
+    name: 'chiron_mail_oldest_unsent_age_seconds',
+    help: 'How long the oldest mail has waited; 0 if none waits',
+    of: ({ oldest_unsent_at }, now) => ageSeconds(oldest_unsent_at, now) ?? 0,
+  },
+  {
+    name: 'chiron_roster_age_seconds',
+    help: 'Time since an import changed the roster; absent before the first',
+    of: ({ roster_at }, now) => ageSeconds(roster_at, now),
+  },
+  {
+    name: 'chiron_roster_checked_age_seconds',
+    help: 'Time since a roster was imported or fetched, also if it changed nothing; absent before the first',
+    of: ({ roster_checked_at }, now) => ageSeconds(roster_checked_at, now),
+  },
+  {
+    name: 'chiron_roster_generation',
+    help: 'Number of the roster that is visible',
+    of: ({ roster_generation }) => roster_generation,
+  },
+  {
+    name: 'chiron_schema_version',
+    help: 'Newest migration of the store',
+    of: ({ schema_version }) => schema_version,
+  },
+  {
+    name: 'chiron_webhooks_waiting',
+    help: 'Events that wait to be delivered to a webhook',
+    of: ({ webhooks_waiting }) => webhooks_waiting,
+  },
+  {
+    name: 'chiron_backup_age_seconds',
+    help: 'Time since the last backup by chiron backup; absent before the first',
+    of: ({ backup_at }, now) => ageSeconds(backup_at, now),
+  },
+  {
+    name: 'chiron_wrong_codes_last_hour',
+    help: 'Wrong codes of the whole service in the last hour',
+    of: ({ guessing }) => guessing.wrongLastHour,
+  },
+  {
+    name: 'chiron_wrong_codes_last_day',
+    help: 'Wrong codes of the whole service in the last day',
+    of: ({ guessing }) => guessing.wrongLastDay,
+  },
+  {
+    name: 'chiron_under_attack',
+    help: '1 while somebody guesses codes across the whole service: all new codes have eight digits, and open ones of six take no answers',
+    of: ({ guessing }) => (guessing.underAttack ? 1 : 0),
+  },
+]
+
+export class StoreFigures {
+  readonly registry = new Registry()
+  readonly #db: FiguresDb
+  readonly #clock: Clock
+  readonly #up: Gauge
+  readonly #gauges: ReadonlyMap<Figure, Gauge>
+  readonly #restarts: Counter
+
+  constructor(db: FiguresDb, clock: Clock) {
+    this.#db = db
+    this.#clock = clock
+    const registers = [this.registry]
+    this.#up = new Gauge({ name: 'chiron_store_up', help: 'Whether the store answers', registers })
+    this.#gauges = new Map(
+      fromStore.map((one) => [one, new Gauge({ name: one.name, help: one.help, registers })]),
+    )
+    this.#restarts = new Counter({
+      name: 'chiron_worker_restarts_total',
+      help: 'Workers that ended and were replaced',
+      registers,
+    })
+    new Gauge({
+      name: 'chiron_build_info',
+      help: 'Versions, as labels',
+      labelNames: ['version', 'node'],
+      registers,
+    }).set({ version: packageVersion(), node: process.version }, 1)
+    new Gauge({ name: 'process_start_time_seconds', help: 'When the service started', registers }).set(
+      (Date.now() - performance.now()) / 1000,
+    )
+  }
+
+  workerRestarted(): void {
+    this.#restarts.inc()
+  }
+
+  /** If the store does not answer, its figures are left out. */
+  async text(): Promise<string> {
+    const now = this.#clock.now()
+    const figures = await readFigures(this.#db, now).catch(() => null)
+    this.#up.set(figures ? 1 : 0)
+    for (const [one, gauge] of this.#gauges) {
+      const value = figures && one.of(figures, now)
+      if (value === null) gauge.remove()
+      else gauge.set(value)
+    }
+    return this.registry.metrics()
+  }
+}

@@ -1,0 +1,282 @@
+/**
+ * Counts what one process does, for Prometheus. It is loaded only if CHIRON_METRICS_PORT is set, and learns what
+ * happens from hooks that `app.ts` installs; no feature knows it. Labels have few values and nothing personal: a route
+ * is its pattern, never a path. figures.ts adds what is read from the store, and workers.ts sums over processes.
+ */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { AppError } from '../../errors.ts'
+import { type Attack, attackedKinds, limitNames } from '../../identity/limits/limits.ts'
+import type { SignIn } from '../../identity/sign-in/sign-in.ts'
+import { type MailOutcome, mailOutcomes } from '../../messages/mail/outbox.ts'
+import type { StoreCall, StoreWatch } from '../../platform/db/watched.ts'
+import { type Role, roles } from '../../roles.ts'
+
+const signInOutcomes = [
+  'sent',
+  'resent',
+  'right',
+  'wrong',
+  'exhausted',
+  'unusable',
+  'refused',
+  'failed',
+] as const
+type SignInOutcome = (typeof signInOutcomes)[number]
+
+/** A deferred delivery is tried again; after three days it has failed. */
+const webhookOutcomes = ['delivered', 'deferred', 'failed'] as const
+type WebhookOutcome = (typeof webhookOutcomes)[number]
+
+const storeCalls: readonly StoreCall[] = ['read', 'write']
+const commonMethods = ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS']
+const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const storeBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5]
+const mailBuckets = [0.25, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600]
+
+export class Metrics {
+  readonly registry = new Registry()
+  readonly #requests: Counter<'method' | 'route' | 'status'>
+  readonly #durations: Histogram<'method' | 'route'>
+  readonly #errors: Counter<'code'>
+  readonly #limits: Counter<'limit'>
+  readonly #signIns: Counter<'role' | 'outcome'>
+  readonly #codes: Counter<'digits'>
+  readonly #attacks: Counter<'on'>
+  readonly #mails: Counter<'outcome'>
+  readonly #handover: Histogram
+  readonly #webhooks: Counter<'outcome'>
+  readonly #sweeps: Counter<'part'>
+  readonly #store: Histogram<'call'>
+  readonly #storeFailures: Counter<'call'>
+  readonly #storeWaiting: Gauge
+
+  constructor() {
+    const registers = [this.registry]
+    this.#requests = new Counter({
+      name: 'chiron_http_requests_total',
+      help: 'Requests by method, route pattern and status; "aborted" if the client left first',
+      labelNames: ['method', 'route', 'status'],
+      registers,
+    })
+    this.#durations = new Histogram({
+      name: 'chiron_http_request_duration_seconds',
+      help: 'Time from the request to the end of its reply',
+      labelNames: ['method', 'route'],
+      buckets: requestBuckets,
+      registers,
+    })
+    this.#errors = new Counter({
+      name: 'chiron_http_errors_total',
+      help: 'Problems answered, by code',
+      labelNames: ['code'],
+      registers,
+    })
+    this.#limits = new Counter({
+      name: 'chiron_limits_hit_total',
+      help: 'Requests refused by a limit',
+      labelNames: ['limit'],
+      registers,
+    })
+    this.#signIns = new Counter({
+      name: 'chiron_sign_ins_total',
+      help: 'Steps of sign-ins by role and outcome',
+      labelNames: ['role', 'outcome'],
+      registers,
+    })
+    this.#codes = new Counter({
+      name: 'chiron_codes_total',
+      help: 'Sign-ins begun, by the length of their code; eight digits under attack',
+      labelNames: ['digits'],
+      registers,
+    })
+    this.#attacks = new Counter({
+      name: 'chiron_attack_thresholds_crossed_total',
+      help: 'Thresholds of wrong codes that were reached: of an address, a network or the service',
+      labelNames: ['on'],
+      registers,
+    })
+    this.#mails = new Counter({
+      name: 'chiron_mails_total',
+      help: 'What became of mails; a deferred one is tried again',
+      labelNames: ['outcome'],
+      registers,
+    })
+    this.#handover = new Histogram({
+      name: 'chiron_mail_handover_seconds',
+      help: 'Time from the request for a mail until the mail server has it',
+      buckets: mailBuckets,
+      registers,
+    })
+    this.#webhooks = new Counter({
+      name: 'chiron_webhooks_total',
+      help: 'What became of tries to deliver an event to a webhook',
+      labelNames: ['outcome'],
+      registers,
+    })
+    this.#sweeps = new Counter({
+      name: 'chiron_sweep_failures_total',
+      help: 'Parts of the sweep that failed: what they should delete or end piles up',
+      labelNames: ['part'],
+      registers,
+    })
+    this.#store = new Histogram({
+      name: 'chiron_store_call_duration_seconds',
+      help: 'Time that calls of the store take, with waiting',
+      labelNames: ['call'],
+      buckets: storeBuckets,
+      registers,
+    })
+    this.#storeFailures = new Counter({
+      name: 'chiron_store_failures_total',
+      help: 'Calls that failed because the store is out of reach or overloaded',
+      labelNames: ['call'],
+      registers,
+    })
+    this.#storeWaiting = new Gauge({
+      name: 'chiron_store_calls_waiting',
+      help: 'Calls of the store that are not answered yet',
+      registers,
+    })
+    addProcessMetrics(this.registry)
+    this.#startAtZero()
+  }
+
+  /** A counter that appears only at its first event has no increase that an alert could see. */
+  #startAtZero(): void {
+    for (const limit of limitNames) this.#limits.inc({ limit }, 0)
+    for (const role of roles) for (const outcome of signInOutcomes) this.#signIns.inc({ role, outcome }, 0)
+    for (const digits of ['6', '8']) this.#codes.inc({ digits }, 0)
+    for (const on of attackedKinds) this.#attacks.inc({ on }, 0)
+    for (const outcome of mailOutcomes) this.#mails.inc({ outcome }, 0)
+    for (const outcome of webhookOutcomes) this.#webhooks.inc({ outcome }, 0)
+    for (const call of storeCalls) this.#storeFailures.inc({ call }, 0)
+  }
+
+  answered({ method, route, status, ms }: Answered): void {
+    const about = {
+      method: method === null ? 'none' : commonMethods.includes(method) ? method : 'other',
+      route: route ?? 'unknown',
+    }
+    this.#requests.inc({ ...about, status: status === null ? 'aborted' : String(status) })
+    this.#durations.observe(about, ms / 1000)
+  }
+
+  failed({ code, extra: { limit } }: AppError): void {
+    this.#errors.inc({ code })
+    if (limit !== undefined) this.#limits.inc({ limit })
+  }
+
+  attacked({ on }: Attack): void {
+    this.#attacks.inc({ on })
+  }
+
+  mail(outcome: MailOutcome, tookMs: number): void {
+    this.#mails.inc({ outcome })
+    if (outcome === 'sent') this.#handover.observe(tookMs / 1000)
+  }
+
+  webhook(outcome: WebhookOutcome): void {
+    this.#webhooks.inc({ outcome })
+  }
+
+  /** Counted `times` times: not at all to show the part before its first failure. */
+  sweepFailed(part: string, times = 1): void {
+    this.#sweeps.inc({ part }, times)
+  }
+
+  readonly storeWatch: StoreWatch = (call) => {
+    const since = performance.now()
+    this.#storeWaiting.inc()
+    return (error) => {
+      this.#storeWaiting.dec()
+      this.#store.observe({ call }, (performance.now() - since) / 1000)
+      if (error instanceof AppError && error.code === 'unavailable') this.#storeFailures.inc({ call })
+    }
+  }
+
+  watchSignIn(role: Role, signIn: SignInSteps): SignInSteps {
+    const count = (outcome: SignInOutcome) => this.#signIns.inc({ role, outcome })
+    const counted = async <Result>(step: Promise<Result>, outcome: SignInOutcome): Promise<Result> => {
+      try {
+        const result = await step
+        count(outcome)
+        return result
+      } catch (error) {
+        count(outcomeOf(error))
+        throw error
+      }
+    }
+    return {
+      send: async (...args) => {
+        const sent = await counted(signIn.send(...args), 'sent')
+        this.#codes.inc({ digits: String(sent.digits) })
+        return sent
+      },
+      resend: (...args) => counted(signIn.resend(...args), 'resent'),
+      validate: (...args) => counted(signIn.validate(...args), 'right'),
+    }
+  }
+}
+
+/** A request that is over; `status` is null if the client left before a reply. */
+interface Answered {
+  readonly method: string | null
+  readonly route: string | null
+  readonly status: number | null
+  readonly ms: number
+}
+
+type SignInSteps = Pick<SignIn, 'send' | 'resend' | 'validate'>
+
+function outcomeOf(error: unknown): SignInOutcome {
+  if (!(error instanceof AppError)) return 'failed'
+  if (error.code === 'otp-incorrect') return error.extra.attemptsLeft === 0 ? 'exhausted' : 'wrong'
+  if (error.code === 'otp-unusable') return 'unusable'
+  return error.code === 'too-many-requests' ? 'refused' : 'failed'
+}
+
+function addProcessMetrics(registry: Registry): void {
+  const registers = [registry]
+  const lag = monitorEventLoopDelay({ resolution: 10 })
+  lag.enable()
+  new Gauge({
+    name: 'chiron_event_loop_lag_seconds',
+    help: 'How late the event loop was since the last scrape, 99th percentile; of several processes, the worst',
+    aggregator: 'max',
+    registers,
+    collect() {
+      // The histogram includes its own pause of 10 ms.
+      this.set(Math.max(0, lag.percentile(99) / 1e9 - 0.01) || 0)
+      lag.reset()
+    },
+  })
+  new Gauge({
+    name: 'process_resident_memory_bytes',
+    help: 'Memory of the process; of several processes, the sum',
+    registers,
+    collect() {
+      this.set(process.memoryUsage.rss())
+    },
+  })
+  new Gauge({
+    name: 'nodejs_heap_size_used_bytes',
+    help: 'Used part of the JavaScript heap; of several processes, the sum',
+    registers,
+    collect() {
+      this.set(process.memoryUsage().heapUsed)
+    },
+  })
+  const spent = { seconds: 0 }
+  new Counter({
+    name: 'process_cpu_seconds_total',
+    help: 'Processor time; of several processes, the sum',
+    registers,
+    collect() {
+      const { user, system } = process.cpuUsage()
+      const seconds = (user + system) / 1e6
+      this.inc(Math.max(0, seconds - spent.seconds))
+      spent.seconds = seconds
+    },
+  })
+}

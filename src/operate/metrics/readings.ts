@@ -1,0 +1,42 @@
+import { type ServiceState, serviceState } from '../../identity/limits/limits.ts'
+import type { Db } from '../../platform/db/db.ts'
+
+export interface Figures {
+  readonly unsent: number
+  readonly oldest_unsent_at: number | null
+  readonly roster_generation: number
+  /** When a roster was last imported. */
+  readonly roster_at: number | null
+  /** When one was last imported or fetched, also if it changed nothing. */
+  readonly roster_checked_at: number | null
+  /** When one was last fetched, and how that went. */
+  readonly roster_fetch_at: number | null
+  readonly roster_fetch_outcome: string | null
+  readonly schema_version: number
+  readonly webhooks_waiting: number
+  readonly backup_at: number | null
+  /** Of the whole service. */
+  readonly guessing: ServiceState
+}
+
+export type FiguresDb = Pick<Db, 'one' | 'all'>
+
+export async function readFigures(db: FiguresDb, now: number): Promise<Figures> {
+  const guessing = await serviceState(db, now)
+  const figures = await db.one<Omit<Figures, 'guessing'>>(
+    `select
+       (select count(*) from outbox where sent_at is null) as unsent,
+       (select min(created_at) from outbox where sent_at is null) as oldest_unsent_at,
+       (select generation from roster_state) as roster_generation,
+       (select max(published_at) from roster_generation where kind = 'import') as roster_at,
+       (select max(at) from (
+          select max(published_at) as at from roster_generation where kind = 'import'
+          union all select checked_at from roster_state) as checks) as roster_checked_at,
+       (select tried_at from roster_fetch) as roster_fetch_at,
+       (select outcome from roster_fetch) as roster_fetch_outcome,
+       (select max(version) from migration) as schema_version,
+       (select count(*) from webhook_delivery where ended_at is null) as webhooks_waiting,
+       (select max(began_at) from backup where kind = 'backup' and finished_at is not null) as backup_at`,
+  )
+  return { ...figures!, guessing }
+}

@@ -1,0 +1,167 @@
+/**
+ * The figures of the console's first page: is everything well? They must cost little, however many people there are, so
+ * an hour that is over is counted once, and people are counted in chunks and seldom.
+ */
+
+import type { ServiceState } from '../../identity/limits/limits.ts'
+import { eventCounts } from '../../messages/events/events.ts'
+import type { Webhooks } from '../../messages/webhooks/webhooks.ts'
+import type { Db } from '../../platform/db/db.ts'
+import { type Clock, day, hour, minute, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
+import type { ServedRole } from '../../roles.ts'
+import { countClients, countUnverified } from './store.ts'
+
+const hoursShown = day / hour
+/** A change is written a moment after the time that it bears. */
+const writtenWithinMs = 5 * minute
+const peopleCountedEveryMs = 10 * minute
+const chunkSize = 5_000
+
+interface Hour {
+  readonly signIns: number
+  readonly failedMails: number
+}
+
+interface People {
+  readonly countedAt: number
+  readonly counts: { role: ServedRole; status: string; count: number }[]
+}
+
+/** What is also shown to those who watch the service by its metrics. */
+interface Figures {
+  readonly unsent: number
+  readonly oldest_unsent_at: number | null
+  readonly roster_generation: number
+  readonly roster_at: number | null
+  readonly roster_checked_at: number | null
+  readonly roster_fetch_at: number | null
+  readonly roster_fetch_outcome: string | null
+  readonly schema_version: number
+  readonly guessing: ServiceState
+}
+
+export interface OverviewDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly webhooks: Pick<Webhooks, 'list'>
+  readonly version: string
+  /** Whether the settings say where rosters are fetched from. */
+  readonly fetchesRosters: boolean
+  readFigures(now: number): Promise<Figures>
+}
+
+export class Overview {
+  readonly #deps: OverviewDeps
+  /** Hours that are over, by their beginning. */
+  readonly #hours = new Map<number, Hour>()
+  #people: { readonly asked: number; readonly counting: Promise<People> } | undefined
+
+  constructor(deps: OverviewDeps) {
+    this.#deps = deps
+  }
+
+  async read() {
+    const { db, clock, webhooks, version, readFigures } = this.#deps
+    const now = clock.now()
+    const hours = await this.#lastHours(now)
+    const [lastHour, figures, hooks, people, toCheckAgain] = await Promise.all([
+      this.#count(now - hour, now + 1),
+      readFigures(now),
+      webhooks.list(),
+      this.#countPeople(now),
+      countUnverified(db),
+    ])
+    const sum = (of: (each: Hour) => number) => hours.reduce((total, [, each]) => total + of(each), 0)
+    return {
+      at: timestamp(now),
+      version,
+      store: { engine: db.engine, schema: figures.schema_version },
+      signIns: {
+        lastHour: lastHour.signIns,
+        lastDay: sum(({ signIns }) => signIns),
+        hours: hours.map(([from, { signIns }]) => ({ from: timestamp(from), count: signIns })),
+      },
+      mail: {
+        unsent: figures.unsent,
+        oldestAt: timestampOrNull(figures.oldest_unsent_at),
+        failedLastDay: sum(({ failedMails }) => failedMails),
+      },
+      attack: {
+        underAttack: figures.guessing.underAttack,
+        wrongCodesLastHour: figures.guessing.wrongLastHour,
+        threshold: figures.guessing.hourThreshold,
+        wrongCodesLastDay: figures.guessing.wrongLastDay,
+        dayThreshold: figures.guessing.dayThreshold,
+      },
+      roster: {
+        generation: figures.roster_at === null ? null : figures.roster_generation,
+        publishedAt: timestampOrNull(figures.roster_at),
+        checkedAt: timestampOrNull(figures.roster_checked_at),
+        ...fetchesOf(figures, this.#deps.fetchesRosters),
+      },
+      webhooks: {
+        failing: hooks.filter(({ enabled, readable, failures }) => enabled && (!readable || failures > 0))
+          .length,
+        switchedOff: hooks.filter(
+          ({ enabled, disabledBecause }) => !enabled && disabledBecause !== 'operator',
+        ).length,
+      },
+      people: { countedAt: timestamp(people.countedAt), counts: people.counts, toCheckAgain },
+    }
+  }
+
+  /** The hours of the clock up to the present one, oldest first. */
+  async #lastHours(now: number): Promise<[from: number, Hour][]> {
+    const present = Math.floor(now / hour) * hour
+    const hours: [number, Hour][] = []
+    for (let from = present - (hoursShown - 1) * hour; from <= present; from += hour) {
+      const counted = this.#hours.get(from) ?? (await this.#count(from, from + hour))
+      if (from + hour + writtenWithinMs <= now) this.#hours.set(from, counted)
+      hours.push([from, counted])
+    }
+    for (const from of this.#hours.keys()) if (from < hours[0]![0]) this.#hours.delete(from)
+    return hours
+  }
+
+  async #count(from: number, to: number): Promise<Hour> {
+    const counts = await eventCounts(this.#deps.db, ['session.started', 'mail.failed'], from, to)
+    const of = (name: string) => counts.find(({ type }) => type === name)?.count ?? 0
+    return { signIns: of('session.started'), failedMails: of('mail.failed') }
+  }
+
+  #countPeople(now: number): Promise<People> {
+    const asked = this.#deps.clock.elapsed()
+    if (!this.#people || asked - this.#people.asked >= peopleCountedEveryMs) {
+      const counting = this.#countAll(now)
+      this.#people = { asked, counting }
+      counting.catch(() => {
+        this.#people = undefined
+      })
+    }
+    return this.#people.counting
+  }
+
+  /** In chunks, so that others get their turn at the store. */
+  async #countAll(now: number): Promise<People> {
+    const totals = new Map<string, { role: ServedRole; status: string; count: number }>()
+    for (let last = ''; ; ) {
+      const chunk = await countClients(this.#deps.db, last, chunkSize)
+      for (const { role, status, count } of chunk) {
+        const total = totals.get(`${role} ${status}`) ?? { role, status, count: 0 }
+        totals.set(`${role} ${status}`, { ...total, count: total.count + count })
+      }
+      if (chunk.reduce((sum, { count }) => sum + count, 0) < chunkSize)
+        return { countedAt: now, counts: [...totals.values()] }
+      last = chunk[0]!.last
+    }
+  }
+}
+
+/** A timer outside of the service fetches every day, so the next time is a day after the last. */
+function fetchesOf({ roster_fetch_at: at, roster_fetch_outcome: outcome }: Figures, fetchesRosters: boolean) {
+  if (at === null || outcome === null) return { lastFetch: null, nextFetchAt: null }
+  return {
+    lastFetch: { at: timestamp(at), outcome },
+    nextFetchAt: fetchesRosters ? timestamp(at + day) : null,
+  }
+}

@@ -1,0 +1,295 @@
+/**
+ * What staff and operators do for people: find them, see what happened, suspend, sign out, verify, move to another
+ * address, close. The routes for staff and the commands both call this; the rules are here and in the features.
+ */
+import { setImmediate } from 'node:timers/promises'
+import { AppError, invalidField } from '../../errors.ts'
+import {
+  type Deed,
+  lockPerson,
+  type Person,
+  reactivation,
+  type Status,
+  suspension,
+} from '../../identity/people/people.ts'
+import { endSessions, historyOf, type Sessions } from '../../identity/session/session.ts'
+import { deliveriesOf } from '../../messages/delivery/delivery.ts'
+import { eventsOf, eventView, happened, numberEvents } from '../../messages/events/events.ts'
+import type { Db } from '../../platform/db/db.ts'
+import type { Address } from '../../platform/lib/address.ts'
+import type { By } from '../../platform/lib/by.ts'
+import { type Clock, timestamp } from '../../platform/lib/clock.ts'
+import { folded } from '../../platform/lib/folded.ts'
+import { isId, newId } from '../../platform/lib/random.ts'
+import type { ServedRole } from '../../roles.ts'
+import { spanOf } from '../../school/student/classes.ts'
+import type { Students } from '../../school/student/student.ts'
+import type { Veterinarians } from '../../school/veterinarian/veterinarian.ts'
+import { type Client, clientById, clientsByKey, endOfRange, findClients, type Verified } from './store.ts'
+
+export { verifiedStates } from './store.ts'
+
+export interface DeskDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly sessions: Sessions
+  readonly veterinarians: Veterinarians
+  readonly students: Students
+}
+
+export interface Search {
+  /** Words of a name, an address or a number, in any order; empty for everybody. */
+  readonly text: string
+  readonly role?: ServedRole
+  readonly status?: string
+  readonly verified?: Verified
+  /** The `next` of the page before. */
+  readonly after?: string
+  readonly limit: number
+}
+
+/** Words after these are ignored. */
+const wordsMax = 10
+const noteMax = 1_000
+
+export class Desk {
+  readonly #deps: DeskDeps
+
+  constructor(deps: DeskDeps) {
+    this.#deps = deps
+  }
+
+  /** Exact addresses, student numbers and ids come first, the others in no particular order. */
+  async find({ text, role: asked, status, verified, after, limit }: Search) {
+    const { db } = this.#deps
+    const role = verified === undefined ? asked : 'veterinarian'
+    if (asked !== undefined && asked !== role) return { people: [], next: null }
+    const words = folded(text).split(/\s+/).filter(Boolean).slice(0, wordsMax)
+    const isWanted = (client: Client) =>
+      client.status !== 'closed' &&
+      (role === undefined || client.role === role) &&
+      (status === undefined || client.status === status) &&
+      (verified === undefined || verifiedOf(client).includes(verified))
+    const exact = words.length === 1 ? (await clientsByKey(db, text.trim())).filter(isWanted) : []
+    const found = after === undefined ? exact.slice(0, limit) : []
+    let last = after ?? ''
+    for (;;) {
+      const range = { after: last, upTo: await endOfRange(db, last) }
+      const some = await findClients(db, range, { words, role, status, verified }, limit + exact.length + 1)
+      for (const client of some) {
+        if (!exact.some(({ id }) => id === client.id)) {
+          if (found.length >= limit) return { people: found.map(summaryOf), next: last }
+          found.push(client)
+        }
+        last = client.id
+      }
+      if (range.upTo === undefined) return { people: found.map(summaryOf), next: null }
+      last = range.upTo
+      // Others get a turn.
+      await setImmediate()
+    }
+  }
+
+  async show(userId: string) {
+    const client = await this.#client(userId)
+    const { db } = this.#deps
+    await numberEvents(db)
+    const [{ sessions, deliveries }, events, classes] = await Promise.all([
+      historyOf(db, client.id, deliveriesOf),
+      eventsOf(db, client.id),
+      this.#classes(client),
+    ])
+    return {
+      profile: detailOf(client),
+      classes,
+      sessions,
+      deliveries,
+      events: events.map((event) => ({ ...eventView(event), note: event.note })),
+    }
+  }
+
+  /** This and what follows returns whether something changed. */
+  async suspend(userId: string, reason: string | null, by: By): Promise<boolean> {
+    const client = await this.#open(userId)
+    if (client.status === 'suspended') return false
+    mustBe(client, 'active', 'suspended')
+    const deed = this.#deed(by, reason)
+    const eventId = newId()
+    const [, changed] = await this.#deps.db.tx([
+      lockPerson(client.id),
+      ...suspension(client, eventId, deed),
+      ...endSessions({ personId: client.id, when: happened(eventId) }, 'account', deed.now, by),
+    ])
+    return changed!.length > 0
+  }
+
+  async reactivate(userId: string, reason: string | null, by: By): Promise<boolean> {
+    const client = await this.#open(userId)
+    if (client.status === 'active') return false
+    mustBe(client, 'suspended', 'reactivated')
+    const deed = this.#deed(by, reason)
+    const [, changed] = await this.#deps.db.tx([lockPerson(client.id), ...reactivation(client, deed)])
+    return changed!.length > 0
+  }
+
+  /** Returns how many sessions have ended. */
+  async signOut(userId: string, by: By): Promise<number> {
+    const client = await this.#open(userId)
+    return this.#deps.sessions.endAll(client.id, 'revoked', by)
+  }
+
+  /**
+   * With `seenAt`, only if the profile is still the one that was changed at that time: a badge must not go to a name or an
+   * address that nobody has checked. Staff may also take back what a change took back, once they have looked.
+   */
+  async verify(
+    userId: string,
+    verified: boolean,
+    note: string | null,
+    by: By,
+    seenAt?: number,
+  ): Promise<boolean> {
+    const client = await this.#veterinarian(userId, verified ? 'verified' : 'unverified')
+    if (client.status === 'pending') throw refused('has not signed in yet, and cannot be verified')
+    if (seenAt !== undefined && seenAt !== client.updated_at) throw refused(hasChanged)
+    const isSo = verified
+      ? client.verified_at !== null
+      : verifiedOf(client).every((state) => state === 'false')
+    if (isSo) return false
+    if (!(await this.#deps.veterinarians.setVerified(client, verified, this.#deed(by, note))))
+      throw refused(hasChanged)
+    return true
+  }
+
+  async changeAddress(userId: string, address: Address, reason: string | null, by: By): Promise<boolean> {
+    const client = await this.#veterinarian(userId, 'given another address')
+    if (client.status === 'pending')
+      throw refused('has not signed in yet, and can register with another address')
+    if (client.email_key === address.key && client.email === address.email) return false
+    await this.#deps.veterinarians.changeAddress(client, address, this.#deed(by, reason))
+    return true
+  }
+
+  async close(userId: string, reason: string | null, by: By): Promise<void> {
+    const client = await this.#veterinarian(userId, 'closed')
+    await this.#deps.veterinarians.close(client, by, noteOf(reason))
+  }
+
+  async export(userId: string): Promise<object> {
+    const client = await this.#open(userId)
+    const { veterinarians, students } = this.#deps
+    return isVeterinarian(client) ? veterinarians.export(client) : students.export(client)
+  }
+
+  /** The id of the person that an id, an exact address or a student number names. */
+  async idOf(text: string): Promise<string> {
+    const found = await clientsByKey(this.#deps.db, text.trim())
+    if (found.length === 1) return found[0]!.id
+    if (found.length === 0)
+      throw new AppError('not-found', `There is nobody with the id, address or number ${text}.`)
+    const ids = found.map(({ id, role }) => `${id} (${role})`).join(', ')
+    throw new AppError('not-found', `${text} names several people: ${ids}.`)
+  }
+
+  /** Those that a student attends or a veterinarian teaches, by start. */
+  async #classes(client: Client) {
+    const { veterinarians, students } = this.#deps
+    if (isVeterinarian(client)) {
+      if (client.status !== 'active') return []
+      const current = idsOf(await veterinarians.classes(client, 'current'))
+      const taught = await veterinarians.classes(client, 'all')
+      return taught.map((one) => classView({ ...one, enrolment: noDates }, current, one.students.length))
+    }
+    if (!(await students.isPresent(client))) return []
+    const current = idsOf(await students.classes(client, 'current'))
+    return (await students.classes(client, 'all')).map((one) => classView(one, current, null))
+  }
+
+  async #client(userId: string): Promise<Client> {
+    const client = isId(userId) ? await clientById(this.#deps.db, userId) : undefined
+    if (!client) throw new AppError('not-found', 'There is nobody with this id.')
+    return client
+  }
+
+  async #open(userId: string): Promise<Client> {
+    const client = await this.#client(userId)
+    if (client.status === 'closed') throw new AppError('not-found', 'This account is closed.')
+    return client
+  }
+
+  async #veterinarian(userId: string, done: string): Promise<Client & Person<'veterinarian'>> {
+    const client = await this.#open(userId)
+    if (!isVeterinarian(client)) throw refused(`is a student, and cannot be ${done}: the roster decides`)
+    return client
+  }
+
+  #deed(by: By, note: string | null): Deed {
+    return { by, note: noteOf(note), now: this.#deps.clock.now() }
+  }
+}
+
+const isVeterinarian = (client: Client): client is Client & Person<'veterinarian'> =>
+  client.role === 'veterinarian'
+
+const hasChanged = 'has changed since you looked; look again'
+
+const verifiedOf = ({ verified_at, unverified_at }: Client): Verified[] => [
+  verified_at === null ? 'false' : 'true',
+  ...(unverified_at === null ? [] : (['lost'] as const)),
+]
+
+type ClassOfStudent = Awaited<ReturnType<Students['classes']>>[number]
+const noDates = { startDate: null, endDate: null }
+const idsOf = (classes: readonly { classId: string }[]) => new Set(classes.map(({ classId }) => classId))
+
+function classView(entry: ClassOfStudent, current: ReadonlySet<string>, students: number | null) {
+  const { classId, code, title, kind, location } = entry
+  const { start, end } = spanOf(entry)
+  return {
+    ...{ classId, code, title, kind, location, students },
+    startDate: start,
+    endDate: end,
+    current: current.has(classId),
+  }
+}
+
+function mustBe(client: Client, status: Status, done: string): void {
+  if (client.status !== status) throw refused(`is ${client.status}, and cannot be ${done}`)
+}
+
+function refused(why: string): AppError {
+  return new AppError('conflict', `This person ${why}.`)
+}
+
+function noteOf(text: string | null): string | null {
+  const note = text?.trim() ?? ''
+  if ([...note].length > noteMax)
+    throw invalidField({ pointer: '#', detail: `a reason or note has at most ${noteMax} characters` })
+  return note === '' ? null : note
+}
+
+function summaryOf(client: Client) {
+  return {
+    userId: client.id,
+    role: client.role,
+    status: client.status,
+    firstname: client.firstname,
+    lastname: client.lastname,
+    email: client.email,
+    studentNumber: client.student_number,
+    verified: client.verified_at !== null,
+    verificationLost:
+      client.unverified_at === null
+        ? null
+        : { at: timestamp(client.unverified_at), because: client.unverified_because! },
+  }
+}
+
+function detailOf(client: Client) {
+  return {
+    ...summaryOf(client),
+    confirmed: client.confirmed_at !== null,
+    createdAt: timestamp(client.created_at),
+    updatedAt: timestamp(client.updated_at),
+  }
+}

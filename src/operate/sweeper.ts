@@ -1,0 +1,144 @@
+/**
+ * Periodic work. Every process applies registrations and numbers events. One process at a time, whoever has the lease,
+ * rotates keys, lets pending accounts lapse, ends expired sessions and deletes what is kept long enough.
+ *
+ * It works in short transactions with pauses, so that a large backlog keeps nobody waiting. Its parts take turns and
+ * fail alone: neither a backlog nor a failure of one keeps the others from their work.
+ */
+
+import type { SigningKeys } from '../identity/session/keys.ts'
+import { numberEvents } from '../messages/events/events.ts'
+import { type Db, type Statement, sweptRowsMax } from '../platform/db/db.ts'
+import { dropLease, takeLease } from '../platform/db/lease.ts'
+import { type Clock, minute, second } from '../platform/lib/clock.ts'
+import { Failure, type FailureLog } from '../platform/lib/failure.ts'
+import { newId } from '../platform/lib/random.ts'
+import type { Veterinarians } from '../school/veterinarian/veterinarian.ts'
+
+interface Swept {
+  /** One transaction. It is run again while one of its statements returns `sweptRowsMax` rows. */
+  sweep(now: number): Statement[]
+}
+
+export interface SweeperDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly keys: Pick<SigningKeys, 'tend'>
+  readonly veterinarians: Pick<Veterinarians, 'settle'>
+  /** By the names that the log and the metrics give them. */
+  readonly parts: Readonly<Record<string, Swept>>
+  readonly log: FailureLog
+  /** Called whenever a part fails. */
+  failed?(part: string): void
+}
+
+/** Does some of its work, and returns whether there is more. */
+interface Part {
+  readonly name: string
+  readonly failure: Failure
+  work(now: number): Promise<boolean>
+}
+
+const settleEveryMs = 250
+const numberEveryMs = second
+const sweepEveryMs = minute
+const leaseName = 'sweep'
+// Longer than the time between two sweeps, so that the same process goes on.
+const leaseMs = 2 * sweepEveryMs
+const pauseMs = 20
+const keysPart = 'keys'
+
+export class Sweeper {
+  readonly #deps: SweeperDeps
+  readonly #id = newId()
+  readonly #timers: NodeJS.Timeout[] = []
+  readonly #busy = new Map<() => Promise<void>, Promise<void>>()
+  readonly #parts: readonly Part[]
+  #stopped = false
+
+  constructor(deps: SweeperDeps) {
+    this.#deps = deps
+    const { db, keys, parts, log } = deps
+    const part = (name: string, work: Part['work']) => {
+      return { name, work, failure: new Failure(log, `the sweep of ${name}`) }
+    }
+    this.#parts = [
+      part(keysPart, async () => {
+        await keys.tend()
+        return false
+      }),
+      ...Object.entries(parts).map(([name, swept]) =>
+        part(name, async (now) =>
+          (await db.tx(swept.sweep(now))).some((rows) => rows.length >= sweptRowsMax),
+        ),
+      ),
+    ]
+  }
+
+  get partNames(): string[] {
+    return this.#parts.map(({ name }) => name)
+  }
+
+  start(): void {
+    this.#repeat('applying registrations', settleEveryMs, () => this.#deps.veterinarians.settle())
+    this.#repeat('numbering events', numberEveryMs, async () => void (await numberEvents(this.#deps.db)))
+    this.#repeat('the sweep', sweepEveryMs, () => this.sweep())
+  }
+
+  /** Starts nothing more and waits for what is running. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const timer of this.#timers) clearInterval(timer)
+    await Promise.all(this.#busy.values())
+    // The next process need not wait. If the store is out of reach, the lease runs out by itself.
+    await dropLease(this.#deps.db, leaseName, this.#id).catch(() => {})
+  }
+
+  /** Does nothing while another process has the lease. */
+  async sweep(): Promise<void> {
+    const now = this.#deps.clock.now()
+    for (let parts = this.#parts; parts.length > 0; ) {
+      const unfinished: Part[] = []
+      for (const part of parts) {
+        if (this.#stopped || !(await this.#holdLease())) return
+        if (await this.#work(part, now)) unfinished.push(part)
+      }
+      parts = unfinished
+      if (parts.length > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    }
+  }
+
+  async #work({ name, failure, work }: Part, now: number): Promise<boolean> {
+    try {
+      const more = await work(now)
+      failure.over()
+      return more
+    } catch (error) {
+      failure.began(error)
+      this.#deps.failed?.(name)
+      return false
+    }
+  }
+
+  #holdLease(): Promise<boolean> {
+    const { db, clock } = this.#deps
+    const now = clock.now()
+    return takeLease(db, { name: leaseName, by: this.#id, now, until: now + leaseMs })
+  }
+
+  /** Never runs two rounds of the same work at once. */
+  #repeat(what: string, everyMs: number, work: () => Promise<void>): void {
+    const failure = new Failure(this.#deps.log, what)
+    const begin = () => {
+      if (this.#busy.has(work)) return
+      const round = work()
+        .then(
+          () => failure.over(),
+          (error) => failure.began(error),
+        )
+        .finally(() => this.#busy.delete(work))
+      this.#busy.set(work, round)
+    }
+    this.#timers.push(setInterval(begin, everyMs))
+  }
+}

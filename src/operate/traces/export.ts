@@ -1,0 +1,95 @@
+/**
+ * Sends spans in batches by OTLP over HTTP with JSON. The queue is bounded: while the collector is away, new spans are
+ * dropped. Only the first failure and the recovery are logged.
+ */
+import { second } from '../../platform/lib/clock.ts'
+import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
+import type { TraceSettings } from '../../platform/lib/otel.ts'
+
+/** A span as OTLP's JSON has it. */
+export interface OtlpSpan {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId?: string
+  readonly name: string
+  readonly kind: number
+  readonly startTimeUnixNano: string
+  readonly endTimeUnixNano: string
+  readonly attributes: readonly OtlpAttribute[]
+  readonly status: { readonly code: number }
+}
+
+export interface OtlpAttribute {
+  readonly key: string
+  readonly value: { readonly stringValue: string } | { readonly intValue: string }
+}
+
+export function attributesOf(fields: Readonly<Record<string, string | number | undefined>>): OtlpAttribute[] {
+  return Object.entries(fields).flatMap(([key, value]) =>
+    value === undefined
+      ? []
+      : [{ key, value: typeof value === 'number' ? { intValue: String(value) } : { stringValue: value } }],
+  )
+}
+
+const sendEveryMs = 2 * second
+const batchMax = 512
+const waitingMax = 4_096
+const timeoutMs = 10 * second
+
+export class SpanExport {
+  readonly #settings: TraceSettings
+  readonly #version: string
+  readonly #failure: Failure
+  readonly #timer: NodeJS.Timeout
+  #waiting: OtlpSpan[] = []
+  #sending: Promise<void> | null = null
+
+  constructor(settings: TraceSettings, version: string, log: FailureLog) {
+    this.#settings = settings
+    this.#version = version
+    this.#failure = new Failure(log, 'sending traces')
+    this.#timer = setInterval(() => this.#send(), sendEveryMs).unref()
+  }
+
+  add(span: OtlpSpan): void {
+    if (this.#waiting.length < waitingMax) this.#waiting.push(span)
+    if (this.#waiting.length >= batchMax) this.#send()
+  }
+
+  /** Sends what is waiting, once. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#sending
+    while (this.#waiting.length > 0) await this.#send()
+  }
+
+  #send(): Promise<void> | null {
+    if (this.#sending || this.#waiting.length === 0) return this.#sending
+    const spans = this.#waiting.splice(0, batchMax)
+    this.#sending = this.#post(spans)
+      .then(
+        () => this.#failure.over(),
+        (error) => this.#failure.began(error),
+      )
+      .finally(() => {
+        this.#sending = null
+      })
+    return this.#sending
+  }
+
+  async #post(spans: readonly OtlpSpan[]): Promise<void> {
+    const { url, headers, attributes } = this.#settings
+    const scope = { name: 'chiron', version: this.#version }
+    const resource = { attributes: attributesOf({ 'service.version': this.#version, ...attributes }) }
+    const reply = await fetch(url, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+      body: JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [{ scope, spans }] }] }),
+      signal: AbortSignal.timeout(timeoutMs),
+      redirect: 'error',
+    })
+    await reply.body?.cancel()
+    if (!reply.ok) throw new Error(`the collector answered ${reply.status}`)
+  }
+}

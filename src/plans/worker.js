@@ -1,2 +1,0 @@
-/** Where the thread begins. Each job has a new one. JavaScript, for the same reason as main.js. */
-await import('./errand.ts')

@@ -1,0 +1,196 @@
+/**
+ * The only interface to the store. Every statement is written once for both engines: placeholders are `$1`, columns are
+ * text, integer or bigint, and times are epoch milliseconds passed in.
+ *
+ * There are no interactive transactions. `tx` takes all its statements at once and runs them in order, all or none; a
+ * statement that depends on an earlier one says so in SQL (`where exists …`). So no lock ever waits for this process,
+ * SQLite can share one commit among many callers, and PostgreSQL needs one round trip. See
+ * docs/decisions/0002-transactions-are-lists.md.
+ */
+import { AppError } from '../../errors.ts'
+
+export type Value = string | number | null
+export type Row = Record<string, Value>
+/** On PostgreSQL, a long text may come as octets in UTF-8. */
+export type Param = Value | Uint8Array
+
+export interface Statement {
+  readonly sql: string
+  readonly params: readonly Param[]
+  /** PostgreSQL's own text, where it has to lock rows. SQLite has only one writer anyway. */
+  readonly postgres?: string
+}
+
+/** A read by id that many requests make at once, written for one id and for many. */
+export interface ReadById {
+  readonly one: string
+  /** `$1` is an array of ids. PostgreSQL only: SQLite has no arrays and no round trip to save. */
+  readonly many: string
+  readonly idColumn: string
+}
+
+/** Runs one statement or several, without parameters. */
+export type Exec = (sql: string) => Promise<void>
+/** Runs one query, without parameters. */
+export type Rows = (sql: string) => Promise<Row[]>
+
+export interface Db {
+  readonly engine: 'sqlite' | 'postgres'
+  /** The file of an SQLite store; null if a server keeps the store. */
+  readonly file: string | null
+  /** Best number of rows per insert: PostgreSQL saves round trips, SQLite gains nothing. */
+  readonly rowsPerInsert: number
+  all<R = Row>(sql: string, params?: readonly Param[]): Promise<R[]>
+  one<R = Row>(sql: string, params?: readonly Param[]): Promise<R | undefined>
+  /** Calls in the same turn of the event loop may share a statement. */
+  byId<R = Row>(read: ReadById, id: string): Promise<R | undefined>
+  /** One write, durable when it resolves. Returns the rows of `returning`. */
+  run<R = Row>(sql: string, params?: readonly Param[]): Promise<R[]>
+  /** Several writes, all or none, durable when it resolves. Returns the rows of each. */
+  tx(statements: readonly Statement[]): Promise<Row[][]>
+  /**
+   * The same, but durable only with the next `run` or `tx`: for what counts for nothing until then. The statements are
+   * asked for once, on SQLite while they are carried out, so that many need little memory.
+   */
+  stage(statements: Iterable<Statement>): Promise<void>
+  /** Updates planner statistics after large changes. Does nothing on SQLite. */
+  analyze(tables: readonly string[]): Promise<void>
+  /** Runs `work` in a transaction, one process at a time. For migrations. */
+  exclusively(work: (exec: Exec, rows: Rows) => Promise<void>): Promise<void>
+  close(): Promise<void>
+}
+
+export function statement(sql: string, ...params: Value[]): Statement {
+  return { sql, params }
+}
+
+/** Locks the selected rows until the transaction ends. Select several in the order of their keys. */
+export function locking(sql: string, ...params: Value[]): Statement {
+  return { sql, params, postgres: `${sql} for update` }
+}
+
+/** How many rows one statement of a sweep changes at most, so that nobody waits long for it. */
+export const sweptRowsMax = 500
+
+/** Deletes some of the rows for which `where` holds, and returns one row for each. */
+export function prune(table: string, key: string, where: string, ...params: Value[]): Statement {
+  return changeSome(`delete from ${table}`, { table, key, where, returning: '1 as gone' }, ...params)
+}
+
+interface ChangedRows {
+  readonly table: string
+  readonly key: string
+  readonly where: string
+  readonly returning: string
+}
+
+/**
+ * Changes some of the rows for which `where` holds, and leaves those that another transaction has locked for the next
+ * time: it never waits for others while they wait for it. The condition is checked again on each locked row.
+ */
+export function changeSome(
+  change: string,
+  some: ChangedRows & { max?: number },
+  ...params: Value[]
+): Statement {
+  const { table, key, where, returning, max = sweptRowsMax } = some
+  const text = (lock: string) =>
+    `${change} where ${where} and (${key}) in (select ${key} from ${table} where ${where} limit ${max}${lock})
+     returning ${returning}`
+  return { sql: text(''), params, postgres: text(' for update skip locked') }
+}
+
+/** Changes all the rows for which `where` holds. They are locked in the order of their keys, see `inLockOrder`. */
+export function changeAll(change: string, all: ChangedRows, ...params: Value[]): Statement {
+  const { table, key, where, returning } = all
+  const locked = `(${key}) in (select ${key} from ${table} where ${where} order by ${key} for update)`
+  const text = (also: string) => `${change} where ${where}${also} returning ${returning}`
+  return { sql: text(''), params, postgres: text(` and ${locked}`) }
+}
+
+/**
+ * Repeats the last value until there are 1, 2, 4, 8 … of them. Every SQL text stays prepared on its connection, so lists
+ * of any length must not make a text each.
+ */
+export function padded<V>(values: readonly V[]): V[] {
+  const length = values.length === 0 ? 0 : 2 ** Math.ceil(Math.log2(values.length))
+  return [...values, ...Array<V>(length - values.length).fill(values.at(-1)!)]
+}
+
+/** Part of a statement; its parameters are numbered from `first`. */
+export interface Expression {
+  sql(first: number): string
+  readonly params: readonly Value[]
+}
+
+/** For a `where` clause. */
+export type Condition = Expression
+
+export const always: Condition = { sql: () => 'true', params: [] }
+export const never: Condition = { sql: () => 'false', params: [] }
+export const both = (a: Condition, b: Condition): Condition => ({
+  sql: (first) => `${a.sql(first)} and ${b.sql(first + a.params.length)}`,
+  params: [...a.params, ...b.params],
+})
+export const either = (a: Condition, b: Condition): Condition => ({
+  sql: (first) => `(${a.sql(first)} or ${b.sql(first + a.params.length)})`,
+  params: [...a.params, ...b.params],
+})
+export const not = ({ sql, params }: Condition): Condition => ({
+  sql: (first) => `not (${sql(first)})`,
+  params,
+})
+
+/** A value as a parameter. PostgreSQL cannot always tell its type, so it is named. */
+export const value = (of: string | number): Expression => ({
+  sql: (first) => `cast($${first} as ${typeof of === 'string' ? 'text' : 'bigint'})`,
+  params: [of],
+})
+
+/** Puts expressions together, and numbers their parameters. */
+export function expression(texts: TemplateStringsArray, ...parts: readonly Expression[]): Expression {
+  return {
+    sql(first) {
+      let next = first
+      return texts.reduce((sql, text, i) => {
+        const part = parts[i - 1]!
+        const filled = `${sql}${part.sql(next)}${text}`
+        next += part.params.length
+        return filled
+      })
+    },
+    params: parts.flatMap(({ params }) => params),
+  }
+}
+
+export function statementOf({ sql, params }: Expression): Statement {
+  return { sql: sql(1), params }
+}
+
+/**
+ * Rows that one transaction locks one after the other, in the order in which every transaction locks them. Otherwise two
+ * transactions could wait for each other.
+ */
+export function inLockOrder<T extends { readonly key: string }>(rows: readonly T[]): T[] {
+  return rows.toSorted((a, b) => (a.key < b.key ? -1 : 1))
+}
+
+export async function holds(db: Db, condition: Condition): Promise<boolean> {
+  return (await db.one(`select 1 as holds where ${condition.sql(1)}`, condition.params)) !== undefined
+}
+
+/** Whether another transaction took a unique value at the same moment. SQLite has one writer, so it cannot happen there. */
+export function isTaken(error: unknown): boolean {
+  return (error as { code?: unknown }).code === '23505'
+}
+
+/** How many callers may wait for the store before new ones are refused. */
+export const waitingMax = 20_000
+
+export function overloaded(): AppError {
+  return new AppError('unavailable', 'Too many requests are waiting for the store.', { retryAfterSeconds: 2 })
+}
+
+export function outOfReach(cause: unknown): AppError {
+  return new AppError('unavailable', 'The store is out of reach.', { retryAfterSeconds: 2, cause })
+}

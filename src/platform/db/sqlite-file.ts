@@ -1,0 +1,156 @@
+/** Whole SQLite files: copies one while it is in use, looks into one, and tells whether it is damaged or in use. */
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { backup, DatabaseSync } from 'node:sqlite'
+import { storeOutOfReach, UsageError } from '../../errors.ts'
+import { flush, makeFile } from '../lib/durable.ts'
+
+// All pages in one step. Between steps a write by another process would make SQLite start again from the first page.
+const allPages = 2 ** 31 - 1
+
+/** The copy is checked, readable for its owner only, and appears under its name when it is complete. */
+export async function copySqlite(from: string, to: string): Promise<void> {
+  const draft = `${to}.part`
+  rmSync(draft, { force: true })
+  makeFile(draft)
+  try {
+    const source = new DatabaseSync(from)
+    try {
+      await backup(source, draft, { rate: allPages })
+    } finally {
+      source.close()
+    }
+    const faults = faultsOf(draft)
+    if (faults !== null) throw new UsageError(`the copy of ${from} is damaged, and was not kept: ${faults}`)
+    flush(draft)
+    renameSync(draft, to)
+    flush(dirname(to))
+  } finally {
+    for (const end of ['', '-wal', '-shm', '-journal']) rmSync(`${draft}${end}`, { force: true })
+  }
+}
+
+/** What is wrong with a file, or null. Leaves a sound one as a single file, without a write-ahead log beside it. */
+function faultsOf(file: string): string | null {
+  const database = new DatabaseSync(file)
+  try {
+    database.exec('pragma journal_mode = delete')
+    const [found] = database.prepare('pragma integrity_check(1)').all() as { integrity_check: string }[]
+    return found!.integrity_check === 'ok' ? null : found!.integrity_check
+  } finally {
+    database.close()
+  }
+}
+
+// Takes a tenth of a second. `chiron doctor` looks at a file of any size.
+const checkedBytesMax = 64e6
+
+/** Throws if a store is damaged, and leaves it as it is. A large one is not looked at. */
+export function refuseDamaged(file: string): void {
+  const found = existsSync(file) ? statSync(file) : undefined
+  if (!found?.isFile() || found.size > checkedBytesMax) return
+  let damage: string
+  const database = openToRead(file)
+  try {
+    damage = String(Object.values(database.prepare('pragma quick_check(1)').get()!)[0])
+  } catch (error) {
+    throw whyNotOpened(file, error)
+  } finally {
+    database.close()
+  }
+  if (damage !== 'ok') throw damagedStore(file, damage)
+}
+
+function openToRead(file: string): DatabaseSync {
+  try {
+    return new DatabaseSync(file, { readOnly: true })
+  } catch (error) {
+    throw whyNotOpened(file, error)
+  }
+}
+
+function damagedStore(file: string, how: string): UsageError {
+  return new UsageError(
+    `the store ${file} is damaged, or is no SQLite file (${how.replace(/\s+/g, ' ').trim()}). It was left as it is: restore a backup with "chiron restore BACKUP --yes", or correct CHIRON_DATABASE_URL`,
+    storeOutOfReach,
+  )
+}
+
+/** Says what to do, where it is the file's fault. */
+export function whyNotOpened(file: string, error: unknown): unknown {
+  const { errcode, code, message } = error as NodeJS.ErrnoException & { errcode?: number }
+  const primary = (errcode ?? 0) & 0xff
+  if (primary === corrupt || primary === notADatabase) return damagedStore(file, message)
+  if (code === 'EISDIR')
+    return new UsageError(`${file} is a folder: CHIRON_DATABASE_URL must name a file`, storeOutOfReach)
+  if (code === 'ENOTDIR')
+    return new UsageError(
+      `${file} is below something that is no folder: correct CHIRON_DATABASE_URL`,
+      storeOutOfReach,
+    )
+  if (['EACCES', 'EPERM', 'EROFS'].includes(code ?? '') || primary === readOnlyFile || primary === cannotOpen)
+    return new UsageError(
+      `the store ${file} cannot be opened and written (${message}): whoever runs Chiron must own the file and its folder`,
+      storeOutOfReach,
+    )
+  return error
+}
+
+// Of SQLite's codes.
+const readOnlyFile = 8
+const corrupt = 11
+const cannotOpen = 14
+const notADatabase = 26
+
+export interface Inside {
+  readonly versions: readonly number[]
+  /** When it was made and by which version, if a backup says so. */
+  readonly made: { readonly began_at: number; readonly program: string } | null
+}
+
+/** Looks into a file that somebody calls a backup, and changes nothing. */
+export function inspectSqlite(file: string): Inside {
+  try {
+    const database = new DatabaseSync(file, { readOnly: true })
+    try {
+      const [found] = database.prepare('pragma integrity_check(1)').all() as { integrity_check: string }[]
+      if (found!.integrity_check !== 'ok') throw new Error(found!.integrity_check)
+      const tables = database.prepare("select name from sqlite_master where type = 'table'").all()
+      const has = (table: string) => tables.some(({ name }) => name === table)
+      if (!has('migration') || !has('person')) throw new UsageError(`${file} is not a store of Chiron`)
+      const versions = database.prepare('select version from migration').all() as { version: number }[]
+      const [made] = has('backup') ? database.prepare(newestBackup).all() : []
+      return {
+        versions: versions.map(({ version }) => version),
+        made: made ? { began_at: Number(made.began_at), program: String(made.program) } : null,
+      }
+    } finally {
+      database.close()
+    }
+  } catch (error) {
+    if (error instanceof UsageError) throw error
+    throw new UsageError(`${file} is damaged: ${(error as Error).message}`)
+  }
+}
+
+/** A backup was noted before it was made, so in the copy it has no end. Other copies have none without an end. */
+const newestBackup = `select began_at, program from (select * from backup order by began_at desc, id desc limit 1)
+  where kind = 'backup' and finished_at is null`
+
+/**
+ * Leaving the write-ahead log needs the file for oneself, so it fails while anybody else has it open. Afterwards
+ * everything is in the one file.
+ */
+export function isSqliteInUse(file: string): boolean {
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(file, { timeout: 0 })
+    database.exec('pragma journal_mode = delete')
+    return false
+  } catch (error) {
+    // Anything else is wrong with the file itself, which does not matter to whoever replaces it.
+    return ((error as { errcode?: number }).errcode ?? 0) % 256 === 5
+  } finally {
+    database?.close()
+  }
+}

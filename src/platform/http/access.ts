@@ -1,0 +1,207 @@
+/**
+ * Decides who may call a route. Every route declares its access (`public` is never a default); one that does not stops
+ * the startup. The session behind a token is looked up here, once per request.
+ */
+import type {
+  FastifyBaseLogger,
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  preValidationHookHandler,
+  RouteOptions,
+} from 'fastify'
+import { AppError } from '../../errors.ts'
+import { type Right, type Role, roles } from '../../roles.ts'
+import type { CallerNetwork } from '../lib/bucket.ts'
+import type { By } from '../lib/by.ts'
+import { type Clock, minute } from '../lib/clock.ts'
+import { bearerToken } from './bearer.ts'
+import { type MemoryBuckets, memoryPolicies, showLimit } from './limits.ts'
+import { hasOtherMethod } from './paths.ts'
+
+const unknownShown = 10
+const accesses = ['public', 'signed-in', ...roles] as const
+
+export interface RouteConfig extends FastifyContextConfig {
+  readonly access: (typeof accesses)[number]
+  /** The right that a member of staff needs; an admin has all. */
+  readonly may?: Right | 'any'
+  /** Which limit counts a call without a token: the network’s, one of the route’s own in the store, or none. */
+  readonly limit?: 'network' | 'own' | 'none'
+  /** How old the sign-in may be, for what cannot be taken back easily. */
+  readonly signedInWithinMs?: number
+  /** How long the body may take to arrive, if longer than usual. */
+  readonly bodyWithinMs?: number
+}
+
+type Stated =
+  | { readonly access: Exclude<RouteConfig['access'], 'staff'>; readonly may?: never }
+  | { readonly access: 'staff'; readonly may: Right | 'any' }
+
+/** Fastify accepts any `config`; this function makes a wrong name, or a route for staff without a right, fail to compile. */
+export const routeConfig = (config: RouteConfig & Stated): RouteConfig => config
+
+const staffChangeWithinMs = 30 * minute
+
+/** For what staff cannot take back easily: it needs a recent sign-in. */
+export const staffChange = (may: Right): RouteConfig =>
+  routeConfig({ access: 'staff', may, signedInWithinMs: staffChangeWithinMs })
+
+/** The same, where it depends on the request. */
+export function mustBeRecent(caller: Identity, now: number, withinMs = staffChangeWithinMs): void {
+  if (now - caller.started_at > withinMs) throw new AppError('recent-sign-in-required')
+}
+
+const configOf = (route: { config?: FastifyContextConfig }) =>
+  route.config as Partial<RouteConfig> | undefined
+
+export interface Identity {
+  readonly id: string
+  readonly session_id: string
+  readonly role: Role
+  readonly started_at: number
+  /** The rights of a member of staff, as a list with commas. */
+  readonly may?: string
+}
+
+export interface Authenticator<Caller extends Identity> {
+  authenticate(token: string): Promise<Caller>
+  touch(caller: Caller): Promise<unknown> | undefined
+}
+
+export interface AccessDeps<Caller extends Identity> {
+  readonly sessions: Authenticator<Caller>
+  /** Null when limits are off. */
+  readonly buckets: MemoryBuckets | null
+  readonly clock: Clock
+  readonly log: FastifyBaseLogger
+  networkOf(request: FastifyRequest): CallerNetwork
+}
+
+/** The caller of a route that is not public. Pass the role if the route’s access is a role. */
+export interface CallerOf<Caller extends Identity> {
+  (request: FastifyRequest): Caller
+  <R extends Role>(request: FastifyRequest, role: R): Extract<Caller, { role: R }>
+}
+
+/** Who makes a change in this request: its owner, or for `byStaffOf` the member of staff who calls. */
+export type ByOf = (request: FastifyRequest) => By
+
+/**
+ * Counts a call against its network if it failed before any limit was applied: an unknown path, another method, or a body
+ * that never reached a route with its own limit. Throws if the limit is exceeded.
+ */
+export function countUncounted(deps: Pick<AccessDeps<Identity>, 'buckets' | 'networkOf'>) {
+  return (request: FastifyRequest, reply: FastifyReply): void => {
+    const limit = configOf(request.routeOptions)?.limit
+    if (!deps.buckets || reply.hasHeader('RateLimit')) return
+    if (!request.is404 && !hasOtherMethod(request) && limit !== 'own') return
+    showLimit(reply, deps.buckets.take(memoryPolicies.network, deps.networkOf(request).fingerprint))
+  }
+}
+
+const caller = Symbol('caller')
+
+export function guardAccess<Caller extends Identity>(
+  app: FastifyInstance,
+  deps: AccessDeps<Caller>,
+): { callerOf: CallerOf<Caller>; byOf: ByOf; byStaffOf: ByOf } {
+  app.decorateRequest(caller, null)
+  app.addHook('onRoute', (route) => {
+    const { access, may } = configOf(route) ?? {}
+    if (access === undefined || !accesses.includes(access) || (access === 'staff' && may === undefined))
+      throw new Error(`${route.method} ${route.url} does not say who may call it`)
+    if (access === 'staff' && (route.method === 'GET' || route.method === 'HEAD')) refuseUnknown(route)
+  })
+
+  app.addHook('onRequest', (request, reply, done) => {
+    const config = configOf(request.routeOptions)!
+    const { access, limit = 'network' } = config
+    if (access === 'public') {
+      if (limit === 'network') countNetwork(request, reply)
+      return done()
+    }
+    identify(request, reply, config).then(() => done(), done)
+  })
+
+  async function identify(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { access, may, signedInWithinMs }: Partial<RouteConfig>,
+  ) {
+    let session: Caller
+    try {
+      session = await deps.sessions.authenticate(bearerToken(request))
+    } catch (error) {
+      countNetwork(request, reply)
+      throw error
+    }
+    deps.buckets?.take(memoryPolicies.session, session.session_id)
+    if (access !== 'signed-in' && session.role !== access)
+      throw forbidden(`This needs a token of role ${access}.`)
+    if (may !== undefined && !hasRight(session, may)) throw forbidden(`This needs the right "${may}".`)
+    if (signedInWithinMs !== undefined) mustBeRecent(session, deps.clock.now(), signedInWithinMs)
+    request.setDecorator<Caller>(caller, session)
+    deps.sessions
+      .touch(session)
+      ?.catch((error) =>
+        deps.log.warn({ requestId: request.id, err: error }, 'the last use of a session could not be saved'),
+      )
+  }
+
+  function countNetwork(request: FastifyRequest, reply: FastifyReply): void {
+    if (!deps.buckets) return
+    showLimit(reply, deps.buckets.take(memoryPolicies.network, deps.networkOf(request).fingerprint))
+  }
+
+  function callerOf(request: FastifyRequest): Caller
+  function callerOf<R extends Role>(request: FastifyRequest, role: R): Extract<Caller, { role: R }>
+  function callerOf(request: FastifyRequest, role?: Role): Caller {
+    const session = request.getDecorator<Caller | null>(caller)
+    if (!session || (role !== undefined && session.role !== role))
+      throw new Error(`${request.routeOptions.url} has no caller${role ? ` who is a ${role}` : ''}`)
+    return session
+  }
+
+  const byOf: ByOf = (request) => ({
+    actor: 'self',
+    requestId: request.id,
+    network: deps.networkOf(request).fingerprint,
+  })
+
+  const byStaffOf: ByOf = (request) => ({ ...byOf(request), actor: callerOf(request, 'staff').id })
+
+  return { callerOf, byOf, byStaffOf }
+}
+
+/**
+ * A misspelt filter must not return everybody, so staff may give only the parameters that the route describes. Others may
+ * give any, as links with tracking parameters do.
+ */
+function refuseUnknown(route: RouteOptions): void {
+  const { properties = {} } = (route.schema?.querystring ?? {}) as { properties?: object }
+  const known = Object.keys(properties)
+  const detail =
+    known.length === 0 ? 'this takes no parameters' : `is not one of the parameters ${known.join(', ')}`
+  const check: preValidationHookHandler = (request, _reply, done) => {
+    const unknown = Object.keys(request.query as Record<string, unknown>).filter(
+      (name) => !known.includes(name),
+    )
+    if (unknown.length === 0) return done()
+    const errors = unknown.slice(0, unknownShown).map((parameter) => ({ parameter, detail }))
+    done(new AppError('invalid-request', undefined, { errors }))
+  }
+  route.preValidation = [check, ...[route.preValidation ?? []].flat()]
+}
+
+function hasRight({ may = '' }: Identity, right: Right | 'any'): boolean {
+  const rights = may.split(',')
+  return right === 'any' || rights.includes('admin') || rights.includes(right)
+}
+
+function forbidden(detail: string): AppError {
+  return new AppError('forbidden', detail, {
+    headers: { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' },
+  })
+}

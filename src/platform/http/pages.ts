@@ -1,0 +1,144 @@
+/** The HTML pages that explain errors, and the layout and assets that all pages of the service share. */
+import { fileURLToPath } from 'node:url'
+import type { FastifyInstance } from 'fastify'
+import { AppError, type ErrorCode, errorKinds } from '../../errors.ts'
+import { escapeHtml } from '../lib/html.ts'
+import type { Language } from '../lib/languages.ts'
+import { brandOf, noSchool, type School } from '../lib/school.ts'
+import { routeConfig } from './access.ts'
+import { sendCached } from './etag.ts'
+import { pageContentPolicy } from './headers.ts'
+
+const assets = fileURLToPath(new URL('./assets/', import.meta.url))
+
+export interface HtmlPage {
+  readonly title: string
+  readonly body: string
+  readonly head?: string
+  readonly wide?: boolean
+  /** English unless it says otherwise. */
+  readonly language?: Language
+  readonly school?: School
+}
+
+export function html(page: HtmlPage): string {
+  const { school = noSchool } = page
+  return `<!doctype html>
+<html lang="${page.language ?? 'en'}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(page.title)} · ${escapeHtml(brandOf(school))}</title>
+<link rel="icon" href="/assets/mark.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/assets/theme.css">
+<link rel="stylesheet" href="/assets/page.css">
+${page.head ?? ''}
+</head>
+<body>
+<header class="bar"><a class="brand" href="/">${brandHtml(school)}</a></header>
+<main class="page${page.wide ? ' wide' : ''}">
+${page.body}
+</main>
+${schoolLinks(school)}</body>
+</html>
+`
+}
+
+/** The school's logo and name, or ours. */
+export function brandHtml(school: School): string {
+  const logo = school.logo
+    ? `<img class="logo" src="${school.logo.path}" alt="" height="36">`
+    : '<img src="/assets/mark.svg" alt="" width="36" height="36">'
+  return `${logo}${escapeHtml(brandOf(school))}`
+}
+
+function schoolLinks({ support, privacy }: School): string {
+  const link = (href: string | null, text: string) =>
+    href === null ? [] : [`<a href="${escapeHtml(href)}">${text}</a>`]
+  const links = [...link(support, 'Help'), ...link(privacy, 'Privacy')]
+  return links.length === 0 ? '' : `<footer class="page"><p>${links.join(' · ')}</p></footer>\n`
+}
+
+export const notFoundPage = (school: School) =>
+  html({
+    title: 'Not found',
+    school,
+    body: `<h1>There is nothing here</h1>
+<p>The address may be mistyped, or what was here is gone.</p>
+<p><a href="/">To the start page</a></p>`,
+  })
+
+export const publicPage = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
+
+const images = [
+  'mark.svg',
+  'icon-192.png',
+  'icon-512.png',
+  'icon-maskable-512.png',
+  'apple-touch-icon.png',
+  'social.png',
+]
+
+/** Serves one file under its own path. `sendFile` adds the type and the ETag. */
+export function staticFile(
+  app: FastifyInstance,
+  url: string,
+  folder: string,
+  name: string,
+  caching = 'public, max-age=3600',
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  app.get(url, publicPage, (request, reply) => {
+    // Only If-None-Match is supported; @fastify/static would evaluate the others too.
+    for (const condition of ['if-match', 'if-unmodified-since']) delete request.raw.headers[condition]
+    return reply
+      .headers({ 'Cache-Control': caching, ...headers })
+      .sendFile(name, folder, { cacheControl: false, acceptRanges: false })
+  })
+}
+
+export function pageRoutes(app: FastifyInstance): void {
+  for (const name of ['theme.css', 'page.css', 'docs.js', 'mailbox.js', ...images])
+    staticFile(app, `/assets/${name}`, assets, name)
+  staticFile(app, '/manifest.webmanifest', assets, 'manifest.webmanifest')
+
+  const page = (url: string, render: (params: Record<string, string>) => string) =>
+    app.get(
+      url,
+      { config: routeConfig({ access: 'public' }), schema: { hide: true } },
+      async (request, reply) =>
+        sendCached(
+          request,
+          reply.header('Content-Security-Policy', pageContentPolicy).type('text/html; charset=utf-8'),
+          render(request.params as Record<string, string>),
+        ),
+    )
+
+  const head =
+    '<meta name="description" content="Every error of the access service, and what to do about it.">'
+  const list = html({ title: 'Errors', head, body: problemList() })
+  page('/problems', () => list)
+  page('/problems/:code', ({ code }) => {
+    if (!Object.hasOwn(errorKinds, code!)) throw new AppError('not-found')
+    return html({ title: errorKinds[code as ErrorCode].title, body: problemBody(code as ErrorCode) })
+  })
+}
+
+function problemList(): string {
+  const rows = (Object.keys(errorKinds) as ErrorCode[]).map((code) => {
+    const { status, title } = errorKinds[code]
+    return `<tr><td>${status}</td><td><a href="/problems/${code}"><code>${code}</code></a></td><td>${escapeHtml(title)}</td></tr>`
+  })
+  return `<h1>Errors</h1>
+<p>Errors are <code>application/problem+json</code> (RFC 9457). Decide by <code>code</code>; show <code>title</code> or your own words; give <code>instance</code> when you ask for help.</p>
+<table><thead><tr><th>Status</th><th>Code</th><th>Meaning</th></tr></thead><tbody>${rows.join('\n')}</tbody></table>`
+}
+
+function problemBody(code: ErrorCode): string {
+  const { status, title, explanation } = errorKinds[code]
+  const text = escapeHtml(explanation).replace(/`([^`]+)`/g, '<code>$1</code>')
+  return `<h1>${escapeHtml(title)}</h1>
+<p class="badge"><code>${code}</code> · HTTP ${status}</p>
+<p>${text}</p>
+<p><a href="/problems">All errors</a></p>`
+}

@@ -1,0 +1,96 @@
+/**
+ * Turns requests away while the queue has no room. It comes before Fastify: refusing must cost little, or the service
+ * would be busy with nothing else. So these requests have no lines in the log but one, by the queue, with their number.
+ */
+import { randomInt } from 'node:crypto'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { AppError, errorKinds } from '../../errors.ts'
+import type { Clock } from '../lib/clock.ts'
+import { newId } from '../lib/random.ts'
+import { readableBy } from './cors.ts'
+import type { Path, Paths } from './paths.ts'
+import { problemMediaType, problemOf } from './problem.ts'
+import type { RequestQueue } from './queue.ts'
+import type { RequestNote } from './request-log.ts'
+
+/** Not all refused clients should come back at the same moment. */
+const retryAfterSeconds = { min: 1, max: 4 }
+
+/**
+ * A connection that was refused waits before it is read again. In each turn of the event loop, this many are. If all
+ * were read at once, a thousand of them could bring their next requests so fast that the turn would not end: libuv asks
+ * for further events as long as it gets a full batch, and neither the store nor any timer would run.
+ */
+const readAgainPerTurn = 50
+
+export const overloaded = () =>
+  new AppError('unavailable', 'The service is overloaded.', { retryAfterSeconds: someSeconds() })
+
+const someSeconds = () => randomInt(retryAfterSeconds.min, retryAfterSeconds.max + 1)
+
+export function turningAway(
+  handle: RequestListener,
+  {
+    queue,
+    paths,
+    clock,
+    publicUrl,
+    corsOrigins,
+    headers,
+    failed,
+    answered,
+  }: {
+    readonly queue: RequestQueue
+    readonly paths: Paths
+    readonly clock: Pick<Clock, 'elapsed'>
+    readonly publicUrl: string
+    readonly corsOrigins: readonly string[]
+    readonly headers: Readonly<Record<string, string>>
+    failed(error: AppError, request: null): void
+    answered?(note: RequestNote): void
+  },
+): RequestListener {
+  /** Until then a connection that found no room is refused: its next request may have waited unread for long. */
+  const notBefore = new WeakMap<Socket, number>()
+  const paused: Socket[] = []
+  const readSomeAgain = () => {
+    for (const socket of paused.splice(0, readAgainPerTurn)) socket.resume()
+    if (paused.length > 0) setImmediate(readSomeAgain)
+  }
+  const error = overloaded()
+  const { status } = errorKinds[error.code]
+  const refuse = (request: IncomingMessage, reply: ServerResponse, path: Path | null) => {
+    const { method, socket } = request
+    const { origin = '' } = request.headers
+    const requestId = newId()
+    const body = JSON.stringify(problemOf(error, publicUrl, requestId))
+    reply.writeHead(status, {
+      ...headers,
+      ...(corsOrigins.includes(origin) && readableBy(origin)),
+      'request-id': requestId,
+      'retry-after': String(someSeconds()),
+      'content-type': problemMediaType,
+      'content-length': Buffer.byteLength(body),
+    })
+    reply.end(body)
+    // Not before the request's own body is read: reading it would resume the connection.
+    request.resume().once('close', () => {
+      socket.pause()
+      if (paused.push(socket) === 1) setImmediate(readSomeAgain)
+    })
+    failed(error, null)
+    answered?.({ requestId, method: method ?? null, route: path?.pattern ?? null, status, ms: 0 })
+  }
+  return (request, reply) => {
+    if (!queue.isOverloaded) return handle(request, reply)
+    const { url = '', socket } = request
+    const path = paths.find(url)
+    if (path?.isQueued === false) return handle(request, reply)
+    const now = clock.elapsed()
+    if (queue.isClosed) notBefore.set(socket, now + retryAfterSeconds.min * 1_000)
+    if (now >= (notBefore.get(socket) ?? 0)) return handle(request, reply)
+    queue.noteRefused()
+    refuse(request, reply, path)
+  }
+}

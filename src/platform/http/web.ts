@@ -1,0 +1,171 @@
+/**
+ * Serves the built portal and console (web/dist). The public page of a veterinarian is the portal’s document with its
+ * own title.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify'
+import { AppError, errorKinds } from '../../errors.ts'
+import { escapeHtml } from '../lib/html.ts'
+import { brandOf, type School } from '../lib/school.ts'
+import { routeConfig } from './access.ts'
+import { logoContentPolicy, portalContentPolicy, workerContentPolicy } from './headers.ts'
+import { brandHtml, html, publicPage, staticFile } from './pages.ts'
+
+const built = fileURLToPath(new URL('../../../web/dist/', import.meta.url))
+const files = `${built}web/`
+const forGood = 'public, max-age=31536000, immutable'
+const noindex = '<meta name="robots" content="noindex">\n'
+const schoolLine = ({ name }: School) =>
+  `The access service of ${name ?? 'the veterinary school'}: sign in with a code sent to your e-mail.`
+
+export interface WebDeps {
+  readonly log: Pick<FastifyBaseLogger, 'warn'>
+  readonly mailbox: boolean
+  readonly publicUrl: string
+  readonly school: School
+  readonly timeZone: string
+  publicProfile(userId: string): Promise<PublicProfile>
+}
+
+interface PublicProfile {
+  readonly firstname: string
+  readonly lastname: string
+  readonly verified_at: number | null
+}
+
+interface About {
+  readonly title: string
+  readonly description: string
+  readonly more?: string
+}
+
+export function webRoutes(
+  app: FastifyInstance,
+  { log, mailbox, publicUrl, school, timeZone, publicProfile }: WebDeps,
+): void {
+  const frame = frameIn('index.html', school)
+  const consoleFrame = frameIn('console.html', school)
+  const brand = brandOf(school)
+  const description = schoolLine(school)
+  const metas = schoolMetas(school, timeZone)
+  const options = { config: routeConfig({ access: 'public' }), schema: { hide: true } }
+
+  const send = (reply: FastifyReply, about: About, document = frame) => {
+    const head = `<title>${escapeHtml(about.title)}</title>
+<meta name="description" content="${escapeHtml(about.description)}">
+${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
+    return (
+      reply
+        .headers({ 'Content-Security-Policy': portalContentPolicy, 'Cache-Control': 'no-cache' })
+        .type('text/html; charset=utf-8')
+        // A function, because `$` in a replacement string is a pattern and names may contain it.
+        .send(document.replace('<!-- head -->', () => head))
+    )
+  }
+
+  app.get('/', options, (_request, reply) => send(reply, { title: brand, description }))
+
+  app.get('/console', options, (_request, reply) => {
+    const about = { title: `${brand} console`, description: 'For the staff of the school.', more: noindex }
+    return send(reply.header('X-Robots-Tag', 'noindex'), about, consoleFrame)
+  })
+
+  app.get('/v/:userId', options, async (request, reply) => {
+    const { userId } = request.params as { userId: string }
+    // Anybody can register under any name, so search engines must not list it.
+    reply.header('X-Robots-Tag', 'noindex')
+    try {
+      return send(reply, profileHead(await publicProfile(userId), `${publicUrl}/v/${userId}`, brand))
+    } catch (error) {
+      // The portal shows the error itself and tries again.
+      const code = error instanceof AppError ? error.code : 'internal-error'
+      if (code !== 'not-found')
+        log.warn({ requestId: request.id, err: error }, 'a public profile page could not read its profile')
+      return send(reply.code(errorKinds[code].status), {
+        title: brand,
+        description,
+        more: noindex,
+      })
+    }
+  })
+
+  const { logo } = school
+  if (logo)
+    app.get(logo.path, publicPage, (_request, reply) =>
+      reply
+        .headers({ 'Content-Security-Policy': logoContentPolicy, 'Cache-Control': forGood })
+        .type(logo.type)
+        .send(logo.bytes),
+    )
+
+  // The name stays the same, so browsers must always ask whether there is a newer one.
+  if (existsSync(`${built}worker.js`))
+    staticFile(app, '/worker.js', built, 'worker.js', 'no-cache', {
+      'Content-Security-Policy': workerContentPolicy,
+    })
+  for (const name of existsSync(files) ? readdirSync(files) : []) {
+    if (/\.(br|gz)$/.test(name)) continue
+    // The file name contains a hash of the content.
+    staticFile(app, `/web/${name}`, files, name, forGood)
+  }
+}
+
+/** What is shown until the portal or the console has loaded. */
+function frameIn(name: string, school: School): string {
+  const page = existsSync(`${built}${name}`) ? readFileSync(`${built}${name}`, 'utf8') : notBuilt()
+  return page.replace(/(<span class="brand">).*?(?=<\/span>)/s, (_, start) => start + brandHtml(school))
+}
+
+/** The portal reads them (web/src/school.ts). */
+function schoolMetas({ name, logo, support, privacy }: School, timeZone: string): string {
+  const told = {
+    'school-name': name,
+    'school-logo': logo?.path ?? null,
+    support,
+    privacy,
+    'time-zone': timeZone,
+  }
+  return Object.entries(told)
+    .filter((one): one is [string, string] => one[1] !== null)
+    .map(([about, content]) => `<meta name="${about}" content="${escapeHtml(content)}">\n`)
+    .join('')
+}
+
+/** Open Graph (ogp.me), for link previews. */
+function profileHead({ firstname, lastname, verified_at }: PublicProfile, url: string, brand: string): About {
+  const title = `${firstname} ${lastname} · ${brand}`
+  const description =
+    verified_at === null
+      ? 'This page shows a name that somebody gave. The school has not checked who this is.'
+      : 'A veterinarian, verified by the school.'
+  const properties = {
+    'og:type': 'profile',
+    'og:site_name': brand,
+    'og:title': title,
+    'og:description': description,
+    'og:url': url,
+    'og:image': `${new URL(url).origin}/assets/social.png`,
+    'og:image:width': '1200',
+    'og:image:height': '630',
+    'og:image:alt': 'Chiron, the access service of the veterinary school',
+  }
+  const tags = Object.entries(properties).map(
+    ([property, content]) => `<meta property="${property}" content="${escapeHtml(content)}">`,
+  )
+  tags.push('<meta name="twitter:card" content="summary_large_image">')
+  return {
+    title,
+    description,
+    more: `${noindex}${tags.join('\n')}\n<link rel="canonical" href="${escapeHtml(url)}">\n`,
+  }
+}
+
+function notBuilt(): string {
+  return html({
+    title: 'Access service',
+    body: `<h1>The portal is not built yet</h1>
+<p>Run <code>npm run build</code> and start the service again. <code>npm ci</code> does it by itself, unless scripts are switched off.</p>
+<p><a href="/docs">API reference</a> · <a href="/problems">Errors</a></p>`,
+  })
+}

@@ -1,0 +1,34 @@
+/**
+ * NODE_EXTRA_CA_CERTS from a file with settings. Node looks for it in the environment of its start alone, and all of it
+ * has to know: threads, workers, every TLS connection. So the process replaces itself by one that was started with it.
+ */
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { UsageError } from '../../errors.ts'
+
+export function trustAuthorities(file: string | undefined): void {
+  if (file === undefined || file === '') return
+  checkCertificates(file)
+  if (process.env.NODE_EXTRA_CA_CERTS === file) return
+  const { execPath, execArgv, argv, env } = process
+  process.execve!(execPath, [execPath, ...execArgv, '--', ...argv.slice(1)], {
+    ...env,
+    NODE_EXTRA_CA_CERTS: file,
+  })
+}
+
+/** Node itself only warns, and goes on without them. */
+function checkCertificates(file: string): void {
+  try {
+    new X509Certificate(readFileSync(file))
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const reasons: Record<string, string> = {
+      ENOENT: 'there is no such file',
+      EACCES: 'this user may not read it',
+    }
+    throw new UsageError(
+      `NODE_EXTRA_CA_CERTS=${file}: ${reasons[code ?? ''] ?? `it has no certificate (${message})`}`,
+    )
+  }
+}

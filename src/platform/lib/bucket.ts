@@ -1,0 +1,65 @@
+/**
+ * Shared by the limits in the store and those in memory: buckets that refill over time (GCRA), the refusal when one is
+ * empty, and the headers that show what is left.
+ */
+import { AppError } from '../../errors.ts'
+
+export interface BucketPolicy {
+  readonly name: string
+  readonly burst: number
+  readonly refillPerMinute: number
+}
+
+/** For the RateLimit headers. */
+export interface BucketState {
+  readonly policy: BucketPolicy
+  readonly remaining: number
+  readonly fullInMs: number
+}
+
+/** The fingerprints of the caller's network and of the wider networks around it, which get several shares. */
+export interface CallerNetwork {
+  readonly fingerprint: string
+  readonly wider: readonly { readonly fingerprint: string; readonly shares: number }[]
+}
+
+/** The caller of a request without a token, as limits and events see it. */
+export interface Caller {
+  readonly network: CallerNetwork
+  readonly requestId: string | null
+  noteLimit(state: BucketState): void
+}
+
+export const intervalMsOf = (policy: BucketPolicy) => 60_000 / policy.refillPerMinute
+
+export function bucketState(policy: BucketPolicy, fullAt: number, now: number): BucketState {
+  const intervalMs = intervalMsOf(policy)
+  const fullInMs = Math.max(0, fullAt - now)
+  return { policy, remaining: Math.max(0, Math.floor(policy.burst - fullInMs / intervalMs)), fullInMs }
+}
+
+export function tooManyRequests(
+  limit: string,
+  freeAt: number,
+  now: number,
+  detail: string,
+  headers: Record<string, string> = {},
+): AppError {
+  const retryAfterSeconds = Math.max(1, Math.ceil((freeAt - now) / 1000))
+  return new AppError('too-many-requests', detail, { retryAfterSeconds, headers, limit })
+}
+
+/** draft-ietf-httpapi-ratelimit-headers; `w` is the time in which an empty bucket refills. */
+export function rateLimitHeaders({ policy, remaining, fullInMs }: BucketState): Record<string, string> {
+  const windowSeconds = (policy.burst * intervalMsOf(policy)) / 1000
+  return {
+    'RateLimit-Policy': `"${policy.name}";q=${policy.burst};w=${windowSeconds}`,
+    RateLimit: `"${policy.name}";r=${remaining};t=${Math.ceil(fullInMs / 1000)}`,
+  }
+}
+
+export function bucketRefusal(policy: BucketPolicy, fullAt: number, now: number, shown = true): AppError {
+  const freeAt = fullAt - (policy.burst - 1) * intervalMsOf(policy)
+  const headers = shown ? rateLimitHeaders(bucketState(policy, fullAt, now)) : {}
+  return tooManyRequests(policy.name, freeAt, now, 'Too many requests.', headers)
+}

@@ -1,0 +1,255 @@
+/**
+ * Writes a plan as a new generation that readers cannot see yet, in short batches with pauses so that sign-ins never
+ * wait long, then publishes it in one short transaction. If the process is killed before that, nothing has changed, and
+ * whoever writes a roster next clears the leftovers.
+ */
+
+import { endSessions } from '../../../identity/session/session.ts'
+import { type EventType, stagedEvent } from '../../../messages/events/events.ts'
+import type { Db, Statement, Value } from '../../../platform/db/db.ts'
+import type { By } from '../../../platform/lib/by.ts'
+import { folded } from '../../../platform/lib/folded.ts'
+import { newId } from '../../../platform/lib/random.ts'
+import { endFeedsOfMoved } from '../../student/student.ts'
+import type { Ids } from '../compact.ts'
+import { type Corrected, digestOf, type NextStudent } from '../compare/compare.ts'
+import type { Plan } from '../plan.ts'
+import { batchWriter, type RowWrite } from '../rows.ts'
+import { type CorrectionRow, publish, type Seen, type StudentFields } from '../store.ts'
+import { type Lease, pause } from './lease.ts'
+
+export { type Lease, pause, whileLeased } from './lease.ts'
+
+const pauseMsMin = 3
+const pauseShare = 0.2
+/** Of what stands. */
+const muchShare = 0.1
+
+export interface ApplyDeps {
+  readonly db: Db
+  readonly lease: Lease
+  readonly writesPerBatch: number
+  readonly by: By
+  onBatch(written: number, total: number): void
+}
+
+/** Returns false if the roster changed in the meantime. */
+export async function applyPlan(
+  plan: Plan,
+  generation: number,
+  now: number,
+  deps: ApplyDeps,
+): Promise<boolean> {
+  const total = totalOf(plan)
+  await writeInBatches(writesOf(plan, generation, now, deps.by), generation, deps, (written) =>
+    deps.onBatch(Math.min(written, total), total),
+  )
+  deps.onBatch(total, total)
+  // With the statistics of an empty table, reading a class list takes a hundred times as long.
+  if (changesMuch(plan)) await deps.db.analyze(['person', 'student', 'roster_record', 'roster_enrolment'])
+  return publishGeneration(deps.lease, generation, plan, now, deps.by)
+}
+
+export async function publishGeneration(
+  lease: Lease,
+  generation: number,
+  seen: Seen,
+  now: number,
+  by: By,
+): Promise<boolean> {
+  const [published] = await lease.write([
+    ...publish(generation, seen, now),
+    ...endSessions({ departedIn: generation }, 'account', now, by),
+    endFeedsOfMoved(generation),
+  ])
+  return published!.length > 0
+}
+
+function changesMuch(plan: Plan): boolean {
+  const before = Object.values(plan.counts).reduce((sum, of) => sum + of.before, 0)
+  return totalOf(plan) > before * muchShare
+}
+
+/** About how many writes there are. */
+function totalOf({ counts }: Plan): number {
+  const { student, ...others } = counts
+  const ofOthers = Object.values(others).map((of) => of.added + of.returning + of.leaving + 2 * of.changed)
+  const ofStudents = 4 * student.added + 2 * student.returning + 3 * (student.changed + student.leaving)
+  return ofOthers.reduce((sum, count) => sum + count, ofStudents + 1)
+}
+
+export async function writeInBatches(
+  writes: Iterator<RowWrite>,
+  generation: number,
+  { db, lease, writesPerBatch }: Pick<ApplyDeps, 'db' | 'lease' | 'writesPerBatch'>,
+  onWritten: (written: number) => void = () => {},
+): Promise<void> {
+  const statementsOf = batchWriter(db, generation)
+  let written = 0
+  let next = writes.next()
+  function* take(batch: { size: number }): Generator<RowWrite> {
+    for (; batch.size < writesPerBatch && !next.done; batch.size++) {
+      yield next.value
+      next = writes.next()
+    }
+  }
+  const send = async (statements: Iterable<Statement>, batch: { readonly size: number }) => {
+    const started = performance.now()
+    await lease.stage(statements)
+    written += batch.size
+    onWritten(written)
+    // Gives other users of the store a turn.
+    await pause(Math.max(pauseMsMin, (performance.now() - started) * pauseShare))
+  }
+  let sending = Promise.resolve()
+  while (!next.done) {
+    const batch = { size: 0 }
+    // On PostgreSQL, this batch is made while the store writes the one before. On SQLite, the last one is empty.
+    const statements = statementsOf(take(batch))
+    await sending
+    sending = send(statements, batch)
+    sending.catch(() => {})
+  }
+  await sending
+}
+
+function* writesOf(plan: Plan, generation: number, now: number, by: By): Generator<RowWrite> {
+  const imported = { id: newId(), at: now, generation, data: { generation } }
+  yield { table: 'event', row: stagedEvent('roster.imported', by, imported) }
+  yield* studentWrites(plan, generation, now, by)
+  yield* recordWrites(plan, generation, now)
+  yield* enrolmentWrites(plan, generation)
+}
+
+const kinds = ['org', 'term', 'course', 'class', 'user', 'role'] as const
+
+function* recordWrites({ next, documents }: Plan, generation: number, now: number): Generator<RowWrite> {
+  for (const kind of kinds) {
+    const records = next[kind]
+    for (const row of records.rows()) {
+      const state = records.stateOf(row)
+      if (state === 'same' && (kind !== 'class' || documents.isSame(row))) continue
+      const id = records.idAt(row)
+      if (state === 'same' || state === 'changed')
+        yield { closes: 'roster_record', row: [kind, id, records.fromGen(row)] }
+      const data = records.dataAt(row)
+      const document = kind === 'class' ? documents.of(row) : null
+      yield {
+        table: 'roster_record',
+        row: [kind, id, generation, digestOf(data), JSON.stringify(data), document, now],
+      }
+    }
+    for (const { sourcedId, fromGen } of records.leaving())
+      yield { closes: 'roster_record', row: [kind, sourcedId, fromGen] }
+  }
+}
+
+function* enrolmentWrites({ next: { enrolment } }: Plan, generation: number): Generator<RowWrite> {
+  for (const row of inOrderOfIds(enrolment)) {
+    const state = enrolment.stateOf(row)
+    if (state === 'same') continue
+    const id = enrolment.idAt(row)
+    if (state === 'changed') yield { closes: 'roster_enrolment', row: [id, enrolment.fromGen(row)] }
+    const { userId, classId, schoolId, role, primary, startDate, endDate } = enrolment.dataAt(row)
+    yield {
+      table: 'roster_enrolment',
+      row: [id, generation, userId, classId, schoolId, role, Number(primary), startDate, endDate],
+    }
+  }
+  for (const { sourcedId, fromGen } of enrolment.leaving())
+    yield { closes: 'roster_enrolment', row: [sourcedId, fromGen] }
+}
+
+function* studentWrites({ students }: Plan, generation: number, now: number, by: By): Generator<RowWrite> {
+  const event = (type: EventType, personId: string): RowWrite => {
+    const id = `${type}.${personId}.${generation}`
+    return { table: 'event', row: stagedEvent(type, by, { id, at: now, generation, personId }) }
+  }
+  for (const student of students.corrected()) yield* correctionWrites(student, generation)
+  for (const row of students.rows()) {
+    if (students.stateOf(row) === 'same') continue
+    const { fields, digest, personId, before, isKnown, matchedFrom } = students.at(row)
+    const { sourced_id: id } = fields
+    if (!isKnown && matchedFrom === null)
+      yield { table: 'person', row: [personId, 'student', 'active', now, now] }
+    if (!isKnown) yield { table: 'student_identity', row: [id, personId, generation, matchedFrom] }
+    if (before) yield { closes: 'student', row: [personId, before.from_gen] }
+    if (before && before.email_key !== fields.email_key) {
+      yield { table: 'roster_departure', row: [generation, personId] }
+    }
+    yield event(before ? 'student.updated' : isKnown ? 'student.reactivated' : 'student.added', personId)
+    yield { table: 'student', row: studentRow(personId, fields, digest, generation, now) }
+  }
+  for (const { person_id, from_gen } of students.leaving()) {
+    yield { closes: 'student', row: [person_id, from_gen] }
+    yield { table: 'roster_departure', row: [generation, person_id] }
+    yield event('student.deactivated', person_id)
+  }
+}
+
+/** A correction loses the fields that the file has come to say itself. */
+function* correctionWrites({ personId, correction }: NextStudent, generation: number): Generator<RowWrite> {
+  if (!correction) return
+  const { row, left } = correction
+  if (left && left.email === row.email && left.firstname === row.firstname && left.lastname === row.lastname)
+    return
+  yield { closes: 'roster_correction', row: [personId, row.from_gen] }
+  if (left) yield { table: 'roster_correction', row: correctionRow(personId, generation, left, row) }
+}
+
+/**
+ * The rows of the file, sorted by the first two characters in which ids differ: an index that grows mostly at one place
+ * is written many times faster.
+ */
+function* inOrderOfIds({ incoming }: Plan['next']['enrolment']): Generator<number> {
+  const { ids } = incoming.table
+  const start = ids.size === 0 ? 0 : commonLength(ids)
+  const keyAt = (row: number) => {
+    const id = ids.at(row)
+    return ((id.charCodeAt(start) & 0xff) << 8) | (id.charCodeAt(start + 1) & 0xff)
+  }
+  // Where the rows of each key begin.
+  const places = new Uint32Array(keysMax + 1)
+  for (const row of incoming.rows()) places[keyAt(row) + 1]!++
+  for (let key = 0; key < keysMax; key++) places[key + 1]! += places[key]!
+  const sorted = new Uint32Array(places[keysMax]!)
+  for (const row of incoming.rows()) sorted[places[keyAt(row)]!++] = row
+  yield* sorted
+}
+
+const keysMax = 2 ** 16
+
+function commonLength(ids: Ids): number {
+  const first = ids.at(0)
+  let length = first.length
+  for (let number = 1; number < ids.size && length > 0; number++) {
+    const id = ids.at(number)
+    if (id.startsWith(first.slice(0, length))) continue
+    length = 0
+    while (id[length] === first[length]) length++
+  }
+  return length
+}
+
+export function correctionRow(
+  personId: string,
+  generation: number,
+  { email, firstname, lastname }: Corrected,
+  { actor, corrected_at }: Pick<CorrectionRow, 'actor' | 'corrected_at'>,
+): Value[] {
+  return [personId, generation, email, firstname, lastname, actor, corrected_at]
+}
+
+export function studentRow(
+  personId: string,
+  fields: StudentFields,
+  digest: string,
+  generation: number,
+  now: number,
+): Value[] {
+  const { sourced_id, email, email_key, firstname, lastname, preferred_name, pronouns } = fields
+  const { student_number, year, school_id, school_name } = fields
+  const names = [firstname, folded(firstname), lastname, folded(lastname), preferred_name, pronouns]
+  const school = [student_number, year, school_id, school_name]
+  return [personId, generation, sourced_id, digest, email, email_key, ...names, ...school, now]
+}

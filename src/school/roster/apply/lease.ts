@@ -1,0 +1,52 @@
+/**
+ * The lease is the right to write a roster; one import or undo has it at a time, across all processes. It is a lease, so
+ * a dead process loses it. A slow process can lose it without noticing, so every write goes through the lease, and fails
+ * if it was lost.
+ */
+import type { Db, Statement } from '../../../platform/db/db.ts'
+import { type Clock, second } from '../../../platform/lib/clock.ts'
+import { newId } from '../../../platform/lib/random.ts'
+import { RosterError } from '../errors.ts'
+import { isLeaseLost, type Lease, release, renewLease, rosterState, takeLease } from '../store.ts'
+
+export type { Lease } from '../store.ts'
+
+const leaseMs = 15 * second
+const pollMs = 200
+
+export async function whileLeased<T>(db: Db, clock: Clock, work: (lease: Lease) => Promise<T>): Promise<T> {
+  const holder = newId()
+  await waitForLease(db, clock, holder)
+  const renewed = function* (statements: Iterable<Statement>) {
+    yield renewLease(holder, clock.now() + leaseMs)
+    yield* statements
+  }
+  try {
+    return await work({
+      write: async (statements) => (await db.tx([...renewed(statements)])).slice(1),
+      stage: (statements) => db.stage(renewed(statements)),
+    })
+  } catch (error) {
+    throw isLeaseLost(error) ? new RosterError('busy', 'another import took over') : error
+  } finally {
+    // If this fails, the lease runs out by itself.
+    await release(db, holder).catch(() => {})
+  }
+}
+
+/** If the lease is renewed while we wait, its owner is alive and we give up. If not, we wait until it runs out. */
+async function waitForLease(db: Db, clock: Clock, holder: string): Promise<void> {
+  const seen = await rosterState(db)
+  for (;;) {
+    const now = clock.now()
+    if (await takeLease(db, holder, now, now + leaseMs)) return
+    const state = await rosterState(db)
+    const renewed = state.held_by !== null && state.held_until !== seen.held_until
+    if (renewed) throw new RosterError('busy', 'another import is under way; try again when it is done')
+    await pause(pollMs)
+  }
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,79 @@
+/** The roster that stands, as far as a file can touch it. */
+import type { Db } from '../../../platform/db/db.ts'
+import type { Kind } from '../records.ts'
+import {
+  type CorrectionRow,
+  correctionsIn,
+  type DocumentRow,
+  documentsIn,
+  type EnrolmentRow,
+  enrolmentsIn,
+  type GenerationRow,
+  goneAmong,
+  identitiesAmong,
+  lineageOf,
+  ownersAmong,
+  type RecordRow,
+  recordsIn,
+  type Seen,
+  type Sizes,
+  type StateRow,
+  type StudentVersion,
+  studentsIn,
+} from '../store.ts'
+
+export type RecordKind = Exclude<Kind, 'enrolment'>
+
+/** Rows come in pages. */
+type Pages<R> = AsyncIterable<readonly R[]>
+
+export interface Standing {
+  readonly content: number
+  readonly generation: number
+  /** By userId. */
+  readonly corrections: ReadonlyMap<string, CorrectionRow>
+  /** The generations that have led to this roster, newest first. */
+  readonly lineage: readonly GenerationRow[]
+  /** How many stand, where not all of them are here. */
+  readonly sizes: Sizes | null
+  records(kind: RecordKind): Pages<RecordRow>
+  documents(): Pages<DocumentRow>
+  enrolments(): Pages<EnrolmentRow>
+  students(): Pages<StudentVersion>
+  /** Those that are absent now and existed before. */
+  gone(kind: Kind, sourcedIds: readonly string[]): Promise<ReadonlySet<string>>
+  /** sourcedId → userId, of those who were ever on the roster. */
+  identities(sourcedIds: readonly string[]): Promise<ReadonlyMap<string, string>>
+  /** Address → sourcedId of a student who has or had it. */
+  owners(addressKeys: readonly string[]): Promise<ReadonlyMap<string, string>>
+}
+
+/** None of it, where nothing is compared. */
+export function noRoster({ content, generation }: Seen): Standing {
+  async function* nothing() {}
+  return {
+    ...{ content, generation, corrections: new Map(), lineage: [], sizes: null },
+    ...{ records: nothing, documents: nothing, enrolments: nothing, students: nothing },
+    gone: async () => new Set(),
+    identities: async () => new Map(),
+    owners: async () => new Map(),
+  }
+}
+
+/** All of it. */
+export async function wholeRoster(db: Db, { content, generation }: StateRow): Promise<Standing> {
+  return {
+    content,
+    generation,
+    corrections: new Map((await correctionsIn(db, content)).map((row) => [row.person_id, row])),
+    lineage: await lineageOf(db, content),
+    sizes: null,
+    records: (kind) => recordsIn(db, content, kind),
+    documents: () => documentsIn(db, content),
+    enrolments: () => enrolmentsIn(db, content),
+    students: () => studentsIn(db, content),
+    gone: (kind, ids) => goneAmong(db, content, kind, ids),
+    identities: (ids) => identitiesAmong(db, content, ids),
+    owners: (keys) => ownersAmong(db, content, keys),
+  }
+}

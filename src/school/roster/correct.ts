@@ -1,0 +1,159 @@
+/**
+ * One student put right by hand, until the school's system does. A correction is a generation of its own: it is seen at
+ * once, ends sessions if the address changes, and can be undone.
+ */
+
+import { UsageError } from '../../errors.ts'
+import { stagedEvent } from '../../messages/events/events.ts'
+import type { Db } from '../../platform/db/db.ts'
+import type { By } from '../../platform/lib/by.ts'
+import { newId } from '../../platform/lib/random.ts'
+import { correctionRow, type Lease, publishGeneration, studentRow } from './apply/apply.ts'
+import { type Corrected, corrected, digestOf, fullName } from './compare/compare.ts'
+import type { UserData } from './records.ts'
+import { type RowWrite, writeRow } from './rows.ts'
+import {
+  type CorrectionRow,
+  correctionsIn,
+  newGeneration,
+  recordIn,
+  type Seen,
+  type StudentFields,
+  type StudentVersion,
+  studentIn,
+  studentsAmong,
+} from './store.ts'
+
+export interface Correction {
+  readonly userId: string
+  readonly name: string
+  readonly studentNumber: string | null
+  /** Null: as the file has it. */
+  readonly corrected: Corrected
+  readonly inFile: Corrected
+  readonly actor: string
+  readonly correctedAt: number
+}
+
+interface Standing {
+  readonly student: StudentVersion
+  /** As the file has them. */
+  readonly fields: StudentFields
+  readonly row: CorrectionRow | undefined
+}
+
+const uncorrected: Corrected = { email: null, firstname: null, lastname: null }
+
+/** Those of students who are on the roster. */
+export async function correctionsOf(db: Db, content: number): Promise<Correction[]> {
+  const found: Correction[] = []
+  for (const row of await correctionsIn(db, content)) {
+    const standing = await standingOf(db, content, row.person_id)
+    if (!standing) continue
+    const { student, fields } = standing
+    const { email, firstname, lastname } = row
+    found.push({
+      userId: row.person_id,
+      name: fullName(student),
+      studentNumber: student.student_number,
+      corrected: { email, firstname, lastname },
+      inFile: { email: fields.email, firstname: fields.firstname, lastname: fields.lastname },
+      actor: row.actor,
+      correctedAt: row.corrected_at,
+    })
+  }
+  return found
+}
+
+async function standingOf(db: Db, content: number, personId: string): Promise<Standing | undefined> {
+  const student = await studentIn(db, content, personId)
+  const record = student && (await recordIn(db, content, 'user', student.sourced_id))
+  if (!record) return undefined
+  const { email, firstname, lastname }: UserData = JSON.parse(record.data)
+  const row = (await correctionsIn(db, content)).find(({ person_id }) => person_id === personId)
+  const { sourced_id, preferred_name, pronouns, student_number, year, school_id, school_name } = student
+  // In the order of `studentFields`, on which the digest depends.
+  const bare = { sourced_id, email: null, email_key: null, firstname, lastname, preferred_name, pronouns }
+  const all = { ...bare, student_number, year, school_id, school_name }
+  return { student, fields: corrected(all, { ...uncorrected, email }), row }
+}
+
+export interface CorrectDeps {
+  readonly db: Db
+  readonly lease: Lease
+  readonly seen: Seen
+  readonly now: number
+  readonly by: By
+}
+
+/** `wanted` null takes the correction back. Returns the new generation, or null if there is nothing to change. */
+export async function writeCorrection(
+  personId: string,
+  wanted: Partial<Corrected> | null,
+  { db, lease, seen, now, by }: CorrectDeps,
+): Promise<number | null | 'moved-on'> {
+  const standing = await standingOf(db, seen.content, personId)
+  if (!standing)
+    throw new UsageError('this is nobody on the roster; only students who are on it can be corrected')
+  const { student, fields: inFile, row } = standing
+  const { email, firstname, lastname } = { ...(row ?? uncorrected), ...(wanted ?? uncorrected) }
+  const left = withoutSame({ email, firstname, lastname }, inFile)
+  const fields = corrected(inFile, left ?? uncorrected)
+  await mustBeFree(db, seen.content, fields, personId)
+  const isSame = JSON.stringify(left) === JSON.stringify(row ? withoutSame(row, inFile) : null)
+  if (isSame && fields.email === student.email) return null
+  const about = {
+    kind: 'correction',
+    file_name: '',
+    sha256: '',
+    version: '',
+    rows: 0,
+    newest_row_at: null,
+  } as const
+  const summary = JSON.stringify({ userId: personId, removed: left === null })
+  const generation = await newGeneration(
+    lease,
+    seen,
+    { ...about, summary, started_at: now, actor: by.actor, allowed: '' },
+    null,
+  )
+  if (generation === undefined) return 'moved-on'
+  const digest = digestOf(fields)
+  const moves = fields.email_key !== student.email_key
+  const event = stagedEvent('student.updated', by, { id: newId(), at: now, generation, personId })
+  const writes: RowWrite[] = [
+    { closes: 'student', row: [personId, student.from_gen] },
+    { table: 'student', row: studentRow(personId, fields, digest, generation, now) },
+    { table: 'event', row: event },
+  ]
+  if (row) writes.push({ closes: 'roster_correction', row: [personId, row.from_gen] })
+  if (left) {
+    const corrected = correctionRow(personId, generation, left, { actor: by.actor, corrected_at: now })
+    writes.push({ table: 'roster_correction', row: corrected })
+  }
+  if (moves) writes.push({ table: 'roster_departure', row: [generation, personId] })
+  await lease.write(writes.map((write) => writeRow(write, generation)))
+  return (await publishGeneration(lease, generation, seen, now, by)) ? generation : 'moved-on'
+}
+
+/** What the file says anyway is no correction. */
+function withoutSame(wanted: Corrected, inFile: StudentFields): Corrected | null {
+  const still = (name: keyof Corrected) => (wanted[name] === inFile[name] ? null : wanted[name])
+  const left = { email: still('email'), firstname: still('firstname'), lastname: still('lastname') }
+  return left.email === null && left.firstname === null && left.lastname === null ? null : left
+}
+
+async function mustBeFree(
+  db: Db,
+  content: number,
+  { email_key }: StudentFields,
+  personId: string,
+): Promise<void> {
+  if (email_key === null) return
+  const owners = await studentsAmong(db, content, 'email_key', [email_key])
+  const other = owners.find(({ person_id }) => person_id !== personId)
+  if (other)
+    throw new UsageError(
+      `this is the address of ${fullName(other)} (${other.student_number ?? other.sourced_id})`,
+    )
+}

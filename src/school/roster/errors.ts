@@ -1,0 +1,22 @@
+/** Why an import or undo does not happen, though the command or request was right. */
+import { UsageError } from '../../errors.ts'
+
+/** `moved-on`: another import or undo came between the plan and its import. */
+export type RosterFailure = 'refused' | 'held' | 'busy' | 'moved-on'
+
+/** Also what a command exits with. */
+export const exitCodes: Readonly<Record<RosterFailure, number>> = {
+  held: 2,
+  refused: 3,
+  busy: 4,
+  'moved-on': 4,
+}
+
+export class RosterError extends UsageError {
+  readonly failure: RosterFailure
+
+  constructor(failure: RosterFailure, message: string) {
+    super(message, exitCodes[failure])
+    this.failure = failure
+  }
+}

@@ -1,0 +1,128 @@
+/** What every way of fetching has in common: how long it may take, how large the file may be, how it fails. */
+import { createWriteStream } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { UsageError } from '../../../errors.ts'
+import { minute, second } from '../../../platform/lib/clock.ts'
+
+/** A set that can be read now. */
+export interface Arrival {
+  readonly path: string
+  /** As people know it. */
+  readonly name: string
+  /** Tells this set from others at the same source, without reading it. Null if the source says nothing of the sort. */
+  readonly mark: string | null
+  /** Throws if the set has changed since. */
+  verify(): Promise<void>
+}
+
+/** `known`: the mark of the set that was taken last. Returns null if there is no other. `folder` takes what is downloaded. */
+export interface Wanted {
+  readonly known: string | null
+  readonly folder: string
+  readonly limits: Limits
+}
+
+export interface Limits {
+  /** Without any sign of life. */
+  readonly silenceMs: number
+  readonly totalMs: number
+  readonly bytesMax: number
+  /** A file that was written to more recently may not be complete. */
+  readonly quietMs: number
+  /** How long we wait for somebody to finish writing it. */
+  readonly unquietMaxMs: number
+  readonly pollMs: number
+}
+
+export const usualLimits: Limits = {
+  silenceMs: 30 * second,
+  totalMs: 15 * minute,
+  bytesMax: 256 * 1024 * 1024,
+  quietMs: 10 * second,
+  unquietMaxMs: 10 * minute,
+  pollMs: second,
+}
+
+/** The set cannot be had; `exitCode` 3 if what came is no set. */
+export class FetchError extends UsageError {}
+
+/** Ends by itself when a server is silent for too long, or takes too long in all. */
+export class Patience {
+  readonly #limits: Limits
+  readonly #end = new AbortController()
+  readonly #total: NodeJS.Timeout
+  #silence: NodeJS.Timeout
+
+  constructor(limits: Limits) {
+    this.#limits = limits
+    this.#total = this.#after(limits.totalMs, `it takes longer than ${limits.totalMs / minute} minutes`)
+    this.#silence = this.#afterSilence()
+  }
+
+  get signal(): AbortSignal {
+    return this.#end.signal
+  }
+
+  /** Something has come. */
+  renew(): void {
+    clearTimeout(this.#silence)
+    this.#silence = this.#afterSilence()
+  }
+
+  /** Waits for one answer; fails when the patience ends, even if the answer never comes. */
+  async for<T>(answer: Promise<T>): Promise<T> {
+    this.renew()
+    answer.catch(() => {})
+    let stop = () => {}
+    const ended = new Promise<never>((_, reject) => {
+      stop = () => reject(this.signal.reason)
+      this.signal.addEventListener('abort', stop, { once: true })
+    })
+    try {
+      this.signal.throwIfAborted()
+      return await Promise.race([answer, ended])
+    } finally {
+      this.signal.removeEventListener('abort', stop)
+    }
+  }
+
+  /** Writes a file as it comes. Returns its size. */
+  async save(stream: Readable, path: string): Promise<number> {
+    const { bytesMax } = this.#limits
+    const renew = () => this.renew()
+    let bytes = 0
+    async function* counted(chunks: AsyncIterable<Buffer>) {
+      for await (const chunk of chunks) {
+        renew()
+        bytes += chunk.length
+        if (bytes > bytesMax) throw tooLarge(bytesMax)
+        yield chunk
+      }
+    }
+    try {
+      await pipeline(stream, counted, createWriteStream(path, { mode: 0o600 }), { signal: this.signal })
+    } catch (error) {
+      throw this.signal.aborted ? this.signal.reason : error
+    }
+    return bytes
+  }
+
+  over(): void {
+    clearTimeout(this.#total)
+    clearTimeout(this.#silence)
+  }
+
+  #afterSilence(): NodeJS.Timeout {
+    const { silenceMs } = this.#limits
+    return this.#after(silenceMs, `the server does not answer within ${silenceMs / second} seconds`)
+  }
+
+  #after(ms: number, why: string): NodeJS.Timeout {
+    return setTimeout(() => this.#end.abort(new FetchError(why)), ms)
+  }
+}
+
+export function tooLarge(bytesMax: number): FetchError {
+  return new FetchError(`the file is larger than ${bytesMax / 1024 / 1024} MiB`, 3)
+}

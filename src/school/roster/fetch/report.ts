@@ -1,0 +1,145 @@
+/**
+ * The mail about a fetch: what happened, in figures and findings, and what to do now. It names no students and shows
+ * no whole addresses; whoever may see them runs the command that the mail gives. Pure.
+ */
+
+import type { Report } from '../../../messages/mail/outbox.ts'
+import { localTime } from '../../../platform/lib/clock.ts'
+import { visible } from '../../../platform/lib/visible.ts'
+import type { Finding, Plan } from '../roster.ts'
+
+export type FetchOutcome = 'imported' | 'unchanged' | 'held' | 'refused' | 'busy' | 'failed'
+
+interface About {
+  readonly place: string
+  readonly at: number
+  readonly timeZone: string
+  readonly command: string
+}
+
+interface Tried {
+  readonly outcome: FetchOutcome
+  readonly message: string
+  readonly plan: Plan | null
+}
+
+const lineCharactersMax = 300
+const findingsOfOneKindMax = 3
+const findingsMax = 30
+const skippableMax = 100
+
+const verdicts: Record<FetchOutcome, { subject: string; says: string }> = {
+  imported: { subject: 'The roster was imported', says: 'The new roster is in force.' },
+  unchanged: { subject: 'The roster has not changed', says: 'Nothing had to be done.' },
+  held: {
+    subject: 'The roster is held: please look at it',
+    says: 'Nothing was imported: the file would change more than usual, so somebody must confirm it. Until then the roster stays as it was.',
+  },
+  refused: {
+    subject: 'The roster has errors and was not imported',
+    says: 'Nothing was imported: the file has errors. Until they are mended the roster stays as it was.',
+  },
+  busy: {
+    subject: 'The roster was not imported: somebody else was importing',
+    says: 'Nothing was imported, because another import was under way or came between.',
+  },
+  failed: {
+    subject: 'The roster could not be fetched',
+    says: 'Nothing was imported. The roster stays as it was.',
+  },
+}
+
+export function reportOf(tried: Tried, about: About): Report {
+  const { subject, says } = verdicts[tried.outcome]
+  const { place, at, timeZone } = about
+  return {
+    subject,
+    paragraphs: [
+      `${says} Chiron looked for a roster at ${line(place)} on ${localTime(at, timeZone)}.`,
+      ...(isToldByDetails(tried) ? [] : [`What happened: ${line(tried.message)}.`]),
+      ...detailsOf(tried, about),
+    ],
+  }
+}
+
+const isToldByDetails = ({ outcome }: Tried) => outcome === 'held' || outcome === 'refused'
+
+/** Also what the command prints, because that ends up in a log. */
+export function detailsOf({ outcome, plan }: Tried, { command }: Pick<About, 'command'>): string[] {
+  const holds = outcome === 'held' ? plan!.holds : []
+  return [
+    ...(plan ? [`The file: ${fileText(plan)}`] : []),
+    ...(plan && outcome !== 'refused' ? [countLines(plan).join('\n')] : []),
+    ...(holds.length > 0 ? [holds.map(({ code, reason }) => line(`${code}: ${reason}.`)).join('\n')] : []),
+    ...(plan ? findingParagraphs(plan.findings) : []),
+    ...nextSteps(outcome, plan, command),
+  ]
+}
+
+function fileText({ file }: Plan): string {
+  const modes = [...new Set(Object.values(file.modes))].join(' and ')
+  const about = modes === '' ? 'no roster' : `OneRoster ${file.version}, ${modes}, ${file.rows} rows`
+  return line(`${file.name}, ${about}, sha256 ${file.sha256.slice(0, 12)}…`)
+}
+
+function countLines({ counts }: Plan): string[] {
+  const titles = { student: 'Students', class: 'Classes', enrolment: 'Enrolments' } as const
+  return (['student', 'class', 'enrolment'] as const).map((kind) => {
+    const { before, added, changed, leaving, returning, after } = counts[kind]
+    return `${titles[kind]}: ${before} before, ${added} new, ${changed} changed, ${leaving} leaving, ${returning} coming back, ${after} after`
+  })
+}
+
+function findingParagraphs(findings: readonly Finding[]): string[] {
+  return (['error', 'warning'] as const).flatMap((severity) => {
+    const some = findings.filter((finding) => finding.severity === severity)
+    if (some.length === 0) return []
+    const kinds = Map.groupBy(some, ({ code, file, column }) => `${code} ${file} ${column}`)
+    const shown = [...kinds.values()]
+      .flatMap((kind) => kind.slice(0, findingsOfOneKindMax))
+      .slice(0, findingsMax)
+    const more = some.length - shown.length
+    const heading = `${some.length} ${severity}${some.length === 1 ? '' : 's'}:`
+    return [[heading, ...shown.map(findingLine), ...(more > 0 ? [`… and ${more} more`] : [])].join('\n')]
+  })
+}
+
+function findingLine({ file, line: number, column, value, message }: Finding): string {
+  const place = [file, number !== null && `line ${number}`, column].filter(Boolean).join(', ')
+  return line(`${place}${value === null ? '' : `: "${value}"`}: ${message}`)
+}
+
+function nextSteps(outcome: FetchOutcome, plan: Plan | null, command: string): string[] {
+  if (outcome === 'held') {
+    const codes = [...new Set(plan!.holds.map(({ code }) => code))]
+    const allowed = codes.filter((code) => code !== 'mode')
+    const allow = allowed.length > 0 ? ` --allow ${allowed.join(',')}` : ''
+    const ways = codes.includes('mode') ? [' --bulk', ' --delta'] : ['']
+    return [
+      `To see who would leave or change, whoever runs Chiron types (this imports nothing while it is held):\n${command} --verbose`,
+      `If all of it is meant:\n${ways.map((way) => `${command}${way}${allow}`).join('\nor\n')}`,
+      'If it is not meant, have the file exported again. The next fetch takes the new one.',
+    ]
+  }
+  if (outcome === 'refused') {
+    const { badRows, failsAsAWhole } = plan!
+    const maySkip = badRows > 0 && badRows <= skippableMax && !failsAsAWhole
+    return [
+      'Have the errors mended in the school’s system, and the file exported again. The next fetch takes the new one. docs/roster.md says what each message means.',
+      `To see all of them:\n${command} --verbose`,
+      ...(maySkip
+        ? [
+            `To import the rest without the bad rows, and keep what stands in their place:\n${command} --skip-bad-rows ${badRows}`,
+          ]
+        : []),
+    ]
+  }
+  if (outcome === 'imported') return ['To go back to the roster before:\nchiron roster undo']
+  return outcome === 'unchanged' ? [] : [`When that is mended, or at once:\n${command}`]
+}
+
+/** One line of text that may come from a file: escaped, bounded, and without whole addresses. */
+function line(text: string): string {
+  const shown = visible(text).replace(/([^\s@"'<>(),;:])[^\s@"'<>(),;:]*(?=@[^\s@"'<>(),;:]+\.)/g, '$1…')
+  return shown.length > lineCharactersMax ? `${shown.slice(0, lineCharactersMax)}…` : shown
+}

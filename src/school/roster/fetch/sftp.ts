@@ -1,0 +1,156 @@
+/** Fetches the newest set from a folder of an SFTP server, whose key must be one that the settings name. */
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { basename, join, posix } from 'node:path'
+import Client from 'ssh2-sftp-client'
+import { reasonOf } from '../../../platform/lib/reason.ts'
+import type { SftpSource } from '../source.ts'
+import { type Arrival, FetchError, Patience, tooLarge, type Wanted } from './arrival.ts'
+import { atRest, changedMeanwhile, type Entry, type FoundSet, markOf, newestSet } from './newest.ts'
+
+export async function takeFromSftp(source: SftpSource, wanted: Wanted): Promise<Arrival | null> {
+  const patience = new Patience(wanted.limits)
+  const socket = connect({ host: source.host, port: source.port, noDelay: true })
+  // The client's own way to end waits for the server.
+  patience.signal.addEventListener('abort', () => socket.destroy())
+  socket.on('error', () => {})
+  try {
+    await patience.for(once(socket, 'connect'))
+    const client = await signIn(source, socket, patience)
+    return await takeNewest(source, client, wanted, patience)
+  } catch (error) {
+    throw explained(error)
+  } finally {
+    patience.over()
+    socket.destroy()
+  }
+}
+
+async function signIn(source: SftpSource, socket: Socket, patience: Patience): Promise<Client> {
+  const { host, user, password, keyFile, hostKeys } = source
+  const client = new Client('chiron', { error() {}, end() {}, close() {} })
+  let shown: string | null = null
+  try {
+    await patience.for(
+      client.connect({
+        sock: socket,
+        host,
+        username: user,
+        ...(password !== null && { password }),
+        ...(keyFile !== null && { privateKey: readKey(keyFile) }),
+        hostVerifier(key: Buffer) {
+          shown = `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`
+          return hostKeys.includes(shown)
+        },
+        // The patience ends it.
+        readyTimeout: 0,
+      }),
+    )
+    return client
+  } catch (error) {
+    if (shown !== null && !hostKeys.includes(shown)) throw otherKey(shown, hostKeys)
+    throw error
+  }
+}
+
+function readKey(file: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    throw new FetchError(`CHIRON_ROSTER_KEY_FILE cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  }
+}
+
+function otherKey(shown: string, hostKeys: readonly string[]): FetchError {
+  if (hostKeys.length === 0)
+    return new FetchError(
+      `CHIRON_ROSTER_HOST_KEY is not set. The server shows the key ${shown}: compare it with what its owner tells you, then set CHIRON_ROSTER_HOST_KEY=${shown}`,
+    )
+  return new FetchError(
+    `the server's key has changed, so nothing was sent to it. It shows ${shown}, and CHIRON_ROSTER_HOST_KEY has ${hostKeys.join(', ')}. Ask the owner of the server whether the new one is theirs before you set it`,
+  )
+}
+
+async function takeNewest(
+  source: SftpSource,
+  client: Client,
+  { known, folder, limits }: Wanted,
+  patience: Patience,
+): Promise<Arrival | null> {
+  const { directory, only } = await contentOf(source.path, client, patience)
+  const look = async (): Promise<FoundSet> => {
+    const found = newestSet(await entriesOf(directory, only, client, patience))
+    if (!found) throw new FetchError('there is neither a zip nor a CSV file in it')
+    return found
+  }
+  const found = await atRest(look, limits)
+  const mark = markOf(found)
+  if (mark === known) return null
+  const bytes = found.files.reduce((sum, file) => sum + file.bytes, 0)
+  if (bytes > limits.bytesMax) throw tooLarge(limits.bytesMax)
+  const target = join(folder, 'set')
+  mkdirSync(target)
+  for (const { name, bytes: announced } of found.files) {
+    const stream = client.createReadStream(posix.join(directory, name))
+    const saved = await patience.save(stream, join(target, name))
+    if (saved !== announced) throw changedMeanwhile()
+  }
+  if (markOf(await look()) !== mark) throw changedMeanwhile()
+  return {
+    path: found.zip === null ? target : join(target, found.zip),
+    name: found.zip ?? basename(posix.resolve('/', directory)),
+    mark,
+    async verify() {},
+  }
+}
+
+/** `only`: the one file, if the path is that of a file. */
+async function contentOf(
+  path: string,
+  client: Client,
+  patience: Patience,
+): Promise<{ directory: string; only: string | null }> {
+  const { isFile } = await patience.for(client.stat(path))
+  return isFile
+    ? { directory: posix.dirname(path), only: posix.basename(path) }
+    : { directory: path, only: null }
+}
+
+async function entriesOf(
+  directory: string,
+  only: string | null,
+  client: Client,
+  patience: Patience,
+): Promise<Entry[]> {
+  const stat = async (name: string): Promise<Entry | null> => {
+    const one = await patience.for(client.stat(posix.join(directory, name)))
+    return one.isFile ? { name, bytes: one.size, changedAt: one.modifyTime } : null
+  }
+  if (only !== null) return [await stat(only)].filter((entry) => entry !== null)
+  const entries: Entry[] = []
+  for (const { type, name, size, modifyTime } of await patience.for(client.list(directory))) {
+    if (type === 'd' || !/\.(zip|csv)$/i.test(name)) continue
+    // Of a link, the list has the size of the link.
+    const entry = type === 'l' ? await stat(name) : { name, bytes: size, changedAt: modifyTime }
+    if (entry) entries.push(entry)
+  }
+  return entries
+}
+
+function explained(error: unknown): unknown {
+  if (error instanceof FetchError) return error
+  const { message = '', code } = error as { message?: string; code?: unknown }
+  if (/authentication/i.test(message))
+    return new FetchError('the server refuses the user, password or key of the settings')
+  if (/privateKey|private key|passphrase/i.test(message))
+    return new FetchError('CHIRON_ROSTER_KEY_FILE must name a private key without a passphrase')
+  if (code === 'ENOENT' || code === 2 || /no such file/i.test(message))
+    return new FetchError('there is no such file or folder on the server')
+  if (code === 3 || /permission denied/i.test(message))
+    return new FetchError('the server lets this user not read the file or folder')
+  if (/unexpected (end|close)|end of stream|not connected|no response/i.test(message))
+    return new FetchError('the connection was cut; try again')
+  return new FetchError(reasonOf(error))
+}

@@ -1,0 +1,148 @@
+/** Fetches the zip at an https address, unless the server says that it is the one from last time. */
+import { type IncomingMessage, request as requestPlainly } from 'node:http'
+import { request as requestByTls } from 'node:https'
+import { join } from 'node:path'
+import { isLoopbackHost } from '../../../platform/lib/network.ts'
+import { reasonOf } from '../../../platform/lib/reason.ts'
+import type { WebSource } from '../source.ts'
+import { type Arrival, FetchError, Patience, tooLarge, type Wanted } from './arrival.ts'
+
+const redirectsMax = 5
+const markCharactersMax = 1_000
+const redirects = [301, 302, 303, 307, 308]
+const zipTypes = [
+  'application/zip',
+  'application/x-zip',
+  'application/x-zip-compressed',
+  'application/octet-stream',
+  'application/force-download',
+  'application/download',
+  'binary/octet-stream',
+]
+
+export async function takeFromWeb(
+  source: WebSource,
+  { known, folder, limits }: Wanted,
+): Promise<Arrival | null> {
+  const patience = new Patience(limits)
+  try {
+    const response = await follow(source, known, patience)
+    if (isUnchanged(response, known)) return null
+    checkAnswer(response, limits.bytesMax)
+    const path = join(folder, 'roster.zip')
+    const bytes = await patience.save(response, path)
+    const announced = response.headers['content-length']
+    if (announced !== undefined && Number(announced) !== bytes) throw cut()
+    return { path, name: nameIn(source.url), mark: markOf(response), async verify() {} }
+  } catch (error) {
+    throw explained(error)
+  } finally {
+    patience.over()
+  }
+}
+
+/** Credentials go to the server that is configured, and nowhere else. */
+async function follow(source: WebSource, known: string | null, patience: Patience): Promise<IncomingMessage> {
+  const first = new URL(source.url)
+  let url = first
+  let credentials = source.credentials
+  for (let hops = 0; hops <= redirectsMax; hops++) {
+    const headers = { ...usualHeaders, ...conditionsOf(known), ...credentials }
+    const response = await patience.for(ask(url, headers, patience.signal))
+    if (!redirects.includes(response.statusCode!)) return response
+    response.destroy()
+    const next = URL.parse(response.headers.location ?? '', url)
+    const mayBePlain = first.protocol === 'http:' && next !== null && isLoopbackHost(next.hostname)
+    if (next?.protocol !== 'https:' && !(next?.protocol === 'http:' && mayBePlain))
+      throw new FetchError('the server redirects to an address that is not https')
+    next.username = ''
+    next.password = ''
+    if (next.origin !== first.origin) credentials = {}
+    url = next
+  }
+  throw new FetchError(`the server redirects more than ${redirectsMax} times`)
+}
+
+const usualHeaders = {
+  Accept: 'application/zip, */*;q=0.1',
+  'Accept-Encoding': 'identity',
+  'User-Agent': 'Chiron',
+}
+
+function ask(url: URL, headers: Record<string, string>, signal: AbortSignal): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const send = url.protocol === 'https:' ? requestByTls : requestPlainly
+    const request = send(url, { headers, agent: false, signal })
+    request.once('response', resolve)
+    request.on('error', reject)
+    request.end()
+  })
+}
+
+/** How the server tells versions of the file apart (RFC 9110 §8.8). */
+function markOf({ headers }: IncomingMessage): string | null {
+  const { etag, 'last-modified': modified } = headers
+  if (etag === undefined && modified === undefined) return null
+  const mark = JSON.stringify({ etag, modified })
+  return mark.length > markCharactersMax ? null : mark
+}
+
+function conditionsOf(known: string | null): Record<string, string> {
+  if (known === null) return {}
+  const { etag, modified } = JSON.parse(known) as { etag?: string; modified?: string }
+  if (etag !== undefined) return { 'If-None-Match': etag }
+  return modified === undefined ? {} : { 'If-Modified-Since': modified }
+}
+
+function isUnchanged({ statusCode }: IncomingMessage, known: string | null): boolean {
+  return statusCode === 304 && known !== null
+}
+
+function checkAnswer(response: IncomingMessage, bytesMax: number): void {
+  const { statusCode, headers } = response
+  const refuse = (error: FetchError): never => {
+    response.destroy()
+    throw error
+  }
+  if (statusCode !== 200) refuse(new FetchError(refusalOf(statusCode!)))
+  const [type = ''] = (headers['content-type'] ?? '').split(';')
+  if (type !== '' && !zipTypes.includes(type.trim().toLowerCase()))
+    refuse(new FetchError(otherThanZip(type.trim().toLowerCase()), 3))
+  if ((headers['content-encoding'] ?? 'identity') !== 'identity')
+    refuse(new FetchError('the server compresses the zip once more, which it was asked not to', 3))
+  if (Number(headers['content-length'] ?? 0) > bytesMax) refuse(tooLarge(bytesMax))
+}
+
+function refusalOf(status: number): string {
+  if (status === 401 || status === 403)
+    return `the server refuses us (${status}): look at the user, password or header in the settings`
+  if (status === 404 || status === 410) return `there is no file at this address (${status})`
+  if (status >= 500) return `the server has a fault of its own (${status}); try again later`
+  return `the server answers with status ${status}`
+}
+
+function otherThanZip(type: string): string {
+  if (type === 'text/html')
+    return 'a web page came instead of a zip, most likely a sign-in page: look at the address, user and password in the settings'
+  const shown = /^[\w.+-]+\/[\w.+-]+$/.test(type) ? type.slice(0, 100) : 'something unknown'
+  return `${shown} came instead of a zip`
+}
+
+/** The last part of the path, if it looks like a file name: anything else may be a secret. */
+function nameIn(url: string): string {
+  const last = new URL(url).pathname.split('/').at(-1)!
+  return /^[\w.~-]{1,100}\.zip$/i.test(last) ? last : 'roster.zip'
+}
+
+const cut = () => new FetchError('the connection was cut before the whole file had come; try again')
+
+function explained(error: unknown): unknown {
+  if (error instanceof FetchError) return error
+  const { code = '', message = '' } = error as NodeJS.ErrnoException
+  if (message === 'aborted' || code === 'ERR_STREAM_PREMATURE_CLOSE') return cut()
+  if (/CERT|SELF_SIGNED|UNABLE_TO/.test(code))
+    return new FetchError(
+      `the server's certificate is not trusted (${message}); NODE_EXTRA_CA_CERTS names a file with an authority of your own`,
+    )
+  return new FetchError(reasonOf(error))
+}

@@ -1,0 +1,321 @@
+/**
+ * Opens a roster, a zip or a folder, and streams its files; nothing is unpacked to disk. A zip may be malicious:
+ * excessive sizes in its headers are refused early, and the actual bytes are counted while streaming because headers
+ * can lie.
+ */
+import { createHash, type Hash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { Readable } from 'node:stream'
+import { crc32 } from 'node:zlib'
+import { type Entry, getFileNameLowLevel, openPromise, validateFileName, type ZipFile } from 'yauzl'
+import { UsageError } from '../../../errors.ts'
+import { aboutFile, type CodedFinding, FatalFinding } from '../findings.ts'
+import { otherThanRoster, otherThanZip } from './foreign.ts'
+
+const entriesMax = 64
+const ratioMax = 100
+
+export interface Archive {
+  readonly name: string
+  /** Hash of the zip, or of the folder's CSV files (names and contents) sorted by name. */
+  readonly sha256: string
+  /** Findings about the archive itself. After an error there are no files. */
+  readonly findings: readonly CodedFinding[]
+  /** Files in subfolders include their path. */
+  readonly names: readonly string[]
+  /** Throws a FatalFinding, or the stream fails with one, when the file is too large or damaged. */
+  open(name: string): Promise<Readable>
+  close(): void
+}
+
+/** `octetsMax`: of all files, unpacked. */
+export async function openArchive(path: string, octetsMax: number): Promise<Archive> {
+  try {
+    const entry = await stat(path)
+    if (entry.isDirectory()) return await openFolder(path, octetsMax)
+    if (entry.isFile()) return await openZip(path, octetsMax)
+  } catch (error) {
+    throw usageError(path, error)
+  }
+  throw new UsageError(`${path} is neither a zip file nor a folder.`)
+}
+
+function usageError(path: string, error: unknown): unknown {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return new UsageError(`${path}: there is no such file or folder.`)
+    case 'EACCES':
+    case 'EPERM':
+      return new UsageError(`${path} cannot be read: permission denied.`)
+    default:
+      return error
+  }
+}
+
+function isJunk(path: string): boolean {
+  const name = basename(path)
+  const folders = path.split('/')
+  return (
+    folders.includes('__MACOSX') || name.startsWith('.') || name === 'Thumbs.db' || name === 'desktop.ini'
+  )
+}
+
+const isCsv = (path: string) => path.toLowerCase().endsWith('.csv')
+
+async function openFolder(path: string, octetsMax: number): Promise<Archive> {
+  const entries = await readdir(path, { withFileTypes: true })
+  const names: string[] = []
+  for (const entry of entries) {
+    if (isJunk(entry.name)) continue
+    if (entry.isFile() || (entry.isSymbolicLink() && (await stat(join(path, entry.name))).isFile()))
+      names.push(entry.name)
+  }
+  names.sort()
+  const name = basename(resolve(path))
+  const findings = names.length > entriesMax ? [tooMany(name, names.length)] : foreign(name, names)
+  if (findings.length === 0 && (await sizeOf(path, names.filter(isCsv))) > octetsMax)
+    findings.push(tooLarge(name, octetsMax))
+  const budget = new Budget(octetsMax)
+  const files = findings.length > 0 ? [] : names
+  return {
+    name,
+    sha256: await hashFolder(path, files.filter(isCsv)),
+    findings,
+    names: files,
+    // A file may grow while it is read.
+    open: async (file) => streamOf(budget.count(createReadStream(join(path, file)), file)),
+    close() {},
+  }
+}
+
+async function sizeOf(path: string, names: readonly string[]): Promise<number> {
+  let size = 0
+  for (const name of names) size += (await stat(join(path, name))).size
+  return size
+}
+
+async function hashFolder(path: string, names: readonly string[]): Promise<string> {
+  const hash = createHash('sha256')
+  for (const name of names) {
+    const { size } = await stat(join(path, name))
+    // The size marks where each file ends, so that different files cannot produce the same hash input.
+    hash.update(`${name}\0${size}\0`)
+    await hashFile(join(path, name), hash)
+  }
+  return hash.digest('hex')
+}
+
+async function hashFile(path: string, hash: Hash): Promise<void> {
+  for await (const chunk of createReadStream(path)) hash.update(chunk)
+}
+
+interface Packed {
+  readonly zip: ZipFile
+  /** By name, without the enclosing folder. */
+  readonly entries: ReadonlyMap<string, Entry>
+  readonly findings: readonly CodedFinding[]
+}
+
+async function openZip(path: string, octetsMax: number): Promise<Archive> {
+  const hash = createHash('sha256')
+  await hashFile(path, hash)
+  const name = basename(path)
+  const other = await otherThanZip(path)
+  const listed = other === null ? await list(path, name, octetsMax) : notARoster(name, other)
+  if (!('zip' in listed)) return closedArchive(name, hash.digest('hex'), listed)
+  const { zip, entries, findings } = listed
+  const refused = findings.some((finding) => finding.severity === 'error')
+  const budget = new Budget(octetsMax)
+  return {
+    name,
+    sha256: hash.digest('hex'),
+    findings,
+    names: refused ? [] : [...entries.keys()],
+    open: (file) => unpack(zip, entries.get(file)!, file, budget),
+    close: () => zip.close(),
+  }
+}
+
+function closedArchive(name: string, sha256: string, finding: CodedFinding): Archive {
+  const open = () => Promise.reject(new FatalFinding(finding))
+  return { name, sha256, findings: [finding], names: [], open, close() {} }
+}
+
+/** A finding in place of the content: it is no zip after all. */
+async function list(path: string, name: string, octetsMax: number): Promise<Packed | CodedFinding> {
+  // Names are decoded here because the library would reject the whole zip for a single unsafe name.
+  const options = { autoClose: false, decodeStrings: false }
+  const zip = await openPromise(path, options).catch((error) => {
+    if (error.code) throw error
+    return null
+  })
+  if (zip === null) {
+    const message = 'This is only a part of a zip, or a damaged one. Export it, or copy it here, once more.'
+    return aboutFile('error', 'damaged-file', name, message)
+  }
+  const findings: CodedFinding[] = []
+  const found = new Map<string, Entry>()
+  if (zip.entryCount > entriesMax) findings.push(tooMany(name, zip.entryCount))
+  else await listEntries(zip, name, found, findings)
+  const names = [...found.keys()]
+  if (findings.length === 0) findings.push(...foreign(name, names))
+  const entries = unwrap(found, name, findings)
+  if (!findings.some(({ code }) => code === 'not-a-roster')) findings.push(...early(entries, name, octetsMax))
+  return { zip, entries, findings }
+}
+
+async function listEntries(zip: ZipFile, name: string, found: Map<string, Entry>, findings: CodedFinding[]) {
+  try {
+    for await (const entry of zip.eachEntry()) {
+      const path = getFileNameLowLevel(
+        entry.generalPurposeBitFlag,
+        entry.fileNameRaw,
+        entry.extraFields,
+        false,
+      )
+      if (path.endsWith('/') || isJunk(path)) continue
+      if (validateFileName(path) !== null) {
+        const message = 'The name leads out of the folder, so the file was ignored. Create the zip again.'
+        findings.push(aboutFile('warning', 'unsafe-name', path, message))
+      } else if (found.has(path)) findings.push(duplicate(path))
+      else found.set(path, entry)
+    }
+  } catch (error) {
+    findings.push(unlistable(name, error as Error))
+  }
+}
+
+function unlistable(name: string, error: Error): CodedFinding {
+  // The library reports this kind of encryption before it knows the entry's name.
+  if (error.message.includes('encryption')) return encrypted(name)
+  return aboutFile(
+    'error',
+    'damaged-file',
+    name,
+    'The zip is damaged. Export it, or copy it here, once more.',
+  )
+}
+
+/** Zipping a folder usually includes the folder itself; this strips it from the names. */
+function unwrap(
+  found: ReadonlyMap<string, Entry>,
+  name: string,
+  findings: CodedFinding[],
+): Map<string, Entry> {
+  const folder = commonFolder([...found.keys()].filter(isCsv))
+  if (folder === '') return new Map(found)
+  const message = `The files are in the folder ${folder} of the zip and were read from there. The standard wants them at the top level.`
+  findings.push(aboutFile('warning', 'wrapped-in-folder', name, message))
+  const inside = (path: string) => (path.startsWith(folder) ? path.slice(folder.length) : path)
+  return new Map([...found].map(([path, entry]) => [inside(path), entry]))
+}
+
+function commonFolder(paths: readonly string[]): string {
+  let folder = paths[0]?.slice(0, paths[0].lastIndexOf('/') + 1) ?? ''
+  while (folder !== '' && !paths.every((path) => path.startsWith(folder)))
+    folder = folder.slice(0, folder.lastIndexOf('/', folder.length - 2) + 1)
+  return folder
+}
+
+/** Checks that need only the headers. */
+function early(entries: ReadonlyMap<string, Entry>, name: string, octetsMax: number): CodedFinding[] {
+  const findings: CodedFinding[] = []
+  let unpacked = 0
+  for (const [file, entry] of entries) {
+    unpacked += entry.uncompressedSize
+    if (entry.isEncrypted()) findings.push(encrypted(file))
+    else if (!entry.canDecodeFileData()) findings.push(damaged(file))
+    else if (entry.uncompressedSize > ratioMax * entry.compressedSize) findings.push(tooTight(file))
+  }
+  if (unpacked > octetsMax) findings.push(tooLarge(name, octetsMax))
+  return findings
+}
+
+async function unpack(zip: ZipFile, entry: Entry, file: string, budget: Budget): Promise<Readable> {
+  const packed = await zip.openReadStreamPromise(entry).catch((error) => {
+    throw new FatalFinding(damaged(file), error)
+  })
+  return streamOf(checked(budget.count(packed, file), entry, file))
+}
+
+const streamOf = (chunks: AsyncIterable<Buffer>) => Readable.from(chunks, { objectMode: false })
+
+/** How many octets may still be read, of all files. */
+class Budget {
+  readonly #octetsMax: number
+  #left: number
+
+  constructor(octetsMax: number) {
+    this.#octetsMax = octetsMax
+    this.#left = octetsMax
+  }
+
+  async *count(chunks: AsyncIterable<Buffer>, file: string): AsyncGenerator<Buffer> {
+    for await (const chunk of chunks) {
+      this.#left -= chunk.length
+      if (this.#left < 0) throw new FatalFinding(tooLarge(file, this.#octetsMax))
+      yield chunk
+    }
+  }
+}
+
+async function* checked(chunks: AsyncIterable<Buffer>, entry: Entry, file: string): AsyncGenerator<Buffer> {
+  let octets = 0
+  let checksum = 0
+  try {
+    for await (const chunk of chunks) {
+      octets += chunk.length
+      if (octets > ratioMax * entry.compressedSize) throw new FatalFinding(tooTight(file))
+      checksum = crc32(chunk, checksum)
+      yield chunk
+    }
+    if (checksum !== entry.crc32) throw new FatalFinding(damaged(file))
+  } catch (error) {
+    throw error instanceof FatalFinding ? error : new FatalFinding(damaged(file), error)
+  }
+}
+
+function foreign(name: string, names: readonly string[]): CodedFinding[] {
+  const other = otherThanRoster(names)
+  return other === null ? [] : [notARoster(name, other)]
+}
+
+function notARoster(name: string, what: string): CodedFinding {
+  return aboutFile('error', 'not-a-roster', name, what)
+}
+
+function tooMany(name: string, count: number): CodedFinding {
+  const message = `There are ${count} files; a roster has at most ${entriesMax}. Leave only the CSV files of the roster in it.`
+  return aboutFile('error', 'too-many-files', name, message)
+}
+
+function tooLarge(name: string, octetsMax: number): CodedFinding {
+  const message = `The files come to more than ${octetsMax / 1024 / 1024} MiB unpacked. Leave out the files that are not needed, such as results.csv.`
+  return aboutFile('error', 'unpacks-too-large', name, message)
+}
+
+function tooTight(file: string): CodedFinding {
+  const message = `It unpacks to more than ${ratioMax} times its packed size, which no real roster does. Export it again, or give the folder with the CSV files.`
+  return aboutFile('error', 'packed-too-tightly', file, message)
+}
+
+function encrypted(file: string): CodedFinding {
+  return aboutFile(
+    'error',
+    'encrypted-file',
+    file,
+    'It is protected by a password. Make the zip without one.',
+  )
+}
+
+function damaged(file: string): CodedFinding {
+  const message = 'It cannot be unpacked. Export the zip or copy it here again.'
+  return aboutFile('error', 'damaged-file', file, message)
+}
+
+function duplicate(file: string): CodedFinding {
+  return aboutFile('error', 'duplicate-file', file, 'It is in the zip twice. Leave only the right one in it.')
+}

@@ -1,0 +1,161 @@
+/**
+ * Parsers for single cells. Each takes a filled, trimmed cell and returns its value, or null after reporting an error.
+ * Harmless deviations only get a warning; an ambiguous value is refused. Pure.
+ */
+
+import { parseName } from '../../../identity/people/names.ts'
+import { nearest } from '../../../platform/lib/nearest.ts'
+import type { Tell } from '../findings.ts'
+import { enumerations, extensible, type Version } from './columns.ts'
+
+const idCharactersMax = 255
+const textCharactersMax = 1000
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are exactly what is refused
+const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
+// Spreadsheets write a plus and two digits or more; 12E4 and 7E-1 may be real class codes.
+const spreadsheetNumber = /^[+-]?\d(?:[.,]\d+)?E\+\d{2,3}$/i
+// Systems put them around names of either direction. They change nothing but the order of neutral characters.
+const directionMarks = /[\u061c\u200e\u200f]/g
+const dateForm = /^\d{4}-\d{2}-\d{2}$/
+const timeForm = /^T([01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d{1,9})?)?(Z|[+-]\d{2}(?::?\d{2})?)?$/i
+
+export function parseText(text: string, tell: Tell): string | null {
+  if (!isPlain(text, textCharactersMax, tell)) return null
+  return text.normalize('NFC')
+}
+
+export function parsePersonName(text: string, tell: Tell): string | null {
+  const parsed = parseName(text.replace(directionMarks, ''))
+  if (typeof parsed !== 'string') return text.normalize('NFC')
+  tell('error', 'bad-name', `A name ${parsed}.`)
+  return null
+}
+
+/** For sourcedIds, references, identifiers and codes. They are compared byte by byte, so never normalised. */
+export function parseId(text: string, tell: Tell): string | null {
+  if (!isPlain(text, idCharactersMax, tell)) return null
+  if (!spreadsheetNumber.test(text)) return text
+  const message =
+    'A spreadsheet has turned this identifier into a number and lost its digits. Export it again and do not open it in a spreadsheet, or format the column as text first.'
+  tell('error', 'spreadsheet-number', message)
+  return null
+}
+
+function isPlain(text: string, charactersMax: number, tell: Tell): boolean {
+  if (control.test(text)) {
+    tell(
+      'error',
+      'control-character',
+      'The cell contains a line break or another control character. Remove it.',
+    )
+    return false
+  }
+  if (text.length > charactersMax) {
+    tell('error', 'too-long', `The cell has ${text.length} characters; at most ${charactersMax} are allowed.`)
+    return false
+  }
+  return true
+}
+
+export function parseDate(text: string, tell: Tell): string | null {
+  if (isDay(text)) return text
+  const shape = dateForm.test(text)
+    ? 'There is no such day in the calendar.'
+    : 'Expected year-month-day, such as 2018-08-27.'
+  tell('error', 'bad-date', shape)
+  return null
+}
+
+function isDay(text: string): boolean {
+  if (!dateForm.test(text)) return false
+  const year = Number(text.slice(0, 4))
+  const month = Number(text.slice(5, 7))
+  const day = Number(text.slice(8))
+  if (year < 1000 || month < 1 || month > 12) return false
+  return day >= 1 && day <= daysIn(year, month)
+}
+
+function daysIn(year: number, month: number): number {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
+}
+
+/** Epoch milliseconds. A time without a zone counts as UTC. */
+export function parseDateTime(text: string, tell: Tell): number | null {
+  const time = timeForm.exec(text.slice(10))
+  if (!isDay(text.slice(0, 10)) || (text.length > 10 && !time)) {
+    tell('error', 'bad-datetime', 'Expected a date and time such as 2026-08-17T09:30:00Z.')
+    return null
+  }
+  if (!time?.[2]) {
+    const message = 'The standard wants a date, a time and a time zone, such as 2026-08-17T09:30:00Z.'
+    tell('warning', 'datetime-form', message)
+  }
+  const at = Date.parse(text.length > 10 && !time?.[2] ? `${text}Z` : text)
+  return Number.isNaN(at) ? Date.parse(text.slice(0, 10)) : at
+}
+
+export function parseBoolean(text: string, tell: Tell): boolean | null {
+  if (text === 'true') return true
+  if (text === 'false') return false
+  const lower = text.toLowerCase()
+  if (lower === 'true' || lower === 'false') {
+    tell('warning', 'boolean-case', `Read as ${lower}, which is how the standard writes it.`)
+    return lower === 'true'
+  }
+  tell('error', 'bad-boolean', 'Expected true or false.')
+  return null
+}
+
+export type Enumeration = keyof typeof enumerations
+
+/** Returns the standard's spelling, or an `ext:` value unchanged. */
+export function parseEnumeration(
+  text: string,
+  name: Enumeration,
+  version: Version,
+  tell: Tell,
+): string | null {
+  const allowed: readonly string[] = enumerations[name]
+  if (allowed.includes(text)) return text
+  if (extensible.has(name) && /^ext:./i.test(text)) return parseExtension(text, version, tell)
+  const lower = text.toLowerCase()
+  const meant = allowed.find((value) => value.toLowerCase() === lower)
+  if (meant !== undefined) {
+    tell('warning', 'enumeration-case', `Read as ${meant}, which is how the standard writes it.`)
+    return meant
+  }
+  const near = nearest(text, allowed)
+  const hint = near === undefined ? '' : ` Did you mean ${near}?`
+  const own = extensible.has(name) ? ', or a value of your own that starts with ext:' : ''
+  tell('error', 'bad-enumeration', `Expected one of ${allowed.join(', ')}${own}.${hint}`)
+  return null
+}
+
+function parseExtension(text: string, version: Version, tell: Tell): string | null {
+  const value = parseId(text, tell)
+  if (value === null) return null
+  if (version === '1.1')
+    tell(
+      'warning',
+      'extension-in-1.1',
+      'Values that start with ext: came with OneRoster 1.2; it was accepted.',
+    )
+  return `ext:${value.slice(4)}`
+}
+
+/** Splits a cell with comma-separated values. */
+export function splitList(text: string): string[] {
+  if (!text.includes(',')) return [text]
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+}
+
+/** The first grade that is a number: 09 becomes 9. */
+export function parseYear(grades: string): number | null {
+  const year = splitList(grades).find((grade) => /^\d{1,4}$/.test(grade))
+  return year === undefined ? null : Number(year)
+}

@@ -1,0 +1,392 @@
+/**
+ * The roster: who studies here, and in which classes. A file is read (read/), compared with the current roster
+ * (compare/), judged (judge/) and written as a new generation (apply/). `undo` restores an earlier generation exactly;
+ * `correct` puts one student right by hand. The service only reads the roster; students see their part through
+ * `student/`.
+ */
+import { basename } from 'node:path'
+import { UsageError } from '../../errors.ts'
+import { bouncesAmong } from '../../messages/delivery/delivery.ts'
+import { type EventType, stagedEvent } from '../../messages/events/events.ts'
+import type { Db } from '../../platform/db/db.ts'
+import type { By } from '../../platform/lib/by.ts'
+import { type Clock, day } from '../../platform/lib/clock.ts'
+import { folded } from '../../platform/lib/folded.ts'
+import { newId } from '../../platform/lib/random.ts'
+import type { Secrets } from '../../platform/lib/secret.ts'
+import { dayIn } from '../student/classes.ts'
+import {
+  applyPlan,
+  type Lease,
+  pause,
+  publishGeneration,
+  whileLeased,
+  writeInBatches,
+} from './apply/apply.ts'
+import { type Bounds, Meter, usualBounds } from './bounds.ts'
+import { bouncedFindings, deltaDoubt, type HoldCode } from './checks/checks.ts'
+import {
+  type Change,
+  type Corrected,
+  Incomings,
+  type MatchBy,
+  partOfRoster,
+  RecordTable,
+  type Standing,
+  studentChange,
+  wholeRoster,
+} from './compare/compare.ts'
+import { type Correction, correctionsOf, writeCorrection } from './correct.ts'
+import { RosterError } from './errors.ts'
+import { FatalFinding, FindingLog } from './findings.ts'
+import { cutPlan, isEmpty, isRefused, makePlan, type Plan } from './plan.ts'
+import { readRoster } from './read/read.ts'
+import type { Finding, Mode, RosterFile } from './records.ts'
+import type { RowWrite } from './rows.ts'
+import {
+  addressesIn,
+  ClosedMeanwhile,
+  clearLeftovers,
+  differencesBetween,
+  type GenerationRow,
+  generationById,
+  type HistoryRow,
+  lineageOf,
+  newGeneration,
+  publishedGenerations,
+  rosterChecked,
+  rosterState,
+  type Seen,
+  type StudentDifference,
+} from './store.ts'
+
+export { tooMuchMemory } from './bounds.ts'
+export { type Hold, type HoldCode, holdCodes } from './checks/checks.ts'
+export { type Change, fieldsOf, matchKeys, planKinds } from './compare/compare.ts'
+export { exitCodes, RosterError, type RosterFailure } from './errors.ts'
+export { isEmpty, isRefused, type Plan } from './plan.ts'
+export type { Finding } from './records.ts'
+
+export { foldGenerations, type HistoryRow, type Seen } from './store.ts'
+
+// SQLite writes many of the same pages again with every batch.
+const rowsPerBatch = { sqlite: 10_000, postgres: 2_000 } as const
+const pauseMs = 5
+const historyMax = 100
+const marginDays = 7
+
+export type Progress = (stage: 'reading' | 'writing', done: number, total: number | null) => void
+
+export interface RosterOptions {
+  /** The school's days. */
+  readonly timeZone?: string
+  /** With them, plans also tell whose mail bounced. */
+  readonly secrets?: Secrets
+  readonly rowsPerBatch?: number
+  readonly bounds?: Partial<Bounds>
+}
+
+export interface PlanOptions {
+  /** Shown in place of the file's own name. */
+  readonly name?: string
+  /** Overrides what the set says of itself. */
+  readonly mode?: Mode
+  /** How accounts are kept when sourcedIds have changed. */
+  readonly match?: MatchBy
+  /** Bad rows are left out if there are at most so many. */
+  readonly skipBadRowsMax?: number
+  readonly onProgress?: Progress
+}
+
+export interface UndoPlan {
+  /** What is undone, newest first. */
+  readonly undone: readonly GenerationRow[]
+  /** The roster that the plan was made against. */
+  readonly seen: Seen
+  /** The generation that is visible afterwards. */
+  readonly content: number
+  readonly counts: { leaving: number; returning: number; changed: number }
+  /** The students who leave, come back or change. */
+  changes(): Generator<Change>
+  /** The same, as they are kept. */
+  differences(): Generator<StudentDifference>
+}
+
+export class Roster {
+  readonly #db: Db
+  readonly #clock: Clock
+  readonly #batch: number
+  readonly #dayOf: (now: number) => string
+  readonly #secrets: Secrets | null
+  readonly #bounds: Bounds
+
+  constructor(db: Db, clock: Clock, options: RosterOptions = {}) {
+    this.#db = db
+    this.#clock = clock
+    this.#batch = options.rowsPerBatch ?? rowsPerBatch[db.engine]
+    this.#dayOf = dayIn(options.timeZone ?? 'UTC')
+    this.#secrets = options.secrets ?? null
+    this.#bounds = { ...usualBounds, ...options.bounds }
+  }
+
+  /** Plans the import of a file; writes nothing. */
+  async plan(path: string, options: PlanOptions = {}): Promise<Plan> {
+    const { name, mode = null, match = null, skipBadRowsMax = 0, onProgress } = options
+    const meter = new Meter(this.#bounds, name ?? basename(path))
+    const incoming = new Incomings((rows) => onProgress?.('reading', rows, null), meter)
+    const log = new FindingLog(() => incoming.badRows >= skipBadRowsMax)
+    const read = await readRoster(path, mode, log, incoming, meter)
+    const file = name === undefined ? read : { ...read, name }
+    const today = this.#dayOf(this.#clock.now())
+    for (;;) {
+      if (log.isCut) return cutPlan(await rosterState(this.#db), incoming, file, log, today)
+      try {
+        const standing = await this.#standingFor(file, incoming)
+        const plan = await makePlan(standing, incoming, file, log, { today, match, skipBadRowsMax })
+        const bounced = await this.#bounced(plan)
+        meter.end()
+        return { ...plan, findings: [...plan.findings, ...bounced] }
+      } catch (error) {
+        if (error instanceof FatalFinding) log.end(error)
+        // Another import has begun meanwhile: what stands is read again.
+        else if (!(error instanceof ClosedMeanwhile)) throw error
+      }
+    }
+  }
+
+  /** What stands, or the part of it that matters for a delta. */
+  async #standingFor(file: RosterFile, incoming: Incomings): Promise<Standing> {
+    const whole = await wholeRoster(this.#db, await rosterState(this.#db))
+    if (deltaDoubt(file) !== null) return whole
+    const last = whole.lineage.find(({ kind }) => kind === 'import')?.started_at ?? 0
+    // An import may be applied some days after its plan was made.
+    const days = [this.#dayOf(last - marginDays * day), this.#dayOf(this.#clock.now())] as const
+    const addressKeys = await this.#bouncedAmong(() => addressesIn(this.#db, whole.content))
+    const part = await partOfRoster(this.#db, whole, incoming, file, {
+      days,
+      addressKeys: [...addressKeys.keys()],
+    })
+    return part ?? whole
+  }
+
+  async #bounced({ students }: Plan): Promise<Finding[]> {
+    const keys = students.rows().filter((row) => students.keyAt(row) >= 0)
+    const bounced = await this.#bouncedAmong(() => keys.map((row) => students.keys.at(students.keyAt(row))))
+    return bouncedFindings(students, bounced)
+  }
+
+  async #bouncedAmong(
+    addressKeys: () => Iterable<string> | Promise<Iterable<string>>,
+  ): Promise<Map<string, number>> {
+    if (this.#secrets === null) return new Map()
+    return bouncesAmong(this.#db, this.#secrets, addressKeys)
+  }
+
+  /** Applies the whole plan or nothing. Returns the new generation, or null if there is nothing to do. */
+  async import(
+    plan: Plan,
+    { allow, by }: { allow: readonly HoldCode[]; by: By },
+    onProgress: Progress = () => {},
+  ): Promise<number | null> {
+    if (isRefused(plan)) throw new RosterError('refused', 'the roster has errors and cannot be imported')
+    const held = plan.holds.filter(({ code }) => !allow.includes(code)).map(({ code }) => code)
+    if (held.length > 0)
+      throw new RosterError(
+        'held',
+        `the import is held for ${held.join(', ')}, which must be allowed by name`,
+      )
+    if (isEmpty(plan)) {
+      await this.#db.tx([rosterChecked(this.#clock.now())])
+      return null
+    }
+    return this.#alone(plan, async (lease) => {
+      const now = this.#clock.now()
+      const { name, sha256, version, rows, newestRowAt } = plan.file
+      const allowed = plan.holds.map(({ code }) => code)
+      const generation = await newGeneration(
+        lease,
+        plan,
+        {
+          kind: 'import',
+          file_name: name,
+          sha256,
+          version,
+          rows,
+          summary: JSON.stringify(plan.counts),
+          started_at: now,
+          actor: by.actor,
+          allowed: [...new Set(allowed)].join(','),
+          newest_row_at: newestRowAt,
+        },
+        null,
+      )
+      if (generation === undefined) throw movedOn()
+      const published = await applyPlan(plan, generation, now, {
+        db: this.#db,
+        lease,
+        writesPerBatch: this.#batch,
+        by,
+        onBatch: (written, total) => onProgress('writing', written, total),
+      })
+      if (!published) throw movedOn()
+      return generation
+    })
+  }
+
+  history(): Promise<HistoryRow[]> {
+    return publishedGenerations(this.#db, historyMax)
+  }
+
+  /** The roster that stands, and the earlier ones to which `undo` can go back, newest first; 0 is the empty roster. */
+  async standing(): Promise<Seen & { readonly earlier: readonly number[] }> {
+    const { content, generation, folded } = await rosterState(this.#db)
+    const earlier = earlierOf(await lineageOf(this.#db, content))
+    return { content, generation, earlier: earlier.filter((id) => id >= folded) }
+  }
+
+  /** Goes back by one, or to what the roster was after generation `to`; 0 is the empty roster. */
+  async planUndo(to?: number): Promise<UndoPlan> {
+    const seen = await rosterState(this.#db)
+    const lineage = await lineageOf(this.#db, seen.content)
+    const [head] = lineage
+    if (!head) throw new UsageError('there is no import to undo')
+    const content = to === undefined ? head.parent : await this.#contentOf(to, lineage, seen.folded)
+    if (content < seen.folded)
+      throw new UsageError(
+        `number ${head.id} can no longer be undone: what stood before it is not kept that long`,
+      )
+    const undone = lineage.slice(0, content === 0 ? undefined : lineage.findIndex(({ id }) => id === content))
+    const kept = new RecordTable<StudentDifference>()
+    const names: string[] = []
+    const counts = { leaving: 0, returning: 0, changed: 0 }
+    for await (const page of differencesBetween(this.#db, content, seen.content))
+      for (const one of page) {
+        if (one.before?.digest === one.after?.digest) continue
+        counts[operationOf(one)]++
+        const { person_id, firstname, lastname } = (one.before ?? one.after)!
+        kept.set(kept.ids.add(person_id), one)
+        names.push(folded(`${lastname} ${firstname}`))
+      }
+    const byName = [...names.keys()].sort((a, b) => (names[a]! < names[b]! ? -1 : 1))
+    function* differences() {
+      for (const row of byName) yield kept.dataAt(row)
+    }
+    function* changes() {
+      for (const one of differences()) yield studentChange(operationOf(one), one.before, one.after)
+    }
+    return { undone, seen, content, counts, changes, differences }
+  }
+
+  async #contentOf(to: number, lineage: readonly GenerationRow[], folded: number): Promise<number> {
+    const content = to === 0 ? 0 : (await generationById(this.#db, to))?.content
+    const earlier = earlierOf(lineage)
+    const kept = earlier.filter((id) => id >= folded)
+    if (content !== undefined && kept.includes(content)) return content
+    const why =
+      content !== undefined && earlier.includes(content)
+        ? 'is no longer kept, so nothing can go back to it'
+        : 'is not one to go back to'
+    throw new UsageError(
+      `number ${to} ${why}; those are ${kept.toReversed().join(', ')} ("chiron roster history" lists them)`,
+    )
+  }
+
+  async undo(plan: UndoPlan, by: By): Promise<number> {
+    return this.#alone(plan.seen, async (lease) => {
+      const now = this.#clock.now()
+      const { file_name, sha256, version, rows } = plan.undone[0]!
+      const undo = await newGeneration(
+        lease,
+        plan.seen,
+        {
+          kind: 'undo',
+          file_name,
+          sha256,
+          version,
+          rows,
+          summary: JSON.stringify(plan.counts),
+          started_at: now,
+          actor: by.actor,
+          allowed: '',
+          newest_row_at: null,
+        },
+        plan.content,
+      )
+      if (undo === undefined) throw movedOn()
+      await writeInBatches(undoWrites(plan, undo, now, by), undo, {
+        db: this.#db,
+        lease,
+        writesPerBatch: this.#batch,
+      })
+      if (!(await publishGeneration(lease, undo, plan.seen, now, by))) throw movedOn()
+      return undo
+    })
+  }
+
+  /** Puts a student right until the file says the same. Returns null if there is nothing to change. */
+  correct(personId: string, wanted: Partial<Corrected>, by: By): Promise<number | null> {
+    return this.#correct(personId, wanted, by)
+  }
+
+  /** Takes a correction back: the file counts again. */
+  uncorrect(personId: string, by: By): Promise<number | null> {
+    return this.#correct(personId, null, by)
+  }
+
+  async corrections(): Promise<Correction[]> {
+    return correctionsOf(this.#db, (await rosterState(this.#db)).content)
+  }
+
+  async #correct(personId: string, wanted: Partial<Corrected> | null, by: By): Promise<number | null> {
+    const seen = await rosterState(this.#db)
+    return this.#alone(seen, async (lease) => {
+      const deps = { db: this.#db, lease, seen, now: this.#clock.now(), by }
+      const generation = await writeCorrection(personId, wanted, deps)
+      if (generation === 'moved-on') throw movedOn()
+      return generation
+    })
+  }
+
+  /**
+   * Takes the lease, and fails if the roster is no longer the one that the plan was made against. Clears away what a
+   * killed process has left.
+   */
+  async #alone<T>(seen: Seen, work: (lease: Lease) => Promise<T>): Promise<T> {
+    return whileLeased(this.#db, this.#clock, async (lease) => {
+      const { content, generation } = await rosterState(this.#db)
+      if (content !== seen.content || generation !== seen.generation) throw movedOn()
+      await clearLeftovers(this.#db, lease, this.#batch, () => pause(pauseMs))
+      return work(lease)
+    })
+  }
+}
+
+function movedOn(): RosterError {
+  return new RosterError('moved-on', 'the roster changed since the plan was made; look at the plan again')
+}
+
+const earlierOf = (lineage: readonly GenerationRow[]) =>
+  lineage.length === 0 ? [] : [...lineage.slice(1).map(({ id }) => id), 0]
+
+function operationOf({ before, after }: StudentDifference): 'leaving' | 'returning' | 'changed' {
+  if (before === null) return 'returning'
+  return after === null ? 'leaving' : 'changed'
+}
+
+/** The events of an undo, and whose sessions end. */
+function* undoWrites(plan: UndoPlan, undo: number, now: number, by: By): Generator<RowWrite> {
+  const undone = plan.undone[0]!.id
+  const about = { at: now, generation: undo }
+  const event = (type: EventType, personId: string): RowWrite => ({
+    table: 'event',
+    row: stagedEvent(type, by, { ...about, id: newId(), personId }),
+  })
+  const data = { generation: undo, undone }
+  yield { table: 'event', row: stagedEvent('roster.undone', by, { ...about, id: newId(), data }) }
+  for (const { before, after } of plan.differences()) {
+    if (before === null) yield event('student.reactivated', after!.person_id)
+    else yield event(after === null ? 'student.deactivated' : 'student.updated', before.person_id)
+    if (before && (after === null || before.email_key !== after.email_key))
+      yield { table: 'roster_departure', row: [undo, before.person_id] }
+  }
+}

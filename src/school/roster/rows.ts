@@ -1,0 +1,191 @@
+/** How rows of the roster are written: each by a statement of its own, or many by one. */
+import type { Db, Statement, Value } from '../../platform/db/db.ts'
+
+const columnsOf = {
+  person: ['id', 'role', 'status', 'created_at', 'updated_at'],
+  student_identity: ['sourced_id', 'person_id', 'generation', 'matched_from'],
+  student: [
+    'person_id',
+    'from_gen',
+    'sourced_id',
+    'digest',
+    'email',
+    'email_key',
+    'firstname',
+    'firstname_key',
+    'lastname',
+    'lastname_key',
+    'preferred_name',
+    'pronouns',
+    'student_number',
+    'year',
+    'school_id',
+    'school_name',
+    'updated_at',
+  ],
+  roster_correction: ['person_id', 'from_gen', 'email', 'firstname', 'lastname', 'actor', 'corrected_at'],
+  roster_departure: ['generation', 'person_id'],
+  roster_record: ['kind', 'sourced_id', 'from_gen', 'digest', 'data', 'document', 'updated_at'],
+  roster_enrolment: [
+    'sourced_id',
+    'from_gen',
+    'user_id',
+    'class_id',
+    'school_id',
+    'role',
+    'is_primary',
+    'start_date',
+    'end_date',
+  ],
+  event: [
+    'id',
+    'at',
+    'type',
+    'person_id',
+    'data',
+    'generation',
+    'actor',
+    'request_id',
+    'network_fingerprint',
+  ],
+} as const
+
+const keysOf = {
+  student: ['person_id', 'from_gen'],
+  roster_correction: ['person_id', 'from_gen'],
+  roster_record: ['kind', 'sourced_id', 'from_gen'],
+  roster_enrolment: ['sourced_id', 'from_gen'],
+} as const
+
+type Table = keyof typeof columnsOf
+type Closable = keyof typeof keysOf
+
+/** A new row, or the key of one that ends. */
+export type RowWrite =
+  | { readonly table: Table; readonly row: readonly Value[] }
+  | { readonly closes: Closable; readonly row: readonly Value[] }
+
+const insertOne = each(columnsOf, (table, columns) => {
+  const places = columns.map((_, i) => `$${i + 1}`)
+  return `insert into ${table} (${columns.join(', ')}) values (${places.join(', ')})`
+})
+
+const closeOne = each(keysOf, (table, names) => {
+  const where = names.map((name, i) => `${name} = $${i + 2}`).join(' and ')
+  return `update ${table} set to_gen = $1 where ${where}`
+})
+
+/** A row that is closed ends with this generation. */
+export function writeRow(write: RowWrite, generation: number): Statement {
+  return 'closes' in write
+    ? { sql: closeOne[write.closes], params: [generation, ...write.row] }
+    : { sql: insertOne[write.table], params: write.row }
+}
+
+/**
+ * Makes statements of one batch of rows after the other. PostgreSQL gets the rows of a table in one statement, as JSON: it
+ * saves the round trips. SQLite has none to save, and its statements are made when they are asked for. The statements of a
+ * batch hold until those of the next but one are made.
+ */
+export function batchWriter(
+  { engine }: Db,
+  generation: number,
+): (writes: Iterable<RowWrite>) => Iterable<Statement> {
+  if (engine === 'sqlite') return (writes) => statementsOf(writes, generation)
+  let [batch, other] = [new JsonBatch(generation), new JsonBatch(generation)]
+  return (writes) => {
+    ;[batch, other] = [other, batch]
+    return batch.statements(writes)
+  }
+}
+
+function* statementsOf(writes: Iterable<RowWrite>, generation: number): Generator<Statement> {
+  for (const write of writes) yield writeRow(write, generation)
+}
+
+const insertMany = each(columnsOf, (table, columns) => {
+  const names = columns.join(', ')
+  return `insert into ${table} (${names}) select ${names} from json_populate_recordset(null::${table}, $1::json)`
+})
+
+const closeMany = each(keysOf, (table, names) => {
+  const where = names.map((name) => `t.${name} = k.${name}`).join(' and ')
+  return `update ${table} t set to_gen = $2 from json_populate_recordset(null::${table}, $1::json) k where ${where}`
+})
+
+class JsonBatch {
+  readonly #generation: number
+  readonly #closes = each(keysOf, (_, names) => new JsonRows(names))
+  readonly #inserts = each(columnsOf, (_, columns) => new JsonRows(columns))
+
+  constructor(generation: number) {
+    this.#generation = generation
+  }
+
+  statements(writes: Iterable<RowWrite>): Statement[] {
+    for (const rows of [...Object.values(this.#closes), ...Object.values(this.#inserts)]) rows.clear()
+    for (const write of writes)
+      if ('closes' in write) this.#closes[write.closes].add(write.row)
+      else this.#inserts[write.table].add(write.row)
+    return [
+      ...filled(this.#closes).map(([table, rows]) => ({
+        sql: closeMany[table],
+        params: [rows.json(), this.#generation],
+      })),
+      ...filled(this.#inserts).map(([table, rows]) => ({ sql: insertMany[table], params: [rows.json()] })),
+    ]
+  }
+}
+
+const filled = <T extends string>(rows: Record<T, JsonRows>) =>
+  (Object.entries(rows) as [T, JsonRows][]).filter(([, { isEmpty }]) => !isEmpty)
+
+/**
+ * Rows as JSON in octets that are used again. As a string, a batch would outlive the collections that are cheap, and a
+ * first import took 70 MB more.
+ */
+class JsonRows {
+  readonly #names: readonly string[]
+  #octets = Buffer.alloc(0)
+  #length = 0
+
+  constructor(columns: readonly string[]) {
+    this.#names = columns.map((name) => `${JSON.stringify(name)}:`)
+  }
+
+  get isEmpty(): boolean {
+    return this.#length === 0
+  }
+
+  clear(): void {
+    this.#length = 0
+  }
+
+  add(row: readonly Value[]): void {
+    const values = row.map((value, i) => this.#names[i] + JSON.stringify(value))
+    this.#write(`${this.isEmpty ? '[' : ','}{${values.join(',')}}`)
+  }
+
+  json(): Buffer {
+    this.#write(']')
+    return this.#octets.subarray(0, this.#length)
+  }
+
+  #write(text: string): void {
+    const most = this.#length + text.length * 3
+    if (most > this.#octets.length) {
+      const larger = Buffer.allocUnsafeSlow(most * 2)
+      this.#octets.copy(larger, 0, 0, this.#length)
+      this.#octets = larger
+    }
+    this.#length += this.#octets.write(text, this.#length)
+  }
+}
+
+function each<T extends string, Of>(
+  columns: Readonly<Record<T, readonly string[]>>,
+  make: (table: T, columns: readonly string[]) => Of,
+): Record<T, Of> {
+  const tables = Object.keys(columns) as T[]
+  return Object.fromEntries(tables.map((table) => [table, make(table, columns[table])])) as Record<T, Of>
+}

@@ -1,0 +1,236 @@
+import { type Db, prune, type Statement, statement } from '../../../platform/db/db.ts'
+
+/** `reading`: the file is arriving or being read. `refused`: it has errors. */
+export type PlanState = 'reading' | 'ready' | 'refused' | 'applying' | 'applied' | 'failed'
+
+export interface PlanRow {
+  readonly id: string
+  readonly person_id: string
+  readonly created_at: number
+  readonly expires_at: number
+  readonly file_name: string
+  readonly options: string
+  readonly state: PlanState
+  readonly content: number | null
+  readonly generation: number | null
+  readonly sha256: string | null
+  readonly summary: string | null
+  readonly findings: string | null
+  readonly busy_until: number | null
+  readonly done: number | null
+  readonly total: number | null
+  readonly failure: string | null
+  readonly imported_as: number | null
+}
+
+const planColumns =
+  'id, person_id, created_at, expires_at, file_name, options, state, content, generation, sha256, summary, findings, busy_until, done, total, failure, imported_as'
+
+export function planById(db: Db, id: string): Promise<PlanRow | undefined> {
+  return db.one<PlanRow>(`select ${planColumns} from roster_plan where id = $1`, [id])
+}
+
+export interface NewPlan {
+  readonly id: string
+  readonly personId: string
+  readonly now: number
+  readonly expiresAt: number
+  readonly fileName: string
+  readonly options: string
+}
+
+/** Adds a plan; of the same person's plans only this and the newest others stay, `max` in all. */
+export function addPlan(plan: NewPlan, max: number): Statement[] {
+  const surplus = `(select id from (
+      select id, row_number() over (order by created_at desc, id) as place from roster_plan
+      where person_id = $1 and id <> $2 and state <> 'applying') ranked where place >= ${max})`
+  const owner = [plan.personId, plan.id]
+  return [
+    statement(
+      `insert into roster_plan (id, person_id, created_at, expires_at, file_name, options, state)
+       values ($1, $2, $3, $4, $5, $6, 'reading')`,
+      plan.id,
+      plan.personId,
+      plan.now,
+      plan.expiresAt,
+      plan.fileName,
+      plan.options,
+    ),
+    statement(`delete from roster_plan_part where plan_id in ${surplus}`, ...owner),
+    statement(`delete from roster_plan_change where plan_id in ${surplus}`, ...owner),
+    statement(`delete from roster_plan where id in ${surplus}`, ...owner),
+  ]
+}
+
+export function addPart(db: Db, planId: string, number: number, bytes: Buffer) {
+  return db.run('insert into roster_plan_part (plan_id, number, base64) values ($1, $2, $3)', [
+    planId,
+    number,
+    bytes.toString('base64'),
+  ])
+}
+
+/** The uploaded file, part by part. */
+export async function* partsOf(db: Db, planId: string): AsyncGenerator<Buffer> {
+  for (let number = 0; ; number++) {
+    const part = await db.one<{ base64: string }>(
+      'select base64 from roster_plan_part where plan_id = $1 and number = $2',
+      [planId, number],
+    )
+    if (!part) return
+    yield Buffer.from(part.base64, 'base64')
+  }
+}
+
+export function addChanges(db: Db, planId: string, place: number, page: number, changes: string) {
+  return db.run('insert into roster_plan_change (plan_id, place, page, changes) values ($1, $2, $3, $4)', [
+    planId,
+    place,
+    page,
+    changes,
+  ])
+}
+
+export interface ChangesPage {
+  readonly place: number
+  readonly page: number
+  readonly changes: string
+}
+
+/** From this page on, of one place or of all. */
+export function changesFrom(
+  db: Db,
+  planId: string,
+  from: { place: number; page: number },
+  only: number | null,
+  limit: number,
+): Promise<ChangesPage[]> {
+  return db.all<ChangesPage>(
+    `select place, page, changes from roster_plan_change
+     where plan_id = $1 and (place, page) >= ($2, $3) and place <= $4 order by place, page limit $5`,
+    [planId, from.place, from.page, only ?? 1_000, limit],
+  )
+}
+
+const dropFile = (id: string) => statement('delete from roster_plan_part where plan_id = $1', id)
+const dropChanges = (id: string) => statement('delete from roster_plan_change where plan_id = $1', id)
+
+export interface Reading {
+  readonly state: 'ready' | 'refused'
+  readonly content: number
+  readonly generation: number
+  readonly sha256: string
+  readonly summary: string
+  readonly findings: string
+}
+
+/** The file has been read. One that is refused need not be kept. */
+export function finishReading(id: string, r: Reading): Statement[] {
+  return [
+    statement(
+      `update roster_plan set state = $1, content = $2, generation = $3, sha256 = $4, summary = $5, findings = $6
+       where id = $7 and state = 'reading'`,
+      r.state,
+      r.content,
+      r.generation,
+      r.sha256,
+      r.summary,
+      r.findings,
+      id,
+    ),
+    ...(r.state === 'refused' ? [dropFile(id)] : []),
+  ]
+}
+
+export interface Claim {
+  readonly id: string
+  readonly by: string
+  readonly now: number
+  readonly until: number
+}
+
+/** One process imports a plan. A plan that failed can be tried again. Returns whether it is this one. */
+export async function claimPlan(db: Db, { id, by, until }: Claim): Promise<boolean> {
+  const rows = await db.run(
+    `update roster_plan set state = 'applying', claimed_by = $1, busy_until = $2, failure = null, done = 0, total = null
+     where id = $3 and state in ('ready', 'failed') returning id`,
+    [by, until, id],
+  )
+  return rows.length > 0
+}
+
+/** Says that the process is alive, and how far it has come. */
+export function renewClaim(
+  db: Db,
+  { id, by, until }: Omit<Claim, 'now'>,
+  progress: { done: number; total: number | null },
+) {
+  return db.run(
+    `update roster_plan set busy_until = $1, done = $2, total = $3
+     where id = $4 and claimed_by = $5 and state = 'applying'`,
+    [until, progress.done, progress.total, id, by],
+  )
+}
+
+export function finishPlan(id: string, importedAs: number | null): Statement[] {
+  return [
+    statement(
+      `update roster_plan set state = 'applied', imported_as = $1, failure = null, findings = null, busy_until = null
+       where id = $2`,
+      importedAs,
+      id,
+    ),
+    dropFile(id),
+    dropChanges(id),
+  ]
+}
+
+export function failPlan(db: Db, id: string, by: string, failure: string) {
+  return db.run(
+    `update roster_plan set state = 'failed', failure = $1, busy_until = null
+     where id = $2 and claimed_by = $3 and state = 'applying'`,
+    [failure, id, by],
+  )
+}
+
+const isDead = "state = 'applying' and busy_until <= $1"
+/** The import that a dead process had published just before it died. */
+const published = `(select max(g.id) from roster_generation g
+  where g.published_at is not null and g.kind = 'import' and g.sha256 = roster_plan.sha256
+    and g.parent = roster_plan.content and g.id > roster_plan.generation)`
+
+/** Plans whose process has died: imported after all if it came so far, otherwise failed. */
+export function settleDead(now: number): Statement[] {
+  return [
+    statement(
+      `update roster_plan set state = 'applied', imported_as = ${published}, findings = null, busy_until = null
+       where ${isDead} and ${published} is not null`,
+      now,
+    ),
+    statement(
+      `update roster_plan set state = 'failed', failure = 'stopped', busy_until = null where ${isDead}`,
+      now,
+    ),
+  ]
+}
+
+export function dropPlan(id: string): Statement[] {
+  const mayGo = `exists (select 1 from roster_plan p where p.id = $1 and p.state <> 'applying')`
+  return [
+    statement(`delete from roster_plan_part where plan_id = $1 and ${mayGo}`, id),
+    statement(`delete from roster_plan_change where plan_id = $1 and ${mayGo}`, id),
+    statement("delete from roster_plan where id = $1 and state <> 'applying' returning id", id),
+  ]
+}
+
+/** Whatever belongs to no plan that is still kept. */
+export function sweepPlans(now: number): Statement[] {
+  const kept = "(select id from roster_plan where expires_at > $1 or state = 'applying')"
+  const needed = `(select id from roster_plan where (expires_at > $1 or state = 'applying') and state <> 'applied')`
+  return [
+    ...settleDead(now),
+    prune('roster_plan_part', 'plan_id, number', `plan_id not in ${needed}`, now),
+    prune('roster_plan_change', 'plan_id, place, page', `plan_id not in ${needed}`, now),
+    prune('roster_plan', 'id', `id not in ${kept}`, now),
+  ]
+}

@@ -1,0 +1,186 @@
+/**
+ * Runs jobs in a thread, one at a time in each process: reading and comparing a large roster keeps a processor busy for
+ * a while, and needs memory.
+ */
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { AppError, type ErrorCode, UsageError } from '../../../errors.ts'
+import { type Clock, day, second } from '../../../platform/lib/clock.ts'
+import { RosterError, type RosterFailure, tooMuchMemory } from '../roster.ts'
+import type { Job, ResultOf } from './jobs.ts'
+
+const folderPrefix = 'chiron-upload-'
+const stopPatienceMs = 5 * second
+/** Above what a roster may take in all (roster/bounds.ts). */
+const heapMbMax = 1280
+
+/** What a thread needs in order to open the store by itself. */
+export interface ThreadSettings {
+  readonly databaseUrl: string
+  readonly timeZone: string
+  readonly secret: string
+  readonly secretPrevious: string | null
+}
+
+export interface Errand extends ThreadSettings {
+  readonly job: Job
+  readonly folder: string
+  /** The thread's clock starts here. */
+  readonly now: number
+}
+
+/** What a thread tells. */
+export interface Note {
+  readonly progress?: { readonly done: number; readonly total: number | null }
+  readonly result?: unknown
+  readonly error?: {
+    readonly failure?: RosterFailure
+    readonly code?: ErrorCode
+    readonly isUsage?: boolean
+    readonly message: string
+    readonly stack?: string | undefined
+  }
+}
+
+export interface RunOptions {
+  onProgress?(done: number, total: number | null): void
+  /** Ends the job at once, or takes it out of the queue. Only for jobs that change nothing. */
+  readonly signal?: AbortSignal
+}
+
+export class Thread {
+  readonly #settings: ThreadSettings
+  readonly #clock: Clock
+  #turn: Promise<unknown> = Promise.resolve()
+  #worker: Worker | null = null
+  #stopping = false
+
+  constructor(settings: ThreadSettings, clock: Clock) {
+    this.#settings = settings
+    this.#clock = clock
+  }
+
+  /** Removes what processes that were killed have left. */
+  clean(): Promise<void> {
+    return removeLeftovers()
+  }
+
+  /** Waits until the jobs before it are done. */
+  run<J extends Job>(job: J, options: RunOptions = {}): Promise<ResultOf[J['kind']]> {
+    const mine = this.#turn.then(() => this.#start(job, options))
+    this.#turn = mine.catch(() => {})
+    return unlessAborted(mine, options.signal) as Promise<ResultOf[J['kind']]>
+  }
+
+  /** Gives up what is under way; nothing of it is seen. */
+  async stop(): Promise<void> {
+    this.#stopping = true
+    this.#worker?.postMessage('stop')
+    const force = setTimeout(() => this.#worker?.terminate(), stopPatienceMs)
+    await this.#turn
+    clearTimeout(force)
+  }
+
+  async #start(job: Job, options: RunOptions): Promise<unknown> {
+    if (this.#stopping) throw shuttingDown()
+    options.signal?.throwIfAborted()
+    await this.clean()
+    const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}${process.pid}-`))
+    try {
+      return await this.#work({ ...this.#settings, job, folder, now: this.#clock.now() }, options)
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+
+  #work(errand: Errand, { onProgress, signal }: RunOptions): Promise<unknown> {
+    const worker = new Worker(new URL('./worker.js', import.meta.url), {
+      workerData: errand,
+      // Its garbage is collected often, as in main.js.
+      resourceLimits: { maxYoungGenerationSizeMb: 6, maxOldGenerationSizeMb: heapMbMax },
+    })
+    this.#worker = worker
+    const end = () => void worker.terminate()
+    signal?.addEventListener('abort', end, { once: true })
+    if (signal?.aborted) end()
+    let outcome: Note | undefined
+    let crash: unknown
+    worker.on('message', (note: Note) => {
+      if (note.progress) onProgress?.(note.progress.done, note.progress.total)
+      else outcome = note
+    })
+    worker.on('error', (error) => {
+      crash = error
+    })
+    return new Promise((resolve, reject) => {
+      worker.on('exit', () => {
+        this.#worker = null
+        signal?.removeEventListener('abort', end)
+        if (outcome && !outcome.error) resolve(outcome.result)
+        else if (this.#stopping) reject(shuttingDown())
+        else reject(outcome ? errorOf(outcome) : crashOf(crash))
+      })
+    })
+  }
+}
+
+/** Whoever waits in the queue is told at once, too. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work
+  work.catch(() => {})
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+/** What a file takes is counted as it is read, but not so closely that V8 never reaches its limit first. */
+function crashOf(crash: unknown): unknown {
+  if ((crash as NodeJS.ErrnoException | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY')
+    return new RosterError('refused', tooMuchMemory)
+  return crash ?? new Error('the thread ended before its work')
+}
+
+/** Errors lose their class between threads. */
+export function noteOf(error: unknown): Note {
+  const { message, stack } = error instanceof Error ? error : new Error(String(error))
+  if (error instanceof RosterError) return { error: { failure: error.failure, message } }
+  if (error instanceof AppError) return { error: { code: error.code, message } }
+  return { error: { isUsage: error instanceof UsageError, message, stack } }
+}
+
+function errorOf({ error }: Note): Error {
+  const { failure, code, isUsage, message, stack } = error!
+  if (failure) return new RosterError(failure, message)
+  if (code) return new AppError(code, message, { retryAfterSeconds: 2 })
+  if (isUsage) return new UsageError(message)
+  return Object.assign(new Error(message), { stack })
+}
+
+function shuttingDown(): AppError {
+  return new AppError('unavailable', 'The service is shutting down.', { retryAfterSeconds: 5 })
+}
+
+/** Of processes that were killed, and of others that had the same number. */
+async function removeLeftovers(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const pid = Number(new RegExp(`^${folderPrefix}(\\d+)-`).exec(name)?.[1] ?? 0)
+    if (pid === 0) continue
+    const folder = join(tmpdir(), name)
+    const made = await stat(folder).catch(() => null)
+    const isOld = made !== null && Date.now() - made.mtimeMs > day
+    if (isOld || !isRunning(pid)) await rm(folder, { recursive: true, force: true }).catch(() => {})
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

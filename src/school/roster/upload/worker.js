@@ -1,0 +1,2 @@
+/** Where the thread begins. Each job has a new one. JavaScript, for the same reason as main.js. */
+await import('./worker.ts')

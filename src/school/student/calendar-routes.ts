@@ -1,0 +1,151 @@
+/** Manages a student's calendar feeds, and serves them to calendar programs. */
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import type { LiveSession } from '../../identity/session/session.ts'
+import { type CallerOf, routeConfig } from '../../platform/http/access.ts'
+import {
+  bodyProblems,
+  Empty,
+  Id,
+  Nullable,
+  problems,
+  Timestamp,
+  tokenProblems,
+} from '../../platform/http/schemas.ts'
+import { Type } from '../../platform/http/type.ts'
+import { timestamp } from '../../platform/lib/clock.ts'
+import type { CalendarFeeds } from './feed.ts'
+
+const feedFields = {
+  feedId: Id('The feed’s id, to revoke it. Not its address.'),
+  name: Type.String({ examples: ['My phone'] }),
+  createdAt: Timestamp(),
+}
+export const Feed = Type.Object({
+  ...feedFields,
+  lastReadAt: Nullable(Timestamp('When a calendar program last read it, to the hour; null if never.')),
+})
+
+export interface CalendarRoutesDeps {
+  readonly feeds: CalendarFeeds
+  readonly callerOf: CallerOf<LiveSession>
+  readonly publicUrl: string
+}
+
+export function calendarRoutes(
+  root: FastifyInstance,
+  { feeds, callerOf, publicUrl }: CalendarRoutesDeps,
+): void {
+  const app = root.withTypeProvider<TypeBoxTypeProvider>()
+  const tags = ['student']
+  const config = routeConfig({ access: 'student' })
+  const refusals = problems(...bodyProblems, ...tokenProblems, 'forbidden', 'conflict')
+
+  app.post(
+    '/student/me/calendar',
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'makeCalendarFeed',
+        summary: 'Make a calendar feed',
+        description:
+          'An address that a calendar program can subscribe to, also as `webcal:`. It is shown this once: whoever has it can read my classes. Five at most; all end when my e-mail address changes.',
+        body: Nullable(
+          Type.Object({
+            name: Type.Optional(
+              Type.String({
+                description: 'To tell feeds apart; "Calendar" if it is left out.',
+                documented: { minLength: 1, maxLength: 100 },
+                examples: ['My phone'],
+              }),
+            ),
+          }),
+        ),
+        response: {
+          201: Type.Object({
+            ...feedFields,
+            url: Type.String({ examples: ['https://access.example.org/calendar/….ics'] }),
+          }),
+          ...refusals,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { token, feedId, name, createdAt } = await feeds.make(callerOf(request), request.body?.name)
+      const url = `${publicUrl}/calendar/${token}.ics`
+      return reply.code(201).send({ feedId, name, url, createdAt: timestamp(createdAt) })
+    },
+  )
+
+  app.get(
+    '/student/me/calendar',
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'listCalendarFeeds',
+        summary: 'My calendar feeds',
+        description: 'Without their addresses, which are not kept.',
+        response: {
+          200: Type.Object({ feeds: Type.Array(Feed) }),
+          ...problems(...tokenProblems, 'forbidden'),
+        },
+      },
+    },
+    async (request) => ({ feeds: await feeds.list(callerOf(request).id) }),
+  )
+
+  app.delete(
+    '/student/me/calendar/:feedId',
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'revokeCalendarFeed',
+        summary: 'Revoke a calendar feed',
+        params: Type.Object({ feedId: Type.String({ description: 'One of my feeds.' }) }),
+        response: {
+          204: Empty,
+          ...problems(...bodyProblems, ...tokenProblems, 'forbidden', 'not-found'),
+        },
+      },
+    },
+    async (request, reply) => {
+      await feeds.revoke(callerOf(request).id, request.params.feedId)
+      return reply.code(204).send()
+    },
+  )
+
+  app.get(
+    '/calendar/:feedToken.ics',
+    {
+      config: routeConfig({ access: 'public' }),
+      schema: {
+        tags,
+        operationId: 'readCalendar',
+        summary: 'A student’s classes as a calendar (RFC 5545)',
+        security: [],
+        params: Type.Object({ feedToken: Type.String({ description: 'From POST /student/me/calendar.' }) }),
+        response: {
+          200: {
+            description:
+              'Classes as weekly events where the school says when they meet, others as all-day events.',
+            content: { 'text/calendar': { schema: Type.String() } },
+          },
+          ...problems('not-found'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const calendar = await feeds.read(request.params.feedToken)
+      return (
+        reply
+          .type('text/calendar; charset=utf-8')
+          // Otherwise a browser would name the file after the token.
+          .header('Content-Disposition', 'inline; filename="classes.ics"')
+          .send(calendar)
+      )
+    },
+  )
+}

@@ -1,0 +1,133 @@
+/** What somebody reads who has scanned a student's card, in their own language. */
+import { escapeHtml } from '../../platform/lib/html.ts'
+import type { Language } from '../../platform/lib/languages.ts'
+import type { Verdict } from './card.ts'
+
+interface CardTexts {
+  readonly verdicts: Readonly<Record<Verdict['state'], { readonly heading: string; readonly lead: string }>>
+  readonly name: string
+  readonly number: string
+  readonly school: string
+  readonly year: string
+  readonly checked: string
+  readonly validUntil: string
+}
+
+const texts: Readonly<Record<Language, CardTexts>> = {
+  en: {
+    verdicts: {
+      active: {
+        heading: 'Genuine: a student now',
+        lead: 'The school confirms that this person is a student at this moment.',
+      },
+      inactive: {
+        heading: 'Not a student now',
+        lead: 'The card is genuine, but this person is not an active student of the school at this moment.',
+      },
+      expired: {
+        heading: 'This card has expired',
+        lead: 'It was genuine, but a card is valid for five minutes only. Ask the student to show it again.',
+      },
+      none: {
+        heading: 'Not a card of this school',
+        lead: 'The school has not issued this card, or it was changed. Do not accept it.',
+      },
+    },
+    name: 'Name',
+    number: 'Student number',
+    school: 'School',
+    year: 'Year',
+    checked: 'Checked',
+    validUntil: 'Card valid until',
+  },
+  fr: {
+    verdicts: {
+      active: {
+        heading: 'Authentique\u00a0: étudiant·e actuellement',
+        lead: 'L’école confirme que cette personne est étudiante en ce moment.',
+      },
+      inactive: {
+        heading: 'Pas étudiant·e actuellement',
+        lead: 'La carte est authentique, mais cette personne n’est pas inscrite à l’école en ce moment.',
+      },
+      expired: {
+        heading: 'Cette carte a expiré',
+        lead: 'Elle était authentique, mais une carte n’est valable que cinq minutes. Demandez à la personne de la montrer de nouveau.',
+      },
+      none: {
+        heading: 'Pas une carte de cette école',
+        lead: 'L’école n’a pas émis cette carte, ou elle a été modifiée. Ne l’acceptez pas.',
+      },
+    },
+    name: 'Nom',
+    number: 'Numéro d’étudiant',
+    school: 'École',
+    year: 'Année',
+    checked: 'Vérifiée',
+    validUntil: 'Carte valable jusqu’à',
+  },
+  es: {
+    verdicts: {
+      active: {
+        heading: 'Auténtica: estudia aquí ahora',
+        lead: 'La escuela confirma que esta persona es estudiante en este momento.',
+      },
+      inactive: {
+        heading: 'No estudia aquí ahora',
+        lead: 'El carné es auténtico, pero esta persona no es estudiante de la escuela en este momento.',
+      },
+      expired: {
+        heading: 'Este carné ha caducado',
+        lead: 'Era auténtico, pero un carné solo vale cinco minutos. Pida a la persona que lo muestre de nuevo.',
+      },
+      none: {
+        heading: 'No es un carné de esta escuela',
+        lead: 'La escuela no ha emitido este carné, o alguien lo ha modificado. No lo acepte.',
+      },
+    },
+    name: 'Nombre',
+    number: 'Número de estudiante',
+    school: 'Escuela',
+    year: 'Curso',
+    checked: 'Comprobado',
+    validUntil: 'Carné válido hasta',
+  },
+}
+
+export function cardPage(
+  verdict: Verdict,
+  { language, timeZone, now }: { language: Language; timeZone: string; now: number },
+): { title: string; body: string } {
+  const { verdicts, ...words } = texts[language]
+  const { heading, lead } = verdicts[verdict.state]
+  const mark = verdict.state === 'active' ? '✓' : '✕'
+  const clock = new Intl.DateTimeFormat(language, {
+    ...({ day: 'numeric', month: 'long', year: 'numeric' } as const),
+    ...({ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' } as const),
+    ...({ timeZone, timeZoneName: 'short' } as const),
+  })
+  const facts: [label: string, value: string | number | null][] =
+    'facts' in verdict
+      ? [
+          [words.name, verdict.facts.name],
+          [words.number, verdict.facts.number],
+          [words.school, verdict.facts.school],
+          [words.year, verdict.facts.year],
+          [words.validUntil, clock.format(verdict.validUntil)],
+        ]
+      : []
+  const rows = [...facts, [words.checked, clock.format(now)] as const]
+    .filter(([, value]) => value !== null)
+    .map(
+      ([label, value]) =>
+        `<tr><th scope="row">${escapeHtml(label)}</th><td dir="auto">${escapeHtml(String(value))}</td></tr>`,
+    )
+  return {
+    title: heading,
+    body: `<h1><span aria-hidden="true">${mark}</span> ${escapeHtml(heading)}</h1>
+<p>${escapeHtml(lead)}</p>
+<table><tbody>
+${rows.join('\n')}
+</tbody></table>`,
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * A student's calendar feeds: URLs that calendar programs read without signing in. Anybody with such a URL can read it,
+ * so the student makes and revokes each, it shows only classes, and the store keeps only a hash of its token. A feed
+ * works while the student is active and ends when the student's address changes, because it may have been made by
+ * whoever had the old address.
+ */
+import { createHash } from 'node:crypto'
+import { AppError, invalidField } from '../../errors.ts'
+import { parseName } from '../../identity/people/names.ts'
+import type { PersonInSession } from '../../identity/people/people.ts'
+import type { Db } from '../../platform/db/db.ts'
+import { type Clock, hour } from '../../platform/lib/clock.ts'
+import { isId, isToken, newId, newToken } from '../../platform/lib/random.ts'
+import { addFeed, dropFeed, feedByToken, feedsOf, feedWasRead } from './store.ts'
+import { feedView, type Students } from './student.ts'
+
+const feedsMax = 5
+const plainName = 'Calendar'
+const readNotedEveryMs = hour
+
+export interface CalendarFeedsDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly students: Students
+}
+
+export class CalendarFeeds {
+  readonly #deps: CalendarFeedsDeps
+
+  constructor(deps: CalendarFeedsDeps) {
+    this.#deps = deps
+  }
+
+  /** The token cannot be shown again. */
+  async make(
+    { id: personId, roster }: PersonInSession,
+    givenName = plainName,
+  ): Promise<{ feedId: string; name: string; token: string; createdAt: number }> {
+    const { db, clock } = this.#deps
+    const name = feedName(givenName)
+    const [feedId, token, createdAt] = [newId(), newToken(), clock.now()]
+    const feed = { id: feedId, personId, name, tokenHash: hash(token), createdAt }
+    const results = await db.tx(addFeed(feed, roster!, feedsMax))
+    if (results.at(-1)!.length > 0) return { feedId, name, token, createdAt }
+    const isFull = (await feedsOf(db, personId)).length >= feedsMax
+    // Otherwise the roster of the caller's token has been pruned.
+    if (!isFull) throw new AppError('session-ended')
+    throw new AppError('conflict', `There are ${feedsMax} calendar feeds already; delete one first.`)
+  }
+
+  async list(personId: string) {
+    return (await feedsOf(this.#deps.db, personId)).map(feedView)
+  }
+
+  async revoke(personId: string, feedId: string): Promise<void> {
+    const isGone = isId(feedId) && (await dropFeed(this.#deps.db, personId, feedId))
+    if (!isGone) throw new AppError('not-found')
+  }
+
+  async read(token: string): Promise<string> {
+    const { db, clock, students } = this.#deps
+    const feed = isToken(token) ? await feedByToken(db, hash(token)) : undefined
+    const calendar = feed && (await students.calendar(feed.person_id))
+    if (!calendar) throw new AppError('not-found')
+    const now = clock.now()
+    if (now - (feed.last_read_at ?? 0) >= readNotedEveryMs) await feedWasRead(db, feed.id, now)
+    return calendar
+  }
+}
+
+function feedName(text: string): string {
+  const parsed = parseName(text)
+  if (typeof parsed === 'string') throw invalidField({ pointer: '#/name', detail: parsed })
+  return parsed.name
+}
+
+/** The token has 256 random bits, so a plain hash is enough. */
+function hash(token: string): string {
+  return createHash('sha256').update(token).digest('base64url')
+}

@@ -1,0 +1,201 @@
+import { inRoster, lockPerson } from '../../identity/people/people.ts'
+import { type Db, type Statement, statement } from '../../platform/db/db.ts'
+
+export interface StudentRow {
+  /** The generation of the roster that this was read from. */
+  readonly roster: number
+  readonly person_id: string
+  readonly email: string
+  readonly firstname: string
+  readonly lastname: string
+  readonly preferred_name: string | null
+  readonly pronouns: string | null
+  readonly student_number: string | null
+  readonly year: number | null
+  readonly school_id: string | null
+  readonly school_name: string | null
+  readonly student_updated_at: number
+}
+
+export interface ClassRow {
+  /** JSON written by the import; null in the single row of a student without classes. */
+  readonly document: string | null
+  readonly start_date: string | null
+  readonly end_date: string | null
+  readonly class_updated_at: number | null
+  readonly enrolment_id: string | null
+}
+
+/**
+ * A student with all classes, in one statement so that everything comes from the same roster. No row if the student is
+ * not on the roster.
+ */
+export async function studentWithClasses(db: Db, personId: string): Promise<(StudentRow & ClassRow)[]> {
+  const rows = await db.all<StudentRow & ClassRow & { class_id: string | null }>(
+    `select (select content from roster_state) as roster, s.person_id, s.email, s.firstname, s.lastname, s.preferred_name, s.pronouns, s.student_number, s.year,
+       s.school_id, s.school_name, s.updated_at as student_updated_at,
+       c.document, e.start_date, e.end_date, c.updated_at as class_updated_at, e.sourced_id as enrolment_id, e.class_id
+     from student s
+     left join roster_enrolment e on e.user_id = s.sourced_id and e.role = 'student' and ${inRoster('e')}
+     left join roster_record c on c.kind = 'class' and c.sourced_id = e.class_id and ${inRoster('c')}
+     where s.person_id = $1 and ${inRoster('s')}`,
+    [personId],
+  )
+  return onePerClass(rows)
+}
+
+/** Some systems list an enrolment under two ids. Where the days of two overlap, they are one. */
+function onePerClass<R extends ClassRow & { readonly class_id: string | null }>(rows: readonly R[]): R[] {
+  const found: R[] = []
+  const lastOf = new Map<string | null, number>()
+  for (const row of rows.toSorted((a, b) => ((a.start_date ?? '') < (b.start_date ?? '') ? -1 : 1))) {
+    const last = lastOf.get(row.class_id)
+    if (last !== undefined && (row.start_date ?? '') <= (found[last]!.end_date ?? row.start_date ?? ''))
+      found[last] = joined(found[last]!, row)
+    else lastOf.set(row.class_id, found.push(row) - 1)
+  }
+  return found
+}
+
+/** From the first day to the last of both; an open start or end stays open. */
+function joined<R extends ClassRow>(a: R, b: R): R {
+  const first = a.enrolment_id! < b.enrolment_id! ? a : b
+  const end_date = a.end_date && b.end_date && (a.end_date > b.end_date ? a.end_date : b.end_date)
+  return { ...first, start_date: a.start_date, end_date }
+}
+
+export interface TaughtRow {
+  readonly class_id: string
+  /** Of the teacher's enrolment in the row of a class, of the student's in that of a student. */
+  readonly start_date: string | null
+  readonly end_date: string | null
+  /** Null in the row of a student. */
+  readonly document: string | null
+  readonly class_updated_at: number | null
+  /** The rest is null in the row of a class. */
+  readonly firstname: string | null
+  readonly lastname: string | null
+  readonly preferred_name: string | null
+  readonly pronouns: string | null
+  readonly email: string | null
+}
+
+/**
+ * The classes of the teachers with these addresses, and the students in them, in one statement so that everything comes
+ * from the same roster. Classes and students are rows of their own: a class is not repeated for each student.
+ */
+export function classesTaught(db: Db, addresses: readonly [string, string]): Promise<TaughtRow[]> {
+  return db.all<TaughtRow>(
+    `with taught as (
+       select e.class_id, e.start_date, e.end_date
+       from roster_user u
+       join roster_enrolment e on e.user_id = u.sourced_id and e.role = 'teacher' and ${inRoster('e')}
+       where u.email_key in ($1, $2) and ${inRoster('u')}
+     )
+     select t.class_id, t.start_date, t.end_date, c.document, c.updated_at as class_updated_at,
+       null as firstname, null as lastname, null as preferred_name, null as pronouns, null as email
+     from taught t
+     join roster_record c on c.kind = 'class' and c.sourced_id = t.class_id and ${inRoster('c')}
+     union all
+     select e.class_id, e.start_date, e.end_date, null, null, s.firstname, s.lastname, s.preferred_name, s.pronouns, s.email
+     from roster_enrolment e
+     join student_identity i on i.sourced_id = e.user_id
+     join student s on s.person_id = i.person_id and ${inRoster('s')}
+     where e.class_id in (select class_id from taught) and e.role = 'student' and ${inRoster('e')}`,
+    addresses,
+  )
+}
+
+export async function isOnRoster(db: Db, personId: string): Promise<boolean> {
+  const sql = `select s.person_id from student s where s.person_id = $1 and ${inRoster('s')}`
+  return (await db.one(sql, [personId])) !== undefined
+}
+
+export async function personIdByAddress(db: Db, addressKey: string): Promise<string | undefined> {
+  const row = await db.one<{ person_id: string }>(
+    `select s.person_id from student s where s.email_key = $1 and ${inRoster('s')}`,
+    [addressKey],
+  )
+  return row?.person_id
+}
+
+export interface FeedRow {
+  readonly id: string
+  readonly name: string
+  readonly created_at: number
+  readonly last_read_at: number | null
+}
+
+/**
+ * Adds a feed, unless the student has `feedsMax` already. Its address is taken from the roster with which the caller was
+ * authenticated: in a roster published since, the address may be somebody else's.
+ */
+export function addFeed(
+  feed: { id: string; personId: string; name: string; tokenHash: string; createdAt: number },
+  roster: number,
+  feedsMax: number,
+): Statement[] {
+  return [
+    // Feeds that are made at the same time count one another.
+    lockPerson(feed.personId),
+    statement(
+      `insert into calendar_feed (id, person_id, name, token_hash, created_at, email_key)
+       select $1, s.person_id, $3, $4, cast($5 as bigint), s.email_key from student s
+       where s.person_id = $2 and s.from_gen <= $6 and (s.to_gen is null or s.to_gen > $6)
+         and (select count(*) from calendar_feed f where f.person_id = $2 and f.email_key = s.email_key) < ${feedsMax}
+       returning id`,
+      feed.id,
+      feed.personId,
+      feed.name,
+      feed.tokenHash,
+      feed.createdAt,
+      roster,
+    ),
+  ]
+}
+
+// Also covers students who left the roster and came back with another address.
+const feedWithItsAddress =
+  'calendar_feed f join account p on p.id = f.person_id and p.email_key = f.email_key'
+
+export function feedsOf(db: Db, personId: string): Promise<FeedRow[]> {
+  return db.all<FeedRow>(
+    `select f.id, f.name, f.created_at, f.last_read_at from ${feedWithItsAddress}
+     where f.person_id = $1 order by f.created_at, f.id`,
+    [personId],
+  )
+}
+
+export async function dropFeed(db: Db, personId: string, feedId: string): Promise<boolean> {
+  const sql = 'delete from calendar_feed where person_id = $1 and id = $2 returning id'
+  return (await db.run(sql, [personId, feedId])).length > 0
+}
+
+export function feedByToken(
+  db: Db,
+  tokenHash: string,
+): Promise<(FeedRow & { readonly person_id: string }) | undefined> {
+  return db.one(
+    `select f.id, f.name, f.created_at, f.last_read_at, f.person_id from ${feedWithItsAddress}
+     where f.token_hash = $1 and p.status = 'active'`,
+    [tokenHash],
+  )
+}
+
+export function feedWasRead(db: Db, feedId: string, now: number) {
+  return db.run('update calendar_feed set last_read_at = $1 where id = $2', [now, feedId])
+}
+
+/**
+ * Ends the feeds of students whose address changed: a generation ended their sessions, but they are still on the
+ * roster.
+ */
+export function endFeedsOfMoved(generation: number): Statement {
+  return statement(
+    `delete from calendar_feed where person_id in (
+       select d.person_id from roster_departure d join roster_state r on r.generation = d.generation
+       join student s on s.person_id = d.person_id and ${inRoster('s')}
+       where d.generation = $1)`,
+    generation,
+  )
+}

@@ -1,0 +1,389 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { TSchema } from 'typebox'
+import { invalidField } from '../../errors.ts'
+import { Fields } from '../../identity/people/fields.ts'
+import { statuses } from '../../identity/people/people.ts'
+import type { LiveSession } from '../../identity/session/session.ts'
+import type { SignIn } from '../../identity/sign-in/sign-in.ts'
+import { chooseLanguage } from '../../messages/mail/outbox.ts'
+import { type ByOf, type CallerOf, routeConfig } from '../../platform/http/access.ts'
+import { requestCaller } from '../../platform/http/caller.ts'
+import { etagOf, matches } from '../../platform/http/etag.ts'
+import {
+  bodyProblems,
+  CodeSent,
+  Email,
+  Empty,
+  HistoryFields,
+  Id,
+  languageNames,
+  Name,
+  OtpCode,
+  problems,
+  Ref,
+  Timestamp,
+  tokenProblems,
+  WhenQuery,
+} from '../../platform/http/schemas.ts'
+import { Type } from '../../platform/http/type.ts'
+import type { CallerNetwork } from '../../platform/lib/bucket.ts'
+import { minute, timestamp } from '../../platform/lib/clock.ts'
+import type { Veterinarians } from './veterinarian.ts'
+
+export const OwnProfile = Type.Object(
+  {
+    userId: Id('The veterinarian’s id.'),
+    firstname: Type.String(),
+    lastname: Type.String(),
+    email: Type.String(),
+    status: Type.Enum(statuses.veterinarian),
+    confirmed: Type.Boolean({ description: 'Whether the names were given or confirmed while signed in.' }),
+    verified: Type.Boolean({ description: 'Whether a member of staff has checked who this is.' }),
+    createdAt: Timestamp(),
+    updatedAt: Timestamp(),
+  },
+  { $id: 'VeterinarianProfile' },
+)
+
+const PublicPage = Type.Object({ shown: Type.Boolean({ description: 'Whether everybody can see it.' }) })
+
+const firstname = Name(
+  'First name: 1–100 characters of any script, at least one of them a letter; no /, @ or www.',
+  'Ada',
+)
+const lastname = Name(
+  'Last name: 1–100 characters of any script, at least one of them a letter; no /, @ or www.',
+  'Marsh',
+)
+
+export interface VeterinarianRoutesDeps {
+  readonly veterinarians: Veterinarians
+  readonly signIn: Pick<SignIn, 'send' | 'resend' | 'confirm'>
+  readonly callerOf: CallerOf<LiveSession>
+  readonly byOf: ByOf
+  networkOf(request: FastifyRequest): CallerNetwork
+  /** A class with its students, and without them. */
+  readonly TaughtClass: TSchema
+  readonly PlainClass: TSchema
+}
+
+const recentSignInMs = 10 * minute
+
+export function veterinarianRoutes(
+  root: FastifyInstance,
+  { veterinarians, signIn, callerOf, byOf, networkOf, TaughtClass, PlainClass }: VeterinarianRoutesDeps,
+): void {
+  const app = root.withTypeProvider<TypeBoxTypeProvider>()
+  const tags = ['veterinarian']
+  const own = routeConfig({ access: 'veterinarian' })
+  const recent = routeConfig({ access: 'veterinarian', signedInWithinMs: recentSignInMs })
+  const Export = Type.Object({
+    exportedAt: Timestamp(),
+    profile: Ref(OwnProfile),
+    classes: Type.Array(PlainClass, { description: 'That I teach, without their students.' }),
+    ...HistoryFields,
+  })
+
+  app.post(
+    '/veterinarian/register',
+    {
+      config: routeConfig({ access: 'public', limit: 'own' }),
+      schema: {
+        tags,
+        operationId: 'registerVeterinarian',
+        summary: 'Register',
+        description:
+          'Creates a pending veterinarian, whom the first code makes active. The reply is the same whether or not the address is known. No mail is sent: ask for a code next.',
+        security: [],
+        body: Type.Object({ firstname, lastname, email: Email }),
+        response: {
+          202: Type.Object({
+            email: Type.String({ description: 'As sent.' }),
+            confirmBefore: Timestamp('Sign in before this, or the registration lapses.'),
+          }),
+          ...problems(...bodyProblems),
+        },
+      },
+    },
+    async (request, reply) => {
+      const fields = new Fields()
+      const names = {
+        firstname: fields.name('firstname', request.body.firstname),
+        lastname: fields.name('lastname', request.body.lastname),
+      }
+      const address = fields.email(request.body.email)
+      fields.check()
+      const { confirmBefore } = await veterinarians.register(
+        address,
+        names,
+        requestCaller(networkOf(request), reply),
+      )
+      return reply.code(202).send({ email: request.body.email, confirmBefore: timestamp(confirmBefore) })
+    },
+  )
+
+  app.get(
+    '/veterinarian/me',
+    {
+      config: own,
+      schema: {
+        tags,
+        operationId: 'getOwnVeterinarian',
+        summary: 'My profile',
+        response: { 200: Ref(OwnProfile), ...problems(...tokenProblems, 'forbidden') },
+      },
+    },
+    (request) => veterinarians.profileOf(callerOf(request, 'veterinarian')),
+  )
+
+  app.patch(
+    '/veterinarian/me',
+    {
+      config: own,
+      schema: {
+        tags,
+        operationId: 'renameOwnVeterinarian',
+        summary: 'Change my name',
+        body: Type.Object(
+          { firstname: Type.Optional(firstname), lastname: Type.Optional(lastname) },
+          { documented: { minProperties: 1 } },
+        ),
+        response: {
+          200: Ref(OwnProfile),
+          ...problems(...bodyProblems, ...tokenProblems, 'forbidden'),
+        },
+      },
+    },
+    async (request) => {
+      const { firstname: first, lastname: last } = request.body
+      if (first === undefined && last === undefined)
+        throw invalidField({ pointer: '#', detail: 'must have firstname or lastname' })
+      const fields = new Fields()
+      const names = {
+        ...(first !== undefined && { firstname: fields.name('firstname', first) }),
+        ...(last !== undefined && { lastname: fields.name('lastname', last) }),
+      }
+      fields.check()
+      return veterinarians.profileOf(
+        await veterinarians.rename(callerOf(request, 'veterinarian'), names, byOf(request)),
+      )
+    },
+  )
+
+  app.get(
+    '/veterinarian/me/classes',
+    {
+      config: own,
+      schema: {
+        tags,
+        operationId: 'listTaughtClasses',
+        summary: 'The classes that I teach, and who is in them',
+        description:
+          'Those of the teacher on the school’s roster who has my e-mail address. By date as in GET /student/me/classes.',
+        querystring: WhenQuery,
+        response: {
+          200: Type.Object({ classes: Type.Array(TaughtClass) }),
+          204: Empty,
+          ...problems('invalid-request', ...tokenProblems, 'forbidden'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const caller = callerOf(request, 'veterinarian')
+      const classes = await veterinarians.classes(caller, request.query.when ?? 'current')
+      return classes.length === 0 ? reply.code(204).send() : { classes }
+    },
+  )
+
+  app.delete(
+    '/veterinarian/me',
+    {
+      config: recent,
+      schema: {
+        tags,
+        operationId: 'closeOwnVeterinarian',
+        summary: 'Close my account',
+        description: 'Ends every session and erases personal data. Needs a sign-in at most 10 minutes old.',
+        response: {
+          204: Empty,
+          ...problems(...bodyProblems, ...tokenProblems, 'forbidden', 'recent-sign-in-required'),
+        },
+      },
+    },
+    async (request, reply) => {
+      await veterinarians.close(callerOf(request, 'veterinarian'), byOf(request))
+      return reply.code(204).send()
+    },
+  )
+
+  app.post(
+    '/veterinarian/me/email',
+    {
+      config: recent,
+      schema: {
+        tags,
+        operationId: 'sendNewAddressCode',
+        summary: 'Ask for a code at my new address',
+        description: `Mails a code there; with \`sessionId\`, the same code again. The reply is the same whether or not somebody else has the address; if so, the mail says it and no code fits. Needs a sign-in at most 10 minutes old. The mail is in the best language of Accept-Language: ${languageNames}.`,
+        body: Type.Object({
+          email: Email,
+          sessionId: Type.Optional(Type.String({ description: 'To send that code once more.' })),
+        }),
+        response: {
+          202: CodeSent,
+          ...problems(
+            ...bodyProblems,
+            ...tokenProblems,
+            'otp-unusable',
+            'forbidden',
+            'recent-sign-in-required',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const person = callerOf(request, 'veterinarian')
+      const fields = new Fields()
+      const address = fields.email(request.body.email)
+      if (address.key === person.email_key) fields.refuse('email', 'is your address already')
+      fields.check()
+      const language = chooseLanguage(request.headers['accept-language'])
+      const ask = { address, language, moverId: person.id }
+      const caller = requestCaller(networkOf(request), reply)
+      const { sessionId } = request.body
+      const sent =
+        sessionId === undefined ? await signIn.send(ask, caller) : await signIn.resend(ask, caller, sessionId)
+      return reply.code(202).send(sent)
+    },
+  )
+
+  app.post(
+    '/veterinarian/me/email/confirm',
+    {
+      config: own,
+      schema: {
+        tags,
+        operationId: 'confirmNewAddress',
+        summary: 'Confirm my new address with its code',
+        description:
+          'The address changes, every other session ends, and the old address is told by mail. Wrong codes as in validate-otp.',
+        body: Type.Object({
+          otp_code: OtpCode,
+          sessionId: Type.String({
+            description: 'From the request for the code.',
+            documented: { minLength: 1 },
+          }),
+        }),
+        response: {
+          200: Ref(OwnProfile),
+          ...problems(...bodyProblems, ...tokenProblems, 'otp-incorrect', 'otp-unusable', 'forbidden'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const person = callerOf(request, 'veterinarian')
+      const { otp_code: code, sessionId } = request.body
+      const how = { by: byOf(request), language: chooseLanguage(request.headers['accept-language']) }
+      const moved = await signIn.confirm(
+        { moverId: person.id, code, sessionId },
+        requestCaller(networkOf(request), reply),
+        (proven) => veterinarians.move(person, proven, how),
+      )
+      return veterinarians.profileOf(moved)
+    },
+  )
+
+  app.get(
+    '/veterinarian/me/public-page',
+    {
+      config: own,
+      schema: {
+        tags,
+        operationId: 'getOwnPublicPage',
+        summary: 'Whether I show my public page',
+        response: { 200: PublicPage, ...problems(...tokenProblems, 'forbidden') },
+      },
+    },
+    async (request) => ({ shown: await veterinarians.showsPublicPage(callerOf(request, 'veterinarian')) }),
+  )
+
+  app.patch(
+    '/veterinarian/me/public-page',
+    {
+      config: own,
+      schema: {
+        tags,
+        operationId: 'showOwnPublicPage',
+        summary: 'Show or hide my public page',
+        description: 'While it is hidden, GET /veterinarian/{userId} and the page itself are 404.',
+        body: PublicPage,
+        response: { 200: PublicPage, ...problems(...bodyProblems, ...tokenProblems, 'forbidden') },
+      },
+    },
+    async (request) => {
+      const { shown } = request.body
+      await veterinarians.showPublicPage(callerOf(request, 'veterinarian'), shown, byOf(request))
+      return { shown }
+    },
+  )
+
+  app.get(
+    '/veterinarian/me/export',
+    {
+      config: own,
+      schema: {
+        tags,
+        operationId: 'exportOwnVeterinarian',
+        summary: 'Everything held about me',
+        response: { 200: Export, ...problems(...tokenProblems, 'forbidden') },
+      },
+    },
+    async (request, reply) => {
+      reply.header('Content-Disposition', 'attachment; filename="chiron-export.json"')
+      return veterinarians.export(callerOf(request, 'veterinarian'))
+    },
+  )
+
+  app.get(
+    '/veterinarian/:userId',
+    {
+      config: routeConfig({ access: 'public' }),
+      schema: {
+        tags,
+        operationId: 'getVeterinarian',
+        summary: 'A veterinarian’s public profile',
+        description:
+          'Active veterinarians only, who do not hide their page. May be kept for a minute; answers 304 to a matching If-None-Match.',
+        security: [],
+        params: Type.Object({ userId: Id('The veterinarian’s id.') }),
+        response: {
+          200: Type.Object({
+            userId: Type.String(),
+            firstname: Type.String(),
+            lastname: Type.String(),
+            verified: Type.Boolean({
+              description:
+                'Whether a member of staff has checked who this is. If not, anybody may have given the name.',
+            }),
+          }),
+          304: Empty,
+          ...problems('not-found'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const profile = await veterinarians.publicProfile(request.params.userId)
+      const shown = {
+        userId: profile.id,
+        firstname: profile.firstname,
+        lastname: profile.lastname,
+        verified: profile.verified_at !== null,
+      }
+      const etag = etagOf(JSON.stringify(shown))
+      reply.headers({ 'Cache-Control': 'public, max-age=60', ETag: etag })
+      if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send()
+      return shown
+    },
+  )
+}
