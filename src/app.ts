@@ -4,9 +4,9 @@ import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import { type Config, smtpSettingsOf } from './config.ts'
 import { openFeatures } from './features.ts'
-import type { Attack } from './identity/limits/limits.ts'
+import { type Attack, firstCodes } from './identity/limits/limits.ts'
 import { Refusals } from './identity/limits/refusals.ts'
-import { prunePeople } from './identity/people/people.ts'
+import { prunePeople, recipientsIn } from './identity/people/people.ts'
 import { portalSessionRoutes, refreshRoute, sessionRoutes } from './identity/session/routes.ts'
 import { wellKnownRoutes } from './identity/session/well-known.ts'
 import { signInRoutes } from './identity/sign-in/routes.ts'
@@ -140,7 +140,8 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     db,
     clock,
     secrets,
-    roles: rules,
+    findRecipient: recipientsIn(rules, clock),
+    firstCodes,
     transport,
     publicUrl,
     school: config.school,

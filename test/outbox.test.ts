@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { connect, createServer, type Server } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import type { SMTPServerOptions } from 'smtp-server'
+import { firstCodes } from '../src/identity/limits/limits.ts'
+import { recipientsIn } from '../src/identity/people/people.ts'
 import { Outbox } from '../src/messages/mail/outbox.ts'
 import { smtpTransport } from '../src/messages/mail/smtp.ts'
 import { holdUntil } from '../src/messages/mail/store.ts'
@@ -514,7 +516,11 @@ for (const engine of engines) {
         db: slow,
         clock: service.clock,
         secrets: secretsFrom(secret, null),
-        roles: { veterinarian: veterinarians, student: veterinarians, staff: veterinarians },
+        findRecipient: recipientsIn(
+          { veterinarian: veterinarians, student: veterinarians, staff: veterinarians },
+          service.clock,
+        ),
+        firstCodes,
         transport: smtpTransport({ url: service.mail.url }),
         publicUrl: service.url,
         from: 'no-reply@chiron.example',

@@ -5,8 +5,10 @@
  */
 
 import { type EventType, eventOf, noteOn } from '../../messages/events/events.ts'
+import type { FindRecipient } from '../../messages/mail/outbox.ts'
 import type { Statement } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
+import type { Clock } from '../../platform/lib/clock.ts'
 import { newId } from '../../platform/lib/random.ts'
 import type { Role, ServedRole } from '../../roles.ts'
 import { changeStatus, type Person, type PersonInSession, type Status } from './store.ts'
@@ -28,7 +30,7 @@ export interface RoleRules {
 export type Roles = Readonly<Record<Role, RoleRules>>
 
 /** Roles whose names come from the school; others choose their own. */
-export const namedBySchool: Readonly<Record<Role, boolean>> = {
+const namedBySchool: Readonly<Record<Role, boolean>> = {
   veterinarian: false,
   student: true,
   staff: true,
@@ -37,6 +39,17 @@ export const namedBySchool: Readonly<Record<Role, boolean>> = {
 export function canSignIn(person: Person, now: number): boolean {
   if (person.status === 'active') return true
   return person.status === 'pending' && person.confirm_before !== null && person.confirm_before > now
+}
+
+/** Finds whoever has the address of a mail. */
+export function recipientsIn(roles: Roles, clock: Clock): FindRecipient {
+  return async (role, addressKey) => {
+    const person = await roles[role].findAccount(addressKey)
+    if (!person) return undefined
+    const { id, email, status } = person
+    const firstname = namedBySchool[role] || person.confirmed_at !== null ? person.firstname : null
+    return { id, email, status, firstname, canSignIn: canSignIn(person, clock.now()) }
+  }
 }
 
 /** What somebody does to an account, and why. */

@@ -1,11 +1,11 @@
 /** Writes a mail out of its row in the outbox: text, code, greeting, and what it is called in the world. Pure. */
 
-import { namedBySchool, type Person } from '../../identity/people/people.ts'
 import { minute } from '../../platform/lib/clock.ts'
 import { deriveCode } from '../../platform/lib/code.ts'
 import type { School } from '../../platform/lib/school.ts'
 import { fingerprint, type Keys, type Secrets } from '../../platform/lib/secret.ts'
 import { bounceAddress, tagOf } from '../delivery/delivery.ts'
+import type { Recipient } from './recipient.ts'
 import type { Mail } from './store.ts'
 import { type Rendered, render } from './templates/layout.ts'
 import { isCode, type MailKind, type Report } from './templates/texts.ts'
@@ -32,7 +32,7 @@ export interface MessageSettings {
 export function messageOf(
   mail: Mail,
   kind: MailKind,
-  person: Person | undefined,
+  recipient: Recipient | undefined,
   { secrets, publicUrl, school, from, bounces, timeZone }: MessageSettings,
 ): Message {
   const addressKey = mail.email.toLowerCase()
@@ -51,7 +51,7 @@ export function messageOf(
       code: {
         digits: String(deriveCode(keys, subject)),
         // Anybody may be at a new address, so nobody is named there.
-        name: person && kind === 'code' ? greetingName(person) : null,
+        name: recipient && kind === 'code' ? greetingName(recipient) : null,
         minutes: Math.max(1, Math.round((mail.expires_at - mail.created_at) / minute)),
         until: timeOfDay(mail.expires_at, mail.language, timeZone),
       },
@@ -61,21 +61,17 @@ export function messageOf(
   return {
     ...rendered,
     from,
-    to: person?.email ?? mail.email,
+    to: recipient?.email ?? mail.email,
     messageId: `<${tag}@${new URL(publicUrl).hostname}>`,
     language: mail.language,
     envelope: { sender: bounces === null ? null : bounceAddress(tag, bounces), id: tag },
   }
 }
 
-/**
- * Greets only with a name from the roster or confirmed by its owner: anybody can register any address under any name. A
- * name that looks like a code or an address is never used.
- */
-function greetingName(person: Person): string | null {
-  const isOwn = namedBySchool[person.role] || person.confirmed_at !== null
-  if (person.status !== 'active' || !isOwn) return null
-  return /\d{4}|[:/@]|\.\S/.test(person.firstname) ? null : person.firstname
+/** A name that looks like a code or an address is never used. */
+function greetingName({ status, firstname }: Recipient): string | null {
+  if (status !== 'active' || firstname === null) return null
+  return /\d{4}|[:/@]|\.\S/.test(firstname) ? null : firstname
 }
 
 const clocks = new Map<string, Intl.DateTimeFormat>()

@@ -12,8 +12,6 @@
  * owns the address, and must not show in the timing of later requests.
  */
 import { randomInt } from 'node:crypto'
-import { firstCodes } from '../../identity/limits/limits.ts'
-import { canSignIn, type Person, type Roles } from '../../identity/people/people.ts'
 import { always, type Condition, type Db, type Expression, type Statement } from '../../platform/db/db.ts'
 import { inboxOf } from '../../platform/lib/address.ts'
 import { type Clock, clockSlackMs, day, minute, second } from '../../platform/lib/clock.ts'
@@ -26,6 +24,7 @@ import { deliveryOpened, type Step, stepTaken } from '../delivery/delivery.ts'
 import { Drops } from './drops.ts'
 import { type Message, type MessageSettings, messageOf } from './message.ts'
 import { TokenError } from './oauth.ts'
+import type { FindRecipient, Recipient } from './recipient.ts'
 import {
   addReport,
   admitMail,
@@ -42,6 +41,7 @@ import {
   forgetMail as forgetMailOf,
   heldBy,
   holdUntil,
+  type InboxTake,
   insertMail,
   isWaiting,
   keepCaught,
@@ -68,6 +68,7 @@ import {
   type WebhookOff,
 } from './templates/texts.ts'
 
+export type { FindRecipient } from './recipient.ts'
 export type { Mail } from './store.ts'
 export type { Report, ToldKind } from './templates/texts.ts'
 
@@ -91,7 +92,9 @@ export interface Transport {
 export interface OutboxDeps extends MessageSettings {
   readonly db: Db
   readonly clock: Clock
-  readonly roles: Roles
+  readonly findRecipient: FindRecipient
+  /** What an address that nobody has confirmed may get. */
+  firstCodes(inbox: string, mark: string, now: number): InboxTake
   readonly transport: Transport
   /** Whether notices have budgets. */
   readonly budgets: boolean
@@ -260,14 +263,14 @@ export class Outbox {
   }
 
   async #deliver(mail: Mail): Promise<void> {
-    const { db, clock, transport, roles } = this.#deps
-    const person = await roles[mail.role].findAccount(mail.email.toLowerCase())
-    if (clock.now() >= mail.expires_at) return this.#giveUp(mail, person, 'expired', {})
-    const kind = await this.#kindOf(mail, person)
-    if (kind !== mail.kind && isNotice(kind)) return this.#putBehind(mail, kind, person)
-    if (isFirstCode(kind, person) && !(await this.#admit(mail)))
-      return this.#drop(mail, kind, person, unconfirmed)
-    const message = messageOf(mail, kind, person, this.#deps)
+    const { db, clock, transport, findRecipient } = this.#deps
+    const recipient = await findRecipient(mail.role, mail.email.toLowerCase())
+    if (clock.now() >= mail.expires_at) return this.#giveUp(mail, recipient, 'expired', {})
+    const kind = await this.#kindOf(mail, recipient)
+    if (kind !== mail.kind && isNotice(kind)) return this.#putBehind(mail, kind, recipient)
+    if (isFirstCode(kind, recipient) && !(await this.#admit(mail)))
+      return this.#drop(mail, kind, recipient, unconfirmed)
+    const message = messageOf(mail, kind, recipient, this.#deps)
     const lease = setInterval(
       () => db.tx([holdUntil(mail.id, this.#worker, clock.now() + leaseMs)]).catch(() => {}),
       leaseMs / 3,
@@ -276,7 +279,7 @@ export class Outbox {
     try {
       reply = withoutCode(await transport.send(message), message)
     } catch (error) {
-      return await this.#failed(mail, person, message, error)
+      return await this.#failed(mail, recipient, message, error)
     } finally {
       clearInterval(lease)
     }
@@ -284,7 +287,7 @@ export class Outbox {
     const now = clock.now()
     await db.tx([
       transport.keeps ? keepCaught(mail.id, kind, now) : dropMail(mail.id),
-      this.#step(mail, kind, person, { step: 'handed', server: transport.server, reply }),
+      this.#step(mail, kind, recipient, { step: 'handed', server: transport.server, reply }),
     ])
     if (this.#wasDown()) await this.#tryAllNow(now)
   }
@@ -301,31 +304,30 @@ export class Outbox {
     this.#takeSome()
   }
 
-  #step(mail: Mail, kind: MailKind | null, person: Person | undefined, step: Step, when?: Condition) {
-    const about = { mailId: mail.id, at: this.#deps.clock.now(), kind, personId: person?.id }
+  #step(mail: Mail, kind: MailKind | null, recipient: Recipient | undefined, step: Step, when?: Condition) {
+    const about = { mailId: mail.id, at: this.#deps.clock.now(), kind, personId: recipient?.id }
     return stepTaken(about, step, when)
   }
 
-  async #kindOf(mail: Mail, person: Person | undefined): Promise<MailKind> {
+  async #kindOf(mail: Mail, recipient: Recipient | undefined): Promise<MailKind> {
     if (mail.kind === reportKind || mail.kind === 'address-in-use') return mail.kind
     if (mail.kind !== null && isTold(mail.kind)) return mail.kind
     // A code for a new address, unless somebody has confirmed it for an account.
     if (mail.kind === 'address-code')
-      return !person || person.status === 'pending' ? 'address-code' : 'address-in-use'
-    if (person && canSignIn(person, this.#deps.clock.now())) return 'code'
+      return !recipient || recipient.status === 'pending' ? 'address-code' : 'address-in-use'
+    if (recipient?.canSignIn) return 'code'
     if (mail.kind !== null && mail.kind !== 'code') return mail.kind
-    return person?.status === 'suspended' ? 'suspended' : this.#absence(mail)
+    return recipient?.status === 'suspended' ? 'suspended' : this.#absence(mail)
   }
 
   /** Only the mail may say which role is the right one: the screen cannot know who is reading it. */
   async #absence({ role, email }: Mail): Promise<NoticeKind> {
-    const { clock, roles } = this.#deps
     const other = otherNotice[role]
-    const person = other && (await roles[other.role].findAccount(email.toLowerCase()))
-    return person && canSignIn(person, clock.now()) ? other.kind : absentNotice[role]
+    const recipient = other && (await this.#deps.findRecipient(other.role, email.toLowerCase()))
+    return other && recipient?.canSignIn ? other.kind : absentNotice[role]
   }
 
-  async #putBehind(mail: Mail, kind: NoticeKind, person: Person | undefined): Promise<void> {
+  async #putBehind(mail: Mail, kind: NoticeKind, recipient: Recipient | undefined): Promise<void> {
     const { db, clock, budgets } = this.#deps
     const now = clock.now()
     const outcome = await chooseNotice(db, {
@@ -339,7 +341,7 @@ export class Outbox {
     })
     if (outcome === 'chosen') return
     if (outcome === 'over-budget') this.#drops.note()
-    await this.#drop(mail, kind, person, notSentBecause[outcome])
+    await this.#drop(mail, kind, recipient, notSentBecause[outcome])
   }
 
   /** Counts a code to an address that nobody has confirmed, so that nobody can have many mails sent to strangers. */
@@ -348,7 +350,7 @@ export class Outbox {
     if (!budgets || mail.admitted_at !== null) return true
     const now = clock.now()
     const mark = newId()
-    const inbox = firstCodes(this.#inboxOf(mail), mark, now)
+    const inbox = this.#deps.firstCodes(this.#inboxOf(mail), mark, now)
     return admitMail(db, { mail, by: this.#worker, now, mark, budgets: this.#budgetsOf(mail), inbox })
   }
 
@@ -362,17 +364,22 @@ export class Outbox {
     return { service: serviceBudget, domain: { ...domainBudget, key } }
   }
 
-  async #drop(mail: Mail, kind: MailKind, person: Person | undefined, why: string): Promise<void> {
+  async #drop(mail: Mail, kind: MailKind, recipient: Recipient | undefined, why: string): Promise<void> {
     this.#note(mail, 'dropped')
-    await this.#deps.db.tx([dropMail(mail.id), this.#step(mail, kind, person, { step: 'not-sent', why })])
+    await this.#deps.db.tx([dropMail(mail.id), this.#step(mail, kind, recipient, { step: 'not-sent', why })])
   }
 
   async #caughtMessage(mail: Mail): Promise<Message> {
-    const person = await this.#deps.roles[mail.role].findAccount(mail.email.toLowerCase())
-    return messageOf(mail, mail.kind ?? 'code', person, this.#deps)
+    const recipient = await this.#deps.findRecipient(mail.role, mail.email.toLowerCase())
+    return messageOf(mail, mail.kind ?? 'code', recipient, this.#deps)
   }
 
-  async #failed(mail: Mail, person: Person | undefined, message: Message, error: unknown): Promise<void> {
+  async #failed(
+    mail: Mail,
+    recipient: Recipient | undefined,
+    message: Message,
+    error: unknown,
+  ): Promise<void> {
     const { db, clock, transport, log } = this.#deps
     const { code, responseCode } = error as { code?: string; responseCode?: number }
     const why = error instanceof TokenError ? { why: error.message } : {}
@@ -380,7 +387,7 @@ export class Outbox {
     const said = saidBy(error, message)
     if (transport.isFinal(error)) {
       log.warn(note, 'a mail was refused for good')
-      return this.#giveUp(mail, person, 'refused', said)
+      return this.#giveUp(mail, recipient, 'refused', said)
     }
     const pauseMs = pausesMs[Math.min(mail.attempts, pausesMs.length) - 1]!
     // It is given up when its code is dead, and not before: the server may be back at any moment.
@@ -393,14 +400,14 @@ export class Outbox {
     const held = heldBy(mail.id, this.#worker)
     await db.tx([
       lockMail(mail.id),
-      this.#step(mail, null, person, step, held),
+      this.#step(mail, null, recipient, step, held),
       deferUntil(mail.id, this.#worker, nextAt),
     ])
   }
 
   async #giveUp(
     mail: Mail,
-    person: Person | undefined,
+    recipient: Recipient | undefined,
     reason: 'expired' | 'refused',
     said: Said,
   ): Promise<void> {
@@ -410,8 +417,8 @@ export class Outbox {
     const step: Step = { step: 'failed', server: transport.server, ...said, why }
     await db.tx([
       lockMail(mail.id),
-      this.#step(mail, null, person, step, heldBy(mail.id, this.#worker)),
-      ...failMail(mail.id, this.#worker, { reason, personId: person?.id ?? null, now: clock.now() }),
+      this.#step(mail, null, recipient, step, heldBy(mail.id, this.#worker)),
+      ...failMail(mail.id, this.#worker, { reason, personId: recipient?.id ?? null, now: clock.now() }),
     ])
   }
 
@@ -429,8 +436,8 @@ const unconfirmed =
   'nobody has confirmed this address, and it had three mails with a code within the last day, or too many are being asked for'
 
 /** A code to an address that nobody has confirmed: a first sign-in, or a new address of somebody who is signed in. */
-function isFirstCode(kind: MailKind, person: Person | undefined): boolean {
-  return kind === 'address-code' || (kind === 'code' && person?.status === 'pending')
+function isFirstCode(kind: MailKind, recipient: Recipient | undefined): boolean {
+  return kind === 'address-code' || (kind === 'code' && recipient?.status === 'pending')
 }
 
 interface Said {

@@ -233,17 +233,19 @@ export async function chooseNotice(
   return repeated!.length > 0 ? 'repeated' : 'over-budget'
 }
 
+/** Counts a mail against an inbox. */
+export interface InboxTake {
+  readonly hasRoom: Condition
+  take(when: Condition): { readonly statements: readonly Statement[]; readonly granted: Condition }
+}
+
 export interface NewAdmission {
   readonly mail: Mail
   readonly by: string
   readonly now: number
   readonly mark: string
   readonly budgets: Budgets
-  /** Whether the inbox may have another mail, and the statements that count it, given a condition. */
-  readonly inbox: {
-    readonly hasRoom: Condition
-    take(when: Condition): { readonly statements: readonly Statement[]; readonly granted: Condition }
-  }
+  readonly inbox: InboxTake
 }
 
 /** Counts a mail with a code against the inbox and the budgets, once. If one has no room, nothing is counted. */

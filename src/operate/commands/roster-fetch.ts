@@ -1,7 +1,10 @@
 /** `chiron roster fetch`: takes the newest roster from where the settings say, for a timer or by hand. */
+
 import { type Config, smtpSettingsOf } from '../../config.ts'
 import { UsageError } from '../../errors.ts'
 import type { Features } from '../../features.ts'
+import { firstCodes } from '../../identity/limits/limits.ts'
+import { recipientsIn } from '../../identity/people/people.ts'
 import { byOperator } from '../../platform/lib/by.ts'
 import { type Fetched, RosterFetch } from '../../school/roster/fetch/fetch.ts'
 import { placeOf } from '../../school/roster/source.ts'
@@ -98,7 +101,8 @@ async function sendReports(ids: readonly string[], features: Features, config: C
     db,
     clock,
     secrets,
-    roles,
+    findRecipient: recipientsIn(roles, clock),
+    firstCodes,
     transport,
     publicUrl: config.publicUrl,
     school: config.school,
