@@ -49,11 +49,21 @@ function onlyTypes(names: string): boolean {
 const packageOf = ({ to }: Pick<Import, 'to'>) =>
   /^((@[^/]+\/)?[^./][^/]*)/.exec(isOurs({ to }) ? '' : to)?.[1]
 const isOurs = ({ to }: Pick<Import, 'to'>) => to.endsWith('.ts') && !to.startsWith('../')
-const top = (path: string) => (path.includes('/') ? path.split('/')[0]! : '')
+/** The groups, each with its folders. Each imports only from those before it, and so does each folder in its group. */
+const groups: Readonly<Record<string, readonly string[]>> = {
+  platform: ['lib', 'db', 'http'],
+  messages: ['events', 'webhooks', 'delivery', 'mail'],
+  identity: ['people', 'limits', 'session', 'sign-in', 'staff'],
+  school: ['student', 'veterinarian', 'roster'],
+  operate: ['support', 'backup', 'metrics', 'traces', 'doctor', 'commands'],
+}
+const folders = Object.entries(groups).flatMap(([group, names]) => names.map((name) => `${group}/${name}`))
+/** `messages/mail` for messages/mail/templates/en.ts; empty for files that stand in no such folder. */
+const top = (path: string) => /^[^/]+\/[^/]+(?=\/)/.exec(path)?.[0] ?? ''
 const isFeatureFile = (path: string) =>
-  top(path) !== '' && !['lib', 'db', 'http', 'commands'].includes(top(path))
+  top(path) !== '' && !path.startsWith('platform/') && top(path) !== 'operate/commands'
 const mainFile = (feature: string) => {
-  const own = `${feature}/${feature}.ts`
+  const own = `${feature}/${basename(feature)}.ts`
   return files.includes(own) ? own : `${feature}/outbox.ts`
 }
 const show = ({ from, to }: Import) => `${from} → ${to}`
@@ -85,22 +95,24 @@ test('A package is known by its name, whatever part of it is imported', () => {
   for (const to of ['lib/clock.ts', '../demo/school.ts']) assert.equal(packageOf({ to }), undefined)
 })
 
-test('lib and errors import nothing of ours but each other', () => {
-  noneOf(
-    (one) => /^(lib\/|errors\.ts$)/.test(one.from) && isOurs(one) && !/^(lib\/|errors\.ts$)/.test(one.to),
-  )
+const isBase = /^(platform\/lib\/|(errors|roles)\.ts$)/
+
+test('lib, errors and roles import nothing of ours but each other', () => {
+  noneOf((one) => isBase.test(one.from) && isOurs(one) && !isBase.test(one.to))
 })
 
 test('Only main, cli, app, features and commands read the settings', () => {
-  noneOf(({ from, to }) => to === 'config.ts' && !/^(main|cli|app|features)\.ts$|^commands\//.test(from))
+  noneOf(
+    ({ from, to }) => to === 'config.ts' && !/^(main|cli|app|features)\.ts$|^operate\/commands\//.test(from),
+  )
 })
 
 test('Routes import their own feature, http, lib, errors, the reading of fields, and of other features the main file', () => {
   const isRoutes = (path: string) => /[/-](routes|well-known|mailbox)\.ts$/.test(path)
   noneOf((one) => {
     if (!isRoutes(one.from) || !isOurs(one)) return false
-    if (['http', 'lib', top(one.from)].includes(top(one.to)) || one.to === 'errors.ts') return false
-    if (one.to === 'people/fields.ts') return false
+    if (['platform/http', 'platform/lib', top(one.from)].includes(top(one.to))) return false
+    if (['errors.ts', 'roles.ts', 'identity/people/fields.ts'].includes(one.to)) return false
     return !(isFeatureFile(one.to) && one.to === mainFile(top(one.to)))
   })
 })
@@ -111,7 +123,9 @@ test('Stores import db/db.ts, db/columns.ts, errors, lib, events and what an acc
       basename(one.from) === 'store.ts' &&
       isOurs(one) &&
       !(one.typeOnly && top(one.from) === top(one.to)) &&
-      !/^(db\/(db|columns)\.ts|errors\.ts|events\/events\.ts|people\/people\.ts|lib\/.*)$/.test(one.to),
+      !/^(platform\/db\/(db|columns)\.ts|(errors|roles)\.ts|messages\/events\/events\.ts|identity\/people\/people\.ts|platform\/lib\/.*)$/.test(
+        one.to,
+      ),
   )
 })
 
@@ -122,7 +136,7 @@ test('Nobody imports another feature’s store, and only app.ts imports its rout
 
 test('A feature imports of another feature its main file, or a part that is pure', () => {
   const pure = (path: string) =>
-    imports.every(({ from, to }) => from !== path || /^(lib|node:)|^errors\.ts$/.test(to))
+    imports.every(({ from, to }) => from !== path || /^(platform\/lib|node:)|^(errors|roles)\.ts$/.test(to))
   noneOf((one) => {
     const foreign = isFeatureFile(one.from) && isFeatureFile(one.to) && top(one.from) !== top(one.to)
     if (!foreign || one.from.endsWith('routes.ts')) return false
@@ -130,39 +144,37 @@ test('A feature imports of another feature its main file, or a part that is pure
   })
 })
 
-test('Mail imports nothing of the features that send mails', () => {
-  noneOf(
-    ({ from, to }) => top(from) === 'mail' && /^(sign-in|session|veterinarian|student|roster)\//.test(to),
-  )
-})
-
 test('Features do not import http, but for what serves HTTP', () => {
   noneOf(
     ({ from, to }) =>
-      isFeatureFile(from) && top(to) === 'http' && !/[/-](routes|well-known|mailbox)\.ts$/.test(from),
+      isFeatureFile(from) &&
+      top(to) === 'platform/http' &&
+      !/[/-](routes|well-known|mailbox)\.ts$/.test(from),
   )
 })
 
 test('Only the command that loads it knows the demo school', () => {
-  noneOf(({ from, to }) => to.startsWith('../') && from !== 'commands/demo.ts')
+  noneOf(({ from, to }) => to.startsWith('../') && from !== 'operate/commands/demo.ts')
 })
 
 test('Only features.ts, commands and the roster’s thread open engines, and only db knows their drivers', () => {
   noneOf(
-    ({ from, to }) => to === 'db/open.ts' && !/^features\.ts$|^commands\/|^plans\/errand\.ts$/.test(from),
+    ({ from, to }) =>
+      to === 'platform/db/open.ts' &&
+      !/^features\.ts$|^operate\/commands\/|^school\/roster\/upload\/worker\.ts$/.test(from),
   )
-  noneOf((one) => /^(node:sqlite|pg|postgres)$/.test(packageOf(one) ?? '') && top(one.from) !== 'db')
-  noneOf(({ from, to }) => /^db\/(sqlite|postgres)\.ts$/.test(to) && top(from) !== 'db')
+  noneOf((one) => /^(node:sqlite|pg|postgres)$/.test(packageOf(one) ?? '') && top(one.from) !== 'platform/db')
+  noneOf(({ from, to }) => /^platform\/db\/(sqlite|postgres)\.ts$/.test(to) && top(from) !== 'platform/db')
 })
 
 test('Only session/jwt.ts imports jose, only mail/smtp.ts and mail/mime.ts nodemailer', () => {
-  noneOf((one) => packageOf(one) === 'jose' && one.from !== 'session/jwt.ts')
-  noneOf((one) => packageOf(one) === 'nodemailer' && !/^mail\/(smtp|mime)\.ts$/.test(one.from))
+  noneOf((one) => packageOf(one) === 'jose' && one.from !== 'identity/session/jwt.ts')
+  noneOf((one) => packageOf(one) === 'nodemailer' && !/^messages\/mail\/(smtp|mime)\.ts$/.test(one.from))
 })
 
 test('Only what serves HTTP imports Fastify', () => {
-  const mayServe = /^(http\/.*|app\.ts|.*[/-](routes|well-known|mailbox)\.ts)$/
-  const mayName = /^(log\.ts|commands\/.*|traces\/.*)$/
+  const mayServe = /^(platform\/http\/.*|app\.ts|.*[/-](routes|well-known|mailbox)\.ts)$/
+  const mayName = /^(platform\/log\.ts|operate\/(commands|traces)\/.*)$/
   noneOf(
     (one) =>
       /^(fastify|@fastify\/.*)$/.test(packageOf(one) ?? '') &&
@@ -171,50 +183,28 @@ test('Only what serves HTTP imports Fastify', () => {
   )
 })
 
-/** Each may import only from those before it. */
-const layers = [
-  'lib',
-  'db',
-  'http',
-  'events',
-  'webhooks',
-  'people',
-  'limits',
-  'delivery',
-  'mail',
-  'session',
-  'sign-in',
-  'student',
-  'veterinarian',
-  'staff',
-  'roster',
-  'plans',
-  'desk',
-  'backup',
-  'metrics',
-  'traces',
-  'doctor',
-  'commands',
-]
-
-test('Folders stand above each other, types included: http knows no feature, and no feature one above it', () => {
-  const height = (path: string) => layers.indexOf(top(path))
-  for (const file of files.filter((path) => top(path) !== '')) assert.ok(height(file) >= 0, file)
+test('Groups and their folders stand above each other, types included', () => {
+  const group = (path: string) => Object.keys(groups).indexOf(path.split('/')[0]!)
+  for (const file of files) {
+    if (top(file) !== '') assert.ok(folders.includes(top(file)), file)
+    else assert.ok(!file.includes('/') || group(file) >= 0, file)
+  }
   const wrong = imports.filter((one) => {
-    if (!isOurs(one) || top(one.from) === '' || top(one.to) === '') return false
-    return height(one.to) > height(one.from)
+    if (!isOurs(one) || !one.from.includes('/') || !one.to.includes('/')) return false
+    if (group(one.to) !== group(one.from)) return group(one.to) > group(one.from)
+    return top(one.from) !== '' && folders.indexOf(top(one.to)) > folders.indexOf(top(one.from))
   })
   assert.deepEqual(wrong.map(show), [])
 })
 
 /** The steps of a feature that has folders of its own, in their order. */
 const steps: Readonly<Record<string, readonly string[]>> = {
-  roster: ['fetch', 'read', 'compare', 'judge', 'apply'],
+  'school/roster': ['fetch', 'read', 'compare', 'checks', 'apply', 'upload'],
 }
-const stepOf = (path: string) => (path.split('/').length > 2 ? path.split('/')[1]! : undefined)
+const stepOf = (path: string) => (path.split('/').length > 3 ? path.split('/')[2]! : undefined)
 
 test('A step of a feature imports only from the steps before it, and of each only its main file', () => {
-  for (const file of files.filter((path) => top(path) !== 'mail')) {
+  for (const file of files.filter((path) => top(path) !== 'messages/mail')) {
     const step = stepOf(file)
     if (step !== undefined) assert.ok(steps[top(file)]?.includes(step), file)
   }
@@ -222,6 +212,7 @@ test('A step of a feature imports only from the steps before it, and of each onl
     const order = steps[top(one.to)]
     const [from, to] = [stepOf(one.from), stepOf(one.to)]
     if (!isOurs(one) || !order || to === undefined) return false
+    if (one.from === 'app.ts' && one.to.endsWith('routes.ts')) return false
     if (top(one.from) === top(one.to) && from === to) return false
     if (one.to !== `${top(one.to)}/${to}/${to}.ts`) return true
     return from !== undefined && order.indexOf(to) > order.indexOf(from)
