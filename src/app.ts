@@ -24,7 +24,7 @@ import { Deliverer } from './messages/webhooks/deliver.ts'
 import { webhookRoutes } from './messages/webhooks/routes.ts'
 import { readFigures } from './operate/metrics/readings.ts'
 import { Overview } from './operate/support/overview.ts'
-import { deskRoutes } from './operate/support/routes.ts'
+import { supportRoutes } from './operate/support/routes.ts'
 import { Sweeper } from './operate/sweeper.ts'
 import type { Db } from './platform/db/db.ts'
 import { watchedDb } from './platform/db/watched.ts'
@@ -48,8 +48,8 @@ import { fingerprint } from './platform/lib/secret.ts'
 import type { Log } from './platform/log.ts'
 import { type Role, roles } from './roles.ts'
 import { foldGenerations } from './school/roster/roster.ts'
-import { planRoutes } from './school/roster/upload/routes.ts'
-import { Plans } from './school/roster/upload/upload.ts'
+import { uploadRoutes } from './school/roster/upload/routes.ts'
+import { Uploads } from './school/roster/upload/upload.ts'
 import { calendarRoutes } from './school/student/calendar-routes.ts'
 import { Cards } from './school/student/card.ts'
 import { cardRoutes } from './school/student/card-routes.ts'
@@ -87,7 +87,7 @@ const realPace: Pace = { clock: systemClock, mailDelayMs: [100, 500], webhooksMs
 
 export async function createApp(config: Config, log: Log, pace: Pace = realPace): Promise<App> {
   const parts = await assemble(config, log, pace)
-  const { db, server, outbox, sweeper, deliverer, plans, traces } = parts
+  const { db, server, outbox, sweeper, deliverer, uploads, traces } = parts
   return {
     parts,
     async listen() {
@@ -96,14 +96,14 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
       outbox.start()
       sweeper.start()
       deliverer.start()
-      await plans.start()
+      await uploads.start()
       const { address, port } = server.app.server.address() as { address: string; port: number }
       return { address, port }
     },
     drain: () => server.drain(drainPatienceMs),
     async stop() {
       await server.drain(drainPatienceMs)
-      await Promise.all([sweeper.stop(), plans.stop()])
+      await Promise.all([sweeper.stop(), uploads.stop()])
       await server.close()
       await Promise.all([outbox.stop(), deliverer.stop()])
       await traces?.close()
@@ -128,7 +128,18 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     tell: (line) => log.info(line),
     watch: watchers.watchDb,
   })
-  const { db, secrets, limits, keys, veterinarians, students, staff, roles: rules, sessions, desk } = features
+  const {
+    db,
+    secrets,
+    limits,
+    keys,
+    veterinarians,
+    students,
+    staff,
+    roles: rules,
+    sessions,
+    support,
+  } = features
   const { deliveries, webhooks, roster } = features
   await keys.open()
   await webhooks.reseal()
@@ -165,7 +176,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   }
   const { databaseUrl, timeZone, secret, secretPrevious } = config
   const settings = { databaseUrl, timeZone, secret, secretPrevious }
-  const plans = new Plans({ db, clock, roster, settings, log })
+  const uploads = new Uploads({ db, clock, roster, settings, log })
   const keepEventsMs = config.keepEventsDays * day
   const sweeper = new Sweeper({
     db,
@@ -181,7 +192,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
       outbox,
       deliveries,
       webhooks,
-      plans,
+      uploads,
       events: { sweep: (now) => pruneEvents(now - keepEventsMs) },
       people: { sweep: (now) => [prunePeople(now - keepEventsMs)] },
       roster: {
@@ -306,10 +317,10 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     const mail = { to, from: config.mailFrom, publicUrl, sentBy: 'you, in the console', now: clock.now() }
     return sendTestMail(transport, mail)
   }
-  deskRoutes(app, { desk, overview, testMail, clock, callerOf, byStaffOf })
+  supportRoutes(app, { support, overview, testMail, clock, callerOf, byStaffOf })
   await deliveryRoutes(app, { deliveries, secrets, byOf, log })
   webhookRoutes(app, { webhooks, byStaffOf })
-  await planRoutes(app, { plans, clock, callerOf, byStaffOf })
+  await uploadRoutes(app, { uploads, clock, callerOf, byStaffOf })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })
   openApiRoutes(app)
@@ -332,10 +343,10 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     keys,
     limits,
     staff,
-    desk,
+    support,
     deliveries,
     webhooks,
-    plans,
+    uploads,
     metrics,
     traces,
   }

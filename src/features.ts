@@ -7,7 +7,7 @@ import { accessTtlMs, Sessions } from './identity/session/session.ts'
 import { Staff } from './identity/staff/staff.ts'
 import { Deliveries } from './messages/delivery/delivery.ts'
 import { Webhooks } from './messages/webhooks/webhooks.ts'
-import { Desk } from './operate/support/support.ts'
+import { Support } from './operate/support/support.ts'
 import type { Db } from './platform/db/db.ts'
 import { migrate } from './platform/db/migrate.ts'
 import { openDb } from './platform/db/open.ts'
@@ -56,7 +56,7 @@ export async function openFeatures(
     roles,
     keepEndedMs: config.keepSessionsDays * day,
   })
-  const desk = new Desk({ db, clock, sessions, veterinarians, students })
+  const support = new Support({ db, clock, sessions, veterinarians, students })
   const deliveries = new Deliveries({ db, clock, secrets, keepMs: config.keepMailDays * day })
   const roster = new Roster(db, clock, { timeZone: config.timeZone, secrets })
   const webhooks = new Webhooks({
@@ -77,7 +77,7 @@ export async function openFeatures(
     staff,
     roles,
     sessions,
-    desk,
+    support,
     deliveries,
     roster,
     webhooks,

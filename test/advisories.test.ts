@@ -49,7 +49,7 @@ for (const engine of engines) {
         'somebody suspended',
         async (email) => {
           const { userId } = await service.signIn(email, freshNetwork())
-          await service.app.parts.desk.suspend(userId, 'a test', byOperator)
+          await service.app.parts.support.suspend(userId, 'a test', byOperator)
         },
       ],
     ]

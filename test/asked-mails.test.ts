@@ -51,7 +51,7 @@ for (const engine of engines) {
 
     /** Who has the address; undefined for nobody. */
     async function prepare(world: World, email: string): Promise<SignedIn | undefined> {
-      const { desk, veterinarians } = service.app.parts
+      const { support, veterinarians } = service.app.parts
       if (world === 'staff') await addStaff(service, ['support'], email)
       if (world === 'pending') {
         await service.register(email)
@@ -59,8 +59,8 @@ for (const engine of engines) {
       }
       if (world !== 'active' && world !== 'suspended' && world !== 'closed') return undefined
       const owner = await service.signIn(email, freshNetwork())
-      if (world === 'suspended') await desk.suspend(owner.userId, 'a test', byOperator)
-      if (world === 'closed') await desk.close(owner.userId, 'a test', byOperator)
+      if (world === 'suspended') await support.suspend(owner.userId, 'a test', byOperator)
+      if (world === 'closed') await support.close(owner.userId, 'a test', byOperator)
       return owner
     }
 
@@ -136,7 +136,8 @@ for (const engine of engines) {
         await service.app.parts.deliveries.bounced(bounce, bySystem)
         await look(hard ? 'bounced for good' : 'bounced')
       }
-      if (owner && world !== 'closed') await service.app.parts.desk.close(owner.userId, 'a test', byOperator)
+      if (owner && world !== 'closed')
+        await service.app.parts.support.close(owner.userId, 'a test', byOperator)
       await look('the owner is gone')
       service.clock.advance(2 * day)
       await service.app.parts.sweeper.sweep()
@@ -258,7 +259,7 @@ for (const engine of engines) {
 
     test('When the owner closes the account, what is left names nobody, and staff are not shown it', async () => {
       const { owner, asker, email } = await asking('leaves')
-      await service.app.parts.desk.close(owner.userId, 'a test', byOperator)
+      await service.app.parts.support.close(owner.userId, 'a test', byOperator)
       const rows = await service.rows<Record<string, unknown>>(
         'select address_fingerprint, person_id, kind, steps from delivery where asker_id = $1',
         [asker.userId],
@@ -268,7 +269,7 @@ for (const engine of engines) {
         [['', null, null, '']],
       )
       assert.deepEqual((await service.app.parts.deliveries.find({ email, limit: 10 })).deliveries, [])
-      const shown = await service.app.parts.desk.show(asker.userId)
+      const shown = await service.app.parts.support.show(asker.userId)
       assert.deepEqual(mailsIn(shown as never), ['code'])
       assert.deepEqual(mailsIn(await exportOf(asker)), ['address-code', 'code'])
     })

@@ -290,9 +290,9 @@ for (const engine of engines) {
     test('A suspended student’s feed is gone until the student is back', async () => {
       const { access, userId } = await signInStudent(service, emailOf('locked'))
       const feed = await make(access)
-      await service.app.parts.desk.suspend(userId, 'a test', byOperator)
+      await service.app.parts.support.suspend(userId, 'a test', byOperator)
       assert.deepEqual(outcome(await read(feed)), missing)
-      await service.app.parts.desk.reactivate(userId, null, byOperator)
+      await service.app.parts.support.reactivate(userId, null, byOperator)
       assert.equal((await read(feed)).status, 200)
     })
 

@@ -126,9 +126,9 @@ for (const engine of engines) {
 
     test('It says so when the student is suspended, and when the student is back', async () => {
       const { card, userId } = await cardOf(emailOf('locked'))
-      await service.app.parts.desk.suspend(userId, 'a test', byOperator)
+      await service.app.parts.support.suspend(userId, 'a test', byOperator)
       assert.deepEqual(await verdict(card), [200, 'inactive'])
-      await service.app.parts.desk.reactivate(userId, null, byOperator)
+      await service.app.parts.support.reactivate(userId, null, byOperator)
       assert.deepEqual(await verdict(card), [200, 'active'])
     })
 

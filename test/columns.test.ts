@@ -111,9 +111,9 @@ for (const engine of engines) {
       const email = 'Theodolinda@clinic.example'
       const names = { firstname: 'Theodolinda', lastname: 'Vandersloot' }
       const { access, userId } = await service.signIn(email, { 'user-agent': 'Firefox/140.0 (Android)' })
-      const { db, desk, outbox, sweeper } = service.app.parts
+      const { db, support, outbox, sweeper } = service.app.parts
       await service.request('/veterinarian/me', { method: 'PATCH', body: names, token: access })
-      await desk.verify(userId, true, 'came with a passport', byOperator)
+      await support.verify(userId, true, 'came with a passport', byOperator)
       await db.run(
         "update person set confirm_before = 1, unverified_at = 1, unverified_because = 'name' where id = $1",
         [userId],

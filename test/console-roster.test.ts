@@ -6,7 +6,6 @@ import { accessFaults } from './support/axe.ts'
 import { focused, overflow, picture, startBrowser } from './support/browser.ts'
 import { dialog, openConsole, place } from './support/console.ts'
 import { engines, inBrowser } from './support/engines.ts'
-import { zipOf } from './support/plans.ts'
 import { packZip, writeZip } from './support/roster-files.ts'
 import {
   addClass,
@@ -22,6 +21,7 @@ import {
 } from './support/roster-school.ts'
 import { rosterOf } from './support/roster-world.ts'
 import { type Service, startService } from './support/service.ts'
+import { zipOf } from './support/uploads.ts'
 import { eventually, pause } from './support/wait.ts'
 
 const school = newSchool(20)

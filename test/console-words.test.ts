@@ -29,7 +29,7 @@ test('Spanish opens every question', () => {
     assert.equal(text.split('?').length, text.split('¿').length, `${path}: ${text}`)
 })
 
-test('No text is left in English, and none is empty but where a deed is final', () => {
+test('No text is left in English, and none is empty but where an action is final', () => {
   const of = { en: textsIn(english), fr: textsIn(french), es: textsIn(spanish) }
   // The same word in two languages.
   const alike =
@@ -37,7 +37,7 @@ test('No text is left in English, and none is empty but where a deed is final', 
   for (const language of ['fr', 'es'] as const) {
     assert.equal(of[language].length, of.en.length)
     for (const [i, [path, text]] of of[language].entries()) {
-      assert.ok(text !== '' || path === '.deeds.close.undo', path)
+      assert.ok(text !== '' || path === '.actions.close.undo', path)
       if (text !== '' && !alike.test(path)) assert.notEqual(text, of.en[i]![1], `${language}${path}`)
     }
   }

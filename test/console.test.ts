@@ -105,11 +105,11 @@ suite('The console', inBrowser, () => {
   })
 
   test('Who changed the name after being verified is shown until the help desk has looked again', async () => {
-    const { desk, veterinarians } = service.app.parts
+    const { support, veterinarians } = service.app.parts
     const change = async (userId: string, firstname: string) => {
-      await desk.verify(userId, true, 'Passport', byOperator)
+      await support.verify(userId, true, 'Passport', byOperator)
       service.clock.advance(1)
-      const person = await veterinarians.findAccount((await desk.show(userId)).profile.email)
+      const person = await veterinarians.findAccount((await support.show(userId)).profile.email)
       await veterinarians.rename(person!, { firstname }, { ...byOperator, actor: 'self' })
     }
     const [one, two] = [await veterinarian('Rosa', 'Lang'), await veterinarian('Berta', 'Kurz')]
@@ -131,7 +131,7 @@ suite('The console', inBrowser, () => {
     await button(page, 'Verify…').click()
     await dialog(page).getByLabel('How was it checked?').fill('Marriage certificate')
     await veterinarians.rename(
-      (await veterinarians.findAccount((await desk.show(one)).profile.email))!,
+      (await veterinarians.findAccount((await support.show(one)).profile.email))!,
       { lastname: 'Kafka' },
       byOperator,
     )
@@ -180,11 +180,11 @@ suite('The console', inBrowser, () => {
     await dialog(page).getByLabel('Reason').fill('She asked for it')
     await button(page, 'Close for good').click()
     await page.getByText('The account is closed.').waitFor()
-    await page.locator('.deeds button').first().waitFor({ state: 'detached' })
+    await page.locator('.person-actions button').first().waitFor({ state: 'detached' })
     assert.deepEqual(page.faults, [])
   })
 
-  test('A sign-in that is too old for a deed leads to a code in place, and then it goes on', async () => {
+  test('A sign-in that is too old for an action leads to a code in place, and then it goes on', async () => {
     const userId = await veterinarian('Emmy', 'Noether')
     const { page, email } = await open('support')
     await pass(page, 31 * minute)
@@ -490,11 +490,11 @@ suite('The console', inBrowser, () => {
   for (const [locale, words] of [
     [
       'fr-FR',
-      { verdict: 'Tout va bien', people: 'Personnes', search: 'Chercher quelqu’un', deed: 'Suspendre…' },
+      { verdict: 'Tout va bien', people: 'Personnes', search: 'Chercher quelqu’un', action: 'Suspendre…' },
     ],
     [
       'es-ES',
-      { verdict: 'Todo va bien', people: 'Personas', search: 'Buscar a alguien', deed: 'Suspender…' },
+      { verdict: 'Todo va bien', people: 'Personas', search: 'Buscar a alguien', action: 'Suspender…' },
     ],
   ] as const)
     test(`The console speaks ${locale}`, async () => {
@@ -506,7 +506,7 @@ suite('The console', inBrowser, () => {
       await page.getByRole('link', { name: words.people, exact: true }).click()
       await page.getByLabel(words.search).fill('rosalind')
       await page.locator('.results a').first().click()
-      await button(page, words.deed).click()
+      await button(page, words.action).click()
       await dialog(page).getByText('Rosalind Franklin').waitFor()
       assert.equal(await page.evaluate('document.documentElement.lang'), locale.slice(0, 2))
       assert.deepEqual(page.faults, [])

@@ -4,11 +4,11 @@ import type { IncomingMessage } from 'node:http'
 import { after, before, suite, test } from 'node:test'
 import { type ErrorCode, errorKinds } from '../src/errors.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
-import { apply, upload, zipOf } from './support/plans.ts'
 import { bulk, newSchool } from './support/roster-school.ts'
 import { rosterOf } from './support/roster-world.ts'
 import { type Reply, type Service, type SignedIn, startService } from './support/service.ts'
 import { newStaff } from './support/staff.ts'
+import { apply, upload, zipOf } from './support/uploads.ts'
 import { rawWire, wire } from './support/wire.ts'
 
 const codes = Object.keys(errorKinds) as ErrorCode[]

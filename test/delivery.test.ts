@@ -139,7 +139,7 @@ for (const engine of engines) {
       const email = freshAddress('never')
       busy.add(email)
       const { userId } = await service.signIn(freshAddress('mover'))
-      await service.app.parts.desk.changeAddress(userId, { email, key: email }, null, byOperator)
+      await service.app.parts.support.changeAddress(userId, { email, key: email }, null, byOperator)
       for (let i = 0; i < 20; i++) {
         service.clock.advance(minute)
         await eventually('a try', async () => {

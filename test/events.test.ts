@@ -120,13 +120,16 @@ for (const engine of engines) {
 
     test('veterinarian.suspended, veterinarian.reactivated and session.ended are written once each', async () => {
       const { userId, sessionId } = await signIn(freshAddress('suspended'))
-      const { desk } = service.app.parts
+      const { support } = service.app.parts
       assert.deepEqual(
-        [await desk.suspend(userId, 'a test', byOperator), await desk.suspend(userId, 'a test', byOperator)],
+        [
+          await support.suspend(userId, 'a test', byOperator),
+          await support.suspend(userId, 'a test', byOperator),
+        ],
         [true, false],
       )
       service.clock.advance(second)
-      const reactivate = () => desk.reactivate(userId, null, byOperator)
+      const reactivate = () => support.reactivate(userId, null, byOperator)
       assert.deepEqual([await reactivate(), await reactivate()], [true, false])
       const all = await types(userId)
       for (const type of ['veterinarian.suspended', 'veterinarian.reactivated', 'session.ended'])

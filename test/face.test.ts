@@ -221,7 +221,7 @@ suite('With the school’s face', () => {
       assert.match(mail.html ?? '', /<a href="https:\/\/riverside\.example\/privacy"/)
       assert.match(mail.html ?? '', /font-size:18px[^>]*>Riverside Veterinary School<\/p>/)
 
-      await service.app.parts.desk.suspend(userId, 'asked to', byOperator)
+      await service.app.parts.support.suspend(userId, 'asked to', byOperator)
       await service.post('/veterinarian/send-otp', { email }, headers)
       const told = await service.mail.mailTo(email, 2)
       assert.ok(told.mail.text?.includes(`${write} (help@riverside.example).`), String(told.mail.text))

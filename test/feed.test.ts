@@ -372,7 +372,7 @@ for (const engine of engines) {
       const { userId } = answer.json.user
       const requestOf = (reply: Reply) => reply.headers.get('request-id')
       const admin = await newStaff(service, 'admin')
-      const { desk } = service.app.parts
+      const { support } = service.app.parts
       const suspended = await service.request(`/staff/people/${userId}/suspend`, {
         method: 'POST',
         token: admin.access,
@@ -381,7 +381,7 @@ for (const engine of engines) {
       })
       assert.equal(suspended.status, 204)
       service.clock.advance(1)
-      await desk.reactivate(userId, null, byOperator)
+      await support.reactivate(userId, null, byOperator)
       const again = await service.signIn(email, network)
       service.clock.advance(40 * 24 * 60 * 60_000)
       await service.app.parts.sweeper.sweep()

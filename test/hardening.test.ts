@@ -39,7 +39,7 @@ for (const engine of engines) {
         const { sessionId, code } = await service.code(email)
         const [reply] = await Promise.all([
           service.post('/veterinarian/validate-otp', { email, otp_code: code, sessionId }),
-          service.app.parts.desk.suspend(userId, 'a test', byOperator),
+          service.app.parts.support.suspend(userId, 'a test', byOperator),
         ])
         // Before the suspension it lets in, after it no longer; it never fails.
         assert.ok([200, 401].includes(reply.status), `${reply.status} ${reply.text}`)

@@ -152,7 +152,7 @@ describe('A mail', () => {
   test('to a suspended account says so, without a code', async () => {
     const userId = await activate('suspended@vets.example', { firstname: 'Zebedee' })
     await confirm(userId)
-    assert.ok(await service.app.parts.desk.suspend(userId, 'a test', byOperator))
+    assert.ok(await service.app.parts.support.suspend(userId, 'a test', byOperator))
     const { mail } = await send('suspended@vets.example')
     assert.match(mail.mail.text!, /account is suspended/)
     assert.equal(mail.code, null)
@@ -314,7 +314,7 @@ test('A mail to a suspended account goes to the spelling on record also when it 
   const service = await startService('sqlite', { mail })
   try {
     const { userId } = await service.signIn('On.Record@vets.example')
-    await service.app.parts.desk.suspend(userId, 'a test', byOperator)
+    await service.app.parts.support.suspend(userId, 'a test', byOperator)
     refuse = true
     assert.equal(
       (await service.post('/veterinarian/send-otp', { email: 'on.record@vets.example' })).status,

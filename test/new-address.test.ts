@@ -140,7 +140,7 @@ for (const engine of engines) {
     test('If somebody else has the address the reply is the same, the mail says so, and no code fits', async () => {
       const [who, owner] = [await vet(), await vet(freshAddress('Owner'))]
       const locked = await vet()
-      await service.app.parts.desk.suspend(locked.userId, 'a test', byOperator)
+      await service.app.parts.support.suspend(locked.userId, 'a test', byOperator)
       const free = await ask(who, { email: freshAddress('free') })
       for (const { email } of [owner, locked]) {
         const before = mailsTo(email).length
@@ -350,13 +350,13 @@ for (const engine of engines) {
     test('Nothing moves once the session, or the account, has ended', async () => {
       const ends: [name: string, end: (who: Vet) => Promise<unknown>][] = [
         ['signed out', ({ access }) => service.request('/session', { method: 'DELETE', token: access })],
-        ['suspended', ({ userId }) => service.app.parts.desk.suspend(userId, 'a test', byOperator)],
-        ['closed', ({ userId }) => service.app.parts.desk.close(userId, 'a test', byOperator)],
+        ['suspended', ({ userId }) => service.app.parts.support.suspend(userId, 'a test', byOperator)],
+        ['closed', ({ userId }) => service.app.parts.support.close(userId, 'a test', byOperator)],
         [
           'moved by the school',
           ({ userId }) => {
             const email = freshAddress('desk')
-            return service.app.parts.desk.changeAddress(userId, { email, key: email }, null, byOperator)
+            return service.app.parts.support.changeAddress(userId, { email, key: email }, null, byOperator)
           },
         ],
       ]

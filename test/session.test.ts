@@ -255,7 +255,7 @@ for (const engine of engines) {
       ['signing out', ({ access }) => service.request('/session', { method: 'DELETE', token: access })],
       [
         'suspending the account',
-        ({ userId }) => service.app.parts.desk.suspend(userId, 'a test', byOperator),
+        ({ userId }) => service.app.parts.support.suspend(userId, 'a test', byOperator),
       ],
       [
         'closing the account',
@@ -277,12 +277,12 @@ for (const engine of engines) {
       const email = freshAddress('suspended')
       const who = await signIn(email)
       assert.equal((await me(who.access)).status, 200)
-      assert.equal(await service.app.parts.desk.suspend(who.userId, 'a test', byOperator), true)
+      assert.equal(await service.app.parts.support.suspend(who.userId, 'a test', byOperator), true)
       const reply = await me(who.access)
       assert.deepEqual(outcome(reply), ended)
       assert.equal(reply.headers.get('www-authenticate'), 'Bearer error="invalid_token"')
       assert.equal(await endReason(who.sessionId), 'account')
-      assert.equal(await service.app.parts.desk.reactivate(who.userId, null, byOperator), true)
+      assert.equal(await service.app.parts.support.reactivate(who.userId, null, byOperator), true)
       assert.deepEqual(outcome(await me(who.access)), ended)
       assert.deepEqual(outcome(await refresh(who.refresh)), ended)
       const again = await signIn(email)

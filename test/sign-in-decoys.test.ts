@@ -45,7 +45,7 @@ for (const engine of engines) {
         'suspended',
         async (email) => {
           const { userId } = await service.signIn(email, freshNetwork())
-          await service.app.parts.desk.suspend(userId, 'a test', byOperator)
+          await service.app.parts.support.suspend(userId, 'a test', byOperator)
         },
       ],
       [
@@ -152,7 +152,7 @@ for (const engine of engines) {
       const email = freshAddress('late.suspension')
       const { userId } = await service.signIn(email, freshNetwork())
       const { sessionId, code } = await service.code(email, freshNetwork())
-      await service.app.parts.desk.suspend(userId, 'a test', byOperator)
+      await service.app.parts.support.suspend(userId, 'a test', byOperator)
       const reply = await service.post('/veterinarian/validate-otp', { email, sessionId, otp_code: code })
       assert.deepEqual([reply.status, reply.json.code, reply.json.attemptsLeft], [401, 'otp-incorrect', 4])
     })

@@ -247,7 +247,7 @@ for (const engine of engines) {
     test('A suspended student is signed out, told so by mail, and stays suspended off the roster', async () => {
       const email = emailOf('locked')
       const { access, userId } = await signInStudent(service, email)
-      await service.app.parts.desk.suspend(userId, 'a test', byOperator)
+      await service.app.parts.support.suspend(userId, 'a test', byOperator)
       const refused = await get('/student/me', access)
       assert.deepEqual([refused.status, refused.json.code], [401, 'session-ended'])
       const { code, mail } = await studentCode(service, email)
@@ -256,9 +256,9 @@ for (const engine of engines) {
       const locked = studentSchool(others).users.get('locked')!
       await reimport((s) => drop(s, 'locked'))
       await reimport((s) => addUser(s, 'locked', 'student', locked))
-      const { desk } = service.app.parts
-      assert.equal((await desk.show(userId)).profile.status, 'suspended')
-      assert.ok(await desk.reactivate(userId, null, byOperator))
+      const { support } = service.app.parts
+      assert.equal((await support.show(userId)).profile.status, 'suspended')
+      assert.ok(await support.reactivate(userId, null, byOperator))
       assert.equal((await signInStudent(service, email)).userId, userId)
     })
 

@@ -126,13 +126,13 @@ for (const engine of engines) {
       await reimport((s) => drop(s, 'zoe'))
       assert.deepEqual(names((await get(token)).json.classes[0]), ['Ada'])
       const { userId } = await signInStudent(service, 'ada.byron@school.example')
-      await service.app.parts.desk.suspend(userId, 'a test', byOperator)
+      await service.app.parts.support.suspend(userId, 'a test', byOperator)
       assert.deepEqual(
         names((await get(token)).json.classes[0]),
         ['Ada'],
         'suspended, and still in the class',
       )
-      await service.app.parts.desk.reactivate(userId, null, byOperator)
+      await service.app.parts.support.reactivate(userId, null, byOperator)
     })
 
     test('It ends when the teacher leaves the class, is disabled, gets another address, or the class goes', async () => {

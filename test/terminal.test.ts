@@ -64,7 +64,7 @@ suite('The terminal of an operator', atLength, () => {
       CHIRON_DATABASE_URL: service.databaseUrl,
       CHIRON_SECRET: 'a secret for tests that is long enough',
     }
-    const { db, desk, deliveries, webhooks } = service.app.parts
+    const { db, support, deliveries, webhooks } = service.app.parts
     const school = studentSchool([])
     await rosterOf(service).import(bulk(school))
     change(school.users, [...school.users.keys()][0]!, { givenName: hostile, email: `no ${hostile}` })
@@ -72,7 +72,7 @@ suite('The terminal of an operator', atLength, () => {
     const member = await addStaff(service, ['support'])
     ;({ userId } = await service.signIn(email, freshNetwork()))
     await outboxEmpty(service)
-    await desk.verify(userId, true, hostile, byOperator)
+    await support.verify(userId, true, hostile, byOperator)
     await deliveries.bounced(
       { hard: true, server: hostile, reply: hostile, names: [], recipient: email },
       bySystem,

@@ -32,15 +32,15 @@ for (const engine of engines) {
     const verified = async (): Promise<Vet> => {
       const email = freshAddress('vet')
       const vet = { ...(await service.signIn(email, freshNetwork())), email }
-      await service.app.parts.desk.verify(vet.userId, true, 'came with a passport', byOperator)
+      await service.app.parts.support.verify(vet.userId, true, 'came with a passport', byOperator)
       service.clock.advance(1_000)
       return vet
     }
     const call = (who: SignedIn, method: string, path: string, body?: unknown) =>
       service.request(path, { method, token: who.access, body, headers: freshNetwork() })
     const rename = (vet: Vet, body: object) => call(vet, 'PATCH', '/veterinarian/me', body)
-    const staffed = (vet: Vet, deed: string, body: object = {}) =>
-      call(support, 'POST', `/staff/people/${vet.userId}/${deed}`, body)
+    const staffed = (vet: Vet, action: string, body: object = {}) =>
+      call(support, 'POST', `/staff/people/${vet.userId}/${action}`, body)
     const shown = async (vet: Vet) => (await call(support, 'GET', `/staff/people/${vet.userId}`)).json.profile
     const page = (vet: Vet, headers: Record<string, string> = {}) =>
       service.request(`/veterinarian/${vet.userId}`, { headers })
@@ -131,7 +131,7 @@ for (const engine of engines) {
     test('is lost with another address that the command gives', async () => {
       const vet = await verified()
       const address = addressOf(freshAddress('given'))
-      assert.ok(await service.app.parts.desk.changeAddress(vet.userId, address, null, byOperator))
+      assert.ok(await service.app.parts.support.changeAddress(vet.userId, address, null, byOperator))
       await assertLost(vet, 'address', null)
     })
 
@@ -253,7 +253,7 @@ for (const engine of engines) {
         400,
         'invalid-request',
       ])
-      await service.app.parts.desk.close(lost.userId, 'a test', byOperator)
+      await service.app.parts.support.close(lost.userId, 'a test', byOperator)
       assert.equal(await count(), before)
     })
   })

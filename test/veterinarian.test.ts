@@ -47,7 +47,7 @@ for (const engine of engines) {
       await register(pending!)
       await service.signIn(active!, freshNetwork())
       const locked = await service.signIn(suspended!, freshNetwork())
-      await service.app.parts.desk.suspend(locked.userId, 'a test', byOperator)
+      await service.app.parts.support.suspend(locked.userId, 'a test', byOperator)
       const gone = await service.signIn(closed!, freshNetwork())
       assert.equal((await me(gone.access, 'DELETE')).status, 204)
 
@@ -420,7 +420,7 @@ for (const engine of engines) {
       await register(pendingAddress)
       const pending = await statusOf(pendingAddress)
       const suspended = await service.signIn(freshAddress(), freshNetwork())
-      await service.app.parts.desk.suspend(suspended.userId, 'a test', byOperator)
+      await service.app.parts.support.suspend(suspended.userId, 'a test', byOperator)
       const closed = await service.signIn(freshAddress(), freshNetwork())
       await me(closed.access, 'DELETE')
       const ids = [pending!.id, suspended.userId, closed.userId, closed.sessionId, 'A'.repeat(22)]

@@ -233,8 +233,11 @@ class Play {
         const address = this.#address(step.role, step.person)
         const userId = this.#userIds.get(address)
         if (!model[step.do](step.role, address)) return
-        const { desk } = this.#service.app.parts
-        assert.equal(await desk[step.do](userId ?? (await desk.idOf(address)), 'torture', byOperator), true)
+        const { support } = this.#service.app.parts
+        assert.equal(
+          await support[step.do](userId ?? (await support.idOf(address)), 'torture', byOperator),
+          true,
+        )
         return
       }
       case 'import': {
@@ -244,9 +247,9 @@ class Play {
           addUser(school, `r${this.#run}-${step.students[i]}`, 'student', { email })
         await rosterOf(this.#service).import(bulk(school))
         // Whoever has left is no longer found by an address.
-        const { desk } = this.#service.app.parts
+        const { support } = this.#service.app.parts
         for (const address of addresses)
-          if (!this.#userIds.has(address)) this.#userIds.set(address, await desk.idOf(address))
+          if (!this.#userIds.has(address)) this.#userIds.set(address, await support.idOf(address))
         return model.import(new Set(addresses))
       }
       case 'undo':

@@ -80,12 +80,12 @@ export function Skip() {
 }
 
 type Served = Exclude<User, Staff>
-type Place = readonly [path: string, name: string]
+type PageName = readonly [path: string, name: string]
 
 /** Screens that are reached from another one and belong to its place. */
 const within: Record<string, string> = { classes: '', close: 'data', email: '' }
 
-function Links({ to, label, onPress }: { to: readonly Place[]; label: string; onPress?: () => void }) {
+function Links({ to, label, onPress }: { to: readonly PageName[]; label: string; onPress?: () => void }) {
   const route = useRoute()
   const here = location.pathname === '/' ? (route[0] ?? '') : '-'
   return (
@@ -109,7 +109,7 @@ function Links({ to, label, onPress }: { to: readonly Place[]; label: string; on
 
 function Places({ user }: { user: Served }) {
   const { text } = useWords()
-  const places: Place[] = isStudent(user)
+  const places: PageName[] = isStudent(user)
     ? [
         ['', text.nav.classes],
         ['card', text.nav.card],
@@ -124,7 +124,7 @@ function Account({ user, children }: { user: Served; children: ReactNode }) {
   const { text } = useWords()
   const id = useId()
   const panel = useRef<HTMLDivElement>(null)
-  const places: Place[] = [
+  const places: PageName[] = [
     ['sessions', text.nav.sessions],
     ['data', text.nav.data],
   ]

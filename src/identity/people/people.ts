@@ -53,27 +53,27 @@ export function recipientsIn(roles: Roles, clock: Clock): FindRecipient {
 }
 
 /** What somebody does to an account, and why. */
-export interface Deed {
+export interface Action {
   readonly by: By
   readonly note: string | null
   readonly now: number
 }
 
 /** The caller must end the person's sessions in the same transaction. */
-export function suspension(person: Person<ServedRole>, eventId: string, deed: Deed): Statement[] {
+export function suspension(person: Person<ServedRole>, eventId: string, action: Action): Statement[] {
   const event = eventOf(person.role, 'suspended')
-  return statusChange(person, { from: 'active', to: 'suspended', event, eventId }, deed)
+  return statusChange(person, { from: 'active', to: 'suspended', event, eventId }, action)
 }
 
-export function reactivation(person: Person<ServedRole>, deed: Deed): Statement[] {
+export function reactivation(person: Person<ServedRole>, action: Action): Statement[] {
   const event = eventOf(person.role, 'reactivated')
-  return statusChange(person, { from: 'suspended', to: 'active', event, eventId: newId() }, deed)
+  return statusChange(person, { from: 'suspended', to: 'active', event, eventId: newId() }, action)
 }
 
 function statusChange(
   { id: personId }: Person,
   change: { from: Status; to: Status; event: EventType; eventId: string },
-  { by, note, now }: Deed,
+  { by, note, now }: Action,
 ): Statement[] {
   return [...changeStatus({ ...change, personId, now, by }), ...noteOn(change.eventId, personId, note)]
 }

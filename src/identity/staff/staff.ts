@@ -1,6 +1,6 @@
 /**
  * Members of staff: people of the school who run it. They are added from the command line or by an admin, sign in like
- * everybody, and may do what their rights allow. What they do for others is in `desk/` and `roster/`.
+ * everybody, and may do what their rights allow. What they do for others is in `operate/support` and `school/roster`.
  */
 
 import { AppError, invalidField } from '../../errors.ts'

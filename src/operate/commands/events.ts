@@ -60,8 +60,8 @@ export async function events(options: EventsOptions): Promise<void> {
 }
 
 /** Events of somebody whose account is gone can be read by id. */
-async function personFrom({ desk }: Features, text: string): Promise<string> {
-  return desk.idOf(text).catch((error) => {
+async function personFrom({ support }: Features, text: string): Promise<string> {
+  return support.idOf(text).catch((error) => {
     if (/^[A-Za-z0-9_-]{22}$/.test(text)) return text
     throw error
   })

@@ -18,8 +18,8 @@ export async function findPeople(text: string, options: FindOptions): Promise<vo
   if (options.role !== undefined && !role) throw new UsageError(`--role is ${servedRoles.join(' or ')}`)
   const { status, after } = options
   const limit = numberFrom('--limit', options.limit ?? '50', 1, 1_000)
-  await withFeatures(options, async ({ desk }) => {
-    const { people, next } = await desk.find({
+  await withFeatures(options, async ({ support }) => {
+    const { people, next } = await support.find({
       text,
       limit,
       ...(role && { role }),
@@ -42,8 +42,8 @@ export async function findPeople(text: string, options: FindOptions): Promise<vo
 }
 
 export async function showPerson(who: string, options: CommonOptions): Promise<void> {
-  await withFeatures(options, async ({ desk }) => {
-    const person = await desk.show(await desk.idOf(who))
+  await withFeatures(options, async ({ support }) => {
+    const person = await support.show(await support.idOf(who))
     if (options.json) return say(options, person, '')
     const { profile, sessions, deliveries, events } = person
     const { verificationLost: lost, ...plain } = profile
@@ -77,19 +77,19 @@ interface ReasonOptions extends CommonOptions {
   readonly yes?: boolean
 }
 
-type Deeds = Parameters<Parameters<typeof withFeatures>[1]>[0]['desk']
+type Support = Parameters<Parameters<typeof withFeatures>[1]>[0]['support']
 
-/** Carries out one deed and says what came of it. */
+/** Carries out one action and says what came of it. */
 async function act(
   who: string,
   options: ReasonOptions,
   done: string,
   unchanged: string,
-  work: (desk: Deeds, userId: string) => Promise<boolean>,
+  work: (support: Support, userId: string) => Promise<boolean>,
 ): Promise<void> {
-  await withFeatures(options, async ({ desk }) => {
-    const userId = await desk.idOf(who)
-    const changed = await work(desk, userId)
+  await withFeatures(options, async ({ support }) => {
+    const userId = await support.idOf(who)
+    const changed = await work(support, userId)
     say(options, { userId, changed }, `${visible(who)} ${changed ? done : unchanged}.`)
   })
 }
@@ -102,12 +102,14 @@ function needed(name: string, text: string | undefined): string {
 export function suspendPerson(who: string, options: ReasonOptions): Promise<void> {
   const reason = needed('--reason', options.reason)
   const done = 'is suspended and signed out everywhere; "chiron people reactivate" takes it back'
-  return act(who, options, done, 'was suspended already', (desk, id) => desk.suspend(id, reason, byOperator))
+  return act(who, options, done, 'was suspended already', (support, id) =>
+    support.suspend(id, reason, byOperator),
+  )
 }
 
 export function reactivatePerson(who: string, options: ReasonOptions): Promise<void> {
-  return act(who, options, 'can sign in again', 'was active already', (desk, id) =>
-    desk.reactivate(id, options.reason ?? null, byOperator),
+  return act(who, options, 'can sign in again', 'was active already', (support, id) =>
+    support.reactivate(id, options.reason ?? null, byOperator),
   )
 }
 
@@ -117,27 +119,27 @@ export function signOutPerson(who: string, options: ReasonOptions): Promise<void
     options,
     'is signed out everywhere',
     'was not signed in',
-    async (desk, id) => (await desk.signOut(id, byOperator)) > 0,
+    async (support, id) => (await support.signOut(id, byOperator)) > 0,
   )
 }
 
 export function verifyPerson(who: string, options: ReasonOptions): Promise<void> {
-  return act(who, options, 'is verified', 'was verified already', (desk, id) =>
-    desk.verify(id, true, options.note ?? null, byOperator),
+  return act(who, options, 'is verified', 'was verified already', (support, id) =>
+    support.verify(id, true, options.note ?? null, byOperator),
   )
 }
 
 export function unverifyPerson(who: string, options: ReasonOptions): Promise<void> {
-  return act(who, options, 'is no longer verified', 'was not verified', (desk, id) =>
-    desk.verify(id, false, options.note ?? null, byOperator),
+  return act(who, options, 'is no longer verified', 'was not verified', (support, id) =>
+    support.verify(id, false, options.note ?? null, byOperator),
   )
 }
 
 export function changeAddressOf(who: string, address: string, options: ReasonOptions): Promise<void> {
   const to = addressFrom(address)
   const done = `now has the address ${to.email}, and is signed out everywhere; both addresses are told by mail. If it was verified, it has to be verified again`
-  return act(who, options, done, 'has this address already', (desk, id) =>
-    desk.changeAddress(id, to, options.reason ?? null, byOperator),
+  return act(who, options, done, 'has this address already', (support, id) =>
+    support.changeAddress(id, to, options.reason ?? null, byOperator),
   )
 }
 
@@ -145,15 +147,15 @@ export function closePerson(who: string, options: ReasonOptions): Promise<void> 
   const reason = needed('--reason', options.reason)
   if (!options.yes)
     throw new UsageError('closing erases the account and cannot be undone; add --yes to go ahead')
-  return act(who, options, 'is closed, and everything personal is erased', '', async (desk, id) => {
-    await desk.close(id, reason, byOperator)
+  return act(who, options, 'is closed, and everything personal is erased', '', async (support, id) => {
+    await support.close(id, reason, byOperator)
     return true
   })
 }
 
 export async function exportPerson(who: string, options: CommonOptions): Promise<void> {
-  await withFeatures(options, async ({ desk }) => {
-    const everything = await desk.export(await desk.idOf(who))
+  await withFeatures(options, async ({ support }) => {
+    const everything = await support.export(await support.idOf(who))
     printJson(everything, options.json ? 0 : 2)
   })
 }

@@ -153,9 +153,9 @@ export async function rosterCorrect(who: string | undefined, options: CorrectOpt
   const isNothing = Object.keys(wanted).length === 0
   if (isNothing === !options.remove)
     throw new UsageError('say what to correct, with --email, --firstname or --lastname; or --remove alone')
-  await withFeatures(options, async ({ desk, roster }, { databaseUrl }) => {
+  await withFeatures(options, async ({ support, roster }, { databaseUrl }) => {
     sayStore(options, databaseUrl)
-    const userId = await desk.idOf(who)
+    const userId = await support.idOf(who)
     const generation = options.remove
       ? await roster.uncorrect(userId, byOperator)
       : await roster.correct(userId, wanted, byOperator)

@@ -27,7 +27,7 @@ import { type Clock, minute, second } from '../../platform/lib/clock.ts'
 import { Recent } from '../../platform/lib/recent.ts'
 import { servedRoles } from '../../roles.ts'
 import type { Overview } from './overview.ts'
-import { type Desk, verifiedStates } from './support.ts'
+import { type Support, verifiedStates } from './support.ts'
 
 const limits = { min: 1, max: 200 }
 
@@ -166,8 +166,8 @@ const TestMailReply = Type.Object({
 const testEveryMs = minute
 const testersMax = 1_000
 
-export interface DeskRoutesDeps {
-  readonly desk: Desk
+export interface SupportRoutesDeps {
+  readonly support: Support
   readonly overview: Overview
   readonly clock: Clock
   readonly callerOf: CallerOf<LiveSession>
@@ -175,9 +175,9 @@ export interface DeskRoutesDeps {
   testMail(to: string): Promise<Static<typeof TestMailReply>>
 }
 
-export function deskRoutes(
+export function supportRoutes(
   root: FastifyInstance,
-  { desk, overview, clock, callerOf, byStaffOf, testMail }: DeskRoutesDeps,
+  { support, overview, clock, callerOf, byStaffOf, testMail }: SupportRoutesDeps,
 ): void {
   root.addSchema(PersonSummary)
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
@@ -229,7 +229,7 @@ export function deskRoutes(
       },
     },
     ({ query: { q = '', limit = '50', ...rest } }) =>
-      desk.find({ text: q, ...rest, limit: integerFrom('limit', limit, limits) }),
+      support.find({ text: q, ...rest, limit: integerFrom('limit', limit, limits) }),
   )
 
   app.get(
@@ -244,7 +244,7 @@ export function deskRoutes(
         response: { 200: PersonDetail, ...problems(...staffReadProblems, 'not-found') },
       },
     },
-    (request) => desk.show(request.params.userId),
+    (request) => support.show(request.params.userId),
   )
 
   const testedAt = new Recent<string, number>(testersMax)
@@ -312,13 +312,13 @@ export function deskRoutes(
   }
 
   act('suspend', 'Suspend an account and end its sessions', Why, true, (id, { reason }, request) =>
-    desk.suspend(id, reason, byStaffOf(request)),
+    support.suspend(id, reason, byStaffOf(request)),
   )
   act('reactivate', 'Let a suspended account sign in again', MaybeWhy, false, (id, body, request) =>
-    desk.reactivate(id, body.reason ?? null, byStaffOf(request)),
+    support.reactivate(id, body.reason ?? null, byStaffOf(request)),
   )
   act('sign-out', 'End all sessions of a person', MaybeWhy, false, (id, _, request) =>
-    desk.signOut(id, byStaffOf(request)),
+    support.signOut(id, byStaffOf(request)),
   )
   act(
     'verify',
@@ -326,19 +326,19 @@ export function deskRoutes(
     Checked,
     false,
     (id, body, request) =>
-      desk.verify(id, true, body.note ?? null, byStaffOf(request), seenAtFrom(body.updatedAt)),
+      support.verify(id, true, body.note ?? null, byStaffOf(request), seenAtFrom(body.updatedAt)),
   )
   act('unverify', 'Take that back', MaybeNote, false, (id, body, request) =>
-    desk.verify(id, false, body.note ?? null, byStaffOf(request)),
+    support.verify(id, false, body.note ?? null, byStaffOf(request)),
   )
   act('change-address', 'Move a veterinarian to another address', NewAddress, true, (id, body, request) => {
     const fields = new Fields()
     const address = fields.email(body.email)
     fields.check()
-    return desk.changeAddress(id, address, body.reason ?? null, byStaffOf(request))
+    return support.changeAddress(id, address, body.reason ?? null, byStaffOf(request))
   })
   act('close', 'Close a veterinarian’s account for good', Why, true, (id, { reason }, request) =>
-    desk.close(id, reason, byStaffOf(request)),
+    support.close(id, reason, byStaffOf(request)),
   )
 }
 

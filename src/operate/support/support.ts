@@ -5,7 +5,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { AppError, invalidField } from '../../errors.ts'
 import {
-  type Deed,
+  type Action,
   lockPerson,
   type Person,
   reactivation,
@@ -29,7 +29,7 @@ import { type Client, clientById, clientsByKey, endOfRange, findClients, type Ve
 
 export { verifiedStates } from './store.ts'
 
-export interface DeskDeps {
+export interface SupportDeps {
   readonly db: Db
   readonly clock: Clock
   readonly sessions: Sessions
@@ -52,10 +52,10 @@ export interface Search {
 const wordsMax = 10
 const noteMax = 1_000
 
-export class Desk {
-  readonly #deps: DeskDeps
+export class Support {
+  readonly #deps: SupportDeps
 
-  constructor(deps: DeskDeps) {
+  constructor(deps: SupportDeps) {
     this.#deps = deps
   }
 
@@ -113,12 +113,12 @@ export class Desk {
     const client = await this.#open(userId)
     if (client.status === 'suspended') return false
     mustBe(client, 'active', 'suspended')
-    const deed = this.#deed(by, reason)
+    const action = this.#action(by, reason)
     const eventId = newId()
     const [, changed] = await this.#deps.db.tx([
       lockPerson(client.id),
-      ...suspension(client, eventId, deed),
-      ...endSessions({ personId: client.id, when: happened(eventId) }, 'account', deed.now, by),
+      ...suspension(client, eventId, action),
+      ...endSessions({ personId: client.id, when: happened(eventId) }, 'account', action.now, by),
     ])
     return changed!.length > 0
   }
@@ -127,8 +127,8 @@ export class Desk {
     const client = await this.#open(userId)
     if (client.status === 'active') return false
     mustBe(client, 'suspended', 'reactivated')
-    const deed = this.#deed(by, reason)
-    const [, changed] = await this.#deps.db.tx([lockPerson(client.id), ...reactivation(client, deed)])
+    const action = this.#action(by, reason)
+    const [, changed] = await this.#deps.db.tx([lockPerson(client.id), ...reactivation(client, action)])
     return changed!.length > 0
   }
 
@@ -156,7 +156,7 @@ export class Desk {
       ? client.verified_at !== null
       : verifiedOf(client).every((state) => state === 'false')
     if (isSo) return false
-    if (!(await this.#deps.veterinarians.setVerified(client, verified, this.#deed(by, note))))
+    if (!(await this.#deps.veterinarians.setVerified(client, verified, this.#action(by, note))))
       throw refused(hasChanged)
     return true
   }
@@ -166,7 +166,7 @@ export class Desk {
     if (client.status === 'pending')
       throw refused('has not signed in yet, and can register with another address')
     if (client.email_key === address.key && client.email === address.email) return false
-    await this.#deps.veterinarians.changeAddress(client, address, this.#deed(by, reason))
+    await this.#deps.veterinarians.changeAddress(client, address, this.#action(by, reason))
     return true
   }
 
@@ -223,7 +223,7 @@ export class Desk {
     return client
   }
 
-  #deed(by: By, note: string | null): Deed {
+  #action(by: By, note: string | null): Action {
     return { by, note: noteOf(note), now: this.#deps.clock.now() }
   }
 }

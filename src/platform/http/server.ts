@@ -1,7 +1,7 @@
 /**
  * The HTTP server: strict bodies, common headers, 404 and 405, one log line per request, orderly shutdown.
  *
- * A request passes through: overload (turn-away.ts) → version → queue (queue.ts) → access and limits (access.ts) → body →
+ * A request passes through: overload (shed-load.ts) → version → queue (queue.ts) → access and limits (access.ts) → body →
  * validation → route → serialisation. One with a body enters the queue when the body is there.
  * Anything thrown on the way becomes a problem (problem.ts).
  */

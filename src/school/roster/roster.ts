@@ -1,6 +1,6 @@
 /**
  * The roster: who studies here, and in which classes. A file is read (read/), compared with the current roster
- * (compare/), judged (judge/) and written as a new generation (apply/). `undo` restores an earlier generation exactly;
+ * (compare/), checked (checks/) and written as a new generation (apply/). `undo` restores an earlier generation exactly;
  * `correct` puts one student right by hand. The service only reads the roster; students see their part through
  * `student/`.
  */

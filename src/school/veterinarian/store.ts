@@ -1,5 +1,5 @@
 import {
-  type Deed,
+  type Action,
   type LostBy,
   lockPerson,
   type Person,
@@ -153,7 +153,7 @@ function removePending(change: Statement): Statement[] {
 function loseVerification(
   personId: string,
   because: LostBy,
-  { by, now }: Pick<Deed, 'by' | 'now'>,
+  { by, now }: Pick<Action, 'by' | 'now'>,
   when: Condition,
 ): Statement[] {
   const eventId = newId()
@@ -231,7 +231,7 @@ export function setVerified(
   { id, firstname, lastname, email_key }: Person<'veterinarian'>,
   verified: boolean,
   eventId: string,
-  { now, by }: Deed,
+  { now, by }: Action,
 ): Statement[] {
   const done = happened(eventId)
   const isOther = verified ? 'verified_at is null' : '(verified_at is not null or unverified_at is not null)'
@@ -304,7 +304,7 @@ export function setAddress(
   { id: personId, email_key: before }: Pick<Person, 'id' | 'email_key'>,
   { email, key }: { email: string; key: string },
   eventId: string,
-  { by, now }: Deed,
+  { by, now }: Action,
   when = always,
 ): Statement[] {
   return [

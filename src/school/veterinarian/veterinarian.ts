@@ -7,7 +7,7 @@
 
 import { AppError } from '../../errors.ts'
 import { bucketPolicies, forgetNetworks, type Limits, serviceBuckets } from '../../identity/limits/limits.ts'
-import { type Deed, lockPerson, type Person, type RoleRules } from '../../identity/people/people.ts'
+import { type Action, lockPerson, type Person, type RoleRules } from '../../identity/people/people.ts'
 import { endSessions, historyOf, isOpen, type LiveSession } from '../../identity/session/session.ts'
 import type { ProvenAddress } from '../../identity/sign-in/sign-in.ts'
 import { forgetDeliveries } from '../../messages/delivery/delivery.ts'
@@ -164,28 +164,28 @@ export class Veterinarians implements RoleRules {
   }
 
   /** False if the account has changed since it was read. */
-  async setVerified(person: Veterinarian, verified: boolean, deed: Deed): Promise<boolean> {
+  async setVerified(person: Veterinarian, verified: boolean, action: Action): Promise<boolean> {
     const eventId = newId()
     const [, , changed] = await this.#deps.db.tx([
-      ...setVerified(person, verified, eventId, deed),
-      ...noteOn(eventId, person.id, deed.note),
+      ...setVerified(person, verified, eventId, action),
+      ...noteOn(eventId, person.id, action.note),
     ])
     return changed!.length > 0
   }
 
   /** For somebody who lost a mailbox. Ends every session; the old address and the new one are told. */
-  async changeAddress(person: Veterinarian, address: Address, deed: Deed): Promise<void> {
+  async changeAddress(person: Veterinarian, address: Address, action: Action): Promise<void> {
     const { db, secrets } = this.#deps
     const { id, email } = person
-    const { by, now } = deed
+    const { by, now } = action
     const eventId = newId()
     const tell = (kind: ToldKind, to: string) =>
       tellOf(secrets, { kind, email: to, role: this.role, now }, happened(eventId))
     const done = db.tx([
       lockPerson(id),
-      ...setAddress(person, address, eventId, deed),
+      ...setAddress(person, address, eventId, action),
       ...endSessions({ personId: id, when: happened(eventId) }, 'account', now, by),
-      ...noteOn(eventId, id, deed.note),
+      ...noteOn(eventId, id, action.note),
       ...tell('address-left', email),
       ...tell('address-taken', address.email),
     ])

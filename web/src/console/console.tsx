@@ -13,11 +13,11 @@ import { resume, signOut, useSession } from '../session.ts'
 import { type Language, rememberLanguage, useWords, WordsContext } from '../text/text.ts'
 import { Events } from './events.tsx'
 import { MailPage } from './mail.tsx'
-import { Nothing } from './nothing.tsx'
+import { canOpen, isPage, type PageName, places } from './navigation.ts'
+import { NotFound } from './not-found.tsx'
 import { OverviewPage } from './overview.tsx'
 import { PeoplePage } from './people.tsx'
 import { PersonPage } from './person.tsx'
-import { canOpen, isPlace, type Place, places } from './places.ts'
 import { PlanPage } from './roster/plan.tsx'
 import { RosterPage } from './roster/roster.tsx'
 import { UndoPage } from './roster/undo.tsx'
@@ -89,7 +89,7 @@ function Places({ user }: { user: Staff }) {
   const { text: shared } = useWords()
   const { text } = useConsole()
   const [here = ''] = useRoute()
-  const open = (Object.keys(places) as Place[]).filter((place) => canOpen(user, place))
+  const open = (Object.keys(places) as PageName[]).filter((place) => canOpen(user, place))
   return (
     <nav aria-label={shared.nav.label}>
       <ul>
@@ -128,7 +128,7 @@ function Screen() {
 function StaffScreen({ user, route }: { user: Staff; route: readonly string[] }) {
   const { text } = useConsole()
   const [place = '', id, ...rest] = route
-  if (!isPlace(place) || rest.length > 1) return <Nothing />
+  if (!isPage(place) || rest.length > 1) return <NotFound />
   if (!canOpen(user, place))
     return (
       <Page title={text.nav[place]} narrow>
@@ -141,8 +141,8 @@ function StaffScreen({ user, route }: { user: Staff; route: readonly string[] })
     return <PlanPage key={rest[0]} planId={rest[0]!} user={user} />
   if (place === 'roster' && id === 'undo' && rest.length === 1)
     return <UndoPage key={rest[0]} to={rest[0]!} user={user} />
-  if (id !== undefined) return <Nothing />
-  const pages: Record<Place, ReactNode> = {
+  if (id !== undefined) return <NotFound />
+  const pages: Record<PageName, ReactNode> = {
     '': <OverviewPage user={user} />,
     people: <PeoplePage />,
     mail: <MailPage user={user} />,

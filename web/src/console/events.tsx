@@ -6,9 +6,9 @@ import { ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import type { Staff } from '../people.ts'
 import { ask } from '../session.ts'
-import { isAttended } from './attended.ts'
-import { Happenings } from './happenings.tsx'
-import type { Happening } from './replies.ts'
+import { EventList } from './event-list.tsx'
+import { isInUse } from './in-use.ts'
+import type { EventEntry } from './replies.ts'
 import { useConsole } from './text/console-words.ts'
 
 const pageSize = 50
@@ -17,7 +17,7 @@ const newest = Number.MAX_SAFE_INTEGER
 /** What is followed for hours must not fill the page without end. */
 const shownMax = 2_000
 
-type Numbered = Happening & { readonly number: number }
+type Numbered = EventEntry & { readonly number: number }
 
 export function Events({ user }: { user: Staff }) {
   const { text: all, number } = useConsole()
@@ -54,7 +54,7 @@ export function Events({ user }: { user: Staff }) {
       {feed.problem && <ProblemNotice problem={feed.problem} onRetry={feed.retry} />}
       {feed.events ? (
         feed.events.length > 0 ? (
-          <Happenings of={feed.events} user={user} withPerson />
+          <EventList of={feed.events} user={user} withPerson />
         ) : (
           <p className="soft">{all.none}</p>
         )
@@ -109,7 +109,7 @@ function useFeed(filter: string, follows: boolean) {
     if (!follows || last === undefined) return
     let wanted = true
     const timer = setInterval(() => {
-      if (!isAttended()) return
+      if (!isInUse()) return
       read(`&after=${last}`).then(
         (page) => {
           if (!wanted) return

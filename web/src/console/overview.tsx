@@ -6,8 +6,8 @@ import { type ServedRole, type Staff, servedRoles } from '../people.ts'
 import { useResource } from '../resource.ts'
 import { ask } from '../session.ts'
 import { useWords } from '../text/text.ts'
-import { isAttended } from './attended.ts'
-import { canOpen, type Place } from './places.ts'
+import { isInUse } from './in-use.ts'
+import { canOpen, type PageName } from './navigation.ts'
 import { type Overview, personStatuses } from './replies.ts'
 import { gravest, type State, StateMark } from './state.tsx'
 import { useConsole } from './text/console-words.ts'
@@ -23,7 +23,7 @@ interface Card {
   readonly state: State
   readonly says?: string
   readonly content: ReactNode
-  readonly link?: { readonly place: Place; readonly text: string }
+  readonly link?: { readonly place: PageName; readonly text: string }
 }
 
 export function OverviewPage({ user }: { user: Staff }) {
@@ -33,7 +33,7 @@ export function OverviewPage({ user }: { user: Staff }) {
   const { data, reload } = overview
   useEffect(() => {
     const timer = setInterval(() => {
-      if (isAttended()) reload()
+      if (isInUse()) reload()
     }, readEveryMs)
     return () => clearInterval(timer)
   }, [reload])

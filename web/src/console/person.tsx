@@ -10,8 +10,8 @@ import { useResource } from '../resource.ts'
 import { ask } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { DeliveryList } from './deliveries.tsx'
-import { Happenings } from './happenings.tsx'
-import { type DeedName, deedsFor, PersonDeed } from './person-deeds.tsx'
+import { EventList } from './event-list.tsx'
+import { type ActionName, actionsFor, PersonAction } from './person-actions.tsx'
 import { fullName, Name, StatusMark } from './person-parts.tsx'
 import type { ClassSummary, Device, PersonDetail } from './replies.ts'
 import { useConsole } from './text/console-words.ts'
@@ -24,7 +24,7 @@ export function PersonPage({ userId, user }: { userId: string; user: Staff }) {
   const text = all.person
   const person = useResource(`/staff/people/${encodeURIComponent(userId)}`, read)
   const { data, problem } = person
-  const [deed, setDeed] = useState<DeedName | null>(null)
+  const [action, setAction] = useState<ActionName | null>(null)
   const [said, setSaid] = useState('')
 
   if (!data && problem?.code === 'not-found')
@@ -69,19 +69,19 @@ export function PersonPage({ userId, user }: { userId: string; user: Staff }) {
           <h2 id="about">{text.about}</h2>
           <About of={profile} />
         </section>
-        <section className="card" aria-labelledby="deeds">
-          <h2 id="deeds">{text.deeds}</h2>
-          <div className="deeds">
-            {deedsFor(profile).map((name) => (
+        <section className="card" aria-labelledby="actions">
+          <h2 id="actions">{text.actions}</h2>
+          <div className="person-actions">
+            {actionsFor(profile).map((name) => (
               <Button
                 key={name}
                 look={name === 'close' || name === 'suspend' ? 'danger' : 'plain'}
-                onPress={() => setDeed(name)}
+                onPress={() => setAction(name)}
               >
-                {all.deeds[name].open}
+                {all.actions[name].open}
               </Button>
             ))}
-            {deedsFor(profile).length === 0 && <p className="soft">{all.none}</p>}
+            {actionsFor(profile).length === 0 && <p className="soft">{all.none}</p>}
           </div>
         </section>
       </div>
@@ -100,17 +100,17 @@ export function PersonPage({ userId, user }: { userId: string; user: Staff }) {
       <section aria-labelledby="events">
         <h2 id="events">{text.events}</h2>
         {data.events.length === 0 && <p className="soft">{text.noEvents}</p>}
-        <Happenings of={data.events.toReversed()} user={user} />
+        <EventList of={data.events.toReversed()} user={user} />
       </section>
-      {deed && (
-        <PersonDeed
-          name={deed}
+      {action && (
+        <PersonAction
+          name={action}
           person={profile}
           user={user}
-          onCancel={() => setDeed(null)}
+          onCancel={() => setAction(null)}
           onDone={() => {
-            setDeed(null)
-            setSaid(all.deeds[deed].done)
+            setAction(null)
+            setSaid(all.actions[action].done)
             person.reload()
           }}
         />

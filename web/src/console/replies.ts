@@ -69,7 +69,7 @@ export interface PersonDetail {
   readonly classes: readonly ClassSummary[]
   readonly sessions: readonly Device[]
   readonly deliveries?: readonly Delivery[]
-  readonly events: readonly Happening[]
+  readonly events: readonly EventEntry[]
 }
 
 /** A class that a student attends or a veterinarian teaches. */
@@ -96,7 +96,7 @@ export interface Device {
   readonly endReason: string | null
 }
 
-export interface Happening {
+export interface EventEntry {
   readonly id: string
   readonly number: number | null
   readonly type: EventType

@@ -8,8 +8,8 @@ import { useResource } from '../resource.ts'
 import { ask } from '../session.ts'
 import { looksLikeAddress } from '../sign-in/draft.ts'
 import { useWords } from '../text/text.ts'
+import { ActionDialog } from './action-dialog.tsx'
 import { Checks } from './checks.tsx'
-import { Deed } from './deed.tsx'
 import { fullName } from './person-parts.tsx'
 import type { Member } from './replies.ts'
 import { useConsole } from './text/console-words.ts'
@@ -53,7 +53,7 @@ export function StaffPage({ user }: { user: Staff }) {
             key={member.userId}
             member={member}
             isSelf={member.userId === user.userId}
-            onDeed={(what) => setDoing({ what, member })}
+            onAction={(what) => setDoing({ what, member })}
           />
         ))}
       </ul>
@@ -67,11 +67,11 @@ export function StaffPage({ user }: { user: Staff }) {
 function MemberCard({
   member,
   isSelf,
-  onDeed,
+  onAction,
 }: {
   member: Member
   isSelf: boolean
-  onDeed(what: 'change' | 'remove'): void
+  onAction(what: 'change' | 'remove'): void
 }) {
   const { dates } = useWords()
   const { text: all } = useConsole()
@@ -97,10 +97,10 @@ function MemberCard({
         </p>
       </div>
       <div className="actions">
-        <Button label={`${text.change} ${name}`} onPress={() => onDeed('change')}>
+        <Button label={`${text.change} ${name}`} onPress={() => onAction('change')}>
           {text.change}
         </Button>
-        <Button look="danger" label={`${text.remove} ${name}`} onPress={() => onDeed('remove')}>
+        <Button look="danger" label={`${text.remove} ${name}`} onPress={() => onAction('remove')}>
           {text.remove}
         </Button>
       </div>
@@ -134,7 +134,7 @@ function EditMember({ member, user, onDone, onCancel }: Props & { member: Member
   }
   const name = `${form.firstname.trim()} ${form.lastname.trim()}`
   return (
-    <Deed
+    <ActionDialog
       user={user}
       title={member ? <bdi>{text.changeTitle(fullName(member))}</bdi> : text.addTitle}
       submit={member ? text.changeSubmit : text.addSubmit}
@@ -188,7 +188,7 @@ function EditMember({ member, user, onDone, onCancel }: Props & { member: Member
         onChosen={(chosen) => setMay(rights.filter((right) => chosen.includes(right)))}
         error={checked && wrong.may ? text.noRight : null}
       />
-    </Deed>
+    </ActionDialog>
   )
 }
 
@@ -198,7 +198,7 @@ function RemoveMember({ member, user, onDone, onCancel }: Props & { member: Memb
   const name = fullName(member)
   const isSelf = member.userId === user.userId
   return (
-    <Deed
+    <ActionDialog
       user={user}
       title={<bdi>{text.removeTitle(name)}</bdi>}
       effects={isSelf ? [...text.removeEffects, text.removeSelf] : text.removeEffects}

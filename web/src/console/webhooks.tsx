@@ -9,8 +9,8 @@ import type { Staff } from '../people.ts'
 import { useResource } from '../resource.ts'
 import { ask } from '../session.ts'
 import { useWords } from '../text/text.ts'
+import { ActionDialog } from './action-dialog.tsx'
 import { Checks } from './checks.tsx'
-import { Deed } from './deed.tsx'
 import type { Webhook, WebhookDelivery, WebhookState } from './replies.ts'
 import { type State, StateMark } from './state.tsx'
 import { useConsole } from './text/console-words.ts'
@@ -50,14 +50,14 @@ export function WebhooksPage({ user }: { user: Staff }) {
       {webhooks.data?.length === 0 && <p className="soft">{text.none}</p>}
       <ul className="cards devices">
         {webhooks.data?.map((webhook) => (
-          <WebhookCard key={webhook.id} webhook={webhook} onDeed={(what) => setDoing({ what, webhook })} />
+          <WebhookCard key={webhook.id} webhook={webhook} onAction={(what) => setDoing({ what, webhook })} />
         ))}
       </ul>
       {doing?.what === 'add' && (
         <AddWebhook user={user} onSecret={setSecret} onDone={() => onDone('')} onCancel={onCancel} />
       )}
       {doing && doing.what !== 'add' && (
-        <WebhookDeed
+        <WebhookAction
           what={doing.what}
           webhook={doing.webhook}
           user={user}
@@ -86,7 +86,7 @@ function stateOf({ enabled, disabledBecause, readable, failures }: Webhook): Sta
   return !readable || failures > 0 ? 'bad' : 'good'
 }
 
-function WebhookCard({ webhook, onDeed }: { webhook: Webhook; onDeed(what: What): void }) {
+function WebhookCard({ webhook, onAction }: { webhook: Webhook; onAction(what: What): void }) {
   const { dates } = useWords()
   const { text: all, number } = useConsole()
   const text = all.webhooks
@@ -95,7 +95,7 @@ function WebhookCard({ webhook, onDeed }: { webhook: Webhook; onDeed(what: What)
   const state = stateOf(webhook)
   const offWord = { operator: text.disabled, gone: text.gone, failing: text.failed }
   const word = disabledBecause ? offWord[disabledBecause] : state === 'good' ? text.enabled : text.troubled
-  const deeds: [What, string][] = [
+  const actions: [What, string][] = [
     ['test', text.test],
     ['replay', text.replay],
     ['rotate', text.rotate],
@@ -119,12 +119,12 @@ function WebhookCard({ webhook, onDeed }: { webhook: Webhook; onDeed(what: What)
         <Lately webhook={webhook} />
       </div>
       <div className="actions">
-        {deeds.map(([what, label]) => (
+        {actions.map(([what, label]) => (
           <Button
             key={what}
             look={what === 'remove' ? 'danger' : 'plain'}
             label={`${label} ${url}`}
-            onPress={() => onDeed(what)}
+            onPress={() => onAction(what)}
           >
             {label}
           </Button>
@@ -224,7 +224,7 @@ function AddWebhook({
     ? ['*']
     : Object.keys(all.events.types).filter((type) => groups.includes(type.split('.')[0]!))
   return (
-    <Deed
+    <ActionDialog
       user={user}
       title={text.addTitle}
       submit={text.submit}
@@ -261,11 +261,11 @@ function AddWebhook({
         onChosen={setGroups}
         error={checked && noEvents ? all.staff.noRight : null}
       />
-    </Deed>
+    </ActionDialog>
   )
 }
 
-function WebhookDeed({
+function WebhookAction({
   what,
   webhook,
   user,
@@ -344,7 +344,7 @@ function WebhookDeed({
     </p>
   )
   return (
-    <Deed
+    <ActionDialog
       user={user}
       {...words[what]}
       isFinal={what === 'remove'}
@@ -363,9 +363,9 @@ function WebhookDeed({
           type="datetime-local"
           value={since}
           onText={setSince}
-          error={checked && sinceMissing ? all.deeds.reasonMissing : null}
+          error={checked && sinceMissing ? all.actions.reasonMissing : null}
         />
       )}
-    </Deed>
+    </ActionDialog>
   )
 }

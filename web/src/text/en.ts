@@ -336,7 +336,7 @@ export const english = {
     back: 'To my profile',
   },
 
-  nowhere: {
+  notFound: {
     title: 'There is nothing here',
     lead: 'The link may be old or mistyped.',
     home: 'To the start page',

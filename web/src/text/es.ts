@@ -345,7 +345,7 @@ export const spanish: Text = {
     back: 'A mi perfil',
   },
 
-  nowhere: {
+  notFound: {
     title: 'Aquí no hay nada',
     lead: 'Quizá el enlace es antiguo o está mal copiado.',
     home: 'Ir a la página de inicio',

@@ -348,7 +348,7 @@ export const french: Text = {
     back: 'Vers mon profil',
   },
 
-  nowhere: {
+  notFound: {
     title: 'Il n’y a rien ici',
     lead: 'Le lien est peut-être ancien ou mal recopié.',
     home: 'Vers la page d’accueil',

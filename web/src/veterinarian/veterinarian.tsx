@@ -1,5 +1,5 @@
 import { MyData } from '../parts/my-data.tsx'
-import { Nowhere } from '../parts/nowhere.tsx'
+import { NotFound } from '../parts/not-found.tsx'
 import { Sessions } from '../parts/sessions.tsx'
 import type { Veterinarian } from '../people.ts'
 import { ChangeAddress } from './change-address.tsx'
@@ -8,11 +8,11 @@ import { Profile } from './profile.tsx'
 
 export function VeterinarianScreens({ user, route }: { user: Veterinarian; route: readonly string[] }) {
   const [place = '', ...rest] = route
-  if (rest.length > 0) return <Nowhere />
+  if (rest.length > 0) return <NotFound />
   if (place === '') return <Profile user={user} />
   if (place === 'email') return <ChangeAddress user={user} />
   if (place === 'sessions') return <Sessions />
   if (place === 'data') return <MyData owner="veterinarian" />
   if (place === 'close') return <Close user={user} />
-  return <Nowhere />
+  return <NotFound />
 }

@@ -129,7 +129,7 @@ async function read(planId: string, deps: JobDeps): Promise<undefined> {
   )
 }
 
-/** Plans anew from the kept file. What was shown is imported, or nothing. */
+/** Plans again from the kept file; fails if the result differs from what was shown. */
 async function apply(job: Extract<Job, { kind: 'apply' }>, deps: JobDeps): Promise<number | null> {
   const row = await rowOf(job.planId, deps)
   const plan = await planOf(row, deps)

@@ -27,7 +27,7 @@ import {
 import { Type } from '../../../platform/http/type.ts'
 import { type Clock, minute } from '../../../platform/lib/clock.ts'
 import { holdCodes, matchKeys, planKinds } from '../roster.ts'
-import { fileBytesMax, groups, type Plans, planFailures, planStates } from './upload.ts'
+import { fileBytesMax, groups, planFailures, planStates, type Uploads } from './upload.ts'
 
 const limits = { min: 1, max: 200 }
 const badRows = { min: 0, max: 1_000_000 }
@@ -140,16 +140,16 @@ const Import = Type.Object({
   canGoBack: Type.Boolean({ description: 'Whether an undo can go back to it.' }),
 })
 
-export interface PlanRoutesDeps {
-  readonly plans: Plans
+export interface UploadRoutesDeps {
+  readonly uploads: Uploads
   readonly clock: Clock
   readonly callerOf: CallerOf<LiveSession>
   readonly byStaffOf: ByOf
 }
 
-export async function planRoutes(
+export async function uploadRoutes(
   root: FastifyInstance,
-  { plans, clock, callerOf, byStaffOf }: PlanRoutesDeps,
+  { uploads, clock, callerOf, byStaffOf }: UploadRoutesDeps,
 ): Promise<void> {
   root.addSchema(PlanReply)
   root.addSchema(Change)
@@ -219,7 +219,7 @@ export async function planRoutes(
           name,
           gone: whenGone(reply),
         }
-        const plan = await plans.upload(upload, options, byStaffOf(request))
+        const plan = await uploads.upload(upload, options, byStaffOf(request))
         return reply.code(201).header('Location', `${path}/${plan.planId}`).send(plan)
       },
     )
@@ -237,7 +237,7 @@ export async function planRoutes(
         response: { 200: Ref(PlanReply), ...problems(...staffReadProblems, 'not-found') },
       },
     },
-    ({ params: { planId } }) => plans.show(planId),
+    ({ params: { planId } }) => uploads.show(planId),
   )
 
   app.get(
@@ -262,7 +262,7 @@ export async function planRoutes(
       },
     },
     ({ params: { planId }, query: { limit = '50', ...rest } }) =>
-      plans.changes(planId, { ...rest, limit: integerFrom('limit', limit, limits) }),
+      uploads.changes(planId, { ...rest, limit: integerFrom('limit', limit, limits) }),
   )
 
   app.delete(
@@ -282,7 +282,7 @@ export async function planRoutes(
       },
     },
     async (request, reply) => {
-      await plans.discard(request.params.planId)
+      await uploads.discard(request.params.planId)
       return reply.code(204).send()
     },
   )
@@ -316,7 +316,7 @@ export async function planRoutes(
     async (request, reply) => {
       const { allow = [] } = request.body
       if (allow.length > 0) mustBeRecent(callerOf(request), clock.now())
-      return reply.code(202).send(await plans.apply(request.params.planId, allow, byStaffOf(request)))
+      return reply.code(202).send(await uploads.apply(request.params.planId, allow, byStaffOf(request)))
     },
   )
 
@@ -334,7 +334,7 @@ export async function planRoutes(
         },
       },
     },
-    async () => ({ imports: await plans.imports() }),
+    async () => ({ imports: await uploads.imports() }),
   )
 
   app.get(
@@ -364,7 +364,7 @@ export async function planRoutes(
       },
     },
     ({ query: { to } }) =>
-      plans.showUndo(to === undefined ? null : integerFrom('to', to, generations)).catch(asParameter),
+      uploads.showUndo(to === undefined ? null : integerFrom('to', to, generations)).catch(asParameter),
   )
 
   app.post(
@@ -397,7 +397,7 @@ export async function planRoutes(
     },
     async (request) => {
       const { to = null, from = null } = request.body
-      return { generation: await plans.undo(to, from, byStaffOf(request)) }
+      return { generation: await uploads.undo(to, from, byStaffOf(request)) }
     },
   )
 }

@@ -24,7 +24,7 @@ export interface ThreadSettings {
   readonly secretPrevious: string | null
 }
 
-export interface Errand extends ThreadSettings {
+export interface Task extends ThreadSettings {
   readonly job: Job
   readonly folder: string
   /** The thread's clock starts here. */
@@ -95,9 +95,9 @@ export class Thread {
     }
   }
 
-  #work(errand: Errand, { onProgress, signal }: RunOptions): Promise<unknown> {
+  #work(task: Task, { onProgress, signal }: RunOptions): Promise<unknown> {
     const worker = new Worker(new URL('./worker.js', import.meta.url), {
-      workerData: errand,
+      workerData: task,
       // Its garbage is collected often, as in main.js.
       resourceLimits: { maxYoungGenerationSizeMb: 6, maxOldGenerationSizeMb: heapMbMax },
     })

@@ -57,7 +57,7 @@ export const planStates = ['ready', 'refused', 'applying', 'applied', 'failed'] 
 export const planFailures = ['moved-on', 'busy', 'held', 'refused', 'stopped', 'error'] as const
 export type PlanFailure = (typeof planFailures)[number]
 
-export interface PlansDeps {
+export interface UploadsDeps {
   readonly db: Db
   readonly clock: Clock
   readonly roster: Roster
@@ -78,15 +78,15 @@ export interface Upload {
   readonly gone: AbortSignal
 }
 
-export class Plans {
-  readonly #deps: PlansDeps
+export class Uploads {
+  readonly #deps: UploadsDeps
   readonly #thread: Thread
   /** Names this process in claims. */
   readonly #id = newId()
   readonly #imports = new Set<Promise<void>>()
   #uploads = 0
 
-  constructor(deps: PlansDeps) {
+  constructor(deps: UploadsDeps) {
     this.#deps = deps
     this.#thread = new Thread(deps.settings, deps.clock)
   }

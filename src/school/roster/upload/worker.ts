@@ -4,9 +4,9 @@ import { openDb } from '../../../platform/db/open.ts'
 import { secretsFrom } from '../../../platform/lib/secret.ts'
 import { Roster } from '../roster.ts'
 import { work } from './jobs.ts'
-import { type Errand, type Note, noteOf } from './thread.ts'
+import { type Note, noteOf, type Task } from './thread.ts'
 
-const { job, folder, now, databaseUrl, timeZone, secret, secretPrevious } = workerData as Errand
+const { job, folder, now, databaseUrl, timeZone, secret, secretPrevious } = workerData as Task
 const port = parentPort!
 const say = (note: Note) => port.postMessage(note)
 

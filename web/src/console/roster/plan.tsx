@@ -9,8 +9,8 @@ import { useResource } from '../../resource.ts'
 import { go } from '../../route.ts'
 import { ask } from '../../session.ts'
 import { useWords } from '../../text/text.ts'
-import { Deed } from '../deed.tsx'
-import { useActors } from '../happenings.tsx'
+import { ActionDialog } from '../action-dialog.tsx'
+import { useActors } from '../event-list.tsx'
 import { useConsole } from '../text/console-words.ts'
 import { Changes, CountsTable } from './changes.tsx'
 import { Findings } from './findings.tsx'
@@ -218,7 +218,7 @@ function Decision({
       </p>
       {discarding.problem && <ProblemNotice problem={discarding.problem} />}
       {asking && (
-        <Deed
+        <ActionDialog
           user={user}
           title={text.applyTitle}
           effects={text.applyEffects}

@@ -6,7 +6,7 @@ import { Page } from '../../parts/page.tsx'
 import type { Staff } from '../../people.ts'
 import { useResource } from '../../resource.ts'
 import { ask } from '../../session.ts'
-import { Deed } from '../deed.tsx'
+import { ActionDialog } from '../action-dialog.tsx'
 import { useConsole } from '../text/console-words.ts'
 import { ChangeList } from './changes.tsx'
 import { ToRoster } from './plan.tsx'
@@ -64,7 +64,7 @@ export function UndoPage({ to, user }: { to: string; user: Staff }) {
         </>
       )}
       {asking && data && (
-        <Deed
+        <ActionDialog
           user={user}
           title={title}
           effects={text.undoEffects}

@@ -158,7 +158,7 @@ export const english = {
     notConfirmed: 'as given at registration',
     since: 'Here since',
     id: 'Id',
-    deeds: 'What you can do',
+    actions: 'What you can do',
     classes: 'Classes',
     teaches: 'Teaches',
     noClasses: 'No classes are entered on the roster.',
@@ -188,7 +188,7 @@ export const english = {
     noEvents: 'Nothing yet.',
   },
 
-  deeds: {
+  actions: {
     reason: 'Reason',
     reasonHint:
       'It is kept with the event. Staff read it, and so does the person in an export of their data.',

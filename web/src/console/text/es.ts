@@ -153,7 +153,7 @@ export const spanish: ConsoleText = {
     notConfirmed: 'tal como se dio al registrarse',
     since: 'Aquí desde',
     id: 'Identificador',
-    deeds: 'Lo que usted puede hacer',
+    actions: 'Lo que usted puede hacer',
     classes: 'Clases',
     teaches: 'Enseña',
     noClasses: 'No hay clases en la lista.',
@@ -182,7 +182,7 @@ export const spanish: ConsoleText = {
     noEvents: 'Todavía nada.',
   },
 
-  deeds: {
+  actions: {
     reason: 'Motivo',
     reasonHint:
       'Se guarda con el suceso. Lo lee el personal, y también la persona en la exportación de sus datos.',

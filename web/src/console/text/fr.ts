@@ -161,7 +161,7 @@ export const french: ConsoleText = {
     notConfirmed: 'tel que donné à l’inscription',
     since: 'Ici depuis le',
     id: 'Identifiant',
-    deeds: 'Ce que vous pouvez faire',
+    actions: 'Ce que vous pouvez faire',
     classes: 'Cours',
     teaches: 'Enseigne',
     noClasses: 'Aucun cours n’est inscrit sur la liste.',
@@ -190,7 +190,7 @@ export const french: ConsoleText = {
     noEvents: 'Rien encore.',
   },
 
-  deeds: {
+  actions: {
     reason: 'Motif',
     reasonHint:
       'Il est conservé avec l’événement. Le personnel le lit, et la personne aussi dans l’export de ses données.',

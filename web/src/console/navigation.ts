@@ -11,12 +11,12 @@ export const places = {
   staff: 'admin',
 } as const satisfies Record<string, Right | 'any'>
 
-export type Place = keyof typeof places
+export type PageName = keyof typeof places
 
-export const isPlace = (text: string): text is Place => Object.hasOwn(places, text)
+export const isPage = (text: string): text is PageName => Object.hasOwn(places, text)
 
 export function can({ may }: Staff, right: Right | 'any'): boolean {
   return right === 'any' || may.includes('admin') || may.includes(right)
 }
 
-export const canOpen = (user: Staff, place: Place): boolean => can(user, places[place])
+export const canOpen = (user: Staff, place: PageName): boolean => can(user, places[place])

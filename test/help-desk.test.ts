@@ -35,8 +35,8 @@ for (const engine of engines) {
       assert.equal(reply.status, 200, reply.text)
       return reply.json
     }
-    const act = (userId: string, deed: string, body: unknown = {}) =>
-      service.request(`/staff/people/${userId}/${deed}`, { token: staff.access, body })
+    const act = (userId: string, action: string, body: unknown = {}) =>
+      service.request(`/staff/people/${userId}/${action}`, { token: staff.access, body })
     const show = async (userId: string) => (await get(`/staff/people/${userId}`)).json
     const newVeterinarian = async (names = { firstname: 'Ada', lastname: 'Marsh' }) => {
       const email = freshAddress('vet')
@@ -92,8 +92,12 @@ for (const engine of engines) {
       const admin = await newStaff(service, 'admin')
       assert.ok((await find({ q: 'hopper' })).people.every(({ userId }) => userId !== admin.userId))
       assert.deepEqual(outcome(await get(`/staff/people/${admin.userId}`)), [404, 'not-found'])
-      for (const deed of ['suspend', 'sign-out', 'close'])
-        assert.deepEqual(outcome(await act(admin.userId, deed, { reason: 'x' })), [404, 'not-found'], deed)
+      for (const action of ['suspend', 'sign-out', 'close'])
+        assert.deepEqual(
+          outcome(await act(admin.userId, action, { reason: 'x' })),
+          [404, 'not-found'],
+          action,
+        )
       const moved = await act(admin.userId, 'change-address', { email: freshAddress('thief') })
       assert.deepEqual(outcome(moved), [404, 'not-found'])
     })
@@ -154,13 +158,13 @@ for (const engine of engines) {
       assert.equal((await act(userId, 'suspend', { reason: 'x' })).status, 204)
       assert.deepEqual(outcome(await get('/student/me', access)), [401, 'session-ended'])
       assert.equal((await act(userId, 'reactivate')).status, 204)
-      for (const [deed, body] of [
+      for (const [action, body] of [
         ['verify', { note: 'x' }],
         ['change-address', { email: freshAddress('moved') }],
         ['close', { reason: 'x' }],
       ] as const) {
-        const reply = await act(userId, deed, body)
-        assert.deepEqual(outcome(reply), [409, 'conflict'], deed)
+        const reply = await act(userId, action, body)
+        assert.deepEqual(outcome(reply), [409, 'conflict'], action)
         assert.match(reply.json.detail, /student/)
       }
     })
@@ -196,12 +200,12 @@ for (const engine of engines) {
       await service.register(email)
       await service.app.parts.veterinarians.settle()
       const [{ userId }] = (await find({ q: email })).people as [Found]
-      for (const [deed, body] of [
+      for (const [action, body] of [
         ['verify', {}],
         ['suspend', { reason: 'x' }],
         ['change-address', { email: freshAddress('x') }],
       ] as const)
-        assert.deepEqual(outcome(await act(userId, deed, body)), [409, 'conflict'], deed)
+        assert.deepEqual(outcome(await act(userId, action, body)), [409, 'conflict'], action)
     })
 
     test('Changing an address ends sessions, tells both addresses, and only the new one signs in', async () => {
@@ -251,9 +255,9 @@ for (const engine of engines) {
 
     test('Reasons are needed, and have an end', async () => {
       const vet = await newVeterinarian()
-      for (const deed of ['suspend', 'close'])
+      for (const action of ['suspend', 'close'])
         for (const body of [{}, { reason: 1 }, { reason: 'x'.repeat(1001) }])
-          assert.deepEqual(outcome(await act(vet.userId, deed, body)), [400, 'invalid-request'], deed)
+          assert.deepEqual(outcome(await act(vet.userId, action, body)), [400, 'invalid-request'], action)
       assert.equal((await show(vet.userId)).profile.status, 'active')
     })
 

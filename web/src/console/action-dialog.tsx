@@ -11,7 +11,7 @@ import { CodeForm } from '../sign-in/code-form.tsx'
 import { useWords } from '../text/text.ts'
 import { useConsole } from './text/console-words.ts'
 
-export interface DeedProps {
+export interface ActionDialogProps {
   user: Staff
   title: ReactNode
   effects?: readonly string[]
@@ -35,7 +35,7 @@ export interface DeedProps {
  * Something done to somebody or something: says what will happen, does it, and if the sign-in is too old for it, asks
  * for a fresh code in place and goes on.
  */
-export function Deed(props: DeedProps) {
+export function ActionDialog(props: ActionDialogProps) {
   const { text } = useWords()
   const { text: own } = useConsole()
   const acting = useAction(async () => {
@@ -62,14 +62,14 @@ export function Deed(props: DeedProps) {
         <form noValidate onSubmit={submit}>
           {props.effects && (
             <div>
-              <p>{own.deeds.whatHappens}</p>
+              <p>{own.actions.whatHappens}</p>
               <ul>
                 {props.effects.map((effect) => (
                   <li key={effect}>{effect}</li>
                 ))}
               </ul>
               {props.undo && <p className="soft">{props.undo}</p>}
-              {props.isFinal && <p className="final">{own.deeds.final}</p>}
+              {props.isFinal && <p className="final">{own.actions.final}</p>}
             </div>
           )}
           {props.children}
@@ -100,7 +100,7 @@ function FreshCode({ user, onFresh, onCancel }: { user: Staff; onFresh(): void; 
   return (
     <>
       <Notice tone="plain">
-        <p role="alert">{own.deeds.recent}</p>
+        <p role="alert">{own.actions.recent}</p>
       </Notice>
       {challenge ? (
         <>
@@ -108,7 +108,7 @@ function FreshCode({ user, onFresh, onCancel }: { user: Staff; onFresh(): void; 
             challenge={challenge}
             onChallenge={setChallenge}
             onDone={onFresh}
-            action={own.deeds.confirmAndGoOn}
+            action={own.actions.confirmAndGoOn}
           />
           <div className="actions">
             <Button onPress={onCancel}>{text.cancel}</Button>
@@ -120,7 +120,7 @@ function FreshCode({ user, onFresh, onCancel }: { user: Staff; onFresh(): void; 
           <div className="actions">
             <Button onPress={onCancel}>{text.cancel}</Button>
             <Button look="main" busy={asking.busy} waits={asking.waits} onPress={asking.run}>
-              {own.deeds.sendCode}
+              {own.actions.sendCode}
             </Button>
           </div>
         </>

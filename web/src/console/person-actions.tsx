@@ -3,7 +3,7 @@ import { AddressField, Field } from '../parts/field.tsx'
 import type { Staff } from '../people.ts'
 import { ask } from '../session.ts'
 import { looksLikeAddress } from '../sign-in/draft.ts'
-import { Deed } from './deed.tsx'
+import { ActionDialog } from './action-dialog.tsx'
 import { fullName } from './person-parts.tsx'
 import type { PersonDetail } from './replies.ts'
 import { useConsole } from './text/console-words.ts'
@@ -22,17 +22,17 @@ const reasons = {
   close: { member: 'reason', needed: true },
 } as const
 
-export type DeedName = keyof typeof reasons
+export type ActionName = keyof typeof reasons
 
 /** To the service, whoever is left unverified is unverified once more. */
-const pathOf = (name: DeedName) => (name === 'leave-unverified' ? 'unverify' : name)
+const pathOf = (name: ActionName) => (name === 'leave-unverified' ? 'unverify' : name)
 
 /** What can be done to somebody now. The service has the last word. */
-export function deedsFor({ role, status, verified, verificationLost }: Profile): DeedName[] {
+export function actionsFor({ role, status, verified, verificationLost }: Profile): ActionName[] {
   if (status === 'closed' || status === 'lapsed') return []
   const isVeterinarian = role === 'veterinarian'
   const hasSignedIn = status !== 'pending'
-  const deeds: [DeedName, boolean][] = [
+  const actions: [ActionName, boolean][] = [
     ['sign-out', hasSignedIn],
     ['verify', isVeterinarian && hasSignedIn && !verified],
     ['unverify', isVeterinarian && verified],
@@ -42,24 +42,24 @@ export function deedsFor({ role, status, verified, verificationLost }: Profile):
     ['suspend', status === 'active'],
     ['close', isVeterinarian],
   ]
-  return deeds.flatMap(([name, possible]) => (possible ? [name] : []))
+  return actions.flatMap(([name, possible]) => (possible ? [name] : []))
 }
 
-export function PersonDeed({
+export function PersonAction({
   name,
   person,
   user,
   onDone,
   onCancel,
 }: {
-  name: DeedName
+  name: ActionName
   person: Profile
   user: Staff
   onDone(): void
   onCancel(): void
 }) {
   const { text: all } = useConsole()
-  const text = all.deeds
+  const text = all.actions
   const words = text[name]
   const asks = reasons[name]
   const [reason, setReason] = useState('')
@@ -69,7 +69,7 @@ export function PersonDeed({
   const addressWrong = name === 'change-address' && !looksLikeAddress(email)
 
   return (
-    <Deed
+    <ActionDialog
       user={user}
       title={<bdi>{words.title(fullName(person) || all.unnamed)}</bdi>}
       effects={words.effects}
@@ -119,6 +119,6 @@ export function PersonDeed({
           error={checked && reasonMissing ? text.reasonMissing : null}
         />
       )}
-    </Deed>
+    </ActionDialog>
   )
 }

@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { atLength, engines } from './support/engines.ts'
-import { planPath, upload, zipOf } from './support/plans.ts'
 import { clean12, packZip } from './support/roster-files.ts'
 import { oneCellRows, people } from './support/roster-floods.ts'
 import { newSchool } from './support/roster-school.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
 import { newStaff } from './support/staff.ts'
+import { planPath, upload, zipOf } from './support/uploads.ts'
 import { eventually } from './support/wait.ts'
 
 const outcome = ({ status, json }: Reply) => [status, json?.code]

@@ -2,9 +2,9 @@ import type { Staff } from '../people.ts'
 import { useResource } from '../resource.ts'
 import { ask } from '../session.ts'
 import { useWords } from '../text/text.ts'
+import { can } from './navigation.ts'
 import { fullName } from './person-parts.tsx'
-import { can } from './places.ts'
-import type { Happening, Member } from './replies.ts'
+import type { EventEntry, Member } from './replies.ts'
 import { useConsole } from './text/console-words.ts'
 
 const readMembers = (path: string) =>
@@ -28,12 +28,12 @@ export function useActors(user: Staff): (actor: string) => string {
 }
 
 /** Events as people read them. */
-export function Happenings({
+export function EventList({
   of,
   user,
   withPerson = false,
 }: {
-  of: readonly Happening[]
+  of: readonly EventEntry[]
   user: Staff
   withPerson?: boolean
 }) {
@@ -67,7 +67,7 @@ export function Happenings({
   )
 }
 
-function Details({ of }: { of: Happening['data'] }) {
+function Details({ of }: { of: EventEntry['data'] }) {
   const { text } = useConsole()
   const reason = of.reason
   if (typeof reason !== 'string') return null

@@ -11,5 +11,5 @@ for (const kind of ['pointerdown', 'keydown', 'wheel'])
     { passive: true },
   )
 
-export const isAttended = (): boolean =>
+export const isInUse = (): boolean =>
   document.visibilityState === 'visible' && Date.now() - lastInputAt < patienceMs

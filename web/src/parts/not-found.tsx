@@ -1,12 +1,12 @@
 import { useWords } from '../text/text.ts'
 import { Page } from './page.tsx'
 
-export function Nowhere() {
+export function NotFound() {
   const { text } = useWords()
   return (
-    <Page title={text.nowhere.title} lead={text.nowhere.lead} narrow>
+    <Page title={text.notFound.title} lead={text.notFound.lead} narrow>
       <p>
-        <a href="/#/">{text.nowhere.home}</a>
+        <a href="/#/">{text.notFound.home}</a>
       </p>
     </Page>
   )
