@@ -82,9 +82,9 @@ for (const engine of engines) {
         const reader = follow(db)
         const second = follow(db)
         const writer = (name: string) => `
-          import { openDb } from ${source('db/open.ts')}
-          import { eventHappened, numberEvents } from ${source('events/events.ts')}
-          import { bySystem } from ${source('lib/by.ts')}
+          import { openDb } from ${source('platform/db/open.ts')}
+          import { eventHappened, numberEvents } from ${source('messages/events/events.ts')}
+          import { bySystem } from ${source('platform/lib/by.ts')}
           const db = openDb(${JSON.stringify(url)})
           for (let i = 0; i < 150; i++) {
             // Clocks differ between machines.

@@ -357,7 +357,8 @@ suite('/openapi.json', atLength, () => {
     for (let i = 0; i < 3; i++) {
       service.clock.advance(30_000)
       await ask('POST /veterinarian/send-otp', '/veterinarian/send-otp', { body: { email, sessionId } })
-      await service.mail.mailTo(email, i + 2)
+      // An address that nobody has confirmed gets three codes a day.
+      if (i < 2) await service.mail.mailTo(email, i + 2)
     }
     const validated = await ask('POST /veterinarian/validate-otp', '/veterinarian/validate-otp', {
       body: { email, sessionId, otp_code: code },

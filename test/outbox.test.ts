@@ -506,11 +506,11 @@ for (const engine of engines) {
       let taking = 0
       const slow: Db = {
         ...db,
-        run: (async (sql, params) => {
+        tx: async (statements) => {
           taking++
           await gate.promise
-          return db.run(sql, params).finally(taken.resolve)
-        }) as Db['run'],
+          return db.tx(statements).finally(taken.resolve)
+        },
       }
       const outbox = new Outbox({
         db: slow,
