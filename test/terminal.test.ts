@@ -32,12 +32,12 @@ test('Text, lines and JSON escape every such character, and JSON stays what it w
 
 test('Commands write to the terminal in one place', () => {
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(
-    (file) => /\.(ts|js)$/.test(file) && !file.startsWith(join('http', 'assets')),
+    (file) => /\.(ts|js)$/.test(file) && !file.startsWith(join('platform', 'http', 'assets')),
   )
   const writing = files.filter((file) =>
     /\bstd(out|err)\.write\(|\bconsole\.\w+\(/.test(readFileSync(join(src, file), 'utf8')),
   )
-  assert.deepEqual(writing.sort(), [join('commands', 'output.ts'), 'log.ts'])
+  assert.deepEqual(writing.sort(), [join('operate', 'commands', 'output.ts'), join('platform', 'log.ts')])
 })
 
 test('A line of the log for people shows such characters as they are written', () => {
