@@ -90,7 +90,8 @@ function shares({ nodes, samples, timeDeltas }: Profile): Map<string, number> {
 function placeOf({ functionName, url }: { functionName: string; url: string }): string {
   if (functionName === '(idle)') return 'idle'
   const own = /\/src\/(.*)$/.exec(url)?.[1]
-  if (own) return own === 'platform/db/sqlite.ts' ? 'db/sqlite.ts and SQLite' : own.split('/').slice(0, 2).join('/')
+  if (own)
+    return own === 'platform/db/sqlite.ts' ? 'db/sqlite.ts and SQLite' : own.split('/').slice(0, 2).join('/')
   const npm = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]
   if (npm) return npm
   if (/_http|internal\/http|^node:net|stream|events/.test(url)) return 'node:http, net, streams'

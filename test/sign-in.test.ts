@@ -59,10 +59,12 @@ for (const engine of engines) {
     })
 
     test('A resend mails the same code for the same session', async () => {
-      const email = await registered('resends')
+      const email = freshAddress('resends')
+      // Until an address is confirmed, it gets three codes a day.
+      await service.signIn(email, freshNetwork())
       const first = await send(email)
       const { sessionId } = first.json
-      await service.mail.mailTo(email)
+      await service.mail.mailTo(email, 2)
       for (let nth = 1; nth <= 3; nth++) {
         service.clock.advance(30 * second)
         const reply = await send(email, sessionId)
@@ -71,9 +73,9 @@ for (const engine of engines) {
           ...first.json,
           resendAt: nth === 3 ? null : new Date(service.clock.now() + 30 * second).toISOString(),
         })
-        await service.mail.mailTo(email, nth + 1)
+        await service.mail.mailTo(email, nth + 2)
       }
-      const codes = codesTo(email)
+      const codes = codesTo(email).slice(1)
       assert.deepEqual(codes, Array(4).fill(codes[0]))
       assert.equal((await validate(email, sessionId, codes[0])).status, 200)
     })
