@@ -155,12 +155,10 @@ for (const engine of engines) {
       assert.equal((await refresh(cookieOf(replies[0]!))).status, 200)
     })
 
-    test('A cookie used again after its grace ends the session and is cleared', async () => {
+    test('A cookie used again after its child was used ends the session and is cleared', async () => {
       const { cookie, sessionId, access } = await signIn()
       const child = cookieOf(await refresh(cookie))
       const grandchild = cookieOf(await refresh(child))
-      assert.equal((await refresh(cookie)).status, 200)
-      service.clock.advance(30 * second + 1)
       const reused = await refresh(cookie)
       assert.deepEqual(outcome(reused), ended)
       clears(reused)
