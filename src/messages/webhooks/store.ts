@@ -261,13 +261,13 @@ export async function claimLines(
   db: Db,
   c: { webhookId: string; by: string; now: number; leaseUntil: number; limit: number },
 ): Promise<string[]> {
-  const text = (lock: string) =>
-    `update webhook_line set claimed_by = $1, next_at = $2
-     where webhook_id = $3 and next_at <= $4 and line in (
-       select line from webhook_line where webhook_id = $3 and next_at <= $4 order by next_at limit $5${lock})
-     returning line`
+  const due = 'webhook_id = $3 and next_at <= $4'
+  const rows = `select line from webhook_line where ${due} order by next_at limit $5`
+  const claim = (lines: string) =>
+    `update webhook_line set claimed_by = $1, next_at = $2 where ${due} and line in (${lines}) returning line`
   const params = [c.by, c.leaseUntil, c.webhookId, c.now, c.limit]
-  const [claimed] = await db.tx([{ sql: text(''), postgres: text(' for update skip locked'), params }])
+  const postgres = `with locked as materialized (${rows} for update skip locked) ${claim('select line from locked')}`
+  const [claimed] = await db.tx([{ sql: claim(rows), postgres, params }])
   return claimed!.map(({ line }) => line as string)
 }
 

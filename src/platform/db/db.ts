@@ -93,19 +93,30 @@ export function changeSome(
   some: ChangedRows & { max?: number },
   ...params: Value[]
 ): Statement {
-  const { table, key, where, returning, max = sweptRowsMax } = some
-  const text = (lock: string) =>
-    `${change} where ${where} and (${key}) in (select ${key} from ${table} where ${where} limit ${max}${lock})
-     returning ${returning}`
-  return { sql: text(''), params, postgres: text(' for update skip locked') }
+  const { key, table, where, returning, max = sweptRowsMax } = some
+  const rows = `select ${key} from ${table} where ${where} limit ${max}`
+  return {
+    sql: `${change} where ${where} and (${key}) in (${rows}) returning ${returning}`,
+    params,
+    postgres: changeLocked(change, some, `${rows} for update skip locked`),
+  }
 }
 
 /** Changes all the rows for which `where` holds. They are locked in the order of their keys, see `inLockOrder`. */
 export function changeAll(change: string, all: ChangedRows, ...params: Value[]): Statement {
-  const { table, key, where, returning } = all
-  const locked = `(${key}) in (select ${key} from ${table} where ${where} order by ${key} for update)`
-  const text = (also: string) => `${change} where ${where}${also} returning ${returning}`
-  return { sql: text(''), params, postgres: text(` and ${locked}`) }
+  const { key, table, where, returning } = all
+  const rows = `select ${key} from ${table} where ${where} order by ${key} for update`
+  return {
+    sql: `${change} where ${where} returning ${returning}`,
+    params,
+    postgres: changeLocked(change, all, rows),
+  }
+}
+
+/** As a subquery, PostgreSQL might run the locking read more than once, and find other rows each time. */
+function changeLocked(change: string, { key, where, returning }: ChangedRows, rows: string): string {
+  return `with locked as materialized (${rows})
+    ${change} where ${where} and (${key}) in (select ${key} from locked) returning ${returning}`
 }
 
 /**
