@@ -81,10 +81,11 @@ export const serviceBuckets = {
 /** Codes for one inbox from all networks: 60 a day. Whoever uses them up delays the owner by minutes, not by a day. */
 const inboxPolicy = { name: 'inbox', burst: 20, refillPerMinute: 1 / 24 } as const satisfies BucketPolicy
 
-const slowestRefillMs = Math.max(
-  ...[...Object.values(bucketPolicies), ...Object.values(serviceBuckets), inboxPolicy].map(
-    (policy) => policy.burst * intervalMsOf(policy),
-  ),
+const refillMs = new Map(
+  [...Object.values(bucketPolicies), ...Object.values(serviceBuckets), inboxPolicy].map((policy) => [
+    bucketKey(policy, ''),
+    policy.burst * intervalMsOf(policy),
+  ]),
 )
 
 const codesPerDevice: readonly Window[] = [
@@ -299,7 +300,11 @@ export class Limits {
   }
 
   sweep(now: number): Statement[] {
-    return pruneLimits(now, now - day, now - networkKnownMs, now + slowestRefillMs + clockSlackMs)
+    return pruneLimits(now, {
+      bucketsFullBy: new Map(Array.from(refillMs, ([end, ms]) => [end, now + ms + clockSlackMs])),
+      takenSince: now - day,
+      knownSince: now - networkKnownMs,
+    })
   }
 }
 
@@ -334,7 +339,9 @@ function bucketsOf(
 }
 
 // The owner comes first, so that the buckets of one request are neighbours in the index.
-const bucketKey = (policy: BucketPolicy, owner: string) => `${owner}:${policy.name}`
+function bucketKey(policy: BucketPolicy, owner: string): string {
+  return `${owner}:${policy.name}`
+}
 const bucketOf = (policy: BucketPolicy, owner: string, shares = 1): BucketRow => ({
   key: bucketKey(policy, owner),
   burst: policy.burst * shares,

@@ -194,12 +194,21 @@ export function forgetNetworks(inbox: string): Statement {
 /** The longest slot of a counter. */
 const slotMinutesMax = 15
 
-/** `ahead`: the latest time at which a bucket can be full. What is later was written while a clock was wrong. */
-export function pruneLimits(now: number, dayAgo: number, knownSince: number, ahead: number): Statement[] {
+export interface Kept {
+  /** By the end of a bucket's key, the latest time at which it can be full. A later one was written by a wrong clock. */
+  readonly bucketsFullBy: ReadonlyMap<string, number>
+  readonly takenSince: number
+  readonly knownSince: number
+}
+
+export function pruneLimits(now: number, { bucketsFullBy, takenSince, knownSince }: Kept): Statement[] {
   return [
-    prune('bucket', 'key', '(full_at < $1 or full_at > $2)', now, ahead),
-    prune('quota', 'key', '(taken_at < $1 or taken_at > $2)', dayAgo, now + clockSlackMs),
-    prune('failure', 'key, minute', 'minute < $1', Math.floor(dayAgo / minute) - slotMinutesMax),
+    prune('bucket', 'key', 'full_at < $1', now),
+    ...Array.from(bucketsFullBy, ([end, fullBy]) =>
+      prune('bucket', 'key', 'full_at > $1 and key like $2', fullBy, `%${end}`),
+    ),
+    prune('quota', 'key', '(taken_at < $1 or taken_at > $2)', takenSince, now + clockSlackMs),
+    prune('failure', 'key, minute', 'minute < $1', Math.floor(takenSince / minute) - slotMinutesMax),
     prune('known_network', 'inbox_fingerprint, network_fingerprint', 'seen_at < $1', knownSince),
   ]
 }
