@@ -1,7 +1,9 @@
 /** Guessing across many addresses and networks, and the brake on it. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { askedFrom, inboxOfChallenge } from '../src/identity/sign-in/store.ts'
 import { readFigures } from '../src/operate/metrics/readings.ts'
+import { always } from '../src/platform/db/db.ts'
 import { day, hour, minute } from '../src/platform/lib/clock.ts'
 import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
@@ -35,12 +37,7 @@ for (const engine of engines) {
     }
     const answer = ({ email, sessionId }: Open, otp_code = wrong, network: Network = freshNetwork()) =>
       service.post('/veterinarian/validate-otp', { email, sessionId, otp_code }, network)
-    const codeOf = async ({ email, reference }: Open) => {
-      const received = () =>
-        service.mail.received.find((one) => one.to === email && one.mail.subject?.includes(reference))
-      while (!received()) await new Promise((resolve) => setTimeout(resolve, 20))
-      return received()!.code!
-    }
+    const codeOf = async ({ email, reference }: Open) => (await service.mail.mailWith(email, reference)).code!
     /** Five wrong answers to each; all at once, as far as the client can. */
     const guess = async (sessions: readonly Open[], atOnce = 25) =>
       (await repeat(sessions.length * 5, (i) => answer(sessions[i % sessions.length]!), atOnce)).map(outcome)
@@ -158,6 +155,15 @@ for (const engine of engines) {
       }
       for (const { at } of compared) assert.ok(within(at) <= 2_500, `${within(at)} in a day`)
       assert.ok(within(compared[0]!.at) >= 2_000)
+    })
+
+    test('a wrong answer counts for the service also when its session is gone', async () => {
+      const { db, limits } = service.app.parts
+      const now = service.clock.now()
+      const gone = { inbox: inboxOfChallenge('gone'), askedFrom: askedFrom('gone'), answeredFrom: 'network' }
+      const before = (await readFigures(db, now)).guessing.wrongLastHour
+      await db.tx([...limits.countWrong(gone, now, always).statements])
+      assert.equal((await readFigures(db, now)).guessing.wrongLastHour, before + 1)
     })
   })
 }

@@ -81,6 +81,8 @@ suite('The portal', inBrowser, () => {
     await assertNoTokens(page)
     await page.reload()
     await page.getByRole('heading', { name: 'Ada Marsh' }).waitFor()
+    // What is still being read when the session ends would be refused.
+    await page.waitForLoadState('networkidle')
     await signOut(page)
     await page.getByText('You have signed out.').waitFor()
     await page.reload()

@@ -9,7 +9,6 @@ import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import type { Service } from './support/service.ts'
 import { addStaff } from './support/staff.ts'
 import { askForCode, type Look, newVisitor, openTab, portalOfSuite, signIn } from './support/visitor.ts'
-import { eventually } from './support/wait.ts'
 
 const wrongFor = (code: string) => (code === '123456' ? 654321 : 123456)
 
@@ -25,10 +24,7 @@ suite('A code that is replaced', inBrowser, () => {
   /** The code of the mail with the reference that the page shows. */
   const codeOn = async (page: Page, email: string) => {
     const reference = await page.locator('.reference').innerText()
-    const mail = await eventually('the mail', () =>
-      service.mail.received.find(({ to, mail }) => to === email && mail.subject?.includes(reference)),
-    )
-    return String(mail.code)
+    return String((await service.mail.mailWith(email, reference)).code)
   }
   /** Somebody else uses up the attempts of the session that this page shows. Returns its code. */
   const exhaust = async (page: Page, email: string, role: 'veterinarian' | 'staff' = 'veterinarian') => {

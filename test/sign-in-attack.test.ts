@@ -3,7 +3,6 @@ import { after, before, suite, test } from 'node:test'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
 import { type Service, startService } from './support/service.ts'
-import { until } from './support/wait.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -25,11 +24,8 @@ for (const engine of engines) {
     const digits = async (email: string, network: Network = freshNetwork()) =>
       (await send(email, network)).digits
 
-    const codeOf = async (email: string, reference: string) => {
-      const find = async () =>
-        service.mail.received.find((one) => one.to === email && one.mail.subject?.includes(reference))
-      return (await until(find, (mail) => mail !== undefined))?.code ?? 0
-    }
+    const codeOf = async (email: string, reference: string) =>
+      (await service.mail.mailWith(email, reference)).code ?? 0
 
     /** So many wrong answers, five to a session; `where` says for whom and from where each session is. */
     const fail = async (times: number, where: () => { email?: string; network?: Network }) => {

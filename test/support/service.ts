@@ -119,11 +119,11 @@ export async function startService(
     register: (email, { firstname = 'Ada', lastname = 'Marsh' } = {}) =>
       service.post('/veterinarian/register', { firstname, lastname, email }),
     async code(email, headers) {
-      const before = mail.received.filter((m) => m.to.toLowerCase() === email.toLowerCase()).length
       const sent = await service.post('/veterinarian/send-otp', { email }, headers)
       if (sent.status !== 202) throw new Error(`send-otp answered ${sent.status}: ${sent.text}`)
-      const { code } = await mail.mailTo(email, before + 1)
-      return { sessionId: sent.json.sessionId, reference: sent.json.reference, code: code ?? 0 }
+      const { sessionId, reference } = sent.json
+      const { code } = await mail.mailWith(email, reference)
+      return { sessionId, reference, code: code ?? 0 }
     },
     async signIn(email, headers) {
       const registered = await service.register(email)

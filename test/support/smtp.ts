@@ -16,6 +16,8 @@ export interface MailServer {
   readonly received: Received[]
   /** Waits for the nth mail (from 1) to this address. */
   mailTo(address: string, nth?: number): Promise<Received>
+  /** Waits for the mail with this reference in its subject. */
+  mailWith(address: string, reference: string): Promise<Received>
   /** How many clients are connected. */
   connections(): number
   close(): Promise<void>
@@ -48,29 +50,32 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.server.address() as { port: number }
 
-  const find = (address: string, nth: number) =>
-    received.filter((mail) => mail.to.toLowerCase() === address.toLowerCase())[nth - 1]
+  const to = (address: string) => received.filter((mail) => mail.to.toLowerCase() === address.toLowerCase())
+  const waitFor = (what: string, find: () => Received | undefined) =>
+    new Promise<Received>((resolve, reject) => {
+      const look = () => {
+        const found = find()
+        if (!found) return
+        clearTimeout(timer)
+        waiting.delete(look)
+        resolve(found)
+      }
+      const timer = setTimeout(() => {
+        waiting.delete(look)
+        reject(new Error(`no mail ${what} arrived`))
+      }, patienceMs)
+      waiting.add(look)
+      look()
+    })
 
   return {
     url: `smtp://127.0.0.1:${port}`,
     received,
-    mailTo(address, nth = 1) {
-      return new Promise((resolve, reject) => {
-        const look = () => {
-          const found = find(address, nth)
-          if (!found) return
-          clearTimeout(timer)
-          waiting.delete(look)
-          resolve(found)
-        }
-        const timer = setTimeout(() => {
-          waiting.delete(look)
-          reject(new Error(`no mail ${nth} to ${address} arrived`))
-        }, patienceMs)
-        waiting.add(look)
-        look()
-      })
-    },
+    mailTo: (address, nth = 1) => waitFor(`${nth} to ${address}`, () => to(address)[nth - 1]),
+    mailWith: (address, reference) =>
+      waitFor(`with ${reference} to ${address}`, () =>
+        to(address).find(({ mail }) => mail.subject?.includes(reference)),
+      ),
     connections: () => server.connections.size,
     close: () => new Promise((resolve) => server.close(() => resolve())),
   }

@@ -140,14 +140,17 @@ export interface Counter {
 /** A slot is named by the minute at which it begins. */
 const slotAt = ({ slotMs }: Counter, at: number) => value(Math.floor(at / slotMs) * (slotMs / minute))
 
-/** Counts an answer at every counter, if `when` holds. The rows are locked in the order of their keys. */
+/**
+ * Counts an answer at every counter, if `when` holds. The rows are locked in the order of their keys. A key that is read
+ * from a challenge is null once the challenge is gone; the other counters still count.
+ */
 export function countAnswer(counters: readonly Counter[], now: number, when: Condition): Statement {
   const rows = counters
     .map((counter) => expression`select ${counter.key} as key, ${slotAt(counter, now)} as slot`)
     .reduce((all, one) => expression`${all} union ${one}`)
   return statementOf(
     expression`insert into failure (key, minute, count)
-      select key, slot, 1 from (${rows}) as counted where ${when} order by key
+      select key, slot, 1 from (${rows}) as counted where key is not null and ${when} order by key
       on conflict (key, minute) do update set count = failure.count + 1`,
   )
 }
