@@ -6,7 +6,7 @@ import { firstCodes } from '../src/identity/limits/limits.ts'
 import { recipientsIn } from '../src/identity/people/people.ts'
 import { Outbox } from '../src/messages/mail/outbox.ts'
 import { smtpTransport } from '../src/messages/mail/smtp.ts'
-import { holdUntil } from '../src/messages/mail/store.ts'
+import { claimUntil } from '../src/messages/mail/store.ts'
 import type { Db } from '../src/platform/db/db.ts'
 import { day, second } from '../src/platform/lib/clock.ts'
 import { noSchool } from '../src/platform/lib/school.ts'
@@ -453,7 +453,10 @@ for (const engine of engines) {
         const [one, two] = await waiting()
         const later = one!.next_at + day
         const { db } = service.app.parts
-        await db.tx([holdUntil(one!.id, one!.claimed_by, later), holdUntil(two!.id, 'another worker', later)])
+        await db.tx([
+          claimUntil(one!.id, one!.claimed_by, later),
+          claimUntil(two!.id, 'another worker', later),
+        ])
         assert.deepEqual(
           (await waiting()).map(({ next_at }) => next_at),
           [later, two!.next_at],

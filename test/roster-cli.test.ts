@@ -281,7 +281,8 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     assert.match(bad.out, /page\.zip: This is a web page/)
     const db = openDb(`sqlite:${join(folder.path, env.CHIRON_DATABASE_URL.slice('sqlite:'.length))}`)
     const renewed = setInterval(
-      () => void db.run("update roster_state set held_by = 'other', held_until = $1", [Date.now() + 60_000]),
+      () =>
+        void db.run("update roster_state set leased_by = 'other', leased_until = $1", [Date.now() + 60_000]),
       50,
     )
     const busy = await roster(env, 'import', bulk(changed), '--yes')

@@ -76,7 +76,7 @@ function stallingRoster(world: World, at: (sql: string, write: number) => boolea
   let stalled = false
   const db = watched(world.db, async (statements) => {
     // Giving the hold back is no part of the work.
-    if (statements.some(({ sql }) => /set held_by = null/.test(sql))) return
+    if (statements.some(({ sql }) => /set leased_by = null/.test(sql))) return
     writes++
     if (stalled || !statements.some(({ sql }) => at(sql, writes))) return
     stalled = true
@@ -195,7 +195,7 @@ for (const engine of engines) {
       inWorld(engine, async (world) => {
         await world.import(first)
         const until = world.clock.now() + 60 * 60_000
-        await world.db.run("update roster_state set held_by = 'dead', held_until = $1", [until])
+        await world.db.run("update roster_state set leased_by = 'dead', leased_until = $1", [until])
         await world.import(base)
       }))
 

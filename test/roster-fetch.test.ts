@@ -220,7 +220,7 @@ for (const engine of engines) {
       const { db } = service.app.parts
       let renewals = 0
       const renew = () =>
-        db.run("update roster_state set held_by = 'another', held_until = $1, writer = null", [
+        db.run("update roster_state set leased_by = 'another', leased_until = $1, writer = null", [
           service.clock.now() + 15_000 + renewals++,
         ])
       let renewed = renew()
@@ -232,7 +232,7 @@ for (const engine of engines) {
       assert.deepEqual([busy.outcome, busy.exitCode], ['busy', 4])
       assert.match((await report()).text ?? '', /another import is under way/)
       await renewed
-      await db.run('update roster_state set held_by = null, held_until = 0, writer = null')
+      await db.run('update roster_state set leased_by = null, leased_until = 0, writer = null')
     })
 
     test('reports what went well if that is wanted', async () => {

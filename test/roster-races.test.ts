@@ -203,7 +203,8 @@ function meetAndDie(engine: Engine): void {
       [
         'as soon as it holds the roster',
         async () =>
-          (await world.db.one('select held_by from roster_state where held_by is not null')) !== undefined,
+          (await world.db.one('select leased_by from roster_state where leased_by is not null')) !==
+          undefined,
       ],
       ['with its first students written', async () => (await unseen('student')) > 0],
       ['with its first records written', async () => (await unseen('roster_record')) > 0],
@@ -213,7 +214,7 @@ function meetAndDie(engine: Engine): void {
         await killedWhen(reached)
         assert.deepEqual(await visibleRows(world.db), before)
         // The dead one's lease; the last test waits for it.
-        await world.db.run('update roster_state set held_until = 0')
+        await world.db.run('update roster_state set leased_until = 0')
         await world.import(biggerPath)
         assert.deepEqual(await contentOf(world.db), expected)
         await assertSound(world.db)

@@ -100,7 +100,7 @@ export class Sweeper {
     for (let parts = this.#parts; parts.length > 0; ) {
       const unfinished: Part[] = []
       for (const part of parts) {
-        if (this.#stopped || !(await this.#holdLease())) return
+        if (this.#stopped || !(await this.#takeLease())) return
         if (await this.#work(part, now)) unfinished.push(part)
       }
       parts = unfinished
@@ -120,7 +120,7 @@ export class Sweeper {
     }
   }
 
-  #holdLease(): Promise<boolean> {
+  #takeLease(): Promise<boolean> {
     const { db, clock } = this.#deps
     const now = clock.now()
     return takeLease(db, { name: leaseName, by: this.#id, now, until: now + leaseMs })

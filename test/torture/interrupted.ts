@@ -139,7 +139,7 @@ export class Interrupter {
       const isDone = await within(url, async (db) => {
         await assertSound(db)
         // The dead one's lease; that it runs out is tested elsewhere.
-        await db.run('update roster_state set held_until = 0')
+        await db.run('update roster_state set leased_until = 0')
         const isNext = JSON.stringify(await contentOf(db)) === JSON.stringify(to)
         if (!isNext) assert.deepEqual(await contentOf(db), from)
         return isNext

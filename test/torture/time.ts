@@ -197,8 +197,8 @@ export async function jumps(engine: Engine): Promise<void> {
     await eventually('the mail was put off', () => it.child.output.out.includes('it will be tried again'))
     faults.moveTimers(sweepEveryMs)
     await eventually('somebody sweeps', async () => {
-      const leases = await it.rows<{ held_until: number }>('select held_until from lease')
-      return leases.some(({ held_until }) => held_until > Date.now() + 30 * minute)
+      const leases = await it.rows<{ leased_until: number }>('select leased_until from lease')
+      return leases.some(({ leased_until }) => leased_until > Date.now() + 30 * minute)
     })
 
     faults.moveWallClock(0)

@@ -14,7 +14,7 @@ import {
   type Db,
   type Expression,
   expression,
-  holds,
+  isTrue,
   not,
   type Row,
   type Statement,
@@ -90,7 +90,7 @@ export interface FailureCounting {
 }
 
 /**
- * Counts a wrong answer, if `when` holds. Each locks its counters and then reads them, so of several at once exactly one
+ * Counts a wrong answer, if `when` is true. Each locks its counters and then reads them, so of several at once exactly one
  * sees a count reach its threshold.
  */
 export function countWrong(guess: Guess, now: number, when: Condition): FailureCounting {
@@ -124,7 +124,7 @@ export function countWrong(guess: Guess, now: number, when: Condition): FailureC
 /** Counts a right answer. */
 export const countRight = (now: number): Statement => countAnswer([rightInHour, rightInDay], now, always)
 
-/** Holds while nobody guesses across the whole service. */
+/** True while nobody guesses across the whole service. */
 export function calm(now: number): Condition {
   return allBelow(serviceThresholds, now)
 }
@@ -136,7 +136,7 @@ export function underAttack(db: Db, inbox: string, network: string, now: number)
     ...networkThresholds(ofNetwork(value(network))),
     ...serviceThresholds,
   ]
-  return holds(db, not(allBelow(thresholds, now)))
+  return isTrue(db, not(allBelow(thresholds, now)))
 }
 
 export interface ServiceState {

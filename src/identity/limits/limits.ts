@@ -14,8 +14,8 @@ import {
   type Condition,
   type Db,
   either,
-  holds,
   inLockOrder,
+  isTrue,
   not,
   type Row,
   type Statement,
@@ -120,7 +120,7 @@ export const limitNames = [
   'session',
 ] as const
 
-/** The statements that take from a limit, and the condition that holds if they succeeded. */
+/** The statements that take from a limit, and the condition that is true if they succeeded. */
 export interface Take {
   readonly statements: readonly Statement[]
   readonly granted: Condition
@@ -177,7 +177,7 @@ export class Limits {
   }
 
   /**
-   * Takes one code, if `after` holds. The inbox is charged only while its pair with the network has room, so a network
+   * Takes one code, if `after` is true. The inbox is charged only while its pair with the network has room, so a network
    * that used up its own share cannot use up the inbox’s. A network where the inbox has signed in before charges
    * neither the inbox nor the whole service.
    */
@@ -246,7 +246,7 @@ export class Limits {
   async #limitsOf(ask: CodeAsk, now: number): Promise<{ quotas: Quota[]; buckets: BucketRow[] }> {
     if (ask.device !== null) return { quotas: [deviceQuota(ask.device), devicesQuota(ask)], buckets: [] }
     const mover = ask.moverId === null ? [] : [moverQuota(ask.moverId)]
-    const isKnown = await holds(this.#db, this.#isKnown(ask, now))
+    const isKnown = await isTrue(this.#db, this.#isKnown(ask, now))
     return { quotas: [...mover, pairQuota(ask)], buckets: isKnown ? [] : [inboxBucket(ask), allCodes] }
   }
 
@@ -254,7 +254,7 @@ export class Limits {
     return networkIsKnown(inbox, network, now - networkKnownMs)
   }
 
-  /** Holds while open codes of six digits may be answered from anywhere. */
+  /** True while open codes of six digits may be answered from anywhere. */
   calm(now: number): Condition {
     return this.#enabled ? calm(now) : always
   }

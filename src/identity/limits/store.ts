@@ -25,7 +25,7 @@ export interface BucketRow {
   readonly intervalMs: number
 }
 
-/** Returns `full_at` if one was taken; no row if the bucket is empty or `when` does not hold. */
+/** Returns `full_at` if one was taken; no row if the bucket is empty or `when` is false. */
 export function takeFromBucket(take: BucketRow & { mark: string; now: number; when: Condition }): Statement {
   return statement(
     `insert into bucket (key, full_at, mark) select $1, cast($2 as bigint), $3 where ${take.when.sql(7)}
@@ -94,7 +94,7 @@ export function quotaHasRoom(quota: Quota, now: number): Condition {
   }
 }
 
-/** Returns a row if every window had room and `when` holds; otherwise takes nothing. */
+/** Returns a row if every window had room and `when` is true; otherwise takes nothing. */
 export function takeFromQuota(take: Quota & { mark: string; now: number; when: Condition }): Statement {
   const kept = Math.max(...take.windows.map(({ max }) => max)) * timeDigits
   const windowsAt = 5
@@ -141,7 +141,7 @@ export interface Counter {
 const slotAt = ({ slotMs }: Counter, at: number) => value(Math.floor(at / slotMs) * (slotMs / minute))
 
 /**
- * Counts an answer at every counter, if `when` holds. The rows are locked in the order of their keys. A key that is read
+ * Counts an answer at every counter, if `when` is true. The rows are locked in the order of their keys. A key that is read
  * from a challenge is null once the challenge is gone; the other counters still count.
  */
 export function countAnswer(counters: readonly Counter[], now: number, when: Condition): Statement {

@@ -14,7 +14,7 @@
 import { AppError } from '../../errors.ts'
 import { codeAnswered } from '../../messages/delivery/delivery.ts'
 import { queueMail } from '../../messages/mail/outbox.ts'
-import { always, type Condition, type Db, holds, never, type Statement } from '../../platform/db/db.ts'
+import { always, type Condition, type Db, isTrue, never, type Statement } from '../../platform/db/db.ts'
 import { type Address, inboxOf } from '../../platform/lib/address.ts'
 import { type Caller, tooManyRequests } from '../../platform/lib/bucket.ts'
 import { bySelf, bySystem } from '../../platform/lib/by.ts'
@@ -95,7 +95,7 @@ export interface NewAddressAnswer {
 /** An address whose owner has answered with the code. */
 export interface ProvenAddress {
   readonly address: Address
-  /** Uses up the code, if `when` holds; `claimed` then holds for this answer alone. */
+  /** Uses up the code, if `when` is true; `claimed` is then true for this answer alone. */
   claim(when: Condition): Statement
   readonly claimed: Condition
 }
@@ -217,7 +217,7 @@ export class SignIn {
     const [row] = results.at(-3)! as { resend_at: number | null }[]
     if (row) return sendReply(found, row.resend_at)
     // Another request was faster, or the quota of codes is used up.
-    if (!(await holds(db, due))) throw tooEarly(now + resendPauseMs, now)
+    if (!(await isTrue(db, due))) throw tooEarly(now + resendPauseMs, now)
     throw await limits.codeRefusal(ask, now)
   }
 
@@ -301,7 +301,7 @@ export class SignIn {
       claimed: claimed(sessionId, mark),
     })
     if (moved !== undefined) return moved
-    if (await holds(this.#deps.db, isUsed(sessionId))) throw unusable()
+    if (await isTrue(this.#deps.db, isUsed(sessionId))) throw unusable()
     throw await this.#failed(answer, challenge, caller, now)
   }
 

@@ -150,7 +150,7 @@ export function resendable(id: string, now: number, resendsMax: number): Conditi
   }
 }
 
-/** Holds if this send succeeded. */
+/** True if this send succeeded. */
 export function sent(challengeId: string, sendId: string): Condition {
   return {
     sql: (first) => `exists (select 1 from challenge where id = $${first} and send_id = $${first + 1})`,
@@ -171,7 +171,7 @@ const answeredColumns =
 const answerable = (calm: Condition): Condition =>
   expression`(digits = 8 or device_id is not null or (${calm}))`
 
-/** Returns no row if there is no challenge that takes an answer; `attemptCounted` holds if there was one. */
+/** Returns no row if there is no challenge that takes an answer; `attemptCounted` is true if there was one. */
 export function countAttempt(
   a: { id: string; whose: Whose; mark: string; now: number; attemptsMax: number; calm: Condition },
   when: Condition,
@@ -239,7 +239,7 @@ export function exhaust(id: string, now: number, by: By, when: Condition): State
   )
 }
 
-/** Uses up the code. Of many right answers, `claimed` holds for one. */
+/** Uses up the code. Of many right answers, `claimed` is true for one. */
 export function claim(id: string, by: string, now: number, when = always): Statement {
   return statement(
     `update challenge set used_at = $1, used_by = $2 where id = $3 and used_at is null and ${when.sql(4)}`,

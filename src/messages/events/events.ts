@@ -110,7 +110,7 @@ export function eventsOf(db: Db, personId: string): Promise<(EventRow & { note: 
   )
 }
 
-/** Holds once the event is written. */
+/** True once the event is written. */
 export function happened(eventId: string): Condition {
   return { sql: (first) => `exists (select 1 from event where id = $${first})`, params: [eventId] }
 }

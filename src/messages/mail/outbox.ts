@@ -33,14 +33,14 @@ import {
   caughtMail,
   caughtMails,
   chooseNotice,
+  claimedBy,
   claimMail,
   claimMails,
+  claimUntil,
   deferUntil,
   dropMail,
   failMail,
   forgetMail as forgetMailOf,
-  heldBy,
-  holdUntil,
   type InboxTake,
   insertMail,
   isWaiting,
@@ -272,7 +272,7 @@ export class Outbox {
       return this.#drop(mail, kind, recipient, unconfirmed)
     const message = messageOf(mail, kind, recipient, this.#deps)
     const lease = setInterval(
-      () => db.tx([holdUntil(mail.id, this.#worker, clock.now() + leaseMs)]).catch(() => {}),
+      () => db.tx([claimUntil(mail.id, this.#worker, clock.now() + leaseMs)]).catch(() => {}),
       leaseMs / 3,
     )
     let reply: string
@@ -397,10 +397,10 @@ export class Outbox {
     log.warn(note, 'a mail could not be handed over; it will be tried again')
     this.#note(mail, 'deferred')
     const step: Step = { step: 'deferred', server: transport.server, ...said, nextAt }
-    const held = heldBy(mail.id, this.#worker)
+    const claimed = claimedBy(mail.id, this.#worker)
     await db.tx([
       lockMail(mail.id),
-      this.#step(mail, null, recipient, step, held),
+      this.#step(mail, null, recipient, step, claimed),
       deferUntil(mail.id, this.#worker, nextAt),
     ])
   }
@@ -417,7 +417,7 @@ export class Outbox {
     const step: Step = { step: 'failed', server: transport.server, ...said, why }
     await db.tx([
       lockMail(mail.id),
-      this.#step(mail, null, recipient, step, heldBy(mail.id, this.#worker)),
+      this.#step(mail, null, recipient, step, claimedBy(mail.id, this.#worker)),
       ...failMail(mail.id, this.#worker, { reason, personId: recipient?.id ?? null, now: clock.now() }),
     ])
   }

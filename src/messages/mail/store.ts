@@ -130,7 +130,7 @@ export async function isWaiting(db: Db, id: string): Promise<boolean> {
 }
 
 /** Extends the lease. */
-export function holdUntil(id: string, by: string, leaseUntil: number): Statement {
+export function claimUntil(id: string, by: string, leaseUntil: number): Statement {
   return statement('update outbox set next_at = $1 where id = $2 and claimed_by = $3', leaseUntil, id, by)
 }
 
@@ -154,8 +154,8 @@ export function tryAllNow(now: number): Statement {
   )
 }
 
-/** Holds while this worker has the mail; another may have sent it since. */
-export function heldBy(id: string, by: string): Condition {
+/** True while this worker has the mail; another may have sent it since. */
+export function claimedBy(id: string, by: string): Condition {
   return {
     sql: (n) => `exists (select 1 from outbox where id = $${n} and claimed_by = $${n + 1})`,
     params: [id, by],
@@ -270,7 +270,7 @@ export async function admitMail(db: Db, admission: NewAdmission): Promise<boolea
 }
 
 /**
- * Takes one from the budgets, if `hasRoom` holds. The first statement locks the service's row, so that the second sees
+ * Takes one from the budgets, if `hasRoom` is true. The first statement locks the service's row, so that the second sees
  * what all others took. It locks only if there seems to be something left, so a flood of refusals does not queue.
  */
 function takeBudgets(
@@ -338,13 +338,13 @@ export function dropMail(id: string): Statement {
   return statement('delete from outbox where id = $1', id)
 }
 
-/** Drops a mail and records it, if this worker still holds it. */
+/** Drops a mail and records it, if this worker still has it. */
 export function failMail(
   id: string,
   by: string,
   failure: { reason: string; personId: string | null; now: number },
 ): Statement[] {
-  const held = 'id = $1 and claimed_by = $2'
+  const claimed = 'id = $1 and claimed_by = $2'
   return [
     eventsFrom(
       'mail.failed',
@@ -358,14 +358,14 @@ export function failMail(
           "case when kind in ('address-code', 'address-in-use') then null else nullif(session_id, '') end",
         data: 'cast($4 as text)',
       },
-      `from outbox where ${held}`,
+      `from outbox where ${claimed}`,
       id,
       by,
       failure.now,
       JSON.stringify({ reason: failure.reason }),
       failure.personId,
     ),
-    statement(`delete from outbox where ${held}`, id, by),
+    statement(`delete from outbox where ${claimed}`, id, by),
   ]
 }
 

@@ -75,7 +75,7 @@ export interface DelivererDeps extends SendDeps {
   readonly pollMs: number
   readonly webhooks: Webhooks
   readonly log: FailureLog
-  /** Statements that mail those who can mend it, if the condition holds. */
+  /** Statements that mail those who can mend it, if the condition is true. */
   tellAdmins?(webhook: SwitchedOff, when: Condition): Promise<Statement[]>
   /** Told of every try. */
   noted?(outcome: 'delivered' | 'deferred' | 'failed'): void

@@ -99,7 +99,7 @@ export function isEnabled(id: string): Condition {
   }
 }
 
-/** Holds while it has failed since `since` or longer, and this often. */
+/** True while it has failed since `since` or longer, and this often. */
 export function hasFailedSince(id: string, since: number, failures: number): Condition {
   return {
     sql: (n) => `exists (select 1 from webhook
@@ -290,18 +290,22 @@ export interface Claim {
   readonly by: string
 }
 
-const isHeld = 'webhook_id = $1 and line = $2 and claimed_by = $3'
+const isClaimed = 'webhook_id = $1 and line = $2 and claimed_by = $3'
 
 /** The line can be claimed again at `nextAt`, or goes if nothing waits in it. */
 export function releaseLine(claim: Claim, nextAt: number): Statement[] {
-  const held = [claim.webhookId, claim.line, claim.by] as const
+  const claimed = [claim.webhookId, claim.line, claim.by] as const
   return [
     statement(
-      `delete from webhook_line where ${isHeld} and not exists (select 1 from webhook_delivery d
+      `delete from webhook_line where ${isClaimed} and not exists (select 1 from webhook_delivery d
          where d.webhook_id = webhook_line.webhook_id and d.line = webhook_line.line and d.ended_at is null)`,
-      ...held,
+      ...claimed,
     ),
-    statement(`update webhook_line set next_at = $4, claimed_by = null where ${isHeld}`, ...held, nextAt),
+    statement(
+      `update webhook_line set next_at = $4, claimed_by = null where ${isClaimed}`,
+      ...claimed,
+      nextAt,
+    ),
   ]
 }
 
@@ -314,17 +318,17 @@ export interface Attempt {
   readonly outcome: Outcome | null
 }
 
-/** Writes down an attempt, if this process still holds the line. Release the line in the same transaction. */
+/** Writes down an attempt, if this process still has the line. Release the line in the same transaction. */
 export function recordAttempt(claim: Claim, attempt: Attempt): Statement[] {
-  const held = [claim.webhookId, claim.line, claim.by] as const
+  const claimed = [claim.webhookId, claim.line, claim.by] as const
   return [
-    locking(`select line from webhook_line where ${isHeld}`, ...held),
+    locking(`select line from webhook_line where ${isClaimed}`, ...claimed),
     statement(
       `update webhook_delivery
        set attempts = attempts + 1, tried_at = $5, status = $6, error = $7, outcome = $8, ended_at = $9
        where webhook_id = $1 and number = $4 and ended_at is null
-         and exists (select 1 from webhook_line where ${isHeld})`,
-      ...held,
+         and exists (select 1 from webhook_line where ${isClaimed})`,
+      ...claimed,
       attempt.number,
       attempt.at,
       attempt.status,

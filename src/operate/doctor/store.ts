@@ -65,11 +65,11 @@ export async function unfinishedImport(
   db: Reads,
   now: number,
 ): Promise<{ startedAt: number; isRunning: boolean } | null> {
-  const row = await db.one<{ started_at: number; held_until: number }>(
-    `select g.started_at, s.held_until from roster_generation g, roster_state s
+  const row = await db.one<{ started_at: number; leased_until: number }>(
+    `select g.started_at, s.leased_until from roster_generation g, roster_state s
      where g.published_at is null order by g.id desc limit 1`,
   )
-  return row ? { startedAt: row.started_at, isRunning: row.held_until > now } : null
+  return row ? { startedAt: row.started_at, isRunning: row.leased_until > now } : null
 }
 
 /** The marks of buckets: a bucket that was taken from has another mark than before. */

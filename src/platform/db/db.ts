@@ -72,7 +72,7 @@ export function locking(sql: string, ...params: Value[]): Statement {
 /** How many rows one statement of a sweep changes at most, so that nobody waits long for it. */
 export const sweptRowsMax = 500
 
-/** Deletes some of the rows for which `where` holds, and returns one row for each. */
+/** Deletes some of the rows that match `where`, and returns one row for each. */
 export function prune(table: string, key: string, where: string, ...params: Value[]): Statement {
   return changeSome(`delete from ${table}`, { table, key, where, returning: '1 as gone' }, ...params)
 }
@@ -85,7 +85,7 @@ interface ChangedRows {
 }
 
 /**
- * Changes some of the rows for which `where` holds, and leaves those that another transaction has locked for the next
+ * Changes some of the rows that match `where`, and leaves those that another transaction has locked for the next
  * time: it never waits for others while they wait for it. The condition is checked again on each locked row.
  */
 export function changeSome(
@@ -102,7 +102,7 @@ export function changeSome(
   }
 }
 
-/** Changes all the rows for which `where` holds. They are locked in the order of their keys, see `inLockOrder`. */
+/** Changes all the rows that match `where`. They are locked in the order of their keys, see `inLockOrder`. */
 export function changeAll(change: string, all: ChangedRows, ...params: Value[]): Statement {
   const { key, table, where, returning } = all
   const rows = `select ${key} from ${table} where ${where} order by ${key} for update`
@@ -186,8 +186,8 @@ export function inLockOrder<T extends { readonly key: string }>(rows: readonly T
   return rows.toSorted((a, b) => (a.key < b.key ? -1 : 1))
 }
 
-export async function holds(db: Db, condition: Condition): Promise<boolean> {
-  return (await db.one(`select 1 as holds where ${condition.sql(1)}`, condition.params)) !== undefined
+export async function isTrue(db: Db, condition: Condition): Promise<boolean> {
+  return (await db.one(`select 1 where ${condition.sql(1)}`, condition.params)) !== undefined
 }
 
 /** Whether another transaction took a unique value at the same moment. SQLite has one writer, so it cannot happen there. */

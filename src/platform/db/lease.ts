@@ -11,9 +11,9 @@ export async function takeLease(
   lease: { name: string; by: string; now: number; until: number },
 ): Promise<boolean> {
   const taken = await db.run(
-    `insert into lease (name, held_by, held_until) values ($1, $2, $3)
-     on conflict (name) do update set held_by = excluded.held_by, held_until = excluded.held_until
-       where lease.held_by = excluded.held_by or lease.held_until <= $4 or lease.held_until > $5
+    `insert into lease (name, leased_by, leased_until) values ($1, $2, $3)
+     on conflict (name) do update set leased_by = excluded.leased_by, leased_until = excluded.leased_until
+       where lease.leased_by = excluded.leased_by or lease.leased_until <= $4 or lease.leased_until > $5
      returning name`,
     [lease.name, lease.by, lease.until, lease.now, lease.until + clockSlackMs],
   )
@@ -21,5 +21,5 @@ export async function takeLease(
 }
 
 export function dropLease(db: Db, name: string, by: string) {
-  return db.run('delete from lease where name = $1 and held_by = $2', [name, by])
+  return db.run('delete from lease where name = $1 and leased_by = $2', [name, by])
 }

@@ -32,15 +32,15 @@ export interface GenerationRow {
 export interface StateRow {
   readonly content: number
   readonly generation: number
-  readonly held_by: string | null
-  readonly held_until: number
+  readonly leased_by: string | null
+  readonly leased_until: number
   /** The earliest generation that can be gone back to: those before it are folded into it. */
   readonly folded: number
 }
 
 export async function rosterState(db: Db): Promise<StateRow> {
   return (await db.one<StateRow>(
-    'select content, generation, held_by, held_until, folded from roster_state',
+    'select content, generation, leased_by, leased_until, folded from roster_state',
   ))!
 }
 
@@ -85,8 +85,8 @@ export function generationById(db: Db, id: number): Promise<GenerationRow | unde
 /** Returns whether it was free, had run out, or is of a clock that was ahead. */
 export async function takeLease(db: Db, by: string, now: number, until: number): Promise<boolean> {
   const rows = await db.run(
-    `update roster_state set held_by = $1, held_until = $2, writer = null
-     where held_until <= $3 or held_until > $4 returning content`,
+    `update roster_state set leased_by = $1, leased_until = $2, writer = null
+     where leased_until <= $3 or leased_until > $4 returning content`,
     [by, until, now, until + clockSlackMs],
   )
   return rows.length > 0
@@ -99,7 +99,7 @@ const leaseLost = 'roster_hold_lost'
  * `writer` makes it fail. Otherwise the row stays locked, so nobody can take the lease before the transaction ends.
  */
 export function renewLease(by: string, until: number): Statement {
-  return statement('update roster_state set writer = $1, held_until = $2', by, until)
+  return statement('update roster_state set writer = $1, leased_until = $2', by, until)
 }
 
 export function isLeaseLost(error: unknown): boolean {
@@ -107,9 +107,10 @@ export function isLeaseLost(error: unknown): boolean {
 }
 
 export function release(db: Db, by: string) {
-  return db.run('update roster_state set held_by = null, held_until = 0, writer = null where held_by = $1', [
-    by,
-  ])
+  return db.run(
+    'update roster_state set leased_by = null, leased_until = 0, writer = null where leased_by = $1',
+    [by],
+  )
 }
 
 /** The roster that a plan was made against. */

@@ -149,7 +149,7 @@ function removePending(change: Statement): Statement[] {
   ]
 }
 
-/** Takes the verification back if there is one and `when` holds: it was of the person whom staff checked. */
+/** Takes the verification back if there is one and `when` is true: it was of the person whom staff checked. */
 function loseVerification(
   personId: string,
   because: LostBy,
@@ -336,7 +336,7 @@ export function setAddress(
   ]
 }
 
-/** Holds while the account is active under its address, and nobody else has confirmed the new one. */
+/** True while the account is active under its address, and nobody else has confirmed the new one. */
 export function mayMove({ id, email_key }: Person, newKey: string): Condition {
   return {
     sql: (

@@ -13,7 +13,7 @@ import type { ProvenAddress } from '../../identity/sign-in/sign-in.ts'
 import { forgetDeliveries } from '../../messages/delivery/delivery.ts'
 import { eventHappened, happened, noteOn } from '../../messages/events/events.ts'
 import { forgetMail, type ToldKind, tellOf } from '../../messages/mail/outbox.ts'
-import { both, type Db, holds, isTaken, type Statement } from '../../platform/db/db.ts'
+import { both, type Db, isTaken, isTrue, type Statement } from '../../platform/db/db.ts'
 import { type Address, inboxOf } from '../../platform/lib/address.ts'
 import type { Caller } from '../../platform/lib/bucket.ts'
 import type { By } from '../../platform/lib/by.ts'
@@ -189,7 +189,7 @@ export class Veterinarians implements RoleRules {
       ...tell('address-left', email),
       ...tell('address-taken', address.email),
     ])
-    if ((await done.then(() => false, lostTheRace)) || !(await holds(db, happened(eventId))))
+    if ((await done.then(() => false, lostTheRace)) || !(await isTrue(db, happened(eventId))))
       throw new AppError('conflict', 'This address belongs to another veterinarian.')
   }
 
@@ -215,7 +215,7 @@ export class Veterinarians implements RoleRules {
       ...tellOf(secrets, told, happened(eventId)),
     ])
     if (await done.then(() => false, lostTheRace)) return undefined
-    if (!(await holds(db, happened(eventId)))) return undefined
+    if (!(await isTrue(db, happened(eventId)))) return undefined
     return { ...caller, email: address.email, email_key: address.key, updated_at: now, verified_at: null }
   }
 

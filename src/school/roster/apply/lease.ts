@@ -41,7 +41,7 @@ async function waitForLease(db: Db, clock: Clock, holder: string): Promise<void>
     const now = clock.now()
     if (await takeLease(db, holder, now, now + leaseMs)) return
     const state = await rosterState(db)
-    const renewed = state.held_by !== null && state.held_until !== seen.held_until
+    const renewed = state.leased_by !== null && state.leased_until !== seen.leased_until
     if (renewed) throw new RosterError('busy', 'another import is under way; try again when it is done')
     await pause(pollMs)
   }
