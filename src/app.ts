@@ -11,7 +11,8 @@ import { portalSessionRoutes, refreshRoute, sessionRoutes } from './identity/ses
 import { wellKnownRoutes } from './identity/session/well-known.ts'
 import { signInRoutes } from './identity/sign-in/routes.ts'
 import { SignIn } from './identity/sign-in/sign-in.ts'
-import { StaffProfile, staffRoutes } from './identity/staff/routes.ts'
+import { staffRoutes } from './identity/staff/routes.ts'
+import { StaffProfile } from './identity/staff/schemas.ts'
 import { deliveryRoutes } from './messages/delivery/routes.ts'
 import { pruneEvents, readFeed } from './messages/events/events.ts'
 import { eventRoutes } from './messages/events/routes.ts'
@@ -21,6 +22,7 @@ import { Outbox, tellOfWebhook } from './messages/mail/outbox.ts'
 import { smtpTransport } from './messages/mail/smtp.ts'
 import { sendTestMail } from './messages/mail/test-mail.ts'
 import { Deliverer } from './messages/webhooks/deliver.ts'
+import { describeWebhooks } from './messages/webhooks/openapi.ts'
 import { webhookRoutes } from './messages/webhooks/routes.ts'
 import { readFigures } from './operate/metrics/readings.ts'
 import { Overview } from './operate/support/overview.ts'
@@ -36,7 +38,6 @@ import { pageRoutes } from './platform/http/pages.ts'
 import { plainRoutes } from './platform/http/plain.ts'
 import { portalCookie } from './platform/http/portal.ts'
 import { warnOfUntrustedProxy } from './platform/http/proxies.ts'
-import { DeliveryEntry, EventEntry, Problem, Ref } from './platform/http/schemas.ts'
 import { createServer } from './platform/http/server.ts'
 import { Type } from './platform/http/type.ts'
 import { webRoutes } from './platform/http/web.ts'
@@ -54,8 +55,10 @@ import { calendarRoutes } from './school/student/calendar-routes.ts'
 import { Cards } from './school/student/card.ts'
 import { cardRoutes } from './school/student/card-routes.ts'
 import { CalendarFeeds } from './school/student/feed.ts'
-import { ClassEntry, StudentProfile, studentRoutes, TaughtClass } from './school/student/routes.ts'
-import { OwnProfile, veterinarianRoutes } from './school/veterinarian/routes.ts'
+import { studentRoutes } from './school/student/routes.ts'
+import { StudentProfile } from './school/student/schemas.ts'
+import { veterinarianRoutes } from './school/veterinarian/routes.ts'
+import { OwnProfile } from './school/veterinarian/schemas.ts'
 import { packageVersion, userAgent } from './version.ts'
 
 const drainPatienceMs = 7_000
@@ -263,18 +266,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const { callerOf, byOf, byStaffOf } = guardAccess(app, access)
   await app.register(fastifyStatic, { serve: false, preCompressed: true })
   const portal = portalCookie(publicUrl)
-  await describeApi(app, packageVersion(), portal.name)
-  for (const schema of [
-    Problem,
-    OwnProfile,
-    StudentProfile,
-    StaffProfile,
-    ClassEntry,
-    TaughtClass,
-    EventEntry,
-    DeliveryEntry,
-  ])
-    app.addSchema(schema)
+  await describeApi(app, packageVersion(), portal.name, describeWebhooks())
 
   veterinarianRoutes(app, {
     veterinarians,
@@ -282,13 +274,11 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     callerOf,
     byOf,
     networkOf: callerNetworkOf,
-    TaughtClass: Ref(TaughtClass),
-    PlainClass: Type.Omit(ClassEntry, ['enrolment']),
   })
   const Profiles: Record<Role, TSchema> = {
-    veterinarian: Ref(OwnProfile),
-    student: Ref(StudentProfile),
-    staff: Ref(StaffProfile),
+    veterinarian: OwnProfile,
+    student: StudentProfile,
+    staff: StaffProfile,
   }
   for (const role of roles) {
     const Profile = Profiles[role]
@@ -299,7 +289,10 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), callerOf, publicUrl })
   const cards = new Cards({ db, clock, students, keys, publicUrl })
   cardRoutes(app, { cards, clock, timeZone: config.timeZone, callerOf })
-  const Profile = Type.Union(roles.map((role) => Profiles[role]))
+  const Profile = Type.Union(
+    roles.map((role) => Profiles[role]),
+    { title: 'Profile' },
+  )
   await refreshRoute(app, { sessions, byOf, Profile })
   sessionRoutes(app, { sessions, callerOf, byOf })
   portalSessionRoutes(app, { sessions, byOf, Profile, portal })

@@ -95,6 +95,7 @@ test('A package is known by its name, whatever part of it is imported', () => {
   for (const to of ['lib/clock.ts', '../demo/school.ts']) assert.equal(packageOf({ to }), undefined)
 })
 
+const isSchemas = (path: string) => /[/-]schemas\.ts$/.test(path)
 const isBase = /^(platform\/lib\/|(errors|roles)\.ts$)/
 
 test('lib, errors and roles import nothing of ours but each other', () => {
@@ -107,12 +108,13 @@ test('Only main, cli, app, features and commands read the settings', () => {
   )
 })
 
-test('Routes import their own feature, http, lib, errors, the reading of fields, and of other features the main file', () => {
+test('Routes import their own feature, http, lib, errors, schemas, the reading of fields, and of other features the main file', () => {
   const isRoutes = (path: string) => /[/-](routes|well-known|mailbox)\.ts$/.test(path)
   noneOf((one) => {
     if (!isRoutes(one.from) || !isOurs(one)) return false
     if (['platform/http', 'platform/lib', top(one.from)].includes(top(one.to))) return false
-    if (['errors.ts', 'roles.ts', 'identity/people/fields.ts'].includes(one.to)) return false
+    if (['errors.ts', 'roles.ts', 'identity/people/fields.ts'].includes(one.to) || isSchemas(one.to))
+      return false
     return !(isFeatureFile(one.to) && one.to === mainFile(top(one.to)))
   })
 })
@@ -136,6 +138,7 @@ test('Nobody imports another feature’s store, and only app.ts imports its rout
 
 test('A feature imports of another feature its main file, or a part that is pure', () => {
   const pure = (path: string) =>
+    isSchemas(path) ||
     imports.every(({ from, to }) => from !== path || /^(platform\/lib|node:)|^(errors|roles)\.ts$/.test(to))
   noneOf((one) => {
     const foreign = isFeatureFile(one.from) && isFeatureFile(one.to) && top(one.from) !== top(one.to)
@@ -149,8 +152,29 @@ test('Features do not import http, but for what serves HTTP', () => {
     ({ from, to }) =>
       isFeatureFile(from) &&
       top(to) === 'platform/http' &&
-      !/[/-](routes|well-known|mailbox)\.ts$/.test(from),
+      !/[/-](routes|well-known|mailbox|schemas|openapi)\.ts$/.test(from),
   )
+})
+
+/** What `file` of src imports, types included, and what that imports. */
+function reachedFrom(starts: readonly string[]): Set<string> {
+  const reached = new Set(starts)
+  for (const file of reached) for (const { from, to } of imports) if (from === file) reached.add(to)
+  return reached
+}
+
+test('What the portal imports, and every file of schemas, leads to no file of the service that uses Node or a package', () => {
+  const web = join(project, 'web/src')
+  const scripts = readdirSync(web, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /\.tsx?$/.test(name),
+  )
+  const ofService = scripts
+    .flatMap((file) => importsOf(web, file))
+    .flatMap(({ to }) => /^(?:\.\.\/)+src\/(.+)$/.exec(to)?.[1] ?? [])
+  assert.ok(ofService.length > 5)
+  const reached = reachedFrom([...ofService, ...files.filter(isSchemas)])
+  const foreign = [...reached].filter((to) => !files.includes(to))
+  assert.deepEqual(foreign, ['typebox'])
 })
 
 test('Only the command that loads it knows the demo school', () => {

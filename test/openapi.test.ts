@@ -4,6 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import Fastify from 'fastify'
 import { errorKinds } from '../src/errors.ts'
+import { type EventKind, eventKinds, testEvent } from '../src/messages/events/types.ts'
 import { describeApi } from '../src/platform/http/openapi.ts'
 import { Type } from '../src/platform/http/type.ts'
 import { atLength } from './support/engines.ts'
@@ -68,6 +69,16 @@ suite('/openapi.json', atLength, () => {
       ]),
     )
 
+  const resolved = (value: Document): Document => {
+    const [, , kind, name] = value.$ref?.split('/') ?? []
+    return name === undefined ? value : document.components[kind][name]
+  }
+  const schemasOf = (content: Document = {}): Document[] =>
+    Object.values(content).map((media) => (media as Document).schema)
+
+  const sent = (): [name: string, operation: Document][] =>
+    Object.entries<Document>(document.webhooks).map(([type, { post }]) => [type, post])
+
   test('It is OpenAPI 3.1 with a title, a version and a server', () => {
     assert.match(document.openapi, /^3\.1\.\d+$/)
     assert.ok(document.info.title && document.info.version)
@@ -110,6 +121,74 @@ suite('/openapi.json', atLength, () => {
     for (const one of Object.values(value)) yield* having(name, one)
   }
 
+  const isObject = (schema: Document) => schema.type === 'object' || schema.properties !== undefined
+
+  test('Every request and reply body that is an object has a name, and so has every object in them', () => {
+    const bodies = [...all(), ...sent()].flatMap(([name, operation]) =>
+      [operation.requestBody, ...Object.values<Document>(operation.responses)].flatMap((part) =>
+        schemasOf(resolved(part ?? {}).content).map((schema) => ({ name, schema })),
+      ),
+    )
+    assert.ok(bodies.length > 150)
+    const unnamed = bodies.filter(({ schema }) => !schema.$ref && schema.type !== 'string')
+    assert.deepEqual(
+      unnamed.map(({ name }) => name),
+      [],
+    )
+    const within = Object.entries<Document>(document.components.schemas).flatMap(([name, schema]) =>
+      [...having('type', schema)].filter((one) => one !== schema).map((one) => ({ name, one })),
+    )
+    for (const { name, one } of within) {
+      const isOpen = one.additionalProperties === true
+      assert.ok(!isObject(one) || isOpen, `${name} has an object without a name: ${JSON.stringify(one)}`)
+    }
+  })
+
+  test('A list of values stands once, by a name if it is used twice; header parameters have names, too', () => {
+    const named = new Set(Object.values<Document>(document.components.schemas))
+    const lists = [...having('enum')]
+    for (const some of [lists.filter((one) => named.has(one)), lists.filter((one) => !named.has(one))]) {
+      const texts = some.map((schema) => JSON.stringify(schema.enum))
+      assert.ok(texts.length > 1)
+      assert.deepEqual(texts, [...new Set(texts)])
+    }
+    const parameters = [...all(), ...sent()].flatMap(([, operation]) =>
+      operation.parameters.filter((one: Document) => one.in === 'header'),
+    )
+    assert.deepEqual(parameters, [])
+    assert.equal(document.components.parameters.IdempotencyKey.name, 'Idempotency-Key')
+  })
+
+  test('Two schemas of one name stop the document', async () => {
+    const app = Fastify()
+    await describeApi(app, '1', 'cookie')
+    for (const name of ['a', 'b'])
+      app.get(
+        `/${name}`,
+        {
+          schema: { response: { 200: Type.Object({ [name]: Type.String() }, { title: 'Same' }) } },
+        },
+        async () => ({}),
+      )
+    await app.ready()
+    assert.throws(() => app.swagger(), /two different schemas have the title Same/)
+    await app.close()
+  })
+
+  test('Every event has a webhook with its data', () => {
+    const kinds = { ...eventKinds, [testEvent.type]: testEvent }
+    assert.deepEqual(Object.keys(document.webhooks), Object.keys(kinds))
+    for (const [type, kind] of Object.entries<EventKind>(kinds)) {
+      const [body] = schemasOf(document.webhooks[type].post.requestBody.content)
+      const request = resolved(body).properties
+      const event = resolved(request.data).properties
+      assert.deepEqual([request.type.const, event.type.const], [type, type])
+      const { properties, required = [] } = resolved(event.data)
+      assert.deepEqual(properties, { ...kind.data, ...kind.optional }, type)
+      assert.deepEqual(required, Object.keys(kind.data ?? {}), type)
+    }
+  })
+
   test('Values that are listed have a type', () => {
     const listed = [...having('enum'), ...having('const')]
     assert.ok(listed.length > 5)
@@ -122,7 +201,7 @@ suite('/openapi.json', atLength, () => {
 
   test('Members of requests have the bounds that the service keeps', () => {
     const bodyOf = (path: string, method = 'post') =>
-      document.paths[path][method].requestBody.content['application/json'].schema
+      resolved(document.paths[path][method].requestBody.content['application/json'].schema)
     const { firstname, lastname, email } = bodyOf('/veterinarian/register').properties
     for (const name of [firstname, lastname]) assert.deepEqual([name.minLength, name.maxLength], [1, 100])
     assert.deepEqual([email.format, email.maxLength], ['email', 254])
@@ -175,13 +254,19 @@ suite('/openapi.json', atLength, () => {
   test('So are those that a route has in its own schema, without losing the others', async () => {
     const app = Fastify()
     await describeApi(app, '1', 'cookie')
-    const headers = Type.Object({ 'idempotency-key': Type.Optional(Type.String({ maxLength: 255 })) })
+    const headers = Type.Object({ 'if-match': Type.Optional(Type.String({ maxLength: 255 })) })
     app.get('/x', { schema: { headers, response: { 200: Type.Null() } } }, async () => {})
     await app.ready()
-    const { parameters } = (app.swagger() as Document).paths['/x'].get
+    const { paths, components } = app.swagger() as Document
     await app.close()
-    assert.deepEqual(parameters, [
-      { in: 'header', name: 'idempotency-key', required: false, schema: { type: 'string', maxLength: 255 } },
+    assert.deepEqual(components.parameters.IfMatch, {
+      in: 'header',
+      name: 'If-Match',
+      required: false,
+      schema: { type: 'string', maxLength: 255 },
+    })
+    assert.deepEqual(paths['/x'].get.parameters, [
+      { $ref: '#/components/parameters/IfMatch' },
       { $ref: '#/components/parameters/ApiVersion' },
       { $ref: '#/components/parameters/TraceParent' },
     ])
@@ -192,8 +277,9 @@ suite('/openapi.json', atLength, () => {
     assert.equal(code.type, 'string')
     assert.equal(code.enum, undefined)
     for (const known of Object.keys(errorKinds)) assert.ok(code.examples.includes(known), known)
-    assert.deepEqual(Object.keys(errors.items.properties).sort(), ['detail', 'parameter', 'pointer'])
-    assert.deepEqual(errors.items.required, ['detail'])
+    const { properties, required } = resolved(errors.items)
+    assert.deepEqual(Object.keys(properties).sort(), ['detail', 'parameter', 'pointer'])
+    assert.deepEqual(required, ['detail'])
   })
 
   test('The reference page offers no cookie to set', () => {
@@ -210,7 +296,7 @@ suite('/openapi.json', atLength, () => {
       'application/json',
       'application/x-www-form-urlencoded',
     ])
-    const form = requestBody.content['application/x-www-form-urlencoded'].schema
+    const form = resolved(requestBody.content['application/x-www-form-urlencoded'].schema)
     assert.deepEqual(form.required, ['grant_type', 'refresh_token'])
     assert.ok(responses['400'].content['application/json'])
   })
@@ -252,7 +338,7 @@ suite('/openapi.json', atLength, () => {
         })
       assert.deepEqual(declared, inPath, name)
       for (const [status, response] of Object.entries(operation.responses as Document)) {
-        assert.match(status, /^[1-5]\d\d$/, name)
+        assert.match(status, /^([1-5]\d\d|default)$/, name)
         assert.ok((response as Document).description, `${name} ${status}`)
       }
     }
@@ -287,9 +373,9 @@ suite('/openapi.json', atLength, () => {
   test('Errors are described as application/problem+json, successes with a body as application/json', () => {
     for (const [name, operation] of all()) {
       for (const [status, response] of Object.entries(operation.responses as Document)) {
-        const types = Object.keys((response as Document).content ?? {})
+        const types = Object.keys(resolved(response).content ?? {})
         const alsoOAuth = name === 'POST /session/refresh' && status === '400' ? ['application/json'] : []
-        if (Number(status) >= 400)
+        if (status === 'default' || Number(status) >= 400)
           assert.deepEqual(types, ['application/problem+json', ...alsoOAuth], `${name} ${status}`)
         else if (status === '204' || status === '304') assert.deepEqual(types, [], `${name} ${status}`)
         else if (operations.includes(name)) assert.deepEqual(types, ['application/json'], `${name} ${status}`)
@@ -308,27 +394,46 @@ suite('/openapi.json', atLength, () => {
     'Accept',
   ]
   const optional = ['RateLimit', 'RateLimit-Policy', 'WWW-Authenticate']
+  const ofSomeProblems = ['Retry-After', 'Accept']
 
   function headersConform(what: string, reply: Reply, documented: string[]): void {
+    const mayMiss = reply.status < 400 ? optional : [...optional, ...ofSomeProblems]
     for (const name of described) {
       if (reply.headers.has(name)) assert.ok(documented.includes(name), `${what} does not document ${name}`)
-      else if (!optional.includes(name)) assert.ok(!documented.includes(name), `${what} has no ${name}`)
+      else if (!mayMiss.includes(name)) assert.ok(!documented.includes(name), `${what} has no ${name}`)
     }
+  }
+
+  /** The codes of a status that an operation lists. */
+  function codesOf(operation: Document, status: number): string[] {
+    const { [status]: own, default: others } = operation.responses
+    const lines: string[] = others.description.split('\n')
+    const line = own?.description ?? lines.find((each) => each.startsWith(`- ${status} `)) ?? ''
+    return [...line.matchAll(/`([a-z-]+)`/g)].map(([, code]) => code!)
   }
 
   /** Checks a reply against what the document says of its operation and status. */
   function conforms(name: string, reply: Reply): void {
     const [method = '', path = ''] = name.split(' ')
     const operation = document.paths[path][method.toLowerCase()]
-    const response = operation.responses[String(reply.status)]
-    assert.ok(response, `${name} does not document ${reply.status}`)
+    const status = String(reply.status) in operation.responses ? String(reply.status) : 'default'
+    const response = resolved(operation.responses[status])
+    if (reply.status >= 400) {
+      const code = reply.json.code ?? 'invalid-request'
+      assert.ok(
+        codesOf(operation, reply.status).includes(code),
+        `${name} does not list ${reply.status} ${code}`,
+      )
+    } else assert.notEqual(status, 'default', `${name} does not document ${reply.status}`)
     provoked.set(name, (provoked.get(name) ?? new Set()).add(reply.status))
     headersConform(`${name} ${reply.status}`, reply, Object.keys(response.headers))
     const type = (reply.headers.get('content-type') ?? '').split(';')[0]!
     if (reply.text === '') return
     assert.ok(response.content?.[type], `${name} ${reply.status} does not document ${type}`)
     const escaped = (part: string) => part.replaceAll('~', '~0').replaceAll('/', '~1')
-    const pointer = ['paths', path, method.toLowerCase(), 'responses', String(reply.status), 'content', type]
+    const place = status === 'default' ? ['components'] : ['paths', path, method.toLowerCase()]
+    const reply_ = status === 'default' ? 'Problem' : status
+    const pointer = [...place, 'responses', reply_, 'content', type]
     const $ref = `openapi#/${pointer.map(escaped).map(encodeURIComponent).join('/')}/schema`
     const validate = ajv.getSchema($ref) ?? ajv.compile({ $ref })
     assert.ok(
@@ -519,7 +624,9 @@ suite('/openapi.json', atLength, () => {
         (await with_({ body: '{}', headers: { 'content-type': 'text/plain' } })).status,
       ]
       assert.deepEqual(statuses, [400, 400, 413, 415])
-      assert.ok(document.paths[path(name)][name.split(' ')[0]!.toLowerCase()].responses['408'], '408')
+      assert.deepEqual(codesOf(document.paths[path(name)][name.split(' ')[0]!.toLowerCase()], 408), [
+        'timeout',
+      ])
     })
   }
 
@@ -606,9 +713,9 @@ suite('/openapi.json', atLength, () => {
     assert.equal((await ask(register, '/veterinarian/register', { body, headers })).status, 429)
     for (const name of operations) {
       const [method = '', template = ''] = name.split(' ')
-      assert.ok(document.paths[template][method.toLowerCase()].responses['503'], `${name} 503`)
-      if (!name.includes('/health/'))
-        assert.ok(document.paths[template][method.toLowerCase()].responses['429'], `${name} 429`)
+      const operation = document.paths[template][method.toLowerCase()]
+      assert.deepEqual(codesOf(operation, 503), ['unavailable'], name)
+      assert.deepEqual(codesOf(operation, 429), ['too-many-requests'], name)
     }
   })
 

@@ -7,6 +7,7 @@ import type { Done, Errand, Operation, Schema } from './fuzz-client.ts'
 
 type Document = Record<string, never> & {
   readonly paths: Record<string, Record<string, OperationObject>>
+  readonly components: { readonly schemas: Record<string, Schema> }
 }
 
 interface OperationObject {
@@ -14,16 +15,25 @@ interface OperationObject {
   readonly parameters?: readonly { in: string; name: string; schema: Schema }[]
 }
 
+/** With what it refers to in its place. */
+function whole<T>(document: Document, part: T): T {
+  const text = JSON.stringify(part, (_, value: Schema) =>
+    typeof value?.$ref === 'string' ? document.components.schemas[value.$ref.split('/').at(-1)!] : value,
+  )
+  return JSON.parse(text)
+}
+
 export async function operationsOf(service: Service): Promise<Operation[]> {
   const document: Document = (await service.request('/openapi.json')).json
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { requestBody, parameters = [] }]) => {
       const schema = requestBody?.content['application/json']?.schema
+      const query = parameters.filter((one) => one.in === 'query')
       return {
         method: method.toUpperCase(),
         path,
-        query: parameters.filter((one) => one.in === 'query'),
-        ...(schema && { body: schema }),
+        query: query.map((one) => ({ ...one, schema: whole(document, one.schema) })),
+        ...(schema && { body: whole(document, schema) }),
       }
     }),
   )

@@ -11,10 +11,12 @@ import type { By } from '../../platform/lib/by.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
 import { newId } from '../../platform/lib/random.ts'
 import type { Role, ServedRole } from '../../roles.ts'
-import { changeStatus, type Person, type PersonInSession, type Status } from './store.ts'
+import type { Status } from './statuses.ts'
+import { changeStatus, type Person, type PersonInSession } from './store.ts'
 
-export type { LostBy, Person, PersonInSession, Status } from './store.ts'
-export { inRoster, lockPerson, personById, personColumns, prunePeople, statuses } from './store.ts'
+export { type Status, statuses } from './statuses.ts'
+export type { LostBy, Person, PersonInSession } from './store.ts'
+export { inRoster, lockPerson, personById, personColumns, prunePeople } from './store.ts'
 
 export interface RoleRules {
   readonly role: Role

@@ -3,14 +3,7 @@ import type { columns } from '../../platform/db/columns.ts'
 import { type Db, locking, prune, type Statement, statement } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role } from '../../roles.ts'
-
-export const statuses = {
-  veterinarian: ['pending', 'active', 'suspended', 'closed'],
-  student: ['active', 'inactive', 'suspended'],
-  staff: ['active', 'removed'],
-} as const satisfies Record<Role, readonly string[]>
-
-export type Status<R extends Role = Role> = (typeof statuses)[R][number]
+import type { Status } from './statuses.ts'
 
 /** The part of a person that every session needs. */
 export interface PersonInSession<R extends Role = Role> {

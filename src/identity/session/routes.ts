@@ -6,32 +6,19 @@ import { type ByOf, type CallerOf, routeConfig } from '../../platform/http/acces
 import { jsonMediaType } from '../../platform/http/bodies.ts'
 import { formMediaType, takeRefreshForms } from '../../platform/http/oauth.ts'
 import type { PortalCookie } from '../../platform/http/portal.ts'
-import {
-  bodyProblems,
-  Empty,
-  PortalTokenReply,
-  problems,
-  Ref,
-  Timestamp,
-  TokenReply,
-  tokenProblems,
-} from '../../platform/http/schemas.ts'
+import { bodyProblems, problems, tokenProblems } from '../../platform/http/problem-schemas.ts'
+import { Empty } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { timestamp } from '../../platform/lib/clock.ts'
+import {
+  OAuthProblem,
+  PortalTokenReply,
+  RefreshBody,
+  RefreshForm,
+  SessionList,
+  TokenReply,
+} from './schemas.ts'
 import type { LiveSession, Sessions } from './session.ts'
-
-const SessionList = Type.Object({
-  sessions: Type.Array(
-    Type.Object({
-      sessionId: Type.String(),
-      current: Type.Boolean({ description: 'Whether it is the one that asks.' }),
-      startedAt: Timestamp(),
-      lastSeenAt: Timestamp('To the minute or so.'),
-      expiresAt: Timestamp('Unless it is refreshed before.'),
-      device: Type.String({ examples: ['Firefox on Android'] }),
-    }),
-  ),
-})
 
 export interface SessionRoutesDeps {
   readonly sessions: Sessions
@@ -41,29 +28,11 @@ export interface SessionRoutesDeps {
   readonly portal: PortalCookie
 }
 
-const RefreshBody = Type.Object({ refresh_token: Type.String({ description: 'Of the last token reply.' }) })
-const RefreshForm = Type.Object(
-  {
-    grant_type: Type.Literal('refresh_token'),
-    refresh_token: Type.String({ description: 'Of the last token reply.', documented: { minLength: 1 } }),
-    client_id: Type.Optional(Type.String({ description: 'Not needed, and not looked at.' })),
-  },
-  { description: 'RFC 6749 §6' },
-)
-const OAuthProblem = Type.Object(
-  {
-    error: Type.String({ examples: ['invalid_grant', 'invalid_request', 'unsupported_grant_type'] }),
-    error_description: Type.String(),
-  },
-  { $id: 'OAuthProblem', description: 'RFC 6749 §5.2, the answer to a form' },
-)
-
 /** In its own scope, because no other route takes forms. */
 export async function refreshRoute(
   root: FastifyInstance,
   { sessions, byOf, Profile }: Omit<SessionRoutesDeps, 'callerOf' | 'portal'>,
 ): Promise<void> {
-  root.addSchema(OAuthProblem)
   const refusals = problems(...bodyProblems, 'invalid-token', 'session-ended')
   const badRequest = refusals[400]
   const schema = {
@@ -76,11 +45,11 @@ export async function refreshRoute(
     consumes: [jsonMediaType, formMediaType],
     body: RefreshBody,
     response: {
-      200: TokenReply(Profile),
+      200: TokenReply(Profile, 'TokenReply'),
       ...refusals,
       400: {
         ...badRequest,
-        content: { ...badRequest.content, 'application/json': { schema: Ref(OAuthProblem) } },
+        content: { ...badRequest.content, 'application/json': { schema: OAuthProblem } },
       },
     },
   }
@@ -207,7 +176,7 @@ export function portalSessionRoutes(
           'As POST /session/refresh, with the refresh token in the cookie, which is replaced; one that is of no more use is cleared. Without a cookie it is 401.',
         security,
         response: {
-          200: PortalTokenReply(Profile),
+          200: PortalTokenReply(Profile, 'PortalTokenReply'),
           ...problems(...bodyProblems, ...tokenProblems, 'forbidden'),
         },
       },

@@ -1,10 +1,38 @@
 /** Public keys and issuer metadata, for services that verify our tokens themselves. */
 import type { FastifyInstance } from 'fastify'
 import { routeConfig } from '../../platform/http/access.ts'
-import { problems } from '../../platform/http/schemas.ts'
+import { problems } from '../../platform/http/problem-schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { languages } from '../../platform/lib/languages.ts'
 import type { SigningKeys } from './keys.ts'
+
+const PublicKey = Type.Object(
+  {
+    kty: Type.String(),
+    crv: Type.String(),
+    x: Type.String(),
+    y: Type.String(),
+    kid: Type.String(),
+    use: Type.String(),
+    alg: Type.String(),
+  },
+  { title: 'PublicKey' },
+)
+const PublicKeys = Type.Object({ keys: Type.Array(PublicKey) }, { title: 'PublicKeys' })
+
+const IssuerMetadata = Type.Object(
+  {
+    issuer: Type.String(),
+    jwks_uri: Type.String(),
+    token_endpoint: Type.String(),
+    grant_types_supported: Type.Array(Type.String()),
+    response_types_supported: Type.Array(Type.String()),
+    token_endpoint_auth_methods_supported: Type.Array(Type.String()),
+    service_documentation: Type.String(),
+    ui_locales_supported: Type.Array(Type.String()),
+  },
+  { title: 'IssuerMetadata' },
+)
 
 export function wellKnownRoutes(app: FastifyInstance, deps: { keys: SigningKeys; issuer: string }): void {
   const config = routeConfig({ access: 'public' })
@@ -21,19 +49,7 @@ export function wellKnownRoutes(app: FastifyInstance, deps: { keys: SigningKeys;
         summary: 'Public keys (RFC 7517)',
         security: [],
         response: {
-          200: Type.Object({
-            keys: Type.Array(
-              Type.Object({
-                kty: Type.String(),
-                crv: Type.String(),
-                x: Type.String(),
-                y: Type.String(),
-                kid: Type.String(),
-                use: Type.String(),
-                alg: Type.String(),
-              }),
-            ),
-          }),
+          200: PublicKeys,
           ...problems(),
         },
       },
@@ -64,16 +80,7 @@ export function wellKnownRoutes(app: FastifyInstance, deps: { keys: SigningKeys;
         summary: 'Issuer metadata (RFC 8414)',
         security: [],
         response: {
-          200: Type.Object({
-            issuer: Type.String(),
-            jwks_uri: Type.String(),
-            token_endpoint: Type.String(),
-            grant_types_supported: Type.Array(Type.String()),
-            response_types_supported: Type.Array(Type.String()),
-            token_endpoint_auth_methods_supported: Type.Array(Type.String()),
-            service_documentation: Type.String(),
-            ui_locales_supported: Type.Array(Type.String()),
-          }),
+          200: IssuerMetadata,
           ...problems(),
         },
       },

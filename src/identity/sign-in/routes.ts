@@ -5,38 +5,15 @@ import { chooseLanguage } from '../../messages/mail/outbox.ts'
 import { routeConfig } from '../../platform/http/access.ts'
 import { requestCaller } from '../../platform/http/caller.ts'
 import type { PortalCookie } from '../../platform/http/portal.ts'
-import {
-  bodyProblems,
-  CodeSent,
-  Email,
-  languageNames,
-  OtpCode,
-  PortalTokenReply,
-  problems,
-  SignInReply,
-} from '../../platform/http/schemas.ts'
-import { Type } from '../../platform/http/type.ts'
+import { bodyProblems, problems } from '../../platform/http/problem-schemas.ts'
+import { languageNames } from '../../platform/http/schemas.ts'
 import type { CallerNetwork } from '../../platform/lib/bucket.ts'
 import type { Role } from '../../roles.ts'
 import { Fields } from '../people/fields.ts'
+import { PortalTokenReply, SignInReply } from '../session/schemas.ts'
 import { deviceOf } from './device.ts'
+import { Answer, AnswerHeaders, Ask, CodeSent } from './schemas.ts'
 import type { SignIn } from './sign-in.ts'
-
-const Answer = Type.Object({
-  email: Email,
-  otp_code: OtpCode,
-  sessionId: Type.String({ description: 'From send-otp.', documented: { minLength: 1 } }),
-})
-
-const AnswerHeaders = Type.Object({
-  'idempotency-key': Type.Optional(
-    Type.String({
-      pattern: '^[\\x21-\\x7e]{1,255}$',
-      description: 'The same in every repetition of one request: 1 to 255 visible ASCII characters.',
-      examples: ['0c4b7d1e-6b0a-4a3e-9f57-2f6f0d6a4f53'],
-    }),
-  ),
-})
 
 export interface SignInRoutesDeps {
   readonly role: Role
@@ -64,19 +41,7 @@ export function signInRoutes(
         summary: 'Ask for a code by e-mail',
         description: `Opens a session and mails its code. With \`sessionId\`, sends the same code again. The reply tells nothing about whether the address has an account. The mail is in the best language of Accept-Language: ${languageNames}.`,
         security: [],
-        body: Type.Object(
-          {
-            email: Email,
-            sessionId: Type.Optional(Type.String({ description: 'To send that session’s code once more.' })),
-            device_token: Type.Optional(
-              Type.String({
-                description:
-                  'From an earlier validate-otp for this address. Gives this device a share of codes of its own.',
-              }),
-            ),
-          },
-          { examples: [{ email: 'ada@example.org' }] },
-        ),
+        body: Ask,
         response: { 202: CodeSent, ...problems(...bodyProblems, 'otp-unusable') },
       },
     },
@@ -103,7 +68,7 @@ export function signInRoutes(
       code: body.otp_code,
       sessionId: body.sessionId,
       device: deviceOf(request.headers['user-agent']),
-      idempotencyKey: (request.headers as Static<typeof AnswerHeaders>)['idempotency-key'],
+      idempotencyKey: request.headers['idempotency-key'] as string | undefined,
     }
     return signIn.validate(answer, requestCaller(networkOf(request), reply))
   }
@@ -122,7 +87,7 @@ export function signInRoutes(
         security: [],
         headers: AnswerHeaders,
         body: Answer,
-        response: { 200: SignInReply(Profile), ...problems(...refusals) },
+        response: { 200: SignInReply(Profile, `${who}SignIn`), ...problems(...refusals) },
       },
     },
     async (request, reply) => {
@@ -144,7 +109,10 @@ export function signInRoutes(
         security: [],
         headers: AnswerHeaders,
         body: Answer,
-        response: { 200: PortalTokenReply(Profile), ...problems(...refusals, 'forbidden') },
+        response: {
+          200: PortalTokenReply(Profile, `${who}PortalSignIn`),
+          ...problems(...refusals, 'forbidden'),
+        },
       },
     },
     async (request, reply) => {

@@ -3,39 +3,16 @@ import type { FastifyInstance } from 'fastify'
 import { type ByOf, type CallerOf, routeConfig, staffChange } from '../../platform/http/access.ts'
 import {
   bodyProblems,
-  Email,
-  Empty,
-  Id,
-  Name,
   problems,
-  Ref,
   staffReadProblems,
-  Timestamp,
   tokenProblems,
-} from '../../platform/http/schemas.ts'
+} from '../../platform/http/problem-schemas.ts'
+import { Empty, Id } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
-import { rights } from '../../roles.ts'
 import { Fields } from '../people/fields.ts'
 import type { LiveSession } from '../session/session.ts'
+import { NewStaffMember, StaffChange, StaffList, StaffMember, StaffProfile } from './schemas.ts'
 import { profileOf, type Staff } from './staff.ts'
-
-const May = Type.Array(Type.Enum([...rights]), {
-  description:
-    '`support`: people and deliveries; `registrar`: the roster; `admin`: everything, with staff and webhooks.',
-  documented: { minItems: 1 },
-})
-const profileFields = {
-  userId: Type.String(),
-  firstname: Type.String(),
-  lastname: Type.String(),
-  email: Type.String(),
-  may: May,
-}
-export const StaffProfile = Type.Object(profileFields, { $id: 'StaffProfile' })
-const Member = Type.Object({ ...profileFields, createdAt: Timestamp() }, { $id: 'StaffMember' })
-
-const firstname = Name('Given name.', 'Ada')
-const lastname = Name('Family name.', 'Lovelace')
 
 export interface StaffRoutesDeps {
   readonly staff: Staff
@@ -44,7 +21,6 @@ export interface StaffRoutesDeps {
 }
 
 export function staffRoutes(root: FastifyInstance, { staff, callerOf, byStaffOf }: StaffRoutesDeps): void {
-  root.addSchema(Member)
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['staff']
   const admin = routeConfig({ access: 'staff', may: 'admin' })
@@ -66,7 +42,7 @@ export function staffRoutes(root: FastifyInstance, { staff, callerOf, byStaffOf 
         tags,
         operationId: 'getOwnStaff',
         summary: 'My profile and rights',
-        response: { 200: Ref(StaffProfile), ...problems(...staffReadProblems) },
+        response: { 200: StaffProfile, ...problems(...staffReadProblems) },
       },
     },
     (request) => profileOf(callerOf(request, 'staff')),
@@ -81,7 +57,7 @@ export function staffRoutes(root: FastifyInstance, { staff, callerOf, byStaffOf 
         operationId: 'listStaff',
         summary: 'All members of staff',
         response: {
-          200: Type.Object({ members: Type.Array(Ref(Member)) }),
+          200: StaffList,
           ...problems(...staffReadProblems),
         },
       },
@@ -99,8 +75,8 @@ export function staffRoutes(root: FastifyInstance, { staff, callerOf, byStaffOf 
         summary: 'Add a member of staff',
         description:
           'They can sign in at once. Needs a sign-in at most 30 minutes old, like every change here.',
-        body: Type.Object({ email: Email, firstname, lastname, may: May }),
-        response: { 201: Ref(Member), ...problems(...refusals) },
+        body: NewStaffMember,
+        response: { 201: StaffMember, ...problems(...refusals) },
       },
     },
     async (request, reply) => {
@@ -127,12 +103,8 @@ export function staffRoutes(root: FastifyInstance, { staff, callerOf, byStaffOf 
         summary: 'Change a member’s name or rights',
         description: 'The last admin stays one.',
         params,
-        body: Type.Object({
-          firstname: Type.Optional(firstname),
-          lastname: Type.Optional(lastname),
-          may: Type.Optional(May),
-        }),
-        response: { 200: Ref(Member), ...problems(...refusals, 'not-found') },
+        body: StaffChange,
+        response: { 200: StaffMember, ...problems(...refusals, 'not-found') },
       },
     },
     async (request) => {

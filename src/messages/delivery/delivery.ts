@@ -14,6 +14,7 @@ import type { By } from '../../platform/lib/by.ts'
 import { type Clock, day, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import { isId } from '../../platform/lib/random.ts'
 import { fingerprint, type Secrets } from '../../platform/lib/secret.ts'
+import { type StepName, stateAfter } from './states.ts'
 import {
   addBounce,
   addStep,
@@ -31,28 +32,13 @@ import {
 } from './store.ts'
 import { mailNamedIn } from './tag.ts'
 
+export { type State, states } from './states.ts'
 export { bounceAddress, tagOf } from './tag.ts'
 
 const textMax = 500
 const deferralsLengthMax = 6_000
 /** Strangers can have any number of mails to addresses that nobody has put on record, so these go soon. */
 const strangersKeptMs = day
-
-/** In the order in which they usually come. */
-export const states = ['queued', 'deferred', 'handed', 'not-sent', 'failed', 'bounced', 'opened'] as const
-export type State = (typeof states)[number]
-
-const stateAfter = {
-  deferred: 'deferred',
-  handed: 'handed',
-  'not-sent': 'not-sent',
-  failed: 'failed',
-  bounced: 'bounced',
-  'wrong-code': null,
-  'right-code': 'opened',
-} as const satisfies Record<string, State | null>
-
-export type StepName = keyof typeof stateAfter
 
 export interface Step {
   readonly step: StepName

@@ -5,15 +5,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
 import { type ByOf, routeConfig } from '../../platform/http/access.ts'
 import { parseJsonBody } from '../../platform/http/json.ts'
-import {
-  DeliveryEntry,
-  integerFrom,
-  Nullable,
-  problems,
-  QueryInteger,
-  Ref,
-  staffReadProblems,
-} from '../../platform/http/schemas.ts'
+import { problems, staffReadProblems } from '../../platform/http/problem-schemas.ts'
+import { integerFrom, QueryInteger } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { bySystem } from '../../platform/lib/by.ts'
 import type { FailureLog } from '../../platform/lib/failure.ts'
@@ -21,6 +14,7 @@ import type { Secrets } from '../../platform/lib/secret.ts'
 import { type Deliveries, states } from './delivery.ts'
 import { hookSecret } from './hook.ts'
 import { readHook } from './providers.ts'
+import { DeliveryPage } from './schemas.ts'
 
 const limits = { min: 1, max: 200 }
 /** Providers quote the mail's headers. */
@@ -47,12 +41,12 @@ export async function deliveryRoutes(root: FastifyInstance, deps: DeliveryRoutes
           'Of one address, whether anybody has it or not, or of all. Kept for 30 days. Never a code.',
         querystring: Type.Object({
           email: Type.Optional(Type.String({ description: 'All mails to this address, in any case.' })),
-          state: Type.Optional(Type.Enum([...states])),
+          state: Type.Optional(Type.Enum([...states], { title: 'DeliveryState' })),
           after: Type.Optional(Type.String({ description: 'The `next` of the page before.' })),
           limit: QueryInteger(limits, 'How many at most; 50 if it is not said.'),
         }),
         response: {
-          200: Type.Object({ deliveries: Type.Array(Ref(DeliveryEntry)), next: Nullable(Type.String()) }),
+          200: DeliveryPage,
           ...problems(...staffReadProblems),
         },
       },

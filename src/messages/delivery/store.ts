@@ -11,6 +11,7 @@ import type { By } from '../../platform/lib/by.ts'
 import { firstIdAt } from '../../platform/lib/random.ts'
 import type { Role } from '../../roles.ts'
 import { eventsFrom } from '../events/events.ts'
+import type { State } from './states.ts'
 
 export interface DeliveryRow {
   readonly id: string
@@ -22,7 +23,7 @@ export interface DeliveryRow {
   readonly person_id: string | null
   /** Who asked for it, if the address was not theirs; empty if their account is closed. */
   readonly asker_id: string | null
-  readonly state: string
+  readonly state: State
   readonly created_at: number
   readonly updated_at: number
   readonly steps: string

@@ -3,16 +3,11 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { invalidField } from '../../errors.ts'
 import { routeConfig } from '../../platform/http/access.ts'
-import {
-  EventEntry,
-  integerFrom,
-  problems,
-  QueryInteger,
-  Ref,
-  staffReadProblems,
-} from '../../platform/http/schemas.ts'
+import { problems, staffReadProblems } from '../../platform/http/problem-schemas.ts'
+import { integerFrom, QueryInteger } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { type EventRow, type EventType, eventTypes, eventView, type FeedFilter } from './events.ts'
+import { EventPage } from './schemas.ts'
 
 const limits = { min: 1, max: 1_000 }
 const numbers = { min: 0, max: Number.MAX_SAFE_INTEGER }
@@ -42,7 +37,7 @@ export function eventRoutes(
           limit: QueryInteger(limits, 'How many at most; 100 if it is not said.'),
         }),
         response: {
-          200: Type.Object({ events: Type.Array(Ref(EventEntry)), next: Type.Integer() }),
+          200: EventPage,
           ...problems(...staffReadProblems),
         },
       },

@@ -4,79 +4,30 @@ import { invalidField } from '../../errors.ts'
 import { type ByOf, routeConfig, staffChange } from '../../platform/http/access.ts'
 import {
   bodyProblems,
-  Empty,
-  Id,
-  Nullable,
   problems,
-  Ref,
   staffReadProblems,
-  Timestamp,
   tokenProblems,
-} from '../../platform/http/schemas.ts'
+} from '../../platform/http/problem-schemas.ts'
+import { Empty, Id } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { instantFrom } from '../../platform/lib/time-text.ts'
+import {
+  NewWebhook,
+  Replay,
+  ReplayQueued,
+  WebhookChange,
+  WebhookDeliveries,
+  WebhookEntry,
+  WebhookList,
+  WebhookTest,
+  WebhookWithSecret,
+} from './schemas.ts'
 import type { Webhooks } from './webhooks.ts'
-
-const Url = Type.String({
-  description: 'Where events are sent. Https, and a public address unless the operator allows others.',
-  examples: ['https://example.org/hooks/chiron'],
-})
-const Events = Type.Array(Type.String(), {
-  description: 'Which events it gets; `*` stands for all.',
-  examples: [['session.started', 'session.ended']],
-})
-const webhookFields = {
-  id: Type.String(),
-  url: Url,
-  events: Events,
-  enabled: Type.Boolean(),
-  disabledAt: Nullable(Timestamp()),
-  disabledBecause: Nullable(
-    Type.Enum(['operator', 'gone', 'failing'], {
-      description: '`gone`: it answered 410. `failing`: three days without one success.',
-    }),
-  ),
-  readable: Type.Boolean({
-    description: 'Whether its secret can be read. If not, rotate it: the secret of the service was replaced.',
-  }),
-  failures: Type.Integer({ description: 'Attempts that failed since the last one that did not.' }),
-  failingSince: Nullable(Timestamp('When the first of them was.')),
-  waiting: Type.Integer({ description: 'Events that it has yet to get.' }),
-  createdAt: Timestamp(),
-}
-const WebhookEntry = Type.Object(webhookFields, { $id: 'Webhook' })
-const WithSecret = Type.Object(
-  {
-    ...webhookFields,
-    secret: Type.String({
-      description: 'Checks the signatures (Standard Webhooks). Shown only here.',
-      examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
-    }),
-  },
-  { $id: 'WebhookWithSecret' },
-)
-const Delivery = Type.Object(
-  {
-    number: Type.Integer({ description: 'The number of the event.' }),
-    eventId: Nullable(Type.String()),
-    type: Nullable(Type.String()),
-    state: Type.Enum(['waiting', 'delivered', 'given-up', 'dropped'], {
-      description: '`dropped`: it was waiting when the webhook was switched off.',
-    }),
-    attempts: Type.Integer(),
-    status: Nullable(Type.Integer({ description: 'Of the last answer.' })),
-    error: Nullable(Type.String({ description: 'Why the last attempt failed.' })),
-    triedAt: Nullable(Timestamp()),
-    nextTryAt: Nullable(Timestamp()),
-  },
-  { $id: 'WebhookDelivery' },
-)
 
 export function webhookRoutes(
   root: FastifyInstance,
   { webhooks, byStaffOf }: { webhooks: Webhooks; byStaffOf: ByOf },
 ): void {
-  for (const schema of [WebhookEntry, WithSecret, Delivery]) root.addSchema(schema)
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['staff']
   const reading = routeConfig({ access: 'staff', may: 'admin' })
@@ -101,7 +52,7 @@ export function webhookRoutes(
         operationId: 'listWebhooks',
         summary: 'All webhooks',
         response: {
-          200: Type.Object({ webhooks: Type.Array(Ref(WebhookEntry)) }),
+          200: WebhookList,
           ...problems(...staffReadProblems),
         },
       },
@@ -119,8 +70,8 @@ export function webhookRoutes(
         summary: 'Add a webhook',
         description:
           'It gets what happens from now on. Needs a sign-in at most 30 minutes old, like every change here.',
-        body: Type.Object({ url: Url, events: Events }),
-        response: { 201: Ref(WithSecret), ...stateProblems },
+        body: NewWebhook,
+        response: { 201: WebhookWithSecret, ...stateProblems },
       },
     },
     async (request, reply) => reply.code(201).send(await webhooks.add(request.body)),
@@ -137,12 +88,8 @@ export function webhookRoutes(
         description:
           'Disabling drops what waits. Once enabled again it gets what happens from then on; replay sends the rest.',
         params,
-        body: Type.Object({
-          url: Type.Optional(Url),
-          events: Type.Optional(Events),
-          enabled: Type.Optional(Type.Boolean()),
-        }),
-        response: { 200: Ref(WebhookEntry), ...changeProblems },
+        body: WebhookChange,
+        response: { 200: WebhookEntry, ...changeProblems },
       },
     },
     (request) => webhooks.change(request.params.webhookId, request.body),
@@ -176,7 +123,7 @@ export function webhookRoutes(
         summary: 'Give a webhook a new secret',
         description: 'For a day, requests are signed with the new secret and with the one before.',
         params,
-        response: { 200: Ref(WithSecret), ...stateProblems },
+        response: { 200: WebhookWithSecret, ...stateProblems },
       },
     },
     (request) => webhooks.rotate(request.params.webhookId),
@@ -192,9 +139,9 @@ export function webhookRoutes(
         summary: 'Send again what has happened since a time',
         description: 'In order, also what was delivered. Each event keeps its `webhook-id`.',
         params,
-        body: Type.Object({ since: Timestamp() }),
+        body: Replay,
         response: {
-          202: Type.Object({ queued: Type.Integer({ description: 'How many events.' }) }),
+          202: ReplayQueued,
           ...stateProblems,
         },
       },
@@ -217,12 +164,7 @@ export function webhookRoutes(
           'An event of the type `webhook.test`, signed like every other, also to a webhook that is disabled. Whatever it answers changes nothing.',
         params,
         response: {
-          200: Type.Object({
-            eventId: Type.String(),
-            status: Nullable(Type.Integer({ description: 'Of the answer; null if there was none.' })),
-            error: Nullable(Type.String({ description: 'Why it was not taken; null if it was.' })),
-            ms: Type.Integer({ description: 'How long the answer took.' }),
-          }),
+          200: WebhookTest,
           ...problems('invalid-request', ...tokenProblems, 'forbidden', 'not-found'),
         },
       },
@@ -240,7 +182,7 @@ export function webhookRoutes(
         summary: 'What a webhook got lately, newest events first',
         params,
         response: {
-          200: Type.Object({ deliveries: Type.Array(Ref(Delivery)) }),
+          200: WebhookDeliveries,
           ...problems(...staffReadProblems, 'not-found'),
         },
       },

@@ -8,161 +8,32 @@ import type { LiveSession } from '../../identity/session/session.ts'
 import { type ByOf, type CallerOf, routeConfig, staffChange } from '../../platform/http/access.ts'
 import {
   bodyProblems,
-  Email,
-  Empty,
-  EventEntry,
-  HistoryFields,
-  Id,
-  integerFrom,
-  Nullable,
   problems,
-  QueryInteger,
-  Ref,
   staffReadProblems,
-  Timestamp,
   tokenProblems,
-} from '../../platform/http/schemas.ts'
+} from '../../platform/http/problem-schemas.ts'
+import { Empty, Id, integerFrom, QueryInteger } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { type Clock, minute, second } from '../../platform/lib/clock.ts'
 import { Recent } from '../../platform/lib/recent.ts'
 import { servedRoles } from '../../roles.ts'
 import type { Overview } from './overview.ts'
+import {
+  Checked,
+  MaybeNote,
+  MaybeWhy,
+  NewAddress,
+  OverviewReply,
+  PersonDetail,
+  PersonPage,
+  ServedRoleName,
+  TestMail,
+  Why,
+} from './schemas.ts'
 import { type Support, verifiedStates } from './support.ts'
 
 const limits = { min: 1, max: 200 }
 
-const summaryFields = {
-  userId: Type.String(),
-  role: Type.Enum([...servedRoles]),
-  status: Type.String(),
-  firstname: Nullable(Type.String()),
-  lastname: Nullable(Type.String()),
-  email: Nullable(Type.String()),
-  studentNumber: Nullable(Type.String()),
-  verified: Type.Boolean(),
-  verificationLost: Nullable(
-    Type.Object(
-      {
-        at: Timestamp(),
-        because: Type.Enum(['name', 'address'], { description: 'What has changed.' }),
-      },
-      { description: 'Staff verified this veterinarian, and a change took it back: check again.' },
-    ),
-  ),
-}
-const PersonSummary = Type.Object(summaryFields, { $id: 'PersonSummary' })
-const PersonDetail = Type.Object({
-  profile: Type.Object({
-    ...summaryFields,
-    confirmed: Type.Boolean(),
-    createdAt: Timestamp(),
-    updatedAt: Timestamp(),
-  }),
-  classes: Type.Array(
-    Type.Object({
-      classId: Type.String(),
-      code: Nullable(Type.String()),
-      title: Type.String(),
-      kind: Type.String({ examples: ['course'] }),
-      location: Nullable(Type.String()),
-      startDate: Nullable(Type.String({ format: 'date' })),
-      endDate: Nullable(Type.String({ format: 'date' })),
-      current: Type.Boolean(),
-      students: Nullable(Type.Integer({ description: 'How many, where this person teaches.' })),
-    }),
-    { description: 'The classes that a student attends, or that a veterinarian teaches by the roster.' },
-  ),
-  sessions: HistoryFields.sessions,
-  deliveries: HistoryFields.deliveries,
-  events: Type.Array(
-    Type.Object({
-      ...EventEntry.properties,
-      number: Nullable(Type.Integer()),
-      note: Nullable(Type.String()),
-    }),
-  ),
-})
-
-const OverviewReply = Type.Object({
-  at: Timestamp(),
-  version: Type.String(),
-  store: Type.Object({ engine: Type.String(), schema: Type.Integer() }),
-  signIns: Type.Object({
-    lastHour: Type.Integer({ description: 'In the last 60 minutes.' }),
-    lastDay: Type.Integer({ description: 'The sum of `hours`.' }),
-    hours: Type.Array(Type.Object({ from: Timestamp(), count: Type.Integer() }), {
-      description: 'The 24 hours of the clock up to the present one, oldest first.',
-    }),
-  }),
-  mail: Type.Object({
-    unsent: Type.Integer(),
-    oldestAt: Nullable(Timestamp('Since when the oldest of them waits.')),
-    failedLastDay: Type.Integer({ description: 'Mails that were given up, in the same hours.' }),
-  }),
-  attack: Type.Object({
-    underAttack: Type.Boolean({
-      description: 'New codes have eight digits for everybody, and open ones of six digits take no answers.',
-    }),
-    wrongCodesLastHour: Type.Integer(),
-    threshold: Type.Integer({ description: 'This many wrong codes in an hour count as an attack.' }),
-    wrongCodesLastDay: Type.Integer(),
-    dayThreshold: Type.Integer({ description: 'This many wrong codes in a day count as an attack.' }),
-  }),
-  roster: Type.Object({
-    generation: Nullable(Type.Integer()),
-    publishedAt: Nullable(Timestamp('When an import last changed the roster.')),
-    checkedAt: Nullable(Timestamp('When one was last imported or fetched, also if it changed nothing.')),
-    lastFetch: Nullable(
-      Type.Object({
-        at: Timestamp(),
-        outcome: Type.String({
-          description: '`imported`, `unchanged`, `held`, `refused`, `busy` or `failed`.',
-        }),
-      }),
-    ),
-    nextFetchAt: Nullable(Timestamp('A day after the last fetch, if rosters are fetched.')),
-  }),
-  webhooks: Type.Object({
-    failing: Type.Integer(),
-    switchedOff: Type.Integer({
-      description: 'By the service: they answered 410, or failed for three days.',
-    }),
-  }),
-  people: Type.Object({
-    countedAt: Timestamp('People are counted at most every ten minutes.'),
-    counts: Type.Array(
-      Type.Object({
-        role: Type.Enum([...servedRoles]),
-        status: Type.String(),
-        count: Type.Integer(),
-      }),
-    ),
-    toCheckAgain: Type.Integer({
-      description: 'Veterinarians who were verified and changed their name or address since.',
-    }),
-  }),
-})
-
-const note = (description: string) => Type.String({ description, documented: { maxLength: 1000 } })
-const Why = Type.Object({ reason: note('Why. Kept with the event, and shown to staff.') })
-const MaybeWhy = Type.Object({ reason: Type.Optional(Why.properties.reason) })
-const howChecked = note('How it was checked. Kept with the event, and shown to staff.')
-const MaybeNote = Type.Object({ note: Type.Optional(howChecked) })
-const Checked = Type.Object({
-  note: Type.Optional(howChecked),
-  updatedAt: Type.Optional(
-    Timestamp('That of the profile which was checked. If it has changed since, the reply is 409.'),
-  ),
-})
-const NewAddress = Type.Object({ email: Email, reason: Type.Optional(Why.properties.reason) })
-
-/** What the mail server said to a test mail. */
-const TestMailReply = Type.Object({
-  server: Type.String({ description: 'The mail server.' }),
-  taken: Type.Boolean(),
-  reply: Type.String({ description: 'What it said, word for word.' }),
-  advice: Nullable(Type.String({ description: 'What usually is the matter.' })),
-})
 const testEveryMs = minute
 const testersMax = 1_000
 
@@ -172,14 +43,13 @@ export interface SupportRoutesDeps {
   readonly clock: Clock
   readonly callerOf: CallerOf<LiveSession>
   readonly byStaffOf: ByOf
-  testMail(to: string): Promise<Static<typeof TestMailReply>>
+  testMail(to: string): Promise<Static<typeof TestMail>>
 }
 
 export function supportRoutes(
   root: FastifyInstance,
   { support, overview, clock, callerOf, byStaffOf, testMail }: SupportRoutesDeps,
 ): void {
-  root.addSchema(PersonSummary)
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['staff']
   const config = routeConfig({ access: 'staff', may: 'support' })
@@ -211,10 +81,15 @@ export function supportRoutes(
         description: 'Veterinarians and students by words of their name, address, number or id.',
         querystring: Type.Object({
           q: Type.Optional(Type.String()),
-          role: Type.Optional(Type.Enum([...servedRoles])),
-          status: Type.Optional(Type.Enum([...new Set(servedRoles.flatMap((role) => [...statuses[role]]))])),
+          role: Type.Optional(ServedRoleName),
+          status: Type.Optional(
+            Type.Enum([...new Set(servedRoles.flatMap((role) => [...statuses[role]]))], {
+              title: 'AccountStatus',
+            }),
+          ),
           verified: Type.Optional(
             Type.Enum([...verifiedStates], {
+              title: 'Verification',
               description:
                 'Veterinarians alone. `lost`: those who were verified and have to be checked again.',
             }),
@@ -223,7 +98,7 @@ export function supportRoutes(
           limit: QueryInteger(limits, 'How many at most; 50 if it is not said.'),
         }),
         response: {
-          200: Type.Object({ people: Type.Array(Ref(PersonSummary)), next: Nullable(Type.String()) }),
+          200: PersonPage,
           ...problems(...staffReadProblems),
         },
       },
@@ -257,7 +132,7 @@ export function supportRoutes(
         operationId: 'sendTestMail',
         summary: 'Send a test mail to myself',
         description: 'It goes to the address of the caller, at once, and at most once a minute.',
-        response: { 200: TestMailReply, ...problems(...bodyProblems, ...tokenProblems, 'forbidden') },
+        response: { 200: TestMail, ...problems(...bodyProblems, ...tokenProblems, 'forbidden') },
       },
     },
     (request) => {

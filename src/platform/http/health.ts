@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify'
 import { AppError } from '../../errors.ts'
 import type { Db } from '../db/db.ts'
 import { routeConfig } from './access.ts'
-import { problems } from './schemas.ts'
+import { problems } from './problem-schemas.ts'
 import { Type } from './type.ts'
 
-const Health = Type.Object({ status: Type.Literal('ok') })
+const Health = Type.Object({ status: Type.Literal('ok', { title: 'HealthStatus' }) }, { title: 'Health' })
 
 export function healthRoutes(app: FastifyInstance, { db }: { db: Db }): void {
   const config = routeConfig({ access: 'public', limit: 'none' })

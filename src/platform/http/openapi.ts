@@ -1,5 +1,6 @@
 /** The OpenAPI 3.1 document, generated from the route schemas, and the reference page. */
 import { STATUS_CODES } from 'node:http'
+import { isDeepStrictEqual } from 'node:util'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { type Role, roles } from '../../roles.ts'
@@ -7,6 +8,7 @@ import { routeConfig } from './access.ts'
 import { isOptionalBody } from './bodies.ts'
 import { sendCached } from './etag.ts'
 import { apiVersion, pageContentPolicy } from './headers.ts'
+import { exampleProblem, Problem, problemMediaType } from './problem-schemas.ts'
 import { referencePage } from './reference.ts'
 import { languageNames } from './schemas.ts'
 
@@ -31,7 +33,12 @@ const roleTags: Record<Role, string> = {
 }
 
 /** Await this before adding the first route. */
-export async function describeApi(app: FastifyInstance, version: string, cookieName: string): Promise<void> {
+export async function describeApi(
+  app: FastifyInstance,
+  version: string,
+  cookieName: string,
+  webhooks: Webhooks = {},
+): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -67,29 +74,37 @@ export async function describeApi(app: FastifyInstance, version: string, cookieN
       },
       security: [{ bearer: [] }],
     },
-    transformObject: (document) => describe((document as { openapiObject: OpenApi }).openapiObject),
-    refResolver: { buildLocalReference: (json, _base, _fragment, i) => (json.$id as string) ?? `def-${i}` },
+    transformObject: (document) => describe((document as { openapiObject: OpenApi }).openapiObject, webhooks),
   })
 }
 
-type Refs = Record<string, { $ref: string }>
+interface Ref {
+  $ref: string
+  description?: string
+}
 
 interface Reply {
   description: string
-  headers?: Refs
+  headers?: Record<string, Ref>
+  content?: Record<string, object>
 }
+
+type Parameter = Ref | { name: string; in: string }
 
 interface Operation {
   security?: object[]
-  parameters?: object[]
+  parameters?: Parameter[]
   requestBody?: { required?: boolean; content: Record<string, { schema: object }> }
-  responses: Record<string, Reply>
+  responses: Record<string, Reply | Ref>
 }
 
 interface OpenApi {
   components: object
   paths: Record<string, Record<string, Operation>>
 }
+
+/** Requests that the service sends, by the type of their event. */
+type Webhooks = Readonly<Record<string, object>>
 
 const text = { type: 'string' }
 // No examples: the reference page would send them with every call.
@@ -98,7 +113,7 @@ const parameters = {
     name: 'API-Version',
     in: 'header',
     description: 'The version that the client was made for; one that is not served is 400.',
-    schema: { ...text, enum: [apiVersion] },
+    schema: { $ref: '#/components/schemas/ApiVersion' },
   },
   TraceParent: {
     name: 'traceparent',
@@ -144,20 +159,71 @@ const headers = {
 const parameter = (name: keyof typeof parameters) => ({ $ref: `#/components/parameters/${name}` })
 const header = (name: keyof typeof headers) => ({ $ref: `#/components/headers/${name}` })
 
-/** Adds what follows from an operation’s path, statuses and security. */
-function describe(document: OpenApi): OpenApi {
-  const described = withDocumented(document) as OpenApi
+/** Every error of every call. Operations name their codes in the description. */
+const problemReply = {
+  description: 'Decide by `code`.',
+  headers: {
+    'Request-Id': header('RequestId'),
+    'API-Version': header('ApiVersion'),
+    RateLimit: header('RateLimit'),
+    'RateLimit-Policy': header('RateLimitPolicy'),
+    'WWW-Authenticate': header('WwwAuthenticate'),
+    'Retry-After': header('RetryAfter'),
+    Accept: header('Accept'),
+  },
+  content: { [problemMediaType]: { schema: Problem, example: exampleProblem } },
+}
+
+interface Described {
+  readonly paths: OpenApi['paths']
+  readonly webhooks: OpenApi['paths']
+  readonly responses: object
+}
+
+/** Names what several operations share, and adds what follows from an operation’s path, statuses and security. */
+function describe(document: OpenApi, webhooks: Webhooks): OpenApi {
+  const schemas = { ApiVersion: { ...text, enum: [apiVersion] } }
+  const parts = { paths: document.paths, webhooks, responses: { Problem: problemReply } }
+  const { responses, ...described } = named(parts, schemas) as Described
   for (const [path, item] of Object.entries(described.paths)) {
     for (const operation of Object.values(item)) describeOperation(path, operation)
   }
-  return { ...described, components: { ...described.components, parameters, headers } }
+  const operations = Object.values(described).flatMap((items) => Object.values(items).flatMap(Object.values))
+  const components = {
+    ...document.components,
+    schemas,
+    responses,
+    parameters: { ...parameters, ...namedHeaders(operations) },
+    headers,
+  }
+  return { ...document, ...described, components }
 }
 
+/** Puts header parameters of routes and webhooks into components, and refers to them. */
+function namedHeaders(operations: readonly Operation[]): Record<string, object> {
+  const found: Record<string, object> = {}
+  for (const operation of operations) {
+    operation.parameters = operation.parameters!.map((one) => {
+      if (!('name' in one) || one.in !== 'header') return one
+      const name = one.name.replace(/(?:^|-)(\w)/g, (_, letter) => letter.toUpperCase())
+      found[name] = one
+      return { $ref: `#/components/parameters/${name}` }
+    })
+  }
+  return found
+}
+
+/** Idempotency-Key for idempotency-key. */
+const inUsualCase = (one: Parameter): Parameter =>
+  'name' in one && one.in === 'header'
+    ? { ...one, name: one.name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase()) }
+    : one
+
 function describeOperation(path: string, operation: Operation): void {
-  const { responses } = operation
-  const hasETag = '304' in responses
+  const replies = Object.entries(operation.responses as Record<string, Reply>)
+  const hasETag = '304' in operation.responses
   operation.parameters = [
-    ...(operation.parameters ?? []),
+    ...(operation.parameters ?? []).map(inUsualCase),
     ...(/\/(send-otp|me\/email)$/.test(path) ? [parameter('AcceptLanguage')] : []),
     ...(hasETag ? [parameter('IfNoneMatch')] : []),
     parameter('ApiVersion'),
@@ -165,21 +231,32 @@ function describeOperation(path: string, operation: Operation): void {
   ]
   describeBody(operation)
   const isPublic = operation.security?.length === 0
-  for (const [status, reply] of Object.entries(responses)) {
+  // With a token the session's limit applies, which headers do not show.
+  const showsLimit = !path.startsWith('/health/') && (isPublic || path.includes('/me/email'))
+  for (const [status, reply] of replies.filter(([, one]) => !isProblem(one))) {
     if (reply.description === 'Default Response') reply.description = STATUS_CODES[status] ?? ''
-    // With a token the session's limit applies, which headers do not show.
-    const showsLimit =
-      !path.startsWith('/health/') && (isPublic || status === '401' || path.includes('/me/email'))
     reply.headers = {
       ...reply.headers,
       'Request-Id': header('RequestId'),
       'API-Version': header('ApiVersion'),
       ...(showsLimit && { RateLimit: header('RateLimit'), 'RateLimit-Policy': header('RateLimitPolicy') }),
       ...(hasETag && (status === '200' || status === '304') && { ETag: header('ETag') }),
-      ...((status === '401' || status === '403') && { 'WWW-Authenticate': header('WwwAuthenticate') }),
-      ...((status === '429' || status === '503') && { 'Retry-After': header('RetryAfter') }),
-      ...(status === '415' && { Accept: header('Accept') }),
     }
+  }
+  describeProblems(
+    operation,
+    replies.filter(([, one]) => isProblem(one)),
+  )
+}
+
+const isProblem = ({ content = {} }: Reply) => Object.keys(content).join() === problemMediaType
+
+/** One reply for all, because a generated client has types of its own for every status of every operation. */
+function describeProblems({ responses }: Operation, problems: readonly [string, Reply][]): void {
+  for (const [status] of problems) delete responses[status]
+  responses.default = {
+    $ref: '#/components/responses/Problem',
+    description: problems.map(([status, { description }]) => `- ${status} ${description}`).join('\n'),
   }
 }
 
@@ -193,14 +270,23 @@ function describeBody({ requestBody }: Operation): void {
   }
 }
 
-/** Copies the document and moves `documented` keywords (schemas.ts) up into their schemas. */
-function withDocumented(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withDocumented)
+/**
+ * Copies a part of the document, moves `documented` keywords (schemas.ts) up into their schemas, and puts every schema
+ * that has a title into `schemas` under that name.
+ */
+function named(value: unknown, schemas: Record<string, object>): unknown {
+  if (Array.isArray(value)) return value.map((one) => named(one, schemas))
   if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value).flatMap(([name, one]) =>
-    name === 'documented' ? Object.entries(one as object) : [[name, withDocumented(one)]],
-  )
-  return Object.fromEntries(entries)
+  const entries = Object.entries(value).flatMap(([name, one]) => {
+    if (name === 'documented') return Object.entries(one as object)
+    return [[name, /^examples?$/.test(name) ? one : named(one, schemas)]]
+  })
+  const { title, ...copy } = Object.fromEntries(entries) as Record<string, unknown>
+  if (typeof title !== 'string') return title === undefined ? copy : Object.fromEntries(entries)
+  if (title in schemas && !isDeepStrictEqual(schemas[title], copy))
+    throw new Error(`two different schemas have the title ${title}`)
+  schemas[title] = copy
+  return { $ref: `#/components/schemas/${title}` }
 }
 
 export function openApiRoutes(app: FastifyInstance): void {

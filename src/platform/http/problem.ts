@@ -8,6 +8,7 @@ import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } fr
 import { AppError, type ErrorCode, errorKinds, type FieldError } from '../../errors.ts'
 import { apiVersion, pageContentPolicy } from './headers.ts'
 import { weightsOf } from './preference.ts'
+import { problemMediaType } from './problem-schemas.ts'
 import type { RequestLog } from './request-log.ts'
 
 export interface Problem {
@@ -20,8 +21,6 @@ export interface Problem {
   readonly errors?: readonly FieldError[]
   readonly attemptsLeft?: number
 }
-
-export const problemMediaType = 'application/problem+json'
 
 const challenges: Partial<Record<ErrorCode, string>> = {
   unauthenticated: 'Bearer',

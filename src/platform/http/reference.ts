@@ -19,7 +19,9 @@ interface Operation {
   readonly security?: readonly object[]
   readonly parameters?: readonly (Parameter | Ref)[]
   readonly requestBody?: { readonly content: Content; readonly required?: boolean }
-  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Content }>>
+  readonly responses: Readonly<
+    Record<string, { readonly $ref?: string; readonly description: string; readonly content?: Content }>
+  >
 }
 
 interface Ref {
@@ -120,13 +122,13 @@ ${needsToken ? '<p class="soft">Needs an access token.</p>' : ''}${fields.join('
       .filter(([, reply]) => !isProblem(reply))
       .map(([status, reply]) => this.#reply(status, reply))
       .join('\n')}
-<dt><a href="/problems">Errors</a></dt><dd class="errors">${errors.map(errorsOf).join('<br>')}</dd></dl>
+<dt><a href="/problems">Errors</a></dt><dd class="errors">${errors.flatMap(errorsOf).join('<br>')}</dd></dl>
 </details>`
   }
 
   #parameter({ name, in: place, required, description, schema }: Parameter, id: string): string {
     const attributes = `id="${id}" name="${escapeHtml(name)}" data-in="${place}" aria-describedby="${id}-about"${required ? ' required' : ''}`
-    const choices = schema?.enum
+    const choices = schema && this.#resolved<Schema>(schema).enum
     const field = choices
       ? `<select ${attributes}><option></option>${choices.map((each) => `<option>${escapeHtml(String(each))}</option>`).join('')}</select>`
       : `<input ${attributes} autocomplete="off" spellcheck="false">`
@@ -212,15 +214,15 @@ type Reply = Operation['responses'][string]
 
 const refOf = (value: object): string[] => ('$ref' in value ? [String(value.$ref)] : [])
 
-function isProblem({ content = {} }: Reply): boolean {
+function isProblem({ $ref, content = {} }: Reply): boolean {
   const { schema } = Object.values(content)[0] ?? {}
-  return schema?.$ref?.endsWith('/Problem') === true
+  return ($ref ?? schema?.$ref)?.endsWith('/Problem') === true
 }
 
-/** The codes alone: /problems says what each means. */
-function errorsOf([status, { description }]: [string, Reply]): string {
-  const codes = [...description.matchAll(/`([a-z-]+)`/g)].map(([, code]) => code)
-  return `${status} ${codes.join(', ')}`
+/** A line for each status, with its codes; /problems says what they mean. */
+function errorsOf([status, { description }]: [string, Reply]): string[] {
+  const lines = status === 'default' ? description.split('\n') : [`- ${status} ${description}`]
+  return lines.map((line) => line.replace(/^- |`/g, ''))
 }
 
 /** The little Markdown that our own descriptions use: paragraphs, numbered lists, and what `inline` knows. */

@@ -7,12 +7,12 @@ import {
   compare,
   Incomings,
   noRoster,
-  planKinds,
   type Standing,
 } from './compare/compare.ts'
 import { aboutFile, FindingLog } from './findings.ts'
 import { type Finding, type Kind, kinds, type Mode, type RosterFile } from './records.ts'
 import type { Seen } from './store.ts'
+import { planKinds } from './words.ts'
 
 export interface Plan extends Comparison {
   readonly file: RosterFile

@@ -24,12 +24,11 @@ import {
   writeInBatches,
 } from './apply/apply.ts'
 import { type Bounds, Meter, usualBounds } from './bounds.ts'
-import { bouncedFindings, deltaDoubt, type HoldCode } from './checks/checks.ts'
+import { bouncedFindings, deltaDoubt } from './checks/checks.ts'
 import {
   type Change,
   type Corrected,
   Incomings,
-  type MatchBy,
   partOfRoster,
   RecordTable,
   type Standing,
@@ -59,15 +58,17 @@ import {
   type Seen,
   type StudentDifference,
 } from './store.ts'
+import type { HoldCode, MatchBy } from './words.ts'
 
 export { tooMuchMemory } from './bounds.ts'
-export { type Hold, type HoldCode, holdCodes } from './checks/checks.ts'
-export { type Change, fieldsOf, matchKeys, planKinds } from './compare/compare.ts'
+export type { Hold } from './checks/checks.ts'
+export { type Change, fieldsOf } from './compare/compare.ts'
 export { exitCodes, RosterError, type RosterFailure } from './errors.ts'
 export { isEmpty, isRefused, type Plan } from './plan.ts'
 export type { Finding } from './records.ts'
 
 export { foldGenerations, type HistoryRow, type Seen } from './store.ts'
+export { type HoldCode, holdCodes, matchKeys } from './words.ts'
 
 // SQLite writes many of the same pages again with every batch.
 const rowsPerBatch = { sqlite: 10_000, postgres: 2_000 } as const

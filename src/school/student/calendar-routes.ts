@@ -3,28 +3,12 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import type { LiveSession } from '../../identity/session/session.ts'
 import { type CallerOf, routeConfig } from '../../platform/http/access.ts'
-import {
-  bodyProblems,
-  Empty,
-  Id,
-  Nullable,
-  problems,
-  Timestamp,
-  tokenProblems,
-} from '../../platform/http/schemas.ts'
+import { bodyProblems, problems, tokenProblems } from '../../platform/http/problem-schemas.ts'
+import { Empty, Nullable } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { timestamp } from '../../platform/lib/clock.ts'
 import type { CalendarFeeds } from './feed.ts'
-
-const feedFields = {
-  feedId: Id('The feed’s id, to revoke it. Not its address.'),
-  name: Type.String({ examples: ['My phone'] }),
-  createdAt: Timestamp(),
-}
-export const Feed = Type.Object({
-  ...feedFields,
-  lastReadAt: Nullable(Timestamp('When a calendar program last read it, to the hour; null if never.')),
-})
+import { CalendarFeedList, CalendarFeedRequest, NewCalendarFeed } from './schemas.ts'
 
 export interface CalendarRoutesDeps {
   readonly feeds: CalendarFeeds
@@ -51,22 +35,9 @@ export function calendarRoutes(
         summary: 'Make a calendar feed',
         description:
           'An address that a calendar program can subscribe to, also as `webcal:`. It is shown this once: whoever has it can read my classes. Five at most; all end when my e-mail address changes.',
-        body: Nullable(
-          Type.Object({
-            name: Type.Optional(
-              Type.String({
-                description: 'To tell feeds apart; "Calendar" if it is left out.',
-                documented: { minLength: 1, maxLength: 100 },
-                examples: ['My phone'],
-              }),
-            ),
-          }),
-        ),
+        body: Nullable(CalendarFeedRequest),
         response: {
-          201: Type.Object({
-            ...feedFields,
-            url: Type.String({ examples: ['https://access.example.org/calendar/….ics'] }),
-          }),
+          201: NewCalendarFeed,
           ...refusals,
         },
       },
@@ -88,7 +59,7 @@ export function calendarRoutes(
         summary: 'My calendar feeds',
         description: 'Without their addresses, which are not kept.',
         response: {
-          200: Type.Object({ feeds: Type.Array(Feed) }),
+          200: CalendarFeedList,
           ...problems(...tokenProblems, 'forbidden'),
         },
       },

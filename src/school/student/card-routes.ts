@@ -6,11 +6,11 @@ import { chooseLanguage } from '../../messages/mail/outbox.ts'
 import { type CallerOf, routeConfig } from '../../platform/http/access.ts'
 import { pageContentPolicy } from '../../platform/http/headers.ts'
 import { html } from '../../platform/http/pages.ts'
-import { problems, Timestamp, tokenProblems } from '../../platform/http/schemas.ts'
-import { Type } from '../../platform/http/type.ts'
+import { problems, tokenProblems } from '../../platform/http/problem-schemas.ts'
 import { type Clock, timestamp } from '../../platform/lib/clock.ts'
 import type { Cards } from './card.ts'
 import { cardPage } from './card-page.ts'
+import { StudentCard } from './schemas.ts'
 
 export interface CardRoutesDeps {
   readonly cards: Cards
@@ -36,14 +36,7 @@ export function cardRoutes(
         description:
           'Proves for five minutes that I am a student. Show `url` as a QR code: the page behind it says whether the card is genuine and valid, and whether I am a student at that moment. It gives access to nothing.',
         response: {
-          200: Type.Object({
-            card: Type.String({
-              description:
-                'A JWT of type chiron-card+jwt, with name, number, school and year. Its audience is the public URL with /c.',
-            }),
-            url: Type.String({ examples: ['https://access.example.org/c/…'] }),
-            expiresAt: Timestamp(),
-          }),
+          200: StudentCard,
           ...problems(...tokenProblems, 'forbidden'),
         },
       },

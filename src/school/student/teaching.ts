@@ -9,7 +9,7 @@ import { type ClassDocument, readDocument } from './document.ts'
 import { classesTaught, type TaughtRow } from './store.ts'
 
 export interface TaughtClass extends ClassDocument {
-  readonly students: readonly ReturnType<typeof studentOf>[]
+  readonly students: ReturnType<typeof studentOf>[]
 }
 
 export interface Taught {

@@ -1,61 +1,32 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { TSchema } from 'typebox'
 import { invalidField } from '../../errors.ts'
 import { Fields } from '../../identity/people/fields.ts'
-import { statuses } from '../../identity/people/people.ts'
 import type { LiveSession } from '../../identity/session/session.ts'
+import { CodeSent } from '../../identity/sign-in/schemas.ts'
 import type { SignIn } from '../../identity/sign-in/sign-in.ts'
 import { chooseLanguage } from '../../messages/mail/outbox.ts'
 import { type ByOf, type CallerOf, routeConfig } from '../../platform/http/access.ts'
 import { requestCaller } from '../../platform/http/caller.ts'
 import { etagOf, matches } from '../../platform/http/etag.ts'
-import {
-  bodyProblems,
-  CodeSent,
-  Email,
-  Empty,
-  HistoryFields,
-  Id,
-  languageNames,
-  Name,
-  OtpCode,
-  problems,
-  Ref,
-  Timestamp,
-  tokenProblems,
-  WhenQuery,
-} from '../../platform/http/schemas.ts'
+import { bodyProblems, problems, tokenProblems } from '../../platform/http/problem-schemas.ts'
+import { Empty, Id, languageNames } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import type { CallerNetwork } from '../../platform/lib/bucket.ts'
 import { minute, timestamp } from '../../platform/lib/clock.ts'
+import { TaughtClassList, WhenQuery } from '../student/schemas.ts'
+import {
+  NameChange,
+  NewAddressAnswer,
+  NewAddressRequest,
+  OwnProfile,
+  PublicPage,
+  PublicProfile,
+  Registered,
+  Registration,
+  VeterinarianExport,
+} from './schemas.ts'
 import type { Veterinarians } from './veterinarian.ts'
-
-export const OwnProfile = Type.Object(
-  {
-    userId: Id('The veterinarian’s id.'),
-    firstname: Type.String(),
-    lastname: Type.String(),
-    email: Type.String(),
-    status: Type.Enum(statuses.veterinarian),
-    confirmed: Type.Boolean({ description: 'Whether the names were given or confirmed while signed in.' }),
-    verified: Type.Boolean({ description: 'Whether a member of staff has checked who this is.' }),
-    createdAt: Timestamp(),
-    updatedAt: Timestamp(),
-  },
-  { $id: 'VeterinarianProfile' },
-)
-
-const PublicPage = Type.Object({ shown: Type.Boolean({ description: 'Whether everybody can see it.' }) })
-
-const firstname = Name(
-  'First name: 1–100 characters of any script, at least one of them a letter; no /, @ or www.',
-  'Ada',
-)
-const lastname = Name(
-  'Last name: 1–100 characters of any script, at least one of them a letter; no /, @ or www.',
-  'Marsh',
-)
 
 export interface VeterinarianRoutesDeps {
   readonly veterinarians: Veterinarians
@@ -63,27 +34,18 @@ export interface VeterinarianRoutesDeps {
   readonly callerOf: CallerOf<LiveSession>
   readonly byOf: ByOf
   networkOf(request: FastifyRequest): CallerNetwork
-  /** A class with its students, and without them. */
-  readonly TaughtClass: TSchema
-  readonly PlainClass: TSchema
 }
 
 const recentSignInMs = 10 * minute
 
 export function veterinarianRoutes(
   root: FastifyInstance,
-  { veterinarians, signIn, callerOf, byOf, networkOf, TaughtClass, PlainClass }: VeterinarianRoutesDeps,
+  { veterinarians, signIn, callerOf, byOf, networkOf }: VeterinarianRoutesDeps,
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['veterinarian']
   const own = routeConfig({ access: 'veterinarian' })
   const recent = routeConfig({ access: 'veterinarian', signedInWithinMs: recentSignInMs })
-  const Export = Type.Object({
-    exportedAt: Timestamp(),
-    profile: Ref(OwnProfile),
-    classes: Type.Array(PlainClass, { description: 'That I teach, without their students.' }),
-    ...HistoryFields,
-  })
 
   app.post(
     '/veterinarian/register',
@@ -96,12 +58,9 @@ export function veterinarianRoutes(
         description:
           'Creates a pending veterinarian, whom the first code makes active. The reply is the same whether or not the address is known. No mail is sent: ask for a code next.',
         security: [],
-        body: Type.Object({ firstname, lastname, email: Email }),
+        body: Registration,
         response: {
-          202: Type.Object({
-            email: Type.String({ description: 'As sent.' }),
-            confirmBefore: Timestamp('Sign in before this, or the registration lapses.'),
-          }),
+          202: Registered,
           ...problems(...bodyProblems),
         },
       },
@@ -131,7 +90,7 @@ export function veterinarianRoutes(
         tags,
         operationId: 'getOwnVeterinarian',
         summary: 'My profile',
-        response: { 200: Ref(OwnProfile), ...problems(...tokenProblems, 'forbidden') },
+        response: { 200: OwnProfile, ...problems(...tokenProblems, 'forbidden') },
       },
     },
     (request) => veterinarians.profileOf(callerOf(request, 'veterinarian')),
@@ -145,12 +104,9 @@ export function veterinarianRoutes(
         tags,
         operationId: 'renameOwnVeterinarian',
         summary: 'Change my name',
-        body: Type.Object(
-          { firstname: Type.Optional(firstname), lastname: Type.Optional(lastname) },
-          { documented: { minProperties: 1 } },
-        ),
+        body: NameChange,
         response: {
-          200: Ref(OwnProfile),
+          200: OwnProfile,
           ...problems(...bodyProblems, ...tokenProblems, 'forbidden'),
         },
       },
@@ -183,7 +139,7 @@ export function veterinarianRoutes(
           'Those of the teacher on the school’s roster who has my e-mail address. By date as in GET /student/me/classes.',
         querystring: WhenQuery,
         response: {
-          200: Type.Object({ classes: Type.Array(TaughtClass) }),
+          200: TaughtClassList,
           204: Empty,
           ...problems('invalid-request', ...tokenProblems, 'forbidden'),
         },
@@ -226,10 +182,7 @@ export function veterinarianRoutes(
         operationId: 'sendNewAddressCode',
         summary: 'Ask for a code at my new address',
         description: `Mails a code there; with \`sessionId\`, the same code again. The reply is the same whether or not somebody else has the address; if so, the mail says it and no code fits. Needs a sign-in at most 10 minutes old. The mail is in the best language of Accept-Language: ${languageNames}.`,
-        body: Type.Object({
-          email: Email,
-          sessionId: Type.Optional(Type.String({ description: 'To send that code once more.' })),
-        }),
+        body: NewAddressRequest,
         response: {
           202: CodeSent,
           ...problems(
@@ -268,15 +221,9 @@ export function veterinarianRoutes(
         summary: 'Confirm my new address with its code',
         description:
           'The address changes, every other session ends, and the old address is told by mail. Wrong codes as in validate-otp.',
-        body: Type.Object({
-          otp_code: OtpCode,
-          sessionId: Type.String({
-            description: 'From the request for the code.',
-            documented: { minLength: 1 },
-          }),
-        }),
+        body: NewAddressAnswer,
         response: {
-          200: Ref(OwnProfile),
+          200: OwnProfile,
           ...problems(...bodyProblems, ...tokenProblems, 'otp-incorrect', 'otp-unusable', 'forbidden'),
         },
       },
@@ -336,7 +283,7 @@ export function veterinarianRoutes(
         tags,
         operationId: 'exportOwnVeterinarian',
         summary: 'Everything held about me',
-        response: { 200: Export, ...problems(...tokenProblems, 'forbidden') },
+        response: { 200: VeterinarianExport, ...problems(...tokenProblems, 'forbidden') },
       },
     },
     async (request, reply) => {
@@ -358,15 +305,7 @@ export function veterinarianRoutes(
         security: [],
         params: Type.Object({ userId: Id('The veterinarian’s id.') }),
         response: {
-          200: Type.Object({
-            userId: Type.String(),
-            firstname: Type.String(),
-            lastname: Type.String(),
-            verified: Type.Boolean({
-              description:
-                'Whether a member of staff has checked who this is. If not, anybody may have given the name.',
-            }),
-          }),
+          200: PublicProfile,
           304: Empty,
           ...problems('not-found'),
         },

@@ -8,7 +8,7 @@ import { checkPeople } from './people.ts'
 import { checkReferences } from './references.ts'
 
 export { Faults } from './case.ts'
-export { deltaDoubt, findHolds, type Hold, type HoldCode, holdCodes } from './holds.ts'
+export { deltaDoubt, findHolds, type Hold } from './holds.ts'
 export { bouncedFindings } from './people.ts'
 
 /** Says what is wrong, and which rows are to blame. */

@@ -1,21 +1,10 @@
 /** What somebody should confirm before it happens. Each hold has a code, by which it is allowed. Pure. */
 import { isWhen, type Span } from '../../student/classes.ts'
 import type { Ids } from '../compact.ts'
-import type { Comparison, Counts, PlanKind, Rest } from '../compare/compare.ts'
+import type { Comparison, Counts, Rest } from '../compare/compare.ts'
 import type { ClassData, Mode, RosterFile, TermData } from '../records.ts'
+import type { HoldCode, PlanKind } from '../words.ts'
 import type { Case } from './case.ts'
-
-export const holdCodes = [
-  'leavers',
-  'changes',
-  'teachers',
-  'terms',
-  'addresses',
-  'identities',
-  'mode',
-  'stale',
-] as const
-export type HoldCode = (typeof holdCodes)[number]
 
 export interface Hold {
   readonly code: HoldCode

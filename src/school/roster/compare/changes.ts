@@ -1,7 +1,8 @@
 /** Every difference between what stands and the next roster, with the names of whom and what it is about. */
 import type { DataOf, UserData } from '../records.ts'
 import type { StudentFields } from '../store.ts'
-import type { NextRoster, NextRows, Operation, PlanKind } from './next.ts'
+import type { PlanKind } from '../words.ts'
+import type { NextRoster, NextRows, Operation } from './next.ts'
 import type { NextStudents } from './students.ts'
 
 export interface Change {

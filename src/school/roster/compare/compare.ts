@@ -7,27 +7,26 @@
  */
 import type { EnrolmentData, Kind, RosterFile, UserData } from '../records.ts'
 import type { EnrolmentRow, RecordRow } from '../store.ts'
+import type { MatchBy, PlanKind } from '../words.ts'
 import { type Change, namedChanges } from './changes.ts'
 import { Documents, lookupIn } from './documents.ts'
 import type { Incomings } from './incoming.ts'
-import { type Counts, type NextRoster, newNextRoster, type PlanKind } from './next.ts'
+import { type Counts, type NextRoster, newNextRoster } from './next.ts'
 import type { RecordKind, Standing } from './standing.ts'
-import { type MatchBy, type NextStudents, nextStudents } from './students.ts'
+import { type NextStudents, nextStudents } from './students.ts'
 
 export { type Change, fieldsOf, fullName, studentChange } from './changes.ts'
 export { digestOf } from './documents.ts'
 export { type BadRow, Incomings } from './incoming.ts'
-export {
-  type Corrected,
-  type Counts,
-  type NextRoster,
-  type NextStudent,
-  type PlanKind,
-  planKinds,
+export type {
+  Corrected,
+  Counts,
+  NextRoster,
+  NextStudent,
 } from './next.ts'
 export { partOfRoster } from './part.ts'
 export { noRoster, type Standing, wholeRoster } from './standing.ts'
-export { corrected, type MatchBy, matchKeys, type NextStudents } from './students.ts'
+export { corrected, type NextStudents } from './students.ts'
 export { RecordTable, type Rest } from './tables.ts'
 
 export interface Comparison {

@@ -6,9 +6,6 @@ import type { IncomingRows, Incomings } from './incoming.ts'
 import type { RecordKind } from './standing.ts'
 import { EnrolmentTable, type Parts, RecordTable, type Rest, type Table } from './tables.ts'
 
-export const planKinds = ['student', 'class', 'enrolment', 'user', 'role', 'course', 'term', 'org'] as const
-export type PlanKind = (typeof planKinds)[number]
-
 export type Operation = 'added' | 'changed' | 'leaving' | 'returning'
 
 export interface Counts {

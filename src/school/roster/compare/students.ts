@@ -5,6 +5,7 @@ import { newId } from '../../../platform/lib/random.ts'
 import { Ids, Numbers, Texts } from '../compact.ts'
 import type { RoleData } from '../records.ts'
 import type { CorrectionRow, StudentFields, StudentVersion } from '../store.ts'
+import type { MatchBy } from '../words.ts'
 import { digestOf, isStudent, type Lookup, studentFields } from './documents.ts'
 import {
   type AppliedCorrection,
@@ -19,8 +20,6 @@ import type { Standing } from './standing.ts'
 import { RecordTable } from './tables.ts'
 
 /** How accounts are kept when the school's system gives everybody a new sourcedId. */
-export const matchKeys = ['number', 'address'] as const
-export type MatchBy = (typeof matchKeys)[number]
 
 const states = ['none', 'same', 'changed', 'added', 'returning'] as const
 type State = (typeof states)[number]

@@ -15,10 +15,10 @@ import {
   type HoldCode,
   isRefused,
   type Plan,
-  planKinds,
   type Roster,
   RosterError,
 } from '../roster.ts'
+import { type Group, groups } from '../words.ts'
 import { addChanges, finishReading, type PlanRow, partsOf, planById } from './store.ts'
 
 export const findingsMax = 1_000
@@ -26,17 +26,6 @@ const changesPerPage = 100
 /** Of each group; nobody reads more. */
 const changesKeptMax = 10_000
 const undoChangesMax = 1_000
-
-/** What changes, sorted as people ask: first students, by what happens to them, then the other records. */
-export const groups = [
-  'leaving',
-  'addresses',
-  'changed',
-  'returning',
-  'added',
-  ...planKinds.filter((kind) => kind !== 'student'),
-] as const
-export type Group = (typeof groups)[number]
 
 export interface PlanSummary {
   readonly file: { version: string; rows: number; modes: string[]; missing: string[] }

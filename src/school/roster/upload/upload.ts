@@ -19,7 +19,8 @@ import {
   type Roster,
   RosterError,
 } from '../roster.ts'
-import { type Group, groups, type PlanOptions, type PlanSummary, type UndoView } from './jobs.ts'
+import { type Group, groups, type PlanFailure, type planStates } from '../words.ts'
+import type { PlanOptions, PlanSummary, UndoView } from './jobs.ts'
 import {
   addPart,
   addPlan,
@@ -36,7 +37,7 @@ import {
 } from './store.ts'
 import { Thread, type ThreadSettings } from './thread.ts'
 
-export { type Group, groups, type PlanOptions, type UndoView } from './jobs.ts'
+export type { PlanOptions, UndoView } from './jobs.ts'
 
 export const fileBytesMax = 64 * 1024 * 1024
 /** Of a file that is too large. */
@@ -50,12 +51,6 @@ const renewEveryMs = second
 const lookEveryMs = second
 const fileNameMax = 100
 const pagesAtOnce = 4
-
-export const planStates = ['ready', 'refused', 'applying', 'applied', 'failed'] as const
-
-/** Why an import did not happen. `stopped`: its process ended. `error`: the log tells. */
-export const planFailures = ['moved-on', 'busy', 'held', 'refused', 'stopped', 'error'] as const
-export type PlanFailure = (typeof planFailures)[number]
 
 export interface UploadsDeps {
   readonly db: Db

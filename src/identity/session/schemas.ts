@@ -1,0 +1,97 @@
+import type { TSchema } from 'typebox'
+import { DeliveryEntry } from '../../messages/delivery/schemas.ts'
+import { Nullable, Timestamp } from '../../platform/http/schemas.ts'
+import { Type } from '../../platform/http/type.ts'
+
+export const OpenSession = Type.Object(
+  {
+    sessionId: Type.String(),
+    current: Type.Boolean({ description: 'Whether it is the one that asks.' }),
+    startedAt: Timestamp(),
+    lastSeenAt: Timestamp('To the minute or so.'),
+    expiresAt: Timestamp('Unless it is refreshed before.'),
+    device: Type.String({ examples: ['Firefox on Android'] }),
+  },
+  { title: 'Session' },
+)
+export const SessionList = Type.Object({ sessions: Type.Array(OpenSession) }, { title: 'SessionList' })
+
+export const RefreshBody = Type.Object(
+  { refresh_token: Type.String({ description: 'Of the last token reply.' }) },
+  { title: 'RefreshRequest' },
+)
+export const RefreshForm = Type.Object(
+  {
+    grant_type: Type.Literal('refresh_token'),
+    refresh_token: Type.String({ description: 'Of the last token reply.', documented: { minLength: 1 } }),
+    client_id: Type.Optional(Type.String({ description: 'Not needed, and not looked at.' })),
+  },
+  { title: 'RefreshForm', description: 'RFC 6749 §6' },
+)
+export const OAuthProblem = Type.Object(
+  {
+    error: Type.String({ examples: ['invalid_grant', 'invalid_request', 'unsupported_grant_type'] }),
+    error_description: Type.String(),
+  },
+  { title: 'OAuthProblem', description: 'RFC 6749 §5.2, the answer to a form' },
+)
+
+const TokenType = Type.Literal('Bearer', { title: 'TokenType' })
+
+export const TokenReply = <User extends TSchema>(User: User, title: string) =>
+  Type.Object(
+    {
+      access_token: Type.String(),
+      token_type: TokenType,
+      expires_in: Type.Integer({ description: 'Seconds.' }),
+      refresh_token: Type.String(),
+      user: User,
+    },
+    { title },
+  )
+
+export const SignInReply = <User extends TSchema>(User: User, title: string) => {
+  const { properties } = TokenReply(User, title)
+  const device_token = Type.String({
+    description:
+      'Send it as `device_token` with the next send-otp for this address from this device. Good for 400 days; no credential.',
+  })
+  return Type.Object({ ...properties, device_token }, { title })
+}
+
+/** In the portal the refresh token is in the cookie. */
+export const PortalTokenReply = <User extends TSchema>(User: User, title: string) =>
+  Type.Object(Type.Omit(TokenReply(User, title), ['refresh_token']).properties, { title })
+
+export const PastSession = Type.Object(
+  {
+    sessionId: Type.String(),
+    device: Type.String(),
+    startedAt: Timestamp(),
+    lastSeenAt: Timestamp(),
+    expiresAt: Timestamp(),
+    endedAt: Nullable(Timestamp()),
+    endReason: Nullable(Type.String()),
+  },
+  { title: 'PastSession' },
+)
+const HistoryEvent = Type.Object(
+  {
+    at: Timestamp(),
+    type: Type.String(),
+    sessionId: Nullable(Type.String()),
+    actor: Type.String({ description: '`self`, `system`, `operator`, or a member of staff.' }),
+    note: Nullable(Type.String({ description: 'What staff wrote about it.' })),
+  },
+  { title: 'HistoryEvent' },
+)
+
+/** Part of the export of every role. */
+export const HistoryFields = {
+  deliveries: Type.Array(DeliveryEntry, {
+    description:
+      'What became of mails, for 30 days. Of a mail that somebody asked for at an address that was not theirs, their own export shows only that they did.',
+  }),
+  sessions: Type.Array(PastSession),
+  events: Type.Array(HistoryEvent),
+}

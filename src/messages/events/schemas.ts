@@ -1,0 +1,25 @@
+import { Nullable, Timestamp } from '../../platform/http/schemas.ts'
+import { Type } from '../../platform/http/type.ts'
+import type { EventType } from './types.ts'
+
+export const EventEntry = Type.Object(
+  {
+    id: Type.String(),
+    number: Type.Integer({ description: 'Grows; pass the last one you have as `after`.' }),
+    type: Type.Unsafe<EventType>({ type: 'string', examples: ['session.started'] }),
+    at: Timestamp(),
+    userId: Nullable(Type.String()),
+    actor: Type.String({
+      description: '`self`, `system`, `operator` for the command line, or the userId of a member of staff.',
+    }),
+    requestId: Nullable(Type.String()),
+    network: Nullable(Type.String({ description: 'A fingerprint; "chiron network" tells what it did.' })),
+    data: Type.Object({}, { additionalProperties: true }),
+  },
+  { title: 'Event' },
+)
+
+export const EventPage = Type.Object(
+  { events: Type.Array(EventEntry), next: Type.Integer() },
+  { title: 'EventPage' },
+)

@@ -1,0 +1,212 @@
+import { HistoryFields } from '../../identity/session/schemas.ts'
+import { EventEntry } from '../../messages/events/schemas.ts'
+import { Email, Nullable, Timestamp } from '../../platform/http/schemas.ts'
+import { Type } from '../../platform/http/type.ts'
+import { servedRoles } from '../../roles.ts'
+
+export const ServedRoleName = Type.Enum([...servedRoles], { title: 'ServedRole' })
+const VerificationLost = Type.Object(
+  {
+    at: Timestamp(),
+    because: Type.Enum(['name', 'address'], {
+      title: 'VerificationLostBy',
+      description: 'What has changed.',
+    }),
+  },
+  {
+    title: 'VerificationLost',
+    description: 'Staff verified this veterinarian, and a change took it back: check again.',
+  },
+)
+const summaryFields = {
+  userId: Type.String(),
+  role: ServedRoleName,
+  status: Type.String(),
+  firstname: Nullable(Type.String()),
+  lastname: Nullable(Type.String()),
+  email: Nullable(Type.String()),
+  studentNumber: Nullable(Type.String()),
+  verified: Type.Boolean(),
+  verificationLost: Nullable(VerificationLost),
+}
+export const PersonSummary = Type.Object(summaryFields, { title: 'PersonSummary' })
+export const PersonPage = Type.Object(
+  { people: Type.Array(PersonSummary), next: Nullable(Type.String()) },
+  { title: 'PersonPage' },
+)
+const PersonProfile = Type.Object(
+  {
+    ...summaryFields,
+    confirmed: Type.Boolean(),
+    createdAt: Timestamp(),
+    updatedAt: Timestamp(),
+  },
+  { title: 'PersonProfile' },
+)
+export const ClassSummary = Type.Object(
+  {
+    classId: Type.String(),
+    code: Nullable(Type.String()),
+    title: Type.String(),
+    kind: Type.String({ examples: ['course'] }),
+    location: Nullable(Type.String()),
+    startDate: Nullable(Type.String({ format: 'date' })),
+    endDate: Nullable(Type.String({ format: 'date' })),
+    current: Type.Boolean(),
+    students: Nullable(Type.Integer({ description: 'How many, where this person teaches.' })),
+  },
+  { title: 'ClassSummary' },
+)
+export const PersonEvent = Type.Object(
+  {
+    ...EventEntry.properties,
+    number: Nullable(Type.Integer()),
+    note: Nullable(Type.String()),
+  },
+  { title: 'PersonEvent' },
+)
+
+export const PersonDetail = Type.Object(
+  {
+    profile: PersonProfile,
+    classes: Type.Array(ClassSummary, {
+      description: 'The classes that a student attends, or that a veterinarian teaches by the roster.',
+    }),
+    sessions: HistoryFields.sessions,
+    deliveries: HistoryFields.deliveries,
+    events: Type.Array(PersonEvent),
+  },
+  { title: 'PersonDetail' },
+)
+
+const HourCount = Type.Object({ from: Timestamp(), count: Type.Integer() }, { title: 'HourCount' })
+const OverviewSignIns = Type.Object(
+  {
+    lastHour: Type.Integer({ description: 'In the last 60 minutes.' }),
+    lastDay: Type.Integer({ description: 'The sum of `hours`.' }),
+    hours: Type.Array(HourCount, {
+      description: 'The 24 hours of the clock up to the present one, oldest first.',
+    }),
+  },
+  { title: 'OverviewSignIns' },
+)
+const OverviewStore = Type.Object(
+  { engine: Type.String(), schema: Type.Integer() },
+  { title: 'OverviewStore' },
+)
+const OverviewMail = Type.Object(
+  {
+    unsent: Type.Integer(),
+    oldestAt: Nullable(Timestamp('Since when the oldest of them waits.')),
+    failedLastDay: Type.Integer({ description: 'Mails that were given up, in the same hours.' }),
+  },
+  { title: 'OverviewMail' },
+)
+const OverviewAttack = Type.Object(
+  {
+    underAttack: Type.Boolean({
+      description: 'New codes have eight digits for everybody, and open ones of six digits take no answers.',
+    }),
+    wrongCodesLastHour: Type.Integer(),
+    threshold: Type.Integer({ description: 'This many wrong codes in an hour count as an attack.' }),
+    wrongCodesLastDay: Type.Integer(),
+    dayThreshold: Type.Integer({ description: 'This many wrong codes in a day count as an attack.' }),
+  },
+  { title: 'OverviewAttack' },
+)
+const RosterFetch = Type.Object(
+  {
+    at: Timestamp(),
+    outcome: Type.String({
+      description: '`imported`, `unchanged`, `held`, `refused`, `busy` or `failed`.',
+    }),
+  },
+  { title: 'RosterFetch' },
+)
+const OverviewRoster = Type.Object(
+  {
+    generation: Nullable(Type.Integer()),
+    publishedAt: Nullable(Timestamp('When an import last changed the roster.')),
+    checkedAt: Nullable(Timestamp('When one was last imported or fetched, also if it changed nothing.')),
+    lastFetch: Nullable(RosterFetch),
+    nextFetchAt: Nullable(Timestamp('A day after the last fetch, if rosters are fetched.')),
+  },
+  { title: 'OverviewRoster' },
+)
+const OverviewWebhooks = Type.Object(
+  {
+    failing: Type.Integer(),
+    switchedOff: Type.Integer({
+      description: 'By the service: they answered 410, or failed for three days.',
+    }),
+  },
+  { title: 'OverviewWebhooks' },
+)
+const PeopleCount = Type.Object(
+  {
+    role: ServedRoleName,
+    status: Type.String(),
+    count: Type.Integer(),
+  },
+  { title: 'PeopleCount' },
+)
+const OverviewPeople = Type.Object(
+  {
+    countedAt: Timestamp('People are counted at most every ten minutes.'),
+    counts: Type.Array(PeopleCount),
+    toCheckAgain: Type.Integer({
+      description: 'Veterinarians who were verified and changed their name or address since.',
+    }),
+  },
+  { title: 'OverviewPeople' },
+)
+export const OverviewReply = Type.Object(
+  {
+    at: Timestamp(),
+    version: Type.String(),
+    store: OverviewStore,
+    signIns: OverviewSignIns,
+    mail: OverviewMail,
+    attack: OverviewAttack,
+    roster: OverviewRoster,
+    webhooks: OverviewWebhooks,
+    people: OverviewPeople,
+  },
+  { title: 'Overview' },
+)
+
+const note = (description: string) => Type.String({ description, documented: { maxLength: 1000 } })
+export const Why = Type.Object(
+  { reason: note('Why. Kept with the event, and shown to staff.') },
+  { title: 'Reason' },
+)
+export const MaybeWhy = Type.Object(
+  { reason: Type.Optional(Why.properties.reason) },
+  { title: 'OptionalReason' },
+)
+const howChecked = note('How it was checked. Kept with the event, and shown to staff.')
+export const MaybeNote = Type.Object({ note: Type.Optional(howChecked) }, { title: 'OptionalNote' })
+export const Checked = Type.Object(
+  {
+    note: Type.Optional(howChecked),
+    updatedAt: Type.Optional(
+      Timestamp('That of the profile which was checked. If it has changed since, the reply is 409.'),
+    ),
+  },
+  { title: 'CheckedProfile' },
+)
+export const NewAddress = Type.Object(
+  { email: Email, reason: Type.Optional(Why.properties.reason) },
+  { title: 'NewAddress' },
+)
+
+/** What the mail server said to a test mail. */
+export const TestMail = Type.Object(
+  {
+    server: Type.String({ description: 'The mail server.' }),
+    taken: Type.Boolean(),
+    reply: Type.String({ description: 'What it said, word for word.' }),
+    advice: Nullable(Type.String({ description: 'What usually is the matter.' })),
+  },
+  { title: 'TestMail' },
+)

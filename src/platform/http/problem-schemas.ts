@@ -1,0 +1,114 @@
+/** The problem, and the problem replies of every route. */
+import { type ErrorCode, errorKinds } from '../../errors.ts'
+import { Type } from './type.ts'
+
+export const problemMediaType = 'application/problem+json'
+
+const FieldProblem = Type.Object(
+  {
+    pointer: Type.Optional(
+      Type.String({ description: 'Where in the body: a JSON pointer.', examples: ['#/email'] }),
+    ),
+    parameter: Type.Optional(
+      Type.String({
+        description: 'Or which parameter of the path, query or headers.',
+        examples: ['when'],
+      }),
+    ),
+    detail: Type.String({ description: 'What was expected.' }),
+  },
+  { title: 'FieldProblem' },
+)
+
+export const Problem = Type.Object(
+  {
+    type: Type.String({ description: 'The address of this error’s explanation.' }),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String(),
+    instance: Type.String({ description: 'The id of the request, as in the Request-Id header.' }),
+    code: Type.String({
+      description: `Decide by it. More may be added; today there are ${Object.keys(errorKinds)
+        .map((code) => `\`${code}\``)
+        .join(', ')}.`,
+      examples: Object.keys(errorKinds),
+    }),
+    errors: Type.Optional(
+      Type.Array(FieldProblem, { description: 'For invalid-request: what is wrong where.' }),
+    ),
+    attemptsLeft: Type.Optional(Type.Integer({ description: 'For otp-incorrect.' })),
+  },
+  { title: 'Problem', description: 'RFC 9457' },
+)
+
+const { status, title, explanation } = errorKinds['invalid-token']
+export const exampleProblem = {
+  type: 'https://access.example.org/problems/invalid-token',
+  title,
+  status,
+  detail: explanation.replaceAll('`', ''),
+  instance: 'q2nXcUoYTkKsmcYbkzyHRA',
+  code: 'invalid-token',
+}
+
+/** Problems of every call. */
+const commonProblems = [
+  'unsupported-version',
+  'too-many-requests',
+  'internal-error',
+  'unavailable',
+] as const satisfies ErrorCode[]
+
+type StatusOf<Code extends ErrorCode> = (typeof errorKinds)[Code]['status']
+
+interface ProblemReply {
+  readonly description: string
+  readonly content: {
+    readonly [problemMediaType]: {
+      readonly schema: typeof Problem
+    }
+  }
+}
+
+type Problems<Code extends ErrorCode> = Record<StatusOf<Code | (typeof commonProblems)[number]>, ProblemReply>
+
+/** Replies for these codes and the common ones, grouped by status. */
+export function problems<Code extends ErrorCode = never>(...codes: Code[]): Problems<Code> {
+  const byStatus = new Map<number, ErrorCode[]>()
+  for (const code of [...codes, ...commonProblems]) {
+    const { status } = errorKinds[code]
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, list]) => [
+      status,
+      {
+        description: list.map((code) => `\`${code}\``).join(', '),
+        content: { [problemMediaType]: { schema: Problem } },
+      },
+    ]),
+  ) as Problems<Code>
+}
+
+/** Further problems of calls with a body. */
+export const bodyProblems = [
+  'invalid-request',
+  'malformed-json',
+  'timeout',
+  'body-too-large',
+  'unsupported-media-type',
+] as const satisfies ErrorCode[]
+
+/** Further problems of calls with a token. */
+export const tokenProblems = [
+  'unauthenticated',
+  'invalid-token',
+  'session-ended',
+] as const satisfies ErrorCode[]
+
+/** Problems of reading what only staff may read; an unknown parameter is one of them (access.ts). */
+export const staffReadProblems = [
+  'invalid-request',
+  ...tokenProblems,
+  'forbidden',
+] as const satisfies ErrorCode[]

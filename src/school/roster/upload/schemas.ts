@@ -1,0 +1,187 @@
+import { Nullable, Timestamp } from '../../../platform/http/schemas.ts'
+import { Type } from '../../../platform/http/type.ts'
+import { groups, holdCodes, matchKeys, planFailures, planKinds, planStates } from '../words.ts'
+
+export const generationNumbers = { min: 0, max: 2 ** 31 - 1 }
+
+const operations = ['added', 'changed', 'leaving', 'returning'] as const
+const n = Type.Integer()
+const Count = Type.Object(
+  { before: n, added: n, changed: n, leaving: n, returning: n, after: n },
+  { title: 'RosterCount' },
+)
+const perhaps = Type.Optional(Count)
+const Counts = Type.Object(
+  {
+    ...{ student: perhaps, class: perhaps, enrolment: perhaps, user: perhaps },
+    ...{ role: perhaps, course: perhaps, term: perhaps, org: perhaps },
+  },
+  {
+    title: 'RosterCounts',
+    description: 'By kind of record: how many there are now and then, and what happens. Empty if refused.',
+  },
+)
+const Finding = Type.Object(
+  {
+    severity: Type.Enum(['error', 'warning'], { title: 'RosterSeverity' }),
+    code: Type.String({ examples: ['duplicate-address'] }),
+    file: Type.String(),
+    line: Nullable(Type.Integer()),
+    column: Nullable(Type.String()),
+    value: Nullable(Type.String()),
+    message: Type.String({ description: 'What was expected, for people.' }),
+  },
+  { title: 'RosterFinding' },
+)
+const Hold = Type.Object(
+  {
+    code: Type.Enum([...holdCodes], { title: 'RosterHoldCode' }),
+    reason: Type.String(),
+    numbers: Type.Unsafe<Readonly<Record<string, number>>>({
+      type: 'object',
+      properties: {},
+      additionalProperties: true,
+    }),
+  },
+  { title: 'RosterHold' },
+)
+const Progress = Type.Object(
+  {
+    done: Type.Integer(),
+    total: Nullable(Type.Integer({ description: 'Null while the file is read.' })),
+  },
+  { title: 'RosterProgress' },
+)
+
+export const Mode = Type.Enum(['bulk', 'delta'], { title: 'RosterMode' })
+export const MatchKey = Type.Enum([...matchKeys], { title: 'RosterMatchKey' })
+export const Group = Type.Enum([...groups], { title: 'RosterGroup' })
+export const PlanOptions = Type.Object(
+  {
+    mode: Nullable(Mode),
+    match: Nullable(MatchKey),
+    skipBadRows: Type.Integer(),
+  },
+  { title: 'RosterPlanOptions' },
+)
+const GroupCount = Type.Object(
+  {
+    group: Group,
+    count: Type.Integer(),
+    kept: Type.Integer({ description: 'How many of them `/changes` lists.' }),
+  },
+  { title: 'RosterGroupCount' },
+)
+
+export const RosterPlan = Type.Object(
+  {
+    planId: Type.String(),
+    state: Type.Enum([...planStates], {
+      title: 'RosterPlanState',
+      description: '`refused`: the file has errors. `failed`: nothing has changed; it can be tried again.',
+    }),
+    failure: Nullable(
+      Type.Enum([...planFailures], {
+        title: 'RosterPlanFailure',
+        description: 'Why it failed. `error`: the service’s log tells.',
+      }),
+    ),
+    createdAt: Timestamp(),
+    createdBy: Type.String({ description: 'The userId of the member of staff.' }),
+    expiresAt: Timestamp('Until then it can be imported.'),
+    fileName: Type.String(),
+    sha256: Type.String(),
+    version: Type.String({ examples: ['1.2'] }),
+    rows: Type.Integer(),
+    modes: Type.Array(Type.String(), { description: '`bulk`, `delta` or both, as the file was read.' }),
+    missing: Type.Array(Type.String(), { description: 'Files of the standard that are not in it.' }),
+    options: PlanOptions,
+    roster: Type.Integer({ description: 'The number of the roster that it was compared with.' }),
+    counts: Counts,
+    groups: Type.Array(GroupCount, {
+      description: 'What changes, as people ask: first students, by what happens to them.',
+    }),
+    holds: Type.Array(Hold, { description: 'What `allow` must name before it is imported.' }),
+    badRows: Type.Integer(),
+    skipsBadRows: Type.Boolean({ description: 'Whether those rows are left out.' }),
+    errors: Type.Integer(),
+    warnings: Type.Integer(),
+    findings: Type.Array(Finding, { description: 'The first 1,000, errors first.' }),
+    progress: Nullable(Progress),
+    generation: Nullable(Type.Integer({ description: 'The number of the roster that it became.' })),
+  },
+  { title: 'RosterPlan' },
+)
+
+const Side = Nullable(Type.Object({}, { additionalProperties: true }))
+export const RosterChange = Type.Object(
+  {
+    kind: Type.Enum([...planKinds], { title: 'RosterRecordKind' }),
+    sourcedId: Type.String(),
+    operation: Type.Enum([...operations], { title: 'RosterOperation' }),
+    name: Type.String(),
+    studentNumber: Nullable(Type.String()),
+    before: Side,
+    after: Side,
+  },
+  { title: 'RosterChange' },
+)
+
+const StudentCounts = Type.Object(
+  { added: n, changed: n, leaving: n, returning: n },
+  { title: 'RosterStudentCounts' },
+)
+export const RosterImport = Type.Object(
+  {
+    generation: Type.Integer(),
+    kind: Type.Enum(['import', 'undo', 'correction'], { title: 'RosterImportKind' }),
+    publishedAt: Timestamp(),
+    actor: Nullable(Type.String({ description: '`operator` for the command line, or a userId.' })),
+    actorName: Nullable(Type.String()),
+    fileName: Nullable(Type.String()),
+    sha256: Nullable(Type.String()),
+    rows: Nullable(Type.Integer()),
+    allowed: Type.Array(Type.String(), { description: 'The holds that were allowed.' }),
+    content: Type.Integer({ description: 'Of an undo: the number of the roster that it went back to.' }),
+    students: StudentCounts,
+    current: Type.Boolean({ description: 'Whether this is the roster in force.' }),
+    canGoBack: Type.Boolean({ description: 'Whether an undo can go back to it.' }),
+  },
+  { title: 'RosterImport' },
+)
+
+export const RosterChangePage = Type.Object(
+  { changes: Type.Array(RosterChange), next: Nullable(Type.String()) },
+  { title: 'RosterChangePage' },
+)
+export const RosterApproval = Type.Object(
+  { allow: Type.Optional(Type.Array(Type.String(), { examples: [['leavers']] })) },
+  { title: 'RosterApproval' },
+)
+export const RosterImportList = Type.Object(
+  { imports: Type.Array(RosterImport) },
+  { title: 'RosterImportList' },
+)
+export const RosterUndoPlan = Type.Object(
+  {
+    from: Type.Integer({ description: 'The roster in force.' }),
+    to: Type.Integer(),
+    undone: Type.Array(Type.Integer(), { description: 'Newest first.' }),
+    counts: Type.Object({ leaving: n, returning: n, changed: n }, { title: 'RosterUndoCounts' }),
+    changes: Type.Array(RosterChange, { description: 'The first 1,000 students.' }),
+  },
+  { title: 'RosterUndoPlan' },
+)
+export const RosterUndo = Type.Object(
+  {
+    to: Type.Optional(Type.Integer({ minimum: generationNumbers.min, maximum: generationNumbers.max })),
+    from: Type.Optional(Type.Integer({ minimum: generationNumbers.min, maximum: generationNumbers.max })),
+  },
+  { title: 'RosterUndo' },
+)
+export const RosterUndone = Type.Object(
+  {
+    generation: Type.Integer({ description: 'The number that the roster has now.' }),
+  },
+  { title: 'RosterUndone' },
+)

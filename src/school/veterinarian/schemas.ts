@@ -1,0 +1,89 @@
+import { statuses } from '../../identity/people/statuses.ts'
+import { HistoryFields } from '../../identity/session/schemas.ts'
+import { OtpCode } from '../../identity/sign-in/schemas.ts'
+import { Email, Id, Name, Timestamp } from '../../platform/http/schemas.ts'
+import { Type } from '../../platform/http/type.ts'
+import { PlainClass } from '../student/schemas.ts'
+
+export const OwnProfile = Type.Object(
+  {
+    userId: Id('The veterinarian’s id.'),
+    firstname: Type.String(),
+    lastname: Type.String(),
+    email: Type.String(),
+    status: Type.Enum(statuses.veterinarian, { title: 'VeterinarianStatus' }),
+    confirmed: Type.Boolean({ description: 'Whether the names were given or confirmed while signed in.' }),
+    verified: Type.Boolean({ description: 'Whether a member of staff has checked who this is.' }),
+    createdAt: Timestamp(),
+    updatedAt: Timestamp(),
+  },
+  { title: 'VeterinarianProfile' },
+)
+
+export const PublicPage = Type.Object(
+  { shown: Type.Boolean({ description: 'Whether everybody can see it.' }) },
+  { title: 'PublicPage' },
+)
+
+const firstname = Name(
+  'First name: 1–100 characters of any script, at least one of them a letter; no /, @ or www.',
+  'Ada',
+)
+const lastname = Name(
+  'Last name: 1–100 characters of any script, at least one of them a letter; no /, @ or www.',
+  'Marsh',
+)
+
+export const Registration = Type.Object({ firstname, lastname, email: Email }, { title: 'Registration' })
+export const Registered = Type.Object(
+  {
+    email: Type.String({ description: 'As sent.' }),
+    confirmBefore: Timestamp('Sign in before this, or the registration lapses.'),
+  },
+  { title: 'Registered' },
+)
+export const NameChange = Type.Object(
+  { firstname: Type.Optional(firstname), lastname: Type.Optional(lastname) },
+  { title: 'NameChange', documented: { minProperties: 1 } },
+)
+
+export const NewAddressRequest = Type.Object(
+  {
+    email: Email,
+    sessionId: Type.Optional(Type.String({ description: 'To send that code once more.' })),
+  },
+  { title: 'NewAddressRequest' },
+)
+export const NewAddressAnswer = Type.Object(
+  {
+    otp_code: OtpCode,
+    sessionId: Type.String({
+      description: 'From the request for the code.',
+      documented: { minLength: 1 },
+    }),
+  },
+  { title: 'NewAddressAnswer' },
+)
+
+export const PublicProfile = Type.Object(
+  {
+    userId: Type.String(),
+    firstname: Type.String(),
+    lastname: Type.String(),
+    verified: Type.Boolean({
+      description:
+        'Whether a member of staff has checked who this is. If not, anybody may have given the name.',
+    }),
+  },
+  { title: 'PublicProfile' },
+)
+
+export const VeterinarianExport = Type.Object(
+  {
+    exportedAt: Timestamp(),
+    profile: OwnProfile,
+    classes: Type.Array(PlainClass, { description: 'That I teach, without their students.' }),
+    ...HistoryFields,
+  },
+  { title: 'VeterinarianExport' },
+)
