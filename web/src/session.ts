@@ -4,6 +4,9 @@
  * the cookie: they use it one at a time under a lock, and tell each other about sign-in and sign-out.
  */
 import { useSyncExternalStore } from 'react'
+import type { Static } from 'typebox'
+import type { PortalTokenReply } from '../../src/identity/session/schemas.ts'
+import type { Answer } from '../../src/identity/sign-in/schemas.ts'
 import { forgetPeople, recall, remember } from './device.ts'
 import { asProblem, type Call, type Problem, type ProblemCode, send } from './http.ts'
 import { forgetOffline, lastForOffline } from './offline.ts'
@@ -21,11 +24,7 @@ export type Session =
 
 export type Farewell = 'signed-out' | 'signed-out-elsewhere' | 'ended' | 'closed'
 
-interface TokenReply {
-  readonly access_token: string
-  readonly expires_in: number
-  readonly user: User
-}
+type TokenReply = Omit<Static<ReturnType<typeof PortalTokenReply>>, 'user'> & { readonly user: User }
 
 const renewBeforeMs = 30_000
 
@@ -129,14 +128,12 @@ export async function withToken<T>(work: (token: string) => Promise<T>): Promise
   }
 }
 
-export interface Answer {
-  readonly email: string
-  readonly otp_code: number
-  readonly sessionId: string
-}
-
 /** Safe to repeat with the same key if no reply came. */
-export async function signIn(role: Role, answer: Answer, idempotencyKey: string): Promise<void> {
+export async function signIn(
+  role: Role,
+  answer: Static<typeof Answer>,
+  idempotencyKey: string,
+): Promise<void> {
   const call: Call = { method: 'POST', body: answer, idempotencyKey }
   await alone(async () => admit(await send<TokenReply>(`/portal/${role}/validate-otp`, call)))
   tabs.postMessage('in')

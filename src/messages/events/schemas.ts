@@ -1,4 +1,4 @@
-import { Nullable, Timestamp } from '../../platform/http/schemas.ts'
+import { Nullable, OpenObject, Timestamp } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import type { EventType } from './types.ts'
 
@@ -14,7 +14,7 @@ export const EventEntry = Type.Object(
     }),
     requestId: Nullable(Type.String()),
     network: Nullable(Type.String({ description: 'A fingerprint; "chiron network" tells what it did.' })),
-    data: Type.Object({}, { additionalProperties: true }),
+    data: OpenObject(),
   },
   { title: 'Event' },
 )

@@ -8,8 +8,7 @@ import { eventCounts } from '../../messages/events/events.ts'
 import type { Webhooks } from '../../messages/webhooks/webhooks.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { type Clock, day, hour, minute, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
-import type { ServedRole } from '../../roles.ts'
-import { countClients, countUnverified } from './store.ts'
+import { type Counts, countClients, countUnverified } from './store.ts'
 
 const hoursShown = day / hour
 /** A change is written a moment after the time that it bears. */
@@ -22,9 +21,11 @@ interface Hour {
   readonly failedMails: number
 }
 
+type Total = Omit<Counts, 'last'>
+
 interface People {
   readonly countedAt: number
-  readonly counts: { role: ServedRole; status: string; count: number }[]
+  readonly counts: Total[]
 }
 
 /** What is also shown to those who watch the service by its metrics. */
@@ -143,7 +144,7 @@ export class Overview {
 
   /** In chunks, so that others get their turn at the store. */
   async #countAll(now: number): Promise<People> {
-    const totals = new Map<string, { role: ServedRole; status: string; count: number }>()
+    const totals = new Map<string, Total>()
     for (let last = ''; ; ) {
       const chunk = await countClients(this.#deps.db, last, chunkSize)
       for (const { role, status, count } of chunk) {

@@ -1,8 +1,13 @@
+import type { Static } from 'typebox'
+import type { Status } from '../../identity/people/statuses.ts'
 import { HistoryFields } from '../../identity/session/schemas.ts'
 import { EventEntry } from '../../messages/events/schemas.ts'
 import { Email, Nullable, Timestamp } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
-import { servedRoles } from '../../roles.ts'
+import { type ServedRole, servedRoles } from '../../roles.ts'
+import type { ClassEntry } from '../../school/student/schemas.ts'
+
+type ClassKind = Static<typeof ClassEntry>['kind']
 
 export const ServedRoleName = Type.Enum([...servedRoles], { title: 'ServedRole' })
 const VerificationLost = Type.Object(
@@ -18,10 +23,11 @@ const VerificationLost = Type.Object(
     description: 'Staff verified this veterinarian, and a change took it back: check again.',
   },
 )
+const AccountStatus = Type.Unsafe<Status<ServedRole>>({ type: 'string' })
 const summaryFields = {
   userId: Type.String(),
   role: ServedRoleName,
-  status: Type.String(),
+  status: AccountStatus,
   firstname: Nullable(Type.String()),
   lastname: Nullable(Type.String()),
   email: Nullable(Type.String()),
@@ -48,7 +54,7 @@ export const ClassSummary = Type.Object(
     classId: Type.String(),
     code: Nullable(Type.String()),
     title: Type.String(),
-    kind: Type.String({ examples: ['course'] }),
+    kind: Type.Unsafe<ClassKind>({ type: 'string', examples: ['course'] }),
     location: Nullable(Type.String()),
     startDate: Nullable(Type.String({ format: 'date' })),
     endDate: Nullable(Type.String({ format: 'date' })),
@@ -145,7 +151,7 @@ const OverviewWebhooks = Type.Object(
 const PeopleCount = Type.Object(
   {
     role: ServedRoleName,
-    status: Type.String(),
+    status: AccountStatus,
     count: Type.Integer(),
   },
   { title: 'PeopleCount' },

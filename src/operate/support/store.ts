@@ -1,4 +1,10 @@
-import { inRoster, type LostBy, type Person, personColumns } from '../../identity/people/people.ts'
+import {
+  inRoster,
+  type LostBy,
+  type Person,
+  personColumns,
+  type Status,
+} from '../../identity/people/people.ts'
 import type { Db, Value } from '../../platform/db/db.ts'
 import type { ServedRole } from '../../roles.ts'
 
@@ -113,7 +119,7 @@ async function clientsById(db: Db, ids: readonly { readonly id: string }[]): Pro
 
 export interface Counts {
   readonly role: ServedRole
-  readonly status: string
+  readonly status: Status<ServedRole>
   readonly count: number
   /** The last id of all that were counted. */
   readonly last: string

@@ -33,6 +33,10 @@ export function integerFrom(parameter: string, text: string, { min, max }: Span)
   throw invalidField({ parameter, detail: `must be a whole number from ${min} to ${max}` })
 }
 
+/** With any members. */
+export const OpenObject = <Value = unknown>() =>
+  Type.Unsafe<Record<string, Value>>({ type: 'object', properties: {}, additionalProperties: true })
+
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
 // `documented` keywords appear in the OpenAPI document but are not validated. people/ enforces these rules: it measures

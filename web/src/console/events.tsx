@@ -8,7 +8,7 @@ import type { Staff } from '../people.ts'
 import { ask } from '../session.ts'
 import { EventList } from './event-list.tsx'
 import { isInUse } from './in-use.ts'
-import type { EventEntry } from './replies.ts'
+import type { FeedEvent } from './replies.ts'
 import { useConsole } from './text/console-words.ts'
 
 const pageSize = 50
@@ -16,8 +16,6 @@ const followMs = 5_000
 const newest = Number.MAX_SAFE_INTEGER
 /** What is followed for hours must not fill the page without end. */
 const shownMax = 2_000
-
-type Numbered = EventEntry & { readonly number: number }
 
 export function Events({ user }: { user: Staff }) {
   const { text: all, number } = useConsole()
@@ -72,7 +70,7 @@ export function Events({ user }: { user: Staff }) {
 
 /** Reads back from the newest, and forward from there while it follows. */
 function useFeed(filter: string, follows: boolean) {
-  const [events, setEvents] = useState<readonly Numbered[]>()
+  const [events, setEvents] = useState<readonly FeedEvent[]>()
   const [problem, setProblem] = useState<Problem | null>(null)
   const [hasOlder, setHasOlder] = useState(false)
   const [fresh, setFresh] = useState(0)
@@ -81,7 +79,7 @@ function useFeed(filter: string, follows: boolean) {
 
   const read = useCallback(
     async (where: string) =>
-      (await ask<{ events: Numbered[] }>(`/staff/events?limit=${pageSize}${where}${filter}`)).events,
+      (await ask<{ events: FeedEvent[] }>(`/staff/events?limit=${pageSize}${where}${filter}`)).events,
     [filter],
   )
 

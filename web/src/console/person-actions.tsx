@@ -29,7 +29,7 @@ const pathOf = (name: ActionName) => (name === 'leave-unverified' ? 'unverify' :
 
 /** What can be done to somebody now. The service has the last word. */
 export function actionsFor({ role, status, verified, verificationLost }: Profile): ActionName[] {
-  if (status === 'closed' || status === 'lapsed') return []
+  if (status === 'closed') return []
   const isVeterinarian = role === 'veterinarian'
   const hasSignedIn = status !== 'pending'
   const actions: [ActionName, boolean][] = [

@@ -18,7 +18,6 @@ const states: Record<PersonStatus, State> = {
   inactive: 'warning',
   suspended: 'bad',
   closed: 'empty',
-  lapsed: 'empty',
 }
 
 export function StatusMark({ status }: { status: PersonStatus }) {

@@ -11,7 +11,7 @@ import { ask } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { ActionDialog } from './action-dialog.tsx'
 import { Checks } from './checks.tsx'
-import type { Webhook, WebhookDelivery, WebhookState } from './replies.ts'
+import type { Webhook, WebhookDelivery, WebhookState, WebhookTest, WebhookWithSecret } from './replies.ts'
 import { type State, StateMark } from './state.tsx'
 import { useConsole } from './text/console-words.ts'
 
@@ -193,15 +193,6 @@ function Deliveries({ path }: { path: string }) {
   )
 }
 
-interface TestAnswer {
-  readonly status: number | null
-  readonly error: string | null
-}
-
-interface WithSecret {
-  readonly secret: string
-}
-
 function AddWebhook({
   user,
   onSecret,
@@ -234,7 +225,7 @@ function AddWebhook({
       }}
       work={async () => {
         const body = { url: url.trim(), events }
-        onSecret((await ask<WithSecret>('/staff/webhooks', { method: 'POST', body })).secret)
+        onSecret((await ask<WebhookWithSecret>('/staff/webhooks', { method: 'POST', body })).secret)
       }}
       explain={({ fields }) => (fields.includes('url') ? text.wrongUrl : null)}
       onDone={onDone}
@@ -296,7 +287,7 @@ function WebhookAction({
       effects: text.testEffects,
       submit: text.testSubmit,
       work: async () => {
-        const { status, error } = await ask<TestAnswer>(`${path}/test`, { method: 'POST' })
+        const { status, error } = await ask<WebhookTest>(`${path}/test`, { method: 'POST' })
         const words = error === null ? text.testGood(status!) : text.testBad(error)
         said.current = { words, isGood: error === null }
       },
@@ -306,7 +297,7 @@ function WebhookAction({
       effects: text.rotateEffects,
       undo: text.secretLead,
       submit: text.rotateSubmit,
-      work: async () => onSecret((await ask<WithSecret>(`${path}/rotate`, { method: 'POST' })).secret),
+      work: async () => onSecret((await ask<WebhookWithSecret>(`${path}/rotate`, { method: 'POST' })).secret),
     },
     replay: {
       title: text.replayTitle,

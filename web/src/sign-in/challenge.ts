@@ -1,4 +1,6 @@
 /** A code that was requested. It contains no secret, so it may stay in this tab's history while the mail is read. */
+import type { Static } from 'typebox'
+import type { CodeSent } from '../../../src/identity/sign-in/schemas.ts'
 import { deadline } from '../clock.ts'
 import { send } from '../http.ts'
 import type { Role } from '../people.ts'
@@ -27,13 +29,7 @@ export interface Challenge {
 }
 
 /** The reply of send-otp. */
-export interface Sent {
-  readonly sessionId: string
-  readonly reference: string
-  readonly digits: number
-  readonly expiresAt: string
-  readonly resendAt: string | null
-}
+export type Sent = Static<typeof CodeSent>
 
 export async function askForCode(role: Role, email: string): Promise<Challenge> {
   return challengeOf(role, email, await post(role, { email }))

@@ -1,3 +1,5 @@
+import type { Static } from 'typebox'
+import type { PublicProfile as Profile } from '../../../src/school/veterinarian/schemas.ts'
 import { send } from '../http.ts'
 import { Reading } from '../parts/loading.tsx'
 import { Monogram } from '../parts/monogram.tsx'
@@ -5,13 +7,7 @@ import { Page } from '../parts/page.tsx'
 import { useResource } from '../resource.ts'
 import { useWords } from '../text/text.ts'
 
-interface PublicProfileReply {
-  readonly firstname: string
-  readonly lastname: string
-  readonly verified: boolean
-}
-
-const read = (userId: string) => send<PublicProfileReply>(`/veterinarian/${userId}`)
+const read = (userId: string) => send<Static<typeof Profile>>(`/veterinarian/${userId}`)
 
 /** `/v/{userId}`, visible to everybody. */
 export function PublicProfile({ userId }: { userId: string }) {

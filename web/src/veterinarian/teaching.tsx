@@ -51,9 +51,11 @@ function Taught({ entry }: { entry: TaughtClass }) {
                 {one.preferredName ?? one.firstname} {one.lastname}
                 {one.pronouns && <span className="soft"> ({one.pronouns})</span>}
               </span>
-              <a href={`mailto:${one.email}`}>
-                <Address of={one.email} />
-              </a>
+              {one.email && (
+                <a href={`mailto:${one.email}`}>
+                  <Address of={one.email} />
+                </a>
+              )}
             </li>
           ))}
         </ul>

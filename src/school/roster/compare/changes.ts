@@ -5,6 +5,9 @@ import type { PlanKind } from '../words.ts'
 import type { NextRoster, NextRows, Operation } from './next.ts'
 import type { NextStudents } from './students.ts'
 
+/** Fields by name. */
+type Side = Record<string, unknown> | null
+
 export interface Change {
   readonly kind: PlanKind
   readonly sourcedId: string
@@ -12,8 +15,8 @@ export interface Change {
   /** As people call it: a person's names, the title of a class, who is in which class. */
   readonly name: string
   readonly studentNumber: string | null
-  readonly before: object | null
-  readonly after: object | null
+  readonly before: Side
+  readonly after: Side
 }
 
 const kinds = ['class', 'user', 'role', 'course', 'term', 'org', 'enrolment'] as const
@@ -23,7 +26,8 @@ export function* namedChanges(next: NextRoster, students: NextStudents): Generat
   for (const kind of kinds) {
     for (const { sourcedId, operation, before, after } of differences<object>(next[kind])) {
       const name = nameOf(next, kind, after ?? before!)
-      yield { kind, sourcedId, operation, name, studentNumber: null, before, after }
+      const sides = { before: before as Side, after: after as Side }
+      yield { kind, sourcedId, operation, name, studentNumber: null, ...sides }
     }
   }
 }
@@ -56,7 +60,10 @@ export function studentChange(
   }
 }
 
-type Difference = Pick<Change, 'sourcedId' | 'operation' | 'before' | 'after'>
+interface Difference extends Pick<Change, 'sourcedId' | 'operation'> {
+  readonly before: object | null
+  readonly after: object | null
+}
 
 function* differences<D extends object>(next: NextRows<D>): Generator<Difference> {
   for (const row of next.incoming.rows()) {
@@ -73,10 +80,9 @@ function* differences<D extends object>(next: NextRows<D>): Generator<Difference
 /** The fields of a change that differ. */
 export function fieldsOf({ before, after }: Change): { field: string; before: unknown; after: unknown }[] {
   if (before === null || after === null) return []
-  const old = before as Record<string, unknown>
   return Object.entries(after)
-    .filter(([field, value]) => JSON.stringify(old[field] ?? null) !== JSON.stringify(value ?? null))
-    .map(([field, value]) => ({ field, before: old[field] ?? null, after: value }))
+    .filter(([field, value]) => JSON.stringify(before[field] ?? null) !== JSON.stringify(value ?? null))
+    .map(([field, value]) => ({ field, before: before[field] ?? null, after: value }))
 }
 
 export function studentView(fields: StudentFields) {

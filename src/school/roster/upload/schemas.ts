@@ -1,4 +1,4 @@
-import { Nullable, Timestamp } from '../../../platform/http/schemas.ts'
+import { Nullable, OpenObject, Timestamp } from '../../../platform/http/schemas.ts'
 import { Type } from '../../../platform/http/type.ts'
 import { groups, holdCodes, matchKeys, planFailures, planKinds, planStates } from '../words.ts'
 
@@ -37,11 +37,7 @@ const Hold = Type.Object(
   {
     code: Type.Enum([...holdCodes], { title: 'RosterHoldCode' }),
     reason: Type.String(),
-    numbers: Type.Unsafe<Readonly<Record<string, number>>>({
-      type: 'object',
-      properties: {},
-      additionalProperties: true,
-    }),
+    numbers: OpenObject<number>(),
   },
   { title: 'RosterHold' },
 )
@@ -113,7 +109,7 @@ export const RosterPlan = Type.Object(
   { title: 'RosterPlan' },
 )
 
-const Side = Nullable(Type.Object({}, { additionalProperties: true }))
+const Side = Nullable(OpenObject())
 export const RosterChange = Type.Object(
   {
     kind: Type.Enum([...planKinds], { title: 'RosterRecordKind' }),

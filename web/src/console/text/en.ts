@@ -114,7 +114,6 @@ export const english = {
     inactive: 'not on the roster',
     suspended: 'suspended',
     closed: 'closed',
-    lapsed: 'lapsed',
   } satisfies Record<PersonStatus, string> as Record<PersonStatus, string>,
 
   people: {

@@ -109,7 +109,6 @@ export const spanish: ConsoleText = {
     inactive: 'fuera de la lista',
     suspended: 'suspendido',
     closed: 'cerrado',
-    lapsed: 'caducado',
   },
 
   people: {

@@ -117,7 +117,6 @@ export const french: ConsoleText = {
     inactive: 'hors de la liste',
     suspended: 'suspendu',
     closed: 'fermé',
-    lapsed: 'caduc',
   },
 
   people: {
