@@ -198,6 +198,9 @@ const bad: [name: string, ...values: string[]][] = [
   ['CHIRON_TIME_ZONE', 'Mars/Olympus', 'x\ny', '+25:00'],
   ['CHIRON_LIMITS', 'maybe', 'ON', 'false'],
   ['CHIRON_WORKERS', '0', '257', '-1', 'two', '1.5'],
+  ['CHIRON_METRICS_PORT', '3000', '65536', 'on'],
+  ['CHIRON_KEEP_MAIL_DAYS', '0', '3661', 'ever'],
+  ['CHIRON_ROSTER_KEEP_IMPORTS', '0', '10001'],
 ]
 for (const [name, ...values] of bad) {
   test(`${name} that is wrong stops the start with one line that names it`, () => {

@@ -6,9 +6,9 @@ import { dirname, join } from 'node:path'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { demoAddresses, demoVeterinarian } from '../demo/school.ts'
-import { names as settings } from '../src/config.ts'
 import { type EventField, type EventKind, eventKinds, testEvent } from '../src/messages/events/types.ts'
 import { columns } from '../src/platform/db/columns.ts'
+import { allSettings, type Setting } from '../src/settings.ts'
 import { atLength } from './support/engines.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
@@ -78,19 +78,31 @@ suite('Commands', () => {
 suite('Settings', () => {
   const namesIn = (text: string) => new Set(text.match(/\bCHIRON_[A-Z_]*[A-Z]\b/g))
 
-  test('are all in docs/settings.md, each in one row of a table', () => {
+  test('are all in docs/settings.md, each in a row with its default and what it is for', () => {
     const rows = read('docs/settings.md')
       .split('\n')
-      .filter((line) => line.startsWith('| `'))
-      .map((line) => line.split('|')[1]!)
-    const told = rows.flatMap((row) => [...namesIn(row)])
-    assert.deepEqual(told.sort(), [...settings].sort())
+      .filter((line) => /^\| `(CHIRON|NODE)_/.test(line))
+      .map((line) => line.split(' | ').map((cell) => cell.replace(/^\| | \|$/g, '').trim()))
+    const documented = rows.map(([name, usual, meaning = '']) => {
+      const about = allSettings.find((setting) => name === `\`${setting.name}\``)?.about
+      return [name, usual, about && `${meaning}. `.startsWith(`${about}. `) ? about : meaning].join(' | ')
+    })
+    const defaultOf = ({ default: usual, defaultInWords = 'none' }: Setting) =>
+      usual ? `\`${usual}\`` : defaultInWords
+    const listed = allSettings.map((setting) =>
+      [`\`${setting.name}\``, defaultOf(setting), setting.about].join(' | '),
+    )
+    assert.deepEqual(documented.sort(), listed.sort())
   })
 
   // The changelog may name what is gone.
   for (const page of [...pages.filter((name) => name !== 'CHANGELOG.md'), '.env.example'])
     test(`that do not exist are not in ${page}`, () => {
-      for (const name of namesIn(read(page))) assert.ok((settings as readonly string[]).includes(name), name)
+      for (const name of namesIn(read(page)))
+        assert.ok(
+          allSettings.some((setting) => setting.name === name),
+          name,
+        )
     })
 })
 

@@ -104,7 +104,9 @@ test('lib, errors and roles import nothing of ours but each other', () => {
 
 test('Only main, cli, app, features and commands read the settings', () => {
   noneOf(
-    ({ from, to }) => to === 'config.ts' && !/^(main|cli|app|features)\.ts$|^operate\/commands\//.test(from),
+    ({ from, to }) =>
+      /^(config|settings)\.ts$/.test(to) &&
+      !/^(main|cli|app|features|config)\.ts$|^operate\/commands\//.test(from),
   )
 })
 

@@ -1,6 +1,6 @@
 /** What every command that works on the store has in common. */
 import { existsSync } from 'node:fs'
-import { type Config, databaseUrlByDefault, type Env, loadConfig, readEnv } from '../../config.ts'
+import { type Config, type Env, loadConfig, readEnv } from '../../config.ts'
 import { AppError, UsageError } from '../../errors.ts'
 import type { Features } from '../../features.ts'
 import { outOfReach } from '../../platform/db/db.ts'
@@ -9,6 +9,7 @@ import { trustAuthorities } from '../../platform/lib/authorities.ts'
 import { hostsOf } from '../../platform/lib/postgres-url.ts'
 import { durationFrom, instantFrom } from '../../platform/lib/time-text.ts'
 import { visible } from '../../platform/lib/visible.ts'
+import { defaultDatabaseUrl } from '../../settings.ts'
 import { print, printAside, printJson } from './output.ts'
 
 export { visible } from '../../platform/lib/visible.ts'
@@ -33,7 +34,7 @@ export function configFor(options: CommonOptions): Config {
 /** For commands that work on a store that is there: only `serve` and `migrate` make a new one unasked. */
 export function configOfStore(options: CommonOptions): Config {
   const env = settingsFor(options)
-  const file = databaseUrlByDefault.slice('sqlite:'.length)
+  const file = defaultDatabaseUrl.slice('sqlite:'.length)
   if (!env.CHIRON_DATABASE_URL && !existsSync(file))
     throw new UsageError(
       `there is no store here (${file}), and no setting names another: give the settings of the service with --env-file FILE or CHIRON_DATABASE_URL, or run "chiron migrate" to make a new store`,
