@@ -1,5 +1,6 @@
 /** Whatever people, mail servers and files wrote, a command prints no character that a terminal would obey. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
@@ -7,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { byOperator, bySystem } from '../src/platform/lib/by.ts'
 import { visible, visibleJson, visibleLines } from '../src/platform/lib/visible.ts'
 import { createLog, spelledOut } from '../src/platform/log.ts'
-import { commandFolder, startChiron } from './support/child.ts'
+import { command, commandFolder, startChiron } from './support/child.ts'
 import { atLength } from './support/engines.ts'
 import { freshNetwork } from './support/fresh.ts'
 import { bulk, change } from './support/roster-school.ts'
@@ -144,6 +145,19 @@ suite('The terminal of an operator', atLength, () => {
         if (asJson && args()[1] !== 'export' && args()[0] !== hostile)
           for (const line of `${out}${err}`.split('\n').filter(Boolean)) JSON.parse(line)
       })
+
+  test('A terminal shows the progress of a check in one line, which is cleared before anything else', () => {
+    const chiron = `'${command}' roster check '${bulk(studentSchool([]))}'`
+    const shown = execFileSync('script', ['-qec', chiron, '/dev/null'], {
+      cwd: folder.path,
+      env: { PATH: process.env.PATH, ...env },
+      encoding: 'utf8',
+    })
+    const [before = '', after = '', answer = ''] = shown.split('\u001b[K')
+    assert.match(before, /\rreading \d+ rows, \d+\/s$/)
+    assert.equal(after, '\r')
+    assert.match(answer, /^roster: OneRoster/)
+  })
 
   test('What is escaped in JSON is what was stored', async () => {
     const child = startChiron(['people', 'export', email], { cwd: folder.path, env })

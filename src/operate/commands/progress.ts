@@ -1,41 +1,32 @@
-/** Progress of an import: a bar on a terminal, JSON lines for programs, otherwise nothing. */
-import { SingleBar } from 'cli-progress'
+/** Progress of an import: a line on a terminal, JSON lines for programs, otherwise nothing. */
 import type { Progress } from '../../school/roster/roster.ts'
-import { printJson } from './output.ts'
+import { printJson, printStatus } from './output.ts'
 
-const linesEveryMs = 1_000
+const jsonEveryMs = 1_000
+const statusEveryMs = 100
+const barWidth = 30
 
-export function startProgress(asJson: boolean): { show: Progress; stop(): void } {
+export function progressFor(asJson: boolean): Progress {
   const started = performance.now()
   const rate = (done: number) => Math.round(done / ((performance.now() - started) / 1000))
-  if (asJson) {
-    let last = started
-    return {
-      show(stage, done, total) {
-        if (performance.now() - last < linesEveryMs) return
-        last = performance.now()
-        printJson({ type: 'progress', stage, done, total, rowsPerSecond: rate(done) })
-      },
-      stop() {},
-    }
+  if (asJson)
+    return every(jsonEveryMs, started, (stage, done, total) =>
+      printJson({ type: 'progress', stage, done, total, rowsPerSecond: rate(done) }),
+    )
+  if (!process.stderr.isTTY) return () => {}
+  return every(statusEveryMs, -Infinity, (stage, done, total) =>
+    printStatus(`${stage} ${total ? `${bar(done / total)} ` : ''}${done} rows, ${rate(done)}/s`),
+  )
+}
+
+function every(ms: number, last: number, show: Progress): Progress {
+  return (...progress) => {
+    if (performance.now() - last < ms) return
+    last = performance.now()
+    show(...progress)
   }
-  if (!process.stderr.isTTY) return { show() {}, stop() {} }
-  const bar = new SingleBar({
-    format: '{stage} {bar} {value} rows, {rate}/s',
-    stream: process.stderr,
-    clearOnComplete: true,
-  })
-  let running = false
-  return {
-    show(stage, done, total) {
-      const payload = { stage: stage.padEnd(7), rate: rate(done) }
-      if (!running) bar.start(total ?? done, done, payload)
-      running = true
-      bar.setTotal(total ?? done)
-      bar.update(done, payload)
-    },
-    stop() {
-      if (running) bar.stop()
-    },
-  }
+}
+
+function bar(share: number): string {
+  return '█'.repeat(Math.min(barWidth, Math.floor(share * barWidth))).padEnd(barWidth, '░')
 }

@@ -9,7 +9,7 @@ import { byOperator } from '../../platform/lib/by.ts'
 import { type Fetched, RosterFetch } from '../../school/roster/fetch/fetch.ts'
 import { placeOf } from '../../school/roster/source.ts'
 import { say, visible, withFeatures } from './command.ts'
-import { startProgress } from './progress.ts'
+import { progressFor } from './progress.ts'
 import {
   allowedFrom,
   planOptionsFrom,
@@ -37,23 +37,18 @@ export async function rosterFetch(options: FetchOptions): Promise<void> {
     sayStore(options, config.databaseUrl)
     say(options, { type: 'source', place: placeOf(source) }, `Source: ${visible(placeOf(source))}`)
     const fetch = new RosterFetch({ db, clock, secrets, roster, source, reportTo, timeZone })
-    const reading = startProgress(options.json === true)
-    const writing = startProgress(options.json === true)
     const fetched = await fetch.run({
-      plan: { ...planOptions, onProgress: reading.show },
+      plan: { ...planOptions, onProgress: progressFor(options.json === true) },
       allow,
       again: options.again === true,
       reportAlways: options.reportAlways === true,
       command: `chiron roster fetch${options.envFile === undefined ? '' : ` --env-file ${options.envFile}`}`,
       by: byOperator,
       async onPlan(plan) {
-        reading.stop()
         await (showsPeople(options) ? showPlan(plan, options, allow) : writeReport(plan, options))
       },
-      onProgress: writing.show,
+      onProgress: progressFor(options.json === true),
     })
-    reading.stop()
-    writing.stop()
     const sent = await sendReports(fetched.mailIds, features, config)
     sayOutcome(fetched, sent, options)
   })

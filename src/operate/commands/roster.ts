@@ -33,7 +33,7 @@ import {
   withFeatures,
 } from './command.ts'
 import { print } from './output.ts'
-import { startProgress } from './progress.ts'
+import { progressFor } from './progress.ts'
 import {
   correctionLines,
   historyLines,
@@ -78,9 +78,8 @@ export async function rosterImport(path: string, options: RosterOptions): Promis
     }
     if (!isEmpty(plan) && !(await agreed(options, 'Import this?')))
       return say(options, { type: 'declined' }, 'Nothing was changed.')
-    const progress = startProgress(options.json === true)
-    const generation = await roster.import(plan, { allow, by: byOperator }, progress.show)
-    progress.stop()
+    const onProgress = progressFor(options.json === true)
+    const generation = await roster.import(plan, { allow, by: byOperator }, onProgress)
     const text =
       generation === null
         ? 'The roster already matches the file; nothing to do.'
@@ -228,9 +227,8 @@ async function readPlan(
   options: RosterOptions,
   allow: readonly HoldCode[] = [],
 ): Promise<Plan> {
-  const progress = startProgress(options.json === true)
-  const plan = await roster.plan(path, { ...planOptionsFrom(options), onProgress: progress.show })
-  progress.stop()
+  const onProgress = progressFor(options.json === true)
+  const plan = await roster.plan(path, { ...planOptionsFrom(options), onProgress })
   await showPlan(plan, options, allow)
   return plan
 }

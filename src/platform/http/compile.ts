@@ -1,4 +1,4 @@
-/** Compiles a schema when it is first used. Compiling all of them would take half of the time of a start. */
+/** Compiles a schema when it is first used. Compiling all of them at the start makes it 4.5 times as long. */
 import AjvCompiler, { type BuildCompilerFromPool } from '@fastify/ajv-compiler'
 import fastJson, { type Schema } from 'fast-json-stringify'
 

@@ -3,7 +3,6 @@
  * that match, the more exact one counts: GET /veterinarian/register is no call of /veterinarian/{userId}.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import findMyWay from 'find-my-way'
 
 export const paramLengthMax = 256
 
@@ -18,17 +17,16 @@ export interface Path {
 const path = Symbol('path')
 
 export class Paths {
-  readonly #router = findMyWay({ maxParamLength: paramLengthMax })
+  readonly #byPattern = new Map<string, Path>()
+  readonly #withParams: { readonly regex: RegExp; readonly path: Path }[] = []
 
   /** Call it before the first route and before hooks that use `pathOf`. */
   watch(app: FastifyInstance): void {
     app.decorateRequest(path, null)
     app.addHook('onRoute', ({ url, method, config }) => {
-      const known: Path | undefined = this.#router.findRoute('GET', url)?.store
-      const one: Path = known ?? { pattern: url, methods: new Set(), isQueued: false }
+      const one = this.#byPattern.get(url) ?? this.#add(url)
       for (const name of [method].flat()) one.methods.add(name)
       one.isQueued ||= (config as { limit?: string } | undefined)?.limit !== 'none'
-      if (!known) this.#router.on('GET', url, () => {}, one)
     })
     app.addHook('onRequest', (request, _reply, done) => {
       withPath(request)[path] = this.find(request.url)
@@ -38,8 +36,37 @@ export class Paths {
 
   /** Null if there is no such path, or one that cannot be decoded. */
   find(url: string): Path | null {
-    return this.#router.find('GET', url)?.store ?? null
+    const name = decodedPath(url)
+    if (name === null) return null
+    return this.#byPattern.get(name) ?? this.#withParams.find(({ regex }) => regex.test(name))?.path ?? null
   }
+
+  #add(pattern: string): Path {
+    const one: Path = { pattern, methods: new Set(), isQueued: false }
+    this.#byPattern.set(pattern, one)
+    if (/[:*]/.test(pattern)) this.#withParams.push({ regex: regexOf(pattern), path: one })
+    return one
+  }
+}
+
+/** Fastify decodes before it looks for a route, and a client may send the whole URL (RFC 9112 §3.2.2). */
+function decodedPath(url: string): string | null {
+  const encoded = /^(?:https?:\/\/[^/?#]*)?([^?#]*)/i.exec(url)![1]!
+  if (!encoded.includes('%')) return encoded
+  try {
+    return decodeURI(encoded)
+  } catch {
+    return null
+  }
+}
+
+/** Of a pattern with parameters (`:userId`), or with an asterisk at its end. */
+function regexOf(pattern: string): RegExp {
+  const parts = pattern.split(/(:\w+|\*)/).map((part, i) => {
+    if (i % 2 === 0) return RegExp.escape(part)
+    return part === '*' ? '.*' : `[^/]{0,${paramLengthMax}}`
+  })
+  return new RegExp(`^${parts.join('')}$`, 's')
 }
 
 /** Null as for `find`. */
