@@ -206,6 +206,18 @@ test('Only session/jwt.ts imports jose, only mail/smtp.ts and mail/mime.ts nodem
   noneOf((one) => packageOf(one) === 'nodemailer' && !/^messages\/mail\/(smtp|mime)\.ts$/.test(one.from))
 })
 
+test('The service and the demo school import only packages that remain in production', () => {
+  const { dependencies } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))
+  const running = ['src', 'demo'].flatMap((folder) =>
+    filesIn(join(project, folder)).flatMap((file) => importsOf(project, `${folder}/${file}`)),
+  )
+  const packages = running.filter(
+    ({ to, typeOnly }) => !typeOnly && !to.endsWith('.ts') && !to.startsWith('node:'),
+  )
+  assert.ok(packages.some((one) => packageOf(one) === 'fastify'))
+  assert.deepEqual(packages.filter((one) => !(packageOf(one)! in dependencies)).map(show), [])
+})
+
 test('Only what serves HTTP imports Fastify', () => {
   const mayServe = /^(platform\/http\/.*|app\.ts|.*[/-](routes|well-known|mailbox)\.ts)$/
   const mayName = /^(platform\/log\.ts|operate\/(commands|traces)\/.*)$/

@@ -1,5 +1,6 @@
 /**
- * `npm run build`: from web/ to web/dist/, which the service serves. `npm ci` runs it with `--if-changed`.
+ * `npm run build`: from web/ to web/dist/, which the service serves. `npm ci` runs it with `--if-changed`, which needs
+ * no packages of development if nothing changed.
  *
  * A service may be running. It serves the files of the build that it was started with, so those stay: a new build is made
  * in a folder of its own, its files are added, and the pages that name them come last, each by one rename. What neither
@@ -18,7 +19,6 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { build } from 'vite'
 
 const here = import.meta.dirname
 const dist = join(here, 'dist')
@@ -54,6 +54,7 @@ function lastRecord(): Record | null {
 }
 
 async function make(sources: string, before: Record | null): Promise<void> {
+  const { build } = await loadVite()
   const outDir = `dist.${process.pid}`
   const draft = join(here, outDir)
   try {
@@ -71,6 +72,18 @@ async function make(sources: string, before: Record | null): Promise<void> {
     }
   } finally {
     rmSync(draft, { recursive: true, force: true })
+  }
+}
+
+async function loadVite(): Promise<typeof import('vite')> {
+  try {
+    return await import('vite')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
+    process.stderr.write(
+      'chiron: building the portal needs the packages of development: run "npm ci --include=dev", and then "npm prune --omit=dev"\n',
+    )
+    process.exit(1)
   }
 }
 

@@ -182,7 +182,7 @@ ${packages()}EOF
     exec unshare -n bash -c 'ip link set lo up; touch ../ready; while :; do sleep 60 & wait $!; done'`
 }
 
-/** What `npm ci --omit=dev` installs. */
+/** The packages that `npm prune --omit=dev` leaves. */
 function packages(): string {
   const { packages } = JSON.parse(readFileSync(join(project, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { dev?: boolean; devOptional?: boolean; link?: boolean }>

@@ -165,7 +165,7 @@ function notBuilt(): string {
   return html({
     title: 'Access service',
     body: `<h1>The portal is not built yet</h1>
-<p>Run <code>npm run build</code> and start the service again. <code>npm ci</code> does it by itself, unless scripts are switched off.</p>
+<p>Run <code>npm run build</code> and start the service again. <code>npm ci</code> does both the installation and the build, unless scripts are switched off.</p>
 <p><a href="/docs">API reference</a> · <a href="/problems">Errors</a></p>`,
   })
 }
