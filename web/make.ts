@@ -79,7 +79,7 @@ async function loadVite(): Promise<typeof import('vite')> {
   try {
     return await import('vite')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
+    if (!/^Cannot find package 'vite'/.test((error as Error).message)) throw error
     process.stderr.write(
       'chiron: building the portal needs the packages of development: run "npm ci --include=dev", and then "npm prune --omit=dev"\n',
     )

@@ -171,8 +171,8 @@ const setUp = (folder: string, lower: string) => {
     if [ -n "\${NODE_EXTRA_CA_CERTS:-}" ]; then cat "$NODE_EXTRA_CA_CERTS" >> .${trusted}; fi
     cat > run/outer.env <<'EOF'
 ${outer}EOF
-    mkdir run/packages
-    mount --bind ${project}node_modules run/packages
+    mkdir -p run/packages/node_modules
+    mount --bind ${project}node_modules run/packages/node_modules
     cat > run/packages.list <<'EOF'
 ${packages()}EOF
     rm -rf opt/chiron etc/chiron
