@@ -159,7 +159,7 @@ const headers = {
 const parameter = (name: keyof typeof parameters) => ({ $ref: `#/components/parameters/${name}` })
 const header = (name: keyof typeof headers) => ({ $ref: `#/components/headers/${name}` })
 
-/** Every error of every call. Operations name their codes in the description. */
+/** Every error of every call. */
 const problemReply = {
   description: 'Decide by `code`.',
   headers: {
@@ -251,13 +251,10 @@ function describeOperation(path: string, operation: Operation): void {
 
 const isProblem = ({ content = {} }: Reply) => Object.keys(content).join() === problemMediaType
 
-/** One reply for all, because a generated client has types of its own for every status of every operation. */
+/** Each status of an error refers to the one problem reply, and lists its codes. */
 function describeProblems({ responses }: Operation, problems: readonly [string, Reply][]): void {
-  for (const [status] of problems) delete responses[status]
-  responses.default = {
-    $ref: '#/components/responses/Problem',
-    description: problems.map(([status, { description }]) => `- ${status} ${description}`).join('\n'),
-  }
+  for (const [status, { description }] of problems)
+    responses[status] = { $ref: '#/components/responses/Problem', description }
 }
 
 /** Null stands for a body that is left out, which OpenAPI says in another way. */

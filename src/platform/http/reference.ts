@@ -122,7 +122,7 @@ ${needsToken ? '<p class="soft">Needs an access token.</p>' : ''}${fields.join('
       .filter(([, reply]) => !isProblem(reply))
       .map(([status, reply]) => this.#reply(status, reply))
       .join('\n')}
-<dt><a href="/problems">Errors</a></dt><dd class="errors">${errors.flatMap(errorsOf).join('<br>')}</dd></dl>
+<dt><a href="/problems">Errors</a></dt><dd class="errors">${errors.map(errorsOf).join('<br>')}</dd></dl>
 </details>`
   }
 
@@ -220,9 +220,8 @@ function isProblem({ $ref, content = {} }: Reply): boolean {
 }
 
 /** A line for each status, with its codes; /problems says what they mean. */
-function errorsOf([status, { description }]: [string, Reply]): string[] {
-  const lines = status === 'default' ? description.split('\n') : [`- ${status} ${description}`]
-  return lines.map((line) => line.replace(/^- |`/g, ''))
+function errorsOf([status, { description }]: [string, Reply]): string {
+  return `${status} ${description}`.replaceAll('`', '')
 }
 
 /** The little Markdown that our own descriptions use: paragraphs, numbered lists, and what `inline` knows. */
