@@ -6,7 +6,7 @@
  * Uses CHIRON_DATABASE_URL, CHIRON_SECRET, CHIRON_PUBLIC_URL and CHIRON_PORT, which must be the same as those of the
  * service. Veterinarians are written directly into the store. Students come from a roster import, with --classes and
  * --enrolments as in bench/school.ts. --tokens is the number of sessions per role, spread over its accounts. Access
- * tokens live for 15 minutes; run again with --tokens alone for new ones. A line of --out is
+ * tokens live for 15 minutes; run it again with only --tokens to get new ones. A line of --out is
  * {"role","userId","email","accessToken","refreshToken"}.
  */
 import { createWriteStream, mkdtempSync, rmSync } from 'node:fs'
@@ -128,36 +128,18 @@ async function addSessions(perRole: number): Promise<void> {
       sessionId: newId(),
     }))
     for (let i = 0; i < sessions.length; i += perTransaction) {
-      const rows = sessions
-        .slice(i, i + perTransaction)
-        .map(({ id, sessionId }): Value[] => [
-          sessionId,
-          role,
-          id,
-          'bench',
-          now,
-          now,
-          now + 30 * day,
-          1,
-          0,
-          0,
-        ])
+      const some = sessions.slice(i, i + perTransaction)
+      const fixed = ['bench', now, now, now + 30 * day, 1, 0, 0]
       await db.tx(
         inserts(
           'session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at)',
-          rows,
+          some.map(({ id, sessionId }): Value[] => [sessionId, role, id, ...fixed]),
         ),
       )
     }
     for (const { id, email, sessionId } of sessions) {
-      const accessToken = signAccessToken(await keys.signer(), issuer, {
-        sub: id,
-        sid: sessionId,
-        roles: [role],
-        jti: newId(),
-        now,
-        ttlMs: accessTtlMs,
-      })
+      const claims = { sub: id, sid: sessionId, roles: [role], jti: newId(), now, ttlMs: accessTtlMs }
+      const accessToken = signAccessToken(await keys.signer(), issuer, claims)
       const refresh = refreshToken(secrets.current, { sessionId, seq: 1 })
       out.write(`${JSON.stringify({ role, userId: id, email, accessToken, refreshToken: refresh })}\n`)
       written++

@@ -1,86 +1,73 @@
-/** What every run needs: a folder, the load, the bare server, and stores of the engines that were asked for. */
+/** What every run shares: a folder, the mail server, the bare server, and a store of each engine. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort, startPostgres } from '../test/support/postgres.ts'
-import { Load } from './driver.ts'
-import { bodyOf, Connection, wire } from './http.ts'
-import type { Card } from './orders.ts'
-import { endAll, loadCore, pin, type Server, startServer } from './processes.ts'
-import type { Contestant } from './rounds.ts'
-import { type Engine, postgresSettings, postgresStores, type Stores, sqliteStores } from './stores.ts'
+import { freePort } from '../test/support/postgres.ts'
+import { type Build, serve } from './builds.ts'
+import type { Case } from './cases.ts'
+import { wire } from './http.ts'
+import { type Load, requestLoad } from './load.ts'
+import { type MailServer, startMail } from './mail.ts'
+import { pinLoad, type Server, startServer, stopAll } from './processes.ts'
+import type { Side } from './rounds.ts'
+import { type Engine, type Filled, postgresStores, type Stores, sqliteStores } from './stores.ts'
 
-export interface Bench {
-  readonly folder: string
-  readonly load: Load
-  readonly bare: Server
-  stores(engine: Engine): Promise<Stores>
-  /** The bare server with replies of this size. */
-  bareOf(bytes: number): Promise<Contestant>
-  onClose(step: () => unknown): void
-  close(): Promise<void>
-}
+/** Live sessions of each role in a filled store. */
+export const tokens = 10_000
 
-/** With the seconds since the start. */
 export const say = (text: string) =>
   process.stderr.write(`${Math.round(performance.now() / 1000)} s: ${text}\n`)
 
-export async function openBench(): Promise<Bench> {
-  const folder = mkdtempSync(join(tmpdir(), 'chiron-bench-'))
-  /** What undoes what was done, the last first. */
-  const undo: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true }), endAll]
-  const load = await Load.start()
-  const bare = await startBare(folder)
-  const decks = new Set<string>()
-  const opened = new Map<Engine, Promise<Stores>>()
-  let closed: Promise<void> | undefined
+export class Bench {
+  readonly folder = mkdtempSync(join(tmpdir(), 'chiron-bench-'))
+  readonly mail: MailServer
+  readonly #bare: Server
+  readonly #stores = new Map<Engine, Stores>()
 
-  async function open(engine: Engine): Promise<Stores> {
-    if (engine === 'sqlite') return sqliteStores(folder)
-    const server = await startPostgres(postgresSettings)
-    undo.push(() => server.remove())
-    pin(server.pid, loadCore)
-    return postgresStores(server)
+  private constructor(mail: MailServer, bare: Server) {
+    this.mail = mail
+    this.#bare = bare
   }
 
-  return {
-    folder,
-    load,
-    bare,
-    stores(engine) {
-      const stores = opened.get(engine) ?? open(engine)
-      opened.set(engine, stores)
-      return stores
-    },
-    async bareOf(bytes) {
-      const deck = `bare ${bytes}`
-      if (!decks.has(deck))
-        await load.keep({ deck, cards: [{ text: wire({ method: 'GET', path: `/${bytes}` }) }] })
-      decks.add(deck)
-      const traffic = { kind: 'requests', deck } as const
-      return { name: 'bare node:http', server: bare, storePids: [], traffic }
-    },
-    onClose: (step) => undo.push(step),
-    close() {
-      closed ??= (async () => {
-        for (const step of undo.toReversed()) await step()
-      })()
-      return closed
-    },
+  static async open(): Promise<Bench> {
+    pinLoad()
+    const port = await freePort()
+    const command = [process.execPath, fileURLToPath(new URL('bare.ts', import.meta.url)), String(port)]
+    const bare = await startServer({ command, port, path: '/250', cwd: tmpdir() })
+    return new Bench(await startMail(), bare)
   }
-}
 
-async function startBare(cwd: string): Promise<Server> {
-  const script = fileURLToPath(new URL('bare.ts', import.meta.url))
-  const port = await freePort()
-  return startServer({ command: [process.execPath, script, String(port)], port, path: '/250', cwd })
-}
+  async stores(engine: Engine): Promise<Stores> {
+    const stores =
+      this.#stores.get(engine) ?? (engine === 'sqlite' ? sqliteStores(this.folder) : await postgresStores())
+    this.#stores.set(engine, stores)
+    return stores
+  }
 
-/** How large the body of a reply is, in steps, so that sizes of one kind are the same. */
-export async function replySize({ text }: Card, port: number): Promise<number> {
-  const connection = new Connection(port)
-  const reply = await connection.ask(text)
-  connection.end()
-  return Math.round(bodyOf(reply).length / 50) * 50
+  serve(build: Build, { url }: Filled, limits = true): Promise<Server> {
+    return serve(build, { databaseUrl: url, smtpUrl: this.mail.url, cwd: this.folder, limits })
+  }
+
+  side({ id, name }: Case, server: Server, { stores }: Filled, load: Load): Side {
+    const isSignIn = id === 'sign-in'
+    return { name, server, storePids: stores.pids, load, isSignIn, first: isSignIn ? 0 : tokens }
+  }
+
+  /** The bare server with replies of this size. */
+  bare(bytes: number): Side {
+    const request = {
+      text: wire({ method: 'GET', path: `/${bytes}` }),
+      isRight: (reply: string) => reply.startsWith('HTTP/1.1 200 '),
+    }
+    const load = requestLoad(() => request)
+    return { name: 'bare node:http', server: this.#bare, storePids: [], load, isSignIn: false, first: 0 }
+  }
+
+  async close(): Promise<void> {
+    await stopAll()
+    this.mail.close()
+    for (const stores of this.#stores.values()) await stores.close()
+    rmSync(this.folder, { recursive: true, force: true })
+  }
 }

@@ -1,150 +1,112 @@
 /**
- * The load, a process of its own so that it can have a core of its own; the mail server is in it. Takes `Deck`s to
- * keep and `Order`s to carry out from its parent, and answers each.
- *
- * Sides take turns of some tens of milliseconds, so that whatever disturbs the machine disturbs all alike. A server's
- * processor time is read at rest, before its first turn and after all that its last one set off, so that it belongs to
- * exactly the requests that were counted.
+ * Load: what is sent in a turn, and the check of every reply. A wrong reply ends the run. The load must cost less than
+ * the servers it measures, so it uses the small HTTP client of http.ts.
  */
-import { flows } from './flows.ts'
-import { Connection } from './http.ts'
-import type { Card, Deck, Order, Side, Slice } from './orders.ts'
-import { type Source, sourceOf } from './requests.ts'
-import { People, signIns } from './sign-ins.ts'
-import { SmtpSink } from './smtp-sink.ts'
-import { Tally } from './tally.ts'
-import { atRate, closedLoop } from './turns.ts'
-import { cpuMicros, family } from './usage.ts'
+import type { Connection } from './http.ts'
+import type { MailServer } from './mail.ts'
 
-const connectionCount = 48
-const wakingRequests = 250
-/** A server that takes less of its core than this is at rest. */
-const restingShare = 0.04
-const restMs = 40
-const restWithinMs = 4_000
-
-const decks = new Map<string, readonly Card[]>()
-const sink = await SmtpSink.listen()
-
-/** One for each deck: turns together reach all cards, and rotated tokens are kept, also when a server starts anew. */
-const known = new Map<string, Source | People>()
-function keep<T extends Source | People>({ traffic }: Side, make: (cards: readonly Card[]) => T): T {
-  const deck = 'deck' in traffic ? traffic.deck : traffic.kind
-  const one = known.get(deck) ?? make(decks.get(deck) ?? [])
-  known.set(deck, one)
-  return one as T
+export interface Turn {
+  readonly connections: readonly Connection[]
+  /** The turn ends after this many requests (or sign-ins), or after this time. */
+  readonly requests: number
+  readonly seconds: number
 }
 
-/** Cards that are kept already go on where they were. */
-function take({ deck, cards }: Deck): void {
-  if (decks.get(deck)?.[0]?.text === cards[0]?.text) return
-  decks.set(deck, cards)
-  known.delete(deck)
+/** Takes one turn and returns the number of requests, or of sign-ins. */
+export type Load = (turn: Turn) => Promise<number>
+
+export interface Request {
+  readonly text: string
+  isRight(reply: string): boolean
 }
 
-async function untilAtRest(pids: readonly number[]): Promise<void> {
-  const patience = performance.now() + restWithinMs
-  for (let before = cpuMicros(pids); performance.now() < patience; ) {
-    const since = performance.now()
-    await new Promise((resolve) => setTimeout(resolve, restMs))
-    const now = cpuMicros(pids)
-    if (now - before < (performance.now() - since) * 1000 * restingShare) return
-    before = now
-  }
+/** The two requests of a sign-in, as one service wants them. */
+export interface SignInFlow {
+  send(email: string, network: number): string
+  /** The value that `validate` needs beside the code, or null if the reply is wrong. */
+  sent(reply: string): string | null
+  validate(email: string, code: string, sent: string, network: number): string
+  isSignedIn(reply: string): boolean
 }
 
-/** One side on its way through a round. */
-class Player {
-  readonly side: Side
-  readonly #server: readonly number[]
-  #store: readonly number[] = []
-  readonly #connections: readonly Connection[]
-  #tally = new Tally()
-  #cpu = 0
-  #storeCpu = 0
-  #seconds = 0
-  #turns: { at: number; cpuMicros: number }[] = []
-
-  constructor(side: Side) {
-    this.side = side
-    this.#server = family(side.server)
-    this.#connections = Array.from({ length: connectionCount }, () => new Connection(side.port))
-  }
-
-  /** From here on it counts. */
-  async begin(): Promise<void> {
-    await untilAtRest(this.#server)
-    // What was wrong already then must not be forgotten.
-    if (this.#tally.failures === 0) this.#tally = new Tally()
-    this.#seconds = 0
-    // Looking for them takes milliseconds, so not in every turn. By now PostgreSQL has a process for each connection.
-    this.#store = family(this.side.store)
-    this.#storeCpu = 0
-    this.#turns = []
-    this.#cpu = cpuMicros(this.#server)
-  }
-
-  hasEnough({ requests, seconds }: Order): boolean {
-    return this.#tally.done >= requests || this.#seconds >= seconds || this.#tally.failures > 0
-  }
-
-  async turn(requestsMax = Number.POSITIVE_INFINITY): Promise<void> {
-    const { turnRequests, turnSeconds } = this.side
-    const storeBefore = cpuMicros(this.#store)
-    const since = performance.now()
-    const [cpuBefore, doneBefore] = [cpuMicros(this.#server), this.#tally.done]
-    await this.#send(Math.min(turnRequests, requestsMax), turnSeconds)
-    this.#seconds += (performance.now() - since) / 1000
-    const cost = (cpuMicros(this.#server) - cpuBefore) / (this.#tally.done - doneBefore)
-    this.#turns.push({ at: this.#seconds, cpuMicros: cost })
-    this.#storeCpu += cpuMicros(this.#store) - storeBefore
-    this.#tally.endTurn()
-  }
-
-  async end(): Promise<Slice> {
-    await untilAtRest(this.#server)
-    const cpu = cpuMicros(this.#server) - this.#cpu
-    for (const connection of this.#connections) connection.end()
-    const tally = this.#tally
-    return {
-      done: tally.done,
-      perSecond: tally.perSecond,
-      cpuMicros: cpu / tally.done,
-      storeMicros: this.#storeCpu / tally.done,
-      p50: tally.latency(0.5),
-      p99: tally.latency(0.99),
-      failures: tally.failures,
-      failure: tally.failure,
-      turns: this.#turns,
+/** Each connection sends its next request as soon as it has a reply. */
+export function requestLoad(next: () => Request): Load {
+  return async ({ connections, requests, seconds }) => {
+    const until = performance.now() + seconds * 1000
+    let sent = 0
+    const caller = async (connection: Connection) => {
+      while (sent < requests && performance.now() < until) {
+        sent++
+        const { text, isRight } = next()
+        check(await connection.ask(text), isRight)
+      }
     }
+    await Promise.all(connections.map(caller))
+    return sent
   }
+}
 
-  #send(requests: number, seconds: number): Promise<void> {
-    const { traffic, rate } = this.side
-    const turn = { requests, seconds, connections: this.#connections, tally: this.#tally }
-    if (traffic.kind === 'sign-ins') {
-      const people = keep(this.side, (cards) => new People(cards.map(({ text }) => text)))
-      return signIns({ ...turn, rate, sink, people, flow: flows[traffic.flow] })
+export function inTurn(requests: readonly Request[]): () => Request {
+  let next = 0
+  return () => requests[next++ % requests.length]!
+}
+
+/** An address may ask for five codes from one network in a quarter of an hour. */
+const codesPerNetwork = 5
+
+/**
+ * Whole sign-ins: ask for a code, wait for its mail, send the code. Mails leave after a random delay, so all sign-ins of
+ * a turn are under way at once.
+ */
+export function signInLoad(emails: readonly string[], flow: SignInFlow, mail: MailServer): Load {
+  let taken = 0
+  return async ({ connections, requests, seconds }) => {
+    const until = performance.now() + seconds * 1000
+    const pool = new Pool(connections)
+    let done = 0
+    const signIn = async () => {
+      const [place, pass] = [taken % emails.length, Math.floor(taken / emails.length)]
+      taken++
+      const [email, network] = [emails[place]!, place + Math.floor(pass / codesPerNetwork) * emails.length]
+      const first = await pool.take()
+      if (performance.now() >= until) return pool.give(first)
+      const code = mail.codeFor(email)
+      const reply = await first.ask(flow.send(email, network))
+      pool.give(first)
+      const sent = flow.sent(reply)
+      if (sent === null) throw new Error(`wrong reply: ${reply.slice(0, 600)}`)
+      const digits = await code
+      const second = await pool.take()
+      check(await second.ask(flow.validate(email, digits, sent, network)), flow.isSignedIn)
+      pool.give(second)
+      done++
     }
-    const next = keep(this.side, (cards) => sourceOf(traffic, cards))
-    return rate === undefined ? closedLoop(turn, next) : atRate(turn, rate, next)
+    await Promise.all(Array.from({ length: Math.min(requests, emails.length) }, signIn))
+    return done
   }
 }
 
-async function carryOut(order: Order): Promise<Slice[]> {
-  const players = order.sides.map((side) => new Player(side))
-  if (!order.cold) for (const player of players) await player.turn(wakingRequests)
-  await Promise.all(players.map((player) => player.begin()))
-  for (let waiting = players; waiting.length > 0; ) {
-    for (const player of waiting) await player.turn()
-    waiting = waiting.filter((player) => !player.hasEnough(order))
-  }
-  return Promise.all(players.map((player) => player.end()))
+function check(reply: string, isRight: (reply: string) => boolean): void {
+  if (isRight(reply)) return
+  throw new Error(reply === '' ? 'the connection broke' : `wrong reply: ${reply.slice(0, 600)}`)
 }
 
-process.on('disconnect', () => process.exit())
-process.on('message', async ({ id, message }: { id: number; message: Deck | Order }) => {
-  if ('deck' in message) take(message)
-  process.send!({ id, slices: 'deck' in message ? [] : await carryOut(message) })
-})
-process.send!({ smtpPort: sink.port })
+/** Connections for callers in the order in which they ask. */
+class Pool {
+  readonly #free: Connection[]
+  readonly #waiting: ((connection: Connection) => void)[] = []
+
+  constructor(connections: readonly Connection[]) {
+    this.#free = [...connections]
+  }
+
+  async take(): Promise<Connection> {
+    return this.#free.pop() ?? new Promise((resolve) => this.#waiting.push(resolve))
+  }
+
+  give(connection: Connection): void {
+    const next = this.#waiting.shift()
+    if (next) next(connection)
+    else this.#free.push(connection)
+  }
+}

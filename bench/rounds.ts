@@ -1,96 +1,107 @@
-/** Measuring in rounds, after everybody is warm. What is compared takes turns within a round: see load.ts. */
-import type { Load } from './driver.ts'
-import type { Order, Side, Slice } from './orders.ts'
-import type { Server } from './processes.ts'
+/**
+ * Measures the processor time of servers for a request. The servers take turns of some tens of milliseconds in each
+ * round, so that whatever else the machine does affects all of them alike. Processor time is read while a server is
+ * idle, so it includes work that a request leaves for later.
+ */
+import { Connection } from './http.ts'
+import type { Load } from './load.ts'
+import { cpuMicros, family, type Server } from './processes.ts'
 
-export interface Contestant {
+export interface Side {
   readonly name: string
   readonly server: Server
+  /** The database server, where there is one. */
   readonly storePids: readonly number[]
-  readonly traffic: Side['traffic']
-  /** Requests until the server has seen each token and network, which is dear the first time. */
-  readonly firstRequests?: number
+  readonly load: Load
+  readonly isSignIn: boolean
+  /** Requests until the server has seen every token, which costs more the first time. */
+  readonly first: number
 }
 
-const requests = 20_000
-const seconds = 3
-const turnRequests = 250
-const turnSeconds = 0.1
-/** Mails take half a second to arrive. And an address may ask for no more than twenty codes in a quarter of an hour. */
-const signInTurn = { turnRequests: 600, turnSeconds: 1.5 }
-const agreement = 0.05
-const warmUpMax = 3
-const firstSecondsMax = 60
-const halfLoadSeconds = 1.5
-
-function sideOf({ server, storePids, traffic }: Contestant): Side {
-  const turn = traffic.kind === 'sign-ins' ? signInTurn : { turnRequests, turnSeconds }
-  return { port: server.port, traffic, server: [server.pid], store: storePids, ...turn }
+/** Microseconds of processor time for a request, or for a whole sign-in. */
+export interface Cost {
+  readonly server: number
+  readonly store: number
 }
 
-type More = Partial<Omit<Order, 'sides'>>
+const connectionCount = 48
+const requestsPerRound = 10_000
+const secondsPerRound = 2
+const turn = { requests: 250, seconds: 0.1 }
+/** Mails take up to half a second. */
+const signInTurn = { requests: 600, seconds: 1.5 }
+const uncountedRounds = 2
+const firstWithinSeconds = 60
+const idleShare = 0.04
+const idleForMs = 40
+const idleWithinMs = 4_000
 
-/** How many requests a server has answered so far. */
-const answered = new WeakMap<Server, number>()
-export const answeredBy = (server: Server) => answered.get(server) ?? 0
-
-async function round(load: Load, contestants: readonly Contestant[], sides: Side[], more: More = {}) {
-  const slices = await load.carryOut({ sides, requests, seconds, ...more })
-  for (const [i, { done, failures, failure }] of slices.entries()) {
-    const { name, server } = contestants[i]!
-    answered.set(server, answeredBy(server) + done)
-    if (failures > 0) throw new Error(`${name}: ${failures} wrong answers, the first: ${failure}`)
-    if (done === 0) throw new Error(`${name}: nothing was answered`)
+/** The costs of each side, one for each round. */
+export async function measure(sides: readonly Side[], rounds: number): Promise<Cost[][]> {
+  for (const { load, first, server } of sides.filter((side) => side.first > 0)) {
+    const connections = connect(server.port)
+    await load({ connections, requests: first, seconds: firstWithinSeconds })
+    disconnect(connections)
   }
-  return slices
+  for (let i = 0; i < uncountedRounds; i++) await round(sides)
+  const costs: Cost[][] = sides.map(() => [])
+  for (let i = 0; i < rounds; i++) {
+    const order = i % 2 === 0 ? [...sides.keys()] : [...sides.keys()].reverse()
+    const found = await round(order.map((at) => sides[at]!))
+    for (const [place, at] of order.entries()) costs[at]!.push(found[place]!)
+  }
+  return costs
 }
 
-/** One of them alone, and no rounds. */
-export async function measure(load: Load, one: Contestant, more: More): Promise<Slice> {
-  const [slice] = await round(load, [one], [sideOf(one)], more)
-  return slice!
-}
-
-/** One round in which requests are sent when they are due. */
-export function halfLoad(load: Load, contestants: readonly Contestant[], rates: number[]): Promise<Slice[]> {
-  const sides = contestants.map((one, i) => ({
-    ...sideOf(one),
-    rate: rates[i]!,
-    turnRequests: Number.POSITIVE_INFINITY,
-    turnSeconds: halfLoadSeconds,
+async function round(sides: readonly Side[]): Promise<Cost[]> {
+  const players = sides.map((side) => ({
+    side,
+    turn: side.isSignIn ? signInTurn : turn,
+    connections: connect(side.server.port),
+    ...{ server: [] as number[], store: [] as number[] },
+    ...{ requests: 0, seconds: 0, serverAt: 0, storeMicros: 0 },
   }))
-  return round(load, contestants, sides, { requests: Number.POSITIVE_INFINITY, seconds: halfLoadSeconds })
+  // PostgreSQL starts its processes with the first requests.
+  for (const { side, connections } of players) await side.load({ ...turn, connections })
+  for (const player of players) {
+    player.server = family([player.side.server.pid])
+    player.store = family(player.side.storePids)
+    await untilIdle(player.server)
+    player.serverAt = cpuMicros(player.server)
+  }
+  const isDone = ({ requests, seconds }: (typeof players)[number]) =>
+    requests >= requestsPerRound || seconds >= secondsPerRound
+  for (let left = players; left.length > 0; left = left.filter((player) => !isDone(player))) {
+    for (const player of left) {
+      const [since, storeBefore] = [performance.now(), cpuMicros(player.store)]
+      player.requests += await player.side.load({ ...player.turn, connections: player.connections })
+      player.seconds += (performance.now() - since) / 1000
+      player.storeMicros += cpuMicros(player.store) - storeBefore
+    }
+  }
+  const costs: Cost[] = []
+  for (const { side, server, serverAt, requests, storeMicros, connections } of players) {
+    await untilIdle(server)
+    if (requests === 0) throw new Error(`${side.name}: no reply in a whole round`)
+    costs.push({ server: (cpuMicros(server) - serverAt) / requests, store: storeMicros / requests })
+    disconnect(connections)
+  }
+  return costs
 }
 
-/** Until two rounds, one after the other, give the same ratios within 5 %, or there is no more patience. */
-async function warmUp(load: Load, contestants: readonly Contestant[]): Promise<void> {
-  for (const one of contestants)
-    if (one.firstRequests) await measure(load, one, { requests: one.firstRequests, seconds: firstSecondsMax })
-  const sides = contestants.map(sideOf)
-  let before = await round(load, contestants, sides)
-  for (let i = 1; i < warmUpMax; i++) {
-    const now = await round(load, contestants, sides)
-    // Ratios to the first, not costs: the machine may be faster or slower by now.
-    const cost = (slices: Slice[], at: number) => slices[at]!.cpuMicros / slices[0]!.cpuMicros
-    if (now.every((_, at) => Math.abs(cost(now, at) / cost(before, at) - 1) < agreement)) return
+async function untilIdle(pids: readonly number[]): Promise<void> {
+  const timeout = performance.now() + idleWithinMs
+  for (let before = cpuMicros(pids); performance.now() < timeout; ) {
+    const since = performance.now()
+    await new Promise((resolve) => setTimeout(resolve, idleForMs))
+    const now = cpuMicros(pids)
+    if (now - before < (performance.now() - since) * 1000 * idleShare) return
     before = now
   }
 }
 
-/** For each contestant a slice a round. */
-export async function inRounds(
-  load: Load,
-  contestants: readonly Contestant[],
-  rounds: number,
-): Promise<Slice[][]> {
-  await warmUp(load, contestants)
-  const slices: Slice[][] = contestants.map(() => [])
-  for (let i = 0; i < rounds; i++) {
-    // Whoever was first is last in the next round.
-    const order = i % 2 === 0 ? [...contestants.keys()] : [...contestants.keys()].reverse()
-    const inOrder = order.map((at) => contestants[at]!)
-    const some = await round(load, inOrder, inOrder.map(sideOf))
-    for (const [place, at] of order.entries()) slices[at]!.push(some[place]!)
-  }
-  return slices
+const connect = (port: number) => Array.from({ length: connectionCount }, () => new Connection(port))
+
+function disconnect(connections: readonly Connection[]): void {
+  for (const connection of connections) connection.end()
 }

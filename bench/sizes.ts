@@ -16,7 +16,7 @@ import { secretsFrom } from '../src/platform/lib/secret.ts'
 import { createLog } from '../src/platform/log.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 
-const [people, students, atOnce] = [10_000, 20_000, 50]
+const [people, students, atOnce] = [2_000, 10_000, 10]
 const secret = 'only-ever-for-benchmarks-on-one-machine'
 
 const sizes = {

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type { Db } from './db.ts'
+import type { openPostgres } from './postgres.ts'
 import { openSqlite } from './sqlite.ts'
 
 const require = createRequire(import.meta.url)
@@ -18,6 +19,6 @@ export function openDb(url: string, { readOnly = false }: OpenOptions = {}): Db 
   const file = fileOf(url)
   if (file !== null) return openSqlite(file, { readOnly })
   // Loads the driver only if it is needed.
-  const { openPostgres } = require('./postgres.ts') as typeof import('./postgres.ts')
-  return openPostgres(url, { readOnly })
+  const driver = require('./postgres.ts') as { openPostgres: typeof openPostgres }
+  return driver.openPostgres(url, { readOnly })
 }
