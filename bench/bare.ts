@@ -1,4 +1,4 @@
-/** The measure: a bare node:http server on the port of its first argument. /250 is answered with 250 fixed bytes. */
+/** A bare node:http server on the port of its first argument. The reply to /250 is 250 fixed bytes. */
 import { createServer } from 'node:http'
 
 const replies = new Map<string, { body: Buffer; headers: Record<string, string | number> }>()
@@ -15,6 +15,6 @@ const server = createServer((request, reply) => {
   reply.writeHead(200, headers)
   reply.end(body)
 })
-// As Fastify has it: a connection may rest while others have their turn.
+// As in Fastify: connections stay open while another server has its turn.
 server.keepAliveTimeout = 72_000
 server.listen(Number(process.argv[2]), '127.0.0.1')

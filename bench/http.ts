@@ -1,7 +1,7 @@
-/** Just enough of HTTP to know where a reply ends: the client must cost less than the servers that it measures. */
+/** A small HTTP client: it must cost less than the servers that it measures. */
 import { connect, type Socket } from 'node:net'
 
-/** How many bytes the reply at the start of this text has, or -1 if some are missing. */
+/** The length of the reply at the start of this text, or -1 if it is incomplete. */
 function replyLength(text: string): number {
   const head = text.indexOf('\r\n\r\n')
   if (head < 0) return -1
@@ -16,7 +16,7 @@ function replyLength(text: string): number {
   return end < 0 ? -1 : end + 5
 }
 
-/** One connection with at most one request under way. */
+/** A connection with up to one request in progress. */
 export class Connection {
   readonly #socket: Socket
   #received = ''
@@ -38,7 +38,7 @@ export class Connection {
     this.#socket.on('error', () => {})
   }
 
-  /** The callback gets the whole reply, nothing if the connection broke. */
+  /** The callback gets the whole reply, or an empty text if the connection broke. */
   send(request: string | Buffer, done: (reply: string) => void): void {
     this.#wanted = done
     if (this.#broken) setImmediate(() => this.#answer(''))
@@ -76,7 +76,7 @@ export interface WireRequest {
   readonly body?: string
 }
 
-/** A request as it goes over the wire. */
+/** The text of a request. */
 export function wire({ method, path, headers = {}, body }: WireRequest): string {
   const lines = [`${method} ${path} HTTP/1.1`, 'host: 127.0.0.1']
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`)
@@ -84,7 +84,7 @@ export function wire({ method, path, headers = {}, body }: WireRequest): string 
   return `${lines.join('\r\n')}\r\n\r\n${body ?? ''}`
 }
 
-/** As a proxy would name it: limits count by network, and so everybody gets one of 10.0.0.0/8. */
+/** Limits count by network, so every caller gets its own in 10.0.0.0/8, as if behind a proxy. */
 export function fromNetwork(number: number): Record<string, string> {
   const address = `10.${(number >> 16) & 255}.${(number >> 8) & 255}.${number & 255}`
   return { 'x-forwarded-for': address }
@@ -92,7 +92,6 @@ export function fromNetwork(number: number): Record<string, string> {
 
 export const json = { 'content-type': 'application/json' }
 
-/** The body of a reply that has one. */
 export function bodyOf(reply: string): string {
   return reply.slice(reply.indexOf('\r\n\r\n') + 4)
 }

@@ -1,6 +1,6 @@
 /**
- * What a row costs on disk, indexes included, on both engines: of a school that came in by a roster import, and of people
- * who registered, signed in, each from a network of their own, and every second signed out. Nothing is swept meanwhile.
+ * Bytes of a row on disk, indexes included, on both engines: of a school after a roster import, and of people who have
+ * registered and signed in, each from another network. Half of them have signed out again.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -15,6 +15,7 @@ import { deriveCode } from '../src/platform/lib/code.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
 import { createLog } from '../src/platform/log.ts'
 import { startPostgres } from '../test/support/postgres.ts'
+import { bodyOf, Connection, fromNetwork, json, wire } from './http.ts'
 
 const [people, students, atOnce] = [2_000, 10_000, 10]
 const secret = 'only-ever-for-benchmarks-on-one-machine'
@@ -40,25 +41,30 @@ async function print(db: Db, title: string): Promise<void> {
 }
 
 async function fillPeople(url: string): Promise<void> {
-  const config = loadConfig({ CHIRON_DATABASE_URL: url, CHIRON_SECRET: secret })
+  const config = loadConfig({
+    CHIRON_DATABASE_URL: url,
+    CHIRON_SECRET: secret,
+    CHIRON_TRUSTED_PROXIES: '127.0.0.1/32',
+  })
   const { parts, stop } = await createApp(config, createLog(false, { write() {} }))
   const { db, server } = parts
-  const signIn = async (n: number) => {
-    const post = async (action: string, payload: object) => {
-      const remoteAddress = `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`
+  const origin = await server.app.listen({ port: 0, host: '127.0.0.1' })
+  const signIn = async (n: number, connection: Connection) => {
+    const post = async (action: string, body: object) => {
+      const headers = { ...json, ...fromNetwork(n) }
       const path = `/veterinarian/${action}`
-      const reply = await server.app.inject({ method: 'POST', url: path, payload, remoteAddress })
-      if (reply.statusCode > 202) throw new Error(reply.body)
-      return reply.json()
+      const reply = await connection.ask(wire({ method: 'POST', path, headers, body: JSON.stringify(body) }))
+      if (!reply.startsWith('HTTP/1.1 20')) throw new Error(reply)
+      return JSON.parse(bodyOf(reply))
     }
     const email = `vet.${n}@practice.example`
     await post('register', { firstname: 'Ada', lastname: 'Marsh', email })
     const { sessionId, digits } = await post('send-otp', { email })
-    const subject = { role: 'veterinarian', sessionId, addressKey: email, digits }
+    const subject = { role: 'veterinarian', sessionId, addressKey: email, digits } as const
     const otp_code = deriveCode(secretsFrom(secret, null).current, subject)
     const { access_token } = await post('validate-otp', { email, otp_code, sessionId })
     const headers = { authorization: `Bearer ${access_token}` }
-    if (n % 2) await server.app.inject({ method: 'DELETE', url: '/session', headers })
+    if (n % 2) await fetch(`${origin}/session`, { method: 'DELETE', headers })
   }
   const position = "select cast(pg_current_wal_lsn() - '0/0' as bigint) as at"
   const walAt = async () =>
@@ -66,7 +72,9 @@ async function fillPeople(url: string): Promise<void> {
   const before = await walAt()
   let next = 0
   const some = async () => {
-    while (next < people) await signIn(next++)
+    const connection = new Connection(Number(new URL(origin).port))
+    while (next < people) await signIn(next++, connection)
+    connection.end()
   }
   await Promise.all(Array.from({ length: atOnce }, some))
   const wal = ((await walAt()) - before) / people

@@ -32,7 +32,6 @@ export async function measureAll(bench: Bench, { cases, engines, accounts, round
     const starting = await starts(bench, large)
     let loaded = 0
     for (const one of cases) {
-      say(`${engine}: ${one.name}`)
       const filled = byAccounts.includes(one.id) ? [large, small] : [large]
       const servers: Server[] = []
       for (const each of filled) servers.push(await bench.serve(thisBuild, each, one.limits))
@@ -44,6 +43,7 @@ export async function measureAll(bench: Bench, { cases, engines, accounts, round
       const store = engine === 'postgres' ? text(spread(own!.map((cost) => cost.store))) : '–'
       const times = text(ratio(micros(own!), micros(bare!)))
       costs.push([one.name, engine, text(spread(micros(own!))), times, store])
+      say(`${engine}: ${one.name}: ${text(spread(micros(own!)))} µs, × ${times} bare`)
       if (few) growth.push([one.name, engine, `× ${text(ratio(micros(own!), micros(few)))}`])
       for (const server of servers) await server.stop()
     }

@@ -1,4 +1,4 @@
-// PocketBase, to measure against: its own command line, and one command more, which fills it.
+// PocketBase with one more command, which fills it.
 //
 //	pocketbase fill <users> <tokens> <file> <smtp port> --dir <folder>
 //	pocketbase serve --http 127.0.0.1:<port> --dir <folder>
@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-// Codes of six digits by mail, and otherwise as it comes.
+// Codes of six digits by mail; everything else is the default.
 func configure(app core.App, smtpPort int) error {
 	settings := app.Settings()
 	settings.SMTP.Enabled = true
@@ -61,12 +61,12 @@ func configure(app core.App, smtpPort int) error {
 	}
 	users.OTP.Enabled = true
 	users.OTP.Length = 6
-	// The code alone on its line, where the benchmark looks for it.
+	// The benchmark looks for a code alone on its line.
 	users.OTP.EmailTemplate.Body = "<p>Your code to sign in:</p>\n{OTP}\n<p>It works for some minutes.</p>"
 	return app.Save(users)
 }
 
-// Straight into the table: nobody signs in by password, and hashing a million of them would take hours.
+// Directly into the table: nobody signs in by password, and hashing a million passwords would take hours.
 func fill(app core.App, users int) error {
 	return app.RunInTransaction(func(tx core.App) error {
 		query := tx.DB().NewQuery(`insert into users (id, email, tokenKey, password, verified, emailVisibility, name, created, updated)
@@ -87,7 +87,7 @@ func fill(app core.App, users int) error {
 	})
 }
 
-// A line each: id, a space, token.
+// Each line: id, a space, token.
 func writeTokens(app core.App, count int, name string) error {
 	records, err := app.FindRecordsByFilter("users", "id != ''", "id", count, 0)
 	if err != nil {
