@@ -1,6 +1,6 @@
 /**
  * Writes a mail as MIME: multipart/alternative, quoted-printable where it is not plain ASCII. nodemailer's composer
- * makes a whole sign-in take 1.4 times the processor time (docs/decisions/0011-mail-and-store-by-plain-means.md).
+ * would make a whole sign-in noticeably dearer (docs/decisions/0009-speed.md).
  */
 import type { Message } from './message.ts'
 

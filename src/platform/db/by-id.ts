@@ -1,7 +1,6 @@
 /**
- * Batches reads by id on PostgreSQL: those of one turn of the event loop become one statement over an array of ids.
- * Compared with single statements, GET /veterinarian/me takes 0.66 of the processor time
- * (docs/decisions/0011-mail-and-store-by-plain-means.md).
+ * Batches reads by id on PostgreSQL: those of one turn of the event loop become one statement over an array of ids,
+ * which saves much of the cost of a read (docs/decisions/0009-speed.md).
  */
 import type { ReadById, Row } from './db.ts'
 
