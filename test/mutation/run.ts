@@ -310,14 +310,14 @@ function page(): string {
   )
   return `# Mutation testing
 
-Written by \`npm run mutation -- --minutes ${minutesInAll} --seed ${seed}\` on ${new Date().toISOString().slice(0, 10)}. It puts one small fault
-after another into sign-in, sessions, the outbox and the limits, and runs the tests that reach it, on SQLite and without
-a browser. A fault that no test notices has survived.
+Written by \`npm run mutation -- --minutes ${minutesInAll} --seed ${seed}\` on ${new Date().toISOString().slice(0, 10)}. It puts small faults,
+one at a time, into sign-in, sessions, the outbox and the limits, and runs the tests that reach each, on SQLite and without a
+browser. A fault that no test detects has survived.
 
 - possible faults: ${all.length.toLocaleString('en')}
-- tried, drawn by lot: ${tried.length.toLocaleString('en')}
-- noticed: ${noticed().length.toLocaleString('en')} (${score(tried.length)} %)
-- survived: ${survivors.length.toLocaleString('en')}, of which ${(tried.length - harmful).toLocaleString('en')} do no harm, as said below; of all others ${score(harmful)} % were noticed
+- tried, chosen at random: ${tried.length.toLocaleString('en')}
+- detected: ${noticed().length.toLocaleString('en')} (${score(tried.length)} %)
+- survived: ${survivors.length.toLocaleString('en')}, of which ${(tried.length - harmful).toLocaleString('en')} are harmless, as explained below; of all others ${score(harmful)} % were detected
 
 | survivor | why |
 | --- | --- |

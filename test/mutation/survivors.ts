@@ -8,12 +8,12 @@ export const explained: readonly {
   {
     file: 'src/identity/session/keys.ts',
     line: 'if (gone.length > 0) {',
-    why: 'Where no key is to be dropped, none is.',
+    why: 'If no key is due for deletion, none is deleted.',
   },
   {
     file: 'src/identity/limits/store.ts',
     line: 'where key in ($1, $4) and full_at > $5',
-    why: 'A bucket that is full at this very moment is full all the same if it was earlier.',
+    why: 'A bucket that becomes full at this very millisecond counts as full either way.',
   },
   {
     file: 'src/identity/session/session.ts',
@@ -29,7 +29,7 @@ export const explained: readonly {
   {
     file: 'src/identity/sign-in/sign-in.ts',
     line: 'outbox.wake()',
-    why: 'The mail goes out within a second all the same: the outbox looks once a second.',
+    why: 'The mail leaves within a second anyway: the outbox looks once a second.',
   },
   {
     file: 'src/identity/sign-in/sign-in.ts',
@@ -39,17 +39,17 @@ export const explained: readonly {
   {
     file: 'src/messages/mail/outbox.ts',
     line: 'this.#takeSome()',
-    why: 'The mails go out within a second all the same: the outbox looks once a second.',
+    why: 'The mails leave within a second anyway: the outbox looks once a second.',
   },
   {
     file: 'src/messages/mail/outbox.ts',
     line: 'this.#backlog = ',
-    why: 'It decides whether the next mails are taken at once or a moment later.',
+    why: 'It decides whether the next mails are claimed at once or a moment later.',
   },
   {
     file: 'src/messages/mail/store.ts',
     line: 'where inbox_fingerprint = $1 and sent_at > $2',
-    why: 'Of a notice that is a day old to the millisecond, it decides which reason is recorded.',
+    why: 'It matters only for a notice that is a day old to the millisecond, and decides which reason is recorded.',
   },
   {
     file: 'src/identity/limits/limits.ts',
@@ -69,19 +69,19 @@ export const explained: readonly {
   {
     file: 'src/identity/session/session.ts',
     line: 'if (claims) this.#verified.set(token, claims)',
-    why: 'The signature of a token is then checked at each request, and not once.',
+    why: 'The signature of a token is then checked at every request instead of once.',
   },
   {
     file: 'src/identity/session/session.ts',
     line: 'if (!known || known.exp * 1000 > now) return known',
     to: '/',
-    why: 'The signature of a token is then checked at each request, and not once.',
+    why: 'The signature of a token is then checked at every request instead of once.',
   },
   {
     file: 'src/identity/session/session.ts',
     line: 'if (rotated) return this.#tokens({ ...session, ...rotated }, rotated.refresh_seq)',
     to: 'false',
-    why: 'The session is then read once more, and its tokens are the same.',
+    why: 'The session is then read again, and its tokens are the same.',
   },
   {
     file: 'src/identity/limits/refusals.ts',
@@ -99,7 +99,7 @@ export const explained: readonly {
     file: 'src/identity/session/session.ts',
     line: 'if (now - session.last_seen_at < seenEveryMs) return',
     to: '+',
-    why: 'The store is then asked at each request, and saves the last use once a minute all the same.',
+    why: 'The store is then asked at every request, and still saves the last use once a minute.',
   },
   {
     file: 'src/identity/session/keys.ts',
@@ -110,23 +110,23 @@ export const explained: readonly {
   {
     file: 'src/messages/mail/outbox.ts',
     line: 'if (!this.#backlog) this.wake()',
-    why: 'It decides whether the next mails are taken at once or a moment later.',
+    why: 'It decides whether the next mails are claimed at once or a moment later.',
   },
   {
     file: 'src/messages/mail/outbox.ts',
     line: 'await this.#deps.transport.close()',
-    why: 'A connection that is idle is closed after five seconds all the same.',
+    why: 'Idle connections are closed after five seconds anyway.',
   },
   {
     file: 'src/identity/session/keys.ts',
     line: "if (!key) throw new Error('there is no signing key')",
     to: 'false',
-    why: 'A service makes a key before it listens. Without one, signing fails with another message.',
+    why: 'The service creates a key before it listens. Without one, signing fails with a different message.',
   },
   {
     file: 'src/identity/session/keys.ts',
     line: 'if (known) return known',
     to: 'false',
-    why: 'A key that is in memory is then opened once more.',
+    why: 'A key that is already in memory is then decrypted again.',
   },
 ]

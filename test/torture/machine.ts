@@ -18,7 +18,7 @@ const outageMails = 10_000
 export const machineParts: readonly Part[] = [
   {
     name: 'power',
-    what: 'Power cuts under load, on SQLite: what was not synced is lost, sector by sector; nothing acknowledged is',
+    what: 'Power cuts under load, on SQLite: unsynced sectors are lost, nothing acknowledged is',
     share: 0.15,
     async run(until) {
       const reports: CrashReport[] = []
@@ -39,7 +39,7 @@ export const machineParts: readonly Part[] = [
   },
   {
     name: 'interrupted',
-    what: 'kill -9 (on SQLite: power cuts) in migration, import, undo, key rotation, backup and restoration',
+    what: 'kill -9 (on SQLite: power cuts) during migration, import, undo, key rotation, backup and restoration',
     share: 0.15,
     async run(until) {
       const total = {
@@ -67,7 +67,7 @@ export const machineParts: readonly Part[] = [
   },
   {
     name: 'resources',
-    what: 'A disk that is full or fails, file descriptors that run out, a worker without memory',
+    what: 'Full and failing disks, exhausted file descriptors, a worker out of memory',
     share: 0.1,
     async run(until) {
       const total = { fullDisks: 0, failingDisks: 0, shortagesOfDescriptors: 0, workersWithoutMemory: 0 }
@@ -89,7 +89,7 @@ export const machineParts: readonly Part[] = [
   },
   {
     name: 'mail',
-    what: 'Mail servers that are slow, refuse, say nothing or lie, and one that is down for twelve minutes',
+    what: 'Mail servers that are slow, refuse, hang or lie, and one that is down for twelve minutes',
     share: 0.15,
     async run() {
       await Promise.all(
@@ -112,7 +112,7 @@ export const machineParts: readonly Part[] = [
   },
   {
     name: 'time',
-    what: 'Processes stopped for eleven minutes, and clocks that jump by an hour and back',
+    what: 'Processes suspended for eleven minutes, and clocks that jump by an hour and back',
     share: 0.05,
     async run(until) {
       const total = { stops: 0, jumps: 0 }
@@ -128,7 +128,7 @@ export const machineParts: readonly Part[] = [
   },
   {
     name: 'damage',
-    what: 'Damaged SQLite files: named at the start, with what to do, and left as they are',
+    what: 'Damaged SQLite files: reported at start with a remedy, and left unchanged',
     share: 0.05,
     async run(until) {
       const damaged = await Damaged.make()

@@ -42,7 +42,7 @@ export interface Part {
 const parts: readonly Part[] = [
   {
     name: 'histories',
-    what: 'Random histories of every operation; each answer is the model’s',
+    what: 'Random histories of every operation; every reply matches a model',
     share: 0.4,
     async run(until) {
       const total = { histories: 0, steps: 0 }
@@ -74,7 +74,7 @@ const parts: readonly Part[] = [
   },
   {
     name: 'failover',
-    what: 'The primary of PostgreSQL killed under load, its synchronous standby promoted, the old one started again',
+    what: 'PostgreSQL’s primary killed under load, its synchronous standby promoted, the old primary restarted',
     share: 0.15,
     async run(until) {
       const total = { failovers: 0, acknowledged: 0, refused: 0, longestGapMs: 0 }
@@ -90,7 +90,7 @@ const parts: readonly Part[] = [
   },
   {
     name: 'fuzz',
-    what: 'Requests over every route, made from the OpenAPI document, with bytes changed; none is a 5xx',
+    what: 'Requests to every route, generated from the OpenAPI document and then corrupted; no reply is a 5xx',
     share: 0.15,
     async run(until) {
       const service = await startService('sqlite', { env: { CHIRON_LIMITS: 'off' } })
@@ -106,7 +106,7 @@ const parts: readonly Part[] = [
   },
   {
     name: 'files',
-    what: 'Roster files and zips with cells, lines, encodings and headers changed; each ends in findings',
+    what: 'Roster files and zips with corrupted cells, lines, encodings and headers; each ends in findings',
     share: 0.1,
     async run(until) {
       const world = await openWorld('sqlite')
@@ -131,7 +131,7 @@ const parts: readonly Part[] = [
   },
   {
     name: 'floods',
-    what: 'Rosters of 20 million rows and more, good and bad; each is refused within its bounds',
+    what: 'Valid and invalid rosters of 20 million rows and more; each is refused within its bounds',
     share: 0.05,
     run: async () => ({ ...(await floods()) }),
   },
@@ -144,7 +144,7 @@ const parts: readonly Part[] = [
   ...overloads.map(
     ([kind, words]): Part => ({
       name: 'overload',
-      what: `Three times as many requests as can be served, ${words}`,
+      what: `Three times the load that can be served: ${words}`,
       share: 0.05,
       run: async (until) => ({ ...(await overload('sqlite', kind, secondsUntil(until) / 2)) }),
     }),
@@ -236,14 +236,14 @@ function page(): string {
   const lines = parts.flatMap(({ what }) => now.get(what) ?? before.get(what) ?? [])
   return `# Reliability
 
-Written by \`npm run torture -- --minutes N\`. A part ends at its first fault, and its line says so: numbers stand here
-only if nothing was wrong. \`npm test\` does the same in short.
+Written by \`npm run torture -- --minutes N\`. A test stops at its first fault, and its row then says so; numbers come from runs
+without a fault. \`npm test\` runs a short form of each.
 
-| what | done | in | on |
+| test | result | duration | date |
 | --- | --- | --- | --- |
 ${lines.join('\n')}
 
-The tests are in \`test/torture/\`. A history that fails is shrunk and printed with its seed. How well tests notice faults in the
-code that decides who gets in is in [mutation.md](mutation.md).
+The tests are in \`test/torture/\`. A failing history is shrunk and printed with its seed. [mutation.md](mutation.md) shows how many
+faults in the sign-in code the tests detect.
 `
 }
