@@ -71,8 +71,9 @@ export async function stopAll(): Promise<void> {
 }
 
 function start(command: readonly string[], cwd: string, env: Record<string, string> = {}) {
-  // Settings in the caller's environment must not reach the servers.
-  const own = Object.entries(process.env).filter(([name]) => !/^(CHIRON_|NODE_)/.test(name))
+  // Settings in the caller's environment must not reach the servers; npm needs the certificates.
+  const isSetting = (name: string) => /^(CHIRON_|NODE_(?!EXTRA_CA_CERTS))/.test(name)
+  const own = Object.entries(process.env).filter(([name]) => !isSetting(name))
   const child = spawn(command[0]!, command.slice(1), {
     cwd,
     env: { ...Object.fromEntries(own), ...env },

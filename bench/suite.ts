@@ -8,6 +8,7 @@ import { type Cost, measure } from './rounds.ts'
 import { Filled } from './stores.ts'
 
 const studentCount = 5_000
+const ofStudents = ['student', 'classes']
 const fewAccounts = 1_000
 /** Also measured in a store with few accounts. */
 const byAccounts = ['me', 'sign-in']
@@ -27,7 +28,8 @@ export async function measureAll(bench: Bench, { cases, engines, accounts, round
     say(`${engine}: filling`)
     const fill = (name: string, veterinarians: number, students: number) =>
       new Filled(stores, name, thisBuild, { veterinarians, students, tokens }, bench.folder).create()
-    const large = await fill('large', accounts, studentCount)
+    const withStudents = cases.some(({ id }) => ofStudents.includes(id))
+    const large = await fill('large', accounts, withStudents ? studentCount : 0)
     const small = await fill('small', fewAccounts, 0)
     const starting = await starts(bench, large)
     let loaded = 0
