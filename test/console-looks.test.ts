@@ -1,18 +1,16 @@
 /** Every screen of the console: fit for everybody, light and dark, on a narrow phone and on a desk. */
 import assert from 'node:assert/strict'
-import { after, before, suite, test } from 'node:test'
+import { before, suite, test } from 'node:test'
 import type { Browser, Locator } from 'playwright-core'
-import { accessFaults } from './support/axe.ts'
-import { overflow, picture, startBrowser } from './support/browser.ts'
+import { assertFit } from './support/axe.ts'
+import { overflow } from './support/browser.ts'
 import { dialog, openConsole, place } from './support/console.ts'
 import { deliveredAs } from './support/deliveries.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshNetwork } from './support/fresh.ts'
-import { bulk } from './support/roster-school.ts'
-import { rosterOf } from './support/roster-world.ts'
-import { type Service, startService } from './support/service.ts'
-import { type MailServer, startMailServer } from './support/smtp.ts'
-import { studentSchool } from './support/student-school.ts'
+import { portalOfSuite } from './support/portal-suite.ts'
+import type { Service } from './support/service.ts'
+import { startMailServer } from './support/smtp.ts'
 import { newVisitor, openTab } from './support/visitor.ts'
 
 const minute = 60_000
@@ -20,107 +18,105 @@ const minute = 60_000
 suite('The console’s screens', inBrowser, () => {
   let service: Service
   let browser: Browser
-  let mail: MailServer
+  portalOfSuite(
+    (parts) => {
+      ;({ service, browser } = parts)
+    },
+    {
+      env: { CHIRON_LIMITS: 'off' },
+      students: [],
+      mail: () =>
+        startMailServer({
+          onRcptTo({ address }, _session, callback) {
+            const refused = Object.assign(new Error('5.1.1 No such user here'), { responseCode: 550 })
+            callback(address.endsWith('@gone.example') ? refused : null)
+          },
+        }),
+    },
+  )
   before(async () => {
-    mail = await startMailServer({
-      onRcptTo({ address }, _session, callback) {
-        const refused = Object.assign(new Error('5.1.1 No such user here'), { responseCode: 550 })
-        callback(address.endsWith('@gone.example') ? refused : null)
-      },
-    })
-    service = await startService('sqlite', { mail, env: { CHIRON_LIMITS: 'off' } })
-    await rosterOf(service).import(bulk(studentSchool([])))
     for (let i = 0; i < 3; i++) {
       await service.signIn(`vet${i}@clinic.example`, freshNetwork())
       service.clock.advance(50 * minute)
     }
     await service.post('/veterinarian/send-otp', { email: 'nobody@gone.example' }, freshNetwork())
     await deliveredAs(service, 'nobody@gone.example', 'failed')
-    browser = await startBrowser()
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.stop()
-    await mail?.close()
   })
 
-  for (const colorScheme of ['light', 'dark'] as const)
-    test(`Every screen of the console is fit for everybody on a narrow phone, ${colorScheme}`, async () => {
-      const stranger = await openTab(await newVisitor(browser, { colorScheme }), service, '/console')
-      await stranger.getByRole('heading', { name: 'Sign in to the console' }).waitFor()
-      assert.deepEqual(await accessFaults(stranger), [])
+  test('Every screen of the console is fit for everybody on a narrow phone, light and dark', async () => {
+    const stranger = await openTab(await newVisitor(browser), service, '/console')
+    await stranger.getByRole('heading', { name: 'Sign in to the console' }).waitFor()
+    await assertFit(stranger, 'console-sign-in', 360)
 
-      const { page } = await openConsole(browser, service, ['admin'], { colorScheme })
-      const look = async (name: string, shown: Locator) => {
-        await shown.first().waitFor()
-        await picture(page, `console-${name}-${colorScheme}`)
-        assert.equal(await overflow(page, 360), 0, name)
-        assert.deepEqual(await accessFaults(page), [], name)
-      }
-      const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
+    const { page } = await openConsole(browser, service, ['admin'])
+    const look = async (name: string, shown: Locator) => {
+      await shown.first().waitFor()
+      await assertFit(page, `console-${name}`, 360)
+    }
+    const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
 
-      await look('overview', page.getByRole('heading', { name: 'Something deserves a look' }))
-      await place(page, '#/people')
-      await look('people', page.getByText('Type a few letters.'))
-      await page.getByLabel('Find somebody').fill('marsh')
-      await look('people-found', page.locator('.results a'))
-      await page.getByLabel('Find somebody').fill('nobody@gone.example')
-      await page.getByText('Nobody has this address.').waitFor()
-      await look('people-unknown-address', page.getByText('5.1.1 No such user here'))
-      await page.getByLabel('Find somebody').fill('vet1@clinic.example')
-      await page.getByRole('link', { name: /vet1@clinic/ }).click()
-      await look('person', page.getByText('The code arrived and was entered.'))
-      await press('Close the account…')
-      await look('person-close', dialog(page))
-      await dialog(page).getByRole('button', { name: 'Close for good' }).click()
-      await look('person-close-refused', page.getByText('Please say why.'))
-      await press('Cancel')
-      await press('Change the address…')
-      await look('person-address', dialog(page))
-      await press('Cancel')
-      await place(page, '#/people/nobody')
-      await look('person-unknown', page.getByText('There is nobody here'))
-      await place(page, '#/mail')
-      await look('mail', page.locator('.deliveries .card'))
-      await place(page, '#/events')
-      await look('events', page.locator('.log li'))
-      await place(page, '#/webhooks')
-      await look('webhooks', page.getByText('No program is told about events yet.'))
-      await press('Add a webhook…')
-      await look('webhooks-add', dialog(page))
-      await dialog(page).getByLabel('Address (https)').fill(`https://hooks.example.org/${colorScheme}`)
-      await dialog(page).getByRole('button', { name: 'Add' }).click()
-      await look('webhooks-secret', dialog(page).getByLabel('The secret, shown only now'))
-      await press('I have copied it')
-      await look('webhooks-one', page.getByText(`https://hooks.example.org/${colorScheme}`))
-      await page.getByRole('button', { name: /^Remove/ }).click()
-      await dialog(page).getByRole('button', { name: 'Remove' }).click()
-      await page.getByText('No program is told about events yet.').waitFor()
-      await place(page, '#/staff')
-      await look('staff', page.getByText('(you)'))
-      await press('Add somebody…')
-      await dialog(page).getByRole('button', { name: 'Add' }).click()
-      await look('staff-add', page.getByText('Please choose at least one.'))
-      await press('Cancel')
-      await place(page, '#/nonsense')
-      await look('nowhere', page.getByText('There is nothing here'))
+    await look('overview', page.getByRole('heading', { name: 'Something deserves a look' }))
+    await place(page, '#/people')
+    await look('people', page.getByText('Type a few letters.'))
+    await page.getByLabel('Find somebody').fill('marsh')
+    await look('people-found', page.locator('.results a'))
+    await page.getByLabel('Find somebody').fill('nobody@gone.example')
+    await page.getByText('Nobody has this address.').waitFor()
+    await look('people-unknown-address', page.getByText('5.1.1 No such user here'))
+    await page.getByLabel('Find somebody').fill('vet1@clinic.example')
+    await page.getByRole('link', { name: /vet1@clinic/ }).click()
+    await look('person', page.getByText('The code arrived and was entered.'))
+    await press('Close the account…')
+    await look('person-close', dialog(page))
+    await dialog(page).getByRole('button', { name: 'Close for good' }).click()
+    await look('person-close-refused', page.getByText('Please say why.'))
+    await press('Cancel')
+    await press('Change the address…')
+    await look('person-address', dialog(page))
+    await press('Cancel')
+    await place(page, '#/people/nobody')
+    await look('person-unknown', page.getByText('There is nobody here'))
+    await place(page, '#/mail')
+    await look('mail', page.locator('.deliveries .card'))
+    await place(page, '#/events')
+    await look('events', page.locator('.log li'))
+    await place(page, '#/webhooks')
+    await look('webhooks', page.getByText('No program is told about events yet.'))
+    await press('Add a webhook…')
+    await look('webhooks-add', dialog(page))
+    await dialog(page).getByLabel('Address (https)').fill('https://hooks.example.org/')
+    await dialog(page).getByRole('button', { name: 'Add' }).click()
+    await look('webhooks-secret', dialog(page).getByLabel('The secret, shown only now'))
+    await press('I have copied it')
+    await look('webhooks-one', page.getByText('https://hooks.example.org/'))
+    await page.getByRole('button', { name: /^Remove/ }).click()
+    await dialog(page).getByRole('button', { name: 'Remove' }).click()
+    await page.getByText('No program is told about events yet.').waitFor()
+    await place(page, '#/staff')
+    await look('staff', page.getByText('(you)'))
+    await press('Add somebody…')
+    await dialog(page).getByRole('button', { name: 'Add' }).click()
+    await look('staff-add', page.getByText('Please choose at least one.'))
+    await press('Cancel')
+    await place(page, '#/nonsense')
+    await look('nowhere', page.getByText('There is nothing here'))
 
-      service.clock.advance(31 * minute)
-      await page.clock.fastForward(31 * minute)
-      await place(page, '#/staff')
-      await page
-        .getByRole('button', { name: /^Remove/ })
-        .first()
-        .click()
-      await press('Remove')
-      await look('fresh-code', dialog(page).getByText('You signed in a while ago.'))
-      await press('Send me a code')
-      await look('fresh-code-sent', page.getByRole('textbox', { name: 'Code' }))
-      assert.deepEqual(
-        page.faults.filter((fault) => !/40[134]/.test(fault)),
-        [],
-      )
-    })
+    service.clock.advance(31 * minute)
+    await page.clock.fastForward(31 * minute)
+    await place(page, '#/staff')
+    await page
+      .getByRole('button', { name: /^Remove/ })
+      .first()
+      .click()
+    await press('Remove')
+    await look('fresh-code', dialog(page).getByText('You signed in a while ago.'))
+    await press('Send me a code')
+    await look('fresh-code-sent', page.getByRole('textbox', { name: 'Code' }))
+    assert.deepEqual(
+      page.faults.filter((fault) => !/40[134]/.test(fault)),
+      [],
+    )
+  })
 
   test('Wide letters and forced colours leave everything in its place', async () => {
     const { page } = await openConsole(browser, service, ['support'])

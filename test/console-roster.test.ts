@@ -1,11 +1,12 @@
 /** The roster in the console, in a real Chromium: a bad file, a good one, one that is held, and the way back. */
 import assert from 'node:assert/strict'
-import { after, before, suite, test } from 'node:test'
+import { suite, test } from 'node:test'
 import type { Browser, Locator, Page } from 'playwright-core'
-import { accessFaults } from './support/axe.ts'
-import { focused, overflow, picture, startBrowser } from './support/browser.ts'
+import { accessFaults, assertFit } from './support/axe.ts'
+import { focused, picture } from './support/browser.ts'
 import { dialog, openConsole, place } from './support/console.ts'
-import { engines, inBrowser } from './support/engines.ts'
+import { inBrowser } from './support/engines.ts'
+import { portalOfSuite } from './support/portal-suite.ts'
 import { packZip, writeZip } from './support/roster-files.ts'
 import {
   addClass,
@@ -20,7 +21,7 @@ import {
   numbers,
 } from './support/roster-school.ts'
 import { rosterOf } from './support/roster-world.ts'
-import { type Service, startService } from './support/service.ts'
+import type { Service } from './support/service.ts'
 import { zipOf } from './support/uploads.ts'
 import { eventually, pause } from './support/wait.ts'
 
@@ -39,9 +40,6 @@ const bad = edited(school, (copy) => {
   change(copy.users, 'stu-4', { email: '=cmd()' })
 })
 
-/** Screens with colours that the others do not have. */
-const differInDark = ['refused', 'plan', 'held', 'applied', 'undo']
-
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 
 async function choose(page: Page, name: string, buffer: Buffer): Promise<void> {
@@ -50,144 +48,134 @@ async function choose(page: Page, name: string, buffer: Buffer): Promise<void> {
   await page.setInputFiles('input[type=file]', { name, mimeType: 'application/zip', buffer })
 }
 
-for (const engine of engines) {
-  suite(`The roster in the console, on ${engine}`, inBrowser, () => {
-    let service: Service
-    let browser: Browser
-    before(async () => {
-      service = await startService(engine, { env: { CHIRON_LIMITS: 'off' } })
-      browser = await startBrowser()
-    })
-    after(async () => {
-      await browser?.close()
-      await service?.stop()
-    })
-    const students = async () =>
-      (
-        await service.rows(
-          `select sourced_id from student, roster_state where from_gen <= content and (to_gen is null or to_gen > content)`,
-        )
-      ).length
-
-    test('A registrar uploads a bad file and a good one, confirms a held one by name, and goes back', async () => {
-      const colorScheme = engine === 'sqlite' ? 'light' : 'dark'
-      const { page } = await openConsole(browser, service, ['registrar'], { colorScheme })
-      const look = async (name: string, shown: Locator) => {
-        await shown.first().waitFor()
-        if (colorScheme === 'dark' && !differInDark.includes(name)) return
-        await page.evaluate('scrollTo(0, 0)')
-        await picture(page, `console-roster-${name}-${colorScheme}`)
-        assert.equal(await overflow(page, 360), 0, name)
-        assert.deepEqual(await accessFaults(page), [], name)
-      }
-      await place(page, '#/roster')
-      await look('empty', page.getByText('Nothing has been imported yet.'))
-      await page.setInputFiles('input[type=file]', {
-        name: 'roster.xlsx',
-        mimeType: 'application/vnd.ms-excel',
-        buffer: Buffer.from('no zip'),
-      })
-      await page.getByText('This is no zip file.').waitFor()
-
-      await choose(page, 'school.zip', await zipOf(school))
-      await page.getByRole('heading', { name: 'What school.zip would change' }).waitFor()
-      await look('first', page.getByText('Students who are new (20)'))
-      await button(page, 'Import now').click()
-      await look('confirm', dialog(page).getByText('Whoever leaves is signed out.'))
-      await dialog(page).getByRole('button', { name: 'Import now' }).click()
-      await look('applied', page.getByText('The roster is imported.'))
-      assert.equal(await students(), 20)
-
-      await choose(page, 'bad.zip', await zipOf(bad))
-      await page.getByText('This file cannot be imported.').waitFor()
-      await look('refused', page.getByText(/users.csv, line \d+, email/))
-      assert.equal(await button(page, 'Import now').count(), 0)
-      const downloading = page.waitForEvent('download')
-      await button(page, 'Download all remarks').click()
-      const csv = await (await downloading).createReadStream().then((stream) => stream.toArray())
-      assert.match(Buffer.concat(csv as Buffer[]).toString(), /"'=cmd\(\)"/)
-      await button(page, 'Leave these rows out').click()
-      await page.getByText('2 bad rows left out').waitFor()
-      await page.getByText('This file changes nothing').waitFor()
-      await button(page, 'Discard the plan').click()
-      await page.getByRole('heading', { name: 'History' }).waitFor()
-
-      await choose(page, 'clever.zip', await packZip({ 'students.csv': 'a', 'sections.csv': 'b' }))
-      await page.getByText('This is an export for Clever.').waitFor()
-
-      await choose(page, 'autumn.zip', await zipOf(autumn))
-      await page.getByText('Students who leave (1)').waitFor()
-      await page.getByText('<b>Married</b>').first().waitFor()
-      const moved = page.locator('.group').filter({ hasText: 'Students whose address changes (1)' })
-      await moved.locator('del', { hasText: 'stu-1@school.example' }).waitFor()
-      await moved.locator('ins', { hasText: 'new.address@school.example' }).waitFor()
-      const fresh = page.locator('.group').filter({ hasText: 'Students who are new (25)' })
-      await fresh.getByText('Fresh Family fresh-1', { exact: true }).waitFor()
-      assert.equal(await fresh.locator('li').count(), 20)
-      await fresh.getByRole('button', { name: 'Show more' }).click()
-      await fresh.locator('li').nth(24).waitFor()
-      await look('plan', page.getByText('Students with other changes (1)'))
-      await page.getByText('In numbers').click()
-      await look('numbers', page.getByRole('cell', { name: '44' }))
-      await button(page, 'Import now').click()
-      await dialog(page).getByRole('button', { name: 'Import now' }).click()
-      await page.getByText('The roster is imported.').waitFor()
-
-      await choose(page, 'exodus.zip', await zipOf(exodus))
-      await page.getByText('Many students leave. Is that so?').waitFor()
-      await button(page, 'Import now').click()
-      await look('held', page.getByText('Say yes to each point above first.'))
-      await page.getByLabel('Yes, that is right').check()
-      await button(page, 'Import now').click()
-      await dialog(page).getByRole('button', { name: 'Import now' }).click()
-      await page.getByText('The roster is imported.').waitFor()
-      assert.equal(await students(), 36)
-
-      await page.getByRole('link', { name: 'Back to the roster' }).click()
-      await page.getByText('Confirmed: many leave').waitFor()
-      await look('history', page.getByText('in force'))
-      await page.getByRole('link', { name: 'Go back to this… 2' }).click()
-      await page.getByText('Students: 0 leave, 8 come back, 0 change.').waitFor()
-      await look('undo', page.getByText('Students who come back (8)'))
-      await button(page, 'Go back to this…').click()
-      await dialog(page).getByRole('button', { name: 'Go back' }).click()
-      await page.getByText('The roster is what it was then.').waitFor()
-      assert.equal(await students(), 44)
-      await place(page, '#/roster/undo/99')
-      await look('no-way-back', page.getByText('There is no way back to this'))
-      await place(page, '#/roster/plans/AAAAAAAAAAAAAAAAAAAAAA')
-      await look('gone', page.getByText('This plan is gone'))
-      assert.deepEqual(
-        page.faults.filter((fault) => !/40[04]/.test(fault)),
-        [],
+suite('The roster in the console', inBrowser, () => {
+  let service: Service
+  let browser: Browser
+  portalOfSuite(
+    (parts) => {
+      ;({ service, browser } = parts)
+    },
+    { env: { CHIRON_LIMITS: 'off' } },
+  )
+  const students = async () =>
+    (
+      await service.rows(
+        `select sourced_id from student, roster_state where from_gen <= content and (to_gen is null or to_gen > content)`,
       )
-    })
+    ).length
 
-    test('A plan that another import overtook says so', async () => {
-      const { page } = await openConsole(browser, service, ['registrar'])
-      const more = edited(autumn, (copy) => addUser(copy, 'late', 'student'))
-      await choose(page, 'late.zip', await zipOf(more))
-      await page.getByText('Students who are new (1)').waitFor()
-      const other = edited(autumn, (copy) => addUser(copy, 'other', 'student'))
-      await rosterOf(service).import(writeZip(await zipOf(other)))
-      await button(page, 'Import now').click()
-      await dialog(page).getByRole('button', { name: 'Import now' }).click()
-      await dialog(page).getByText('Somebody else imported a roster meanwhile.').waitFor()
+  test('A registrar uploads a bad file and a good one, confirms a held one by name, and goes back', async () => {
+    const { page } = await openConsole(browser, service, ['registrar'])
+    const look = async (name: string, shown: Locator) => {
+      await shown.first().waitFor()
+      await page.evaluate('scrollTo(0, 0)')
+      await assertFit(page, `console-roster-${name}`, 360)
+    }
+    await place(page, '#/roster')
+    await look('empty', page.getByText('Nothing has been imported yet.'))
+    await page.setInputFiles('input[type=file]', {
+      name: 'roster.xlsx',
+      mimeType: 'application/vnd.ms-excel',
+      buffer: Buffer.from('no zip'),
     })
+    await page.getByText('This is no zip file.').waitFor()
+
+    await choose(page, 'school.zip', await zipOf(school))
+    await page.getByRole('heading', { name: 'What school.zip would change' }).waitFor()
+    await look('first', page.getByText('Students who are new (20)'))
+    await button(page, 'Import now').click()
+    await look('confirm', dialog(page).getByText('Whoever leaves is signed out.'))
+    await dialog(page).getByRole('button', { name: 'Import now' }).click()
+    await look('applied', page.getByText('The roster is imported.'))
+    assert.equal(await students(), 20)
+
+    await choose(page, 'bad.zip', await zipOf(bad))
+    await page.getByText('This file cannot be imported.').waitFor()
+    await look('refused', page.getByText(/users.csv, line \d+, email/))
+    assert.equal(await button(page, 'Import now').count(), 0)
+    const downloading = page.waitForEvent('download')
+    await button(page, 'Download all remarks').click()
+    const csv = await (await downloading).createReadStream().then((stream) => stream.toArray())
+    assert.match(Buffer.concat(csv as Buffer[]).toString(), /"'=cmd\(\)"/)
+    await button(page, 'Leave these rows out').click()
+    await page.getByText('2 bad rows left out').waitFor()
+    await page.getByText('This file changes nothing').waitFor()
+    await button(page, 'Discard the plan').click()
+    await page.getByRole('heading', { name: 'History' }).waitFor()
+
+    await choose(page, 'clever.zip', await packZip({ 'students.csv': 'a', 'sections.csv': 'b' }))
+    await page.getByText('This is an export for Clever.').waitFor()
+
+    await choose(page, 'autumn.zip', await zipOf(autumn))
+    await page.getByText('Students who leave (1)').waitFor()
+    await page.getByText('<b>Married</b>').first().waitFor()
+    const moved = page.locator('.group').filter({ hasText: 'Students whose address changes (1)' })
+    await moved.locator('del', { hasText: 'stu-1@school.example' }).waitFor()
+    await moved.locator('ins', { hasText: 'new.address@school.example' }).waitFor()
+    const fresh = page.locator('.group').filter({ hasText: 'Students who are new (25)' })
+    await fresh.getByText('Fresh Family fresh-1', { exact: true }).waitFor()
+    assert.equal(await fresh.locator('li').count(), 20)
+    await fresh.getByRole('button', { name: 'Show more' }).click()
+    await fresh.locator('li').nth(24).waitFor()
+    await look('plan', page.getByText('Students with other changes (1)'))
+    await page.getByText('In numbers').click()
+    await look('numbers', page.getByRole('cell', { name: '44' }))
+    await button(page, 'Import now').click()
+    await dialog(page).getByRole('button', { name: 'Import now' }).click()
+    await page.getByText('The roster is imported.').waitFor()
+
+    await choose(page, 'exodus.zip', await zipOf(exodus))
+    await page.getByText('Many students leave. Is that so?').waitFor()
+    await button(page, 'Import now').click()
+    await look('held', page.getByText('Say yes to each point above first.'))
+    await page.getByLabel('Yes, that is right').check()
+    await button(page, 'Import now').click()
+    await dialog(page).getByRole('button', { name: 'Import now' }).click()
+    await page.getByText('The roster is imported.').waitFor()
+    assert.equal(await students(), 36)
+
+    await page.getByRole('link', { name: 'Back to the roster' }).click()
+    await page.getByText('Confirmed: many leave').waitFor()
+    await look('history', page.getByText('in force'))
+    await page.getByRole('link', { name: 'Go back to this… 2' }).click()
+    await page.getByText('Students: 0 leave, 8 come back, 0 change.').waitFor()
+    await look('undo', page.getByText('Students who come back (8)'))
+    await button(page, 'Go back to this…').click()
+    await dialog(page).getByRole('button', { name: 'Go back' }).click()
+    await page.getByText('The roster is what it was then.').waitFor()
+    assert.equal(await students(), 44)
+    await place(page, '#/roster/undo/99')
+    await look('no-way-back', page.getByText('There is no way back to this'))
+    await place(page, '#/roster/plans/AAAAAAAAAAAAAAAAAAAAAA')
+    await look('gone', page.getByText('This plan is gone'))
+    assert.deepEqual(
+      page.faults.filter((fault) => !/40[04]/.test(fault)),
+      [],
+    )
   })
-}
+
+  test('A plan that another import overtook says so', async () => {
+    const { page } = await openConsole(browser, service, ['registrar'])
+    const more = edited(autumn, (copy) => addUser(copy, 'late', 'student'))
+    await choose(page, 'late.zip', await zipOf(more))
+    await page.getByText('Students who are new (1)').waitFor()
+    const other = edited(autumn, (copy) => addUser(copy, 'other', 'student'))
+    await rosterOf(service).import(writeZip(await zipOf(other)))
+    await button(page, 'Import now').click()
+    await dialog(page).getByRole('button', { name: 'Import now' }).click()
+    await dialog(page).getByText('Somebody else imported a roster meanwhile.').waitFor()
+  })
+})
 
 suite('The roster in the console by keyboard', inBrowser, () => {
   let service: Service
   let browser: Browser
-  before(async () => {
-    service = await startService('sqlite', { env: { CHIRON_LIMITS: 'off' } })
-    browser = await startBrowser()
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.stop()
-  })
+  portalOfSuite(
+    (parts) => {
+      ;({ service, browser } = parts)
+    },
+    { env: { CHIRON_LIMITS: 'off' } },
+  )
 
   test('A file is uploaded, confirmed and undone by keyboard alone, and found again after a reload', async () => {
     const { page } = await openConsole(browser, service, ['registrar'])

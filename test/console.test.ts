@@ -9,9 +9,10 @@ import { focused, focusOn, overflow } from './support/browser.ts'
 import { type AtConsole, dialog, openConsole, place, signInAtConsole } from './support/console.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
+import { portalOfSuite } from './support/portal-suite.ts'
 import type { Service } from './support/service.ts'
 import { addStaff } from './support/staff.ts'
-import { newVisitor, openTab, originOf, portalOfSuite, signIn } from './support/visitor.ts'
+import { newVisitor, openTab, originOf, signIn } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
 const minute = 60_000

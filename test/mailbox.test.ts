@@ -4,9 +4,10 @@ import { after, before, describe, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { openPage, overflow, picture } from './support/browser.ts'
 import { engines, inBrowser } from './support/engines.ts'
+import { portalOfSuite } from './support/portal-suite.ts'
 import { type Service, startService } from './support/service.ts'
 import { standsIn, storeCells } from './support/store-text.ts'
-import { originOf, portalOfSuite } from './support/visitor.ts'
+import { originOf } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
 const withoutSmtp = { CHIRON_SMTP_URL: '' }

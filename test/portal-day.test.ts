@@ -5,19 +5,12 @@ import type { Browser, Page } from 'playwright-core'
 import { accessFaults } from './support/axe.ts'
 import { focusOn, overflow, picture } from './support/browser.ts'
 import { inBrowser } from './support/engines.ts'
+import { portalOfSuite } from './support/portal-suite.ts'
 import { addClass, bulk, change, dropClass, edited, enrol, type School } from './support/roster-school.ts'
 import { rosterOf } from './support/roster-world.ts'
 import type { Service } from './support/service.ts'
 import { studentSchool } from './support/student-school.ts'
-import {
-  type Look,
-  newVisitor,
-  openTab,
-  originOf,
-  portalOfSuite,
-  signIn,
-  signOut,
-} from './support/visitor.ts'
+import { type Look, newVisitor, openTab, originOf, signIn, signOut } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
 const minute = 60_000

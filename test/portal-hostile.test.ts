@@ -7,8 +7,9 @@ import type { Browser, BrowserContext } from 'playwright-core'
 import type { NotingPage } from './support/browser.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
+import { portalOfSuite } from './support/portal-suite.ts'
 import type { Service } from './support/service.ts'
-import { newVisitor, openTab, originOf, portalOfSuite, signIn } from './support/visitor.ts'
+import { newVisitor, openTab, originOf, signIn } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
 suite('The portal beside a hostile page', inBrowser, () => {

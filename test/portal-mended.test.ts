@@ -7,6 +7,7 @@ import { accessFaults, coloursSettle } from './support/axe.ts'
 import { focusOn, overflow, picture } from './support/browser.ts'
 import { inBrowser, migratedStore } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
+import { portalOfSuite } from './support/portal-suite.ts'
 import { freePort } from './support/postgres.ts'
 import { type Service, startService } from './support/service.ts'
 import {
@@ -16,7 +17,6 @@ import {
   newVisitor,
   openTab,
   originOf,
-  portalOfSuite,
   signIn,
   signOut,
 } from './support/visitor.ts'

@@ -3,21 +3,13 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import type { Browser, Locator, Page } from 'playwright-core'
-import { accessFaults } from './support/axe.ts'
-import { focusOn, overflow, picture } from './support/browser.ts'
+import { assertFit } from './support/axe.ts'
+import { focusOn } from './support/browser.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
+import { portalOfSuite } from './support/portal-suite.ts'
 import type { Service } from './support/service.ts'
-import {
-  askForCode,
-  codeField,
-  newVisitor,
-  openTab,
-  originOf,
-  portalOfSuite,
-  signIn,
-  signOut,
-} from './support/visitor.ts'
+import { askForCode, codeField, newVisitor, openTab, originOf, signIn, signOut } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
 const firstScriptBytesMax = 90_000
@@ -335,63 +327,57 @@ suite('The portal', inBrowser, () => {
     })
   }
 
-  for (const colorScheme of ['light', 'dark'] as const) {
-    test(`Every screen is fit for everybody and fits a narrow phone, ${colorScheme}`, async () => {
-      const page = await visit('/', { colorScheme })
-      const look = async (name: string, heading: string | RegExp) => {
-        await page.getByRole('heading', { name: heading, level: 1 }).waitFor()
-        await page.setViewportSize({ width: 1280, height: 900 })
-        assert.deepEqual(await accessFaults(page), [], name)
-        await picture(page, `portal-${name}-${colorScheme}`)
-        assert.equal(await overflow(page, 320), 0, name)
-        assert.deepEqual(await accessFaults(page), [], `${name} at 320 px`)
-      }
-      const origin = originOf(service)
-      const goto = (path: string) => page.goto(`${origin}${path}`)
-      await look('sign-in', 'Sign in')
-      await goto('/#/register')
-      await look('register', 'Register')
-      await goto('/#/')
-      await askForCode(page, 'Veterinarian', freshAddress())
-      await look('code', 'Enter your code')
-      await goto('/#/')
-      const email = freshAddress('look')
-      await signIn(page, service, 'Veterinarian', email)
-      await look('profile', 'Ada Marsh')
-      await page.getByRole('button', { name: 'Change my name' }).click()
-      await look('profile-edit', 'Ada Marsh')
-      await goto('/#/sessions')
-      await page.getByText('Last used').waitFor()
-      await look('sessions', 'Where you are signed in')
-      await goto('/#/data')
-      await look('data', 'My data')
-      await goto('/#/close')
-      await look('close', 'Close my account')
-      await goto('/#/nowhere')
-      await look('nowhere', 'There is nothing here')
-      await goto(`/v/${'A'.repeat(22)}`)
-      await look('public-nobody', 'Nobody here')
-      await goto('/')
-      await page.getByRole('link', { name: 'Open it' }).click()
-      await look('public', 'Ada Marsh')
-      await signOut(page)
-      await eventually('a signed-out page', async () => (await page.getByRole('navigation').count()) === 0)
-      await goto('/')
-      const before = service.mail.received.filter(({ to }) => to.toLowerCase() === student).length
-      await signIn(page, service, 'Student', student, before + 1)
-      await page.getByRole('region', { name: 'My term' }).waitFor()
-      await look('student', 'Good morning, Addie')
-      await page.getByRole('region', { name: 'Coming up' }).getByRole('link', { name: 'Suturing' }).click()
-      await look('class', 'Suturing')
-      await goto('/#/calendar')
-      await page.getByRole('button', { name: 'Subscribe to my classes' }).click()
-      await page.getByRole('heading', { name: 'This is shown only now' }).waitFor()
-      await look('calendar', 'Calendar')
-      await page.getByRole('button', { name: 'Revoke: Calendar' }).click()
-      await look('calendar-revoke', 'Calendar')
-      await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
-      await page.getByText('The address is revoked.').waitFor()
-      assert.deepEqual([...new Set(page.faults.filter((fault) => !/404/.test(fault)))], [])
-    })
-  }
+  test('Every screen is fit for everybody, light and dark, and fits a narrow phone', async () => {
+    const page = await visit()
+    const look = async (name: string, heading: string | RegExp) => {
+      await page.getByRole('heading', { name: heading, level: 1 }).waitFor()
+      await assertFit(page, `portal-${name}`, 1280, 320)
+    }
+    const origin = originOf(service)
+    const goto = (path: string) => page.goto(`${origin}${path}`)
+    await look('sign-in', 'Sign in')
+    await goto('/#/register')
+    await look('register', 'Register')
+    await goto('/#/')
+    await askForCode(page, 'Veterinarian', freshAddress())
+    await look('code', 'Enter your code')
+    await goto('/#/')
+    const email = freshAddress('look')
+    await signIn(page, service, 'Veterinarian', email)
+    await look('profile', 'Ada Marsh')
+    await page.getByRole('button', { name: 'Change my name' }).click()
+    await look('profile-edit', 'Ada Marsh')
+    await goto('/#/sessions')
+    await page.getByText('Last used').waitFor()
+    await look('sessions', 'Where you are signed in')
+    await goto('/#/data')
+    await look('data', 'My data')
+    await goto('/#/close')
+    await look('close', 'Close my account')
+    await goto('/#/nowhere')
+    await look('nowhere', 'There is nothing here')
+    await goto(`/v/${'A'.repeat(22)}`)
+    await look('public-nobody', 'Nobody here')
+    await goto('/')
+    await page.getByRole('link', { name: 'Open it' }).click()
+    await look('public', 'Ada Marsh')
+    await signOut(page)
+    await eventually('a signed-out page', async () => (await page.getByRole('navigation').count()) === 0)
+    await goto('/')
+    const before = service.mail.received.filter(({ to }) => to.toLowerCase() === student).length
+    await signIn(page, service, 'Student', student, before + 1)
+    await page.getByRole('region', { name: 'My term' }).waitFor()
+    await look('student', 'Good morning, Addie')
+    await page.getByRole('region', { name: 'Coming up' }).getByRole('link', { name: 'Suturing' }).click()
+    await look('class', 'Suturing')
+    await goto('/#/calendar')
+    await page.getByRole('button', { name: 'Subscribe to my classes' }).click()
+    await page.getByRole('heading', { name: 'This is shown only now' }).waitFor()
+    await look('calendar', 'Calendar')
+    await page.getByRole('button', { name: 'Revoke: Calendar' }).click()
+    await look('calendar-revoke', 'Calendar')
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText('The address is revoked.').waitFor()
+    assert.deepEqual([...new Set(page.faults.filter((fault) => !/404/.test(fault)))], [])
+  })
 })

@@ -10,8 +10,9 @@ import { openPage, picture } from './support/browser.ts'
 import { newFolder, serveChild, startProcess } from './support/child.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
+import { portalOfSuite } from './support/portal-suite.ts'
 import type { Service } from './support/service.ts'
-import { askForCode, codeField, newVisitor, openTab, portalOfSuite, signIn } from './support/visitor.ts'
+import { askForCode, codeField, newVisitor, openTab, signIn } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
 const second = 1_000

@@ -6,9 +6,10 @@ import { accessFaults } from './support/axe.ts'
 import { overflow, picture } from './support/browser.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
+import { portalOfSuite } from './support/portal-suite.ts'
 import type { Service } from './support/service.ts'
 import { addStaff } from './support/staff.ts'
-import { askForCode, type Look, newVisitor, openTab, portalOfSuite, signIn } from './support/visitor.ts'
+import { askForCode, type Look, newVisitor, openTab, signIn } from './support/visitor.ts'
 
 const wrongFor = (code: string) => (code === '123456' ? 654321 : 123456)
 

@@ -6,8 +6,9 @@ import { accessFaults } from './support/axe.ts'
 import { overflow, picture } from './support/browser.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
+import { portalOfSuite } from './support/portal-suite.ts'
 import type { Service } from './support/service.ts'
-import { codeField, newVisitor, openTab, originOf, portalOfSuite, signIn } from './support/visitor.ts'
+import { codeField, newVisitor, openTab, originOf, signIn } from './support/visitor.ts'
 
 const minute = 60_000
 

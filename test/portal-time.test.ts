@@ -7,20 +7,13 @@ import type { NotingPage } from './support/browser.ts'
 import { place, signInAtConsole } from './support/console.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
+import { portalOfSuite } from './support/portal-suite.ts'
 import { addClass, addUser, bulk, change, edited, enrol } from './support/roster-school.ts'
 import { rosterOf } from './support/roster-world.ts'
 import type { Service } from './support/service.ts'
 import { addStaff } from './support/staff.ts'
 import { studentSchool } from './support/student-school.ts'
-import {
-  askForCode,
-  type Look,
-  newVisitor,
-  openTab,
-  originOf,
-  portalOfSuite,
-  signIn,
-} from './support/visitor.ts'
+import { askForCode, type Look, newVisitor, openTab, originOf, signIn } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
 const minute = 60_000

@@ -6,9 +6,10 @@ import { accessFaults } from './support/axe.ts'
 import { picture } from './support/browser.ts'
 import { inBrowser, migratedStore } from './support/engines.ts'
 import { freshAddress, repeat } from './support/fresh.ts'
+import { portalOfSuite } from './support/portal-suite.ts'
 import { freePort } from './support/postgres.ts'
 import { type Service, startService } from './support/service.ts'
-import { askForCode, codeField, newVisitor, openTab, portalOfSuite, signIn } from './support/visitor.ts'
+import { askForCode, codeField, newVisitor, openTab, signIn } from './support/visitor.ts'
 
 suite('The portal in trouble', inBrowser, () => {
   let service: Service

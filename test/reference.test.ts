@@ -6,8 +6,9 @@ import { accessFaults } from './support/axe.ts'
 import { openPage, overflow, picture } from './support/browser.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
+import { portalOfSuite } from './support/portal-suite.ts'
 import type { Service } from './support/service.ts'
-import { originOf, portalOfSuite } from './support/visitor.ts'
+import { originOf } from './support/visitor.ts'
 
 suite('The reference', inBrowser, () => {
   let service: Service

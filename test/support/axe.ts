@@ -1,7 +1,9 @@
 /** Accessibility problems that axe finds on a page. */
+import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
+import { overflow, picture } from './browser.ts'
 
 const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -27,4 +29,18 @@ export async function accessFaults(page: Page): Promise<string[]> {
   })
   await debug.detach()
   return result.value
+}
+
+/** A screen has no accessibility faults at these widths, light and dark, and is no wider than the window. */
+export async function assertFit(page: Page, name: string, ...widths: number[]): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    await picture(page, `${name}-${colorScheme}`)
+    for (const width of widths) {
+      const where = `${name} at ${width} px, ${colorScheme}`
+      assert.equal(await overflow(page, width), 0, where)
+      assert.deepEqual(await accessFaults(page), [], where)
+    }
+  }
+  await page.emulateMedia({ colorScheme: 'light' })
 }

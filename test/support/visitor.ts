@@ -1,30 +1,8 @@
 /** The portal as people use it: browser windows on the service's clock, and the first steps of many tests. */
-import { after, before, getTestContext } from 'node:test'
+import { getTestContext } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { type NotingPage, noteFaults, startBrowser } from './browser.ts'
-import { bulk } from './roster-school.ts'
-import { rosterOf } from './roster-world.ts'
-import { type Service, startService } from './service.ts'
-import { studentSchool } from './student-school.ts'
-
-/** A service and a browser for a suite; `students` imports the school of `studentSchool`. */
-export function portalOfSuite(
-  use: (parts: { service: Service; browser: Browser }) => void,
-  { env = {}, students }: { env?: Record<string, string>; students?: readonly string[] } = {},
-): void {
-  let service: Service | undefined
-  let browser: Browser | undefined
-  before(async () => {
-    service = await startService('sqlite', { env })
-    if (students) await rosterOf(service).import(bulk(studentSchool(students)))
-    browser = await startBrowser()
-    use({ service, browser })
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.stop()
-  })
-}
+import { type NotingPage, noteFaults } from './browser.ts'
+import type { Service } from './service.ts'
 
 export interface Look {
   readonly colorScheme?: 'light' | 'dark'

@@ -1,0 +1,45 @@
+/** One process of `test/run.ts`: runs the files it is given, one after the other, and tells its parent the outcome. */
+import { relative } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
+
+export interface Told {
+  /** In milliseconds. */
+  readonly took: Readonly<Record<string, number>>
+  readonly failed: readonly string[]
+}
+
+// Of tests and of suites, only for what would never end: on a busy machine the slowest file takes a quarter of it.
+const testTimeoutMs = 60 * 60_000
+const leaveAfterMs = 60_000
+const mayLeaveOut = process.env.CHIRON_TEST_FAST !== undefined
+
+const took: Record<string, number> = {}
+const failed = new Set<string>()
+let open = 0
+let leaving: NodeJS.Timeout | undefined
+
+const files = process.argv.slice(2)
+const tests = run({ files, isolation: 'none', timeout: testTimeoutMs })
+tests.on('test:enqueue', ({ nesting }) => {
+  if (nesting > 0) return
+  open++
+  clearTimeout(leaving)
+})
+tests.on('test:complete', ({ name, file = '', nesting, details, skip, todo }) => {
+  const path = relative('', file)
+  const leftOut = !mayLeaveOut && (skip || todo)
+  if (leftOut) process.stdout.write(`Left out, which is a failure: ${name}\n`)
+  if (leftOut || !details.passed) failed.add(path)
+  if (nesting > 0) return
+  took[path] = (took[path] ?? 0) + details.duration_ms
+  // Whatever a failed test left running must not keep the process from ending. The parent then hears nothing.
+  if (--open === 0) leaving = setTimeout(() => process.exit(1), leaveAfterMs).unref()
+})
+tests.on('test:summary', ({ success }) => {
+  // A hook outside all suites belongs to no file.
+  if (!success && failed.size === 0) for (const file of files) failed.add(file)
+})
+await pipeline(tests, new spec(), process.stdout, { end: false })
+process.send?.({ took, failed: [...failed] } satisfies Told)
