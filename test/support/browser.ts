@@ -3,10 +3,10 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
-import { programOf } from './install.ts'
+import { headlessShell, programOf } from './install.ts'
 import { eventually, patienceMs } from './wait.ts'
 
-const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
+const chromiums = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
 const flags = [
   '--headless',
   '--no-sandbox',
@@ -25,13 +25,13 @@ export const viewports = [
 ] as const
 
 export async function startBrowser(): Promise<Browser> {
-  const executablePath = programOf(names, 'chromium')
+  const executablePath = headlessShell() ?? programOf(chromiums, 'chromium')
   return chromium.launch({ executablePath, args: flags })
 }
 
 /** A browser with a folder of its own, in which it leaves what it would on a desk. */
 export function startProfile(folder: string): Promise<BrowserContext> {
-  const executablePath = programOf(names, 'chromium')
+  const executablePath = programOf(chromiums, 'chromium')
   return chromium.launchPersistentContext(folder, { executablePath, args: flags, locale: 'en-GB' })
 }
 

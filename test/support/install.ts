@@ -8,6 +8,18 @@ export function programOf(names: readonly string[], debianPackage: string): stri
   return onPath(names) ?? install(names, debianPackage)
 }
 
+/**
+ * Chromium without windows, profiles and toolbars: it takes less than half of the processor time, so it is used where it
+ * can be had.
+ */
+export function headlessShell(): string | undefined {
+  try {
+    return programOf(['chromium-headless-shell', 'chrome-headless-shell'], 'chromium-headless-shell')
+  } catch {
+    return undefined
+  }
+}
+
 function onPath(names: readonly string[]): string | undefined {
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
   for (const folder of folders) {
