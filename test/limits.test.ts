@@ -9,6 +9,8 @@ const minute = 60 * second
 const shown = (reply: Reply) => [reply.headers.get('ratelimit-policy'), reply.headers.get('ratelimit')]
 
 for (const engine of engines) {
+  // The statement is the same on both engines, so limits that take many requests to reach are reached on one.
+  const often = engine === 'sqlite'
   suite(`Limits per network on ${engine}`, () => {
     let service: Service
     before(async () => {
@@ -46,7 +48,7 @@ for (const engine of engines) {
       ['send-otp', send, 202, 600, 120],
       ['validate-otp', validate, 401, 1200, 240],
     ]
-    for (const [name, call, status, burst, perMinute] of buckets) {
+    for (const [name, call, status, burst, perMinute] of often ? buckets : buckets.slice(0, 1)) {
       test(
         `${name} has a burst of ${burst} and a refill of ${perMinute} a minute, and shows both`,
         atLength,
@@ -92,7 +94,7 @@ for (const engine of engines) {
       ['An IPv6 /48', 16, (i) => ipv6(`2001:db8:48:${((i % 250) * 256).toString(16)}`)],
       ['An IPv4 /24', 16, (i) => ({ 'x-forwarded-for': `203.0.113.${i % 250}` })],
     ]
-    for (const [name, shares, network] of wider) {
+    for (const [name, shares, network] of often ? wider : wider.slice(0, 1)) {
       test(`${name} has ${shares} times a network’s share, however many networks ask`, atLength, async () => {
         service.clock.advance(60 * minute)
         const replies = await repeat(shares * 100, (i) => register(network(i)), 50)
@@ -111,8 +113,7 @@ for (const engine of engines) {
       })
     }
 
-    // Six thousand registrations; the statement is the same on both engines.
-    if (engine === 'sqlite')
+    if (often)
       test(
         'Over the whole service, registrations have a burst of 5,000 and a refill of 1,000 a minute',
         atLength,
@@ -140,17 +141,18 @@ for (const engine of engines) {
         assert.deepEqual(await service.rows(`select id from ${table} where email = $1`, [email]), [])
     })
 
-    test('A refused validation counts no attempt', atLength, async () => {
-      const network = freshNetwork()
-      const email = freshAddress('refused')
-      await service.register(email)
-      const { sessionId, code } = await service.code(email, freshNetwork())
-      for (const { status } of await repeat(1200, () => validate(network), 50)) assert.equal(status, 401)
-      const body = { email, sessionId, otp_code: code }
-      for (let i = 0; i < 6; i++)
-        assert.equal((await service.post('/veterinarian/validate-otp', body, network)).status, 429)
-      assert.equal((await service.post('/veterinarian/validate-otp', body, freshNetwork())).status, 200)
-    })
+    if (often)
+      test('A refused validation counts no attempt', atLength, async () => {
+        const network = freshNetwork()
+        const email = freshAddress('refused')
+        await service.register(email)
+        const { sessionId, code } = await service.code(email, freshNetwork())
+        for (const { status } of await repeat(1200, () => validate(network), 50)) assert.equal(status, 401)
+        const body = { email, sessionId, otp_code: code }
+        for (let i = 0; i < 6; i++)
+          assert.equal((await service.post('/veterinarian/validate-otp', body, network)).status, 429)
+        assert.equal((await service.post('/veterinarian/validate-otp', body, freshNetwork())).status, 200)
+      })
 
     test('A sign-in gives one back to the network that sent and one to the network that validated', async () => {
       const email = freshAddress('refund')

@@ -87,18 +87,20 @@ for (const engine of engines) {
       assert.doesNotMatch(keys, /example/)
     })
 
-    test('go within a budget for the whole service, and a code is never held back', atLength, async () => {
-      clock.advance(day)
-      await service.signIn('vet@many.example')
-      clock.advance(day)
-      const crowd = Array.from({ length: 7 }, (_, i) => strangers(80, `many${i}.example`)).flat()
-      await ask(service, ...crowd)
-      await ask(service, 'vet@many.example')
-      await outboxEmpty(service)
-      const sent = mail.received.filter((one) => /@many\d\.example$/.test(one.to))
-      assert.equal(sent.filter(({ code }) => code === null).length, serviceBurst)
-      assert.equal(to(mail, 'vet@many.example').filter(({ code }) => code !== null).length, 2)
-    })
+    // It takes hundreds of mails; the statement is the same on both engines.
+    if (engine === 'sqlite')
+      test('go within a budget for the whole service, and a code is never held back', atLength, async () => {
+        clock.advance(day)
+        await service.signIn('vet@many.example')
+        clock.advance(day)
+        const crowd = Array.from({ length: 7 }, (_, i) => strangers(80, `many${i}.example`)).flat()
+        await ask(service, ...crowd)
+        await ask(service, 'vet@many.example')
+        await outboxEmpty(service)
+        const sent = mail.received.filter((one) => /@many\d\.example$/.test(one.to))
+        assert.equal(sent.filter(({ code }) => code === null).length, serviceBurst)
+        assert.equal(to(mail, 'vet@many.example').filter(({ code }) => code !== null).length, 2)
+      })
 
     test('and first codes to registered addresses share their budgets, which they may overdraw four times', async () => {
       clock.advance(day)
@@ -203,7 +205,7 @@ for (const engine of engines) {
   })
 
   test(
-    `A code goes before 400 notices to a mail server that takes its time, on ${engine}`,
+    `A code goes before 120 notices to a mail server that takes its time, on ${engine}`,
     atLength,
     async () => {
       const held: (() => void)[] = []
@@ -216,7 +218,7 @@ for (const engine of engines) {
       })
       const service = await startService(engine, { mail })
       try {
-        const crowd = Array.from({ length: 8 }, (_, i) => strangers(50, `slow${i}.example`)).flat()
+        const crowd = Array.from({ length: 8 }, (_, i) => strangers(15, `slow${i}.example`)).flat()
         await ask(service, ...crowd)
         await eventually('notices have all the connections that they may have', async () => {
           const unknown = await service.rows('select id from outbox where kind is null')
