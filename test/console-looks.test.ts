@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
 import type { Browser, Locator } from 'playwright-core'
+import { places } from '../web/src/console/navigation.ts'
 import { assertFit } from './support/axe.ts'
 import { overflow } from './support/browser.ts'
 import { dialog, openConsole, place } from './support/console.ts'
@@ -49,8 +50,10 @@ suite('The console’s screens', inBrowser, () => {
     await assertFit(stranger, 'console-sign-in', 360)
 
     const { page } = await openConsole(browser, service, ['admin'])
+    const looked = new Set<string>()
     const look = async (name: string, shown: Locator) => {
       await shown.first().waitFor()
+      looked.add(await page.evaluate<string>('location.hash'))
       await assertFit(page, `console-${name}`, 360)
     }
     const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
@@ -98,6 +101,10 @@ suite('The console’s screens', inBrowser, () => {
     await dialog(page).getByRole('button', { name: 'Add' }).click()
     await look('staff-add', page.getByText('Please choose at least one.'))
     await press('Cancel')
+    for (const name of Object.keys(places).filter((name) => !looked.has(`#/${name}`))) {
+      await place(page, `#/${name}`)
+      await look(name, page.getByRole('heading', { level: 1 }))
+    }
     await place(page, '#/nonsense')
     await look('nowhere', page.getByText('There is nothing here'))
 
@@ -119,10 +126,10 @@ suite('The console’s screens', inBrowser, () => {
   })
 
   test('Wide letters and forced colours leave everything in its place', async () => {
-    const { page } = await openConsole(browser, service, ['support'])
+    const { page } = await openConsole(browser, service, ['admin'])
     await page.emulateMedia({ forcedColors: 'active' })
     await page.evaluate('document.documentElement.style.fontSize = "200%"')
-    for (const hash of ['#/', '#/people', '#/mail']) {
+    for (const hash of Object.keys(places).map((name) => `#/${name}`)) {
       await place(page, hash)
       await page.getByRole('heading', { level: 1 }).waitFor()
       assert.equal(await overflow(page, 720), 0, hash)

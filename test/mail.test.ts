@@ -5,12 +5,13 @@ import PostalMime from 'postal-mime'
 import type { SMTPServerOptions } from 'smtp-server'
 import { mimeOf } from '../src/messages/mail/mime.ts'
 import { smtpTransport } from '../src/messages/mail/smtp.ts'
-import { chooseLanguage } from '../src/messages/mail/templates/languages.ts'
+import { chooseLanguage, mailTexts } from '../src/messages/mail/templates/languages.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { day, hour, minute } from '../src/platform/lib/clock.ts'
 import { atLength } from './support/engines.ts'
 import { type Service, startService } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
+import { everyLanguage } from './support/texts.ts'
 import { eventually, outboxEmpty } from './support/wait.ts'
 
 const codeRuns = (text: string) => text.match(/(?<!\d)(?:\d{6}|\d{8})(?!\d)/g) ?? []
@@ -68,8 +69,7 @@ describe('A mail', () => {
   test('writes its code as the only run of 6 or 8 digits of the plain part, in every language and length', async () => {
     const email = 'digits@vets.example'
     await activate(email)
-    const languages = ['en', 'fr', 'es']
-    for (const [i, language] of languages.entries()) {
+    for (const [i, language] of everyLanguage.entries()) {
       const { mail } = await send(email, { 'Accept-Language': language, ...network(i + 1) })
       assert.deepEqual(codeRuns(mail.mail.text!), [String(mail.code)])
       assert.match(String(mail.code), /^[1-9]\d{5}$/)
@@ -82,7 +82,7 @@ describe('A mail', () => {
       for (let attempt = 0; attempt < 5; attempt++)
         assert.equal((await service.post('/veterinarian/validate-otp', body)).status, 401)
     }
-    for (const [i, language] of languages.entries()) {
+    for (const [i, language] of everyLanguage.entries()) {
       const { sent, mail } = await send(email, { 'Accept-Language': language, ...network(i + 20) })
       assert.equal(sent.digits, 8)
       assert.deepEqual(codeRuns(mail.mail.text!), [String(mail.code)])
@@ -97,21 +97,17 @@ describe('A mail', () => {
     assert.equal(codeRuns(mail.mail.text!).length, 1)
   })
 
-  const spoken: [language: string, code: RegExp, notice: RegExp][] = [
-    ['en', /^Your sign-in code \(reference [A-Z]{3}\)$/, /^About your sign-in/],
-    ['fr', /^Votre code de connexion \(référence [A-Z]{3}\)$/, /^À propos de votre connexion/],
-    ['es', /^Su código de acceso \(referencia [A-Z]{3}\)$/, /^Acerca de su acceso/],
-  ]
-  for (const [language, code, notice] of spoken) {
+  for (const language of everyLanguage) {
+    const { code, notices } = mailTexts[language]
     test(`is in ${language} when Accept-Language asks for it, with or without a code`, async () => {
       const headers = { 'Accept-Language': `${language};q=0.8, de` }
       await service.register(`${language}@vets.example`)
       const known = await send(`${language}@vets.example`, headers)
-      assert.match(known.mail.mail.subject!, code)
+      assert.equal(known.mail.mail.subject, code.subject(known.sent.reference))
       assert.match(known.mail.mail.html!, new RegExp(`<html lang="${language}">`))
       assert.match(known.mail.raw, new RegExp(`^Content-Language: ${language}\r$`, 'm'))
       const unknown = await send(`nobody-${language}@vets.example`, headers)
-      assert.match(unknown.mail.mail.subject!, notice)
+      assert.equal(unknown.mail.mail.subject, notices['no-account'].subject(unknown.sent.reference))
       assert.deepEqual(codeRuns(unknown.mail.mail.text!), [])
     })
   }

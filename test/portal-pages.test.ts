@@ -265,6 +265,26 @@ suite('The portal', inBrowser, () => {
     assert.deepEqual(page.faults, [])
   })
 
+  test('The focus goes back to what opened a dialogue, and to the heading when that is gone', async () => {
+    const email = freshAddress('focus')
+    const page = await visit()
+    await signIn(page, service, 'Veterinarian', email)
+    await service.signIn(email)
+    await page.getByRole('link', { name: 'Devices' }).click()
+    const everywhere = page.getByRole('button', { name: 'Sign out everywhere' })
+    await everywhere.click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+    await focusOn(page, 'Sign out everywhere')
+    await everywhere.click()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await focusOn(page, 'Sign out everywhere')
+    await page.getByRole('button', { name: 'Sign out there' }).click()
+    await page.getByText('is signed out.').waitFor()
+    await focusOn(page, 'Where you are signed in')
+    await page.getByText(/^Last used: \d+:\d\d/).waitFor()
+  })
+
   test('The mail is in the language of the page', async () => {
     const email = freshAddress('french')
     await service.register(email)

@@ -14,6 +14,7 @@ import { freshAddress } from './support/fresh.ts'
 import { portalOfSuite } from './support/portal-suite.ts'
 import type { Service } from './support/service.ts'
 import { addStaff } from './support/staff.ts'
+import { everyLanguage } from './support/texts.ts'
 import { newVisitor, openTab, originOf, signIn, signOut } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
@@ -219,7 +220,7 @@ suite('A shared computer', inBrowser, () => {
   })
 
   test('The sign-in form in every language, on a phone and on a desk, by day and by night', async () => {
-    for (const locale of ['en-GB', 'fr-FR', 'es-ES']) {
+    for (const locale of everyLanguage) {
       const page = await openTab(await newVisitor(browser, { locale }), service)
       await page.getByRole('checkbox').check()
       await assertFit(page, `portal-shared-${locale}`, 320)

@@ -45,6 +45,29 @@ suite('The portal in trouble', inBrowser, () => {
     await page.getByRole('heading', { name: 'Grace Marsh' }).waitFor()
   })
 
+  test('While the service is down there is one message, and it disappears when the service is back', async (t) => {
+    const store = await migratedStore('sqlite')
+    const env = { CHIRON_PORT: String(await freePort()) }
+    t.after(store.remove)
+    const first = await startService('sqlite', { databaseUrl: store.url, env })
+    const page = await openTab(await newVisitor(browser), first)
+    await signIn(page, first, 'Veterinarian', freshAddress('down'))
+    await page.getByRole('link', { name: 'Devices' }).click()
+    await page.getByText('Last used').waitFor()
+    await page.getByRole('link', { name: 'Profile' }).click()
+    await first.stop()
+    await page.getByRole('link', { name: 'Devices' }).click()
+    await page.getByText(/^As of/).waitFor()
+    assert.equal(await page.locator('.notice').count(), 1)
+    assert.deepEqual(await accessFaults(page), [])
+    await picture(page, 'portal-down')
+    const second = await startService('sqlite', { databaseUrl: store.url, env, clock: first.clock })
+    t.after(() => second.stop())
+    await page.clock.fastForward(6_000)
+    await page.getByText(/^As of/).waitFor({ state: 'detached' })
+    assert.equal(await page.locator('.notice').count(), 0)
+  })
+
   test('A part of the page that does not arrive leaves words and a way on, not a blank page', async () => {
     const email = freshAddress('part')
     await service.register(email)

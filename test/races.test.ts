@@ -4,6 +4,7 @@ import pg from 'pg'
 import { Limits } from '../src/identity/limits/limits.ts'
 import { migrate } from '../src/platform/db/migrate.ts'
 import { openDb } from '../src/platform/db/open.ts'
+import { byOperator } from '../src/platform/lib/by.ts'
 import { serveStore } from './support/child.ts'
 import { atLength, type Engine, engines, migratedStore, newStore, onPostgres } from './support/engines.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'
@@ -307,3 +308,42 @@ for (const rows of [
       }
     },
   )
+
+for (const engine of engines) {
+  describe(`accounts and sign-ins that meet on ${engine}`, () => {
+    let service: Service
+    before(async () => {
+      service = await startService(engine, { env: { CHIRON_LIMITS: 'off' } })
+    })
+    after(() => service.stop())
+
+    test('Whoever applies one registration at the same time makes one account and no error', async () => {
+      for (let round = 0; round < 10; round++) {
+        const email = `met${round}@vets.example`
+        assert.equal((await service.register(email)).status, 202)
+        const { veterinarians } = service.app.parts
+        const found = await Promise.all(Array.from({ length: 8 }, () => veterinarians.findAccount(email)))
+        assert.equal(new Set(found.map((person) => person?.id)).size, 1)
+        assert.ok(found[0])
+      }
+    })
+
+    test('A sign-in that meets a suspension leaves no session behind', async () => {
+      for (let round = 0; round < 20; round++) {
+        const email = `suspended${round}@vets.example`
+        const { userId } = await service.signIn(email)
+        const { sessionId, code } = await service.code(email)
+        const [reply] = await Promise.all([
+          service.post('/veterinarian/validate-otp', { email, otp_code: code, sessionId }),
+          service.app.parts.support.suspend(userId, 'a test', byOperator),
+        ])
+        // Before the suspension it lets in, after it no longer; it never fails.
+        assert.ok([200, 401].includes(reply.status), `${reply.status} ${reply.text}`)
+        const live = await service.rows('select id from session where person_id = $1 and ended_at is null', [
+          userId,
+        ])
+        assert.deepEqual(live, [])
+      }
+    })
+  })
+}

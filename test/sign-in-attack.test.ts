@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { engines } from './support/engines.ts'
+import { atLength, engines, migratedStore } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
-import { type Service, startService } from './support/service.ts'
+import { type Service, startService, TestClock } from './support/service.ts'
+import { startMailServer } from './support/smtp.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -199,3 +200,28 @@ for (const engine of engines) {
     })
   })
 }
+
+for (const engine of engines)
+  test(`Wrong answers are still counted after a restart, on ${engine}`, atLength, async () => {
+    const store = await migratedStore(engine)
+    const mail = await startMailServer()
+    const options = { databaseUrl: store.url, mail, clock: new TestClock() }
+    const email = freshAddress('restart')
+    let service = await startService(engine, options)
+    await service.register(email)
+    const { sessionId, code } = await service.code(email)
+    const answer = (otp_code: number) =>
+      service.post('/veterinarian/validate-otp', { email, sessionId, otp_code })
+    try {
+      for (const attemptsLeft of [4, 3, 2, 1, 0]) {
+        assert.equal((await answer(99_999_999)).json.attemptsLeft, attemptsLeft)
+        await service.stop()
+        service = await startService(engine, options)
+      }
+      assert.equal((await answer(code)).json.code, 'otp-unusable')
+    } finally {
+      await service.stop()
+      await mail.close()
+      await store.remove()
+    }
+  })

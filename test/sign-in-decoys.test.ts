@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { after, before, suite, test } from 'node:test'
+import type { ReadById, Statement } from '../src/platform/db/db.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { deriveCode } from '../src/platform/lib/code.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
@@ -155,6 +157,76 @@ for (const engine of engines) {
       await service.app.parts.support.suspend(userId, 'a test', byOperator)
       const reply = await service.post('/veterinarian/validate-otp', { email, sessionId, otp_code: code })
       assert.deepEqual([reply.status, reply.json.code, reply.json.attemptsLeft], [401, 'otp-incorrect', 4])
+    })
+  })
+}
+
+for (const engine of engines) {
+  suite(`What an outsider sets going, on ${engine}`, () => {
+    let service: Service
+    /** The statements of one request, apart from what the service does on its own meanwhile. */
+    const statements = new AsyncLocalStorage<string[]>()
+    let newest: string[] = []
+    before(async () => {
+      service = await startService(engine)
+      service.app.parts.server.app.server.prependListener('request', () => {
+        newest = []
+        statements.enterWith(newest)
+      })
+      const { db } = service.app.parts
+      const { all, one, run, tx, byId } = db
+      const noting =
+        <A extends unknown[], R>(call: (...args: A) => R) =>
+        (...args: A): R => {
+          statements.getStore()?.push(...args.filter((arg) => typeof arg === 'string'))
+          return call(...args)
+        }
+      Object.assign(db, {
+        all: noting(all),
+        one: noting(one),
+        run: noting(run),
+        byId: (lookup: ReadById, id: string) => noting((_sql: string) => byId(lookup, id))(lookup.one),
+        tx: (list: readonly Statement[]) =>
+          noting((..._sql: string[]) => tx(list))(...list.map(({ sql }) => sql)),
+      })
+    })
+    after(() => service.stop())
+
+    const owners: [who: string, prepare: (email: string) => Promise<unknown>][] = [
+      ['nobody', async () => {}],
+      ['somebody who has not confirmed it', (email) => service.register(email)],
+      ['somebody', (email) => service.signIn(email, freshNetwork())],
+      [
+        'somebody suspended',
+        async (email) => {
+          const { userId } = await service.signIn(email, freshNetwork())
+          await service.app.parts.support.suspend(userId, 'a test', byOperator)
+        },
+      ],
+    ]
+
+    test('is the same statements for an address of somebody and of nobody, so that time tells nothing', async () => {
+      const addresses = owners.map(([who, prepare]) => ({ who, prepare, email: freshAddress('timing') }))
+      for (const { prepare, email } of addresses) await prepare(email)
+      await service.app.parts.veterinarians.settle()
+      await service.app.parts.outbox.stop()
+      const done: Record<string, string[][]> = {}
+      for (const { who, email } of addresses) {
+        const steps: string[][] = []
+        const call = async (path: string, body: object) => {
+          const reply = await service.post(`/veterinarian/${path}`, { email, ...body }, freshNetwork())
+          steps.push(newest)
+          return reply
+        }
+        await call('register', { firstname: 'Ada', lastname: 'Marsh' })
+        const { sessionId } = (await call('send-otp', {})).json
+        await call('validate-otp', { sessionId, otp_code: 99_999_999 })
+        done[who] = steps
+      }
+      const { nobody, ...others } = done
+      for (const steps of nobody!) assert.ok(steps.length > 0)
+      for (const [who, steps] of Object.entries(others)) assert.deepEqual(steps, nobody, who)
+      assert.doesNotMatch(nobody!.flat().join(), /\b(from|join|into|update) (person|student)\b/)
     })
   })
 }

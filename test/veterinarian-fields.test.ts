@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { parseName } from '../src/identity/people/names.ts'
+import { parseAddress } from '../src/platform/lib/address.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Service, startService } from './support/service.ts'
 
@@ -267,4 +268,11 @@ suite('Fields of a registration', () => {
       }
     })
   }
+})
+
+test('An address or a name that is much too long is refused before it is looked at', () => {
+  const domain = Array.from({ length: 5_000 }, (_, i) => String.fromCodePoint(0x4e00 + i)).join('')
+  assert.equal(parseAddress(`ada@${domain}.example`), 'must have at most 254 octets')
+  assert.equal(parseName('a\u0301\u0327'.repeat(3_000)), 'must have at most 100 characters')
+  assert.deepEqual(parseName('e\u0301'.repeat(100)), { name: '\u00e9'.repeat(100) })
 })

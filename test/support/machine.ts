@@ -19,6 +19,8 @@ const standIns = fileURLToPath(new URL('machine/', import.meta.url))
 const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 /** Of those whom the machine trusts, as Debian has it. */
 const trusted = '/etc/ssl/certs/ca-certificates.crt'
+/** Where Node keeps compiled code, for every user of the machine. */
+const compiled = '/run/compiled'
 const outerSettings = /^(npm_config_\w+|NODE_EXTRA_CA_CERTS|https?_proxy|no_proxy)$/i
 
 export interface Ran {
@@ -108,6 +110,8 @@ export async function startMachine(base?: string): Promise<Machine> {
         '-i',
         `PATH=${path}`,
         `HOME=${as === 'root' ? '/root' : '/nowhere'}`,
+        // Most of a command's time would be spent on reading its own code.
+        `NODE_COMPILE_CACHE=${compiled}`,
       ]
       const child = spawn(program!, [...args, 'bash', '-euo', 'pipefail', '-c', `cd /; ${script}`], {
         stdio: ['ignore', 'pipe', 'pipe'],
@@ -204,6 +208,7 @@ const furnish = `
   printf '#!/bin/sh\\nexit 101\\n' > /usr/sbin/policy-rc.d
   chmod 755 /usr/sbin/policy-rc.d
   mkdir -p /etc/letsencrypt/live/access.example.org /run/lock
+  mkdir -m 1777 ${compiled}
   cd /etc/letsencrypt/live/access.example.org
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=access.example.org \\
     -addext subjectAltName=DNS:access.example.org,DNS:mail.example.org -keyout privkey.pem -out fullchain.pem 2>/dev/null

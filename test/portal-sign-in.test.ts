@@ -1,15 +1,13 @@
-/** Details of the portal that readers have stumbled over: choices, focus, messages, wording, and special displays. */
+/** The portal's sign-in and registration forms: choices, messages, and the form before any script has arrived. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { mailTexts } from '../src/messages/mail/templates/languages.ts'
 import { accessFaults, coloursSettle } from './support/axe.ts'
-import { focusOn, overflow, picture } from './support/browser.ts'
-import { inBrowser, migratedStore } from './support/engines.ts'
+import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import { portalOfSuite } from './support/portal-suite.ts'
-import { freePort } from './support/postgres.ts'
-import { type Service, startService } from './support/service.ts'
+import type { Service } from './support/service.ts'
+import { everyLanguage, portalText } from './support/texts.ts'
 import {
   askForCode,
   codeField,
@@ -20,11 +18,8 @@ import {
   signIn,
   signOut,
 } from './support/visitor.ts'
-import { eventually } from './support/wait.ts'
 
-const student = 'ada.byron@school.example'
-
-suite('The portal in detail', inBrowser, () => {
+suite('The portal’s sign-in form', inBrowser, () => {
   let service: Service
   let browser: Browser
   portalOfSuite(
@@ -119,55 +114,9 @@ suite('The portal in detail', inBrowser, () => {
     await page.getByText('Attempts left', { exact: true }).waitFor()
   })
 
-  test('The focus goes back to what opened a dialogue, and to the heading when that is gone', async () => {
-    const email = freshAddress('focus')
-    const page = await visit()
-    await signIn(page, service, 'Veterinarian', email)
-    await service.signIn(email)
-    await page.getByRole('link', { name: 'Devices' }).click()
-    const everywhere = page.getByRole('button', { name: 'Sign out everywhere' })
-    await everywhere.click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
-    await focusOn(page, 'Sign out everywhere')
-    await everywhere.click()
-    await page.keyboard.press('Escape')
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
-    await focusOn(page, 'Sign out everywhere')
-    await page.getByRole('button', { name: 'Sign out there' }).click()
-    await page.getByText('is signed out.').waitFor()
-    await focusOn(page, 'Where you are signed in')
-    await page.getByText(/^Last used: \d+:\d\d/).waitFor()
-  })
-
-  test('While the service is down there is one message, and it goes by itself', async (t) => {
-    const store = await migratedStore('sqlite')
-    const env = { CHIRON_PORT: String(await freePort()) }
-    t.after(store.remove)
-    const first = await startService('sqlite', { databaseUrl: store.url, env })
-    const page = await openTab(await newVisitor(browser), first)
-    await signIn(page, first, 'Veterinarian', freshAddress('down'))
-    await page.getByRole('link', { name: 'Devices' }).click()
-    await page.getByText('Last used').waitFor()
-    await page.getByRole('link', { name: 'Profile' }).click()
-    await first.stop()
-    await page.getByRole('link', { name: 'Devices' }).click()
-    await page.getByText(/^As of/).waitFor()
-    assert.equal(await page.locator('.notice').count(), 1)
-    assert.deepEqual(await accessFaults(page), [])
-    await picture(page, 'portal-down')
-    const second = await startService('sqlite', { databaseUrl: store.url, env, clock: first.clock })
-    t.after(() => second.stop())
-    await page.clock.fastForward(6_000)
-    await page.getByText(/^As of/).waitFor({ state: 'detached' })
-    assert.equal(await page.locator('.notice').count(), 0)
-  })
-
   test('The form is there before any script, and what was typed into it stays', async () => {
-    for (const [locale, heading, label] of [
-      ['en-GB', 'Sign in', 'E-mail address'],
-      ['fr-FR', 'Se connecter', 'Adresse e-mail'],
-      ['es-ES', 'Entrar', 'Correo electrónico'],
-    ] as const) {
+    for (const locale of everyLanguage) {
+      const { signIn, fields } = await portalText(locale)
       const visitor = await newVisitor(browser, { locale })
       const page = await visitor.newPage()
       let arrive = () => {}
@@ -179,8 +128,8 @@ suite('The portal in detail', inBrowser, () => {
         await route.continue()
       })
       await page.goto(`${originOf(service)}/`, { waitUntil: 'commit' })
-      await page.getByRole('heading', { name: heading, exact: true }).waitFor()
-      const field = page.getByLabel(label)
+      await page.getByRole('heading', { name: signIn.title, exact: true }).waitFor()
+      const field = page.getByLabel(fields.email)
       await field.fill('early@vets.example')
       await page.locator('.static input[value=veterinarian]').check()
       assert.deepEqual(await accessFaults(page), [])
@@ -209,68 +158,6 @@ suite('The portal in detail', inBrowser, () => {
     }
   })
 
-  test('At 200 % nothing peeks out or is cut off, and the skip link shows only with the focus', async () => {
-    const page = await visit({ width: 640 })
-    await signIn(page, service, 'Student', student, mailsTo(student) + 1)
-    await page.getByRole('heading', { name: 'Good morning, Addie' }).waitFor()
-    await page.evaluate("document.documentElement.style.fontSize = '200%'")
-    const skip = page.getByRole('button', { name: 'Skip to the content' })
-    const box = async () => (await skip.boundingBox())!
-    assert.ok((await box()).width <= 2)
-    assert.equal(await overflow(page, 640), 0)
-    assert.deepEqual(await accessFaults(page), [])
-    await picture(page, 'portal-200')
-    await skip.focus()
-    assert.ok((await box()).width > 50)
-  })
-
-  test('With forced colours today’s line, the choice and the current place can still be seen', async () => {
-    const visitor = await browser.newContext({
-      forcedColors: 'active',
-      locale: 'en-GB',
-      serviceWorkers: 'block',
-    })
-    const page = await openTab(visitor, service)
-    await signIn(page, service, 'Student', student, mailsTo(student) + 1)
-    const line = page.locator('.track .today').first()
-    await line.waitFor()
-    const colours = (selector: string) =>
-      page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}')).backgroundColor`)
-    assert.notEqual(await colours('.track .today'), await colours('body'))
-    assert.notEqual(await colours('.track .today'), await colours('.now .track .length'))
-    await picture(page, 'portal-forced-colours')
-    await visitor.close()
-  })
-
-  test('Spanish tabs stand in one row on a phone', async () => {
-    const page = await visit({ locale: 'es-ES', width: 360 })
-    await page.getByRole('radio', { name: 'Estudiante' }).check()
-    await page.getByLabel('Correo electrónico').fill(student)
-    const nth = mailsTo(student) + 1
-    await page.getByRole('button', { name: 'Enviarme un código' }).click()
-    await page.getByLabel('Código').fill(String((await service.mail.mailTo(student, nth)).code))
-    const tabs = page.locator('.bar > nav a')
-    await eventually('the tabs', async () => (await tabs.count()) === 3)
-    const boxes = await Promise.all((await tabs.all()).map((tab) => tab.boundingBox()))
-    assert.equal(new Set(boxes.map((box) => box!.y)).size, 1)
-  })
-
-  test('Addresses break after @ and dots, and the footer’s rule is as wide as the page’s text', async () => {
-    const page = await visit({ width: 360 })
-    await signIn(page, service, 'Veterinarian', `a-rather-long-name.${freshAddress('wraps')}`)
-    const broken = await page
-      .getByRole('main')
-      .locator('.address')
-      .first()
-      .evaluate((one) => [...one.childNodes].map((node) => node.textContent).filter(Boolean))
-    for (const part of broken.slice(0, -1)) assert.match(part!, /[@.]$/)
-    const [heading, foot] = await Promise.all(
-      ['h1', '.foot'].map(async (selector) => (await page.locator(selector).boundingBox())!),
-    )
-    assert.equal(heading!.x, foot!.x)
-    assert.equal(heading!.x + heading!.width, foot!.x + foot!.width)
-  })
-
   test('A busy button keeps its words readable under the pointer', async () => {
     const page = await visit()
     await page.getByRole('radio', { name: 'Student' }).check()
@@ -290,20 +177,6 @@ suite('The portal in detail', inBrowser, () => {
     assert.ok(contrast(ink!, ground!) >= 4.5, `${ink} on ${ground}`)
   })
 })
-
-test('French texts have no space that could break before a colon, semicolon, question mark or guillemet', async () => {
-  const { french } = await import(new URL('../web/src/text/fr.ts', import.meta.url).href)
-  const texts = [...stringsIn(french), ...stringsIn(mailTexts.fr)]
-  assert.ok(texts.length > 200)
-  for (const text of texts) assert.doesNotMatch(text, / [:;?!»]|« /, text)
-})
-
-/** Functions are called with words, so that templates are looked at too. */
-function stringsIn(value: unknown): string[] {
-  if (typeof value === 'string') return [value]
-  if (typeof value === 'function') return stringsIn(value(...Array(value.length).fill('mot')))
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsIn) : []
-}
 
 /** WCAG 2.2 §1.4.3. */
 function contrast(a: string, b: string): number {
