@@ -149,69 +149,73 @@ for (const engine of engines) {
       })
     })
 
-    test('Beside imports and undos a reader sees every event once, and no event before it is published', async () => {
-      await inWorld(engine, async ({ db, clock }) => {
-        const reader = follow(db)
-        let unseen: string[] = []
-        const staged = async () =>
-          (
-            await db.all<{ id: string }>(
-              'select id from event where generation is not null and number is null',
-            )
-          ).map(({ id }) => id)
-        const roster = new Roster(
-          watched(db, async (statements) => {
-            if (!publishes(statements)) return
-            unseen = await staged()
-            assert.ok(unseen.length > 0)
-            assert.ok(reader.seen.every(({ id }) => !unseen.includes(id)))
-          }),
-          clock,
-        )
-        const importing = async (path: string) => {
-          clock.advance(1_000)
-          await roster.import(await roster.plan(path), { allow: holdCodes, by: byOperator })
-        }
-        const others: string[] = []
-        const writing = { on: true }
-        const writer = (async () => {
-          while (writing.on) {
-            const id = newId()
-            await db.tx([anEvent(id, clock.now())])
-            others.push(id)
-            await pause(2)
-          }
-        })()
-        const school = newSchool(40)
-        await importing(bulk(school))
-        await eventually('the events of the import', () =>
-          unseen.every((id) => reader.seen.some((e) => e.id === id)),
-        )
-        await importing(
-          bulk(
-            edited(school, (s) => {
-              drop(s, 'stu-2')
-              addUser(s, 'fresh-1', 'student')
+    test(
+      'Beside imports and undos a reader sees every event once, and no event before it is published',
+      atLength,
+      async () => {
+        await inWorld(engine, async ({ db, clock }) => {
+          const reader = follow(db)
+          let unseen: string[] = []
+          const staged = async () =>
+            (
+              await db.all<{ id: string }>(
+                'select id from event where generation is not null and number is null',
+              )
+            ).map(({ id }) => id)
+          const roster = new Roster(
+            watched(db, async (statements) => {
+              if (!publishes(statements)) return
+              unseen = await staged()
+              assert.ok(unseen.length > 0)
+              assert.ok(reader.seen.every(({ id }) => !unseen.includes(id)))
             }),
-          ),
-        )
-        clock.advance(1_000)
-        await roster.undo(await roster.planUndo(), byOperator)
-        writing.on = false
-        await writer
-        const seen = await reader.end()
-        const all = await db.all<{ id: string }>('select id from event')
-        assertWhole(
-          seen,
-          all.map(({ id }) => id),
-        )
-        for (const id of others) assert.ok(seen.some((event) => event.id === id))
-        const count = (type: string) => seen.filter((event) => event.type === type).length
-        assert.deepEqual([count('roster.imported'), count('roster.undone')], [2, 1])
-        assert.ok(seen.filter(({ actor }) => actor === 'operator').length > 40)
-        assert.deepEqual([count('student.deactivated'), count('student.reactivated')], [2, 1])
-      })
-    })
+            clock,
+          )
+          const importing = async (path: string) => {
+            clock.advance(1_000)
+            await roster.import(await roster.plan(path), { allow: holdCodes, by: byOperator })
+          }
+          const others: string[] = []
+          const writing = { on: true }
+          const writer = (async () => {
+            while (writing.on) {
+              const id = newId()
+              await db.tx([anEvent(id, clock.now())])
+              others.push(id)
+              await pause(2)
+            }
+          })()
+          const school = newSchool(40)
+          await importing(bulk(school))
+          await eventually('the events of the import', () =>
+            unseen.every((id) => reader.seen.some((e) => e.id === id)),
+          )
+          await importing(
+            bulk(
+              edited(school, (s) => {
+                drop(s, 'stu-2')
+                addUser(s, 'fresh-1', 'student')
+              }),
+            ),
+          )
+          clock.advance(1_000)
+          await roster.undo(await roster.planUndo(), byOperator)
+          writing.on = false
+          await writer
+          const seen = await reader.end()
+          const all = await db.all<{ id: string }>('select id from event')
+          assertWhole(
+            seen,
+            all.map(({ id }) => id),
+          )
+          for (const id of others) assert.ok(seen.some((event) => event.id === id))
+          const count = (type: string) => seen.filter((event) => event.type === type).length
+          assert.deepEqual([count('roster.imported'), count('roster.undone')], [2, 1])
+          assert.ok(seen.filter(({ actor }) => actor === 'operator').length > 40)
+          assert.deepEqual([count('student.deactivated'), count('student.reactivated')], [2, 1])
+        })
+      },
+    )
 
     test('Events of an import that failed never show, also after the next one', async () => {
       await inWorld(engine, async ({ db, clock, import: importFile }) => {

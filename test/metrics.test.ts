@@ -90,7 +90,7 @@ for (const engine of engines) {
       assert.doesNotMatch(seen.text, /metrics\.example|nowhere|xxxx/)
     })
 
-    test('are summed over workers, and stay when a worker ends', async () => {
+    test('are summed over workers, and stay when a worker ends', atLength, async () => {
       const { child, port } = await watched(engine, { CHIRON_WORKERS: '2' })
       const count = async () =>
         (await scrape(port)).value('chiron_http_requests_total', {

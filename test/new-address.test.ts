@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { byOperator } from '../src/platform/lib/by.ts'
-import { engines } from './support/engines.ts'
+import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { type Reply, type Service, type SignedIn, startService } from './support/service.ts'
 import { outboxEmpty } from './support/wait.ts'
@@ -298,7 +298,7 @@ for (const engine of engines) {
       assert.equal(told.length, 1)
     })
 
-    test('Of two who prove the same address at once one has it', async () => {
+    test('Of two who prove the same address at once one has it', atLength, async () => {
       for (let round = 0; round < 10; round++) {
         const email = freshAddress('wanted')
         const people = [await vet(), await vet(), await vet()]
@@ -320,7 +320,7 @@ for (const engine of engines) {
       }
     })
 
-    test('A registration at the same moment changes nothing', async () => {
+    test('A registration at the same moment changes nothing', atLength, async () => {
       for (let round = 0; round < 10; round++) {
         const who = await vet()
         const email = freshAddress('raced')

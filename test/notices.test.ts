@@ -70,22 +70,26 @@ for (const engine of engines) {
       clock.advance(day)
     })
 
-    test('go to a domain within its budget, over all processes, and what is refused uses up nothing', async () => {
-      const crowd = strangers(150, 'one.example')
-      await Promise.all(services.map((one, i) => ask(one, ...crowd.filter((_, n) => n % 2 === i))))
-      await outboxEmpty(service)
-      assert.equal(to(mail, '@one.example').length, domainBurst)
-      const all = (await budgets()).find(({ key }) => key === 'service')!
-      assert.equal(all.full_at - clock.now(), (domainBurst * minute) / 60)
-      assert.equal((await service.rows('select sent_at from notice')).length, domainBurst + 1)
-      clock.advance(minute)
-      const refused = crowd.filter((email) => !mail.received.some((one) => one.to === email))
-      await ask(service, ...refused)
-      await outboxEmpty(service)
-      assert.equal(to(mail, '@one.example').length, domainBurst + 10)
-      const keys = JSON.stringify(await budgets())
-      assert.doesNotMatch(keys, /example/)
-    })
+    test(
+      'go to a domain within its budget, over all processes, and what is refused uses up nothing',
+      atLength,
+      async () => {
+        const crowd = strangers(150, 'one.example')
+        await Promise.all(services.map((one, i) => ask(one, ...crowd.filter((_, n) => n % 2 === i))))
+        await outboxEmpty(service)
+        assert.equal(to(mail, '@one.example').length, domainBurst)
+        const all = (await budgets()).find(({ key }) => key === 'service')!
+        assert.equal(all.full_at - clock.now(), (domainBurst * minute) / 60)
+        assert.equal((await service.rows('select sent_at from notice')).length, domainBurst + 1)
+        clock.advance(minute)
+        const refused = crowd.filter((email) => !mail.received.some((one) => one.to === email))
+        await ask(service, ...refused)
+        await outboxEmpty(service)
+        assert.equal(to(mail, '@one.example').length, domainBurst + 10)
+        const keys = JSON.stringify(await budgets())
+        assert.doesNotMatch(keys, /example/)
+      },
+    )
 
     // It takes hundreds of mails; the statement is the same on both engines.
     if (engine === 'sqlite')
@@ -102,29 +106,33 @@ for (const engine of engines) {
         assert.equal(to(mail, 'vet@many.example').filter(({ code }) => code !== null).length, 2)
       })
 
-    test('and first codes to registered addresses share their budgets, which they may overdraw four times', async () => {
-      clock.advance(day)
-      const crowd = strangers(140, 'registered.example')
-      await Promise.all(
-        crowd.map((email, i) =>
-          service.post(
-            '/veterinarian/register',
-            { firstname: 'Ada', lastname: 'Marsh', email },
-            { 'X-Forwarded-For': `10.200.${i}.1` },
+    test(
+      'and first codes to registered addresses share their budgets, which they may overdraw four times',
+      atLength,
+      async () => {
+        clock.advance(day)
+        const crowd = strangers(140, 'registered.example')
+        await Promise.all(
+          crowd.map((email, i) =>
+            service.post(
+              '/veterinarian/register',
+              { firstname: 'Ada', lastname: 'Marsh', email },
+              { 'X-Forwarded-For': `10.200.${i}.1` },
+            ),
           ),
-        ),
-      )
-      await service.app.parts.veterinarians.settle()
-      await ask(service, ...strangers(domainBurst + 10, 'registered.example', 1_000))
-      await outboxEmpty(service)
-      assert.equal(to(mail, '@registered.example').length, domainBurst)
-      for (let i = 0; i < 3; i++) await ask(service, ...crowd)
-      await outboxEmpty(service)
-      assert.equal(to(mail, '@registered.example').length, 4 * domainBurst)
-      await ask(service, 'stranger@registered.example')
-      await outboxEmpty(service)
-      assert.equal(to(mail, 'stranger@registered.example').length, 0)
-    })
+        )
+        await service.app.parts.veterinarians.settle()
+        await ask(service, ...strangers(domainBurst + 10, 'registered.example', 1_000))
+        await outboxEmpty(service)
+        assert.equal(to(mail, '@registered.example').length, domainBurst)
+        for (let i = 0; i < 3; i++) await ask(service, ...crowd)
+        await outboxEmpty(service)
+        assert.equal(to(mail, '@registered.example').length, 4 * domainBurst)
+        await ask(service, 'stranger@registered.example')
+        await outboxEmpty(service)
+        assert.equal(to(mail, 'stranger@registered.example').length, 0)
+      },
+    )
 
     test('An address that was registered gets three codes a day until it is confirmed, and the replies do not show it', async () => {
       clock.advance(day)
@@ -173,7 +181,7 @@ for (const engine of engines) {
       )
     })
 
-    test('have no budget where limits are off', async () => {
+    test('have no budget where limits are off', atLength, async () => {
       const free = await serve({ CHIRON_LIMITS: 'off' })
       try {
         for (const one of services) await one.app.parts.outbox.stop()

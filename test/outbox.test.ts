@@ -12,7 +12,7 @@ import { day, second } from '../src/platform/lib/clock.ts'
 import { noSchool } from '../src/platform/lib/school.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
 import { serveStore } from './support/child.ts'
-import { type Engine, engines, migratedStore } from './support/engines.ts'
+import { atLength, type Engine, engines, migratedStore } from './support/engines.ts'
 import { repeat } from './support/fresh.ts'
 import { freePort } from './support/postgres.ts'
 import { type Service, startService, TestClock } from './support/service.ts'
@@ -192,7 +192,7 @@ for (const engine of engines) {
       }
     })
 
-    test('is not held up by slow recipients', async () => {
+    test('is not held up by slow recipients', atLength, async () => {
       const { mail, held, release } = await stallingServer((address) => address.startsWith('slow'))
       const service = await startService(engine, { mail })
       try {
@@ -211,37 +211,41 @@ for (const engine of engines) {
       }
     })
 
-    test('sends what waits at once and in order when the server is back after an outage', async (t) => {
-      const { mail, door, service } = await behindDoor(t, engine)
-      const addresses = Array.from({ length: 60 }, (_, i) => `wait${i}@vets.example`)
-      for (const email of addresses) {
-        await ask(service, email)
-        service.clock.advance(1)
-      }
-      const tried = (times: number) =>
-        eventually(`each is tried ${times} times`, async () => {
-          service.app.parts.outbox.wake()
-          const rows = await service.rows<Waiting>('select attempts from outbox where claimed_by is null')
-          return rows.filter(({ attempts }) => attempts === times).length === addresses.length
+    test(
+      'sends what waits at once and in order when the server is back after an outage',
+      atLength,
+      async (t) => {
+        const { mail, door, service } = await behindDoor(t, engine)
+        const addresses = Array.from({ length: 60 }, (_, i) => `wait${i}@vets.example`)
+        for (const email of addresses) {
+          await ask(service, email)
+          service.clock.advance(1)
+        }
+        const tried = (times: number) =>
+          eventually(`each is tried ${times} times`, async () => {
+            service.app.parts.outbox.wake()
+            const rows = await service.rows<Waiting>('select attempts from outbox where claimed_by is null')
+            return rows.filter(({ attempts }) => attempts === times).length === addresses.length
+          })
+        // They are in the midst of long pauses when the server comes back; one more mail is asked for.
+        for (const [i, pause] of [2, 5, 10].entries()) {
+          await tried(i + 1)
+          service.clock.advance(pause * second)
+        }
+        await tried(4)
+        await door.open()
+        await ask(service, 'probe@vets.example')
+        await outboxEmpty(service)
+        const [first, ...others] = mail.received.map(({ to }) => to)
+        assert.equal(first, 'probe@vets.example')
+        const places = others.map((email) => addresses.indexOf(email))
+        // Twenty at once may overtake each other.
+        places.forEach((place, i) => {
+          assert.ok(Math.abs(place - i) <= 40, `${place} came as ${i}`)
         })
-      // They are in the midst of long pauses when the server comes back; one more mail is asked for.
-      for (const [i, pause] of [2, 5, 10].entries()) {
-        await tried(i + 1)
-        service.clock.advance(pause * second)
-      }
-      await tried(4)
-      await door.open()
-      await ask(service, 'probe@vets.example')
-      await outboxEmpty(service)
-      const [first, ...others] = mail.received.map(({ to }) => to)
-      assert.equal(first, 'probe@vets.example')
-      const places = others.map((email) => addresses.indexOf(email))
-      // Twenty at once may overtake each other.
-      places.forEach((place, i) => {
-        assert.ok(Math.abs(place - i) <= 40, `${place} came as ${i}`)
-      })
-      assert.deepEqual(others.toSorted(), addresses.toSorted())
-    })
+        assert.deepEqual(others.toSorted(), addresses.toSorted())
+      },
+    )
 
     test('lets a pause run its course when the server was down only for a moment', async (t) => {
       const { mail, door, service } = await behindDoor(t, engine)
@@ -298,7 +302,7 @@ for (const engine of engines) {
       }
     })
 
-    test('of two services on one store share the work, and never send a mail twice', async () => {
+    test('of two services on one store share the work, and never send a mail twice', atLength, async () => {
       const { mail, held, release } = await stallingServer(() => true)
       const store = await migratedStore(engine)
       const clock = new TestClock()
