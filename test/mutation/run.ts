@@ -322,7 +322,14 @@ browser. A fault that no test detects has survived.
 | survivor | why |
 | --- | --- |
 ${rows.sort().join('\n')}
-`
+
+${whyNotStryker()}`
+}
+
+/** Written by hand; kept from the page as it is. */
+function whyNotStryker(): string {
+  const page = readFileSync(join(root, 'docs/mutation.md'), 'utf8')
+  return page.slice(page.indexOf('## Why not Stryker'))
 }
 
 function reasonOf({ file, line, to }: Tried): string | null {
