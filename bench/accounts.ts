@@ -9,6 +9,7 @@
  * tokens live for 15 minutes; run it again with only --tokens to get new ones. A line of --out is
  * {"role","userId","email","accessToken","refreshToken"}.
  */
+
 import { createWriteStream, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -106,7 +107,7 @@ async function addStudents(students: number): Promise<void> {
 /** Picks accounts from all over the store, not neighbours in the index. */
 function accounts(role: Role, limit: number) {
   return db.all<{ id: string; email: string }>(
-    `select id, email from account where role = $1 and status = 'active' order by substr(id, 9) limit ${limit}`,
+    `select id, email from ${accounts} a where role = $1 and status = 'active' order by substr(id, 9) limit ${limit}`,
     [role],
   )
 }

@@ -1,6 +1,8 @@
 /** What staff do for people. */
+
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { accounts } from '../src/identity/people/people.ts'
 import { statement } from '../src/platform/db/db.ts'
 import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
@@ -116,7 +118,7 @@ for (const engine of engines) {
       } while (after !== null)
       assert.equal(new Set(seen).size, seen.length)
       const everybody = await service.rows<{ id: string }>(
-        "select id from account where role <> 'staff' and status <> 'closed'",
+        `select id from ${accounts} a where role <> 'staff' and status <> 'closed'`,
       )
       assert.deepEqual(seen.sort(), everybody.map(({ id }) => id).sort())
     })

@@ -1,7 +1,9 @@
 /** Rosters under stress: concurrent, killed, stalled and under load, in any order. */
+
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import fc from 'fast-check'
+import { accounts } from '../src/identity/people/people.ts'
 import { eventsOf } from '../src/messages/events/events.ts'
 import type { Db } from '../src/platform/db/db.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
@@ -328,7 +330,7 @@ async function seen(db: Db, known: Map<string, string>): Promise<ReturnType<type
     assert.equal(known.get(id) ?? personId, personId, 'the same account for good')
     known.set(id, personId)
     const [account] = await db.all<{ firstname: string; email: string }>(
-      'select * from account where id = $1',
+      `select * from ${accounts} a where id = $1`,
       [personId],
     )
     const rows = await studentWithClasses(db, personId)

@@ -1,5 +1,7 @@
 /** A store with only a roster, what is visible in it, and the roster of a running service. */
+
 import assert from 'node:assert/strict'
+import { accounts } from '../../src/identity/people/people.ts'
 import type { Db, Statement, Value } from '../../src/platform/db/db.ts'
 import { migrate } from '../../src/platform/db/migrate.ts'
 import { openDb } from '../../src/platform/db/open.ts'
@@ -65,7 +67,7 @@ export async function visibleRows(db: Db): Promise<Record<string, object[]>> {
     rows[table] = found.map(({ to_gen: _, ...row }) => row)
   }
   rows.account = await db.all(
-    "select id, status, email, firstname, lastname from account where role = 'student' and status = 'active' order by id",
+    `select id, status, email, firstname, lastname from ${accounts} a where role = 'student' and status = 'active' order by id`,
   )
   return rows
 }

@@ -14,9 +14,10 @@ import type { Role, ServedRole } from '../../roles.ts'
 import type { Status } from './statuses.ts'
 import { changeStatus, type Person, type PersonInSession } from './store.ts'
 
+export { accounts, inRoster, personList } from './columns.ts'
 export { type Status, statuses } from './statuses.ts'
 export type { LostBy, Person, PersonInSession } from './store.ts'
-export { inRoster, lockPerson, personById, personColumns, prunePeople } from './store.ts'
+export { lockPerson, personById, prunePeople } from './store.ts'
 
 export interface RoleRules {
   readonly role: Role

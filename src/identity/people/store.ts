@@ -1,8 +1,8 @@
 import { type EventType, eventsFrom } from '../../messages/events/events.ts'
-import type { columns } from '../../platform/db/columns.ts'
 import { type Db, locking, prune, type Statement, statement } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role } from '../../roles.ts'
+import { accounts, type PersonFields, personList } from './columns.ts'
 import type { Status } from './statuses.ts'
 
 /** The part of a person that every session needs. */
@@ -14,49 +14,15 @@ export interface PersonInSession<R extends Role = Role> {
   readonly roster?: number
 }
 
-export interface Person<R extends Role = Role> extends PersonInSession<R> {
-  readonly email: string
-  readonly email_key: string
-  readonly firstname: string
-  readonly lastname: string
-  readonly created_at: number
-  readonly updated_at: number
-  readonly confirm_before: number | null
-  /** When the owner set or confirmed the names while signed in. */
-  readonly confirmed_at: number | null
-  /** When staff checked who this is. */
-  readonly verified_at: number | null
-}
+export interface Person<R extends Role = Role>
+  extends PersonInSession<R>,
+    Omit<PersonFields, keyof PersonInSession> {}
 
 /** What staff verified and the owner has changed since. */
 export type LostBy = 'name' | 'address'
 
-export const personColumns = (alias: string) =>
-  (
-    [
-      'id',
-      'role',
-      'status',
-      'email',
-      'email_key',
-      'firstname',
-      'lastname',
-      'created_at',
-      'updated_at',
-      'confirm_before',
-      'confirmed_at',
-      'verified_at',
-    ] satisfies (keyof Person & keyof typeof columns.person)[]
-  )
-    .map((column) => `${alias}.${column}`)
-    .join(', ')
-
-/** Rows of the roster that is visible now. */
-export const inRoster = (alias: string) =>
-  `${alias}.from_gen <= (select content from roster_state) and (${alias}.to_gen is null or ${alias}.to_gen > (select content from roster_state))`
-
 export function personById(db: Db, id: string): Promise<Person | undefined> {
-  return db.one<Person>(`select ${personColumns('p')} from account p where p.id = $1`, [id])
+  return db.one<Person>(`select ${personList('p')} from ${accounts} p where p.id = $1`, [id])
 }
 
 /** The event is written only if the status changed. */

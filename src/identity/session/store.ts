@@ -13,7 +13,7 @@ import {
 } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role } from '../../roles.ts'
-import { type Person, type PersonInSession, personColumns } from '../people/people.ts'
+import { accounts, type Person, type PersonInSession, personList } from '../people/people.ts'
 
 export type EndReason = 'signed-out' | 'expired' | 'revoked' | 'reuse' | 'account'
 
@@ -36,7 +36,7 @@ export type SessionAndPerson = Session & Person
 const sessionColumns =
   's.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, s.refresh_seq, s.refresh_parent, s.rotated_at, s.ended_at, s.end_reason'
 
-const sessionAndPerson = `select ${sessionColumns}, ${personColumns('p')} from session s join account p on p.id = s.person_id`
+const sessionAndPerson = `select ${sessionColumns}, ${personList('p')} from session s join ${accounts} p on p.id = s.person_id`
 
 export function sessionById(db: Db, id: string): Promise<SessionAndPerson | undefined> {
   return db.one<SessionAndPerson>(`${sessionAndPerson} where s.id = $1`, [id])
@@ -70,9 +70,9 @@ const live = (columns: string): ReadById => {
   }
 }
 const liveOf: Record<Role, ReadById> = {
-  veterinarian: live(personColumns('p')),
+  veterinarian: live(personList('p')),
   student: live('p.id, p.role, p.status, (select content from roster_state) as roster'),
-  staff: live(`${personColumns('p')}, p.may`),
+  staff: live(`${personList('p')}, p.may`),
 }
 
 export async function liveSession(
@@ -108,7 +108,7 @@ export function startSession(s: NewSession & { expiresAt: number }, by: By, when
     statement(
       `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at)
        select $1, p.role, p.id, $2, cast($3 as bigint), cast($3 as bigint), cast($4 as bigint), 1, 0, 0
-       from account p where p.id = $5 and p.status = 'active' and p.email_key = $6 and ${when.sql(7)}
+       from ${accounts} p where p.id = $5 and p.status = 'active' and p.email_key = $6 and ${when.sql(7)}
        on conflict (id) do nothing
        returning id`,
       s.id,

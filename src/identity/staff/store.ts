@@ -1,12 +1,12 @@
 import { eventsFrom } from '../../messages/events/events.ts'
 import { type Db, locking, type Statement, statement } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
-import { type Person, personColumns } from '../people/people.ts'
+import { type Person, personList } from '../people/people.ts'
 
 /** A member of staff; `may` is a list of rights with commas. */
 export type StaffRow = Person<'staff'> & { readonly may: string }
 
-const staffColumns = `${personColumns('p')}, p.may`
+const staffColumns = `${personList('p')}, p.may`
 const isActive = "p.role = 'staff' and p.status = 'active'"
 
 export function staffByAddress(db: Db, addressKey: string): Promise<StaffRow | undefined> {

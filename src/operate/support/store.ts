@@ -1,8 +1,9 @@
 import {
+  accounts,
   inRoster,
   type LostBy,
   type Person,
-  personColumns,
+  personList,
   type Status,
 } from '../../identity/people/people.ts'
 import type { Db, Value } from '../../platform/db/db.ts'
@@ -16,12 +17,12 @@ export interface Client extends Person<ServedRole> {
   readonly unverified_because: LostBy | null
 }
 
-const clientColumns = `${personColumns('a')}, a.student_number, a.unverified_at, a.unverified_because`
+const clientColumns = `${personList('a')}, a.student_number, a.unverified_at, a.unverified_because`
 // Everybody but staff. Not as a list of roles: SQLite would read by the index on roles, and sort everybody for each chunk.
 const served = "a.role <> 'staff'"
 
 export function clientById(db: Db, id: string): Promise<Client | undefined> {
-  return db.one<Client>(`select ${clientColumns} from account a where a.id = $1 and ${served}`, [id])
+  return db.one<Client>(`select ${clientColumns} from ${accounts} a where a.id = $1 and ${served}`, [id])
 }
 
 /** A part of all people, by their ids. */
@@ -72,7 +73,7 @@ export async function findClients(db: Db, range: Range, wanted: Wanted, limit: n
   if (words.length === 0) {
     const isRole = role === undefined ? 'true' : `a.role = ${param(role)}`
     return db.all<Client>(
-      `select ${clientColumns} from account a where ${isIn('a.id')} and ${served} and a.status ${status} and ${isRole} and ${isSo('a')}
+      `select ${clientColumns} from ${accounts} a where ${isIn('a.id')} and ${served} and a.status ${status} and ${isRole} and ${isSo('a')}
        order by a.id limit ${param(limit)}`,
       params,
     )
@@ -135,7 +136,7 @@ export async function countUnverified(db: Db): Promise<number> {
 export function countClients(db: Db, after: string, limit: number): Promise<Counts[]> {
   return db.all<Counts>(
     `select role, status, cast(count(*) as bigint) as count, max(max(id)) over () as last
-     from (select a.id, a.role, a.status from account a where a.id > $1 and ${served} order by a.id limit $2) chunk
+     from (select a.id, a.role, a.status from ${accounts} a where a.id > $1 and ${served} order by a.id limit $2) chunk
      group by role, status`,
     [after, limit],
   )

@@ -1,6 +1,7 @@
 /**
- * What each column holds. Closing an account erases by this list. test/columns.test.ts uses it to find data that an
- * export omits, data that closing leaves behind, and columns missing here.
+ * What the columns of a table contain: each group lists its own tables in a `columns.ts`. Closing an account erases by
+ * these lists. test/columns.test.ts uses them to find data that an export omits, data that closing leaves behind, and
+ * columns that no list has.
  */
 
 export interface Personal {
@@ -15,319 +16,30 @@ interface Because {
 }
 
 export type Column = 'id' | 'time' | 'fingerprint' | 'secret' | 'other' | Personal
+export type Table = Readonly<Record<string, Column>>
+export type Tables = Readonly<Record<string, Table>>
 
-const shown = (closing: Personal['closing'], where: string) => ({ closing, export: where })
-const hidden = (closing: Personal['closing'], because: string) => ({ closing, export: { because } })
+export const shown = (closing: Personal['closing'], where: string) => ({ closing, export: where })
+export const hidden = (closing: Personal['closing'], because: string) => ({ closing, export: { because } })
 
-const ofRoster = { because: 'the roster is the school’s, and students do not close their accounts' }
-const lowerCased = 'the address that is shown, lower-cased'
-const foldedName = 'the name that is shown, without case and accents'
-const uploaded = hidden(
-  { because: 'it goes a day after it was uploaded, or when it is imported' },
-  'what is imported of it is shown as profile and classes',
-)
-const applied = 'a moment later it is part of the account, or gone'
-
-export const columns = {
-  person: {
-    id: 'id',
-    role: 'other',
-    status: 'other',
-    email: shown('null', 'profile.email'),
-    email_key: hidden('null', lowerCased),
-    firstname: shown('null', 'profile.firstname'),
-    firstname_key: hidden('null', foldedName),
-    lastname: shown('null', 'profile.lastname'),
-    lastname_key: hidden('null', foldedName),
-    created_at: 'time',
-    updated_at: 'time',
-    confirm_before: hidden('null', 'who can ask for an export has confirmed'),
-    confirmed_at: hidden('null', 'shown as profile.confirmed'),
-    verified_at: hidden('null', 'shown as profile.verified'),
-    unverified_at: hidden('null', 'shown as the event veterinarian.unverified'),
-    unverified_because: hidden('null', 'name or address: the event before it shows which'),
-    activated_at: 'time',
-    closed_at: 'time',
-    hidden_at: 'time',
-    may: 'other',
-  },
-  registration: {
-    id: 'id',
-    email: hidden('row', applied),
-    email_key: hidden('row', applied),
-    firstname: hidden('row', applied),
-    lastname: hidden('row', applied),
-    created_at: 'time',
-    confirm_before: 'time',
-    request_id: 'id',
-    network_fingerprint: 'fingerprint',
-  },
-  challenge: {
-    id: 'id',
-    role: 'other',
-    address_fingerprint: 'fingerprint',
-    inbox_fingerprint: 'fingerprint',
-    network_fingerprint: 'fingerprint',
-    device_id: 'id',
-    digits: 'other',
-    reference: 'other',
-    created_at: 'time',
-    expires_at: 'time',
-    resend_at: 'time',
-    resends: 'other',
-    attempts: 'other',
-    send_id: 'id',
-    answer_mark: 'id',
-    used_at: 'time',
-    used_by: 'fingerprint',
-    person_id: 'id',
-    email: hidden('row', 'it goes an hour after its code'),
-  },
-  session: {
-    id: 'id',
-    role: 'other',
-    person_id: 'id',
-    device: shown('empty', 'sessions.device'),
-    started_at: 'time',
-    last_seen_at: 'time',
-    expires_at: 'time',
-    refresh_seq: 'other',
-    refresh_parent: 'other',
-    refresh_grandparent: 'other',
-    rotated_at: 'time',
-    rotated_before_at: 'time',
-    ended_at: 'time',
-    end_reason: 'other',
-  },
-  event: {
-    id: 'id',
-    at: 'time',
-    type: 'other',
-    person_id: 'id',
-    session_id: 'id',
-    data: 'other',
-    generation: 'other',
-    number: 'other',
-    actor: 'id',
-    request_id: 'id',
-    network_fingerprint: 'fingerprint',
-  },
-  event_counter: { one: 'other', last: 'other' },
-  note: { event_id: 'id', person_id: 'id', text: shown('row', 'events.note') },
-  outbox: {
-    id: 'id',
-    session_id: 'id',
-    role: 'other',
-    email: hidden('row', 'it goes when the mail has gone'),
-    address_fingerprint: 'fingerprint',
-    language: 'other',
-    digits: 'other',
-    reference: 'other',
-    kind: 'other',
-    created_at: 'time',
-    expires_at: 'time',
-    attempts: 'other',
-    admitted_at: 'time',
-    next_at: 'time',
-    claimed_by: 'id',
-    sent_at: 'time',
-    report: 'other',
-  },
-  delivery: {
-    id: 'id',
-    session_id: 'id',
-    role: 'other',
-    kind: 'other',
-    address_fingerprint: 'fingerprint',
-    domain: shown('row', 'deliveries.domain'),
-    person_id: 'id',
-    asker_id: 'id',
-    state: 'other',
-    created_at: 'time',
-    updated_at: 'time',
-    bounced_at: 'time',
-    steps: hidden('row', 'shown as deliveries.steps'),
-  },
-  notice: { inbox_fingerprint: 'fingerprint', sent_at: 'time' },
-  notice_budget: { key: 'fingerprint', full_at: 'time', mark: 'id' },
-  bucket: { key: 'fingerprint', full_at: 'time', mark: 'id' },
-  quota: { key: 'fingerprint', times: 'time', taken_at: 'time', mark: 'id' },
-  failure: { key: 'fingerprint', minute: 'time', count: 'other' },
-  known_network: { inbox_fingerprint: 'fingerprint', network_fingerprint: 'fingerprint', seen_at: 'time' },
-  signing_key: {
-    kid: 'id',
-    number: 'other',
-    sealed: 'secret',
-    public_jwk: 'other',
-    created_at: 'time',
-    signs_from: 'time',
-  },
-  lease: { name: 'other', leased_by: 'id', leased_until: 'time' },
-  backup: { id: 'id', kind: 'other', began_at: 'time', finished_at: 'time', program: 'other' },
-  webhook: {
-    id: 'id',
-    url: 'other',
-    events: 'other',
-    sealed: 'secret',
-    sealed_before: 'secret',
-    sealed_before_until: 'time',
-    after_number: 'other',
-    created_at: 'time',
-    disabled_at: 'time',
-    disabled_because: 'other',
-    failures: 'other',
-    failing_since: 'time',
-  },
-  webhook_queue: { one: 'other', queued_to: 'other' },
-  webhook_delivery: {
-    webhook_id: 'id',
-    number: 'other',
-    line: 'id',
-    attempts: 'other',
-    tried_at: 'time',
-    status: 'other',
-    error: 'other',
-    ended_at: 'time',
-    outcome: 'other',
-  },
-  webhook_line: { webhook_id: 'id', line: 'id', next_at: 'time', claimed_by: 'id' },
-  migration: { version: 'other', name: 'other', applied_at: 'time' },
-  roster_generation: {
-    id: 'id',
-    kind: 'other',
-    parent: 'id',
-    content: 'id',
-    file_name: 'other',
-    sha256: 'other',
-    version: 'other',
-    rows: 'other',
-    summary: 'other',
-    started_at: 'time',
-    published_at: 'time',
-    actor: 'id',
-    allowed: 'other',
-    newest_row_at: 'time',
-  },
-  roster_correction: {
-    person_id: 'id',
-    from_gen: 'id',
-    to_gen: 'id',
-    email: hidden(ofRoster, 'profile.email shows it'),
-    firstname: hidden(ofRoster, 'profile.firstname shows it'),
-    lastname: hidden(ofRoster, 'profile.lastname shows it'),
-    actor: 'id',
-    corrected_at: 'time',
-  },
-  roster_state: {
-    one: 'other',
-    content: 'id',
-    generation: 'id',
-    last_generation: 'id',
-    folded: 'id',
-    leased_by: 'id',
-    leased_until: 'time',
-    writer: 'id',
-    checked_at: 'time',
-  },
-  roster_fetch: {
-    one: 'other',
-    tried_at: 'time',
-    outcome: 'other',
-    message: 'other',
-    source: 'other',
-    mark: 'other',
-    sha256: 'other',
-    file_name: 'other',
-    done_at: 'time',
-  },
-  roster_record: {
-    kind: 'other',
-    sourced_id: 'id',
-    from_gen: 'id',
-    to_gen: 'id',
-    digest: 'other',
-    data: hidden(ofRoster, 'profile and classes are made of it'),
-    document: hidden(ofRoster, 'classes are made of it'),
-    updated_at: 'time',
-  },
-  roster_enrolment: {
-    sourced_id: 'id',
-    from_gen: 'id',
-    to_gen: 'id',
-    user_id: 'id',
-    class_id: 'id',
-    school_id: 'id',
-    role: 'other',
-    is_primary: 'other',
-    start_date: shown(ofRoster, 'classes.enrolment.startDate'),
-    end_date: shown(ofRoster, 'classes.enrolment.endDate'),
-  },
-  roster_plan: {
-    id: 'id',
-    person_id: 'id',
-    created_at: 'time',
-    expires_at: 'time',
-    file_name: 'other',
-    options: 'other',
-    state: 'other',
-    content: 'id',
-    generation: 'id',
-    sha256: 'other',
-    summary: 'other',
-    findings: uploaded,
-    claimed_by: 'id',
-    busy_until: 'time',
-    done: 'other',
-    total: 'other',
-    failure: 'other',
-    imported_as: 'id',
-  },
-  roster_plan_part: { plan_id: 'id', number: 'other', base64: uploaded },
-  roster_plan_change: { plan_id: 'id', place: 'other', page: 'other', changes: uploaded },
-  roster_departure: { generation: 'id', person_id: 'id' },
-  student_identity: { sourced_id: 'id', person_id: 'id', generation: 'id', matched_from: 'id' },
-  student: {
-    person_id: 'id',
-    from_gen: 'id',
-    to_gen: 'id',
-    sourced_id: 'id',
-    digest: 'other',
-    email: shown(ofRoster, 'profile.email'),
-    email_key: hidden(ofRoster, lowerCased),
-    firstname: shown(ofRoster, 'profile.firstname'),
-    firstname_key: hidden(ofRoster, foldedName),
-    lastname: shown(ofRoster, 'profile.lastname'),
-    lastname_key: hidden(ofRoster, foldedName),
-    preferred_name: shown(ofRoster, 'profile.preferredName'),
-    pronouns: shown(ofRoster, 'profile.pronouns'),
-    student_number: shown(ofRoster, 'profile.studentNumber'),
-    year: shown(ofRoster, 'profile.year'),
-    school_id: shown(ofRoster, 'profile.school.schoolId'),
-    school_name: shown(ofRoster, 'profile.school.name'),
-    updated_at: 'time',
-  },
-  calendar_feed: {
-    id: 'id',
-    person_id: 'id',
-    name: shown(ofRoster, 'calendarFeeds.name'),
-    token_hash: 'fingerprint',
-    created_at: 'time',
-    email_key: hidden(ofRoster, lowerCased),
-    last_read_at: 'time',
-  },
-} as const satisfies Record<string, Record<string, Column>>
-
-export type Table = keyof typeof columns
+export const lowerCased = 'the address that is shown, lower-cased'
+export const foldedName = 'the name that is shown, without case and accents'
 
 export const isPersonal = (column: Column): column is Personal => typeof column === 'object'
 
 const emptyValue = { null: 'null', empty: "''" } as const
 
+/** The assignments that erase what is personal in a row. */
 export function erasing(table: Table): string {
-  return Object.entries<Column>(columns[table])
+  return Object.entries(table)
     .flatMap(([name, column]) => {
       const closing = isPersonal(column) ? column.closing : undefined
       return closing === 'null' || closing === 'empty' ? [`${name} = ${emptyValue[closing]}`] : []
     })
     .join(', ')
 }
+
+export const platformColumns = {
+  lease: { name: 'other', leased_by: 'id', leased_until: 'time' },
+  migration: { version: 'other', name: 'other', applied_at: 'time' },
+} as const satisfies Tables

@@ -1,4 +1,4 @@
-import { inRoster, lockPerson } from '../../identity/people/people.ts'
+import { accounts, inRoster, lockPerson } from '../../identity/people/people.ts'
 import { type Db, type Statement, statement } from '../../platform/db/db.ts'
 
 export interface StudentRow {
@@ -155,8 +155,7 @@ export function addFeed(
 }
 
 // Also covers students who left the roster and came back with another address.
-const feedWithItsAddress =
-  'calendar_feed f join account p on p.id = f.person_id and p.email_key = f.email_key'
+const feedWithItsAddress = `calendar_feed f join ${accounts} p on p.id = f.person_id and p.email_key = f.email_key`
 
 export function feedsOf(db: Db, personId: string): Promise<FeedRow[]> {
   return db.all<FeedRow>(

@@ -1,9 +1,10 @@
+import { identityColumns } from '../../identity/columns.ts'
 import {
   type Action,
   type LostBy,
   lockPerson,
   type Person,
-  personColumns,
+  personList,
 } from '../../identity/people/people.ts'
 import { eventsFrom, happened } from '../../messages/events/events.ts'
 import { erasing } from '../../platform/db/columns.ts'
@@ -68,7 +69,7 @@ export async function accountAt(
   addressKey: string,
 ): Promise<{ person: Person<'veterinarian'> | undefined; registered: boolean }> {
   const row = await db.one<Person<'veterinarian'> & { registrations: number }>(
-    `select (select count(*) from registration where email_key = $1) as registrations, ${personColumns('p')}
+    `select (select count(*) from registration where email_key = $1) as registrations, ${personList('p')}
      from (select 1 as one) always left join person p on p.role = 'veterinarian' and p.email_key = $1`,
     [addressKey],
   )
@@ -351,7 +352,7 @@ export function mayMove({ id, email_key }: Person, newKey: string): Condition {
 export function erase(personId: string, addressKey: string, now: number): Statement[] {
   return [
     statement(
-      `update person set status = 'closed', updated_at = $1, closed_at = $1, ${erasing('person')}
+      `update person set status = 'closed', updated_at = $1, closed_at = $1, ${erasing(identityColumns.person)}
        where id = $2 and status <> 'closed' returning id`,
       now,
       personId,
@@ -363,7 +364,7 @@ export function erase(personId: string, addressKey: string, now: number): Statem
       now,
     ),
     changeAll(
-      `update session set ${erasing('session')}`,
+      `update session set ${erasing(identityColumns.session)}`,
       { table: 'session', key: 'id', where: 'person_id = $1', returning: 'id' },
       personId,
     ),

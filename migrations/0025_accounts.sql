@@ -1,0 +1,2 @@
+-- src/identity/people/columns.ts has it now.
+drop view account;
