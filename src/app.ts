@@ -76,7 +76,7 @@ export interface App {
 export interface Pace {
   readonly clock: Clock
   readonly mailDelayMs: readonly [number, number]
-  /** How often webhooks are told what is new. */
+  /** How often new events are queued for webhooks. */
   readonly webhooksMs: number
 }
 
@@ -119,7 +119,7 @@ const attackLines: Record<Attack['on'], string> = {
   address: 'wrong codes have reached a threshold; new codes for this address have eight digits for now',
   network: 'wrong codes have reached a threshold; new codes for this network have eight digits for now',
   service:
-    'wrong codes have reached a threshold; all new codes have eight digits for now, and open ones of six take no answers',
+    'wrong codes have reached a threshold; all new codes have eight digits for now, and open six-digit codes are refused',
 }
 
 async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooksMs }: Pace) {
@@ -345,7 +345,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   }
 }
 
-/** Metrics and traces, as far as settings ask for them; otherwise their code is not even loaded. */
+/** Metrics and traces, if configured; otherwise their code is not loaded. */
 async function openWatchers(config: Config, log: Log) {
   const metrics =
     config.metricsPort === null ? null : new (await import('./operate/metrics/metrics.ts')).Metrics()

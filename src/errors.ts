@@ -38,47 +38,46 @@ export const errorKinds = {
     status: 401,
     title: 'The token is not valid',
     explanation:
-      'It is malformed, forged, expired, or was issued by somebody else. Refresh it, or sign in again.',
+      'It is malformed, forged or expired, or another issuer issued it. Refresh it, or sign in again.',
   },
   'session-ended': {
     status: 401,
     title: 'The session has ended',
     explanation:
-      'The token was real, but its session is over: signed out, expired, revoked, ended because an old refresh token was used again, or its account was suspended or closed. Sign in again.',
+      'The token is genuine, but its session has ended: it was signed out, expired or revoked, an old refresh token was reused, or the account was suspended or closed. Sign in again.',
   },
   'otp-incorrect': {
     status: 401,
     title: 'The code is not correct',
-    explanation:
-      '`attemptsLeft` says how many more answers this session takes. When none is left, ask for a new code.',
+    explanation: '`attemptsLeft` says how many attempts remain. When none are left, ask for a new code.',
   },
   'otp-unusable': {
     status: 401,
     title: 'The code can no longer be used',
     explanation:
-      'It has expired, was used, had too many wrong answers, or the session is unknown or belongs to another address. Ask for a new code.',
+      'It has expired, has been used, or had too many wrong answers; or the session is unknown or belongs to another address. Ask for a new code.',
   },
   forbidden: {
     status: 403,
-    title: 'This is not for you',
+    title: 'Not allowed',
     explanation:
-      'The token is good, but it belongs to another role, its owner lacks the right for this, or the request came from a foreign site.',
+      'The token is valid, but it belongs to another role, its owner lacks the required right, or the request came from another site.',
   },
   'recent-sign-in-required': {
     status: 403,
     title: 'Sign in again first',
     explanation:
-      'What cannot be taken back easily needs a recent sign-in: at most 10 minutes old, for staff 30 minutes. Sign in with a new code and repeat the call.',
+      'Actions that are hard to undo need a sign-in at most 10 minutes old (30 minutes for staff). Sign in with a new code and repeat the call.',
   },
   'not-found': {
     status: 404,
-    title: 'There is nothing here',
-    explanation: 'The path is unknown, or what it names does not exist or is not yours to see.',
+    title: 'Not found',
+    explanation: 'The path is unknown, or the resource does not exist or is not visible to you.',
   },
   'method-not-allowed': {
     status: 405,
-    title: 'The method is not allowed here',
-    explanation: 'The `Allow` header lists the methods of this path.',
+    title: 'Method not allowed',
+    explanation: 'The `Allow` header lists the methods this path supports.',
   },
   timeout: {
     status: 408,
@@ -88,47 +87,48 @@ export const errorKinds = {
   },
   conflict: {
     status: 409,
-    title: 'The present state does not allow this',
+    title: 'The current state does not allow this',
     explanation:
-      'The request is right, but not now: `detail` says what stands in the way, such as the last admin, an address that somebody else has, or an account that is suspended. Read it again before you repeat the call.',
+      'The request is valid but conflicts with the current state. `detail` says why: for example, it would remove the last admin, the address belongs to somebody else, or the account is suspended. Fetch the current state before you repeat the call.',
   },
   'roster-moved-on': {
     status: 409,
-    title: 'The roster has changed since',
+    title: 'The roster has changed in the meantime',
     explanation:
-      'Somebody imported or undid a roster after this plan was made, so it no longer tells what would change. Make a new plan, and look at it.',
+      'A roster was imported or undone after this plan was made, so the plan is out of date. Make a new plan and review it.',
   },
   'body-too-large': {
     status: 413,
     title: 'The body is too large',
-    explanation: 'A body may have at most 16 KiB, a roster 64 MiB.',
+    explanation: 'A body may be at most 16 KiB, a roster 64 MiB.',
   },
   'unsupported-media-type': {
     status: 415,
-    title: 'The body has a media type that is not taken here',
+    title: 'Unsupported media type',
     explanation:
-      'The `Accept` header of the reply lists what this call takes: `application/json`, or `application/zip` for a roster. Say so in `Content-Type`, and send no `Content-Encoding`.',
+      'The `Accept` header of the reply lists the media types this call takes: `application/json`, or `application/zip` for a roster. Set `Content-Type` accordingly, and send no `Content-Encoding`.',
   },
   'too-many-requests': {
     status: 429,
     title: 'Too many requests',
-    explanation: 'Wait as many seconds as `Retry-After` says, then try again.',
+    explanation: 'Wait for the number of seconds in `Retry-After`, then try again.',
   },
   'headers-too-large': {
     status: 431,
     title: 'The headers are too large',
-    explanation: 'Request line and headers together may have at most 16 KiB.',
+    explanation: 'The request line and headers together may be at most 16 KiB.',
   },
   'internal-error': {
     status: 500,
-    title: 'Something went wrong here',
-    explanation: 'The fault is ours. Give the operator the `instance` of the reply: it finds the log line.',
+    title: 'Internal error',
+    explanation:
+      'The fault is ours. Give the operator the `instance` from the reply, which identifies the log line.',
   },
   unavailable: {
     status: 503,
-    title: 'The service is not available right now',
+    title: 'The service is unavailable',
     explanation:
-      'The store is out of reach, the service is overloaded, or it is shutting down. Try again after `Retry-After` seconds.',
+      'The store is unreachable, the service is overloaded, or it is shutting down. Try again after `Retry-After` seconds.',
   },
 } as const satisfies Record<string, ErrorKind>
 

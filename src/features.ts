@@ -22,7 +22,7 @@ const clientId = 'chiron'
 
 export type Features = Awaited<ReturnType<typeof openFeatures>>
 
-/** Opens the store and brings it up to date, of which `tell` gets a line. The caller closes `db`. */
+/** Opens and migrates the store; `tell` gets a line about it. The caller closes `db`. */
 export async function openFeatures(
   config: Config,
   {

@@ -2,7 +2,7 @@
 export const roles = ['veterinarian', 'student', 'staff'] as const
 export type Role = (typeof roles)[number]
 
-/** Who the school serves. Staff look after them and are not among them. */
+/** The roles that the school serves; staff is not one of them. */
 export const servedRoles = ['veterinarian', 'student'] as const satisfies readonly Role[]
 export type ServedRole = (typeof servedRoles)[number]
 

@@ -182,9 +182,9 @@ for (const engine of engines) {
 
     test('It is said in one line when the place is missing or given twice', async () => {
       const { databaseUrl } = service
-      await fails(databaseUrl, ['backup'], /say where/)
-      await fails(databaseUrl, ['backup', 'a', '--to', 'b'], /say where/)
-      await fails(databaseUrl, ['backup', 'a', '--keep', '3'], /--keep goes with --to/)
+      await fails(databaseUrl, ['backup'], /give either a file/)
+      await fails(databaseUrl, ['backup', 'a', '--to', 'b'], /give either a file/)
+      await fails(databaseUrl, ['backup', 'a', '--keep', '3'], /--keep needs --to/)
       await fails(databaseUrl, ['backup', '--to', 'b', '--keep', 'none'], /--keep must be a whole number/)
       await fails(databaseUrl, ['backup', join(folder.path, 'none', 'a')], /no such file or directory/)
     })
@@ -283,7 +283,7 @@ for (const engine of engines) {
       if (engine === 'sqlite') copyFileSync(other.url.slice('sqlite:'.length), raw)
       else dump(other.url, raw)
       const third = await emptyStore(engine)
-      assert.match(await succeeds(third.url, ['restore', raw]), /made by other means/)
+      assert.match(await succeeds(third.url, ['restore', raw]), /not made by "chiron backup"/)
       await Promise.all([other.remove(), third.remove()])
     })
 
@@ -299,7 +299,7 @@ for (const engine of engines) {
       await fails(
         other.url,
         ['restore', file],
-        /holds \d+ people, and its last event .*; add --yes to replace it by/,
+        /holds \d+ people, and its last event .*; add --yes to replace it with/,
       )
       const nameOfAll = async (from: string) => {
         const handle = openDb(other.url)
@@ -309,7 +309,7 @@ for (const engine of engines) {
       }
       assert.deepEqual(await nameOfAll('person'), ['Since'])
       const said = await succeeds(other.url, ['restore', file, '--yes'])
-      assert.match(said, /What was there is kept as/)
+      assert.match(said, /The previous store is kept as/)
       assert.deepEqual(await nameOfAll('person'), ['Marsh'])
       if (engine === 'postgres') assert.deepEqual(await nameOfAll('replaced.person'), ['Since'])
       else {
@@ -360,7 +360,7 @@ for (const engine of engines) {
       await fails(
         service.databaseUrl,
         ['restore', newer, '--yes'],
-        /the store is at schema 9998, this program knows/,
+        /the store is at schema 9998, this program supports/,
       )
       await other.remove()
     })
@@ -395,7 +395,7 @@ suite('Backups on SQLite alone', atLength, () => {
     const handle = openDb(`sqlite:${foreign}`)
     await handle.run('create table recipe (name text)')
     await handle.close()
-    await fails(store.url, ['restore', foreign], /is not a store of Chiron/)
+    await fails(store.url, ['restore', foreign], /is not a Chiron store/)
     await store.remove()
   })
 
@@ -436,7 +436,7 @@ suite('Backups on SQLite alone', atLength, () => {
     await succeeds(store.url, ['backup', file])
     const other = await newStore('sqlite')
     const said = await succeeds(other.url, ['restore', file])
-    assert.match(said, /made by other means/)
+    assert.match(said, /not made by "chiron backup"/)
     await succeeds(other.url, ['staff', 'list'])
     await Promise.all([store.remove(), other.remove()])
   })

@@ -412,7 +412,7 @@ for (const engine of engines) {
         await piped({ ...dsn, envelopeId: tagOf(secrets.current, deliveryId) })
       }
       const date = new Date(service.clock.now()).toISOString().slice(0, 10)
-      const message = `mail to ada@school.example bounced on ${date}; this student gets no codes until the address is mended`
+      const message = `mail to ada@school.example bounced on ${date}; this student gets no codes until the address is corrected`
       assert.deepEqual(await findings(), [['warning', 'ada@school.example', message]])
       service.clock.advance(1_000)
       await signInStudent(service, 'ada@school.example')

@@ -17,8 +17,8 @@ const minute = 60_000
 const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 const emailOf = (name: string) => `${name}@school.example`
 const headings = {
-  active: 'Genuine: a student now',
-  inactive: 'Not a student now',
+  active: 'Genuine: currently a student',
+  inactive: 'Not currently a student',
   expired: 'This card has expired',
   none: 'Not a card of this school',
 }
@@ -97,7 +97,7 @@ for (const engine of engines) {
       const { card } = await cardOf('ada.byron@school.example')
       const languages: [accept: string, language: string, words: RegExp][] = [
         ['fr-CH, en;q=0.5', 'fr', /Authentique/],
-        ['es', 'es', /Auténtica/],
+        ['es', 'es', /Auténtico/],
         ['de, *;q=0.1', 'en', /Genuine/],
       ]
       for (const [accept, language, words] of languages) {

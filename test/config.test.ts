@@ -522,15 +522,9 @@ describe('Where rosters are fetched from', () => {
       /^CHIRON_ROSTER_SOURCE must be an address/,
     ],
     [{ CHIRON_ROSTER_SOURCE: 'sftp://ada@sis.example/out' }, /^CHIRON_ROSTER_SOURCE must have a password/],
-    [
-      { ...sftp, CHIRON_ROSTER_HEADER: 'A: hunter2' },
-      /^CHIRON_ROSTER_HEADER is for a source that is an https/,
-    ],
-    [
-      { ...web, CHIRON_ROSTER_HOST_KEY: fingerprint },
-      /^CHIRON_ROSTER_HOST_KEY is for a source that is an sftp/,
-    ],
-    [{ ...web, CHIRON_ROSTER_KEY_FILE: '/key' }, /^CHIRON_ROSTER_KEY_FILE is for a source that is an sftp/],
+    [{ ...sftp, CHIRON_ROSTER_HEADER: 'A: hunter2' }, /^CHIRON_ROSTER_HEADER is only for an https source/],
+    [{ ...web, CHIRON_ROSTER_HOST_KEY: fingerprint }, /^CHIRON_ROSTER_HOST_KEY is only for an sftp source/],
+    [{ ...web, CHIRON_ROSTER_KEY_FILE: '/key' }, /^CHIRON_ROSTER_KEY_FILE is only for an sftp source/],
     [{ ...web, CHIRON_ROSTER_HEADER: 'hunter2' }, /^CHIRON_ROSTER_HEADER must be a header/],
     [{ ...web, CHIRON_ROSTER_HEADER: 'A: hunter2\r\nB: c' }, /^CHIRON_ROSTER_HEADER must be a header/],
     [
@@ -540,7 +534,10 @@ describe('Where rosters are fetched from', () => {
       },
       /^CHIRON_ROSTER_HEADER must not be Authorization/,
     ],
-    [{ ...sftp, CHIRON_ROSTER_HOST_KEY: 'MD5:00:11' }, /^CHIRON_ROSTER_HOST_KEY must be fingerprints/],
+    [
+      { ...sftp, CHIRON_ROSTER_HOST_KEY: 'MD5:00:11' },
+      /^CHIRON_ROSTER_HOST_KEY must be comma-separated fingerprints/,
+    ],
     [{ CHIRON_ROSTER_REPORT_TO: 'a@b.example,nobody' }, /^CHIRON_ROSTER_REPORT_TO holds an address/],
     [
       { CHIRON_ROSTER_REPORT_TO: Array(11).fill('a@b.example').join() },

@@ -94,7 +94,7 @@ for (const engine of engines) {
       service.clock.advance(minute)
       const { json } = await ask(email)
       const second = await deliveredAs(service, email, 'not-sent')
-      assert.match(second.steps.at(-1)!.why!, /within the last day/)
+      assert.match(second.steps.at(-1)!.why!, /in the last 24 hours/)
       assert.equal((await answer(email, json.sessionId, 123_456)).status, 401)
       assert.deepEqual(stepsOf((await deliveriesTo(service, email))[0]), ['queued', 'not-sent', 'wrong-code'])
       assert.equal((await deliveriesTo(service, email))[0]!.state, 'not-sent')

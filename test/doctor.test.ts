@@ -100,7 +100,7 @@ suite('The doctor finds', atLength, () => {
     assertBad(
       await doctor({ ...env, CHIRON_SMTP_URL: url }),
       'mail server',
-      /out of reach: nothing listens there/,
+      /unreachable: nothing is listening there/,
     )
   })
 
@@ -114,17 +114,21 @@ suite('The doctor finds', atLength, () => {
     })
     const wrong = await mailServer(refuse('5.7.8 Authentication credentials invalid'))
     const at = (server: MailServer) => ({ ...env, CHIRON_SMTP_URL: server.url.replace('//', '//user:pass@') })
-    assertBad(await doctor(at(wrong)), 'mail server', /login is refused.*5\.7\.8.*refuses user or password/)
+    assertBad(
+      await doctor(at(wrong)),
+      'mail server',
+      /login is refused.*5\.7\.8.*refuses the user or password/,
+    )
     const microsoft = await mailServer(
       refuse('5.7.139 Authentication unsuccessful, basic authentication is disabled'),
     )
-    assertBad(await doctor(at(microsoft)), 'mail server', /Microsoft 365 no longer takes passwords/)
+    assertBad(await doctor(at(microsoft)), 'mail server', /Microsoft 365 no longer accepts passwords/)
   })
 
   test('a server that wants a login where there is none', async () => {
     const { env } = await madeStore()
     const server = await mailServer({ authOptional: false, allowInsecureAuth: true })
-    assertBad(await doctor({ ...env, CHIRON_SMTP_URL: server.url }), 'mail server', /wants a login first/)
+    assertBad(await doctor({ ...env, CHIRON_SMTP_URL: server.url }), 'mail server', /requires a login first/)
   })
 
   test('a mail server on another machine without STARTTLS', async () => {
@@ -133,7 +137,7 @@ suite('The doctor finds', atLength, () => {
     assertBad(
       await doctor({ ...env, CHIRON_SMTP_URL: asOtherHost(url) }),
       'mail server',
-      /offers no STARTTLS/,
+      /does not offer STARTTLS/,
     )
   })
 
@@ -150,7 +154,7 @@ suite('The doctor finds', atLength, () => {
   test('a PostgreSQL that is out of reach, without showing its password', async () => {
     const url = `postgres://chiron:hush@127.0.0.1:${await freePort()}/chiron`
     const diagnosis = await doctor({ CHIRON_DATABASE_URL: url })
-    assertBad(diagnosis, 'store', /out of reach: nothing listens there/)
+    assertBad(diagnosis, 'store', /unreachable: nothing is listening there/)
     assert.doesNotMatch(JSON.stringify(diagnosis), /hush/)
   })
 
@@ -192,13 +196,13 @@ suite('The doctor finds', atLength, () => {
        values ('m', 's', 'veterinarian', 'ada@doctor.example', 'f', 'en', 6, 'ABC', ${old}, ${old}, 0, ${old})`,
     )
     const diagnosis = await doctor(env)
-    assertBad(diagnosis, 'outbox', /1 mail waits, the oldest for 20 minutes/)
+    assertBad(diagnosis, 'outbox', /1 mail is waiting, the oldest for 20 minutes/)
     assert.doesNotMatch(JSON.stringify(diagnosis), /doctor\.example/)
   })
 
   test('an old roster, and an import that did not finish', async () => {
     const { env, path } = await madeStore()
-    has(await doctor(env), 'warning', 'roster', /none was imported/)
+    has(await doctor(env), 'warning', 'roster', /none imported yet/)
     const generation = (id: number, published: number | null) =>
       `insert into roster_generation (id, kind, parent, content, file_name, sha256, version, rows, summary, started_at, published_at)
        values (${id}, 'import', 0, ${id}, 'f', 's', '1.2', 0, '{}', ${Date.now()}, ${published})`
@@ -213,7 +217,7 @@ suite('The doctor finds', atLength, () => {
   test('a roster that is unchanged but compared, and how the last fetch went', async () => {
     const { env, path } = await madeStore()
     const fetching = { ...env, CHIRON_ROSTER_SOURCE: '/srv/roster' }
-    has(await doctor(fetching), 'warning', 'roster', /it was never fetched/)
+    has(await doctor(fetching), 'warning', 'roster', /never fetched/)
     const now = Date.now()
     change(
       path,
@@ -227,7 +231,7 @@ suite('The doctor finds', atLength, () => {
     )
     const diagnosis = await doctor(fetching)
     has(diagnosis, 'good', 'roster', /imported 50 days ago, found unchanged 2 hours ago/)
-    has(diagnosis, 'warning', 'roster', /the fetch of 2 hours ago ended as held/)
+    has(diagnosis, 'warning', 'roster', /the fetch 2 hours ago ended as held/)
     change(path, `update roster_fetch set outcome = 'imported', tried_at = ${now - 3 * 86_400_000}`)
     has(await doctor(fetching), 'warning', 'roster', /the last fetch was 3 days ago/)
     change(path, `update roster_fetch set tried_at = ${now}`)
@@ -284,9 +288,9 @@ suite('Beside a running service the doctor', atLength, () => {
       diagnosis.findings.filter(({ state }) => state === 'bad'),
       [],
     )
-    has(diagnosis, 'good', 'service', /it runs at 127\.0\.0\.1:\d+/)
+    has(diagnosis, 'good', 'service', /running at 127\.0\.0\.1:\d+/)
     has(diagnosis, 'good', 'public url', /answers with the keys of this store/)
-    has(diagnosis, 'good', 'proxy', /counts for the machine/)
+    has(diagnosis, 'good', 'proxy', /is counted for the machine/)
     has(diagnosis, 'good', 'clock', /agrees/)
     has(diagnosis, 'good', 'keys', /1 signing key/)
     assert.equal(diagnosis.code, 0)
@@ -302,7 +306,7 @@ suite('Beside a running service the doctor', atLength, () => {
       { CHIRON_TRUSTED_PROXIES: '127.0.0.2' },
       { forwards: 'unchanged', from: '127.0.0.2' },
     )
-    assertBad(found, 'proxy', /made-up X-Forwarded-For is believed/)
+    assertBad(found, 'proxy', /forged X-Forwarded-For is believed/)
   })
 
   test('says so if a call from this machine cannot show it', async () => {
@@ -321,9 +325,9 @@ suite('Beside a running service the doctor', atLength, () => {
   test('finds another Chiron, or another program, at the public URL', async () => {
     const { child, proxy } = await proxied({}, { forwards: 'nothing' })
     const { env } = await serving({ CHIRON_PUBLIC_URL: proxy.url })
-    assertBad(await doctor(env, '--from-outside', proxy.url), 'public url', /is another Chiron/)
+    assertBad(await doctor(env, '--from-outside', proxy.url), 'public url', /is a different Chiron/)
     await child.end()
-    assertBad(await doctor(env, '--from-outside', proxy.url), 'public url', /answers 502, and not as Chiron/)
+    assertBad(await doctor(env, '--from-outside', proxy.url), 'public url', /answers 502, but not as Chiron/)
   })
 
   test('finds a public URL with a typing mistake', async () => {
@@ -334,20 +338,20 @@ suite('Beside a running service the doctor', atLength, () => {
     assertBad(
       await doctor(settings, '--from-outside', proxy.url),
       'public url',
-      /believes that it is http:\/\/127\.0\.0\.1:1: nobody can sign in at/,
+      /is configured as http:\/\/127\.0\.0\.1:1: nobody can sign in at/,
     )
     // Set right, and not started again.
     const corrected = { ...settings, CHIRON_PUBLIC_URL: proxy.url }
-    assertBad(await doctor(corrected, '--from-outside', proxy.url), 'public url', /believes that it is/)
+    assertBad(await doctor(corrected, '--from-outside', proxy.url), 'public url', /is configured as/)
     await child.end()
     const { env } = await serving({ CHIRON_PUBLIC_URL: 'http://acces.chiron.invalid' })
-    assertBad(await doctor(env), 'public url', /acces\.chiron\.invalid is out of reach/)
+    assertBad(await doctor(env), 'public url', /acces\.chiron\.invalid is unreachable/)
   })
 
   test('finds a service that is stopped', async () => {
     const { child, env } = await serving({})
     await child.end()
-    assertBad(await doctor(env), 'service', /it is stopped: nothing listens at 127\.0\.0\.1:\d+/)
+    assertBad(await doctor(env), 'service', /not running: nothing is listening at 127\.0\.0\.1:\d+/)
   })
 
   test('finds another program at the port of the service, and another Chiron', async () => {
@@ -363,10 +367,10 @@ suite('Beside a running service the doctor', atLength, () => {
     for (const server of [page, mute]) {
       if (!server.listening) await new Promise((resolve) => server.once('listening', resolve))
       const { port } = server.address() as AddressInfo
-      assertBad(await doctor(at(port)), 'service', /another program has .* not( answer)? as Chiron does/)
+      assertBad(await doctor(at(port)), 'service', /another program is using .* not( answer)? as Chiron does/)
     }
     const other = await serving({})
-    assertBad(await doctor(at(other.child.port)), 'service', /it is a Chiron with other keys/)
+    assertBad(await doctor(at(other.child.port)), 'service', /it is a Chiron whose keys are not those/)
   })
 
   test('finds an expired certificate at the public URL', async () => {
@@ -385,7 +389,7 @@ suite('Beside a running service the doctor', atLength, () => {
   test('finds a secret that is not the store’s', async () => {
     const { env } = await serving({})
     const other = { ...env, CHIRON_SECRET: 'another secret, which is long enough too' }
-    assertBad(await doctor(other), 'keys', /CHIRON_SECRET is not the one/)
+    assertBad(await doctor(other), 'keys', /CHIRON_SECRET is not the secret/)
     const both = { ...other, CHIRON_SECRET_PREVIOUS: secret }
     has(await doctor(both), 'good', 'keys', /1 signing key/)
   })
@@ -412,9 +416,9 @@ test(
     assert.equal((await made.exited).code, 0)
     const diagnosis = await doctor(env)
     has(diagnosis, 'good', 'store', /PostgreSQL \d+.* answers/)
-    has(diagnosis, 'good', 'store', /schema \d+ is that of this program/)
+    has(diagnosis, 'good', 'store', /schema \d+ matches this program/)
     has(diagnosis, 'good', 'store', /connections/)
-    has(diagnosis, 'good', 'store', /the role chiron may make and change tables/)
+    has(diagnosis, 'good', 'store', /the role chiron may create and change tables/)
     has(diagnosis, 'good', 'clock', /agrees with the database/)
     const client = new pg.Client({ connectionString: store.url })
     await client.connect()
@@ -453,7 +457,7 @@ suite('A PostgreSQL role without rights', onPostgres, () => {
     assertBad(
       await doctor(own),
       'store',
-      /the role powerless_\d+ may not make tables in the database chiron_/,
+      /the role powerless_\d+ may not create tables in the database chiron_/,
     )
     for (const command of ['serve', 'migrate']) {
       const child = startChiron([command], { cwd: folder.path, env: { ...own, CHIRON_PORT: '0' } })
@@ -461,7 +465,7 @@ suite('A PostgreSQL role without rights', onPostgres, () => {
       assert.equal(code, 5)
       assert.match(
         child.output.err,
-        /^chiron: the role of CHIRON_DATABASE_URL may not make or change tables \(permission denied for schema public\): as a superuser .*"alter database NAME owner to ROLE".*\n$/,
+        /^chiron: the role of CHIRON_DATABASE_URL may not create or change tables \(permission denied for schema public\): as a superuser .*"alter database NAME owner to ROLE".*\n$/,
       )
     }
   })
@@ -475,7 +479,7 @@ suite('A PostgreSQL role without rights', onPostgres, () => {
       url,
       `grant all on schema public to ${role}; grant all on all tables in schema public to ${role}`,
     )
-    assertBad(await doctor(own), 'store', /\d+ tables belong to another role than guest_/)
+    assertBad(await doctor(own), 'store', /\d+ tables do not belong to guest_/)
   })
 })
 
@@ -526,21 +530,15 @@ suite('The sender’s domain', () => {
       'bad',
       /2 SPF records/,
     ],
-    ['SPF for everybody', { ...whole, 'vets.example': ['v=spf1 +all'] }, 0, 'bad', /lets everybody send/],
-    [
-      'SPF for everybody, plainly',
-      { ...whole, 'vets.example': ['v=spf1 mx all'] },
-      0,
-      'bad',
-      /lets everybody/,
-    ],
+    ['SPF for everybody', { ...whole, 'vets.example': ['v=spf1 +all'] }, 0, 'bad', /lets anyone send/],
+    ['SPF for everybody, plainly', { ...whole, 'vets.example': ['v=spf1 mx all'] }, 0, 'bad', /lets anyone/],
     ['no DKIM key', { ...whole, 'chiron._domainkey.vets.example': [] }, 1, 'bad', /no DKIM key/],
     [
       'another DKIM key',
       { ...whole, 'chiron._domainkey.vets.example': ['p=AAAA'] },
       1,
       'bad',
-      /not that of the key/,
+      /does not match the key/,
     ],
     ['DMARC none', { ...whole, '_dmarc.vets.example': ['v=DMARC1; p=none'] }, 2, 'warning', /is "none"/],
     ['no DMARC', { 'vets.example': whole['vets.example'] }, 2, 'warning', /no DMARC record/],
@@ -568,7 +566,7 @@ test('A backup is good for a day', () => {
   const hour = 3_600_000
   const ago = (hours: number) => checkBackup(0, hours * hour).state
   assert.deepEqual([1, 25, 27].map(ago), ['good', 'good', 'warning'])
-  assert.match(checkBackup(null, 0).text, /never/)
+  assert.match(checkBackup(null, 0).text, /no backup has ever/)
 })
 
 test('Clocks are compared by how far they are apart', () => {
@@ -586,17 +584,17 @@ test('Replies of mail servers are explained in plain words', () => {
   for (const [reply, meaning] of [
     ['535 5.7.8 Error: authentication failed', /user or password/],
     ['535 5.7.139 Authentication unsuccessful', /Microsoft 365/],
-    ['534-5.7.9 Application-specific password required', /made for this program/],
+    ['534-5.7.9 Application-specific password required', /app password/],
     ['530 5.7.57 Client not authenticated to send mail', /after a login/],
     ['530 5.7.0 Must issue a STARTTLS command first', /encrypted/],
-    ['550 5.7.60 SMTP; Client does not have permissions to send as this sender', /may not send as/],
-    ['550 5.7.1 Unable to relay', /pass on mail/],
+    ['550 5.7.60 SMTP; Client does not have permissions to send as this sender', /may not send from/],
+    ['550 5.7.1 Unable to relay', /relay mail/],
     ['550 5.7.1 Message rejected due to content', /rule of the mail server/],
     ['550 5.7.23 The message was rejected because of SPF violation', /SPF/],
     ['550-5.7.26 This mail has been blocked because the sender is unauthenticated', /SPF/],
     ['550 5.7.509 Access denied, sending domain does not pass DMARC verification', /DMARC/],
-    ['550 5.7.25 The IP address sending this message does not have a PTR record', /no name in DNS/],
-    ['421 4.7.0 Too many connections', /for the moment/],
+    ['550 5.7.25 The IP address sending this message does not have a PTR record', /no reverse DNS name/],
+    ['421 4.7.0 Too many connections', /refuses temporarily/],
     ['599 nonsense', /refuses/],
   ] as const)
     assert.match(explainReply(reply).means, meaning, reply)

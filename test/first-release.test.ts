@@ -220,7 +220,7 @@ suite('The copy before a migration of SQLite', atLength, () => {
     t.after(() => store.remove())
     const { out, err } = await run(store.url, ['migrate'])
     assert.match(out, /^Applied 0006/)
-    assert.match(err, /^chiron: the store is copied to \S+\.before-0006 before its migration\n$/)
+    assert.match(err, /^chiron: the store was copied to \S+\.before-0006 before its migration\n$/)
     assert.deepEqual(copies(store), ['chiron.db.before-0006'])
     const copy = `${fileOf(store)}.before-0006`
     assert.equal(statSync(copy).mode & 0o777, 0o600)
@@ -282,7 +282,7 @@ suite('The copy before a migration of SQLite', atLength, () => {
     assert.throws(() => checkRoom(1_500_000, 2_000_000), {
       name: 'UsageError',
       message:
-        'there is too little room to copy the store before its migration: it has 1.5 MB, and 2.0 MB are free where 3.0 MB are needed',
+        'there is not enough disk space to copy the store before its migration: the store has 1.5 MB; 3.0 MB are needed and 2.0 MB are free',
     })
   })
 

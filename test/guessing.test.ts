@@ -78,7 +78,7 @@ for (const engine of engines) {
       })
       const lines = service.log.filter((line) => /"on":"service"/.test(line))
       assert.equal(lines.length, 1)
-      assert.match(lines[0]!, /open ones of six take no answers/)
+      assert.match(lines[0]!, /open six-digit codes are refused/)
       for (const session of [account, decoy]) {
         assert.equal(session.digits, 6)
         assert.equal(outcome(await answer(session)), 'otp-unusable')

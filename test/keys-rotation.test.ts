@@ -295,7 +295,7 @@ suite('chiron keys', atLength, () => {
       assert.equal(code, 1)
       assert.match(
         err,
-        /^chiron: there is no signing key that CHIRON_SECRET opens; "chiron serve" makes the first\n$/,
+        /^chiron: CHIRON_SECRET decrypts none of the signing keys, or there are none yet; "chiron serve" creates the first\n$/,
       )
     }
   })
@@ -335,7 +335,7 @@ suite('chiron keys', atLength, () => {
     const other = { CHIRON_SECRET: 'a secret that nobody else has, long' }
     const { code, err } = await chiron(['rotate'], other)
     assert.equal(code, 1)
-    assert.match(err, /there is no signing key that CHIRON_SECRET opens/)
+    assert.match(err, /CHIRON_SECRET decrypts none of the signing keys/)
     const [{ keys }] = (await chiron(['list', '--json'])).json
     assert.equal(keys.length, 2)
   })

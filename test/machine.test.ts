@@ -53,7 +53,7 @@ for (const { as, database } of [
         .filter(([{ text }]) => text.startsWith('chiron doctor'))
         .map(([, { text }]) => text)
       assert.equal(doctors.length, 3)
-      for (const text of doctors) assert.match(text, /examined as chiron.*\n(.*\n)*0 bad,/)
+      for (const text of doctors) assert.match(text, /checked as chiron.*\n(.*\n)*0 bad,/)
       // The proxy serves the portal, and port 80 leads to it.
       assert.match(await typed('curl -fsSL http://access.example.org/'), /<script type="module"/)
       assert.match(await typed('cat /var/log/nginx/chiron.log', 'root'), /"GET \/" 200/)
@@ -71,7 +71,7 @@ for (const { as, database } of [
           /you@example\.org/,
         )
         await typed(`cd /usr && chiron people find nobody-at-all ${settings}`, user)
-        assert.match(await typed(`cd /usr && chiron doctor ${settings}`, user), /examined as chiron/)
+        assert.match(await typed(`cd /usr && chiron doctor ${settings}`, user), /checked as chiron/)
       }
       const stranger = await machine.run(`chiron staff list ${settings}`, 'nobody')
       assert.deepEqual(stranger, {
@@ -92,7 +92,7 @@ for (const { as, database } of [
       assert.match(from, /@bounces\.school\.example$/)
       await typed(`sendmail -f '<>' '${from}' <<'EOF'\n${notification(from)}EOF`, 'root')
       await eventually('the bounce in the timeline', async () =>
-        /bounced for good/.test(await typed(`chiron mail show you@example.org ${settings}`)),
+        /bounced permanently/.test(await typed(`chiron mail show you@example.org ${settings}`)),
       )
       // Nobody gets a bounce of what is no bounce.
       await typed(`printf 'Subject: hello\\n\\nhello\\n' | sendmail -f you@example.org '${from}'`, 'root')

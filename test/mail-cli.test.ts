@@ -81,13 +81,13 @@ suite('The mail commands', atLength, () => {
     const server = service.mail.url.replace('smtp://', '')
     assert.match(shown.out, new RegExp(`opened +code for a veterinarian at vets\\.example \\(${userId}\\)`))
     assert.match(shown.out, / queued\n/)
-    assert.ok(shown.out.includes(` taken by ${server}: “250 `))
-    assert.match(shown.out, / opened: answered with the right code\n/)
+    assert.ok(shown.out.includes(` accepted by ${server}: “250 `))
+    assert.match(shown.out, / opened: right code entered\n/)
     const json = await chiron('show', 'ada@vets.example', '--json')
     assert.deepEqual(json.json[0].deliveries, [delivery])
     const person = await run(folder.path, ['people', 'show', 'ada@vets.example'], env)
     assert.match(person.out, /Mails \(1 in the last 30 days\)/)
-    assert.ok(person.out.includes(`taken by ${server}`))
+    assert.ok(person.out.includes(`accepted by ${server}`))
     assert.match((await chiron('show', 'nobody@vets.example')).out, /^No mail to nobody@vets\.example/)
   })
 
@@ -103,7 +103,7 @@ suite('The mail commands', atLength, () => {
       next: null,
     })
     const since = new Date(service.clock.now() + 1).toISOString()
-    assert.match((await chiron('list', '--failed', '--since', since)).out, /There is no such mail/)
+    assert.match((await chiron('list', '--failed', '--since', since)).out, /No mails match/)
     const [page] = (await chiron('list', '--limit', '1', '--json')).json
     assert.equal(page.deliveries.length, 1)
     const older = await chiron('list', '--limit', '1', '--after', page.next, '--json')
@@ -113,7 +113,7 @@ suite('The mail commands', atLength, () => {
   test('test sends a mail at once and says what the server answered', async () => {
     const { code, out } = await chiron('test', 'operator@school.example')
     assert.equal(code, 0)
-    assert.match(out, /^127\.0\.0\.1:\d+ took the mail to operator@school\.example: “250 .*”\n$/)
+    assert.match(out, /^127\.0\.0\.1:\d+ accepted the mail to operator@school\.example: “250 .*”\n$/)
     const { mail, code: digits } = await service.mail.mailTo('operator@school.example')
     assert.equal(mail.subject, 'A test from Chiron')
     assert.equal(digits, null)
@@ -121,11 +121,11 @@ suite('The mail commands', atLength, () => {
     assert.equal(refused.code, 1)
     assert.match(
       refused.err,
-      /did not take the mail: 550 5\.1\.1 no \\u202esuch user\. There is no such mailbox/,
+      /did not accept the mail: 550 5\.1\.1 no \\u202esuch user\. There is no such mailbox/,
     )
     const closed = { ...env, CHIRON_SMTP_URL: `smtp://127.0.0.1:${await freePort()}` }
     const nobody = await run(folder.path, ['mail', 'test', 'a@b.example'], closed)
-    assert.match(nobody.err, /Nothing listens there/)
+    assert.match(nobody.err, /Nothing is listening there/)
     const { CHIRON_SMTP_URL: _, ...without } = env
     assert.match(
       (await run(folder.path, ['mail', 'test', 'a@b.example'], without)).err,
@@ -138,16 +138,16 @@ suite('The mail commands', atLength, () => {
     await service.post('/veterinarian/send-otp', { email })
     const { deliveryId } = await deliveredAs(service, email, 'handed')
     const marked = await fed(dsn(tagOf(current, deliveryId)))
-    assert.deepEqual([marked.code, marked.out], [0, `Mail ${deliveryId} is marked as bounced for good.\n`])
+    assert.deepEqual([marked.code, marked.out], [0, `Mail ${deliveryId} is marked as permanently bounced.\n`])
     const shown = await chiron('show', email)
-    assert.match(shown.out, /bounced for good: “550 no \\u001b\[31msuch user”/)
+    assert.match(shown.out, /bounced permanently: “550 no \\u001b\[31msuch user”/)
     const json = await fed(dsn(tagOf(current, deliveryId)), '--json')
     assert.deepEqual(JSON.parse(json.out), { marked: true, deliveryId, hard: true })
     assert.deepEqual((await fed(dsn('x', 'delivered'))).code, 0)
     for (const [text, line] of [
-      [dsn('somebody else’s'), /names no mail that was sent from here/],
-      ['Subject: hello\r\n\r\nhello', /no delivery status notification/],
-      ['', /no delivery status notification/],
+      [dsn('somebody else’s'), /does not match any mail/],
+      ['Subject: hello\r\n\r\nhello', /not a delivery status notification/],
+      ['', /not a delivery status notification/],
       ['x'.repeat(1_100_000), /larger than 1 MiB/],
     ] as const) {
       const { code, err } = await fed(text)
@@ -185,11 +185,11 @@ suite('The mail commands', atLength, () => {
     const table: [args: string[], line: RegExp][] = [
       [['show', 'nobody'], /must be one e-mail address/],
       [['show'], /missing required argument/],
-      [['list', '--state', 'lost'], /--state is queued, deferred/],
+      [['list', '--state', 'lost'], /--state must be one of queued, deferred/],
       [['list', '--failed', '--state', 'failed'], /give one of the two/],
       [['list', '--since', 'soon'], /--since must be a time/],
       [['list', '--limit', '0'], /--limit must be a whole number/],
-      [['list', '--after', 'x'], /after must be the `next` of a page/],
+      [['list', '--after', 'x'], /after must be the `next` value of a page/],
       [['test', 'a b@c'], /a b@c/],
     ]
     for (const [args, line] of table) {

@@ -284,7 +284,7 @@ for (const engine of engines) {
       const upgrade = () =>
         db.run("insert into migration (version, name, applied_at) values (9998, '9998_of_tomorrow', 1)")
       const newest = names.at(-1)!.slice(0, 4)
-      const refusal = `the store is at schema 9998, this program knows up to ${newest}: start the newer program, or restore a backup from before the upgrade`
+      const refusal = `the store is at schema 9998, this program supports up to ${newest}: start the newer program, or restore a backup from before the upgrade`
 
       test('is refused by every command, in one line', atLength, async () => {
         await migrate(db, clock)

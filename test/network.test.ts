@@ -44,7 +44,7 @@ for (const engine of engines) {
       assert.doesNotMatch(out, /network\.example|2001:db8/)
 
       const text = await network(env, report.fingerprint, ...since)
-      assert.match(text.out, /^people +1 addresses? signed in there/m)
+      assert.match(text.out, /^people +1 addresses? signed in from there/m)
       assert.match(text.out, /^limits +send-otp \d+ of 600 left, validate-otp \d+ of 1200 left/m)
       assert.match(text.out, /session\.started/)
 

@@ -380,7 +380,9 @@ for (const engine of engines) {
         await outboxEmpty(quick)
         held[0]!(refusal(550))
         await stopped
-        await eventually('the refusal arrives', () => slow.log.some((line) => /refused for good/.test(line)))
+        await eventually('the refusal arrives', () =>
+          slow.log.some((line) => /refused permanently/.test(line)),
+        )
         assert.deepEqual(await failures(quick), [])
       } finally {
         await Promise.all([slow.stop(), quick.stop()])

@@ -56,20 +56,20 @@ suite('chiron people, staff and events', { ...atLength }, () => {
     assert.match((await done('people', 'find', 'nobody at all')).out, /^Nobody was found\.\n$/)
     const paged = await done('people', 'find', '', '--limit', '1')
     assert.match(paged.out, /There are more: add --after \S+\n$/)
-    await refused(/--role is veterinarian or student/, 'people', 'find', 'x', '--role', 'staff')
+    await refused(/--role must be veterinarian or student/, 'people', 'find', 'x', '--role', 'staff')
     await refused(/--limit must be a whole number/, 'people', 'find', 'x', '--limit', 'many')
   })
 
   test('suspend, reactivate, sign-out, verify, unverify and show tell what happened', async () => {
     const email = freshAddress('cli')
     const vet = await service.signIn(email, freshNetwork())
-    await refused(/say why, with --reason/, 'people', 'suspend', email)
+    await refused(/give a reason with --reason/, 'people', 'suspend', email)
     assert.match((await done('people', 'suspend', email, '--reason', 'lost a phone')).out, /is suspended/)
     assert.equal(
       (await service.request('/veterinarian/me', { token: vet.access })).json.code,
       'session-ended',
     )
-    assert.match((await done('people', 'suspend', email, '--reason', 'again')).out, /was suspended already/)
+    assert.match((await done('people', 'suspend', email, '--reason', 'again')).out, /was already suspended/)
     assert.match((await done('people', 'reactivate', vet.userId)).out, /can sign in again/)
     assert.match((await done('people', 'sign-out', email)).out, /was not signed in/)
     const [verified] = (await done('people', 'verify', email, '--note', 'passport', '--json')).json
@@ -93,11 +93,11 @@ suite('chiron people, staff and events', { ...atLength }, () => {
     const [email, next] = [freshAddress('from'), freshAddress('to')]
     const vet = await service.signIn(email, freshNetwork())
     await refused(/must be one e-mail address/, 'people', 'change-address', email, 'nowhere')
-    assert.match((await done('people', 'change-address', email, next)).out, /both addresses are told/)
+    assert.match((await done('people', 'change-address', email, next)).out, /both addresses are notified/)
     assert.equal((await service.signIn(next, freshNetwork())).userId, vet.userId)
     await refused(/cannot be undone; add --yes/, 'people', 'close', next, '--reason', 'asked')
     assert.match((await done('people', 'close', next, '--reason', 'asked', '--yes')).out, /is closed/)
-    await refused(/There is nobody with the id, address or number/, 'people', 'show', next)
+    await refused(/Nobody has the id, address or number/, 'people', 'show', next)
     assert.match((await done('people', 'show', vet.userId)).out, /closed/)
   })
 
@@ -111,9 +111,9 @@ suite('chiron people, staff and events', { ...atLength }, () => {
   test('staff are added, listed, changed and removed', async () => {
     const email = freshAddress('desk')
     await refused(/give the name/, 'staff', 'add', email, '--may', 'support')
-    await refused(/say what they may do/, 'staff', 'add', email, '--name', 'Ada Marsh')
+    await refused(/give their rights/, 'staff', 'add', email, '--name', 'Ada Marsh')
     await refused(
-      /--may takes support, registrar, admin/,
+      /--may takes a comma-separated list of support, registrar, admin/,
       'staff',
       'add',
       email,
@@ -136,7 +136,7 @@ suite('chiron people, staff and events', { ...atLength }, () => {
     const me = (await service.request('/staff/me', { token: access })).json
     assert.deepEqual([me.firstname, me.lastname], ['Ada Mary', 'Marsh'])
     await refused(
-      /belongs to a member of staff already/,
+      /member of staff already has this address/,
       'staff',
       'add',
       email,

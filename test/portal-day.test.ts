@@ -176,7 +176,7 @@ suite('A student’s day', inBrowser, () => {
       assert.deepEqual(await changes.getByRole('listitem').allInnerTexts(), [
         'New: Toxicology',
         'Changed: Physiology',
-        '1 class was taken off your list.',
+        '1 class was removed from your list.',
       ])
     }
     assert.deepEqual(await accessFaults(page), [])
@@ -214,7 +214,7 @@ suite('A student’s day', inBrowser, () => {
     await eventually('a new card', async () => (await drawn()) !== first)
     await eventually('its reply', () => new Set(made).size === 2)
     const { text } = await service.request(new URL(made.at(-1)!).pathname)
-    assert.match(text, /Genuine: a student now/)
+    assert.match(text, /Genuine: currently a student/)
     await page.getByRole('button', { name: 'Show it full screen' }).click()
     const dialog = page.getByRole('dialog')
     assert.equal(

@@ -140,7 +140,7 @@ suite('The installed portal', inBrowser, () => {
     const db = service.app.parts.db
     await db.run("update session set ended_at = 1, end_reason = 'revoked' where ended_at is null")
     await visitor.setOffline(false)
-    await page.getByText('Your sign-in has ended.').waitFor()
+    await page.getByText('Your session has ended.').waitFor()
     await eventually('it is gone', async () => !(await caches(page)).includes('chiron.last'))
     await visitor.close()
   })

@@ -36,7 +36,7 @@ suite('The portal’s other screens', inBrowser, () => {
     const goto = (place: string) => page.goto(`${originOf(service)}/#/${place}`)
 
     await press('Send me a code')
-    await look('sign-in-no-role', text('Please choose which of the two you are.'))
+    await look('sign-in-no-role', text('Please choose “Veterinarian” or “Student”.'))
     await page.getByRole('radio', { name: 'Student' }).check()
     await page.getByLabel('E-mail address').fill('nonsense')
     await press('Send me a code')
@@ -96,15 +96,15 @@ suite('The portal’s other screens', inBrowser, () => {
     const mails = service.mail.received.filter(({ to }) => to === idle).length
     await goto('')
     await signIn(page, service, 'Student', idle, mails + 1)
-    await look('student-none', text('No classes are entered for you yet.'))
+    await look('student-none', text('You have no classes yet.'))
     await goto('classes/nothing')
-    await look('class-unknown', text('You have no such class'))
+    await look('class-unknown', text('Class not found'))
     await goto('calendar')
     await press('Subscribe to my classes')
-    await page.getByRole('heading', { name: 'This is shown only now' }).waitFor()
+    await page.getByRole('heading', { name: 'Shown only once' }).waitFor()
     for (let made = 1; made < 5; made++) {
-      await page.getByLabel('A name for it').fill(`Place ${made}`)
-      await press('Make another address')
+      await page.getByLabel('Name (optional)').fill(`Place ${made}`)
+      await press('Create another address')
       await page.getByRole('button', { name: `Revoke: Place ${made}` }).waitFor()
     }
     await look('calendar-full', text('You have 5 addresses, which is the most.'))

@@ -39,7 +39,7 @@ suite('The portal’s sign-in form', inBrowser, () => {
     assert.equal(await chosen.count(), 0)
     await page.getByLabel('E-mail address').fill('somebody@school.example')
     await page.getByRole('button', { name: 'Send me a code' }).click()
-    await page.getByText('Please choose which of the two you are.').waitFor()
+    await page.getByText('Please choose “Veterinarian” or “Student”.').waitFor()
     assert.equal(await page.evaluate('document.activeElement.name'), 'role')
     await page.getByRole('radio', { name: 'Student' }).check()
     await page.reload()

@@ -73,7 +73,7 @@ suite('The school’s time', inBrowser, () => {
     const lines = await region.getByRole('listitem').allInnerTexts()
     return lines.map((line) => line.replace(/\s+/g, ' ').trim())
   }
-  const note = (page: Page) => page.getByText('All times are the school’s.')
+  const note = (page: Page) => page.getByText('All times are in the school’s time zone.')
   const isToday = (page: Page) => page.locator('.week .is-today h3').innerText()
 
   const sunday = [
@@ -94,7 +94,7 @@ suite('The school’s time', inBrowser, () => {
     await east.getByRole('heading', { name: 'Next week' }).waitFor()
     assert.equal(
       await note(east).innerText(),
-      'All times are the school’s. It is now 23:30 there (Sun 15 Nov).',
+      'All times are in the school’s time zone. It is now 23:30 there (Sun 15 Nov).',
     )
     await east.getByRole('heading', { name: 'Good afternoon, Addie' }).waitFor()
 
@@ -230,7 +230,7 @@ suite('The school’s time', inBrowser, () => {
         .getByText(/^Signed in/)
         .first()
         .waitFor()
-      assert.equal(await page.getByText('Signed in nowhere.').count(), 0, `${off}`)
+      assert.equal(await page.getByText('Not signed in anywhere.').count(), 0, `${off}`)
       await page.context().close()
     }
   })
@@ -249,7 +249,10 @@ suite('The school’s time', inBrowser, () => {
       for (const timezoneId of zones) {
         const page = await visit({ timezoneId })
         await note(page).waitFor()
-        assert.equal(await note(page).innerText(), `All times are the school’s. It is now ${wall}.`)
+        assert.equal(
+          await note(page).innerText(),
+          `All times are in the school’s time zone. It is now ${wall}.`,
+        )
         if (wall.startsWith('9:40'))
           assert.match((await today(page))[0]!, /^09:00–10:30 Anatomy A .* · now$/, `${moment} ${timezoneId}`)
         await page.context().close()

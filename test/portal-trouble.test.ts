@@ -75,10 +75,10 @@ suite('The portal in trouble', inBrowser, () => {
     await page.route(/\/web\/veterinarian-/, (route) => route.abort())
     await askForCode(page, 'Veterinarian', email)
     await codeField(page).fill(String((await service.mail.mailTo(email)).code))
-    await page.getByRole('heading', { name: 'This page has stumbled' }).waitFor()
+    await page.getByRole('heading', { name: 'Something went wrong' }).waitFor()
     assert.deepEqual(await accessFaults(page), [])
     await page.unroute(/\/web\/veterinarian-/)
-    await page.getByRole('button', { name: 'Load the page again' }).click()
+    await page.getByRole('button', { name: 'Reload the page' }).click()
     await page.getByRole('heading', { name: 'Ada Marsh' }).waitFor()
   })
 
@@ -91,8 +91,8 @@ suite('The portal in trouble', inBrowser, () => {
     await page.getByLabel('E-mail address').fill(email)
     const send = page.getByRole('button', { name: 'Send me a code' })
     await send.click()
-    await page.getByText('That was too often in a short time.').waitFor()
-    await page.getByText(/You can go on in \d+:\d\d/).waitFor()
+    await page.getByText('Too many attempts in a short time.').waitFor()
+    await page.getByText(/You can try again in \d+:\d\d/).waitFor()
     assert.equal(await send.getAttribute('aria-disabled'), 'true')
     await picture(page, 'portal-too-often')
     assert.deepEqual(await accessFaults(page), [])
@@ -134,7 +134,7 @@ suite('The portal in trouble', inBrowser, () => {
       204,
     )
     await page.evaluate("location.hash = '#/sessions'")
-    await page.getByText('Your sign-in has ended.').waitFor()
+    await page.getByText('Your session has ended.').waitFor()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
   })
 

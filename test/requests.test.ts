@@ -200,7 +200,7 @@ suite('Requests', () => {
         const type = page ? /^text\/html/ : /^application\/problem\+json/
         assert.match(reply.headers.get('content-type') ?? '', type, path)
         assert.equal(reply.headers.get('cache-control'), 'no-store')
-        if (page) assert.match(reply.text, /<h1>There is nothing here<\/h1>/)
+        if (page) assert.match(reply.text, /<h1>Page not found<\/h1>/)
         if (page) assert.match(reply.headers.get('content-security-policy') ?? '', /style-src 'self'/)
       }
     })

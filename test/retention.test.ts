@@ -225,7 +225,7 @@ for (const engine of engines) {
       await sweep(service)
       const said = service.log.map((line) => JSON.parse(line).msg).filter((msg) => /the sweep of/.test(msg))
       assert.deepEqual(said, [
-        'the sweep of deliveries fails; it is tried again until it works',
+        'the sweep of deliveries is failing; retrying until it works',
         'the sweep of deliveries works again',
       ])
     })

@@ -127,7 +127,7 @@ const strangers: [what: string, path: () => Promise<string> | string, message: R
   [
     'an old Excel workbook',
     () => written('r.xls', Buffer.from('d0cf11e0a1b11ae1', 'hex')),
-    /Excel workbook of the old kind/,
+    /old Excel workbook/,
   ],
   [
     'a document of LibreOffice',
@@ -152,19 +152,19 @@ const strangers: [what: string, path: () => Promise<string> | string, message: R
   ['a 7z archive', () => written('r.7z', Buffer.from('377abcaf271c0004', 'hex')), /a 7z archive. Unpack it/],
   ['a rar archive', () => written('r.rar', Buffer.from('526172211a0700', 'hex')), /a rar archive. Unpack it/],
   ['a gzip archive', () => written('r.tgz', Buffer.from('1f8b0800', 'hex')), /a gzip archive/],
-  ['a zip in a zip', async () => writeZip(await packZip({ 'roster.zip': 'x' })), /another archive in it/],
-  ['a single CSV file', () => written('users.csv', 'sourcedId,status\n'), /a single CSV file.*give the zip/],
+  ['a zip in a zip', async () => writeZip(await packZip({ 'roster.zip': 'x' })), /contains another archive/],
+  ['a single CSV file', () => written('users.csv', 'sourcedId,status\n'), /a single CSV file.*use the zip/],
   ['a web page', () => written('r.zip', '<!DOCTYPE html><html></html>'), /a web page.*sign-in page/i],
   ['JSON', () => written('r.zip', '{"users": []}'), /This is JSON/],
   ['an empty file', () => written('r.zip', ''), /The file is empty/],
-  ['an empty zip', async () => writeZip(await packZip({})), /nothing in it/],
+  ['an empty zip', async () => writeZip(await packZip({})), /It is empty/],
   [
     'half a zip',
     async () => {
       const zip = await packZip(clean12)
       return writeZip(zip.subarray(0, zip.length - 30))
     },
-    /only a part of a zip/,
+    /incomplete or damaged/,
   ],
 ]
 

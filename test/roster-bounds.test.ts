@@ -17,7 +17,7 @@ import { bulk, change, edited, newSchool, numbers } from './support/roster-schoo
 import { openWorld, type World } from './support/roster-world.ts'
 
 const tooManyErrors =
-  'There are more than 10,000 errors, so the rest was not checked: mend those that are listed, and check again.'
+  'There are more than 10,000 errors, so the rest was not checked: fix those listed, then check again.'
 const enrolments = (count: number) =>
   rowsOf(
     'sourcedId,classSourcedId,userSourcedId,role',
@@ -72,7 +72,7 @@ suite('Rosters beyond a bound', () => {
     const path = writeFolder(clean12)
     const archive = await openArchive(path, 20_000)
     writeFileSync(join(path, 'users.csv'), people(5_000))
-    await assert.rejects(buffer(await archive.open('users.csv')), /more than .* MiB/)
+    await assert.rejects(buffer(await archive.open('users.csv')), /larger than .* MiB/)
   })
 
   test('After 10,000 errors the rest is not read, unless so many bad rows are allowed', async () => {

@@ -44,7 +44,7 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
       first.out,
       /^Store: SQLite, .*\.db\nroster\.zip: OneRoster 1\.2, bulk, \d+ rows, sha256 [0-9a-f]{12}…\n/,
     )
-    assert.match(first.out, /now +added +changed +leaving +returning +then/)
+    assert.match(first.out, /before +added +changed +leaving +returning +after/)
     assert.deepEqual(cells(first.out, 'Students'), [0, 24, 0, 0, 0, 24])
     assert.deepEqual(cells(first.out, 'Classes'), [0, 2, 0, 0, 0, 2])
     assert.deepEqual(cells(first.out, 'Enrolments'), [0, 26, 0, 0, 0, 26])
@@ -98,7 +98,7 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     assert.equal(undone.code, 0, undone.err)
     assert.match(
       undone.out,
-      /Undo number 2: .* rows, \d{4}-\d\d-\d\d \d\d:\d\d UTC, by operator\.\n.*after number 1: 0 students leave, 1 come back, 1 change\.\n/,
+      /Undo number 2: .* rows, \d{4}-\d\d-\d\d \d\d:\d\d UTC, by operator\.\n.*after number 1: 0 students leave, 1 return, 1 change\.\n/,
     )
     const history = await roster(env, 'history', '--json')
     assert.deepEqual(
@@ -113,9 +113,9 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     const words = await roster(env, 'history')
     assert.match(
       words.out,
-      /3 .* by operator {2}undo of 2, going back to 1\n[\s\S]* 1 .*OneRoster 1\.2, \d+ rows {2}sha256/,
+      /3 .* by operator {2}undo of 2, back to number 1\n[\s\S]* 1 .*OneRoster 1\.2, \d+ rows {2}sha256/,
     )
-    assert.match(words.out, /students: 24 added, 0 changed, 0 left, 0 came back/)
+    assert.match(words.out, /students: 24 added, 0 changed, 0 left, 0 returned/)
     const undone2 = await roster(env, 'undo', '--yes', '--json')
     assert.deepEqual(undone2.json.at(-1), { type: 'done', generation: 4 })
     const none = await roster(env, 'undo', '--yes')
@@ -158,7 +158,7 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     }
     const wrong = await roster(env, 'import', emptied, '--yes', '--allow', 'leavers,everything')
     assert.equal(wrong.code, 1)
-    assert.match(wrong.err, /--allow takes leavers, changes, .*; not everything/)
+    assert.match(wrong.err, /--allow takes a comma-separated list of leavers, changes, .*; not everything/)
     assert.equal((await roster(env, 'import', emptied, '--yes', '--allow', 'terms')).code, 2)
     const { json } = await roster(env, 'check', emptied, '--json')
     assert.deepEqual([json[0].type, json[0].engine], ['store', 'SQLite'])
@@ -169,7 +169,7 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     })
     assert.equal((await roster(env, 'history', '--json')).json.length, 1)
     assert.equal((await roster(env, 'import', emptied, '--yes', '--allow', 'leavers,terms')).code, 0)
-    assert.match((await roster(env, 'history')).out, /12 left, 0 came back; allowed: leavers\n/)
+    assert.match((await roster(env, 'history')).out, /12 left, 0 returned; allowed: leavers\n/)
   })
 
   test('What is refused exits with 3, whatever is allowed, without a plan, and every finding has its place', async () => {
@@ -190,7 +190,7 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
       const refused = await roster(env, ...args)
       assert.equal(refused.code, 3, args.join(' '))
       assert.ok(!refused.out.includes('returning'), 'no plan')
-      assert.match(refused.out, /nothing can be imported until they are mended/)
+      assert.match(refused.out, /nothing can be imported until they are fixed/)
       assert.match(refused.out, /academicSessions\.csv, line 2, startDate: "8\/17\/2026": /)
       assert.match(refused.out, /users\.csv, line 2, email: "ada at school": /)
       assert.match(refused.out, /enrollments\.csv, line 4, userSourcedId: "nobody-1": /)
@@ -235,8 +235,8 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     const env = ownStore()
     await roster(env, 'import', bulk(school), '--yes')
     const table: [args: string[], line: RegExp][] = [
-      [['import', bulk(changed)], /nobody can be asked here; add --yes/],
-      [['undo'], /nobody can be asked here; add --yes/],
+      [['import', bulk(changed)], /cannot ask without a terminal; add --yes/],
+      [['undo'], /cannot ask without a terminal; add --yes/],
       [['check', 'no-such.zip'], /no-such\.zip/],
       [['import', 'no-such.zip', '--yes', '--json'], /no-such\.zip/],
       [['check'], /missing required argument/],
@@ -290,12 +290,12 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     await db.close()
     assert.deepEqual(
       [busy.code, busy.err],
-      [4, 'chiron: another import is under way; try again when it is done\n'],
+      [4, 'chiron: another import is running; try again when it has finished\n'],
     )
     const nowhere = `postgres://chiron:hunter2@127.0.0.1:${await freePort()}/school?connect_timeout=1`
     const lost = await roster({ CHIRON_DATABASE_URL: nowhere }, 'check', bulk(school))
     assert.equal(lost.code, 5)
-    assert.match(lost.err, /^chiron: The store is out of reach\. .*\n$/)
+    assert.match(lost.err, /^chiron: The store is unreachable\. .*\n$/)
     assert.ok(!`${lost.out}${lost.err}`.includes('hunter2'))
     const noStore = { CHIRON_DATABASE_URL: `sqlite:${page}` }
     assert.equal((await roster(noStore, 'check', bulk(school))).code, 5, 'a file that is no store')
@@ -312,7 +312,7 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
       ]) {
         const { code, err } = await run(empty, ['roster', ...args])
         assert.equal(code, 1)
-        assert.match(err, /there is no store here .*--env-file FILE or CHIRON_DATABASE_URL/)
+        assert.match(err, /there is no store at .*--env-file FILE or CHIRON_DATABASE_URL/)
       }
       assert.deepEqual(readdirSync(empty), [])
       writeFileSync(join(empty, 'service.env'), `CHIRON_DATABASE_URL=sqlite:${join(empty, 'school.db')}\n`)
@@ -342,10 +342,10 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
   test('correct puts one student right, is listed, and goes again', async () => {
     const env = ownStore()
     await roster(env, 'import', bulk(school), '--yes')
-    assert.match((await roster(env, 'correct', '--list')).out, /Nobody is corrected\./)
+    assert.match((await roster(env, 'correct', '--list')).out, /There are no corrections\./)
     const done = await roster(env, 'correct', 'stu-1@school.example', '--email', 'ada@school.example')
     assert.equal(done.code, 0, done.err)
-    assert.match(done.out, /is corrected, until the file says the same\./)
+    assert.match(done.out, /is corrected until the file agrees\./)
     const listed = await roster(env, 'correct', '--list')
     assert.match(
       listed.out,
@@ -362,10 +362,10 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
       /2 .* a correction by hand\n {6}one student was corrected/,
     )
     const gone = await roster(env, 'correct', 'ada@school.example', '--remove')
-    assert.match(gone.out, /is again as the file has it\./)
+    assert.match(gone.out, /is no longer corrected\./)
     for (const [args, line] of [
-      [['correct'], /say whom/],
-      [['correct', 'stu-1@school.example'], /say what to correct/],
+      [['correct'], /name the student/],
+      [['correct', 'stu-1@school.example'], /give the correction/],
       [['correct', 'nobody@school.example', '--firstname', 'X'], /There is nobody/],
       [['correct', 'stu-1@school.example', '--email', 'x'], /chiron: x: /],
       [
@@ -393,7 +393,7 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
       /Undo number 3: .*\nUndo number 2: [\s\S]*leaving +Given Family stu-1[\s\S]*numbers 3, 2 are undone/,
     )
     const wrong = await roster(env, 'undo', '--to', '7', '--yes')
-    assert.match(wrong.err, /number 7 is not one to go back to; those are 0/)
+    assert.match(wrong.err, /number 7 cannot be restored; available: 0/)
   })
 
   test('Passwords are in no output and not in the store', async () => {

@@ -100,7 +100,7 @@ suite('chiron roster fetch', { ...atLength }, () => {
     assert.equal(failed.code, 1)
     assert.match(
       failed.err,
-      /^chiron: nothing was fetched from .*exports: there is neither a zip nor a CSV file in it\n$/,
+      /^chiron: nothing was fetched from .*exports: it contains neither a zip nor a CSV file\n$/,
     )
     assert.equal((await mail.mailTo(registrar, 3)).mail.subject, 'The roster could not be fetched')
   })

@@ -143,9 +143,9 @@ for (const engine of engines) {
         assert.deepEqual([held.outcome, held.exitCode, held.mailIds.length], ['held', 2, 1], `night ${night}`)
       }
       const { subject, text = '', html = '' } = await report()
-      assert.equal(subject, 'The roster is held: please look at it')
+      assert.equal(subject, 'The roster is held: please check it')
       assert.match(text, /Nothing was imported: .*\n*.*on 2026-11-15 1\d:\d\d Europe\/Lisbon/)
-      assert.match(text, /Students: 24 before, 0 new, 0 changed, 12 leaving, 0 coming back, 12 after/)
+      assert.match(text, /Students: 24 before, 0 new, 0 changed, 12 leaving, 0 returning, 12 after/)
       assert.match(text, /leavers: 12 of 24 students would leave \(more than 10 %\)\./)
       assert.match(text, /^chiron roster fetch --verbose$/m)
       assert.match(text, /^chiron roster fetch --allow leavers$/m)
@@ -184,7 +184,7 @@ for (const engine of engines) {
       assert.deepEqual([failed.outcome, failed.exitCode], ['failed', 1])
       const { subject, text = '' } = await report()
       assert.equal(subject, 'The roster could not be fetched')
-      assert.match(text, /there is no such folder\./)
+      assert.match(text, /the folder does not exist\./)
       assert.match(text, /^chiron roster fetch$/m)
       assert.deepEqual((await figures()).roster_fetch_outcome, 'failed')
     })
@@ -195,7 +195,7 @@ for (const engine of engines) {
       touch()
       const refused = await fetch()
       assert.deepEqual([refused.outcome, refused.exitCode], ['refused', 3])
-      assert.match((await report()).text ?? '', /only a part of a zip/)
+      assert.match((await report()).text ?? '', /incomplete or damaged/)
     })
 
     test('of something other than a roster is refused, and named for what it is', async () => {
@@ -230,7 +230,7 @@ for (const engine of engines) {
       }, 20)
       const busy = await fetch({ allow: ['leavers', 'changes'] }).finally(() => clearInterval(renewing))
       assert.deepEqual([busy.outcome, busy.exitCode], ['busy', 4])
-      assert.match((await report()).text ?? '', /another import is under way/)
+      assert.match((await report()).text ?? '', /another import is running/)
       await renewed
       await db.run('update roster_state set leased_by = null, leased_until = 0, writer = null')
     })

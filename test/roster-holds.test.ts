@@ -59,7 +59,7 @@ for (const engine of engines) {
         assert.deepEqual([plan.counts.student.leaving, plan.holds, errorsOf(plan)], [1, [], []])
         assert.match(
           plan.findings.map(({ message }) => message).join(),
-          /1 enrolment names people in rows .*tobedeleted/,
+          /1 enrolment refers to people in rows .*tobedeleted/,
         )
         await world.roster.import(plan, { allow: [], by: byOperator })
         assert.ok(!('stu-1' in (await studentsNow(world.db))))
@@ -76,7 +76,10 @@ for (const engine of engines) {
           const plan = await world.plan(path)
           assert.deepEqual(codesOf(plan), ['mode'])
           assert.deepEqual(plan.holds[0]!.numbers, { leavingAsBulk: 1, leavingAsDelta: 0 })
-          assert.match(plan.holds[0]!.reason, /no manifest .*--bulk\) 1 student would .*--delta\) 0 students/)
+          assert.match(
+            plan.holds[0]!.reason,
+            /no manifest .*--bulk\), 1 student would .*--delta\), 0 students/,
+          )
           const asBulk = await world.roster.plan(path, { mode: 'bulk' })
           assert.deepEqual([asBulk.holds, asBulk.counts.student.leaving], [[], 1])
           const asDelta = await world.roster.plan(path, { mode: 'delta' })
@@ -123,12 +126,12 @@ for (const engine of engines) {
         await world.import(newer)
         const stale = await world.plan(older)
         assert.deepEqual(codesOf(stale), ['stale'])
-        assert.match(stale.holds[0]!.reason, /newest change is of 2026-10-01T.*2026-11-01T/)
+        assert.match(stale.holds[0]!.reason, /newest change is from 2026-10-01T.*2026-11-01T/)
         await assert.rejects(world.roster.import(stale, { allow: ['leavers'], by: byOperator }), /stale/)
         await world.import(renamed('Newest', '2026-11-02T08:00:00Z'))
         const again = await world.plan(newer)
         assert.deepEqual(codesOf(again), ['stale'])
-        assert.match(again.holds[0]!.reason, /imported before, as number 2/)
+        assert.match(again.holds[0]!.reason, /already imported as number 2/)
         await world.undo()
         await world.undo()
         assert.deepEqual((await world.plan(newer)).holds, [], 'what is undone was not imported')
@@ -156,7 +159,7 @@ for (const engine of engines) {
         const follows = plan.findings.filter(({ code }) => code === 'follows').map(({ message }) => message)
         assert.match(
           follows.join(),
-          /And 1 role names people.*And 1 enrolment names people in rows of users\.csv/,
+          /1 role refers to people.*1 enrolment refers to people in rows of users\.csv/,
         )
         assert.equal(plan.badRows, 1)
       }))

@@ -71,7 +71,7 @@ function meetAndDie(engine: Engine): void {
         )
         const [winner, loser] = results[0]!.error === null ? [0, 1] : [1, 0]
         assert.equal(results[winner]!.error, null)
-        assert.match(results[loser]!.error ?? '', /another import is under way|changed since the plan/)
+        assert.match(results[loser]!.error ?? '', /another import is running|changed since the plan/)
         await inWorld(engine, async (other) => {
           await other.import(files[winner]!)
           assert.deepEqual(await contentOf(world.db), await contentOf(other.db))

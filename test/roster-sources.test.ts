@@ -99,7 +99,7 @@ suite('A folder', () => {
     assert.match(await refusal(take(folder)), /neither a zip nor a CSV file/)
     put(folder, 'readme.txt', 'hello')
     assert.match(await refusal(take(folder)), /neither a zip nor a CSV file/)
-    assert.match(await refusal(take(join(folder, 'none'))), /no such folder/)
+    assert.match(await refusal(take(join(folder, 'none'))), /folder does not exist/)
     assert.match(await refusal(take(join(folder, 'readme.txt'))), /neither a zip nor/)
   })
 
@@ -109,7 +109,7 @@ suite('A folder', () => {
     const arrival = await take(folder)
     await arrival!.verify()
     appendFileSync(join(folder, 'roster.zip'), 'more')
-    assert.match(await refusal(arrival!.verify()), /changed while it was read/)
+    assert.match(await refusal(arrival!.verify()), /changed while it was being read/)
   })
 })
 
@@ -151,7 +151,7 @@ suite('A set that somebody is uploading', () => {
 
   test('is left alone if nobody finishes it within ten minutes', async () => {
     const { wait, passed } = world((ms) => entry(ms, 1_000_000 + ms))
-    assert.match(await refusal(wait()), /roster\.zip is still being written to/)
+    assert.match(await refusal(wait()), /roster\.zip is still being written/)
     assert.ok(passed() >= 600_000 && passed() < 660_000)
   })
 })
@@ -243,11 +243,11 @@ suite('A web address', () => {
   })
 
   for (const [status, says] of [
-    [401, /refuses us \(401\)/],
-    [403, /refuses us \(403\)/],
+    [401, /refuses access \(401\)/],
+    [403, /refuses access \(403\)/],
     [404, /no file at this address \(404\)/],
-    [500, /fault of its own \(500\)/],
-    [503, /fault of its own \(503\)/],
+    [500, /internal error \(500\)/],
+    [503, /internal error \(503\)/],
     [304, /status 304/],
     [206, /status 206/],
   ] as const)
@@ -287,12 +287,12 @@ suite('A web address', () => {
 
   test('that hangs is given up, before its answer and within it', async () => {
     answer = () => {}
-    assert.match(await refusal(take(null, hasty)), /does not answer within 0\.2 seconds/)
+    assert.match(await refusal(take(null, hasty)), /did not answer within 0\.2 seconds/)
     answer = (_request, response) => {
       response.writeHead(200, { 'Content-Type': 'application/zip', 'Content-Length': String(zip.length) })
       response.write(zip.subarray(0, 10))
     }
-    assert.match(await refusal(take(null, hasty)), /does not answer within 0\.2 seconds/)
+    assert.match(await refusal(take(null, hasty)), /did not answer within 0\.2 seconds/)
   })
 
   test('that sends a little now and then is given up as well', async () => {
@@ -301,7 +301,7 @@ suite('A web address', () => {
       const drip = setInterval(() => response.write('x'), 20)
       response.once('close', () => clearInterval(drip))
     }
-    assert.match(await refusal(take(null, { ...limits, totalMs: 300 })), /takes longer than/)
+    assert.match(await refusal(take(null, { ...limits, totalMs: 300 })), /took longer than/)
   })
 
   test('that breaks off is not believed', async () => {
@@ -309,12 +309,12 @@ suite('A web address', () => {
       response.writeHead(200, { 'Content-Type': 'application/zip', 'Content-Length': String(zip.length) })
       response.write(zip.subarray(0, 100), () => response.destroy())
     }
-    assert.match(await refusal(take()), /cut before the whole file had come/)
+    assert.match(await refusal(take()), /cut before the whole file had arrived/)
     answer = (_request, response) => {
       response.writeHead(200, { 'Content-Type': 'application/zip' })
       response.write(zip.subarray(0, 100), () => response.destroy())
     }
-    assert.match(await refusal(take()), /cut before the whole file had come/)
+    assert.match(await refusal(take()), /cut before the whole file had arrived/)
   })
 
   test('that sends too much is stopped, whether it says so or not', async () => {
@@ -339,13 +339,13 @@ suite('A web address', () => {
     }
     assert.match(
       await other({ 'Content-Type': 'text/html; charset=utf-8' }),
-      /a web page came .* sign-in page/,
+      /sent a web page .* sign-in page/,
     )
-    assert.match(await other({ 'Content-Type': 'text/csv' }), /^text\/csv came instead of a zip$/)
-    assert.match(await other({ 'Content-Type': '<b>' }), /^something unknown came/)
+    assert.match(await other({ 'Content-Type': 'text/csv' }), /^the server sent text\/csv instead of a zip$/)
+    assert.match(await other({ 'Content-Type': '<b>' }), /^the server sent something unknown/)
     assert.match(
       await other({ 'Content-Type': 'application/zip', 'Content-Encoding': 'gzip' }),
-      /compresses the zip once more/,
+      /compresses the zip again/,
     )
   })
 
@@ -363,7 +363,7 @@ suite('A web address', () => {
   test('where nothing listens, or that nobody knows, is told plainly', async () => {
     assert.match(
       await refusal(take(null, limits, web('https://localhost:1/roster.zip'))),
-      /nothing listens there/,
+      /nothing is listening there/,
     )
   })
 })
@@ -453,35 +453,35 @@ suite('An SFTP server', () => {
     assert.deepEqual(contentOf(await take(sftp({ hostKeys: [before, server.fingerprint] }))), zip)
   })
 
-  test('that refuses us, or has nothing there, is told plainly', async () => {
+  test('that refuses access, or has nothing there, is told plainly', async () => {
     only('readme.txt', zip)
     assert.match(await refusal(take(sftp({ password: 'other' }))), /refuses the user, password or key/)
     assert.match(await refusal(take()), /neither a zip nor a CSV file/)
     assert.match(await refusal(take(sftp({ path: '/none' }))), /no such file or folder/)
-    assert.match(await refusal(take(sftp({ port: 1 }))), /nothing listens there/)
+    assert.match(await refusal(take(sftp({ port: 1 }))), /nothing is listening there/)
   })
 
   test('that hangs is given up, wherever it does', async () => {
     only('roster.zip', zip)
     for (const where of ['sign-in', 'list', 'read'] as const) {
       server.hangs = where
-      assert.match(await refusal(take(sftp(), null, hasty)), /does not answer within 0\.2 seconds/, where)
+      assert.match(await refusal(take(sftp(), null, hasty)), /did not answer within 0\.2 seconds/, where)
     }
     server.hangs = 'nothing'
     const mute = createServer(() => {})
     await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
     const { port } = mute.address() as AddressInfo
-    assert.match(await refusal(take(sftp({ port }), null, hasty)), /does not answer within 0\.2 seconds/)
+    assert.match(await refusal(take(sftp({ port }), null, hasty)), /did not answer within 0\.2 seconds/)
     mute.close()
   })
 
   test('whose file changes while it is fetched, or is too large, gives nothing', async () => {
     only('roster.zip', zip)
     server.onRead = () => put('roster.zip', Buffer.concat([zip, zip]), 1_001)
-    assert.match(await refusal(take()), /changed while it was read/)
+    assert.match(await refusal(take()), /changed while it was being read/)
     server.onRead = () => put('other.zip', zip, 2_000)
     only('roster.zip', zip)
-    assert.match(await refusal(take()), /changed while it was read/)
+    assert.match(await refusal(take()), /changed while it was being read/)
     server.onRead = () => {}
     assert.match(await refusal(take(sftp(), null, { ...limits, bytesMax: 1_024 }), 3), /larger than/)
   })

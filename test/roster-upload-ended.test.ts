@@ -66,7 +66,7 @@ for (const engine of engines) {
       const call = start(slow)
       await whenAtWork()
       call.destroy()
-      await eventually('the plan is gone', async () => (await plans()).length === 0)
+      await eventually('the plan no longer exists', async () => (await plans()).length === 0)
       await assertServed()
     })
 
@@ -100,7 +100,7 @@ for (const engine of engines) {
       assert.equal(status, 201, text)
       assert.deepEqual([json.state, json.counts, json.holds], ['refused', {}, []])
       assert.equal(json.findings[0].code, 'too-many-errors')
-      assert.match(json.findings[0].message, /more than 10,000 errors, .*: mend those that are listed/)
+      assert.match(json.findings[0].message, /more than 10,000 errors, .*: fix those listed/)
       assert.equal(json.badRows, 10_000)
       assert.equal((await service.request(planPath(json.planId), { method: 'DELETE', token })).status, 204)
       await assertServed()

@@ -22,7 +22,7 @@ import { eventually, patienceMs } from './support/wait.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const ended = { code: 0, signal: null }
-const cutOff = /requests that did not end in time are cut off/
+const cutOff = /cutting off requests that did not finish in time/
 
 const folder = commandFolder()
 const { ownStore } = folder

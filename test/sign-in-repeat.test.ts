@@ -166,7 +166,7 @@ for (const engine of engines) {
       assert.equal(reply.status, 200)
       const me = await service.request('/veterinarian/me', { token: reply.json.access_token })
       assert.equal(me.status, 200)
-      assert.ok(service.log.some((line) => line.includes('a sign-in could not be refunded to the limits')))
+      assert.ok(service.log.some((line) => line.includes('could not refund the limits after a sign-in')))
     } finally {
       await service.stop()
     }

@@ -125,7 +125,7 @@ for (const engine of engines) {
       assert.equal(sent.status, 202)
       const mail = await service.mail.mailTo(email, 1)
       assert.equal(mail.code, null)
-      assert.match(mail.mail.text ?? '', /belongs to no member of staff/)
+      assert.match(mail.mail.text ?? '', /does not belong to a member of staff/)
     })
 
     test('A veterinarian’s code does not sign in staff with the same address', async () => {
@@ -240,7 +240,7 @@ for (const engine of engines) {
       assert.match(createdAt, /^2026-/)
       const again = await service.request('/staff/members', { method: 'POST', body, token: admin.access })
       assert.deepEqual(outcome(again), [409, 'conflict'])
-      assert.match(again.json.detail, /belongs to a member of staff already/)
+      assert.match(again.json.detail, /member of staff already has this address/)
 
       const member = await signInStaff(service, email)
       const path = `/staff/members/${userId}`

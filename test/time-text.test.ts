@@ -103,7 +103,7 @@ suite('Every command with --since', () => {
       assert.deepEqual([code, out], [1, ''])
       assert.match(
         err.split('\n').at(-2)!,
-        /^chiron: --since must be a time such as 2026-11-15 or 2026-11-15T09:00Z, or how long ago, such as 7d, 36h or 90m$/,
+        /^chiron: --since must be a time such as 2026-11-15 or 2026-11-15T09:00Z, or an age such as 7d, 36h or 90m$/,
       )
     })
 })

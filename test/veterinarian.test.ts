@@ -405,7 +405,7 @@ for (const engine of engines) {
       await read('A'.repeat(22))
       const before = await read(userId)
       assert.match(before, /<title>Ada Marsh · Chiron<\/title>/)
-      const unchecked = 'This page shows a name that somebody gave. The school has not checked who this is.'
+      const unchecked = 'The school has not checked who this is. The name is the one they entered.'
       assert.ok(before.includes(`<meta name="description" content="${unchecked}">`))
       assert.ok(before.includes(`<meta property="og:description" content="${unchecked}">`))
       assert.doesNotMatch(before, /registered|verified|a veterinarian/i)

@@ -205,7 +205,7 @@ suite('chiron webhooks', atLength, () => {
     })
     const added = await chiron('add', `${receiver.url}?key=1`, '--events', 'staff.added, staff.removed')
     assert.equal(added.code, 0, added.err)
-    const [, id] = /^Webhook (\S+) gets what happens from now on\.$/m.exec(added.out)!
+    const [, id] = /^Webhook (\S+) receives events from now on\.$/m.exec(added.out)!
     const [secret] = /whsec_\S+/.exec(added.out)!
     const staff = await run(
       folder.path,
@@ -218,7 +218,7 @@ suite('chiron webhooks', atLength, () => {
     assert.deepEqual([one!.event.type, one!.event.actor], ['staff.added', 'operator'])
     const failing = await eventually('it fails', async () => {
       const { out } = await chiron('list')
-      return /fails since \S+Z, 1 failure in a row/.test(out) && out
+      return /failing since \S+Z, 1 failure in a row/.test(out) && out
     })
     assert.match(failing, /^id +url +events +waiting +state$/m)
     assert.ok(failing.includes(`${receiver.url}?key=1`))
@@ -231,7 +231,7 @@ suite('chiron webhooks', atLength, () => {
     assert.equal(tested.code, 0, tested.err)
     assert.match(
       tested.out,
-      new RegExp(`^Webhook ${id} took the test event: it answered 200 in \\d+ ms\\.\n$`),
+      new RegExp(`^Webhook ${id} accepted the test event: it answered 200 in \\d+ ms\\.\n$`),
     )
     const test = receiver.received.slice(count).find(({ event }) => event.type === 'webhook.test')!
     verify(secret!, test)
@@ -240,7 +240,7 @@ suite('chiron webhooks', atLength, () => {
     const refused = await chiron('test', id!)
     assert.deepEqual(
       [refused.code, refused.out, refused.err],
-      [1, '', `chiron: webhook ${id} did not take the test event: it answered 503\n`],
+      [1, '', `chiron: webhook ${id} did not accept the test event: it answered 503\n`],
     )
     receiver.answer = status(200)
 
@@ -261,23 +261,23 @@ suite('chiron webhooks', atLength, () => {
     verify(rotated.secret, receiver.received.at(-1)!)
     verify(secret!, receiver.received.at(-1)!)
     assert.deepEqual(await asJson('remove', id!), { id })
-    assert.match((await chiron('list')).out, /There is no webhook/)
+    assert.match((await chiron('list')).out, /There are no webhooks/)
     assert.ok(!child.output.out.includes('key=1') && !child.output.out.includes('whsec_'))
   })
 
   for (const [args, message] of [
-    [['add', 'https://hook.example/'], /^chiron: say which events it gets, with --events/],
-    [['add', 'nonsense', '--events', '*'], /^chiron: url must be an address such as/],
+    [['add', 'https://hook.example/'], /^chiron: give the event types with --events/],
+    [['add', 'nonsense', '--events', '*'], /^chiron: url must be a URL such as/],
     [['add', 'https://hook.example/', '--events', 'session.strated'], /did you mean session\.started\?$/m],
     [
       ['add', 'https://hook.example/', '--events', ','],
-      /^chiron: events must name an event, or \* for all$/m,
+      /^chiron: events must include an event type, or \* for all$/m,
     ],
     [['add', 'https://10.0.0.1/', '--events', '*'], /CHIRON_WEBHOOK_ALLOW does not list it$/m],
     [['rotate', 'nobody'], /^chiron: There is no such webhook\.$/m],
     [['test', '-bcdefghijklmnopqrstuv'], /^chiron: There is no such webhook\.$/m],
-    [['change', 'nobody'], /^chiron: say what to change/],
-    [['replay', 'nobody'], /^chiron: say from when/],
+    [['change', 'nobody'], /^chiron: give the change/],
+    [['replay', 'nobody'], /^chiron: give the start time/],
     [['replay', 'nobody', '--since', 'soon'], /^chiron: --since must be a time/],
   ] as [string[], RegExp][])
     test(`says on one line what is wrong with ${args.join(' ')}`, async () => {

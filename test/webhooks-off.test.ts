@@ -102,8 +102,8 @@ for (const engine of engines) {
       for (const { email } of admins) {
         const mail = await eventually('a mail', () => offMails(email)[0])
         const { host } = new URL(receiver.url)
-        assert.equal(mail.subject, `The webhook to ${host} is switched off`)
-        assert.match(mail.text, /has not taken one event for three days/)
+        assert.equal(mail.subject, `The webhook to ${host} has been switched off`)
+        assert.match(mail.text, /has not accepted any event for three days/)
         assert.ok(mail.text.includes(id))
         assert.doesNotMatch(mail.text, /sesame|open/)
         assert.match(mail.html, /<a href="http:\/\/localhost:\d+\/console"/)
@@ -189,7 +189,7 @@ for (const engine of engines) {
       const mail = await eventually('a mail', () => offMails(email)[0])
       assert.match(mail.text, /answered 410 Gone/)
       await eventually(
-        'no mail waits',
+        'no mail is waiting',
         async () => (await service.rows('select 1 as one from outbox')).length === 0,
       )
       assert.equal(offMails(email).length, 1)

@@ -1,9 +1,9 @@
 /**
- * Periodic work. Every process applies registrations and numbers events. One process at a time, whoever has the lease,
- * rotates keys, lets pending accounts lapse, ends expired sessions and deletes what is kept long enough.
+ * Periodic work. Every process applies registrations and numbers events. Under a lease, one process at a time rotates
+ * keys, lets pending accounts lapse, ends expired sessions and deletes rows past their retention time.
  *
- * It works in short transactions with pauses, so that a large backlog keeps nobody waiting. Its parts take turns and
- * fail alone: neither a backlog nor a failure of one keeps the others from their work.
+ * It works in short transactions with pauses, so that a large backlog delays nobody. Its parts take turns and fail
+ * independently.
  */
 
 import type { SigningKeys } from '../identity/session/keys.ts'
@@ -43,7 +43,7 @@ const settleEveryMs = 250
 const numberEveryMs = second
 const sweepEveryMs = minute
 const leaseName = 'sweep'
-// Longer than the time between two sweeps, so that the same process goes on.
+// Longer than the time between two sweeps, so that the same process keeps the lease.
 const leaseMs = 2 * sweepEveryMs
 const pauseMs = 20
 const keysPart = 'keys'
@@ -85,12 +85,12 @@ export class Sweeper {
     this.#repeat('the sweep', sweepEveryMs, () => this.sweep())
   }
 
-  /** Starts nothing more and waits for what is running. */
+  /** Starts nothing more and waits for the running part. */
   async stop(): Promise<void> {
     this.#stopped = true
     for (const timer of this.#timers) clearInterval(timer)
     await Promise.all(this.#busy.values())
-    // The next process need not wait. If the store is out of reach, the lease runs out by itself.
+    // So that the next process need not wait. If the store is unreachable, the lease expires.
     await dropLease(this.#deps.db, leaseName, this.#id).catch(() => {})
   }
 

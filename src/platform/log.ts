@@ -10,10 +10,10 @@ export type Log = Logger
 // About 6,000 requests.
 const unreadBytesMax = 1024 * 1024
 
-/** Readable for people or JSON for machines, on standard output by default. */
+/** Human-readable or JSON, on stdout by default. */
 export function createLog(forPeople: boolean, stream?: DestinationStream): Log {
   const tellDropped = (dropped: number) =>
-    log.warn({ dropped }, 'the log was not read fast enough; lines were dropped')
+    log.warn({ dropped }, 'log lines were dropped because the output was too slow')
   const log = pino(
     { base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: describeError } },
     stream ?? (forPeople ? painted() : standardOutput(tellDropped)),

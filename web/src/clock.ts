@@ -1,6 +1,6 @@
 /**
- * Time by the service's clock, because a device's own may be hours off. Every reply says it; without a network the last
- * known difference counts. Waits are counted by the device's clock, which goes on while a phone sleeps.
+ * Time by the service's clock, because a device's own may be hours off. Every reply carries it; offline, the last
+ * known difference is used. Waits are counted by the device's clock, which goes on while a phone sleeps.
  */
 import { useEffect, useState } from 'react'
 
@@ -19,7 +19,7 @@ export function hearTime(date: string | null): void {
 
 export const clockAheadMs = (): number => aheadMs ?? 0
 
-/** From an earlier visit. Does nothing once a reply was heard. */
+/** From an earlier visit. Does nothing once a reply has arrived. */
 export function assumeClockAhead(ms: number): void {
   aheadMs ??= ms
 }

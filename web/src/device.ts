@@ -1,5 +1,5 @@
 /**
- * What this device remembers between visits; on a shared computer only the tab does, until it is closed. If the browser
+ * Storage on this device between visits; on a shared computer only the tab does, until it is closed. If the browser
  * refuses storage, nothing is remembered.
  */
 import { isShared, setShared } from './shared-computer.ts'
@@ -29,7 +29,7 @@ export function forgetPeople(): void {
   forget(isShared() ? prefix : `${prefix}seen.`)
 }
 
-/** What was remembered so far moves to where it belongs now. */
+/** Moves what was remembered so far to the right storage. */
 export function shareComputer(shared: boolean): void {
   try {
     const all = Object.entries(storage()).filter(([name]) => name.startsWith(prefix))

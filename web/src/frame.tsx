@@ -82,7 +82,7 @@ export function Skip() {
 type Served = Exclude<User, Staff>
 type PageName = readonly [path: string, name: string]
 
-/** Screens that are reached from another one and belong to its place. */
+/** Subscreens, and the navigation item that they belong to. */
 const within: Record<string, string> = { classes: '', close: 'data', email: '' }
 
 function Links({ to, label, onPress }: { to: readonly PageName[]; label: string; onPress?: () => void }) {

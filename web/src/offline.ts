@@ -13,7 +13,7 @@ const keptMs = 30 * 24 * 60 * 60_000
 
 interface Last {
   readonly user: Student
-  /** What was read, under which path, and when. */
+  /** The cached reply, its path and its time. */
   readonly path: string
   readonly data: unknown
   readonly at: number

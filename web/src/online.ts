@@ -1,4 +1,4 @@
-/** Whether this device has a network, and patience while the service has none for us. */
+/** Whether this device is online, and retries while the service is unavailable. */
 import { useEffect, useSyncExternalStore } from 'react'
 import type { Problem } from './http.ts'
 
@@ -15,7 +15,7 @@ function subscribe(listener: () => void): () => void {
 
 export const useOnline = (): boolean => useSyncExternalStore(subscribe, () => navigator.onLine)
 
-/** Reads again, every few seconds and as soon as there is a network, until the problem is over. */
+/** Retries every few seconds, and as soon as the device is online, until the problem is over. */
 export function useReadAgain(problem: Problem | null, read: () => void): void {
   useEffect(() => {
     if (problem?.code !== 'unreachable' && problem?.code !== 'unavailable') return

@@ -14,7 +14,7 @@ export function forgetAll(): void {
   kept.clear()
 }
 
-/** Also for what an earlier visit has left on this device. */
+/** Also for data from an earlier visit. */
 export function keep<T>(key: string, data: T, readAt = now()): Kept<T> {
   const entry = { data, readAt }
   kept.set(key, entry)
@@ -59,7 +59,7 @@ export function useResource<T>(key: string, read: (key: string) => Promise<T>): 
   const reload = useCallback(() => setRound((last) => last + 1), [])
 
   useEffect(() => {
-    // A page left open overnight must show the new day when it is looked at again.
+    // A page left open overnight must show the new day when it becomes visible again.
     const look = () => {
       if (document.visibilityState === 'visible') reload()
     }

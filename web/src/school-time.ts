@@ -1,4 +1,4 @@
-/** The time at the school. Its timetable is in it, wherever the reader is and whatever their clock says. */
+/** The time at the school. The timetable uses it, wherever the reader is and whatever their clock says. */
 import { useEffect, useState } from 'react'
 import { now } from './clock.ts'
 import { school } from './school.ts'
@@ -35,7 +35,7 @@ function schoolTime(): SchoolTime {
   return { date, time, isElsewhere: text !== here.format(now()) }
 }
 
-/** Goes on with every minute. */
+/** Updates every minute. */
 export function useSchoolTime(): SchoolTime {
   const [, tick] = useState(0)
   useEffect(() => {

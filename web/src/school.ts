@@ -1,4 +1,4 @@
-/** How the school shows itself, as the service says in the page's head. */
+/** The school's branding, from the page's head. */
 const told = (name: string) =>
   document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? null
 

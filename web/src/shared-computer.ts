@@ -1,6 +1,6 @@
 /**
- * Whether the reader has said that others use this computer too. The mark is a cookie that ends with the browser: every
- * tab and the service see it (src/platform/http/portal.ts), and nobody has to take it away.
+ * Whether the reader has said that others use this computer too. The mark is a cookie that ends with the browser:
+ * every tab and the service see it (src/platform/http/portal.ts), and it needs no clean-up.
  */
 import { useSyncExternalStore } from 'react'
 

@@ -1,10 +1,10 @@
 /**
- * Wrong answers: how many make an attack, and what an attack changes. They are counted for the address, for the network
- * that answered and the one that had asked for the code, and for the whole service.
+ * Wrong answers: how many make an attack, and what an attack changes. They are counted for the address, for the
+ * network that answered and the one that had asked for the code, and for the whole service.
  *
- * From a threshold on, new codes have eight digits. While the whole service is attacked, open codes of six digits take
- * no more answers either, unless a known device asked for them: that bounds the guesses at six digits in a day, however
- * many addresses and networks take part. The check (`calm`) and the count are in one transaction, so answers that arrive
+ * Above a threshold, new codes have eight digits. While the whole service is under attack, open six-digit codes are
+ * refused as well, unless a known device asked for them. That bounds the daily guesses at six digits, however many
+ * addresses and networks take part. The check (`calm`) and the count are in one transaction, so answers that arrive
  * together pass the threshold by at most the number of connections to the store.
  */
 import {
@@ -37,9 +37,9 @@ interface Threshold {
   readonly withinMs: number
 }
 
-/** A busy service has more slips: a tenth as many wrong answers as right ones are no attack. */
+/** A busy service has more slips: up to a tenth as many wrong answers as right ones is not an attack. */
 const rightPerWrong = 10
-/** But never more, so that nobody can make room for guesses by signing in to accounts of their own. */
+/** An upper bound, so that an attacker cannot raise the threshold by signing in to their own accounts. */
 const wrongMost = 2_400
 
 const minutely = (key: Expression): Counter => ({ key, slotMs: minute })
@@ -69,7 +69,7 @@ const serviceThresholds: readonly Threshold[] = [
 /** Wrong answers that have just reached a threshold. */
 export interface Attack {
   readonly on: AttackedKind
-  /** The network that is attacked from, or the one that gave the last wrong answer. */
+  /** The attacking network, or the one that gave the last wrong answer. */
   readonly network: string
   readonly wrongCodes: number
   readonly withinMinutes: number

@@ -1,8 +1,8 @@
 /**
- * Limits on codes, validations and registrations, shared by all processes and kept across restarts. They are taken in
- * the transaction of what they limit, as a chain: each statement runs only `when` the one before was granted, so a
- * refusal writes nothing and uses up no other limit. A successful sign-in is refunded afterwards, in its own
- * transaction.
+ * Limits on codes, validations and registrations, shared by all processes and kept across restarts. A limit is taken
+ * in the transaction of the action it limits, as a chain: each statement runs only `when` the previous one was
+ * granted, so a refusal writes nothing and uses no other limit. A successful sign-in is refunded afterwards, in its
+ * own transaction.
  *
  * Addresses and networks appear as fingerprints. Limits kept in memory are in http/limits.ts.
  */
@@ -74,11 +74,14 @@ export const bucketPolicies = {
 
 export const serviceBuckets = {
   register: { name: 'register', burst: 5_000, refillPerMinute: 1_000 },
-  /** Codes for addresses that neither the device nor the network is known for. */
+  /** Codes requested from devices and networks that are unknown for the address. */
   codes: { name: 'codes', burst: 20_000, refillPerMinute: 4_000 },
 } as const satisfies Record<string, BucketPolicy>
 
-/** Codes for one inbox from all networks: 60 a day. Whoever uses them up delays the owner by minutes, not by a day. */
+/**
+ * Codes for one inbox from all networks: 60 a day. A stranger who uses them up delays the owner by minutes, not by a
+ * day.
+ */
 const inboxPolicy = { name: 'inbox', burst: 20, refillPerMinute: 1 / 24 } as const satisfies BucketPolicy
 
 const refillMs = new Map(
@@ -98,12 +101,12 @@ const codesPerDevices: readonly Window[] = [
   { max: 160, windowMs: day },
 ]
 const codesPerPair: readonly Window[] = [{ max: 5, windowMs: 15 * minute }]
-/** Codes to new addresses that one person asks for: nobody can have mails sent to many strangers. */
+/** Codes that one person can request for new addresses, so that nobody can mail many strangers. */
 const codesPerMover: readonly Window[] = [
   { max: 10, windowMs: 15 * minute },
   { max: 20, windowMs: day },
 ]
-/** Mails with a code to an inbox that nobody has confirmed: nobody can have mails sent to strangers by registering them. */
+/** Code mails to an unconfirmed inbox, so that nobody can mail strangers by registering them. */
 const firstCodesPerInbox: readonly Window[] = [{ max: 3, windowMs: day }]
 const networkKnownMs = 90 * day
 /** With this many open challenges, an inbox gets longer codes for new ones. */
@@ -132,12 +135,12 @@ export interface BucketTake extends Take {
   readonly buckets: readonly BucketRow[]
 }
 
-/** What a code is counted against: the device's own quota, or else the inbox and its pair with the network. */
+/** A code counts against the device's own quota, or else against the inbox and against the inbox–network pair. */
 export interface CodeAsk {
   readonly inbox: string
   readonly network: string
   readonly device: string | null
-  /** Who asks, signed in, for a code to an address that is not theirs yet. */
+  /** The signed-in person who requests a code for a new address. */
   readonly moverId: string | null
 }
 

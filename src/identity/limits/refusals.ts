@@ -27,7 +27,7 @@ export class Refusals {
     if (counted.count === oftenMax)
       this.#log.warn(
         { limit, network, refused: oftenMax, withinMinutes: withinMs / minute },
-        'a network is refused often; chiron network tells what it did',
+        'a network is refused often; "chiron network" shows its activity',
       )
   }
 }

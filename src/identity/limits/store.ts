@@ -155,7 +155,7 @@ export function countAnswer(counters: readonly Counter[], now: number, when: Con
   )
 }
 
-/** How many answers were counted since then, rounded down to the beginning of a slot. */
+/** The number of answers since then, rounded down to the start of a slot. */
 export function countedSince(counter: Counter, since: number): Expression {
   return expression`(select cast(coalesce(sum(count), 0) as bigint) from failure
     where key = ${counter.key} and minute >= ${slotAt(counter, since)})`
@@ -198,7 +198,10 @@ export function forgetNetworks(inbox: string): Statement {
 const slotMinutesMax = 15
 
 export interface Kept {
-  /** By the end of a bucket's key, the latest time at which it can be full. A later one was written by a wrong clock. */
+  /**
+   * The latest time at which a bucket can be full, by the suffix of its key. A later time was written by a wrong
+   * clock.
+   */
   readonly bucketsFullBy: ReadonlyMap<string, number>
   readonly takenSince: number
   readonly knownSince: number

@@ -16,7 +16,7 @@ export class Fields {
     return typeof parsed === 'string' ? this.#wrong(field, parsed, '') : parsed.name
   }
 
-  /** For what is wrong with a field beyond its form. */
+  /** For errors beyond the form of a field. */
   refuse(field: string, detail: string): void {
     this.#wrong(field, detail, undefined)
   }

@@ -20,7 +20,7 @@ export function parseOwnName(text: string): { name: string } | string {
   if (typeof parsed === 'string') return parsed
   if (!seenLetter.test(parsed.name)) return 'must have at least one letter'
   const folded = parsed.name.normalize('NFKC').replace(unseen, '').toLowerCase()
-  if (slashOrAt.test(folded) || webAddress.test(folded)) return 'must hold no /, @ or www.'
+  if (slashOrAt.test(folded) || webAddress.test(folded)) return 'must not contain /, @ or www.'
   return parsed
 }
 
@@ -29,7 +29,7 @@ export function parseName(text: string): { name: string } | string {
   if (text.length > typedLengthMax) return tooLong
   if (!text.isWellFormed()) return 'must be well-formed Unicode'
   const name = text.normalize('NFC').trim()
-  if (refused.test(name)) return 'must hold no control or direction-override characters'
+  if (refused.test(name)) return 'must not contain control or direction-override characters'
   const length = [...name].length
   if (length < 1) return 'must not be empty'
   if (length > nameCodePointsMax) return tooLong

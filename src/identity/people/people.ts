@@ -44,7 +44,7 @@ export function canSignIn(person: Person, now: number): boolean {
   return person.status === 'pending' && person.confirm_before !== null && person.confirm_before > now
 }
 
-/** Finds whoever has the address of a mail. */
+/** Finds the owner of an address. */
 export function recipientsIn(roles: Roles, clock: Clock): FindRecipient {
   return async (role, addressKey) => {
     const person = await roles[role].findAccount(addressKey)
@@ -55,7 +55,7 @@ export function recipientsIn(roles: Roles, clock: Clock): FindRecipient {
   }
 }
 
-/** What somebody does to an account, and why. */
+/** Who changes an account, and why. */
 export interface Action {
   readonly by: By
   readonly note: string | null

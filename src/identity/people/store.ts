@@ -61,10 +61,7 @@ export function lockPerson(personId: string): Statement {
   return locking('select id from person where id = $1', personId)
 }
 
-/**
- * Removes what is left of closed accounts and of members of staff removed before then, once no event or session names
- * them. What a member of staff did is older than their removal.
- */
+/** Deletes closed accounts and removed members of staff older than this, once no event or session refers to them. */
 export function prunePeople(closedBefore: number): Statement {
   const isNamed = (table: string) => `exists (select 1 from ${table} t where t.person_id = person.id)`
   return prune(

@@ -29,7 +29,7 @@ export interface Issuer {
 export type PublicJwk = JWK
 export type VerifyingKey = Awaited<ReturnType<typeof importJWK>>
 
-/** What a token is for. A token of one kind is never taken for one of another. */
+/** The purpose of a token. A token of one kind is never accepted as another. */
 export interface TokenKind {
   /** `typ` in the header. */
   readonly type: string
@@ -84,7 +84,7 @@ export interface ReadToken {
   readonly kid: string
 }
 
-/** The claims of a token of this kind that we issued, and whether its time is over; null for any other. */
+/** The claims of a token of this kind that we issued, and whether it has expired; null for any other. */
 export async function readToken(
   token: string,
   { type, issuer, audience }: TokenKind,
@@ -117,7 +117,7 @@ export async function readToken(
     return found(payload, false)
   } catch (error) {
     if (error instanceof Error && error.name === 'AppError') throw error
-    // jose looks at the time last, after the signature and everything else.
+    // jose checks the expiry last, after the signature and everything else.
     return error instanceof JWTExpired ? found(error.payload, true) : null
   }
 }

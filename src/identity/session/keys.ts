@@ -1,9 +1,9 @@
 /**
  * Signing keys, stored with the private part encrypted under a key derived from the secret. A new key is published for
  * a while before it signs, and an old one verifies until its last token has expired, so rotation goes unnoticed. A key
- * that leaked is revoked: it is gone at once, and so are the tokens that it signed. A key that the current secrets cannot
- * decrypt is neither used nor trusted. What is sealed under the previous secret is sealed anew, so that the previous
- * secret can be dropped.
+ * that leaked is revoked: it is gone at once, and so are the tokens that it signed. A key that the current secrets
+ * cannot decrypt is neither used nor trusted. Values sealed under the previous secret are resealed, so that the
+ * previous secret can be dropped.
  */
 import type { KeyObject } from 'node:crypto'
 import type { Db } from '../../platform/db/db.ts'
@@ -24,7 +24,7 @@ import {
 const rotateEveryMs = 90 * day
 const publishedBeforeMs = 10 * minute
 const reloadPauseMs = 250
-/** A key that was revoked is trusted by other processes for this long at most. */
+/** The longest time that other processes still trust a revoked key. */
 export const trustedMs = 2 * second
 const retryPauseMs = second
 
@@ -39,7 +39,7 @@ interface Key {
 
 export class SigningKeys {
   #keys: Key[] = []
-  /** Of all keys in the store, also of those that the secrets do not open. */
+  /** Of all keys in the store, including those that the secrets cannot decrypt. */
   #kids: string[] = []
   #lastNumber = 0
   #loadedAt = Number.NEGATIVE_INFINITY
@@ -66,7 +66,7 @@ export class SigningKeys {
 
   /**
    * Adds a key that signs after it has been published for `signsIn`. If several processes do this at once, one key is
-   * added; the others return false. The first key of all replaces none, and is no event.
+   * added; the others return false. The very first key replaces none, so it is not an event.
    */
   async rotate(by: By, { signsIn }: { signsIn: number } = { signsIn: publishedBeforeMs }): Promise<boolean> {
     const key = await this.#newKey(signsIn)
@@ -76,8 +76,8 @@ export class SigningKeys {
   }
 
   /**
-   * Trusts a key no longer, because it leaked. If it is the one that signs, a new one takes over at once. Returns the key
-   * that signs now, and whether it is new; null if there is no such key. Other processes follow within `trustedMs`.
+   * Revokes a leaked key. If it is the signing key, a new one takes over at once. Returns the key that signs now, and
+   * whether it is new; null if there is no such key. Other processes follow within `trustedMs`.
    */
   async revoke(kid: string, by: By): Promise<{ signer: string; isNew: boolean } | null> {
     for (;;) {
@@ -94,7 +94,7 @@ export class SigningKeys {
     }
   }
 
-  /** Seals everything anew that is sealed under the previous secret. */
+  /** Reseals everything that is sealed under the previous secret. */
   async reseal(): Promise<void> {
     if (this.#secrets.all.length === 1) return
     const rows = await signingKeys(this.#db)
@@ -105,7 +105,7 @@ export class SigningKeys {
     await this.#db.tx(outdated)
   }
 
-  /** Those that the secret opens, oldest first. */
+  /** The keys that the secret decrypts, oldest first. */
   async list() {
     await this.#load()
     const now = this.#clock.now()
@@ -160,7 +160,7 @@ export class SigningKeys {
     return this.#keys.map((key) => key.publicJwk)
   }
 
-  /** Its number belongs to the keys that the caller has seen, so it is read before anything is awaited. */
+  /** Read before anything is awaited, so that the number belongs to the keys that the caller has seen. */
   async #newKey(signsIn: number): Promise<SigningKeyRow> {
     const now = this.#clock.now()
     const number = this.#lastNumber + 1
@@ -182,7 +182,7 @@ export class SigningKeys {
   }
 
   /**
-   * Reloads if the keys are older than this, one attempt at a time. While the store is out of reach, the keys in memory
+   * Reloads if the keys are older than this, one attempt at a time. While the store is unreachable, the keys in memory
    * are used.
    */
   async #reload(olderThanMs: number): Promise<void> {

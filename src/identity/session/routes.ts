@@ -40,7 +40,7 @@ export async function refreshRoute(
     operationId: 'refreshSession',
     summary: 'New tokens for a refresh token',
     description:
-      'Rotates the refresh token. For 30 seconds the previous one returns the same new one again. Later it returns a different new one, as long as the first was never used; the first is then void. Any other token that is not the newest ends the session, however recently it was rotated. As a form it is RFC 6749’s token request, and what is wrong with the form or the token is then 400 as in §5.2 there.',
+      'Rotates the refresh token. For 30 seconds the previous one returns the same new one again. Later it returns a different new one, as long as the first was never used; the first is then void. Any other token that is not the newest ends the session, however recently it was rotated. Sent as a form, this is the token request of RFC 6749, and errors are 400 as in its §5.2.',
     security: [],
     consumes: [jsonMediaType, formMediaType],
     body: RefreshBody,
@@ -140,7 +140,7 @@ export function sessionRoutes(
     {
       config: signedIn,
       schema: {
-        ...ending('endOneSession', 'Sign out there', 'not-found'),
+        ...ending('endOneSession', 'Sign out another session', 'not-found'),
         params: Type.Object({ sessionId: Type.String({ description: 'One of my sessions.' }) }),
       },
     },
@@ -171,9 +171,9 @@ export function portalSessionRoutes(
       schema: {
         tags,
         operationId: 'refreshPortalSession',
-        summary: 'A new access token for the cookie',
+        summary: 'A new access token from the cookie',
         description:
-          'As POST /session/refresh, with the refresh token in the cookie, which is replaced; one that is of no more use is cleared. Without a cookie it is 401.',
+          'Like POST /session/refresh, but the refresh token is in the cookie, which is replaced. A token that no longer works is cleared. Without a cookie, the reply is 401.',
         security,
         response: {
           200: PortalTokenReply(Profile, 'PortalTokenReply'),
@@ -205,7 +205,7 @@ export function portalSessionRoutes(
         operationId: 'signOutOfPortal',
         summary: 'Sign out here',
         description:
-          'Ends the session of the cookie, if there is one and it is alive, and clears it. May be repeated.',
+          'Ends the session of the cookie, if it has a live one, and clears the cookie. Idempotent.',
         security,
         response: { 204: Empty, ...problems(...bodyProblems, 'forbidden') },
       },

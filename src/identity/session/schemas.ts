@@ -6,10 +6,10 @@ import { Type } from '../../platform/http/type.ts'
 export const OpenSession = Type.Object(
   {
     sessionId: Type.String(),
-    current: Type.Boolean({ description: 'Whether it is the one that asks.' }),
+    current: Type.Boolean({ description: 'Whether this is the session of the request.' }),
     startedAt: Timestamp(),
-    lastSeenAt: Timestamp('To the minute or so.'),
-    expiresAt: Timestamp('Unless it is refreshed before.'),
+    lastSeenAt: Timestamp('Accurate to about a minute.'),
+    expiresAt: Timestamp('Unless it is refreshed before then.'),
     device: Type.String({ examples: ['Firefox on Android'] }),
   },
   { title: 'Session' },
@@ -17,14 +17,14 @@ export const OpenSession = Type.Object(
 export const SessionList = Type.Object({ sessions: Type.Array(OpenSession) }, { title: 'SessionList' })
 
 export const RefreshBody = Type.Object(
-  { refresh_token: Type.String({ description: 'Of the last token reply.' }) },
+  { refresh_token: Type.String({ description: 'From the last token reply.' }) },
   { title: 'RefreshRequest' },
 )
 export const RefreshForm = Type.Object(
   {
     grant_type: Type.Literal('refresh_token'),
-    refresh_token: Type.String({ description: 'Of the last token reply.', documented: { minLength: 1 } }),
-    client_id: Type.Optional(Type.String({ description: 'Not needed, and not looked at.' })),
+    refresh_token: Type.String({ description: 'From the last token reply.', documented: { minLength: 1 } }),
+    client_id: Type.Optional(Type.String({ description: 'Optional and ignored.' })),
   },
   { title: 'RefreshForm', description: 'RFC 6749 §6' },
 )
@@ -54,7 +54,7 @@ export const SignInReply = <User extends TSchema>(User: User, title: string) => 
   const { properties } = TokenReply(User, title)
   const device_token = Type.String({
     description:
-      'Send it as `device_token` with the next send-otp for this address from this device. Good for 400 days; no credential.',
+      'Send it as `device_token` with the next send-otp for this address from this device. Valid for 400 days. Not a credential.',
   })
   return Type.Object({ ...properties, device_token }, { title })
 }
@@ -81,7 +81,7 @@ const HistoryEvent = Type.Object(
     type: Type.String(),
     sessionId: Nullable(Type.String()),
     actor: Type.String({ description: '`self`, `system`, `operator`, or a member of staff.' }),
-    note: Nullable(Type.String({ description: 'What staff wrote about it.' })),
+    note: Nullable(Type.String({ description: 'The reason or note given by staff.' })),
   },
   { title: 'HistoryEvent' },
 )
@@ -90,7 +90,7 @@ const HistoryEvent = Type.Object(
 export const HistoryFields = {
   deliveries: Type.Array(DeliveryEntry, {
     description:
-      'What became of mails, for 30 days. Of a mail that somebody asked for at an address that was not theirs, their own export shows only that they did.',
+      'Delivery records of the last 30 days. If a mail was requested for an address that was not the person’s own, the export shows only the request.',
   }),
   sessions: Type.Array(PastSession),
   events: Type.Array(HistoryEvent),

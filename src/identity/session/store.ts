@@ -283,10 +283,7 @@ export function resealSigningKey({ kid, sealed }: SigningKeyRow, anew: string): 
   return statement('update signing_key set sealed = $1 where kid = $2 and sealed = $3', anew, kid, sealed)
 }
 
-/**
- * Removes a key for good, as long as the one that is to sign is there. The last statement returns the key if it was
- * removed.
- */
+/** Deletes a key, provided that the next signing key exists. The last statement returns the key if it was removed. */
 export function revokeSigningKey(
   r: { kid: string; signer: string; replacement: SigningKeyRow | null; now: number },
   by: By,

@@ -4,11 +4,11 @@ import { Type } from '../../platform/http/type.ts'
 /** The reply to a request for a code. */
 export const CodeSent = Type.Object(
   {
-    sessionId: Id('Names this sign-in, from here to sign-out. Not a secret.'),
+    sessionId: Id('Identifies this sign-in until sign-out. Not a secret.'),
     reference: Type.String({ description: 'Three letters, also in the mail’s subject.', examples: ['KTV'] }),
     digits: Type.Enum([6, 8], {
       title: 'CodeDigits',
-      description: 'How long the code is.',
+      description: 'Number of digits in the code.',
     }),
     expiresAt: Timestamp('When the code stops working.'),
     resendAt: Nullable(Timestamp('From when it can be sent again; null when no more.')),
@@ -21,7 +21,7 @@ export const OtpCode = Type.Integer({ minimum: 100000, maximum: 99999999, exampl
 export const Ask = Type.Object(
   {
     email: Email,
-    sessionId: Type.Optional(Type.String({ description: 'To send that session’s code once more.' })),
+    sessionId: Type.Optional(Type.String({ description: 'To resend the code of that session.' })),
     device_token: Type.Optional(
       Type.String({
         description:
@@ -46,7 +46,7 @@ export const AnswerHeaders = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({
       pattern: '^[\\x21-\\x7e]{1,255}$',
-      description: 'The same in every repetition of one request: 1 to 255 visible ASCII characters.',
+      description: 'The same for every retry of a request: 1 to 255 visible ASCII characters.',
       examples: ['0c4b7d1e-6b0a-4a3e-9f57-2f6f0d6a4f53'],
     }),
   ),

@@ -82,7 +82,7 @@ export interface CodeRequest {
   readonly language: Language
   /** As sent by the client; a token for another address is ignored. */
   readonly deviceToken?: string | undefined
-  /** Who wants to move an account to this address; null for a sign-in. */
+  /** The person who wants to move their account to this address; null for a sign-in. */
   readonly moverId: string | null
 }
 
@@ -92,7 +92,7 @@ export interface NewAddressAnswer {
   readonly sessionId: string
 }
 
-/** An address whose owner has answered with the code. */
+/** An address whose owner has entered the code. */
 export interface ProvenAddress {
   readonly address: Address
   /** Uses up the code, if `when` is true; `claimed` is then true for this answer alone. */
@@ -123,7 +123,7 @@ export interface SignInDeps {
   readonly sessions: Sessions
   readonly outbox: { wake(): void }
   readonly log: Pick<FailureLog, 'warn'>
-  /** Told when wrong codes reach a threshold, once, in the process that counted the last of them. */
+  /** Called once when wrong codes reach a threshold, in the process that counted the last one. */
   attacked(attack: Attack): void
 }
 
@@ -281,7 +281,7 @@ export class SignIn {
 
   /**
    * Checks the code of a new address. `move` changes the account and uses up the code in one transaction; it returns
-   * undefined if that is not possible any more, which answers as a wrong code does.
+   * undefined if that is no longer possible, which is answered like a wrong code.
    */
   async confirm<T>(
     { moverId, code, sessionId }: NewAddressAnswer,
@@ -347,14 +347,14 @@ export class SignIn {
     return fits
   }
 
-  /** What a wrong answer leaves behind, if it is `counted`; the `last` one allowed is an event as well. */
+  /** The statements of a wrong answer, if it is `counted`; the `last` allowed one is also an event. */
   #failure(
     sessionId: string,
     caller: Caller,
     now: number,
     when: { counted: Condition; last: Condition },
   ): FailureCounting {
-    // Who tried is not known to be the owner of the address.
+    // Whoever tried may not be the owner of the address.
     const by = { ...bySystem, requestId: caller.requestId, network: caller.network.fingerprint }
     const guess = {
       inbox: inboxOfChallenge(sessionId),
@@ -368,7 +368,7 @@ export class SignIn {
     }
   }
 
-  /** Records an answer that fitted and is refused all the same, and returns the refusal. */
+  /** Records a right answer that is refused nevertheless, and returns the refusal. */
   async #failed({ sessionId }: Guess, challenge: Answered, caller: Caller, now: number): Promise<AppError> {
     const last = challenge.attempts === attemptsMax ? always : never
     const failure = this.#failure(sessionId, caller, now, { counted: always, last })
@@ -465,7 +465,7 @@ export class SignIn {
     try {
       await db.tx(limits.signedIn(inbox, sentFrom, caller.network.fingerprint, now))
     } catch (error) {
-      log.warn({ err: error }, 'a sign-in could not be refunded to the limits')
+      log.warn({ err: error }, 'could not refund the limits after a sign-in')
     }
   }
 
@@ -507,7 +507,7 @@ function unusable(): AppError {
 }
 
 function tooEarly(resendAt: number, now: number): AppError {
-  return tooManyRequests('resends', resendAt, now, 'The code was sent a moment ago.')
+  return tooManyRequests('resends', resendAt, now, 'The code was sent only a moment ago.')
 }
 
 function noMoreResends(challenge: Challenge, now: number): AppError {

@@ -39,9 +39,7 @@ export interface Challenge {
 const columns =
   'id, role, address_fingerprint, inbox_fingerprint, network_fingerprint, device_id, digits, reference, created_at, expires_at, resend_at, resends, attempts, send_id, person_id, email'
 
-/**
- * What a request must know to have to do with a challenge: for a sign-in its address, for a new address who asked for it.
- */
+/** What a request must know to use a challenge: the address for a sign-in, the requester for a new address. */
 export interface Whose {
   readonly role: Role
   /** Null for a sign-in. */
@@ -167,7 +165,7 @@ export type Answered = Pick<
 const answeredColumns =
   'attempts, digits, coalesce(inbox_fingerprint, address_fingerprint) as inbox_fingerprint, network_fingerprint, device_id, send_id, email'
 
-/** A code of six digits that no known device asked for can be guessed at, so it is answered only in calm times. */
+/** A six-digit code that no known device asked for can be guessed, so it is refused during an attack. */
 const answerable = (calm: Condition): Condition =>
   expression`(digits = 8 or device_id is not null or (${calm}))`
 

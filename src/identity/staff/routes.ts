@@ -74,7 +74,7 @@ export function staffRoutes(root: FastifyInstance, { staff, callerOf, byStaffOf 
         operationId: 'addStaff',
         summary: 'Add a member of staff',
         description:
-          'They can sign in at once. Needs a sign-in at most 30 minutes old, like every change here.',
+          'They can sign in immediately. Like every change here, this needs a sign-in at most 30 minutes old.',
         body: NewStaffMember,
         response: { 201: StaffMember, ...problems(...refusals) },
       },
@@ -101,7 +101,7 @@ export function staffRoutes(root: FastifyInstance, { staff, callerOf, byStaffOf 
         tags,
         operationId: 'changeStaff',
         summary: 'Change a member’s name or rights',
-        description: 'The last admin stays one.',
+        description: 'The last admin cannot lose that right.',
         params,
         body: StaffChange,
         response: { 200: StaffMember, ...problems(...refusals, 'not-found') },

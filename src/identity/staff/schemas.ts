@@ -4,7 +4,7 @@ import { rights } from '../../roles.ts'
 
 const May = Type.Array(Type.Enum([...rights], { title: 'Right' }), {
   description:
-    '`support`: people and deliveries; `registrar`: the roster; `admin`: everything, with staff and webhooks.',
+    '`support`: people and deliveries; `registrar`: the roster; `admin`: everything, including staff and webhooks.',
   documented: { minItems: 1 },
 })
 const profileFields = {

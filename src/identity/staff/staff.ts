@@ -1,6 +1,6 @@
 /**
  * Members of staff: people of the school who run it. They are added from the command line or by an admin, sign in like
- * everybody, and may do what their rights allow. What they do for others is in `operate/support` and `school/roster`.
+ * everybody, and may do what their rights allow. Their work for others is in `operate/support` and `school/roster`.
  */
 
 import { AppError, invalidField } from '../../errors.ts'
@@ -79,8 +79,7 @@ export class Staff implements RoleRules {
       now: this.#clock.now(),
     }
     const [added] = await this.#db.tx(addStaff(member, by))
-    if (added!.length === 0)
-      throw new AppError('conflict', 'This address belongs to a member of staff already.')
+    if (added!.length === 0) throw new AppError('conflict', 'A member of staff already has this address.')
     return memberOf(await this.find(member.id))
   }
 
@@ -123,7 +122,7 @@ function rightsOf(may: readonly string[]): string {
   if (unknown !== undefined)
     throw invalidField({ pointer: '#/may', detail: `"${unknown}" is not one of ${rights.join(', ')}` })
   if (may.length === 0)
-    throw invalidField({ pointer: '#/may', detail: `must name one of ${rights.join(', ')}` })
+    throw invalidField({ pointer: '#/may', detail: `must include at least one of ${rights.join(', ')}` })
   return rights.filter((right) => may.includes(right)).join(',')
 }
 

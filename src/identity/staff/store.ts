@@ -3,7 +3,7 @@ import { type Db, locking, type Statement, statement } from '../../platform/db/d
 import type { By } from '../../platform/lib/by.ts'
 import { type Person, personList } from '../people/people.ts'
 
-/** A member of staff; `may` is a list of rights with commas. */
+/** A member of staff; `may` is a comma-separated list of rights. */
 export type StaffRow = Person<'staff'> & { readonly may: string }
 
 const staffColumns = `${personList('p')}, p.may`

@@ -1,10 +1,10 @@
 /**
- * What became of each mail, for whoever has to answer "I got no code": when it was asked for, which server took it and
- * what that server said, why it was put off, not sent or refused, whether it bounced, and how its code was answered. One
- * row a mail, kept for 30 days, or for a day if nobody has the address. Never a code.
+ * Delivery records, to answer "I got no code": when the mail was requested, which server accepted it and its reply,
+ * why it was deferred, not sent or refused, whether it bounced, and how its code was answered. One row per mail, kept
+ * for 30 days, or for a day if nobody has the address. Never a code.
  *
- * The outbox and sign-in write steps in transactions of their own; a bounce comes from a mail server's pipe (`dsn.ts`) or
- * from a provider's hook (`providers.ts`), and must name a mail that was sent (`tag.ts`).
+ * The outbox and sign-in write steps in transactions of their own; a bounce comes from a mail server's pipe (`dsn.ts`)
+ * or from a provider's hook (`providers.ts`), and must name a mail that was sent (`tag.ts`).
  */
 
 import { invalidField } from '../../errors.ts'
@@ -37,26 +37,26 @@ export { bounceAddress, tagOf } from './tag.ts'
 
 const textMax = 500
 const deferralsLengthMax = 6_000
-/** Strangers can have any number of mails to addresses that nobody has put on record, so these go soon. */
+/** Strangers can cause any number of mails to unknown addresses, so these records are deleted soon. */
 const strangersKeptMs = day
 
 export interface Step {
   readonly step: StepName
   readonly server?: string | undefined
-  /** What the server said, word for word. */
+  /** The server's reply, verbatim. */
   readonly reply?: string | undefined
   /** In our own words. */
   readonly why?: string | undefined
-  /** Of a bounce: whether it is for good. */
+  /** For a bounce: whether it is permanent. */
   readonly hard?: boolean
-  /** Of a deferral: when it is tried again. */
+  /** For a deferral: the time of the next attempt. */
   readonly nextAt?: number
 }
 
 interface About {
   readonly mailId: string
   readonly at: number
-  /** What the mail says, once that is known. */
+  /** The kind of mail, once known. */
   readonly kind?: string | null
   readonly personId?: string | undefined
 }
@@ -79,17 +79,17 @@ function newStep({ mailId, at, kind = null, personId }: About, step: Step): NewS
     personId: personId ?? null,
     at,
     line: `${JSON.stringify(line)}\n`,
-    // A mail may be put off a thousand times.
+    // A mail may be deferred a thousand times.
     unlessLongerThan: step.step === 'deferred' ? deferralsLengthMax : Number.MAX_SAFE_INTEGER,
   }
 }
 
-/** How a code was answered, at the mail that brought it last. */
+/** How a code was answered; recorded on the last mail that carried it. */
 export function codeAnswered(mailId: string, isRight: boolean, at: number, when?: Condition): Statement {
   return stepTaken({ mailId, at }, { step: isRight ? 'right-code' : 'wrong-code' }, when)
 }
 
-/** Erases what is known of mails to a person, and of others to the same address. */
+/** Erases the records of mails to a person, and of others to the same address. */
 export function forgetDeliveries(secrets: Secrets, personId: string, addressKey: string): Statement[] {
   return [...forgetPerson(personId), ...fingerprintsOf(secrets, addressKey).flatMap(forgetAddress)]
 }
@@ -101,13 +101,13 @@ export async function deliveriesOf(db: Db, personId: string): Promise<DeliveryVi
   return (await someDeliveries(db, { personId, limit: shownMax })).map(viewOf)
 }
 
-/** The same for the person. What it says must not depend on who has an address that is not the person's own. */
+/** The same for the person. It must not reveal who has an address that is not the person's own. */
 export async function ownDeliveriesOf(db: Db, personId: string): Promise<DeliveryView[]> {
   const rows = await someDeliveries(db, { personId, erasedToo: true, limit: shownMax })
   return rows.map((row) => ownViewOf(row, personId))
 }
 
-/** When mail to each of these addresses came back for good; those to which mail gets through are left out. */
+/** When mail to each of these addresses bounced permanently; working addresses are left out. */
 export async function bouncesAmong(
   db: Db,
   secrets: Secrets,
@@ -133,7 +133,7 @@ export interface Bounce {
   readonly reply: string
   /** Texts that may name the mail. */
   readonly names: readonly string[]
-  /** Believed only of somebody who knows a secret: anybody can write any address into a report. */
+  /** Trusted only with the secret: anyone can write any address into a report. */
   readonly recipient?: string | undefined
 }
 
@@ -141,7 +141,7 @@ export interface DeliverySearch {
   readonly email?: string
   readonly state?: string
   readonly since?: number
-  /** The `next` of the page before. */
+  /** The `next` value of the previous page. */
   readonly after?: string
   readonly limit: number
 }
@@ -164,7 +164,7 @@ export class Deliveries {
   async find({ email, state, since, after, limit }: DeliverySearch) {
     const { db, secrets } = this.#deps
     if (after !== undefined && !isId(after))
-      throw invalidField({ parameter: 'after', detail: 'must be the `next` of a page' })
+      throw invalidField({ parameter: 'after', detail: 'must be the `next` value of a page' })
     const rows = await someDeliveries(db, {
       ...(email !== undefined && { fingerprints: fingerprintsOf(secrets, addressFrom(email).key) }),
       ...(state !== undefined && { state }),
@@ -249,12 +249,12 @@ function viewOf(row: DeliveryRow) {
 function ownViewOf(row: DeliveryRow, personId: string): DeliveryView {
   const view = viewOf(row)
   if (row.asker_id === null) return view
-  // Its owner sees the mail, and nothing of who asked for it and answered.
+  // The owner sees the mail, but not who requested it or answered.
   if (row.asker_id !== personId) {
     const steps = view.steps.filter(({ step }) => step !== 'wrong-code' && step !== 'right-code')
     return { ...view, askedBy: null, sessionId: null, steps, updatedAt: steps.at(-1)!.at }
   }
-  // Who asked sees that, and nothing of what followed: what the mail says and whether it goes depends on the owner.
+  // The requester sees the request and nothing that followed, because the content and delivery depend on the owner.
   return {
     ...view,
     mail: 'address-code',

@@ -2,7 +2,10 @@
 import PostalMime from 'postal-mime'
 import type { Bounce } from './delivery.ts'
 
-/** What the notification says, or 'delivered' if it tells of success. Undefined if it is no such notification. */
+/**
+ * The bounce that the notification reports, or 'delivered' if it reports success. Undefined if it is not such a
+ * notification.
+ */
 export async function readDsn(raw: Uint8Array): Promise<Bounce | 'delivered' | undefined> {
   const mail = await parse(raw)
   const parts = mail?.attachments ?? []

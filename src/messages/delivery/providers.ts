@@ -1,4 +1,4 @@
-/** What mail providers post about a bounce: Amazon SES (directly or through SNS), Postmark and Mailgun. Pure. */
+/** Parses bounce reports of mail providers: Amazon SES (directly or through SNS), Postmark and Mailgun. */
 import type { Bounce } from './delivery.ts'
 
 type Json = { readonly [name: string]: unknown }
@@ -8,7 +8,7 @@ export interface Confirmation {
   readonly confirm: string
 }
 
-/** The bounces in a body; none if it tells of something else. Undefined if nobody we know writes so. */
+/** The bounces in a body; empty if it reports something else. Undefined if the format is unknown. */
 export function readHook(body: unknown): readonly Bounce[] | Confirmation | undefined {
   const json = objectIn(body)
   if (!json) return undefined
@@ -64,7 +64,7 @@ function fromMailgun(data: Json): readonly Bounce[] {
   ]
 }
 
-/** After these Postmark sends no more to the address. */
+/** After these, Postmark stops sending to the address. */
 const permanentAtPostmark = ['HardBounce', 'BadEmailAddress', 'ManuallyDeactivated']
 
 function fromPostmark(json: Json): readonly Bounce[] {

@@ -1,4 +1,4 @@
-/** The delivery timeline for staff, and the hook that mail providers tell of bounces. */
+/** The delivery records for staff, and the hook to which mail providers report bounces. */
 import { timingSafeEqual } from 'node:crypto'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -36,14 +36,14 @@ export async function deliveryRoutes(root: FastifyInstance, deps: DeliveryRoutes
       schema: {
         tags: ['staff'],
         operationId: 'findDeliveries',
-        summary: 'What became of mails, newest first',
+        summary: 'Delivery records, newest first',
         description:
-          'Of one address, whether anybody has it or not, or of all. Kept for 30 days. Never a code.',
+          'Of one address, which need not belong to anyone, or of all. Kept for 30 days. Never contains a code.',
         querystring: Type.Object({
-          email: Type.Optional(Type.String({ description: 'All mails to this address, in any case.' })),
+          email: Type.Optional(Type.String({ description: 'All mails to this address, ignoring case.' })),
           state: Type.Optional(Type.Enum([...states], { title: 'DeliveryState' })),
-          after: Type.Optional(Type.String({ description: 'The `next` of the page before.' })),
-          limit: QueryInteger(limits, 'How many at most; 50 if it is not said.'),
+          after: Type.Optional(Type.String({ description: 'The `next` value of the previous page.' })),
+          limit: QueryInteger(limits, 'Maximum number of results; default 50.'),
         }),
         response: {
           200: DeliveryPage,
@@ -74,13 +74,14 @@ function bounceHook(root: FastifyInstance, { deliveries, secrets, byOf, log }: D
     {
       bodyLimit: hookBytesMax,
       config: routeConfig({ access: 'public', limit: 'network' }),
-      // Before the body is read: a stranger's is not looked at.
+      // Checked before the body is read, so that a stranger's body is never parsed.
       onRequest: (request, _reply, done) => done(knowsSecret(request, secrets) ? undefined : stranger()),
       schema: { hide: true },
     },
     async (request, reply) => {
       const told = readHook(request.body)
-      if (told === undefined) throw new AppError('invalid-request', 'This is no report of a known provider.')
+      if (told === undefined)
+        throw new AppError('invalid-request', 'This is not a report from a known provider.')
       if ('confirm' in told) tellOperator(told.confirm, log)
       else
         for (const bounce of told)
@@ -118,6 +119,6 @@ const snsHost = /^sns\.[a-z0-9-]+\.amazonaws\.com(\.cn)?$/
 function tellOperator(link: string, log: Pick<FailureLog, 'warn'>): void {
   const url = URL.parse(link)
   if (url?.protocol === 'https:' && snsHost.test(url.hostname))
-    log.warn({ link: url.href }, 'Amazon SNS wants to report bounces here; open this link once to agree')
+    log.warn({ link: url.href }, 'Amazon SNS wants to report bounces here; open this link once to confirm')
   else log.warn({ host: url?.hostname ?? null }, 'a subscription to bounces has a link that is not Amazon’s')
 }

@@ -21,7 +21,7 @@ export interface DeliveryRow {
   readonly domain: string
   /** Whose address it was. */
   readonly person_id: string | null
-  /** Who asked for it, if the address was not theirs; empty if their account is closed. */
+  /** The requester, if the address was not theirs; empty if their account is closed. */
   readonly asker_id: string | null
   readonly state: State
   readonly created_at: number
@@ -60,7 +60,7 @@ export interface NewStep {
   readonly unlessLongerThan: number
 }
 
-/** A mail whose code was used stays opened, whatever is heard of it later. */
+/** A mail whose code was used stays `opened`, whatever is reported later. */
 export function addStep(step: NewStep, when: Condition): Statement {
   return statement(
     `update delivery
@@ -108,7 +108,7 @@ export function addBounce(
         id: 'cast($2 as text)',
         at: 'cast($3 as bigint)',
         person: 'person_id',
-        // Whose address it was does not learn of who asked for the mail.
+        // The owner of the address must not learn who requested the mail.
         session: "case when asker_id is null then nullif(session_id, '') end",
         data: 'cast($4 as text)',
       },
@@ -163,7 +163,7 @@ export async function isDelivery(db: Db, id: string): Promise<boolean> {
   return (await db.one('select id from delivery where id = $1', [id])) !== undefined
 }
 
-/** The last mail that a mail server took for this address. */
+/** The last mail that a mail server accepted for this address. */
 export async function lastHanded(db: Db, fingerprints: readonly string[]): Promise<string | undefined> {
   const which = fingerprints.map((_, i) => `$${i + 1}`).join(', ')
   const row = await db.one<{ id: string }>(
@@ -174,7 +174,7 @@ export async function lastHanded(db: Db, fingerprints: readonly string[]): Promi
   return row?.id
 }
 
-/** Addresses that refused a student's mail for good, and no code of a later mail was used. */
+/** Addresses that permanently refused a student's mail, without a later mail whose code was used. */
 export function bouncedStudents(db: Db): Promise<{ address_fingerprint: string; bounced_at: number }[]> {
   return db.all(
     `select d.address_fingerprint, max(d.bounced_at) as bounced_at from delivery d
@@ -189,12 +189,12 @@ export function pruneDeliveries(before: number): Statement {
   return prune('delivery', 'id', 'id < $1', firstIdAt(before))
 }
 
-/** Those of addresses that nobody has. What somebody signed in asked for stays with them. */
+/** Records of unknown addresses. Those that a signed-in person requested are kept with that person. */
 export function pruneStrangers(before: number): Statement {
   return prune('delivery', 'id', 'person_id is null and asker_id is null and id < $1', firstIdAt(before))
 }
 
-/** Erases what somebody asked for, and what was mailed to them. */
+/** Erases the records of mails that somebody requested or received. */
 export function forgetPerson(personId: string): Statement[] {
   return [
     statement('delete from delivery where asker_id = $1 and person_id is null', personId),
@@ -207,7 +207,7 @@ export function forgetAddress(fingerprint: string): Statement[] {
   return forgetMails('address_fingerprint = $1', fingerprint)
 }
 
-/** That somebody else asked for a mail is theirs, and must not vanish when the owner of the address does. */
+/** The record of a request belongs to the requester, and must survive the owner of the address. */
 function forgetMails(which: string, value: string): Statement[] {
   return [
     statement(`delete from delivery where ${which} and coalesce(asker_id, '') = ''`, value),

@@ -1,7 +1,7 @@
 /**
- * The name of a mail in what mail servers say about it: its Message-ID, its envelope id and the address that bounces go
- * to. It ends in a check under a key of its own, so that nobody can report a bounce of a mail that they have not seen.
- * Only letters of one case: no digits that look like a code, and nothing is lost where addresses are lower-cased.
+ * The tag that identifies a mail in reports of mail servers: in its Message-ID, its envelope id and its bounce
+ * address. It ends in a MAC, so that nobody can report a bounce of a mail that they have not seen. Only letters of one
+ * case: no digits that look like a code, and nothing is lost where addresses are lower-cased.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { idFromBytes, idToBytes } from '../../platform/lib/random.ts'
@@ -19,7 +19,7 @@ export function tagOf(keys: Keys, mailId: string): string {
   return tag
 }
 
-/** The mail that is named somewhere in the text, by a genuine tag. */
+/** The mail whose genuine tag appears in the text. */
 export function mailNamedIn(secrets: Secrets, text: string): string | undefined {
   for (const [tag] of text.matchAll(tagPattern)) {
     const digits = [...tag.toLowerCase()].map((letter) => letters.indexOf(letter).toString(16))
@@ -31,7 +31,7 @@ export function mailNamedIn(secrets: Secrets, text: string): string | undefined 
   return undefined
 }
 
-/** Envelope sender that brings bounces back with the name of their mail. */
+/** The envelope sender, so that a bounce names its mail. */
 export function bounceAddress(tag: string, domain: string): string {
   return `bounce+${tag}@${domain}`
 }

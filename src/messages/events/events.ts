@@ -1,10 +1,10 @@
 /**
  * The audit trail: every change of state of a person or session, written in the transaction of the change, with ids
- * only. An event that can happen only once has an id made from its subject, so two processes that notice the same
+ * only. An event that can happen only once has an id derived from its subject, so two processes that notice the same
  * change write it once.
  *
- * Events are also a feed, ordered by number. A number is given after the change was committed, by one process at a time
- * (`numberEvents`), so that no event appears behind a reader that has read further.
+ * Events are also a feed, ordered by number. A number is given after the change was committed, by one process at a
+ * time (`numberEvents`), so that no event appears behind a reader that has read further.
  */
 import {
   type Condition,
@@ -66,7 +66,7 @@ interface EventColumns {
   readonly data?: string
 }
 
-/** Writes an event for each row of `from`, if the change that it tells of took place. */
+/** Writes an event for each row of `from`, if the change took place. */
 export function eventsFrom(
   type: EventType,
   by: By | 'row',
@@ -115,7 +115,7 @@ export function happened(eventId: string): Condition {
   return { sql: (first) => `exists (select 1 from event where id = $${first})`, params: [eventId] }
 }
 
-/** What somebody wrote about a change, if the event was written in the same transaction. */
+/** The reason or note for a change, if its event was written in the same transaction. */
 export function noteOn(eventId: string, personId: string, text: string | null): Statement[] {
   if (text === null) return []
   return [
@@ -129,7 +129,7 @@ export function noteOn(eventId: string, personId: string, text: string | null): 
   ]
 }
 
-/** The number of an event that is gone is never given again: the counter only grows. */
+/** The number of a deleted event is never reused: the counter only grows. */
 export function pruneEvents(before: number): Statement[] {
   const isOld = 'exists (select 1 from event e where e.id = note.event_id and e.at < $1)'
   const hasNote = 'exists (select 1 from note n where n.event_id = event.id)'
@@ -142,7 +142,7 @@ export function pruneEvents(before: number): Statement[] {
 const batchSize = 2_000
 
 /**
- * What can be seen and has no number. Written so that SQLite, which has no statistics, reads neither what an import has
+ * Visible events without a number. Written so that SQLite, which has no statistics, reads neither what an import has
  * staged nor what was numbered long ago: a `cross join` looks up the few generations first, and `at` makes it use the
  * index of events without a number.
  */
@@ -155,8 +155,8 @@ const unnumbered = `
 const inOrder = 'order by at, type desc, id'
 
 /**
- * Numbers the events that can be seen and have no number yet. Whoever numbers locks the counter first: the events of a
- * transaction that has not ended are not seen, and get a later number. Returns how many got one.
+ * Numbers the visible events that have no number yet. It locks the counter first: events of a transaction still in
+ * progress are not visible, and get a later number. Returns how many got one.
  */
 export async function numberEvents(db: Db): Promise<number> {
   for (let total = 0; ; ) {
@@ -206,9 +206,9 @@ export function eventCountsOf(
 }
 
 export interface FeedFilter {
-  /** Only what has a larger number. */
+  /** Only events with a larger number. */
   readonly after?: number
-  /** Only what has a smaller number, and the newest first. */
+  /** Only events with a smaller number, newest first. */
   readonly before?: number
   readonly types?: readonly EventType[]
   readonly personId?: string

@@ -24,17 +24,17 @@ export function eventRoutes(
       schema: {
         tags: ['staff'],
         operationId: 'readEvents',
-        summary: 'What has happened, oldest first',
+        summary: 'Events, oldest first',
         description:
-          'Whoever asks again and again with `after` set to the `next` of the reply before misses nothing. With `before` one reads back from the newest.',
+          'To miss nothing, poll with `after` set to the `next` value of the previous reply. Use `before` to read backwards from the newest.',
         querystring: Type.Object({
           after: QueryInteger(numbers, 'Only events with a larger number.'),
           before: QueryInteger(numbers, 'Only events with a smaller number, newest first.'),
           types: Type.Optional(
             Type.String({ description: 'With commas between.', examples: ['session.started'] }),
           ),
-          userId: Type.Optional(Type.String({ description: 'Only of this person.' })),
-          limit: QueryInteger(limits, 'How many at most; 100 if it is not said.'),
+          userId: Type.Optional(Type.String({ description: 'Only events of this person.' })),
+          limit: QueryInteger(limits, 'Maximum number of events; default 100.'),
         }),
         response: {
           200: EventPage,

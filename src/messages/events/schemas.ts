@@ -5,7 +5,7 @@ import type { EventType } from './types.ts'
 export const EventEntry = Type.Object(
   {
     id: Type.String(),
-    number: Type.Integer({ description: 'Grows; pass the last one you have as `after`.' }),
+    number: Type.Integer({ description: 'Increasing; pass the last one you have seen as `after`.' }),
     type: Type.Unsafe<EventType>({ type: 'string', examples: ['session.started'] }),
     at: Timestamp(),
     userId: Nullable(Type.String()),
@@ -13,7 +13,7 @@ export const EventEntry = Type.Object(
       description: '`self`, `system`, `operator` for the command line, or the userId of a member of staff.',
     }),
     requestId: Nullable(Type.String()),
-    network: Nullable(Type.String({ description: 'A fingerprint; "chiron network" tells what it did.' })),
+    network: Nullable(Type.String({ description: 'A fingerprint; "chiron network" shows its activity.' })),
     data: OpenObject(),
   },
   { title: 'Event' },

@@ -30,17 +30,17 @@ const sessionId = text('the sign-in')
 /** Events of an account, by role. Add new ones here. */
 const ofRole = {
   veterinarian: {
-    registered: { when: 'somebody registers an address that is new' },
+    registered: { when: 'somebody registers a new address' },
     activated: { when: 'a veterinarian signs in for the first time' },
     updated: { when: 'names are changed or confirmed, or the public page is hidden or shown' },
-    verified: { when: 'staff have checked who it is' },
+    verified: { when: 'staff have verified the person' },
     unverified: {
-      when: 'staff take that back, or the name or address changes',
+      when: 'staff withdraw the verification, or the name or address changes',
       optional: { reason: oneOf('name', 'address') },
     },
     'address-changed': { when: 'the account moves to another e-mail address' },
-    suspended: { when: 'staff keep the person out' },
-    reactivated: { when: 'staff let the person in again' },
+    suspended: { when: 'staff suspend the person' },
+    reactivated: { when: 'staff reactivate the person' },
     closed: { when: 'the account is closed and its personal data erased' },
     lapsed: { when: 'a registration was not confirmed within seven days' },
   },
@@ -48,12 +48,12 @@ const ofRole = {
     added: { when: 'the roster has a new student' },
     updated: { when: 'the roster, or a correction, changes a student' },
     deactivated: { when: 'the roster drops a student' },
-    suspended: { when: 'staff keep the student out' },
-    reactivated: { when: 'staff let the student in again, or the roster has the student again' },
+    suspended: { when: 'staff suspend the student' },
+    reactivated: { when: 'staff reactivate the student, or the student is back on the roster' },
   },
   staff: {
     added: { when: 'somebody becomes a member of staff' },
-    changed: { when: 'name or rights of a member of staff change' },
+    changed: { when: 'the name or rights of a member of staff change' },
     removed: { when: 'somebody is no longer a member of staff' },
   },
 } as const satisfies Record<Role, Record<string, EventKind>>
@@ -66,12 +66,12 @@ const others = {
   },
   'otp.exhausted': { when: 'the fifth wrong code is sent for one sign-in', data: { sessionId } },
   'mail.failed': {
-    when: 'a mail could not be handed over in time, or was refused for good',
+    when: 'a mail could not be delivered in time, or was refused permanently',
     data: { reason: oneOf('expired', 'refused') },
     optional: { sessionId },
   },
   'mail.bounced': {
-    when: 'a mail comes back; `hard`: for good',
+    when: 'a mail bounces; `hard`: permanently',
     data: { hard: oneOf('true', 'false') },
     optional: { sessionId },
   },
@@ -106,7 +106,7 @@ type SharedName<R extends Role> = (R extends Role ? (name: NameOf<R>) => void : 
 
 export type EventType = { [R in Role]: `${R}.${NameOf<R>}` }[Role] | keyof typeof others
 
-/** What `data` of an event of this type holds. */
+/** The `data` of an event of this type. */
 export type EventData<T extends EventType> = T extends keyof typeof others
   ? DataOf<(typeof others)[T]>
   : Record<string, never>

@@ -1,4 +1,4 @@
-/** What usually is the matter when a mail server refuses, for operators. Pure. */
+/** Advice for operators when a mail server refuses: the usual cause and remedy. */
 import { TokenError } from './oauth.ts'
 
 interface SmtpFailure {
@@ -8,43 +8,43 @@ interface SmtpFailure {
   readonly message?: string
 }
 
-/** The first that matches counts. */
+/** The first match wins. */
 const advice: readonly [matches: (failure: SmtpFailure) => boolean, text: string][] = [
   [
     (failure) => failure instanceof TokenError,
-    'Look at CHIRON_SMTP_OAUTH_TOKEN_URL, _CLIENT_ID, _CLIENT_SECRET, _SCOPE and _REFRESH_TOKEN; invalid_client means a wrong id or an expired secret, invalid_grant a refresh token that has expired or was withdrawn.',
+    'Check CHIRON_SMTP_OAUTH_TOKEN_URL, _CLIENT_ID, _CLIENT_SECRET, _SCOPE and _REFRESH_TOKEN; invalid_client means a wrong id or an expired secret; invalid_grant means that the refresh token has expired or was revoked.',
   ],
   [
     ({ response }) => /5\.7\.139|SmtpClientAuthentication|basic auth/i.test(response ?? ''),
-    'The server takes no passwords any more: use CHIRON_SMTP_OAUTH_*, or let the mailbox use authenticated SMTP.',
+    'The server no longer accepts passwords: use CHIRON_SMTP_OAUTH_*, or enable authenticated SMTP for the mailbox.',
   ],
   [
     ({ responseCode }) => responseCode === 535 || responseCode === 534,
-    'The login was refused: look at user and password in CHIRON_SMTP_URL (special characters are percent-encoded), or at the mailbox that the token is for.',
+    'The login was refused: check the user and password in CHIRON_SMTP_URL (percent-encode special characters), or the mailbox that the token is for.',
   ],
   [
     ({ responseCode }) => responseCode === 530,
-    'The server wants a login or TLS first: put user and password into CHIRON_SMTP_URL, or use CHIRON_SMTP_OAUTH_*.',
+    'The server requires a login or TLS first: put the user and password in CHIRON_SMTP_URL, or use CHIRON_SMTP_OAUTH_*.',
   ],
   [
     ({ response }) => /5\.7\.60|SendAsDenied|not allowed to send as/i.test(response ?? ''),
-    'The login may not send as this sender: CHIRON_MAIL_FROM must be an address that the account may use.',
+    'The account may not send from this address: CHIRON_MAIL_FROM must be an address that the account may use.',
   ],
   [
     ({ responseCode, response }) => responseCode === 550 && /5\.7\.\d/.test(response ?? ''),
-    'The server refuses for reasons of policy: the sender is not allowed, relaying is denied, or SPF, DKIM or DMARC of the sender’s domain do not fit this server.',
+    'The server refuses by policy: the sender is not allowed, relaying is denied, or the SPF, DKIM or DMARC records of the sender’s domain do not match this server.',
   ],
   [
     ({ responseCode }) => responseCode === 550 || responseCode === 553 || responseCode === 501,
-    'There is no such mailbox, or the server refuses this sender or recipient; look at CHIRON_MAIL_FROM.',
+    'There is no such mailbox, or the server refuses this sender or recipient; check CHIRON_MAIL_FROM.',
   ],
   [
     ({ responseCode = 0 }) => responseCode >= 400 && responseCode < 500,
-    'The server puts it off, perhaps because it does not know us yet or because there were too many mails; Chiron tries such mails again.',
+    'The server deferred it, perhaps because of greylisting or a rate limit; Chiron retries such mails.',
   ],
   [
     ({ responseCode = 0 }) => responseCode >= 500,
-    'The server refuses this for good; its own words above say why.',
+    'The server refuses this permanently; its reply above says why.',
   ],
   [
     ({ message }) => /STARTTLS|certificate|self.signed|wrong version number|SSL/i.test(message ?? ''),
@@ -52,15 +52,15 @@ const advice: readonly [matches: (failure: SmtpFailure) => boolean, text: string
   ],
   [
     ({ message }) => /ENOTFOUND|EAI_AGAIN|EDNS/.test(message ?? ''),
-    'The host name in CHIRON_SMTP_URL is not known.',
+    'The host name in CHIRON_SMTP_URL cannot be resolved.',
   ],
   [
     ({ message }) => /ECONNREFUSED/.test(message ?? ''),
-    'Nothing listens there: look at host and port in CHIRON_SMTP_URL.',
+    'Nothing is listening there: check the host and port in CHIRON_SMTP_URL.',
   ],
   [
     ({ code, message }) => code === 'ETIMEDOUT' || /timed? ?out|timeout/i.test(message ?? ''),
-    'There was no answer: a firewall may be in the way. Many hosting companies block port 25; use 587 or 465.',
+    'There was no answer: a firewall may be in the way. Many hosting providers block port 25; use 587 or 465.',
   ],
 ]
 
@@ -68,6 +68,6 @@ export function adviceOn(error: unknown): string {
   const failure = error as SmtpFailure
   return (
     advice.find(([matches]) => matches(failure))?.[1] ??
-    'The connection failed; try again, and look at CHIRON_SMTP_URL.'
+    'The connection failed; try again, and check CHIRON_SMTP_URL.'
   )
 }

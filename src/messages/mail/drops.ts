@@ -19,7 +19,7 @@ export class Drops {
 
   note(): void {
     if (this.#count === 0)
-      this.#log.warn({}, 'mails without a code are over their budget; those beyond it are dropped')
+      this.#log.warn({}, 'mails without a code have exceeded their budget; further ones are dropped')
     this.#count++
     this.#lastAt = this.#clock.elapsed()
   }

@@ -30,7 +30,7 @@ export function mailboxTransport(log: { info(fields: object, message: string): v
         { development: true },
         `[development mailbox] ${code ? `code ${code}` : 'a mail without a code'} for ${message.to}: ${message.subject}`,
       )
-      return 'it is shown at /mailbox'
+      return 'shown at /mailbox'
     },
     isFinal: () => false,
     async close() {},
@@ -53,7 +53,7 @@ export function mailboxRoutes(app: FastifyInstance, { outbox }: { outbox: Outbox
 <details><summary>Plain text</summary><pre>${escapeHtml(message.text)}</pre></details>
 </article>`,
     )
-    const none = '<p id="none">No mail yet. Ask for a code, and it appears here by itself.</p>'
+    const none = '<p id="none">No mail yet. Ask for a code, and it appears here.</p>'
     return reply
       .header('Content-Security-Policy', mailboxContentPolicy)
       .type('text/html; charset=utf-8')

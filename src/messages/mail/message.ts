@@ -1,4 +1,4 @@
-/** Writes a mail out of its row in the outbox: text, code, greeting, and what it is called in the world. Pure. */
+/** Builds a mail from its row in the outbox: text, code, greeting, and headers. */
 
 import { minute } from '../../platform/lib/clock.ts'
 import { deriveCode } from '../../platform/lib/code.ts'
@@ -15,7 +15,7 @@ export interface Message extends Rendered {
   readonly to: string
   readonly messageId: string
   readonly language: string
-  /** Where bounces go, if not to `from`, and the name of the mail in them. */
+  /** Where bounces go, if not to `from`, and the tag that identifies the mail. */
   readonly envelope?: { readonly sender: string | null; readonly id: string }
 }
 
@@ -50,7 +50,7 @@ export function messageOf(
     ...(isCode(kind) && {
       code: {
         digits: String(deriveCode(keys, subject)),
-        // Anybody may be at a new address, so nobody is named there.
+        // A new address may belong to anyone, so the mail names nobody.
         name: recipient && kind === 'code' ? greetingName(recipient) : null,
         minutes: Math.max(1, Math.round((mail.expires_at - mail.created_at) / minute)),
         until: timeOfDay(mail.expires_at, mail.language, timeZone),

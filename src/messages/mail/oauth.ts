@@ -1,6 +1,6 @@
 /**
- * The access token for a mail server that takes no passwords (XOAUTH2): fetched with client credentials or a refresh
- * token, shared by all connections of the process, kept until shortly before it expires.
+ * The access token for a mail server that does not accept passwords (XOAUTH2): fetched with client credentials or a
+ * refresh token, shared by all connections of the process, kept until shortly before it expires.
  */
 import { type Clock, minute, second } from '../../platform/lib/clock.ts'
 
@@ -12,7 +12,7 @@ export interface OAuthSettings {
   readonly refreshToken: string | null
 }
 
-/** No token could be had. Its message holds no secret, so it may be logged. */
+/** No token could be fetched. Its message contains no secret, so it may be logged. */
 export class TokenError extends Error {}
 
 export interface AccessToken {
@@ -27,7 +27,7 @@ export interface AccessToken {
 const fetchTimeoutMs = 10 * second
 const leewayMs = minute
 const lifetimeIfUnsaidMs = 5 * minute
-/** A token younger than this is not fetched again because a server refuses it: something else is wrong then. */
+/** If a server refuses a token younger than this, fetching another would not help. */
 const freshMs = 10 * second
 
 export class TokenSource {
@@ -76,7 +76,7 @@ export class TokenSource {
     const { access_token, expires_in, refresh_token, error } = body
     if (typeof access_token !== 'string' || access_token === '')
       throw new TokenError(
-        `the token server ${new URL(tokenUrl).host} answered ${status}${errorName(error)} instead of giving a token`,
+        `the token server ${new URL(tokenUrl).host} answered ${status}${errorName(error)} instead of a token`,
       )
     // Some servers replace the refresh token with every use.
     if (this.#refreshToken !== null && typeof refresh_token === 'string') this.#refreshToken = refresh_token
@@ -108,7 +108,7 @@ async function post(url: string, form: URLSearchParams) {
   }
 }
 
-/** Only a name of RFC 6749 §5.2: a description may quote what was sent. */
+/** Only error names of RFC 6749 §5.2: a description may quote the request. */
 function errorName(error: unknown): string {
   return typeof error === 'string' && /^[a-z_]{1,40}$/.test(error) ? ` ${error}` : ''
 }

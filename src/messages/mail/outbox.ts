@@ -5,8 +5,8 @@
  * recorded.
  *
  * A mail that turns out to carry no code (a notice) goes back behind all others, and notices get only a share of the
- * connections, so that no code waits for them. An inbox gets one notice a day, and an address that nobody has confirmed
- * gets three codes a day; each domain and the whole service have budgets for both.
+ * connections, so that no code waits for them. An inbox gets one notice a day, and an address that nobody has
+ * confirmed gets three codes a day; each domain and the whole service have budgets for both.
  *
  * The worker starts after a random delay, not right after the request that queued the mail: the work depends on who
  * owns the address, and must not show in the timing of later requests.
@@ -82,7 +82,7 @@ export interface Transport {
   readonly concurrency: number
   /** Whether sent mails stay in the store, for the mailbox. */
   readonly keeps: boolean
-  /** Returns what the server said. */
+  /** Returns the server's reply. */
   send(message: Message): Promise<string>
   /** Whether a retry is pointless. */
   isFinal(error: unknown): boolean
@@ -93,7 +93,7 @@ export interface OutboxDeps extends MessageSettings {
   readonly db: Db
   readonly clock: Clock
   readonly findRecipient: FindRecipient
-  /** What an address that nobody has confirmed may get. */
+  /** Limits for an unconfirmed address. */
   firstCodes(inbox: string, mark: string, now: number): InboxTake
   readonly transport: Transport
   /** Whether notices have budgets. */
@@ -101,11 +101,11 @@ export interface OutboxDeps extends MessageSettings {
   /** Minimum and maximum of the random delay. */
   readonly delayMs: readonly [number, number]
   readonly log: FailureLog
-  /** Told what became of a mail, and how long after it was queued. */
+  /** Called with the outcome of a mail and the time since it was queued. */
   noted?(outcome: MailOutcome, tookMs: number): void
 }
 
-/** `deferred` mails are tried again; `dropped` are those that an inbox or a budget has no room for. */
+/** `deferred` mails are retried; `dropped` ones exceeded the limit of their inbox or a budget. */
 export const mailOutcomes = ['sent', 'deferred', 'refused', 'expired', 'dropped'] as const
 export type MailOutcome = (typeof mailOutcomes)[number]
 
@@ -120,7 +120,7 @@ const slowestRefillMs =
   Math.max(serviceBudget.burst * serviceBudget.intervalMs, domainBudget.burst * domainBudget.intervalMs)
 const caughtKeptMs = day
 const stopWaitMs = 1_500
-// A shorter one is no reason to give up the pauses: a server in trouble may fail every now and then.
+// After a shorter outage the pauses stay: a server in trouble may fail now and then.
 const outageMs = 10 * second
 const pausesMs = [2, 5, 10, 20, 40, 60].map((s) => s * second)
 
@@ -141,7 +141,7 @@ export class Outbox {
    * The last claim of codes filled every free slot, so more may be waiting. Notices do not count: they are not urgent.
    */
   #backlog = false
-  /** No mail was taken since then, and at least one met no server that listens. */
+  /** No mail was accepted since then, and at least one connection was refused. */
   #downSince: number | null = null
   #stopped = false
 
@@ -189,8 +189,8 @@ export class Outbox {
   }
 
   /**
-   * Sends one mail at once, for a command that ends soon. If the server does not take it, or a worker of the service was
-   * first, it is left to the service. Returns whether it is gone.
+   * Sends one mail at once, for a command that ends soon. If the server does not accept it, or a worker of the service
+   * claimed it first, it is left to the service. Returns whether it was sent.
    */
   async sendNow(id: string): Promise<boolean> {
     const { db, clock } = this.#deps
@@ -240,7 +240,7 @@ export class Outbox {
       this.#inHand.add(mail.id)
       this.#noticesSending += notices
       const sending = this.#deliver(mail)
-        .catch((error) => log.warn({ err: error, mail: mail.id }, 'a mail could not be handled'))
+        .catch((error) => log.warn({ err: error, mail: mail.id }, 'a mail could not be processed'))
         .finally(() => {
           this.#noticesSending -= notices
           this.#inHand.delete(mail.id)
@@ -298,7 +298,7 @@ export class Outbox {
     return since !== null && this.#deps.clock.elapsed() - since >= outageMs
   }
 
-  /** After an outage nobody waits for the end of a pause. */
+  /** After an outage, waiting mails are due at once. */
   async #tryAllNow(now: number): Promise<void> {
     await this.#deps.db.tx([tryAllNow(now)])
     this.#takeSome()
@@ -320,7 +320,7 @@ export class Outbox {
     return recipient?.status === 'suspended' ? 'suspended' : this.#absence(mail)
   }
 
-  /** Only the mail may say which role is the right one: the screen cannot know who is reading it. */
+  /** Only the mail may name the right role: the screen cannot know who is reading it. */
   async #absence({ role, email }: Mail): Promise<NoticeKind> {
     const other = otherNotice[role]
     const recipient = other && (await this.#deps.findRecipient(other.role, email.toLowerCase()))
@@ -344,7 +344,7 @@ export class Outbox {
     await this.#drop(mail, kind, recipient, notSentBecause[outcome])
   }
 
-  /** Counts a code to an address that nobody has confirmed, so that nobody can have many mails sent to strangers. */
+  /** Counts a code to an unconfirmed address, so that nobody can mail many strangers. */
   async #admit(mail: Mail): Promise<boolean> {
     const { db, clock, budgets } = this.#deps
     if (!budgets || mail.admitted_at !== null) return true
@@ -386,15 +386,15 @@ export class Outbox {
     const note = { mail: mail.id, attempt: mail.attempts, code, responseCode, ...why }
     const said = saidBy(error, message)
     if (transport.isFinal(error)) {
-      log.warn(note, 'a mail was refused for good')
+      log.warn(note, 'a mail was refused permanently')
       return this.#giveUp(mail, recipient, 'refused', said)
     }
     const pauseMs = pausesMs[Math.min(mail.attempts, pausesMs.length) - 1]!
-    // It is given up when its code is dead, and not before: the server may be back at any moment.
+    // Retried until its code expires: the server may be back at any moment.
     const nextAt = Math.min(clock.now() + pauseMs, mail.expires_at)
-    // Without a reply, or with "closing", it is the server that is in trouble, and not this mail.
+    // Without a reply, or with "closing", the server is in trouble, not this mail.
     if (responseCode === undefined || responseCode === 421) this.#downSince ??= clock.elapsed()
-    log.warn(note, 'a mail could not be handed over; it will be tried again')
+    log.warn(note, 'a mail could not be delivered; it will be retried')
     this.#note(mail, 'deferred')
     const step: Step = { step: 'deferred', server: transport.server, ...said, nextAt }
     const claimed = claimedBy(mail.id, this.#worker)
@@ -413,7 +413,7 @@ export class Outbox {
   ): Promise<void> {
     const { db, clock, transport } = this.#deps
     this.#note(mail, reason)
-    const why = reason === 'expired' ? 'it could not be handed over in time' : said.why
+    const why = reason === 'expired' ? 'it could not be delivered in time' : said.why
     const step: Step = { step: 'failed', server: transport.server, ...said, why }
     await db.tx([
       lockMail(mail.id),
@@ -428,14 +428,14 @@ export class Outbox {
 }
 
 const notSentBecause = {
-  repeated: 'this inbox had a mail without a code within the last day',
-  'over-budget': 'too many mails without a code are being asked for, from this domain or in all',
+  repeated: 'this inbox had a mail without a code in the last 24 hours',
+  'over-budget': 'too many mails without a code are being requested, for this domain or overall',
 } as const
 
 const unconfirmed =
-  'nobody has confirmed this address, and it had three mails with a code within the last day, or too many are being asked for'
+  'this address is unconfirmed and had three mails with a code in the last 24 hours, or too many such mails are being requested'
 
-/** A code to an address that nobody has confirmed: a first sign-in, or a new address of somebody who is signed in. */
+/** A code to an unconfirmed address: a first sign-in, or a new address of a signed-in person. */
 function isFirstCode(kind: MailKind, recipient: Recipient | undefined): boolean {
   return kind === 'address-code' || (kind === 'code' && recipient?.status === 'pending')
 }
@@ -445,7 +445,7 @@ interface Said {
   readonly why?: string
 }
 
-/** What the server said; without its words, what went wrong on the way to it. */
+/** The server's reply; without one, the connection error. */
 function saidBy(error: unknown, message: Message): Said {
   const { response, message: why } = error as { response?: string; message?: string }
   if (response) return { reply: withoutCode(response, message) }
@@ -457,7 +457,7 @@ function withoutCode(reply: string, { text }: Message): string {
   return reply.replace(/(?<!\d)(?:\d{6}|\d{8})(?!\d)/g, (run) => (text.includes(run) ? '…' : run))
 }
 
-/** Puts a mail into the outbox, and opens its delivery. */
+/** Queues a mail and creates its delivery record. */
 export function queueMail(
   mail: NewMail,
   digits: Expression,
@@ -477,7 +477,7 @@ interface Told {
   readonly language?: Language
 }
 
-/** A mail without a code, which nobody has asked for. */
+/** A mail without a code that nobody requested. */
 function toldMail(secrets: Secrets, { email, role, now, language }: Told): NewMail {
   return {
     id: newIdAt(now),
@@ -492,7 +492,7 @@ function toldMail(secrets: Secrets, { email, role, now, language }: Told): NewMa
   }
 }
 
-/** A mail that tells an owner what has changed, if it has. */
+/** A mail that notifies an owner of a change, if the change took place. */
 export function tellOf(secrets: Secrets, told: Told & { kind: ToldKind }, when: Condition): Statement[] {
   return queueMail(toldMail(secrets, told), noDigits, when, told.kind)
 }
@@ -516,7 +516,7 @@ export function tellOfWebhook(
   { email, now, ...off }: WebhookOff & { email: string; now: number },
   when: Condition,
 ): Statement[] {
-  // Nothing tells which language an admin reads.
+  // The language of an admin is unknown.
   const report = mailTexts[chooseLanguage(undefined)].webhookOff(off)
   return queueReport(secrets, { email, report, now }, when).statements
 }

@@ -1,4 +1,4 @@
-/** Whoever has the address of a mail, as far as mails have to know. `identity/people` finds them. */
+/** The owner of an address, as far as mails need to know. `identity/people` finds them. */
 import type { Role } from '../../roles.ts'
 
 export interface Recipient {
@@ -7,7 +7,7 @@ export interface Recipient {
   readonly email: string
   readonly status: string
   readonly canSignIn: boolean
-  /** Null unless it comes from the school, or its owner has confirmed it: anybody can register any address. */
+  /** Null unless it comes from the school or its owner has confirmed it: anyone can register any address. */
   readonly firstname: string | null
 }
 

@@ -14,10 +14,10 @@ const connectionsMax = 20
 
 export interface SmtpSettings {
   readonly url: string
-  /** What we call ourselves in EHLO; null for the name of this machine. */
+  /** The EHLO name; null for the name of this machine. */
   readonly name?: string | null
   readonly oauth?: OAuthSettings | null
-  /** Who logs in with a token if the URL names no user. */
+  /** The user for a token login if the URL names none. */
   readonly from?: string
   readonly dkim?: DkimSettings | null
 }
@@ -45,7 +45,7 @@ export function smtpTransport(settings: SmtpSettings, clock: Clock = systemClock
     const { response } = await pool.sendMail({
       envelope: { from: sender ?? addressOf(message.from), to: message.to },
       raw: mimeOf(message, new Date(), providerHeaders(message)),
-      // A bounce then returns the headers alone, and not the code.
+      // A bounce then returns only the headers, not the code.
       ...(id !== undefined && { dsn: { id, return: 'headers', notify: ['failure', 'delay'] } }),
     })
     return response

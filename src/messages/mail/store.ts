@@ -144,7 +144,7 @@ export function deferUntil(id: string, by: string, nextAt: number): Statement {
   )
 }
 
-/** What waits for its next try is due now, in the order in which it was queued. */
+/** Makes waiting mails due now, in the order in which they were queued. */
 export function tryAllNow(now: number): Statement {
   const where = 'sent_at is null and claimed_by is null and next_at > $1'
   return changeAll(
@@ -325,7 +325,7 @@ const oneMore = (now: string, intervalMs: string) =>
      + cast(${intervalMs} as bigint)`
 
 /**
- * First codes may overdraw the budgets, so that notices which strangers ask for keep nobody from registering, and a
+ * First codes may overdraw the budgets, so that strangers who request notices cannot prevent registrations, and a
  * whole class can register at once.
  */
 export const overdraftTimes = 4
@@ -353,7 +353,7 @@ export function failMail(
         id: "'mail.' || id",
         at: 'cast($3 as bigint)',
         person: 'cast($5 as text)',
-        // Whose address it was does not learn of who wants to move to it.
+        // The owner of the address must not learn who wants to move to it.
         session:
           "case when kind in ('address-code', 'address-in-use') then null else nullif(session_id, '') end",
         data: 'cast($4 as text)',

@@ -1,4 +1,4 @@
-/** A mail that tests the way to the mail server, sent at once and not from the outbox. */
+/** A mail that tests the mail server. It is sent at once, not through the outbox. */
 import { newIdAt } from '../../platform/lib/random.ts'
 import { adviceOn } from './advice.ts'
 import type { Transport } from './outbox.ts'
@@ -15,16 +15,16 @@ export interface TestMail {
 export interface TestResult {
   readonly server: string
   readonly taken: boolean
-  /** What the server said, word for word. */
+  /** The server's reply, verbatim. */
   readonly reply: string
-  /** What usually is the matter; null if the mail was taken. */
+  /** The usual cause and remedy; null if the mail was accepted. */
   readonly advice: string | null
 }
 
 export async function sendTestMail(transport: Transport, mail: TestMail): Promise<TestResult> {
   const { to, from, publicUrl, sentBy, now } = mail
   const { server } = transport
-  const text = `This is a test from Chiron at ${publicUrl}. It was sent by ${sentBy}, and asks nothing of you.\n`
+  const text = `This is a test from Chiron at ${publicUrl}. It was sent by ${sentBy}. You do not need to do anything.\n`
   const messageId = `<test-${newIdAt(now)}@${new URL(publicUrl).hostname}>`
   const subject = 'A test from Chiron'
   try {

@@ -1,11 +1,11 @@
 /**
- * Sends deliveries, in every process of the service. A process claims a line under a lease, sends the first delivery in
- * it and writes down what came of it; if the process dies, the lease runs out and another sends it again. So everything
- * arrives at least once, and nothing is sent by two processes at the same time.
+ * Sends deliveries, in every process of the service. A process claims a line under a lease, sends the first delivery
+ * in it and records the outcome; if the process dies, the lease expires and another process sends it again. So every
+ * event arrives at least once, and no two processes send the same one at the same time.
  *
- * A delivery that fails is tried again with growing pauses for three days, while its line waits. An endpoint that takes
- * nothing at all for three days is switched off. Each endpoint has its own share of connections, so one that hangs delays
- * no other.
+ * A failed delivery is retried with growing pauses for three days, while its line waits. An endpoint that accepts
+ * nothing for three days is switched off. Each endpoint has its own share of connections, so one that hangs delays no
+ * other.
  */
 import { randomInt } from 'node:crypto'
 import type { Condition, Db, Statement } from '../../platform/db/db.ts'
@@ -40,7 +40,7 @@ const stopWaitMs = 1_500
 const connectionsPerWebhook = 8
 const queueBatch = 1_000
 const gone = 410
-/** After so many failures in a row the endpoint itself is in trouble, and not a single event. */
+/** After this many failures in a row, the endpoint is in trouble, not a single event. */
 const manyFailures = 5
 /** 72 hours in all. */
 const pausesMs = [
@@ -57,9 +57,9 @@ const pausesMs = [
   20 * hour,
 ]
 const triesMax = pausesMs.length + 1
-/** So long without one success, with as many tries as a single event gets, and the endpoint is switched off. */
+/** After this long without a success, and as many attempts as a single event gets, the endpoint is switched off. */
 const failingMaxMs = 72 * hour
-/** Pauses are up to a tenth longer, so that what failed together is not tried together. */
+/** Jitter: pauses are up to a tenth longer, so that deliveries that failed together are not retried together. */
 const jitter = 0.1
 
 /** An endpoint that the service switches off. */
@@ -77,7 +77,7 @@ export interface DelivererDeps extends SendDeps {
   readonly log: FailureLog
   /** Statements that mail those who can mend it, if the condition is true. */
   tellAdmins?(webhook: SwitchedOff, when: Condition): Promise<Statement[]>
-  /** Told of every try. */
+  /** Called for every attempt. */
   noted?(outcome: 'delivered' | 'deferred' | 'failed'): void
 }
 
@@ -85,7 +85,7 @@ export class Deliverer {
   readonly #deps: DelivererDeps
   readonly #failure: Failure
   readonly #stop = new AbortController()
-  /** What is being sent, by webhook. */
+  /** Deliveries in progress, by webhook. */
   readonly #sending = new Map<string, Set<Promise<void>>>()
   readonly #unreadable = new Set<string>()
   #poll: NodeJS.Timeout | undefined
@@ -95,7 +95,7 @@ export class Deliverer {
 
   constructor(deps: DelivererDeps) {
     this.#deps = deps
-    this.#failure = new Failure(deps.log, 'reading what webhooks are to get')
+    this.#failure = new Failure(deps.log, 'reading the webhook queue')
   }
 
   start(): void {
@@ -122,7 +122,7 @@ export class Deliverer {
       })
   }
 
-  /** Claims nothing more, and ends what does not end by itself soon. */
+  /** Claims nothing more, and aborts requests that do not finish soon. */
   async stop(): Promise<void> {
     this.#stopped = true
     clearInterval(this.#poll)
@@ -143,7 +143,7 @@ export class Deliverer {
     }
   }
 
-  /** Makes deliveries of what has happened. */
+  /** Queues deliveries for new events. */
   async #queue(): Promise<void> {
     const { db, clock } = this.#deps
     if (!(await queueState(db))) return
@@ -165,7 +165,7 @@ export class Deliverer {
     const limit = connectionsPerWebhook - sending.size
     if (limit <= 0) return
     const now = clock.now()
-    // A new id each time: whoever was too slow, and lost the line, must not end the claim of the next one.
+    // A new id each time: a process that was too slow and lost the line must not end the claim of the next one.
     const claim = { webhookId: webhook.id, by: newId() }
     for (const line of await claimLines(db, { ...claim, now, leaseUntil: now + leaseMs, limit })) {
       const sent = this.#send(webhook, secrets, { ...claim, line })
@@ -234,7 +234,7 @@ export class Deliverer {
     this.#deps.noted?.(pauseMs === undefined ? 'failed' : 'deferred')
     if (pauseMs === undefined) {
       await this.#record(claim, { ...attempt, outcome: 'given-up' })
-      log.warn({ ...about(webhook), event: number, status, error }, 'a delivery to a webhook was given up')
+      log.warn({ ...about(webhook), event: number, status, error }, 'gave up on a webhook delivery')
     } else {
       const nextAt = at + pauseMs + randomInt(Math.floor(pauseMs * jitter))
       await this.#record(claim, attempt, nextAt)
@@ -242,7 +242,7 @@ export class Deliverer {
     const [counted] = await db.tx([countFailure(webhook.id, at)])
     const { failures, failing_since: since } = (counted![0] ?? {}) as Partial<WebhookRow>
     if (failures === 1)
-      log.warn({ ...about(webhook), status, error }, 'a webhook fails; it is tried again for three days')
+      log.warn({ ...about(webhook), status, error }, 'a webhook is failing; retrying for three days')
     if (failures! >= triesMax && at - since! >= failingMaxMs) {
       const hasFailed = hasFailedSince(webhook.id, at - failingMaxMs, triesMax)
       await this.#switchOff(webhook, 'failing', at, hasFailed)
@@ -250,7 +250,7 @@ export class Deliverer {
     }
   }
 
-  /** Once, whichever process comes first; admins are told in the same transaction. */
+  /** Happens once, in whichever process comes first; admins are notified in the same transaction. */
   async #switchOff(
     webhook: WebhookRow,
     because: 'gone' | 'failing',
@@ -286,8 +286,8 @@ export class Deliverer {
 }
 
 const switchedOff = {
-  gone: 'a webhook answered 410 and is switched off',
-  failing: 'a webhook had no success for three days and is switched off',
+  gone: 'a webhook answered 410 and was switched off',
+  failing: 'a webhook had no success for three days and was switched off',
 }
 
 const hostNamed = ({ url }: WebhookRow) => new URL(url).host

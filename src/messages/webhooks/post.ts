@@ -1,6 +1,6 @@
 /**
- * One request to an endpoint. The address is checked when the connection is made, on the very answer of the DNS that
- * is then used: a name that led somewhere harmless a moment ago may lead into a private network now.
+ * One request to an endpoint. The address is checked when the connection is made, on the DNS answer that is actually
+ * used: a name that was harmless a moment ago may now resolve into a private network.
  */
 import { lookup as dnsLookup } from 'node:dns'
 import { request as requestPlainly } from 'node:http'
@@ -19,7 +19,7 @@ export interface Post {
   readonly url: URL
   readonly headers: Record<string, string>
   readonly body: string
-  /** What may be reached although it is not public. */
+  /** Private addresses that may be reached. */
   readonly allow: readonly Range[]
   /** For the whole exchange. */
   readonly timeoutMs: number
@@ -27,7 +27,7 @@ export interface Post {
   readonly lookup?: typeof dnsLookup
 }
 
-/** Returns the status. Redirects are not followed; of the answer's body only a little is read, and nothing kept. */
+/** Returns the status. Redirects are not followed; only a little of the answer's body is read, and nothing is kept. */
 export async function post({ url, headers, body, allow, timeoutMs, signal, lookup }: Post): Promise<number> {
   const host = hostOf(url)
   // A literal address is not looked up.
@@ -61,7 +61,7 @@ function exchange(url: URL, body: string, options: Parameters<typeof requestByTl
         bytes += chunk.length
         if (bytes > answerBytesMax) response.destroy()
       })
-      // The status is the answer, whatever becomes of the body.
+      // Only the status counts; the body does not matter.
       response.on('error', answered)
       response.once('close', answered)
       request.on('error', answered)

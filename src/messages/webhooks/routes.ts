@@ -69,7 +69,7 @@ export function webhookRoutes(
         operationId: 'addWebhook',
         summary: 'Add a webhook',
         description:
-          'It gets what happens from now on. Needs a sign-in at most 30 minutes old, like every change here.',
+          'It receives events from now on. Like every change here, this needs a sign-in at most 30 minutes old.',
         body: NewWebhook,
         response: { 201: WebhookWithSecret, ...stateProblems },
       },
@@ -86,7 +86,7 @@ export function webhookRoutes(
         operationId: 'changeWebhook',
         summary: 'Change, disable or enable a webhook',
         description:
-          'Disabling drops what waits. Once enabled again it gets what happens from then on; replay sends the rest.',
+          'Disabling drops waiting events. Once enabled again, it receives new events; replay sends the missed ones.',
         params,
         body: WebhookChange,
         response: { 200: WebhookEntry, ...changeProblems },
@@ -121,7 +121,7 @@ export function webhookRoutes(
         tags,
         operationId: 'rotateWebhook',
         summary: 'Give a webhook a new secret',
-        description: 'For a day, requests are signed with the new secret and with the one before.',
+        description: 'For a day, requests are signed with both the new and the old secret.',
         params,
         response: { 200: WebhookWithSecret, ...stateProblems },
       },
@@ -136,8 +136,8 @@ export function webhookRoutes(
       schema: {
         tags,
         operationId: 'replayWebhook',
-        summary: 'Send again what has happened since a time',
-        description: 'In order, also what was delivered. Each event keeps its `webhook-id`.',
+        summary: 'Send all events since a time again',
+        description: 'In order, including those already delivered. Each event keeps its `webhook-id`.',
         params,
         body: Replay,
         response: {
@@ -159,9 +159,9 @@ export function webhookRoutes(
       schema: {
         tags,
         operationId: 'testWebhook',
-        summary: 'Send one test event at once',
+        summary: 'Send a test event immediately',
         description:
-          'An event of the type `webhook.test`, signed like every other, also to a webhook that is disabled. Whatever it answers changes nothing.',
+          'An event of type `webhook.test`, signed like any other, even if the webhook is disabled. The answer has no effect.',
         params,
         response: {
           200: WebhookTest,
@@ -179,7 +179,7 @@ export function webhookRoutes(
       schema: {
         tags,
         operationId: 'listWebhookDeliveries',
-        summary: 'What a webhook got lately, newest events first',
+        summary: 'Recent deliveries of a webhook, newest first',
         params,
         response: {
           200: WebhookDeliveries,

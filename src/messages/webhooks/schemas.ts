@@ -6,7 +6,7 @@ const Url = Type.String({
   examples: ['https://example.org/hooks/chiron'],
 })
 const Events = Type.Array(Type.String(), {
-  description: 'Which events it gets; `*` stands for all.',
+  description: 'The events it receives; `*` means all.',
   examples: [['session.started', 'session.ended']],
 })
 const webhookFields = {
@@ -18,15 +18,16 @@ const webhookFields = {
   disabledBecause: Nullable(
     Type.Enum(['operator', 'gone', 'failing'], {
       title: 'WebhookDisabledBecause',
-      description: '`gone`: it answered 410. `failing`: three days without one success.',
+      description: '`gone`: it answered 410. `failing`: no success for three days.',
     }),
   ),
   readable: Type.Boolean({
-    description: 'Whether its secret can be read. If not, rotate it: the secret of the service was replaced.',
+    description:
+      'Whether its secret can be decrypted. If not, rotate it: the service’s own secret was replaced.',
   }),
-  failures: Type.Integer({ description: 'Attempts that failed since the last one that did not.' }),
-  failingSince: Nullable(Timestamp('When the first of them was.')),
-  waiting: Type.Integer({ description: 'Events that it has yet to get.' }),
+  failures: Type.Integer({ description: 'Failed attempts since the last success.' }),
+  failingSince: Nullable(Timestamp('Time of the first of them.')),
+  waiting: Type.Integer({ description: 'Events waiting for delivery.' }),
   createdAt: Timestamp(),
 }
 export const WebhookEntry = Type.Object(webhookFields, { title: 'Webhook' })
@@ -34,7 +35,7 @@ export const WebhookWithSecret = Type.Object(
   {
     ...webhookFields,
     secret: Type.String({
-      description: 'Checks the signatures (Standard Webhooks). Shown only here.',
+      description: 'The key for checking signatures (Standard Webhooks). Shown only here.',
       examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
     }),
   },
@@ -50,7 +51,7 @@ export const WebhookDelivery = Type.Object(
       description: '`dropped`: it was waiting when the webhook was switched off.',
     }),
     attempts: Type.Integer(),
-    status: Nullable(Type.Integer({ description: 'Of the last answer.' })),
+    status: Nullable(Type.Integer({ description: 'HTTP status of the last answer.' })),
     error: Nullable(Type.String({ description: 'Why the last attempt failed.' })),
     triedAt: Nullable(Timestamp()),
     nextTryAt: Nullable(Timestamp()),
@@ -74,14 +75,14 @@ export const WebhookChange = Type.Object(
 )
 export const Replay = Type.Object({ since: Timestamp() }, { title: 'WebhookReplay' })
 export const ReplayQueued = Type.Object(
-  { queued: Type.Integer({ description: 'How many events.' }) },
+  { queued: Type.Integer({ description: 'Number of events.' }) },
   { title: 'WebhookReplayQueued' },
 )
 export const WebhookTest = Type.Object(
   {
     eventId: Type.String(),
-    status: Nullable(Type.Integer({ description: 'Of the answer; null if there was none.' })),
-    error: Nullable(Type.String({ description: 'Why it was not taken; null if it was.' })),
+    status: Nullable(Type.Integer({ description: 'HTTP status of the answer; null if there was none.' })),
+    error: Nullable(Type.String({ description: 'Why it was not accepted; null if it was.' })),
     ms: Type.Integer({ description: 'How long the answer took.' }),
   },
   { title: 'WebhookTest' },

@@ -1,4 +1,4 @@
-/** Sends one event to an endpoint as a signed request (Standard Webhooks 1.0), and says what came of it. */
+/** Sends one event to an endpoint as a signed request (Standard Webhooks 1.0), and returns the outcome. */
 import { Webhook } from 'standardwebhooks'
 import { type Clock, second } from '../../platform/lib/clock.ts'
 import type { Range } from '../../platform/lib/network.ts'
@@ -9,7 +9,7 @@ const timeoutMs = 15 * second
 
 export interface SendDeps {
   readonly clock: Clock
-  /** What may be reached although it is not public. */
+  /** Private addresses that may be reached. */
   readonly allow: readonly Range[]
   readonly userAgent: string
 }
@@ -17,7 +17,7 @@ export interface SendDeps {
 export interface Answer {
   /** Null if there was none. */
   readonly status: number | null
-  /** Null if the event was taken. Our own words or the code of an error, never text from outside. */
+  /** Null if the event was accepted. Our own words or an error code, never text from outside. */
   readonly error: string | null
 }
 

@@ -9,14 +9,14 @@ import {
   sweptRowsMax,
 } from '../../platform/db/db.ts'
 
-/** By somebody, because it answered 410, or because it failed for days. */
+/** Switched off by hand, because it answered 410, or because it failed for days. */
 export type DisabledBecause = 'operator' | 'gone' | 'failing'
 export type Outcome = 'delivered' | 'given-up' | 'dropped'
 
 export interface WebhookRow {
   readonly id: string
   readonly url: string
-  /** A list with commas, or `*`. */
+  /** Comma-separated, or `*`. */
   readonly events: string
   readonly sealed: string
   readonly sealed_before: string | null
@@ -44,7 +44,7 @@ export function webhookById(db: Db, id: string): Promise<WatchedWebhook | undefi
   return db.one(`select ${columns}, ${waiting} from webhook w where w.id = $1`, [id])
 }
 
-/** Returns no row if there are `max` already. */
+/** Returns no row if there are already `max`. */
 export function addWebhook(
   db: Db,
   w: { id: string; url: string; events: string; sealed: string; now: number; max: number },
@@ -61,7 +61,7 @@ export function changeWebhook(id: string, change: { url: string; events: string 
   return statement('update webhook set url = $1, events = $2 where id = $3', change.url, change.events, id)
 }
 
-/** It gets what happens from now on. */
+/** It receives events from now on. */
 export function enableWebhook(id: string): Statement {
   return statement(
     `update webhook set disabled_at = null, disabled_because = null, failures = 0, failing_since = null,
@@ -71,7 +71,7 @@ export function enableWebhook(id: string): Statement {
   )
 }
 
-/** Whoever disables it gets its id. What waits for it counts as dropped, and `dropWaiting` ends it. */
+/** Returns the id if this call disabled it. Waiting deliveries count as dropped, and `dropWaiting` ends them. */
 export function disableWebhook(
   id: string,
   because: DisabledBecause,
@@ -109,8 +109,8 @@ export function hasFailedSince(id: string, since: number, failures: number): Con
 }
 
 /**
- * Ends some of what waits for one endpoint that is disabled, or for all of them, and returns a row for each. The lock
- * keeps two who do this from waiting for each other.
+ * Ends some of the waiting deliveries of one disabled endpoint, or of all of them, and returns a row for each. The
+ * lock keeps two who do this from waiting for each other.
  */
 export function dropWaiting(now: number, id: string | null): Statement[] {
   const isOff = 'w.disabled_at is not null and (cast($1 as text) is null or w.id = $1)'
@@ -135,7 +135,7 @@ export function dropWaiting(now: number, id: string | null): Statement[] {
   ]
 }
 
-/** Forgets some of the deliveries to an endpoint that is disabled, and returns a row for each. */
+/** Deletes some of the deliveries to a disabled endpoint, and returns a row for each. */
 export function forgetDeliveries(id: string): Statement[] {
   const ofIt = 'webhook_id = $1'
   return [
@@ -165,7 +165,7 @@ export function resealSecret(column: 'sealed' | 'sealed_before', id: string, fro
 const wants = "(w.events = '*' or ',' || w.events || ',' like '%,' || e.type || ',%')"
 const lineOf = "coalesce(e.person_id, '')"
 
-/** How far deliveries are queued, and how far they could be. Undefined if no endpoint is enabled. */
+/** The last event number that is queued, and the newest there is. Undefined if no endpoint is enabled. */
 export function queueState(db: Db): Promise<{ queued_to: number; first: number; last: number } | undefined> {
   return db.one(
     `select q.queued_to, c.last, w.first from webhook_queue q, event_counter c,
@@ -175,9 +175,9 @@ export function queueState(db: Db): Promise<{ queued_to: number; first: number; 
 }
 
 /**
- * Makes deliveries of the events from `after` to `to`, if nobody else has done so since `queuedTo` was read. Lines are
- * locked before deliveries are added: whoever ends the last delivery of a line locks it too, and removes the line only
- * if it is still empty.
+ * Queues deliveries of the events from `after` to `to`, if nobody else has done so since `queuedTo` was read. Lines
+ * are locked before deliveries are added: whoever ends the last delivery of a line locks it too, and removes the line
+ * only if it is still empty.
  */
 export function queueDeliveries(q: {
   queuedTo: number
@@ -212,7 +212,7 @@ export async function lastNumber(db: Db): Promise<number> {
   return row?.last ?? 0
 }
 
-/** Makes or repeats the deliveries of these events to one endpoint. The last statement returns them. */
+/** Queues or requeues deliveries of these events to one endpoint. The last statement returns them. */
 export function requeueDeliveries(r: {
   id: string
   since: number
@@ -292,7 +292,7 @@ export interface Claim {
 
 const isClaimed = 'webhook_id = $1 and line = $2 and claimed_by = $3'
 
-/** The line can be claimed again at `nextAt`, or goes if nothing waits in it. */
+/** The line can be claimed again at `nextAt`; an empty line is deleted. */
 export function releaseLine(claim: Claim, nextAt: number): Statement[] {
   const claimed = [claim.webhookId, claim.line, claim.by] as const
   return [
@@ -349,7 +349,7 @@ export function countFailure(id: string, at: number): Statement {
   )
 }
 
-/** It cannot be tried, which is no better than to fail. */
+/** It cannot be tried, which counts as a failure. */
 export function noteFailing(id: string, at: number): Statement {
   return statement(`update webhook set failing_since = ${earlier('$2')} where id = $1`, id, at)
 }
@@ -358,8 +358,8 @@ const earlier = (at: string) =>
   `case when failing_since is null or failing_since > cast(${at} as bigint) then cast(${at} as bigint) else failing_since end`
 
 /**
- * Forgets the failures; the last statement returns a row if there were any. After a longer trouble what waits is tried
- * at once. After a few failures it is not, because they may be due to a single event.
+ * Forgets the failures; the last statement returns a row if there were any. After a longer outage, waiting deliveries
+ * are due at once; after a few failures they are not, because a single event may be the cause.
  */
 export function forgetFailures(id: string, manyFailures: number, now: number): Statement[] {
   return [
@@ -379,7 +379,7 @@ export function forgetFailures(id: string, manyFailures: number, now: number): S
   ]
 }
 
-/** What waits is tried at once. */
+/** Makes waiting deliveries due at once. */
 export function hurryLines(id: string, now: number): Statement {
   return statement(
     'update webhook_line set next_at = $1 where webhook_id = $2 and claimed_by is null and next_at > $1',

@@ -1,8 +1,8 @@
 /**
- * Endpoints of other programs that want to know what happens: which there are, which events each wants, and the secret
- * that signs what it gets (Standard Webhooks 1.0). `deliver.ts` sends; `post.ts` makes one request.
+ * Endpoints of other programs that receive events: their URLs, event types and signing secrets (Standard Webhooks
+ * 1.0). `deliver.ts` sends; `post.ts` makes one request.
  *
- * Each event for an endpoint is a delivery. Deliveries of one person stand in a line and go out one after the other;
+ * Each event for an endpoint is a delivery. Deliveries of one person form a line and go out one after the other;
  * events without a person share a line. Lines do not wait for each other.
  */
 import { randomBytes } from 'node:crypto'
@@ -73,19 +73,19 @@ export class Webhooks {
     return (await allWebhooks(this.#deps.db)).map((row) => this.#view(row))
   }
 
-  /** With its secret, which is never shown again. It gets what happens from now on. */
+  /** With its secret, which is never shown again. It receives events from now on. */
   async add(fields: WebhookFields) {
     const { db, clock, secrets, allow } = this.#deps
     const url = parseUrl(fields.url, allow)
     const events = parseEvents(fields.events)
     const id = newId()
     const secret = newSecret()
-    // What has happened until now gets its number now.
+    // Number all earlier events first, so that the webhook does not receive them.
     await numberEvents(db)
     const sealed = seal(secrets, id, secret)
     const added = await addWebhook(db, { id, url, events, sealed, now: clock.now(), max: webhooksMax })
     if (added.length === 0)
-      throw new AppError('conflict', `There are ${webhooksMax} webhooks already; remove one first.`)
+      throw new AppError('conflict', `There are already ${webhooksMax} webhooks; remove one first.`)
     return { ...(await this.#show(id)), secret }
   }
 
@@ -96,7 +96,7 @@ export class Webhooks {
     const events = change.events === undefined ? before.events : parseEvents(change.events)
     const now = clock.now()
     await numberEvents(db)
-    // What waited when it was disabled must not be sent once it is enabled.
+    // Events that waited when it was disabled must not be sent once it is enabled.
     if (change.enabled === true) await this.dropWaiting(id)
     await db.tx([
       changeWebhook(id, { url, events }),
@@ -116,7 +116,7 @@ export class Webhooks {
     const bothUntil = clock.now() + bothSecretsMs
     const rotated = await rotateSecret(db, { id, from, to: seal(secrets, id, secret), bothUntil })
     if (rotated.length === 0)
-      throw new AppError('conflict', 'Somebody else gave this webhook a new secret just now.')
+      throw new AppError('conflict', 'Somebody else has just rotated the secret of this webhook.')
     return { ...(await this.#show(id)), secret }
   }
 
@@ -128,12 +128,12 @@ export class Webhooks {
     await db.tx([removeWebhook(id)])
   }
 
-  /** Ends what waits for an endpoint that is disabled. */
+  /** Ends the waiting deliveries of a disabled endpoint. */
   dropWaiting(id: string): Promise<void> {
     return this.#inBatches(() => dropWaiting(this.#deps.clock.now(), id))
   }
 
-  /** Sends again what has happened since then, in order. Returns how many events. */
+  /** Sends all events since then again, in order. Returns their number. */
   async replay(id: string, since: number): Promise<number> {
     const { db, clock } = this.#deps
     const { disabled_at } = await this.#find(id)
@@ -150,8 +150,8 @@ export class Webhooks {
   }
 
   /**
-   * Sends one event that means nothing, at once, also to an endpoint that is disabled. It is not part of the feed, and
-   * whatever comes of it changes nothing.
+   * Sends a test event at once, even to a disabled endpoint. It is not part of the feed, and its outcome has no
+   * effect.
    */
   async test(id: string, by: By): Promise<Answer & { readonly eventId: string; readonly ms: number }> {
     const { clock } = this.#deps
@@ -184,13 +184,13 @@ export class Webhooks {
     return { eventId, ...answer, ms: Math.round(performance.now() - started) }
   }
 
-  /** The newest ones, with what came of them. */
+  /** The newest deliveries, with their outcomes. */
   async deliveries(id: string) {
     await this.#find(id)
     return (await deliveriesTo(this.#deps.db, id, deliveriesShown)).map(deliveryView)
   }
 
-  /** The secrets to sign with, newest first. Empty if the service’s own secret cannot open them. */
+  /** The secrets to sign with, newest first. Empty if the service’s own secret cannot decrypt them. */
   secretsOf(webhook: WebhookRow): string[] {
     const { secrets, clock } = this.#deps
     const { id, sealed, sealed_before, sealed_before_until } = webhook
@@ -199,7 +199,7 @@ export class Webhooks {
     return opened[0] ? opened.flatMap((each) => each?.text ?? []) : []
   }
 
-  /** Seals everything anew that is sealed under the previous secret of the service. */
+  /** Reseals everything that is sealed under the previous secret of the service. */
   async reseal(): Promise<void> {
     const { db, secrets } = this.#deps
     if (secrets.all.length === 1) return
@@ -218,7 +218,7 @@ export class Webhooks {
     return [pruneDeliveries(now - deliveriesKeptMs), ...dropWaiting(now, null)]
   }
 
-  /** There may be hundreds of thousands of rows, and others want their turn. */
+  /** There may be hundreds of thousands of rows, and other callers need a turn. */
   async #inBatches(batch: () => Statement[]): Promise<void> {
     for (let more = true; more; ) {
       const results = await this.#deps.db.tx(batch())
@@ -271,23 +271,22 @@ function newSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`
 }
 
-/** What can be said without asking the DNS. Names are checked whenever a connection is made. */
+/** Checks that need no DNS lookup. Names are checked whenever a connection is made. */
 function parseUrl(text: string, allow: readonly Range[]): string {
   const url = URL.parse(text)
   const wrong = (detail: string) => invalidField({ pointer: '#/url', detail })
-  if (!url || !/^https?:$/.test(url.protocol))
-    throw wrong('must be an address such as https://example.org/hook')
+  if (!url || !/^https?:$/.test(url.protocol)) throw wrong('must be a URL such as https://example.org/hook')
   if (url.href.length > urlLengthMax) throw wrong(`must have at most ${urlLengthMax} characters`)
   if (url.username || url.password) throw wrong('must not have a user name or password')
-  if (url.hash) throw wrong('must not have a part after #')
+  if (url.hash) throw wrong('must not have a fragment (#)')
   if (url.port !== '' && !['80', '443'].includes(url.port) && Number(url.port) < 1024)
-    throw wrong('must have the port 80, 443, or one from 1024')
+    throw wrong('must use port 80, 443, or 1024 and above')
   const host = hostOf(url)
   const refusal = isIP(host) === 0 ? null : refusalOf(url, host, allow)
   if (refusal !== null)
     throw wrong(`cannot be reached: ${refusal}, and CHIRON_WEBHOOK_ALLOW does not list it`)
   if (url.protocol === 'http:' && allow.length === 0)
-    throw wrong('must begin with https, unless CHIRON_WEBHOOK_ALLOW lists where it leads')
+    throw wrong('must begin with https, unless CHIRON_WEBHOOK_ALLOW lists its address')
   return url.href
 }
 
@@ -299,10 +298,10 @@ function parseEvents(names: readonly string[]): string {
     const near = nearest(unknown, eventTypes)
     throw invalidField({
       pointer: '#/events',
-      detail: `must be names of events, or *${near ? `; did you mean ${near}?` : ''}`,
+      detail: `must be event types, or *${near ? `; did you mean ${near}?` : ''}`,
     })
   }
   if (names.length === 0)
-    throw invalidField({ pointer: '#/events', detail: 'must name an event, or * for all' })
+    throw invalidField({ pointer: '#/events', detail: 'must include an event type, or * for all' })
   return eventTypes.filter((type) => names.includes(type)).join(',')
 }

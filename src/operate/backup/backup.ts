@@ -1,10 +1,10 @@
 /**
- * Backups and what restoring one must take back. The commands `backup` and `restore` copy whole stores
- * (`db/sqlite-file.ts`, `pg-tools.ts`); here is what the store itself notes and forgets.
+ * Backups, and the state that a restore must invalidate. The commands `backup` and `restore` copy whole stores
+ * (`db/sqlite-file.ts`, `pg-tools.ts`); this file holds what the store records and clears.
  *
  * A restored store does not know what happened after the backup: which codes and refresh tokens were used, which
- * sessions were ended and why, which event numbers readers have seen. So it trusts nothing of that kind that it holds.
- * docs/backup.md explains this to those who run the service.
+ * sessions were ended and why, which event numbers readers have seen. So it trusts none of that state. docs/backup.md
+ * explains this to operators.
  */
 
 import { endSessions } from '../../identity/session/session.ts'
@@ -28,7 +28,7 @@ const notesKeptMs = 400 * day
 // More than any store has between two backups.
 const skippedNumbers = 1_000_000_000
 
-/** Notes the backup before and after it is made. The note is part of the copy. */
+/** Records the backup before and after it is made. The record is part of the copy. */
 export async function whileNoted(
   db: Db,
   clock: Clock,

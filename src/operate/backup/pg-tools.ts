@@ -25,11 +25,11 @@ export async function dumpPostgres(url: string, to: string): Promise<void> {
   }
 }
 
-/** Reads the whole file, and from it what the store says of itself. */
+/** Reads the whole file, and returns what the store records about itself. */
 export async function inspectDump(file: string) {
   const list = await run('pg_restore', ['--list', file]).catch(asDamaged(file))
   const has = (table: string) => new RegExp(` TABLE DATA public ${table} `).test(list)
-  if (!has('migration') || !has('person')) throw new UsageError(`${file} is not a store of Chiron`)
+  if (!has('migration') || !has('person')) throw new UsageError(`${file} is not a Chiron store`)
   await run('pg_restore', ['--file=/dev/null', file]).catch(asDamaged(file))
   const versions = (await rowsIn(file, 'migration')).map(([version]) => Number(version))
   const backups = has('backup') ? await rowsIn(file, 'backup') : []
@@ -50,7 +50,7 @@ export async function restoreDump(url: string, file: string): Promise<void> {
   await run('pg_restore', [...how, `--dbname=${environment.PGDATABASE}`, file], environment)
 }
 
-/** The rows of a table in a dump, in the order of its columns: a COPY with tabs between. */
+/** The rows of a table in a dump, in column order, from its tab-separated COPY. */
 async function rowsIn(file: string, table: string): Promise<string[][]> {
   const sql = await run('pg_restore', ['--data-only', `--table=${table}`, '--file=-', file])
   const rows = /^COPY [^\n]*;\n([\s\S]*?)^\\\.$/m.exec(sql)?.[1] ?? ''
@@ -94,7 +94,7 @@ function run(program: Program, args: readonly string[], environment = {}): Promi
 
 function missing(program: Program): UsageError {
   return new UsageError(
-    `${program} is not installed here: install PostgreSQL’s client programs (on Debian: postgresql-client), or use the backups of whoever runs the server`,
+    `${program} is not installed here: install PostgreSQL’s client programs (on Debian: postgresql-client), or rely on the server’s own backups`,
   )
 }
 

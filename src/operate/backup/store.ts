@@ -23,7 +23,7 @@ export async function lastFinished(db: Db): Promise<number | null> {
   return row?.at ?? null
 }
 
-/** The backup that this store was restored from is the newest in it, and was finished of course. */
+/** The newest recorded backup is the one that this store was restored from; it has no end in the copy. */
 export function noteRestoration(id: string, now: number, program: string): Statement[] {
   return [
     statement(
@@ -39,7 +39,7 @@ export function noteRestoration(id: string, now: number, program: string): State
   ]
 }
 
-/** Sign-ins that waited for their codes, their mails, the keys that sign tokens, and leases. */
+/** Open sign-ins, their mails, signing keys and leases. */
 export const dropPassing: readonly Statement[] = [
   statement('delete from challenge'),
   statement("delete from outbox where session_id <> ''"),
@@ -73,7 +73,7 @@ const ownTables = `select c.relname as name, case when c.relkind = 'v' then 'vie
 
 const tablesIn = async (rows: Rows) => (await rows(ownTables)) as { name: string; kind: 'table' | 'view' }[]
 
-/** Puts the tables of a PostgreSQL store aside. Until `restored`, a table says that the store is not whole. */
+/** Moves the tables of a PostgreSQL store aside. Until `restored`, a table marks the store as incomplete. */
 export async function putAside(exec: Exec, rows: Rows): Promise<void> {
   if (await isRestoring(rows)) return dropTables(exec, rows)
   await exec('drop schema if exists replaced cascade; create schema replaced')
@@ -88,7 +88,7 @@ export async function putBack(exec: Exec, rows: Rows): Promise<void> {
   await exec('drop schema replaced; drop table public.restoring')
 }
 
-/** From here on the store is whole. */
+/** From here on the store is complete. */
 export const restored = statement('drop table public.restoring')
 
 async function isRestoring(rows: Rows): Promise<boolean> {

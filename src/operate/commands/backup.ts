@@ -20,14 +20,14 @@ export interface BackupOptions extends CommonOptions {
 
 const endings = { sqlite: 'db', postgres: 'dump' } as const
 const keepUsual = '14'
-/** The first schema that notes backups. */
+/** The first schema that records backups. */
 const notedSince = 13
 
 export async function backupCommand(file: string | undefined, options: BackupOptions): Promise<void> {
   const { to: folder } = options
   if ((file === undefined) === (folder === undefined))
-    throw new UsageError('say where: either a file, or --to and a folder')
-  if (options.keep !== undefined && folder === undefined) throw new UsageError('--keep goes with --to')
+    throw new UsageError('give either a file, or --to with a folder')
+  if (options.keep !== undefined && folder === undefined) throw new UsageError('--keep needs --to')
   const keep = numberFrom('--keep', options.keep ?? keepUsual, 1, 10_000)
   const { databaseUrl } = configFor(options)
   const store = fileOf(databaseUrl)
@@ -51,13 +51,13 @@ export async function backupCommand(file: string | undefined, options: BackupOpt
   const removed = folder === undefined ? [] : rotate(folder, engine, keep)
   const { size: bytes } = statSync(target)
   const text = [
-    `The store is backed up to ${target} (${sizeText(bytes)}, schema ${schema}). Keep a copy of the secret too, in another place.`,
+    `The store is backed up to ${target} (${sizeText(bytes)}, schema ${schema}). Also keep a copy of the secret, in a different place.`,
     ...(removed.length > 0 ? [`Removed ${removed.join(', ')}.`] : []),
   ]
   say(options, { file: target, bytes, schema, engine, at: timestamp(at), removed }, text.join('\n'))
 }
 
-/** Opens the store without bringing it up to date. */
+/** Opens the store without migrating it. */
 async function withStore<T>(
   databaseUrl: string,
   work: (db: Db, versions: readonly number[]) => Promise<T>,

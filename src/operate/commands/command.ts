@@ -1,4 +1,4 @@
-/** What every command that works on the store has in common. */
+/** Shared by all commands that work on the store. */
 import { existsSync } from 'node:fs'
 import { type Config, type Env, loadConfig, readEnv } from '../../config.ts'
 import { AppError, UsageError } from '../../errors.ts'
@@ -19,7 +19,7 @@ export interface CommonOptions {
   readonly envFile?: string
 }
 
-/** The settings as they are, whether right or wrong. */
+/** The settings, not yet validated. */
 export const settingsFor = ({ envFile }: CommonOptions): Env => readEnv(process.env, envFile)
 
 /** Before a command does or reads anything, because the process may be replaced. */
@@ -31,18 +31,18 @@ export function configFor(options: CommonOptions): Config {
   return loadConfig(settingsFor(options))
 }
 
-/** For commands that work on a store that is there: only `serve` and `migrate` make a new one unasked. */
+/** For commands that need an existing store: only `serve` and `migrate` create one. */
 export function configOfStore(options: CommonOptions): Config {
   const env = settingsFor(options)
   const file = defaultDatabaseUrl.slice('sqlite:'.length)
   if (!env.CHIRON_DATABASE_URL && !existsSync(file))
     throw new UsageError(
-      `there is no store here (${file}), and no setting names another: give the settings of the service with --env-file FILE or CHIRON_DATABASE_URL, or run "chiron migrate" to make a new store`,
+      `there is no store at ${file}, and no setting names another: pass the service’s settings with --env-file FILE or CHIRON_DATABASE_URL, or run "chiron migrate" to create a store`,
     )
   return loadConfig(env)
 }
 
-/** Which store it is, for people; never with a password. */
+/** The name of the store for display, never with a password. */
 export function storeOf(databaseUrl: string): { engine: string; place: string } {
   if (databaseUrl.startsWith('sqlite:'))
     return { engine: 'SQLite', place: databaseUrl.slice('sqlite:'.length) }
@@ -65,12 +65,12 @@ export async function withFeatures<T>(
   }
 }
 
-/** Whatever keeps the store from being opened, it is out of reach. */
+/** Any failure to open the store makes it unreachable. */
 export function storeFailed(error: unknown): never {
   throw error instanceof UsageError || error instanceof AppError ? error : outOfReach(error)
 }
 
-/** Beside the answer, which may be JSON. */
+/** On stderr, because the answer on stdout may be JSON. */
 export function tell(line: string): void {
   printAside(line)
 }
@@ -108,12 +108,12 @@ export function numberFrom(name: string, text: string, min: number, max: number)
   return value
 }
 
-/** An ISO date or time, or how long ago: `90m`, `36h`, `7d`. */
+/** An ISO date or time, or an age: `90m`, `36h`, `7d`. */
 export function timeFrom(name: string, text: string, now: number): number {
   const agoMs = durationFrom(text)
   const at = agoMs === null ? instantFrom(text) : now - agoMs
   if (at !== null) return at
   throw new UsageError(
-    `${name} must be a time such as 2026-11-15 or 2026-11-15T09:00Z, or how long ago, such as 7d, 36h or 90m`,
+    `${name} must be a time such as 2026-11-15 or 2026-11-15T09:00Z, or an age such as 7d, 36h or 90m`,
   )
 }

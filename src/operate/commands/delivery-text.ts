@@ -1,4 +1,4 @@
-/** The delivery timeline as text. Pure. */
+/** Delivery records as text. */
 import type { DeliveryView } from '../../messages/delivery/delivery.ts'
 import { visible } from './command.ts'
 
@@ -6,14 +6,14 @@ type StepView = DeliveryView['steps'][number]
 
 const meanings: Record<StepView['step'], (step: StepView) => string> = {
   queued: () => 'queued',
-  deferred: ({ server, nextAt }) => `put off by ${server}; next try ${nextAt}`,
-  handed: ({ server }) => `taken by ${server}`,
+  deferred: ({ server, nextAt }) => `deferred by ${server}; next attempt ${nextAt}`,
+  handed: ({ server }) => `accepted by ${server}`,
   'not-sent': () => 'not sent',
-  failed: ({ server }) => `given up at ${server}`,
+  failed: ({ server }) => `refused by ${server}`,
   bounced: ({ hard, server }) =>
-    `bounced ${hard ? 'for good' : 'for now'}${server ? `, says ${server}` : ''}`,
-  'wrong-code': () => 'answered with a wrong code',
-  'right-code': () => 'opened: answered with the right code',
+    `bounced ${hard ? 'permanently' : 'temporarily'}${server ? `, reported by ${server}` : ''}`,
+  'wrong-code': () => 'wrong code entered',
+  'right-code': () => 'opened: right code entered',
 }
 
 /** One line for the mail, and one for each step. */
@@ -24,7 +24,7 @@ export function timelineOf(delivery: DeliveryView): string[] {
     `for a ${role}`,
     `at ${domain}`,
     userId && `(${userId})`,
-    askedBy && `asked for by ${askedBy}`,
+    askedBy && `requested by ${askedBy}`,
   ].filter(Boolean)
   return [
     visible(`${createdAt}  ${state.padEnd(8)}  ${of.join(' ')}  ${deliveryId}`),

@@ -1,4 +1,4 @@
-/** Loads a small school to sign in to when the service is started for the first time. */
+/** Loads a small demo school when the service is started for the first time. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** `chiron doctor`: examines the set-up, one line for each finding. Exit code 1 if something is bad. */
+/** `chiron doctor`: checks the installation, one line per finding. Exit code 1 if anything is bad. */
 import { Resolver } from 'node:dns/promises'
 import { existsSync, readFileSync } from 'node:fs'
 import { type Config, type Env, loadConfig, smtpSettingsOf } from '../../config.ts'
@@ -77,7 +77,7 @@ async function examine(env: Env, outside: string | null): Promise<Finding[]> {
   return found.flat().sort((a, b) => areas.indexOf(a.area) - areas.indexOf(b.area))
 }
 
-/** The settings, or what is wrong with them. */
+/** The settings, or the error in them. */
 function configOr(env: Env): Config | string {
   try {
     return loadConfig(env, { makeSecret: false })
@@ -87,7 +87,7 @@ function configOr(env: Env): Config | string {
   }
 }
 
-/** Opens the store for reading only. If that fails, what can be examined without it still is. */
+/** Opens the store read-only. If that fails, the checks that do not need it still run. */
 async function withStore(config: Config, work: (db: Db | null) => Promise<Finding[]>): Promise<Finding[]> {
   const fault = checkFile(config.databaseUrl)
   if (fault) return [fault, ...(await work(null))]
@@ -155,7 +155,7 @@ function workersOf(env: Env): number {
 function outsideFrom(text: string): string {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol))
-    throw new UsageError('--from-outside must be an address such as https://access.example.org')
+    throw new UsageError('--from-outside must be a URL such as https://access.example.org')
   return url.origin
 }
 

@@ -1,4 +1,4 @@
-/** `chiron events`: the audit trail as a table or as JSON lines, also while it grows. */
+/** `chiron events`: the audit trail as a table or as JSON lines, optionally followed live. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { UsageError } from '../../errors.ts'
 import type { Features } from '../../features.ts'
@@ -59,7 +59,7 @@ export async function events(options: EventsOptions): Promise<void> {
   })
 }
 
-/** Events of somebody whose account is gone can be read by id. */
+/** Events of a deleted account can still be read by id. */
 async function personFrom({ support }: Features, text: string): Promise<string> {
   return support.idOf(text).catch((error) => {
     if (/^[A-Za-z0-9_-]{22}$/.test(text)) return text

@@ -4,12 +4,13 @@ import { trustedMs } from '../../identity/session/keys.ts'
 import { byOperator } from '../../platform/lib/by.ts'
 import { type CommonOptions, say, table, visible, withFeatures } from './command.ts'
 
-const none = 'there is no signing key that CHIRON_SECRET opens; "chiron serve" makes the first'
+const none =
+  'CHIRON_SECRET decrypts none of the signing keys, or there are none yet; "chiron serve" creates the first'
 
 const meanings: Record<string, string> = {
   signs: 'signs now',
   next: 'published, signs later',
-  old: 'checks old tokens',
+  old: 'verifies old tokens',
 }
 
 export async function listKeys(options: CommonOptions): Promise<void> {
@@ -45,7 +46,7 @@ export async function revokeKey(kid: string, options: CommonOptions): Promise<vo
 
 export async function rotateKeys(options: CommonOptions): Promise<void> {
   await withFeatures(options, async ({ keys, webhooks }) => {
-    // With a wrong secret, the new key would be of no use to the service.
+    // With a wrong secret, the service could not use the new key.
     if ((await keys.list()).length === 0) throw new UsageError(none)
     await keys.reseal()
     await webhooks.reseal()

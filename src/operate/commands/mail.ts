@@ -1,4 +1,4 @@
-/** `chiron mail …`: what became of mails, a test of the way to the mail server, and bounces from a pipe. */
+/** `chiron mail …`: delivery records, a test of the mail server, and bounces from a pipe. */
 import { smtpSettingsOf } from '../../config.ts'
 import { UsageError } from '../../errors.ts'
 import type { Features } from '../../features.ts'
@@ -36,9 +36,10 @@ export async function listMail(options: ListOptions): Promise<void> {
   if (options.failed && options.state !== undefined)
     throw new UsageError('--failed is the same as --state failed; give one of the two')
   const state = options.failed ? 'failed' : options.state
-  if (state !== undefined && !isState(state)) throw new UsageError(`--state is ${states.join(', ')}`)
+  if (state !== undefined && !isState(state))
+    throw new UsageError(`--state must be one of ${states.join(', ')}`)
   await withFeatures(options, (features) =>
-    print(features, { ...(state && { state }) }, options, 'There is no such mail.'),
+    print(features, { ...(state && { state }) }, options, 'No mails match.'),
   )
 }
 
@@ -62,7 +63,7 @@ async function print(
   if (found.deliveries.length === 0) return say(options, {}, none)
   // Oldest first, as people read: the newest is next to the prompt.
   say(options, {}, found.deliveries.toReversed().flatMap(timelineOf).join('\n'))
-  if (found.next !== null) say(options, {}, `There are older ones: add --after ${found.next}`)
+  if (found.next !== null) say(options, {}, `There are older mails: add --after ${found.next}`)
 }
 
 export async function testMail(address: string, options: CommonOptions): Promise<void> {
@@ -79,13 +80,13 @@ export async function testMail(address: string, options: CommonOptions): Promise
   const { server, taken, reply, advice } = await sendTestMail(transport, mail).finally(() =>
     transport.close(),
   )
-  if (!taken) throw new UsageError(`${server} did not take the mail: ${visible(reply)}. ${advice}`)
-  say(options, { server, taken, reply }, `${server} took the mail to ${to}: “${visible(reply)}”`)
+  if (!taken) throw new UsageError(`${server} did not accept the mail: ${visible(reply)}. ${advice}`)
+  say(options, { server, taken, reply }, `${server} accepted the mail to ${to}: “${visible(reply)}”`)
 }
 
 const dsnBytesMax = 1024 * 1024
 
-/** With a code of its own: a mail server may forget such a mail, and should try again after any other failure. */
+/** Its own exit code: a mail server may drop such a mail, but should retry after any other failure. */
 const notOurs = (message: string) => new UsageError(message, 3)
 
 interface BouncedOptions extends CommonOptions {
@@ -95,22 +96,22 @@ interface BouncedOptions extends CommonOptions {
 export async function bouncedMail(options: BouncedOptions): Promise<void> {
   if (options.setup) return withFeatures(options, async (features) => printSetup(features, options))
   if (process.stdin.isTTY)
-    throw new UsageError('give it a notification: chiron mail bounced < dsn.eml; --setup tells more')
+    throw new UsageError('pass a notification on stdin: chiron mail bounced < dsn.eml; see also --setup')
   const { readDsn } = await import('../../messages/delivery/dsn.ts')
   const told = await readDsn(await readAll(process.stdin))
   if (told === undefined)
-    throw notOurs('this is no delivery status notification (RFC 3464), so nothing was marked')
+    throw notOurs('this is not a delivery status notification (RFC 3464), so nothing was marked')
   if (told === 'delivered')
-    return say(options, { marked: false }, 'The notification tells of no failure; nothing was marked.')
+    return say(options, { marked: false }, 'The notification reports no failure; nothing was marked.')
   await withFeatures(options, async ({ deliveries }) => {
     const deliveryId = await deliveries.bounced(told, bySystem)
     if (deliveryId === undefined)
-      throw notOurs('the notification names no mail that was sent from here in the last 30 days')
+      throw notOurs('the notification does not match any mail sent in the last 30 days')
     const { hard } = told
     say(
       options,
       { marked: true, deliveryId, hard },
-      `Mail ${deliveryId} is marked as bounced ${hard ? 'for good' : 'for now'}.`,
+      `Mail ${deliveryId} is marked as ${hard ? 'permanently' : 'temporarily'} bounced.`,
     )
   })
 }
@@ -146,7 +147,7 @@ function printSetup({ secrets }: Features, options: BouncedOptions): void {
       `Or let your mail provider (Amazon SES, Postmark, Mailgun) post bounces to ${hook.url}`,
       `  with the header   Authorization: Bearer ${hook.password}`,
       `  or as the address ${protocol}//${hook.user}:${hook.password}@${host}/hooks/bounces`,
-      'Whoever has this secret can mark mails as bounced. It changes with CHIRON_SECRET.',
+      'Anyone with this secret can mark mails as bounced. It changes with CHIRON_SECRET.',
     ].join('\n'),
   )
 }

@@ -38,7 +38,7 @@ async function showPlan(databaseUrl: string, options: CommonOptions): Promise<vo
   say(options, {}, `These migrations would run:\n${lines.join('\n')}${first}\nNothing was changed.`)
 }
 
-/** Opening an SQLite store would make it. */
+/** Opening an SQLite store would create it. */
 async function planFor(databaseUrl: string): Promise<PlannedMigration[]> {
   const file = fileOf(databaseUrl)
   if (file !== null && !existsSync(file))

@@ -1,4 +1,4 @@
-/** `chiron network`: what the service knows of a network, which is kept as a fingerprint only. */
+/** `chiron network`: what the service knows about a network, of which only a fingerprint is kept. */
 import ipaddr from 'ipaddr.js'
 import { UsageError } from '../../errors.ts'
 import type { Features } from '../../features.ts'
@@ -27,7 +27,7 @@ export async function network(which: string, options: NetworkOptions): Promise<v
   })
 }
 
-/** An address has one under the current secret, and one under the previous if there is one. */
+/** An address has a fingerprint under the current secret, and one under the previous secret if set. */
 function fingerprintsOf(secrets: Secrets, which: string): string[] {
   if (ipaddr.isValid(which)) return secrets.all.map((keys) => fingerprint(keys, 'network', networkOf(which)))
   if (/^[A-Za-z0-9_-]{22}$/.test(which)) return [which]
@@ -61,7 +61,7 @@ function textOf(report: Report): string {
     ['last seen', report.lastSeenAt ?? 'never'],
     ['wrong codes', `${wrongCodes.last10Minutes} in 10 minutes, ${wrongCodes.lastDay} in a day`],
     ['limits', limits.map(({ name, left, burst }) => `${name} ${left} of ${burst} left`).join(', ')],
-    ['people', `${report.knownAddresses} addresses signed in there within 90 days`],
+    ['people', `${report.knownAddresses} addresses signed in from there in the last 90 days`],
     ['events', counts.join(', ') || 'none'],
   ])
   const lines = table(events.map(({ number, at, type, userId }) => [String(number), at, type, userId ?? '']))

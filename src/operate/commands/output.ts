@@ -1,4 +1,7 @@
-/** The only place where commands write to the terminal. Whatever they print, the terminal obeys none of it. */
+/**
+ * The only place where commands write to the terminal. Control characters are escaped, so the terminal obeys none of
+ * them.
+ */
 import { visible, visibleJson, visibleLines } from '../../platform/lib/visible.ts'
 
 let hasStatus = false

@@ -15,7 +15,7 @@ interface FindOptions extends CommonOptions {
 
 export async function findPeople(text: string, options: FindOptions): Promise<void> {
   const role = servedRoles.find((each) => each === options.role)
-  if (options.role !== undefined && !role) throw new UsageError(`--role is ${servedRoles.join(' or ')}`)
+  if (options.role !== undefined && !role) throw new UsageError(`--role must be ${servedRoles.join(' or ')}`)
   const { status, after } = options
   const limit = numberFrom('--limit', options.limit ?? '50', 1, 1_000)
   await withFeatures(options, async ({ support }) => {
@@ -79,7 +79,7 @@ interface ReasonOptions extends CommonOptions {
 
 type Support = Parameters<Parameters<typeof withFeatures>[1]>[0]['support']
 
-/** Carries out one action and says what came of it. */
+/** Carries out one action and prints the result. */
 async function act(
   who: string,
   options: ReasonOptions,
@@ -96,19 +96,19 @@ async function act(
 
 function needed(name: string, text: string | undefined): string {
   if (text?.trim()) return text
-  throw new UsageError(`say why, with ${name} "…"; it is kept in the audit trail`)
+  throw new UsageError(`give a reason with ${name} "…"; it is kept in the audit trail`)
 }
 
 export function suspendPerson(who: string, options: ReasonOptions): Promise<void> {
   const reason = needed('--reason', options.reason)
-  const done = 'is suspended and signed out everywhere; "chiron people reactivate" takes it back'
-  return act(who, options, done, 'was suspended already', (support, id) =>
+  const done = 'is suspended and signed out everywhere; "chiron people reactivate" undoes this'
+  return act(who, options, done, 'was already suspended', (support, id) =>
     support.suspend(id, reason, byOperator),
   )
 }
 
 export function reactivatePerson(who: string, options: ReasonOptions): Promise<void> {
-  return act(who, options, 'can sign in again', 'was active already', (support, id) =>
+  return act(who, options, 'can sign in again', 'was already active', (support, id) =>
     support.reactivate(id, options.reason ?? null, byOperator),
   )
 }
@@ -124,7 +124,7 @@ export function signOutPerson(who: string, options: ReasonOptions): Promise<void
 }
 
 export function verifyPerson(who: string, options: ReasonOptions): Promise<void> {
-  return act(who, options, 'is verified', 'was verified already', (support, id) =>
+  return act(who, options, 'is verified', 'was already verified', (support, id) =>
     support.verify(id, true, options.note ?? null, byOperator),
   )
 }
@@ -137,8 +137,8 @@ export function unverifyPerson(who: string, options: ReasonOptions): Promise<voi
 
 export function changeAddressOf(who: string, address: string, options: ReasonOptions): Promise<void> {
   const to = addressFrom(address)
-  const done = `now has the address ${to.email}, and is signed out everywhere; both addresses are told by mail. If it was verified, it has to be verified again`
-  return act(who, options, done, 'has this address already', (support, id) =>
+  const done = `now has the address ${to.email}, and is signed out everywhere; both addresses are notified by mail. If verified before, the account must be verified again`
+  return act(who, options, done, 'already has this address', (support, id) =>
     support.changeAddress(id, to, options.reason ?? null, byOperator),
   )
 }
@@ -147,7 +147,7 @@ export function closePerson(who: string, options: ReasonOptions): Promise<void> 
   const reason = needed('--reason', options.reason)
   if (!options.yes)
     throw new UsageError('closing erases the account and cannot be undone; add --yes to go ahead')
-  return act(who, options, 'is closed, and everything personal is erased', '', async (support, id) => {
+  return act(who, options, 'is closed, and all personal data is erased', '', async (support, id) => {
     await support.close(id, reason, byOperator)
     return true
   })

@@ -1,4 +1,4 @@
-/** `chiron restore`: puts a backup in place of the store, after a look into both. */
+/** `chiron restore`: replaces the store with a backup, after inspecting both. */
 import {
   chmodSync,
   closeSync,
@@ -58,7 +58,7 @@ async function inspect(file: string, engine: Db['engine']): Promise<Inside> {
   if (!kind) throw new UsageError(`${file} is not a backup of Chiron`)
   if (kind[1] !== engine)
     throw new UsageError(
-      `${file} is a backup from ${kind[2]}, and CHIRON_DATABASE_URL is another kind of store`,
+      `${file} is a backup of ${kind[2]}, but CHIRON_DATABASE_URL is a different kind of store`,
     )
   const inside = engine === 'sqlite' ? inspectSqlite(file) : await inspectDump(file)
   checkSchema(inside.versions, engine)
@@ -81,7 +81,8 @@ interface Backup {
 function describe(file: string, { versions, made }: Inside): Backup {
   const schema = versionText(Math.max(...versions))
   const madeAt = made === null ? null : timestamp(made.began_at)
-  const when = made === null ? 'made by other means' : `made ${madeAt} by version ${visible(made.program)}`
+  const when =
+    made === null ? 'not made by "chiron backup"' : `made ${madeAt} by version ${visible(made.program)}`
   return { text: `${file} (${when}, schema ${schema})`, fields: { file, schema, madeAt } }
 }
 
@@ -99,7 +100,7 @@ async function intoSqlite(
   if (there && !options.yes) throw wouldReplace(target, await contentsOf(`sqlite:${target}`), backup)
 
   mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
-  // The copy is made ready beside the store, so that it takes its place in one step.
+  // The copy is prepared beside the store, so that it replaces it in one step.
   const fresh = `${target}.restoring`
   await copySqlite(file, fresh)
   try {
@@ -154,7 +155,7 @@ async function intoPostgres(
   told(options, backup, name, replaced)
 }
 
-/** Brings the restored store up to date and takes back what must not come to life again. */
+/** Migrates the restored store and invalidates everything that must not come back to life. */
 async function makeReady(db: Db, also: readonly Statement[] = []): Promise<void> {
   try {
     await bringUpToDate(db, systemClock, () => {})
@@ -166,7 +167,7 @@ async function makeReady(db: Db, also: readonly Statement[] = []): Promise<void>
 
 type Contents = Awaited<ReturnType<typeof contents>>
 
-/** Null if it cannot be read, which may be why somebody restores a backup. */
+/** Null if it cannot be read, which may be the reason for the restore. */
 async function contentsOf(databaseUrl: string): Promise<Contents | null> {
   try {
     const db = openDb(databaseUrl)
@@ -177,19 +178,21 @@ async function contentsOf(databaseUrl: string): Promise<Contents | null> {
 }
 
 function wouldReplace(target: string, there: Contents | null, backup: Backup): UsageError {
-  const last = there?.lastEventAt ? `, and its last event is of ${timestamp(there.lastEventAt)}` : ''
+  const last = there?.lastEventAt ? `, and its last event is from ${timestamp(there.lastEventAt)}` : ''
   const what =
     there === null
       ? 'cannot be read'
       : `holds ${there.people} ${there.people === 1 ? 'person' : 'people'}${last}`
-  return new UsageError(`${target} ${what}; add --yes to replace it by ${backup.text}`)
+  return new UsageError(`${target} ${what}; add --yes to replace it with ${backup.text}`)
 }
 
 function told(options: RestoreOptions, backup: Backup, target: string, replaced: string | null): void {
   const text = [
     `Restored ${backup.text} into ${target}.`,
-    ...(replaced === null ? [] : [`What was there is kept as ${replaced}; remove it when all is well.`]),
-    'Everybody has to sign in again. Import the newest roster, and see docs/backup.md for the rest.',
+    ...(replaced === null
+      ? []
+      : [`The previous store is kept as ${replaced}; remove it when everything works.`]),
+    'Everyone has to sign in again. Import the newest roster, and see docs/backup.md for the remaining steps.',
   ]
   say(options, { ...backup.fields, target, replaced }, text.join('\n'))
 }

@@ -1,4 +1,4 @@
-/** `chiron roster fetch`: takes the newest roster from where the settings say, for a timer or by hand. */
+/** `chiron roster fetch`: fetches the newest roster from the configured source, run by a timer or by hand. */
 
 import { type Config, smtpSettingsOf } from '../../config.ts'
 import { UsageError } from '../../errors.ts'
@@ -54,7 +54,7 @@ export async function rosterFetch(options: FetchOptions): Promise<void> {
   })
 }
 
-/** A timer's output goes to a log, which is no place for names and addresses. */
+/** A timer's output goes to a log, which must not contain names or addresses. */
 const showsPeople = ({ verbose, json }: FetchOptions) => verbose === true || json === true
 
 function sayOutcome(
@@ -81,10 +81,10 @@ function sayOutcome(
 function reportText(count: number, sent: number): string {
   const reports = count === 1 ? 'A report' : `${count} reports`
   if (sent === count) return `${reports} went to CHIRON_ROSTER_REPORT_TO.`
-  return `${reports} for CHIRON_ROSTER_REPORT_TO ${count === 1 ? 'is' : 'are'} in the outbox; the service sends what is left.`
+  return `${reports} for CHIRON_ROSTER_REPORT_TO ${count === 1 ? 'is' : 'are'} in the outbox; the service will send ${count === 1 ? 'it' : 'them'}.`
 }
 
-/** At once, because no service need run on this machine. Returns how many are gone. */
+/** Sent at once, because the service may not run on this machine. Returns how many were sent. */
 async function sendReports(ids: readonly string[], features: Features, config: Config): Promise<number> {
   const smtp = smtpSettingsOf(config)
   if (ids.length === 0 || smtp === null) return 0
@@ -106,12 +106,12 @@ async function sendReports(ids: readonly string[], features: Features, config: C
     timeZone: config.timeZone,
     budgets: config.limits,
     delayMs: [0, 1],
-    // What became of a mail is in its delivery.
+    // The outcome of a mail is in its delivery record.
     log: { info() {}, warn() {} },
   })
   try {
     let gone = 0
-    // Whatever goes wrong, the mail stays in the outbox.
+    // On any failure, the mail stays in the outbox.
     for (const id of ids) if (await outbox.sendNow(id).catch(() => false)) gone++
     return gone
   } finally {

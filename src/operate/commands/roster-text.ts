@@ -1,4 +1,4 @@
-/** Plans and findings as lines of text. Whatever comes from a file passes through `visible`. Pure. */
+/** Plans and findings as lines of text. Text from a file passes through `visible`. */
 import { localTime as when } from '../../platform/lib/clock.ts'
 import {
   type Change,
@@ -26,10 +26,10 @@ const titles = {
 } as const
 type Titled = keyof typeof titles
 const columns = ['before', 'added', 'changed', 'leaving', 'returning', 'after'] as const
-const headings = ['now', 'added', 'changed', 'leaving', 'returning', 'then']
+const headings = ['before', 'added', 'changed', 'leaving', 'returning', 'after']
 const perGroupMax = 5
 const namedMax = 10
-/** With more bad rows than this, the file should be mended. */
+/** With more bad rows than this, the file should be fixed. */
 const skippableMax = 100
 
 interface Showing {
@@ -49,7 +49,7 @@ export function* planLines(plan: Plan, { verbose, allow }: Showing): Generator<s
   yield* findingLines(plan.findings, verbose)
 }
 
-/** Of a file that cannot be imported there is no plan, only what is wrong. */
+/** A refused file has no plan, only findings. */
 export function* refusalLines(plan: Plan, verbose: boolean): Generator<string> {
   yield* fileLines(plan)
   yield* findingLines(plan.findings, verbose)
@@ -57,7 +57,7 @@ export function* refusalLines(plan: Plan, verbose: boolean): Generator<string> {
   if (badRows > 0 && badRows <= skippableMax && !failsAsAWhole) {
     const rows = badRows === 1 ? '1 row is' : `${badRows} rows are`
     yield ''
-    yield `${rows} bad. --skip-bad-rows ${badRows} would import the others and leave what stands in place of these.`
+    yield `${rows} bad. --skip-bad-rows ${badRows} would skip them and import the rest; the skipped records stay unchanged.`
   }
 }
 
@@ -66,7 +66,7 @@ export function* reportLines(plan: Plan): Generator<string> {
   const verdict = isRefused(plan)
     ? 'This roster cannot be imported: see the errors below.'
     : plan.holds.length > 0
-      ? 'This roster is held: please confirm that the changes below are meant.'
+      ? 'This roster is held: please confirm that the changes below are intended.'
       : 'This roster can be imported.'
   yield* ['Roster report', '', verdict, '']
   yield* isRefused(plan) ? refusalLines(plan, true) : planLines(plan, { verbose: true, allow: [] })
@@ -77,9 +77,9 @@ function* fileLines({ file, badRows, skipsBadRows }: Plan): Generator<string> {
   const about = modes === '' ? 'no roster' : `OneRoster ${file.version}, ${modes}, ${file.rows} rows`
   yield `${visible(file.name)}: ${about}, sha256 ${file.sha256.slice(0, 12)}…`
   if (file.missing.length > 0 && file.rows > 0)
-    yield `Not in it, so left as it stands: ${file.missing.join(', ')}.`
+    yield `Not in the file, so unchanged: ${file.missing.join(', ')}.`
   if (skipsBadRows)
-    yield `${badRows === 1 ? '1 row is' : `${badRows} rows are`} bad and left out; what stands in their place stays.`
+    yield `${badRows === 1 ? '1 row is' : `${badRows} rows are`} bad and will be skipped; their records stay unchanged.`
 }
 
 function* tableLines({ counts }: Plan): Generator<string> {
@@ -101,13 +101,13 @@ function* inWords(plan: Plan): Generator<string> {
       added && `${added} new`,
       changed && `${changed} changed`,
       leaving && `${leaving} leaving`,
-      returning && `${returning} coming back`,
+      returning && `${returning} returning`,
     ].filter(Boolean)
     if (parts.length > 0) yield `${titles[kind]}: ${parts.join(', ')}.`
   }
 }
 
-/** The first of each sort of change that people ask about. */
+/** The first few changes of each kind that people ask about. */
 function* someChangeLines(plan: Plan): Generator<string> {
   const groups = new Map<string, { lines: string[]; total: number }>()
   const wanted = (plan.counts.student.before === 0 ? [] : ['student', 'class']) as Titled[]
@@ -128,7 +128,7 @@ function* someChangeLines(plan: Plan): Generator<string> {
     yield ''
     yield `${title}:`
     yield* lines
-    if (total > lines.length) yield `  … and ${total - lines.length} more (--verbose or --report names all)`
+    if (total > lines.length) yield `  … and ${total - lines.length} more (--verbose or --report lists all)`
   }
 }
 
@@ -163,7 +163,7 @@ function* correctedLines({ students }: Plan): Generator<string> {
     if (!correction) continue
     const { left, inFile } = correction
     const who = visible(`${fields.firstname} ${fields.lastname}`.trim())
-    if (left === null) lines.push(`  ${who}: the file says the same now, so the correction ends`)
+    if (left === null) lines.push(`  ${who}: the file now agrees, so the correction ends`)
     else {
       const kept = (['email', 'firstname', 'lastname'] as const).filter((name) => left[name] !== null)
       const texts = kept.map((name) => `${name} ${value(left[name])} (${value(inFile[name])} in the file)`)
@@ -187,16 +187,16 @@ function* holdLines({ holds }: Plan, allow: readonly HoldCode[]): Generator<stri
     open.includes('mode') && '--bulk or --delta',
     others.length > 0 && `--allow ${others.join(',')}`,
   ]
-  if (open.length > 0) yield `If that is right, import it with ${options.filter(Boolean).join(' and ')}.`
+  if (open.length > 0) yield `If this is intended, import with ${options.filter(Boolean).join(' and ')}.`
 }
 
-/** Shows a few findings of each sort and the number of the others, unless `all` is set. */
+/** Shows a few findings of each kind and counts the others, unless `all` is set. */
 function* findingLines(findings: readonly Finding[], all: boolean): Generator<string> {
   for (const severity of ['error', 'warning'] as const) {
     const some = findings.filter((finding) => finding.severity === severity)
     if (some.length === 0) continue
     const mended = some.length === 1 ? 'it is' : 'they are'
-    const refusal = severity === 'error' ? `; nothing can be imported until ${mended} mended` : ''
+    const refusal = severity === 'error' ? `; nothing can be imported until ${mended} fixed` : ''
     yield ''
     yield `${some.length} ${severity}${some.length === 1 ? '' : 's'}${refusal}:`
     const groups = Map.groupBy(some, ({ code, file, column }) => `${code} ${file} ${column}`)
@@ -221,7 +221,7 @@ export function* undoLines(plan: UndoPlan, timeZone: string, verbose: boolean): 
     yield `Undo number ${one.id}: ${whatOf(one)}, ${when(one.published_at!, timeZone)}, by ${visible(one.actor ?? 'unknown')}${allowed}.`
   }
   const target = content === 0 ? 'an empty roster' : `exactly what it was after number ${content}`
-  yield `The roster becomes ${target}: ${counts.leaving} students leave, ${counts.returning} come back, ${counts.changed} change.`
+  yield `The roster becomes ${target}: ${counts.leaving} students leave, ${counts.returning} return, ${counts.changed} change.`
   let shown = 0
   const total = counts.leaving + counts.returning + counts.changed
   for (const change of plan.changes()) {
@@ -229,14 +229,14 @@ export function* undoLines(plan: UndoPlan, timeZone: string, verbose: boolean): 
     yield `  ${change.operation.padEnd(9)} ${changeText(change)}`
     shown++
   }
-  if (total > shown) yield `  … and ${total - shown} more (--verbose names all)`
+  if (total > shown) yield `  … and ${total - shown} more (--verbose lists all)`
 }
 
 type Generation = UndoPlan['undone'][number]
 
 function whatOf(g: Generation): string {
   if (g.kind === 'correction') return 'a correction by hand'
-  if (g.kind === 'undo') return `going back to ${g.content}`
+  if (g.kind === 'undo') return `back to number ${g.content}`
   return `${visible(g.file_name)}, OneRoster ${g.version}, ${g.rows} rows`
 }
 
@@ -253,12 +253,11 @@ export function historyLines(g: HistoryRow, timeZone: string): string[] {
 
 function summaryWords({ kind, summary }: Generation): string {
   const counts = JSON.parse(summary)
-  if (kind === 'correction')
-    return counts.removed ? 'a correction was taken back' : 'one student was corrected'
+  if (kind === 'correction') return counts.removed ? 'a correction was removed' : 'one student was corrected'
   if (kind === 'undo')
-    return `${counts.leaving} students left, ${counts.returning} came back, ${counts.changed} changed`
+    return `${counts.leaving} students left, ${counts.returning} returned, ${counts.changed} changed`
   const { added, changed, leaving, returning } = counts.student
-  return `students: ${added} added, ${changed} changed, ${leaving} left, ${returning} came back`
+  return `students: ${added} added, ${changed} changed, ${leaving} left, ${returning} returned`
 }
 
 export function correctionLines(

@@ -83,7 +83,7 @@ export async function rosterImport(path: string, options: RosterOptions): Promis
     const text =
       generation === null
         ? 'The roster already matches the file; nothing to do.'
-        : `Done: the roster is now number ${generation}. "chiron roster undo" goes back.`
+        : `Done: the roster is now number ${generation}. "chiron roster undo" undoes this import.`
     say(options, { type: 'done', generation }, text)
   })
 }
@@ -143,7 +143,7 @@ interface CorrectOptions extends CommonOptions {
 export async function rosterCorrect(who: string | undefined, options: CorrectOptions): Promise<void> {
   if (options.list) return listCorrections(options)
   if (who === undefined)
-    throw new UsageError('say whom, by id, number or address; --list shows all corrections')
+    throw new UsageError('name the student by id, number or address; --list shows all corrections')
   const wanted = {
     ...(options.email !== undefined && { email: addressFrom(options.email).email }),
     ...(options.firstname !== undefined && { firstname: nameFrom('--firstname', options.firstname) }),
@@ -151,15 +151,15 @@ export async function rosterCorrect(who: string | undefined, options: CorrectOpt
   }
   const isNothing = Object.keys(wanted).length === 0
   if (isNothing === !options.remove)
-    throw new UsageError('say what to correct, with --email, --firstname or --lastname; or --remove alone')
+    throw new UsageError('give the correction with --email, --firstname or --lastname, or only --remove')
   await withFeatures(options, async ({ support, roster }, { databaseUrl }) => {
     sayStore(options, databaseUrl)
     const userId = await support.idOf(who)
     const generation = options.remove
       ? await roster.uncorrect(userId, byOperator)
       : await roster.correct(userId, wanted, byOperator)
-    const done = options.remove ? 'is again as the file has it' : 'is corrected, until the file says the same'
-    const text = generation === null ? 'needs no such correction; nothing to do' : done
+    const done = options.remove ? 'is no longer corrected' : 'is corrected until the file agrees'
+    const text = generation === null ? 'needs no correction; nothing to do' : done
     say(options, { type: 'done', userId, generation }, `${visible(who)} ${text}.`)
   })
 }
@@ -175,7 +175,7 @@ async function listCorrections(options: CorrectOptions): Promise<void> {
           { ...one, correctedAt: timestamp(one.correctedAt) },
           correctionLines(one, timeZone).join('\n'),
         )
-      if (corrections.length === 0 && !options.json) say(options, {}, 'Nobody is corrected.')
+      if (corrections.length === 0 && !options.json) say(options, {}, 'There are no corrections.')
     },
     'plain',
   )
@@ -268,9 +268,9 @@ function* withBreaks(lines: Iterable<string>): Generator<string> {
 }
 
 export function planOptionsFrom({ bulk, delta, match, skipBadRows }: RosterOptions) {
-  if (bulk && delta) throw new UsageError('a set is read as --bulk or as --delta, not as both')
+  if (bulk && delta) throw new UsageError('give either --bulk or --delta, not both')
   const by = matchKeys.find((key) => key === match)
-  if (match !== undefined && !by) throw new UsageError(`--match takes ${matchKeys.join(' or ')}`)
+  if (match !== undefined && !by) throw new UsageError(`--match must be ${matchKeys.join(' or ')}`)
   return {
     ...(bulk && { mode: 'bulk' as const }),
     ...(delta && { mode: 'delta' as const }),
@@ -286,14 +286,16 @@ export function allowedFrom(text = ''): HoldCode[] {
   return names.filter(Boolean).map((name) => {
     const code = holdCodes.find((each) => each === name)
     if (!code)
-      throw new UsageError(`--allow takes ${holdCodes.join(', ')}, with commas between; not ${visible(name)}`)
+      throw new UsageError(
+        `--allow takes a comma-separated list of ${holdCodes.join(', ')}; not ${visible(name)}`,
+      )
     return code
   })
 }
 
 async function agreed(options: RosterOptions, question: string): Promise<boolean> {
   if (options.yes) return true
-  if (!process.stdin.isTTY) throw new UsageError('nobody can be asked here; add --yes to go ahead')
+  if (!process.stdin.isTTY) throw new UsageError('cannot ask without a terminal; add --yes to proceed')
   const ask = createInterface({ input: process.stdin, output: process.stderr })
   const answer = await ask.question(`${question} [y/N] `)
   ask.close()

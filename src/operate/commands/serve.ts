@@ -36,7 +36,7 @@ export async function serve(options: CommonOptions): Promise<void> {
       await endInTime(app.stop())
     }),
   )
-  // The demo school is loaded only outside production and only where there never was a roster.
+  // The demo school is loaded only outside production, and only if there has never been a roster.
   const first = !config.production && (await hasNoSchool(app.parts.db))
   if (app.parts.metrics && config.metricsPort !== null) {
     const { StoreFigures } = await import('../metrics/figures.ts')
@@ -179,7 +179,7 @@ interface Announcement {
 
 function announce({ config, port, log, pretty, demo }: Announcement): void {
   if (config.smtpUrl === null)
-    log.info('development: mail is not sent but shown at /mailbox; codes appear in this log')
+    log.info('development: mail is shown at /mailbox instead of being sent; codes appear in this log')
   const url = new URL(config.publicUrl)
   // With CHIRON_PORT=0 the system picks the port, so the public URL cannot contain it.
   const base = config.port === 0 ? `http://localhost:${port}` : url.origin

@@ -1,4 +1,4 @@
-/** `chiron staff …`: who may run the school's side. */
+/** `chiron staff …`: members of staff and their rights. */
 import { UsageError } from '../../errors.ts'
 import { parseOwnName } from '../../identity/people/names.ts'
 import { byOperator } from '../../platform/lib/by.ts'
@@ -13,7 +13,7 @@ interface StaffOptions extends CommonOptions {
 export async function addStaff(address: string, options: StaffOptions): Promise<void> {
   const to = addressFrom(address)
   if (options.name === undefined) throw new UsageError('give the name, with --name "Ada Lovelace"')
-  if (options.may === undefined) throw new UsageError(`say what they may do, with --may ${rights.join(',')}`)
+  if (options.may === undefined) throw new UsageError(`give their rights with --may ${rights.join(',')}`)
   const fields = { ...namesFrom(options.name), may: rightsFrom(options.may) }
   await withFeatures(options, async ({ staff }, config) => {
     const member = await staff.add(to, fields, byOperator)
@@ -30,7 +30,7 @@ export async function listStaff(options: CommonOptions): Promise<void> {
     const members = await staff.list()
     if (options.json) return say(options, { members }, '')
     if (members.length === 0)
-      return say(options, {}, 'There is no member of staff; "chiron staff add" makes one.')
+      return say(options, {}, 'There are no members of staff; "chiron staff add" adds one.')
     const rows = members.map((one) => [
       one.userId,
       one.email,
@@ -43,7 +43,7 @@ export async function listStaff(options: CommonOptions): Promise<void> {
 
 export async function changeStaff(who: string, options: StaffOptions): Promise<void> {
   if (options.name === undefined && options.may === undefined)
-    throw new UsageError('say what to change, with --name or --may')
+    throw new UsageError('give the change with --name or --may')
   const change = {
     ...(options.name !== undefined && namesFrom(options.name)),
     ...(options.may !== undefined && { may: rightsFrom(options.may) }),
@@ -74,7 +74,7 @@ function namesFrom(text: string): { firstname: string; lastname: string } {
 function rightsFrom(text: string): Right[] {
   return text.split(',').map((word) => {
     const right = rights.find((each) => each === word.trim())
-    if (!right) throw new UsageError(`--may takes ${rights.join(', ')}, with commas between`)
+    if (!right) throw new UsageError(`--may takes a comma-separated list of ${rights.join(', ')}`)
     return right
   })
 }

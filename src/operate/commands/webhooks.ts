@@ -1,4 +1,4 @@
-/** `chiron webhooks …`: programs that are told what happens. */
+/** `chiron webhooks …`: other programs that receive events. */
 import { UsageError } from '../../errors.ts'
 import type { Features } from '../../features.ts'
 import { byOperator } from '../../platform/lib/by.ts'
@@ -14,11 +14,11 @@ const secretIs = (secret: string) => `Its secret, which is not shown again: ${se
 
 export async function addWebhook(url: string, options: WebhookOptions): Promise<void> {
   if (options.events === undefined)
-    throw new UsageError('say which events it gets, with --events session.started,… or --events "*"')
+    throw new UsageError('give the event types with --events session.started,… or --events "*"')
   const events = eventsFrom(options.events)
   await withFeatures(options, async ({ webhooks }) => {
     const webhook = await webhooks.add({ url, events })
-    say(options, webhook, `Webhook ${webhook.id} gets what happens from now on.\n${secretIs(webhook.secret)}`)
+    say(options, webhook, `Webhook ${webhook.id} receives events from now on.\n${secretIs(webhook.secret)}`)
   })
 }
 
@@ -26,7 +26,7 @@ export async function listWebhooks(options: CommonOptions): Promise<void> {
   await withFeatures(options, async ({ webhooks }) => {
     const all = await webhooks.list()
     if (options.json) return say(options, { webhooks: all }, '')
-    if (all.length === 0) return say(options, {}, 'There is no webhook; "chiron webhooks add" makes one.')
+    if (all.length === 0) return say(options, {}, 'There are no webhooks; "chiron webhooks add" adds one.')
     const rows = all.map((one) => [one.id, one.url, one.events.join(','), String(one.waiting), stateOf(one)])
     say(options, {}, table([['id', 'url', 'events', 'waiting', 'state'], ...rows]))
   })
@@ -44,14 +44,14 @@ function stateOf({ disabledAt, disabledBecause, readable, failures, failingSince
   if (disabledBecause) return `off since ${disabledAt}: ${offBecause[disabledBecause]}`
   if (!readable) return 'its secret is sealed under another CHIRON_SECRET; rotate it'
   if (failures === 0) return 'well'
-  return `fails since ${failingSince}, ${failures} ${failures === 1 ? 'failure' : 'failures'} in a row`
+  return `failing since ${failingSince}, ${failures} ${failures === 1 ? 'failure' : 'failures'} in a row`
 }
 
 export async function listDeliveries(id: string, options: CommonOptions): Promise<void> {
   await withFeatures(options, async ({ webhooks }) => {
     const deliveries = await webhooks.deliveries(id)
     if (options.json) return say(options, { deliveries }, '')
-    if (deliveries.length === 0) return say(options, {}, 'Nothing was sent to it yet.')
+    if (deliveries.length === 0) return say(options, {}, 'No deliveries yet.')
     const rows = deliveries.map((one) => [
       String(one.number),
       one.type ?? '',
@@ -69,13 +69,13 @@ export async function listDeliveries(id: string, options: CommonOptions): Promis
 export async function changeWebhook(id: string, options: WebhookOptions): Promise<void> {
   const { url, events } = options
   if (url === undefined && events === undefined)
-    throw new UsageError('say what to change, with --url or --events')
+    throw new UsageError('give the change with --url or --events')
   await withFeatures(options, async ({ webhooks }) => {
     const changed = await webhooks.change(id, {
       ...(url !== undefined && { url }),
       ...(events !== undefined && { events: eventsFrom(events) }),
     })
-    say(options, changed, `Webhook ${id} gets ${changed.events.join(', ')} at ${visible(changed.url)}`)
+    say(options, changed, `Webhook ${id} receives ${changed.events.join(', ')} at ${visible(changed.url)}`)
   })
 }
 
@@ -90,8 +90,8 @@ export async function switchWebhook(id: string, enabled: boolean, options: Commo
   await withFeatures(options, async ({ webhooks }) => {
     const webhook = await webhooks.change(id, { enabled })
     const text = enabled
-      ? `Webhook ${id} gets what happens from now on; "chiron webhooks replay" sends what it missed.`
-      : `Webhook ${id} gets nothing until "chiron webhooks enable".`
+      ? `Webhook ${id} receives events from now on; "chiron webhooks replay" sends the ones it missed.`
+      : `Webhook ${id} receives nothing until "chiron webhooks enable".`
     say(options, webhook, text)
   })
 }
@@ -106,21 +106,25 @@ export async function removeWebhook(id: string, options: CommonOptions): Promise
 export async function replayWebhook(id: string, options: WebhookOptions): Promise<void> {
   const { since } = options
   if (since === undefined)
-    throw new UsageError('say from when, with --since 2026-11-15T09:00Z or --since 36h')
+    throw new UsageError('give the start time with --since 2026-11-15T09:00Z or --since 36h')
   await withFeatures(options, async ({ webhooks, clock }) => {
     const queued = await webhooks.replay(id, timeFrom('--since', since, clock.now()))
-    say(options, { queued }, `${queued} ${queued === 1 ? 'event is' : 'events are'} sent again, in order.`)
+    say(
+      options,
+      { queued },
+      `${queued} ${queued === 1 ? 'event is' : 'events are'} being sent again, in order.`,
+    )
   })
 }
 
 export async function testWebhook(id: string, options: CommonOptions): Promise<void> {
   await withFeatures(options, async ({ webhooks }) => {
     const { error, ...answer } = await webhooks.test(id, byOperator)
-    if (error !== null) throw new UsageError(`webhook ${visible(id)} did not take the test event: ${error}`)
+    if (error !== null) throw new UsageError(`webhook ${visible(id)} did not accept the test event: ${error}`)
     say(
       options,
       answer,
-      `Webhook ${id} took the test event: it answered ${answer.status} in ${answer.ms} ms.`,
+      `Webhook ${id} accepted the test event: it answered ${answer.status} in ${answer.ms} ms.`,
     )
   })
 }

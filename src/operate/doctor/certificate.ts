@@ -8,7 +8,7 @@ export interface Certificate {
   readonly fault: string | null
 }
 
-/** Of a connection that was opened without insisting on a good one. */
+/** From a connection that was opened without verifying the certificate. */
 export function certificateOf(socket: TLSSocket): Certificate {
   const error: unknown = socket.authorizationError
   const fault = error instanceof Error && 'code' in error ? error.code : error
@@ -34,9 +34,9 @@ export function checkCertificate(area: Area, { validTo, fault }: Certificate, no
     return bad(
       area,
       `the certificate is not trusted (${fault})`,
-      'use one from a known authority with all certificates in between, or name your own in NODE_EXTRA_CA_CERTS',
+      'use one from a known authority with its full chain, or name your own authority in NODE_EXTRA_CA_CERTS',
     )
   if (validTo - now < renewBeforeMs)
-    return warning(area, `the certificate is valid for ${days} more days only`, 'see why it was not renewed')
+    return warning(area, `the certificate expires in ${days} days`, 'check why it was not renewed')
   return good(area, `the certificate is valid for ${days} days`)
 }

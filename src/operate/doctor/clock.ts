@@ -1,4 +1,4 @@
-/** The clock of this machine against others: times in codes, tokens and sessions come from it. */
+/** Compares the clock of this machine with others: codes, tokens and sessions depend on it. */
 import { minute, second } from '../../platform/lib/clock.ts'
 import { bad, type Finding, good, lasting, warning } from './doctor.ts'
 
@@ -15,7 +15,7 @@ const wrongMs = 2 * minute
 export function checkClock({ whose, now, ours }: OtherClock): Finding {
   const apart = ours - now
   const text = `this machine is ${lasting(Math.abs(apart))} ${apart < 0 ? 'behind' : 'ahead of'} ${whose}`
-  const remedy = 'see that both machines set their clocks by NTP'
+  const remedy = 'make sure that both machines set their clocks by NTP'
   if (Math.abs(apart) >= wrongMs) return bad('clock', text, remedy)
   if (Math.abs(apart) >= unevenMs) return warning('clock', text, remedy)
   return good('clock', `agrees with ${whose}`)

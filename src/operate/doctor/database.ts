@@ -1,4 +1,4 @@
-/** The store: whether it answers, is whole, has room, and has the schema of this program. */
+/** The store: whether it answers, is intact, has disk space, and has the schema of this program. */
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -20,12 +20,12 @@ const walMax = 256 * megabyte
 const oldestPostgres = 150_000
 const connectionsShareMax = 0.9
 
-/** What keeps the file of an SQLite store from being opened and written; null if nothing does, or if there is no file. */
+/** Why the file of an SQLite store cannot be opened for writing; null if it can, or if there is no file. */
 export function checkFile(databaseUrl: string): Finding | null {
   if (!databaseUrl.startsWith('sqlite:')) return null
   const path = databaseUrl.slice('sqlite:'.length)
   if (mayUse(path, constants.F_OK) === 'ENOENT') return missing(path)
-  // SQLite makes its logs in the folder.
+  // SQLite creates its logs in the same directory.
   for (const part of [dirname(path), path, `${path}-wal`, `${path}-shm`]) {
     const mode = part === dirname(path) ? constants.W_OK | constants.X_OK : constants.R_OK | constants.W_OK
     const refusal = mayUse(part, mode)
@@ -44,8 +44,7 @@ function missing(path: string): Finding {
 }
 
 function refused(path: string, refusal: string): Finding {
-  if (refusal === 'EROFS')
-    return bad('store', `${path} is on a file system that is read-only`, 'mount it for writing')
+  if (refusal === 'EROFS') return bad('store', `${path} is on a read-only file system`, 'mount it writable')
   const user = ownName()
   const { uid } = statSync(path, { throwIfNoEntry: false }) ?? {}
   const owner = uid === undefined ? '' : `, which belongs to ${nameOf(uid)}`
@@ -56,7 +55,7 @@ function refused(path: string, refusal: string): Finding {
   )
 }
 
-/** Null if this user may; otherwise the code of the refusal. */
+/** Null if this user may; otherwise the error code. */
 function mayUse(path: string, mode: number): string | null {
   try {
     accessSync(path, mode)
@@ -76,8 +75,8 @@ export function storeUnreachable(error: unknown): Finding {
   if (errcode === 26 || errcode === 11) return damaged(reasonOf(error))
   return bad(
     'store',
-    `out of reach: ${reasonOf(error)}`,
-    'see that the database runs, and that CHIRON_DATABASE_URL names its host, port, user and password',
+    `unreachable: ${reasonOf(error)}`,
+    'make sure that the database is running and that CHIRON_DATABASE_URL has the right host, port, user and password',
   )
 }
 
@@ -85,7 +84,7 @@ function damaged(how: string): Finding {
   return bad('store', `the file is damaged: ${how}`, 'stop the service and restore the last backup')
 }
 
-/** `isReadable`: whole, and with the tables and columns that this program knows. */
+/** `isReadable`: intact, with the tables and columns that this program expects. */
 export async function checkStore(
   db: Db,
   databaseUrl: string,
@@ -94,7 +93,7 @@ export async function checkStore(
   if (db.engine === 'sqlite') {
     const { version, damage } = await sqliteFacts(db)
     if (damage !== null) return { findings: [damaged(damage)], isReadable: false }
-    const whole = good('store', `SQLite ${version} answers, and its file is whole`)
+    const whole = good('store', `SQLite ${version} answers, and its file is intact`)
     const schema = checkSchema(await appliedVersions(db), db.engine)
     const disk = checkDisk(databaseUrl.slice('sqlite:'.length))
     return { findings: [whole, schema, ...disk], isReadable: schema.state === 'good' }
@@ -111,7 +110,7 @@ export async function checkStore(
 function checkSchema(applied: readonly number[], engine: Db['engine']): Finding {
   const newest = Math.max(0, ...applied)
   const known = knownSchema(engine)
-  if (newest === known) return good('store', `schema ${newest} is that of this program`)
+  if (newest === known) return good('store', `schema ${newest} matches this program`)
   if (newest > known)
     return bad(
       'store',
@@ -128,11 +127,11 @@ function checkSchema(applied: readonly number[], engine: Db['engine']): Finding 
 function checkDisk(path: string): Finding[] {
   const { bavail, bsize } = statfsSync(dirname(path))
   const free = bavail * bsize
-  const room = `${Math.round(free / megabyte)} MB of the disk are free`
+  const room = `${Math.round(free / megabyte)} MB of disk space are free`
   const wal = existsSync(`${path}-wal`) ? statSync(`${path}-wal`).size : 0
   const findings = [
     free < freeMin
-      ? bad('store', room, 'make room: without it, nobody can sign in')
+      ? bad('store', room, 'free some space: without it, nobody can sign in')
       : free < freeWanted
         ? warning('store', room, 'make room')
         : good('store', room),
@@ -141,8 +140,8 @@ function checkDisk(path: string): Finding[] {
     findings.push(
       warning(
         'store',
-        `the write-ahead log has ${Math.round(wal / megabyte)} MB`,
-        'look for a program that keeps the file open for reading, such as a backup that hangs',
+        `the write-ahead log has grown to ${Math.round(wal / megabyte)} MB`,
+        'look for a program that keeps the file open, such as a hung backup',
       ),
     )
   if ((statSync(path).mode & 0o077) !== 0)
@@ -150,14 +149,13 @@ function checkDisk(path: string): Finding[] {
   return findings
 }
 
-/** To migrate, a role makes tables and changes those that are there; the latter only their owner can. */
+/** Migrations create tables and change existing ones, which only their owner may do. */
 function checkRights({ role, database, may_create, others_tables }: PostgresFacts): Finding[] {
   const remedy = ownDatabase.replace('NAME', database).replace('ROLE', role)
   if (!may_create)
-    return [bad('store', `the role ${role} may not make tables in the database ${database}`, remedy)]
-  if (others_tables > 0)
-    return [bad('store', `${others_tables} tables belong to another role than ${role}`, remedy)]
-  return [good('store', `the role ${role} may make and change tables`)]
+    return [bad('store', `the role ${role} may not create tables in the database ${database}`, remedy)]
+  if (others_tables > 0) return [bad('store', `${others_tables} tables do not belong to ${role}`, remedy)]
+  return [good('store', `the role ${role} may create and change tables`)]
 }
 
 function checkPostgres(facts: PostgresFacts, databaseUrl: string): Finding[] {
@@ -180,9 +178,9 @@ function checkPostgres(facts: PostgresFacts, databaseUrl: string): Finding[] {
     connections > connections_max * connectionsShareMax
       ? warning(
           'store',
-          `${connections} of ${connections_max} connections of the database are in use`,
+          `${connections} of ${connections_max} connections to the database are in use`,
           'raise max_connections; each process of Chiron uses up to 8',
         )
-      : good('store', `${connections} of ${connections_max} connections of the database are in use`),
+      : good('store', `${connections} of ${connections_max} connections to the database are in use`),
   ]
 }

@@ -1,7 +1,6 @@
 /**
- * What `chiron doctor` finds. Each file here examines one area and returns findings: good, a warning or bad, in one
- * line, and what to do about it. Nothing here writes to the store or sends a mail. `commands/doctor.ts` puts them
- * together.
+ * The checks of `chiron doctor`. Each file checks one area and returns findings: good, warning or bad, in one line,
+ * with a fix. Nothing here writes to the store or sends a mail. `commands/doctor.ts` puts them together.
  */
 
 export const areas = [
@@ -26,7 +25,7 @@ export interface Finding {
   readonly area: Area
   readonly state: 'good' | 'warning' | 'bad'
   readonly text: string
-  /** What to do; null if there is nothing to do. */
+  /** The suggested fix; null if none is needed. */
   readonly remedy: string | null
 }
 

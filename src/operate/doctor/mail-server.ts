@@ -1,4 +1,4 @@
-/** The mail server: whether it answers, encrypts, and takes the login. */
+/** The mail server: whether it answers, encrypts, and accepts the login. */
 import { isLoopbackHost } from '../../platform/lib/network.ts'
 import { reasonOf } from '../../platform/lib/reason.ts'
 import { checkCertificate } from './certificate.ts'
@@ -19,7 +19,7 @@ export interface MailFacts {
 
 export async function checkMailServer({ smtpUrl, sender, now, checkLogin }: MailFacts): Promise<Finding[]> {
   if (smtpUrl === null)
-    return [warning(area, 'none is set: mail lands in the built-in mailbox', 'set CHIRON_SMTP_URL')]
+    return [warning(area, 'none is set: mail goes to the built-in mailbox', 'set CHIRON_SMTP_URL')]
   const { protocol, hostname, port, username } = new URL(smtpUrl)
   const host = hostname.replace(/^\[|\]$/g, '')
   const secure = protocol === 'smtps:'
@@ -44,14 +44,14 @@ function unreachable({ host, port, secure }: MailServerAt, error: unknown): Find
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')
     return bad(
       area,
-      `${host}:${port} does not begin with TLS`,
+      `${host}:${port} does not start with TLS`,
       'use smtp:// for this port, or port 465 for smtps://',
     )
-  const hint = secure ? '' : '; a port that begins with TLS, such as 465, needs smtps://'
+  const hint = secure ? '' : '; a port that starts with TLS, such as 465, needs smtps://'
   return bad(
     area,
-    `${host}:${port} is out of reach: ${reasonOf(error)}`,
-    `see that host and port are right and that no firewall is between${hint}`,
+    `${host}:${port} is unreachable: ${reasonOf(error)}`,
+    `check the host, the port and any firewall in between${hint}`,
   )
 }
 
@@ -61,7 +61,7 @@ function checkTls({ host, secure }: MailServerAt, { certificate }: Dialogue, now
     return [
       bad(
         area,
-        'it offers no STARTTLS, so no mail is handed over',
+        'it does not offer STARTTLS, so no mail is sent',
         'use a port that encrypts, such as 587 or smtps:// on 465',
       ),
     ]
@@ -74,16 +74,16 @@ function checkTls({ host, secure }: MailServerAt, { certificate }: Dialogue, now
 
 function checkSender({ senderReply }: Dialogue): Finding[] {
   if (senderReply === null || senderReply.startsWith('2'))
-    return [good(area, 'it takes mail without a login')]
-  return [refusal('it does not take mail without a login:', senderReply)]
+    return [good(area, 'it accepts mail without a login')]
+  return [refusal('it does not accept mail without a login:', senderReply)]
 }
 
 async function checkAccount(login: () => Promise<void>, { offers }: Dialogue): Promise<Finding> {
   if (!offers.includes('AUTH'))
     return warning(
       area,
-      'it offers no login, though CHIRON_SMTP_URL has one',
-      'take user and password out, or use another port',
+      'it does not offer a login, although CHIRON_SMTP_URL has one',
+      'remove the user and password, or use another port',
     )
   try {
     await login()

@@ -1,7 +1,7 @@
 /**
- * The service as callers meet it, through its proxy. Whether the proxy is trusted shows in the limits: a request to
- * validate-otp for no session is counted for the network that the service believes it came from, and the store tells
- * which one that was. The request does no more than any visitor's.
+ * The service as callers reach it, through its proxy. Whether the proxy is trusted shows in the limits: a request to
+ * validate-otp for no session is counted for the network that the service believes it came from, and the store shows
+ * which one that was. The request does nothing that any visitor's could not.
  */
 import { randomInt } from 'node:crypto'
 import { connect } from 'node:net'
@@ -26,7 +26,7 @@ export interface Inside {
   readonly limits: boolean
 }
 
-/** `inside` is null if the store is out of reach. */
+/** `inside` is null if the store is unreachable. */
 export async function checkOutside(
   url: string,
   publicUrl: string,
@@ -39,8 +39,8 @@ export async function checkOutside(
   try {
     reply = await call(`${url}/.well-known/jwks.json`)
   } catch (error) {
-    const remedy = `see that the proxy runs and passes requests on to CHIRON_HOST and CHIRON_PORT, ${spelling}`
-    return [...findings, bad('public url', `${url} is out of reach: ${reasonOf(error)}`, remedy)]
+    const remedy = `make sure that the proxy is running and forwards requests to CHIRON_HOST and CHIRON_PORT, ${spelling}`
+    return [...findings, bad('public url', `${url} is unreachable: ${reasonOf(error)}`, remedy)]
   }
   const date = Date.parse(reply.headers.get('date') ?? '')
   if (!Number.isNaN(date)) findings.push(checkClock({ whose: url, now: date, ours: clock() }))
@@ -70,7 +70,7 @@ async function checkTls(url: string, now: number): Promise<Finding[]> {
       bad(
         'public url',
         `no TLS at ${url}: ${reasonOf(error)}`,
-        `see that the proxy runs and has a certificate, ${spelling}`,
+        `make sure that the proxy is running and has a certificate, ${spelling}`,
       ),
     ]
   }
@@ -99,26 +99,27 @@ async function checkIdentity(
   reply: Response,
   inside: Inside | null,
 ): Promise<Finding> {
-  const remedy = `see which program the proxy passes requests on to, ${spelling}`
+  const remedy = `check which program the proxy forwards requests to, ${spelling}`
   const { keys } = (await reply.json().catch(() => ({}))) as { keys?: { kid?: string }[] }
   if (!reply.ok || !Array.isArray(keys))
-    return bad('public url', `${url} answers ${reply.status}, and not as Chiron does`, remedy)
+    return bad('public url', `${url} answers ${reply.status}, but not as Chiron does`, remedy)
   const issuer = await issuerAt(url)
   if (issuer !== url)
     return bad(
       'public url',
-      `the service at ${url} believes that it is ${issuer}: nobody can sign in at ${url}`,
+      `the service at ${url} is configured as ${issuer}: nobody can sign in at ${url}`,
       'set CHIRON_PUBLIC_URL to what people type, and start the service again',
     )
   if (issuer !== publicUrl)
     return bad(
       'public url',
       `these settings have CHIRON_PUBLIC_URL=${publicUrl}, the running service has ${issuer}`,
-      'use the settings of the service, or start it again',
+      'use the settings of the service, or restart it',
     )
   if (!inside) return good('public url', `${url} answers as Chiron does`)
   const shared = keys.some(({ kid }) => kid !== undefined && inside.kids.includes(kid))
-  if (!shared) return bad('public url', `${url} is another Chiron: it has other keys than this store`, remedy)
+  if (!shared)
+    return bad('public url', `${url} is a different Chiron: its keys are not those of this store`, remedy)
   return good('public url', `${url} answers with the keys of this store`)
 }
 
@@ -129,7 +130,7 @@ async function issuerAt(url: string): Promise<string> {
 }
 
 async function checkTrust(url: string, inside: Inside): Promise<Finding> {
-  if (!inside.limits) return warning('proxy', 'not known, because limits are off', 'remove CHIRON_LIMITS')
+  if (!inside.limits) return warning('proxy', 'unknown, because limits are off', 'remove CHIRON_LIMITS')
   const madeUp = `198.51.100.${randomInt(1, 255)}`
   const here = [
     '127.0.0.1',
@@ -150,12 +151,12 @@ async function checkTrust(url: string, inside: Inside): Promise<Finding> {
     (address) => after.get(keyOf(address)) !== before.get(keyOf(address)),
   )
   if (counted === undefined)
-    return good('proxy', 'a call counts neither for this machine nor for an address that it made up')
+    return good('proxy', 'a call is counted neither for this machine nor for a forged address')
   const own = await ownAddressTo(url)
   if (counted === madeUp) return believed(isTrusted(own, inside.trustedProxies))
   if (isTrusted(counted, inside.trustedProxies)) return unclear
   if (counted === own && inside.trustedProxies.length > 0)
-    return good('proxy', 'a call counts for the machine that it comes from')
+    return good('proxy', 'a call is counted for the machine that it comes from')
   return bad(
     'proxy',
     `the proxy at ${counted} is not trusted: all callers count as one network and share its limits`,
@@ -166,15 +167,15 @@ async function checkTrust(url: string, inside: Inside): Promise<Finding> {
 const unclear = warning(
   'proxy',
   'this machine is trusted as a proxy, so a call from here cannot show what strangers can do',
-  'use the public name of the service, or see that the proxy adds the caller to X-Forwarded-For',
+  'use the public name of the service, or make sure that the proxy adds the caller to X-Forwarded-For',
 )
 
-/** A made-up address counts. That is right for a call from a proxy; otherwise anybody can choose their network. */
+/** A forged address is counted. That is right for a call from a proxy; otherwise anyone can choose their network. */
 function believed(isProxy: boolean): Finding {
   if (isProxy) return unclear
   return bad(
     'proxy',
-    'a made-up X-Forwarded-For is believed: anybody can escape the limits',
+    'a forged X-Forwarded-For is believed: anyone can bypass the limits',
     'let the proxy add the caller’s address to X-Forwarded-For, and trust no wider range than the proxy’s own',
   )
 }

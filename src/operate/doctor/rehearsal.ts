@@ -1,6 +1,6 @@
 /**
- * The campus minute: a class signs in at once, behind one network address, against a service of its own with a scratch
- * store, a mail server of its own and the limits of production.
+ * The campus minute: a class signs in at once from one network address, against a separate service with a scratch
+ * store, its own mail server and production limits.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -43,14 +43,18 @@ function report(people: number, tookMs: number, { refused, failed, durations }: 
   const figures = `${people} people behind one address signed in within ${seconds} s; 99 % of requests took at most ${p99} ms`
   if (refused > 0)
     return [
-      bad('rehearsal', `${refused} requests were refused by limits`, 'report it: limits must let a class in'),
+      bad(
+        'rehearsal',
+        `${refused} requests were refused by limits`,
+        'report this as a bug: the limits must let a class in',
+      ),
     ]
   if (failed.length > 0)
     return [
       bad(
         'rehearsal',
         `${failed.length} requests failed, first with: ${failed[0]}`,
-        'see what this machine lacks',
+        'check the resources of this machine',
       ),
     ]
   if (tookMs > minuteMs || p99 > slowMs)
@@ -129,7 +133,7 @@ class Client {
     this.#port = port
   }
 
-  /** Each from a network of its own: people register at home. */
+  /** Each from its own network: people register at home. */
   async register(email: string, i: number): Promise<void> {
     const home = `10.${i >> 8}.${i & 255}.1`
     await this.#post('/veterinarian/register', { firstname: 'Ada', lastname: 'Marsh', email }, home)

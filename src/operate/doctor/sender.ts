@@ -1,4 +1,4 @@
-/** SPF, DKIM and DMARC of the sender's domain, as DNS has them. Without them, codes end among the spam. */
+/** SPF, DKIM and DMARC records of the sender's domain. Without them, codes end up in spam folders. */
 import { createPublicKey } from 'node:crypto'
 import type { Resolver } from 'node:dns/promises'
 import { isLoopbackHost } from '../../platform/lib/network.ts'
@@ -19,7 +19,7 @@ export async function checkSender(
   dns: Pick<Resolver, 'resolveTxt'>,
 ): Promise<Finding[]> {
   if (isLoopbackHost(domain) || !domain.includes('.'))
-    return [warning(area, `${domain} is no domain that mail can come from`, 'set CHIRON_MAIL_FROM')]
+    return [warning(area, `${domain} is not a domain that can send mail`, 'set CHIRON_MAIL_FROM')]
   const answers = await Promise.all([checkSpf(domain, dns), checkDkim(dkim, dns), checkDmarc(domain, dns)])
   return answers
 }
@@ -27,7 +27,7 @@ export async function checkSender(
 type Dns = Pick<Resolver, 'resolveTxt'>
 const noAnswer = Symbol('no answer')
 
-/** The texts of a name, or that DNS did not answer. */
+/** The TXT records of a name, or a failure if DNS did not answer. */
 async function textsOf(dns: Dns, name: string): Promise<string[] | typeof noAnswer> {
   try {
     return (await dns.resolveTxt(name)).map((parts) => parts.join(''))
@@ -40,8 +40,8 @@ async function textsOf(dns: Dns, name: string): Promise<string[] | typeof noAnsw
 function dnsSilent(what: string, name: string): Finding {
   return warning(
     area,
-    `${what} is not known: DNS does not answer for ${name}`,
-    'see that this machine can ask DNS',
+    `${what} is unknown: DNS does not answer for ${name}`,
+    'make sure that this machine can query DNS',
   )
 }
 
@@ -58,11 +58,11 @@ async function checkSpf(domain: string, dns: Dns): Promise<Finding> {
   if (records.length > 1)
     return bad(
       area,
-      `${domain} has ${records.length} SPF records, which makes all of them void`,
-      'make one of them',
+      `${domain} has ${records.length} SPF records, which makes all of them invalid`,
+      'merge them into one',
     )
   if (/[+\s]all\b/.test(records[0]!.replace(/[-~?]all/g, '')))
-    return bad(area, `the SPF record of ${domain} lets everybody send`, 'end it with -all or ~all')
+    return bad(area, `the SPF record of ${domain} lets anyone send`, 'end it with -all or ~all')
   return good(area, `${domain} has an SPF record`)
 }
 
@@ -71,7 +71,7 @@ async function checkDkim(dkim: DkimSettings | null, dns: Dns): Promise<Finding> 
     return warning(
       area,
       'DKIM is not checked: Chiron does not sign',
-      'see that the mail server signs, or set CHIRON_DKIM_SELECTOR and the rest',
+      'make sure that the mail server signs, or set CHIRON_DKIM_SELECTOR and the related settings',
     )
   const name = `${dkim.selector}._domainkey.${dkim.domain}`
   const texts = await textsOf(dns, name)
@@ -88,7 +88,7 @@ async function checkDkim(dkim: DkimSettings | null, dns: Dns): Promise<Finding> 
   if (dkim.key !== null && publicPart(dkim.key) !== published)
     return bad(
       area,
-      `the DKIM key at ${name} is not that of the key file`,
+      `the DKIM key at ${name} does not match the key file`,
       'publish the public key of the key file',
     )
   return good(area, `the DKIM key at ${name} is published`)
@@ -120,7 +120,7 @@ async function checkDmarc(domain: string, dns: Dns): Promise<Finding> {
   }
   return warning(
     area,
-    `${domain} has no DMARC record, which large providers ask for`,
+    `${domain} has no DMARC record, which large providers require`,
     `publish a TXT record at _dmarc.${domain}, such as "v=DMARC1; p=quarantine"`,
   )
 }

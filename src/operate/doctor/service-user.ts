@@ -1,6 +1,6 @@
 /**
- * As whom the doctor looks. Root may read and write everything, so root would find nothing that the user of the service
- * may not. Run by root, the doctor becomes that user before it looks at anything.
+ * The user that the checks run as. Root may read and write everything, so it would miss permission problems of the
+ * service's user. When run by root, the doctor switches to that user first.
  */
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
@@ -12,22 +12,22 @@ const usualUser = 'chiron'
 
 /** @param envFile the file that the settings were read from */
 export function becomeServiceUser(envFile: string | undefined): Finding[] {
-  if (process.getuid?.() !== 0) return [good('settings', `examined as ${ownName()}`)]
+  if (process.getuid?.() !== 0) return [good('settings', `checked as ${ownName()}`)]
   const user = userOfUnit() ?? usualUser
   if (!become(user))
     return [
       warning(
         'settings',
-        'examined as root, who may write everywhere: what the service may do is not known',
+        'checked as root, who may write everywhere: the permissions of the service are unknown',
         'run it as the user of the service',
       ),
     ]
-  const found = [good('settings', `examined as ${user}, the user of the service`)]
+  const found = [good('settings', `checked as ${user}, the user of the service`)]
   if (envFile !== undefined && !mayRead(envFile))
     found.push(
       warning(
         'settings',
-        `${user} may not read ${envFile}, so commands work for root alone`,
+        `${user} may not read ${envFile}, so commands only work as root`,
         `run chgrp ${user} ${envFile} && chmod 640 ${envFile}`,
       ),
     )

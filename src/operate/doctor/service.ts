@@ -1,4 +1,4 @@
-/** Whether the service runs, and whether it is the one that has its port. */
+/** Whether the service is running, and whether it is the one listening on its port. */
 import { reasonOf } from '../../platform/lib/reason.ts'
 import { bad, type Finding, good } from './doctor.ts'
 
@@ -8,7 +8,7 @@ const patienceMs = 5_000
 export interface ServiceAt {
   readonly host: string
   readonly port: number
-  /** Of the keys in the store; null if it cannot be read. */
+  /** Ids of the keys in the store; null if it cannot be read. */
   readonly kids: readonly string[] | null
 }
 
@@ -19,8 +19,8 @@ export async function checkService({ host, port, kids }: ServiceAt): Promise<Fin
   const another = (how: string) =>
     bad(
       area,
-      `another program has ${at}: ${how}`,
-      `stop it ("ss -ltnp sport = :${port}" says which it is), or set CHIRON_PORT; the service cannot start`,
+      `another program is using ${at}: ${how}`,
+      `stop it ("ss -ltnp sport = :${port}" shows which), or set CHIRON_PORT; the service cannot start`,
     )
   let reply: Response
   try {
@@ -32,26 +32,26 @@ export async function checkService({ host, port, kids }: ServiceAt): Promise<Fin
     ]
   }
   if (!reply.headers.has('api-version'))
-    return [another(`it answers ${reply.status}, and not as Chiron does`)]
+    return [another(`it answers ${reply.status}, but not as Chiron does`)]
   if (!reply.ok)
     return [
-      bad(area, `it runs at ${at}, and answers ${reply.status}`, 'look at the store below, and at its log'),
+      bad(area, `running at ${at}, but it answers ${reply.status}`, 'check the store below and the log'),
     ]
   const { keys } = (await reply.json()) as { keys: { kid: string }[] }
   if (kids && !keys.some(({ kid }) => kids.includes(kid)))
-    return [another('it is a Chiron with other keys than this store')]
-  return [good(area, `it runs at ${at}`)]
+    return [another('it is a Chiron whose keys are not those of this store')]
+  return [good(area, `running at ${at}`)]
 }
 
 function stopped(at: string): Finding {
   return bad(
     area,
-    `it is stopped: nothing listens at ${at}`,
-    'start it (systemctl start chiron); if it ends again, the last lines of its log say why (journalctl -u chiron)',
+    `not running: nothing is listening at ${at}`,
+    'start it (systemctl start chiron); if it stops again, see the last lines of its log (journalctl -u chiron)',
   )
 }
 
-/** Where it listens on all addresses, it is called on this machine's own. */
+/** If it listens on all addresses, it is called on the loopback address. */
 function hostToCall(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'

@@ -25,7 +25,7 @@ export function checkSettings(facts: SettingsFacts): Finding[] {
     findings.push(
       warning(
         'settings',
-        'NODE_ENV is not production, though the settings would do',
+        'NODE_ENV is not production, although the settings are ready for it',
         'set NODE_ENV=production',
       ),
     )
@@ -35,7 +35,7 @@ export function checkSettings(facts: SettingsFacts): Finding[] {
     findings.push(
       bad(
         'proxy',
-        'the public URL is https, which needs a proxy in front, but CHIRON_TRUSTED_PROXIES is empty: everybody shares the limits of one network',
+        'the public URL is https, which needs a proxy in front, but CHIRON_TRUSTED_PROXIES is empty: all callers share the limits of one network',
         'set CHIRON_TRUSTED_PROXIES to the address of the proxy',
       ),
     )
@@ -43,7 +43,7 @@ export function checkSettings(facts: SettingsFacts): Finding[] {
     findings.push(
       warning(
         'settings',
-        'CHIRON_SECRET_PREVIOUS is set: what the old secret made is still accepted',
+        'CHIRON_SECRET_PREVIOUS is set: tokens and secrets from the old secret are still accepted',
         'remove it 90 days after the change',
       ),
     )

@@ -1,4 +1,4 @@
-/** The first words with a mail server, up to STARTTLS, to see what it offers. Sends no mail and no password. */
+/** The start of an SMTP dialogue, up to STARTTLS, to see what the server offers. Sends no mail and no password. */
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectTls, TLSSocket } from 'node:tls'
 import { type Certificate, certificateOf } from './certificate.ts'

@@ -1,4 +1,4 @@
-/** What the doctor reads from the store. All of it works on a connection that cannot write. */
+/** The doctor's queries. All of them work on a read-only connection. */
 import type { Db } from '../../platform/db/db.ts'
 
 type Reads = Pick<Db, 'all' | 'one'>
@@ -47,7 +47,7 @@ export interface KeyRow {
   readonly created_at: number
 }
 
-/** How many fail, and how many the service has switched off. */
+/** How many are failing, and how many the service has switched off. */
 export async function failingWebhooks(db: Reads): Promise<{ failing: number; off: number }> {
   const row = await db.one<{ failing: number; off: number }>(
     `select (select count(*) from webhook where disabled_at is null and failures > 0) as failing,
@@ -60,7 +60,7 @@ export function keyRows(db: Reads): Promise<KeyRow[]> {
   return db.all<KeyRow>('select kid, sealed, created_at from signing_key order by number')
 }
 
-/** An import that was begun and not published, and whether somebody still works on it. */
+/** An unfinished import, and whether it is still running. */
 export async function unfinishedImport(
   db: Reads,
   now: number,
@@ -72,7 +72,7 @@ export async function unfinishedImport(
   return row ? { startedAt: row.started_at, isRunning: row.leased_until > now } : null
 }
 
-/** The marks of buckets: a bucket that was taken from has another mark than before. */
+/** The state of buckets: taking from a bucket changes its value. */
 export async function bucketMarks(db: Reads, keys: readonly string[]): Promise<Map<string, string>> {
   const rows = await db.all<{ key: string; mark: string }>(
     `select key, mark from bucket where key in (${keys.map((_key, i) => `$${i + 1}`).join(', ')})`,

@@ -1,4 +1,4 @@
-/** What grows old or piles up while the service runs: keys, backups, the roster, mails, deliveries. */
+/** Things that age or pile up while the service runs: keys, backups, the roster, mails, deliveries. */
 import { day, hour, minute } from '../../platform/lib/clock.ts'
 import { bad, type Finding, good, lasting, warning } from './doctor.ts'
 import type { KeyRow } from './store.ts'
@@ -13,22 +13,22 @@ const mailAgeWarned = minute
 const mailAgeMax = 5 * minute
 const unsentMax = 1_000
 
-/** `opened`: for each key, whether the secret opens it. */
+/** `opened`: for each key, whether the secret decrypts it. */
 export function checkKeys(keys: readonly KeyRow[], opened: readonly boolean[], now: number): Finding {
   const newest = keys.at(-1)
   if (!newest) return warning('keys', 'there are no signing keys yet', 'start the service once')
   if (!opened.includes(true))
     return bad(
       'keys',
-      'CHIRON_SECRET is not the one that this store was made with',
+      'CHIRON_SECRET is not the secret that this store was created with',
       'set the right one, or set the one before as CHIRON_SECRET_PREVIOUS; otherwise everybody is signed out',
     )
   const age = now - newest.created_at
   if (age > keyAgeMax)
     return warning(
       'keys',
-      `the newest signing key is ${lasting(age)} old; a running service makes one every 90 days`,
-      'see that the service runs, and look for "the sweep" in its log',
+      `the newest signing key is ${lasting(age)} old; a running service creates one every 90 days`,
+      'make sure that the service is running, and look for "the sweep" in its log',
     )
   return good(
     'keys',
@@ -36,9 +36,9 @@ export function checkKeys(keys: readonly KeyRow[], opened: readonly boolean[], n
   )
 }
 
-/** `lastAt`: null if there never was one. */
+/** `lastAt`: null if there has never been one. */
 export function checkBackup(lastAt: number | null, now: number): Finding {
-  if (lastAt === null) return warning('backup', 'there never was one', 'run chiron backup every day')
+  if (lastAt === null) return warning('backup', 'no backup has ever been made', 'run chiron backup every day')
   if (now - lastAt > backupAgeMax)
     return warning('backup', `the last one is ${lasting(now - lastAt)} old`, 'run chiron backup every day')
   return good('backup', `the last one is ${lasting(now - lastAt)} old`)
@@ -49,23 +49,23 @@ export function checkWebhooks({ failing, off }: { failing: number; off: number }
     return warning(
       'webhooks',
       `${off} of them ${off === 1 ? 'was' : 'were'} switched off: 410, or no success for three days`,
-      'chiron webhooks list says which; mend the receiver and run chiron webhooks enable, or remove it',
+      'chiron webhooks list shows which; fix the receiver and run chiron webhooks enable, or remove the webhook',
     )
   if (failing > 0)
     return warning(
       'webhooks',
-      `${failing} of them ${failing === 1 ? 'fails' : 'fail'}, ${waiting} events wait`,
-      'chiron webhooks list says which and why',
+      `${failing} of them ${failing === 1 ? 'is' : 'are'} failing, ${waiting} events are waiting`,
+      'chiron webhooks list shows which and why',
     )
   return good('webhooks', waiting === 0 ? 'nothing waits' : `${waiting} events wait`)
 }
 
 export interface RosterFacts {
   readonly importedAt: number | null
-  /** When one was last imported or fetched, also if it changed nothing. */
+  /** When one was last imported or fetched, even without changes. */
   readonly checkedAt: number | null
   readonly unfinished: { startedAt: number; isRunning: boolean } | null
-  /** Whether the settings say where rosters are fetched from. */
+  /** Whether a roster source is configured. */
   readonly isFetched: boolean
   readonly fetchedAt: number | null
   readonly outcome: string | null
@@ -76,12 +76,12 @@ export function checkRoster(roster: RosterFacts, now: number): Finding[] {
   const findings = [rosterAge(roster, now)]
   if (roster.isFetched) findings.push(lastFetch(roster, now))
   if (unfinished?.isRunning)
-    findings.push(good('roster', `an import is under way since ${lasting(now - unfinished.startedAt)}`))
+    findings.push(good('roster', `an import has been running for ${lasting(now - unfinished.startedAt)}`))
   else if (unfinished)
     findings.push(
       warning(
         'roster',
-        `an import that began ${lasting(now - unfinished.startedAt)} ago did not finish; nobody sees any of it`,
+        `an import that started ${lasting(now - unfinished.startedAt)} ago did not finish; none of it is visible`,
         'import the file again',
       ),
     )
@@ -89,40 +89,40 @@ export function checkRoster(roster: RosterFacts, now: number): Finding[] {
 }
 
 function lastFetch({ fetchedAt, outcome }: RosterFacts, now: number): Finding {
-  const timer = 'see that the timer of chiron roster fetch runs'
-  if (fetchedAt === null) return warning('roster', 'it was never fetched', timer)
+  const timer = 'make sure that the timer for chiron roster fetch is running'
+  if (fetchedAt === null) return warning('roster', 'never fetched', timer)
   const age = lasting(now - fetchedAt)
   if (now - fetchedAt > fetchAgeMax) return warning('roster', `the last fetch was ${age} ago`, timer)
   if (outcome === 'imported' || outcome === 'unchanged')
     return good('roster', `fetched ${age} ago: ${outcome}`)
-  return warning(
-    'roster',
-    `the fetch of ${age} ago ended as ${outcome}`,
-    'run chiron roster fetch, which says why',
-  )
+  return warning('roster', `the fetch ${age} ago ended as ${outcome}`, 'run chiron roster fetch to see why')
 }
 
 function rosterAge({ importedAt, checkedAt }: RosterFacts, now: number): Finding {
   if (importedAt === null || checkedAt === null)
-    return warning('roster', 'none was imported: no student can sign in', 'run chiron roster import')
+    return warning('roster', 'none imported yet: no student can sign in', 'run chiron roster import')
   const checked = checkedAt > importedAt ? `, found unchanged ${lasting(now - checkedAt)} ago` : ''
   const text = `imported ${lasting(now - importedAt)} ago${checked}`
   return now - checkedAt > rosterAgeMax
-    ? warning('roster', text, 'import the newest one: who came since cannot sign in, and who left still can')
+    ? warning(
+        'roster',
+        text,
+        'import the newest one: students who have joined since cannot sign in, and those who have left still can',
+      )
     : good('roster', text)
 }
 
 export function checkOutbox(unsent: number, oldestAt: number | null, now: number): Finding {
-  if (oldestAt === null) return good('outbox', 'no mail waits')
+  if (oldestAt === null) return good('outbox', 'no mail is waiting')
   const age = now - oldestAt
-  const text = `${unsent} ${unsent === 1 ? 'mail waits' : 'mails wait'}, the oldest for ${lasting(age)}`
+  const text = `${unsent} ${unsent === 1 ? 'mail is' : 'mails are'} waiting, the oldest for ${lasting(age)}`
   if (age >= mailAgeMax || unsent >= unsentMax)
     return bad(
       'outbox',
       text,
-      'see that the service runs and that the mail server takes mail: people wait for codes',
+      'make sure that the service is running and that the mail server accepts mail: people are waiting for codes',
     )
   return age >= mailAgeWarned
-    ? warning('outbox', text, 'look again in a minute; the log says why mails are deferred')
+    ? warning('outbox', text, 'check again in a minute; the log says why mails are deferred')
     : good('outbox', text)
 }

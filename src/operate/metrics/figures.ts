@@ -1,4 +1,7 @@
-/** What is read from the store once per scrape, whatever the number of processes, and what is known at the start. */
+/**
+ * Gauges that are read from the store once per scrape, however many processes there are, and constants known at the
+ * start.
+ */
 import { Counter, Gauge, Registry } from 'prom-client'
 import type { Clock } from '../../platform/lib/clock.ts'
 import { packageVersion } from '../../version.ts'
@@ -14,10 +17,10 @@ interface Figure {
 const ageSeconds = (at: number | null, now: number) => (at === null ? null : Math.max(0, now - at) / 1000)
 
 const fromStore: readonly Figure[] = [
-  { name: 'chiron_mails_unsent', help: 'Mails that wait to be sent', of: ({ unsent }) => unsent },
+  { name: 'chiron_mails_unsent', help: 'Mails waiting to be sent', of: ({ unsent }) => unsent },
   {
     name: 'chiron_mail_oldest_unsent_age_seconds',
-    help: 'How long the oldest mail has waited; 0 if none waits',
+    help: 'Age of the oldest waiting mail; 0 if none is waiting',
     of: ({ oldest_unsent_at }, now) => ageSeconds(oldest_unsent_at, now) ?? 0,
   },
   {
@@ -27,12 +30,12 @@ const fromStore: readonly Figure[] = [
   },
   {
     name: 'chiron_roster_checked_age_seconds',
-    help: 'Time since a roster was imported or fetched, also if it changed nothing; absent before the first',
+    help: 'Time since a roster was imported or fetched, even without changes; absent before the first',
     of: ({ roster_checked_at }, now) => ageSeconds(roster_checked_at, now),
   },
   {
     name: 'chiron_roster_generation',
-    help: 'Number of the roster that is visible',
+    help: 'Number of the current roster',
     of: ({ roster_generation }) => roster_generation,
   },
   {
@@ -42,7 +45,7 @@ const fromStore: readonly Figure[] = [
   },
   {
     name: 'chiron_webhooks_waiting',
-    help: 'Events that wait to be delivered to a webhook',
+    help: 'Events waiting to be delivered to a webhook',
     of: ({ webhooks_waiting }) => webhooks_waiting,
   },
   {
@@ -62,7 +65,7 @@ const fromStore: readonly Figure[] = [
   },
   {
     name: 'chiron_under_attack',
-    help: '1 while somebody guesses codes across the whole service: all new codes have eight digits, and open ones of six take no answers',
+    help: '1 while codes are being guessed across the whole service: all new codes have eight digits, and open six-digit codes are refused',
     of: ({ guessing }) => (guessing.underAttack ? 1 : 0),
   },
 ]

@@ -1,7 +1,7 @@
 /**
- * Counts what one process does, for Prometheus. It is loaded only if CHIRON_METRICS_PORT is set, and learns what
- * happens from hooks that `app.ts` installs; no feature knows it. Labels have few values and nothing personal: a route
- * is its pattern, never a path. figures.ts adds what is read from the store, and workers.ts sums over processes.
+ * Counts what one process does, for Prometheus. It is loaded only if CHIRON_METRICS_PORT is set, and is fed by hooks
+ * that `app.ts` installs; no feature knows about it. Labels have few values and nothing personal: a route is its
+ * pattern, never a path. figures.ts adds what is read from the store, and workers.ts sums over processes.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
@@ -24,7 +24,7 @@ const signInOutcomes = [
 ] as const
 type SignInOutcome = (typeof signInOutcomes)[number]
 
-/** A deferred delivery is tried again; after three days it has failed. */
+/** A deferred delivery is retried; after three days it has failed. */
 const webhookOutcomes = ['delivered', 'deferred', 'failed'] as const
 type WebhookOutcome = (typeof webhookOutcomes)[number]
 
@@ -92,50 +92,50 @@ export class Metrics {
     })
     this.#attacks = new Counter({
       name: 'chiron_attack_thresholds_crossed_total',
-      help: 'Thresholds of wrong codes that were reached: of an address, a network or the service',
+      help: 'Thresholds of wrong codes reached, for an address, a network or the service',
       labelNames: ['on'],
       registers,
     })
     this.#mails = new Counter({
       name: 'chiron_mails_total',
-      help: 'What became of mails; a deferred one is tried again',
+      help: 'Mail delivery outcomes; a deferred mail is retried',
       labelNames: ['outcome'],
       registers,
     })
     this.#handover = new Histogram({
       name: 'chiron_mail_handover_seconds',
-      help: 'Time from the request for a mail until the mail server has it',
+      help: 'Time from the request for a mail until the mail server accepts it',
       buckets: mailBuckets,
       registers,
     })
     this.#webhooks = new Counter({
       name: 'chiron_webhooks_total',
-      help: 'What became of tries to deliver an event to a webhook',
+      help: 'Outcomes of webhook delivery attempts',
       labelNames: ['outcome'],
       registers,
     })
     this.#sweeps = new Counter({
       name: 'chiron_sweep_failures_total',
-      help: 'Parts of the sweep that failed: what they should delete or end piles up',
+      help: 'Failed parts of the sweep: rows that they should delete or end pile up',
       labelNames: ['part'],
       registers,
     })
     this.#store = new Histogram({
       name: 'chiron_store_call_duration_seconds',
-      help: 'Time that calls of the store take, with waiting',
+      help: 'Duration of store calls, including waiting',
       labelNames: ['call'],
       buckets: storeBuckets,
       registers,
     })
     this.#storeFailures = new Counter({
       name: 'chiron_store_failures_total',
-      help: 'Calls that failed because the store is out of reach or overloaded',
+      help: 'Calls that failed because the store was unreachable or overloaded',
       labelNames: ['call'],
       registers,
     })
     this.#storeWaiting = new Gauge({
       name: 'chiron_store_calls_waiting',
-      help: 'Calls of the store that are not answered yet',
+      help: 'Store calls in flight',
       registers,
     })
     addProcessMetrics(this.registry)
@@ -180,7 +180,7 @@ export class Metrics {
     this.#webhooks.inc({ outcome })
   }
 
-  /** Counted `times` times: not at all to show the part before its first failure. */
+  /** `times` 0 makes the series appear before its first failure. */
   sweepFailed(part: string, times = 1): void {
     this.#sweeps.inc({ part }, times)
   }
@@ -242,7 +242,7 @@ function addProcessMetrics(registry: Registry): void {
   lag.enable()
   new Gauge({
     name: 'chiron_event_loop_lag_seconds',
-    help: 'How late the event loop was since the last scrape, 99th percentile; of several processes, the worst',
+    help: 'Event loop delay since the last scrape, 99th percentile; with several processes, the worst',
     aggregator: 'max',
     registers,
     collect() {
@@ -253,7 +253,7 @@ function addProcessMetrics(registry: Registry): void {
   })
   new Gauge({
     name: 'process_resident_memory_bytes',
-    help: 'Memory of the process; of several processes, the sum',
+    help: 'Memory of the process; with several processes, the sum',
     registers,
     collect() {
       this.set(process.memoryUsage.rss())
@@ -261,7 +261,7 @@ function addProcessMetrics(registry: Registry): void {
   })
   new Gauge({
     name: 'nodejs_heap_size_used_bytes',
-    help: 'Used part of the JavaScript heap; of several processes, the sum',
+    help: 'Used JavaScript heap; with several processes, the sum',
     registers,
     collect() {
       this.set(process.memoryUsage().heapUsed)
@@ -270,7 +270,7 @@ function addProcessMetrics(registry: Registry): void {
   const spent = { seconds: 0 }
   new Counter({
     name: 'process_cpu_seconds_total',
-    help: 'Processor time; of several processes, the sum',
+    help: 'CPU time; with several processes, the sum',
     registers,
     collect() {
       const { user, system } = process.cpuUsage()

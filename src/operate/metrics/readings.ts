@@ -7,7 +7,7 @@ export interface Figures {
   readonly roster_generation: number
   /** When a roster was last imported. */
   readonly roster_at: number | null
-  /** When one was last imported or fetched, also if it changed nothing. */
+  /** When one was last imported or fetched, even without changes. */
   readonly roster_checked_at: number | null
   /** When one was last fetched, and how that went. */
   readonly roster_fetch_at: number | null

@@ -35,7 +35,7 @@ export async function serveMetrics(
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(
         error.code === 'EADDRINUSE'
-          ? new UsageError(`port ${port} is taken: stop the other program, or set CHIRON_METRICS_PORT`)
+          ? new UsageError(`port ${port} is in use: stop the other program, or set CHIRON_METRICS_PORT`)
           : error,
       ),
     )

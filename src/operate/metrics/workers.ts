@@ -1,7 +1,7 @@
 /**
- * The sum of the metrics of all workers, gathered by the primary at each scrape. What a worker had counted when it was
- * last asked stays in the sum after it ends: a counter that falls would look to Prometheus like a restart of the whole
- * service. A worker that does not answer in time counts with its last answer.
+ * The sum of the metrics of all workers, gathered by the primary at each scrape. The last counts of a worker stay in
+ * the sum after it ends: a counter that falls would look to Prometheus like a restart of the whole service. A worker
+ * that does not answer in time counts with its last answer.
  */
 import type { Worker } from 'node:cluster'
 import { AggregatorRegistry, type Registry } from 'prom-client'

@@ -1,6 +1,6 @@
 /**
- * The figures of the console's first page: is everything well? They must cost little, however many people there are, so
- * an hour that is over is counted once, and people are counted in chunks and seldom.
+ * The figures of the console's first page. They must be cheap, however many people there are, so a past hour is
+ * counted once, and people are counted rarely and in chunks.
  */
 
 import type { ServiceState } from '../../identity/limits/limits.ts'
@@ -11,7 +11,7 @@ import { type Clock, day, hour, minute, timestamp, timestampOrNull } from '../..
 import { type Counts, countClients, countUnverified } from './store.ts'
 
 const hoursShown = day / hour
-/** A change is written a moment after the time that it bears. */
+/** A change is written a moment after its timestamp. */
 const writtenWithinMs = 5 * minute
 const peopleCountedEveryMs = 10 * minute
 const chunkSize = 5_000
@@ -28,7 +28,7 @@ interface People {
   readonly counts: Total[]
 }
 
-/** What is also shown to those who watch the service by its metrics. */
+/** Readings shared with the metrics. */
 interface Figures {
   readonly unsent: number
   readonly oldest_unsent_at: number | null
@@ -46,14 +46,14 @@ export interface OverviewDeps {
   readonly clock: Clock
   readonly webhooks: Pick<Webhooks, 'list'>
   readonly version: string
-  /** Whether the settings say where rosters are fetched from. */
+  /** Whether a roster source is configured. */
   readonly fetchesRosters: boolean
   readFigures(now: number): Promise<Figures>
 }
 
 export class Overview {
   readonly #deps: OverviewDeps
-  /** Hours that are over, by their beginning. */
+  /** Past hours, by their start. */
   readonly #hours = new Map<number, Hour>()
   #people: { readonly asked: number; readonly counting: Promise<People> } | undefined
 
@@ -111,7 +111,7 @@ export class Overview {
     }
   }
 
-  /** The hours of the clock up to the present one, oldest first. */
+  /** The last clock hours including the current one, oldest first. */
   async #lastHours(now: number): Promise<[from: number, Hour][]> {
     const present = Math.floor(now / hour) * hour
     const hours: [number, Hour][] = []
@@ -158,7 +158,7 @@ export class Overview {
   }
 }
 
-/** A timer outside of the service fetches every day, so the next time is a day after the last. */
+/** A timer outside the service fetches every day, so the next fetch is a day after the last. */
 function fetchesOf({ roster_fetch_at: at, roster_fetch_outcome: outcome }: Figures, fetchesRosters: boolean) {
   if (at === null || outcome === null) return { lastFetch: null, nextFetchAt: null }
   return {

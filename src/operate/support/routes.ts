@@ -62,8 +62,9 @@ export function supportRoutes(
       schema: {
         tags,
         operationId: 'getOverview',
-        summary: 'Is everything well?',
-        description: 'Figures of the whole service for the console’s first page. None is about one person.',
+        summary: 'Status of the service',
+        description:
+          'Figures for the console’s first page, about the whole service and never about one person.',
         response: { 200: OverviewReply, ...problems(...staffReadProblems) },
       },
     },
@@ -91,11 +92,11 @@ export function supportRoutes(
             Type.Enum([...verifiedStates], {
               title: 'Verification',
               description:
-                'Veterinarians alone. `lost`: those who were verified and have to be checked again.',
+                'Veterinarians only. `lost`: those who were verified and have to be verified again.',
             }),
           ),
-          after: Type.Optional(Type.String({ description: 'The `next` of the page before.' })),
-          limit: QueryInteger(limits, 'How many at most; 50 if it is not said.'),
+          after: Type.Optional(Type.String({ description: 'The `next` value of the previous page.' })),
+          limit: QueryInteger(limits, 'Maximum number of results; default 50.'),
         }),
         response: {
           200: PersonPage,
@@ -131,7 +132,7 @@ export function supportRoutes(
         tags,
         operationId: 'sendTestMail',
         summary: 'Send a test mail to myself',
-        description: 'It goes to the address of the caller, at once, and at most once a minute.',
+        description: 'Sent immediately to the caller’s own address, at most once a minute.',
         response: { 200: TestMail, ...problems(...bodyProblems, ...tokenProblems, 'forbidden') },
       },
     },
@@ -146,7 +147,7 @@ export function supportRoutes(
     },
   )
 
-  /** What cannot be taken back easily needs a recent sign-in. */
+  /** Actions that are hard to undo need a recent sign-in. */
   function act<Body extends TSchema>(
     name: string,
     summary: string,
@@ -197,13 +198,13 @@ export function supportRoutes(
   )
   act(
     'verify',
-    'Say that the school has checked who this veterinarian is',
+    'Record that the school has checked who this veterinarian is',
     Checked,
     false,
     (id, body, request) =>
       support.verify(id, true, body.note ?? null, byStaffOf(request), seenAtFrom(body.updatedAt)),
   )
-  act('unverify', 'Take that back', MaybeNote, false, (id, body, request) =>
+  act('unverify', 'Withdraw the verification', MaybeNote, false, (id, body, request) =>
     support.verify(id, false, body.note ?? null, byStaffOf(request)),
   )
   act('change-address', 'Move a veterinarian to another address', NewAddress, true, (id, body, request) => {
@@ -212,7 +213,7 @@ export function supportRoutes(
     fields.check()
     return support.changeAddress(id, address, body.reason ?? null, byStaffOf(request))
   })
-  act('close', 'Close a veterinarian’s account for good', Why, true, (id, { reason }, request) =>
+  act('close', 'Close a veterinarian’s account permanently', Why, true, (id, { reason }, request) =>
     support.close(id, reason, byStaffOf(request)),
   )
 }

@@ -15,12 +15,12 @@ const VerificationLost = Type.Object(
     at: Timestamp(),
     because: Type.Enum(['name', 'address'], {
       title: 'VerificationLostBy',
-      description: 'What has changed.',
+      description: 'Which of the two changed.',
     }),
   },
   {
     title: 'VerificationLost',
-    description: 'Staff verified this veterinarian, and a change took it back: check again.',
+    description: 'Staff had verified this veterinarian, but a change cleared it: verify again.',
   },
 )
 const AccountStatus = Type.Unsafe<Status<ServedRole>>({ type: 'string' })
@@ -59,7 +59,9 @@ export const ClassSummary = Type.Object(
     startDate: Nullable(Type.String({ format: 'date' })),
     endDate: Nullable(Type.String({ format: 'date' })),
     current: Type.Boolean(),
-    students: Nullable(Type.Integer({ description: 'How many, where this person teaches.' })),
+    students: Nullable(
+      Type.Integer({ description: 'Number of students, if this person teaches the class.' }),
+    ),
   },
   { title: 'ClassSummary' },
 )
@@ -76,7 +78,7 @@ export const PersonDetail = Type.Object(
   {
     profile: PersonProfile,
     classes: Type.Array(ClassSummary, {
-      description: 'The classes that a student attends, or that a veterinarian teaches by the roster.',
+      description: 'The classes that a student attends or, according to the roster, a veterinarian teaches.',
     }),
     sessions: HistoryFields.sessions,
     deliveries: HistoryFields.deliveries,
@@ -91,7 +93,7 @@ const OverviewSignIns = Type.Object(
     lastHour: Type.Integer({ description: 'In the last 60 minutes.' }),
     lastDay: Type.Integer({ description: 'The sum of `hours`.' }),
     hours: Type.Array(HourCount, {
-      description: 'The 24 hours of the clock up to the present one, oldest first.',
+      description: 'The last 24 clock hours including the current one, oldest first.',
     }),
   },
   { title: 'OverviewSignIns' },
@@ -103,15 +105,15 @@ const OverviewStore = Type.Object(
 const OverviewMail = Type.Object(
   {
     unsent: Type.Integer(),
-    oldestAt: Nullable(Timestamp('Since when the oldest of them waits.')),
-    failedLastDay: Type.Integer({ description: 'Mails that were given up, in the same hours.' }),
+    oldestAt: Nullable(Timestamp('Time since which the oldest has been waiting.')),
+    failedLastDay: Type.Integer({ description: 'Mails that failed permanently in the same hours.' }),
   },
   { title: 'OverviewMail' },
 )
 const OverviewAttack = Type.Object(
   {
     underAttack: Type.Boolean({
-      description: 'New codes have eight digits for everybody, and open ones of six digits take no answers.',
+      description: 'All new codes have eight digits, and open six-digit codes are refused.',
     }),
     wrongCodesLastHour: Type.Integer(),
     threshold: Type.Integer({ description: 'This many wrong codes in an hour count as an attack.' }),
@@ -133,7 +135,7 @@ const OverviewRoster = Type.Object(
   {
     generation: Nullable(Type.Integer()),
     publishedAt: Nullable(Timestamp('When an import last changed the roster.')),
-    checkedAt: Nullable(Timestamp('When one was last imported or fetched, also if it changed nothing.')),
+    checkedAt: Nullable(Timestamp('When one was last imported or fetched, even without changes.')),
     lastFetch: Nullable(RosterFetch),
     nextFetchAt: Nullable(Timestamp('A day after the last fetch, if rosters are fetched.')),
   },
@@ -143,7 +145,7 @@ const OverviewWebhooks = Type.Object(
   {
     failing: Type.Integer(),
     switchedOff: Type.Integer({
-      description: 'By the service: they answered 410, or failed for three days.',
+      description: 'Switched off by the service: they answered 410 or failed for three days.',
     }),
   },
   { title: 'OverviewWebhooks' },
@@ -161,7 +163,7 @@ const OverviewPeople = Type.Object(
     countedAt: Timestamp('People are counted at most every ten minutes.'),
     counts: Type.Array(PeopleCount),
     toCheckAgain: Type.Integer({
-      description: 'Veterinarians who were verified and changed their name or address since.',
+      description: 'Veterinarians who were verified but have changed their name or address since.',
     }),
   },
   { title: 'OverviewPeople' },
@@ -196,7 +198,9 @@ export const Checked = Type.Object(
   {
     note: Type.Optional(howChecked),
     updatedAt: Type.Optional(
-      Timestamp('That of the profile which was checked. If it has changed since, the reply is 409.'),
+      Timestamp(
+        'The `updatedAt` of the profile that was checked. If the profile has changed since, the reply is 409.',
+      ),
     ),
   },
   { title: 'CheckedProfile' },
@@ -211,8 +215,8 @@ export const TestMail = Type.Object(
   {
     server: Type.String({ description: 'The mail server.' }),
     taken: Type.Boolean(),
-    reply: Type.String({ description: 'What it said, word for word.' }),
-    advice: Nullable(Type.String({ description: 'What usually is the matter.' })),
+    reply: Type.String({ description: 'Its reply, verbatim.' }),
+    advice: Nullable(Type.String({ description: 'The usual cause and remedy.' })),
   },
   { title: 'TestMail' },
 )

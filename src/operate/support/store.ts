@@ -12,7 +12,7 @@ import type { ServedRole } from '../../roles.ts'
 /** Somebody whom the school serves. */
 export interface Client extends Person<ServedRole> {
   readonly student_number: string | null
-  /** When a change took the verification of staff back, until they look again, and what changed. */
+  /** When a change cleared the verification, and what changed; null once staff have verified again. */
   readonly unverified_at: number | null
   readonly unverified_because: LostBy | null
 }
@@ -28,7 +28,7 @@ export function clientById(db: Db, id: string): Promise<Client | undefined> {
 /** A part of all people, by their ids. */
 export interface Range {
   readonly after: string
-  /** The last one; undefined for everybody who follows. */
+  /** The last one; undefined for no upper bound. */
   readonly upTo: string | undefined
 }
 
@@ -40,7 +40,7 @@ export interface Wanted {
   readonly verified: Verified | undefined
 }
 
-/** Of veterinarians: whether staff verified them, or did and have to look again. */
+/** For veterinarians: verified, not verified, or to be verified again. */
 export const verifiedStates = ['true', 'false', 'lost'] as const
 export type Verified = (typeof verifiedStates)[number]
 
@@ -50,7 +50,7 @@ const isVerified: Record<Verified, (t: string) => string> = {
   lost: (t) => `${t}.unverified_at is not null`,
 }
 
-/** People whom one statement looks through: some ten milliseconds. */
+/** How many people one statement scans, in about ten milliseconds. */
 const rangeSize = 10_000
 
 /** SQLite works in the service's own thread and must not keep it long; PostgreSQL looks through everybody at once. */
@@ -85,7 +85,7 @@ export async function findClients(db: Db, range: Range, wanted: Wanted, limit: n
     wanted.status === undefined
       ? 'true'
       : `exists (select 1 from person p where p.id = s.person_id and p.status ${status})`
-  // Not through the view, which would look up each student by itself. Only those on the roster have a name.
+  // Not through the view, which would look up each student separately. Only students on the roster have a name.
   const matching = {
     student: `select s.person_id as id from student s
       where ${isIn('s.person_id')} and ${inRoster('s')} and ${isStatus}
@@ -126,7 +126,7 @@ export interface Counts {
   readonly last: string
 }
 
-/** Veterinarians at whom staff have to look again. */
+/** Veterinarians whom staff have to verify again. */
 export async function countUnverified(db: Db): Promise<number> {
   const sql = 'select cast(count(*) as bigint) as count from person where unverified_at is not null'
   return (await db.one<{ count: number }>(sql))!.count

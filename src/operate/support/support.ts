@@ -1,6 +1,6 @@
 /**
- * What staff and operators do for people: find them, see what happened, suspend, sign out, verify, move to another
- * address, close. The routes for staff and the commands both call this; the rules are here and in the features.
+ * Actions of staff and operators on accounts: find, show, suspend, sign out, verify, change address, close. The routes
+ * for staff and the commands both call this; the rules are here and in the features.
  */
 import { setImmediate } from 'node:timers/promises'
 import { AppError, invalidField } from '../../errors.ts'
@@ -43,7 +43,7 @@ export interface Search {
   readonly role?: ServedRole
   readonly status?: string
   readonly verified?: Verified
-  /** The `next` of the page before. */
+  /** The `next` value of the previous page. */
   readonly after?: string
   readonly limit: number
 }
@@ -108,7 +108,7 @@ export class Support {
     }
   }
 
-  /** This and what follows returns whether something changed. */
+  /** This and the following methods return whether something changed. */
   async suspend(userId: string, reason: string | null, by: By): Promise<boolean> {
     const client = await this.#open(userId)
     if (client.status === 'suspended') return false
@@ -139,8 +139,8 @@ export class Support {
   }
 
   /**
-   * With `seenAt`, only if the profile is still the one that was changed at that time: a badge must not go to a name or an
-   * address that nobody has checked. Staff may also take back what a change took back, once they have looked.
+   * With `seenAt`, only if the profile has not changed since: a badge must not go to a name or an address that nobody
+   * has checked. Staff may also dismiss a verification that a change has cleared.
    */
   async verify(
     userId: string,
@@ -150,7 +150,7 @@ export class Support {
     seenAt?: number,
   ): Promise<boolean> {
     const client = await this.#veterinarian(userId, verified ? 'verified' : 'unverified')
-    if (client.status === 'pending') throw refused('has not signed in yet, and cannot be verified')
+    if (client.status === 'pending') throw refused('has not signed in yet and cannot be verified')
     if (seenAt !== undefined && seenAt !== client.updated_at) throw refused(hasChanged)
     const isSo = verified
       ? client.verified_at !== null
@@ -164,7 +164,7 @@ export class Support {
   async changeAddress(userId: string, address: Address, reason: string | null, by: By): Promise<boolean> {
     const client = await this.#veterinarian(userId, 'given another address')
     if (client.status === 'pending')
-      throw refused('has not signed in yet, and can register with another address')
+      throw refused('has not signed in yet and can register with another address')
     if (client.email_key === address.key && client.email === address.email) return false
     await this.#deps.veterinarians.changeAddress(client, address, this.#action(by, reason))
     return true
@@ -181,14 +181,13 @@ export class Support {
     return isVeterinarian(client) ? veterinarians.export(client) : students.export(client)
   }
 
-  /** The id of the person that an id, an exact address or a student number names. */
+  /** Finds a person by id, exact address or student number, and returns the id. */
   async idOf(text: string): Promise<string> {
     const found = await clientsByKey(this.#deps.db, text.trim())
     if (found.length === 1) return found[0]!.id
-    if (found.length === 0)
-      throw new AppError('not-found', `There is nobody with the id, address or number ${text}.`)
+    if (found.length === 0) throw new AppError('not-found', `Nobody has the id, address or number ${text}.`)
     const ids = found.map(({ id, role }) => `${id} (${role})`).join(', ')
-    throw new AppError('not-found', `${text} names several people: ${ids}.`)
+    throw new AppError('not-found', `${text} matches several people: ${ids}.`)
   }
 
   /** Those that a student attends or a veterinarian teaches, by start. */
@@ -207,7 +206,7 @@ export class Support {
 
   async #client(userId: string): Promise<Client> {
     const client = isId(userId) ? await clientById(this.#deps.db, userId) : undefined
-    if (!client) throw new AppError('not-found', 'There is nobody with this id.')
+    if (!client) throw new AppError('not-found', 'Nobody has this id.')
     return client
   }
 
@@ -219,7 +218,7 @@ export class Support {
 
   async #veterinarian(userId: string, done: string): Promise<Client & Person<'veterinarian'>> {
     const client = await this.#open(userId)
-    if (!isVeterinarian(client)) throw refused(`is a student, and cannot be ${done}: the roster decides`)
+    if (!isVeterinarian(client)) throw refused(`is a student and cannot be ${done}: the roster decides`)
     return client
   }
 
@@ -231,7 +230,7 @@ export class Support {
 const isVeterinarian = (client: Client): client is Client & Person<'veterinarian'> =>
   client.role === 'veterinarian'
 
-const hasChanged = 'has changed since you looked; look again'
+const hasChanged = 'has changed since you looked; please check again'
 
 const verifiedOf = ({ verified_at, unverified_at }: Client): Verified[] => [
   verified_at === null ? 'false' : 'true',
@@ -254,7 +253,7 @@ function classView(entry: ClassOfStudent, current: ReadonlySet<string>, students
 }
 
 function mustBe(client: Client, status: Status, done: string): void {
-  if (client.status !== status) throw refused(`is ${client.status}, and cannot be ${done}`)
+  if (client.status !== status) throw refused(`is ${client.status} and cannot be ${done}`)
 }
 
 function refused(why: string): AppError {
@@ -264,7 +263,7 @@ function refused(why: string): AppError {
 function noteOf(text: string | null): string | null {
   const note = text?.trim() ?? ''
   if ([...note].length > noteMax)
-    throw invalidField({ pointer: '#', detail: `a reason or note has at most ${noteMax} characters` })
+    throw invalidField({ pointer: '#', detail: `a reason or note may have at most ${noteMax} characters` })
   return note === '' ? null : note
 }
 

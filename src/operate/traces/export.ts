@@ -57,7 +57,7 @@ export class SpanExport {
     if (this.#waiting.length >= batchMax) this.#send()
   }
 
-  /** Sends what is waiting, once. */
+  /** Sends the waiting spans once. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.#sending

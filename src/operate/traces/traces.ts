@@ -1,7 +1,7 @@
 /**
- * Traces for OpenTelemetry: a span for each request, for the store calls that it waits for, and for each mail handed
- * over. Loaded only if OTEL_* settings ask for it. Attributes hold route patterns, statuses and request ids; never a
- * path, an address, a code or a token. Why there is no OpenTelemetry package: docs/decisions/0015-traces-by-hand.md.
+ * Traces for OpenTelemetry: a span for each request, for the store calls that it waits for, and for each mail sent.
+ * Loaded only if OTEL_* settings ask for it. Attributes hold route patterns, statuses and request ids; never a path,
+ * an address, a code or a token. Why there is no OpenTelemetry package: docs/decisions/0015-traces-by-hand.md.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
@@ -100,7 +100,7 @@ export class Traces {
     return this.#export.close()
   }
 
-  /** Null if this trace is not to be sent. */
+  /** Null if this trace is not sampled. */
   #begin(header: string | string[] | undefined): Span | null {
     const caller = traceParentOf(header)
     const { followsCaller, share } = this.#settings

@@ -1,4 +1,4 @@
-/** The copy of an SQLite store that is made beside it before a migration: the way back. */
+/** Copies an SQLite store before a migration, so that the upgrade can be reverted. */
 import { readdirSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { UsageError } from '../../errors.ts'
@@ -6,9 +6,9 @@ import { minute } from '../lib/clock.ts'
 import { copySqlite } from './sqlite-file.ts'
 
 const keptMax = 2
-// Several processes may start at once and take turns with the migrations. The first one's copy is for all.
+// Several processes may start at once and take turns with the migrations. The first one's copy serves all.
 const sameUpgradeMs = 10 * minute
-// Migrations need room as well.
+// Migrations need disk space as well.
 const sizesNeeded = 2
 
 export const copyName = (file: string, version: number) =>
@@ -28,7 +28,7 @@ export async function copyBefore(file: string, version: number): Promise<string 
 export function checkRoom(bytes: number, freeBytes: number): void {
   if (freeBytes >= sizesNeeded * bytes) return
   throw new UsageError(
-    `there is too little room to copy the store before its migration: it has ${sizeText(bytes)}, and ${sizeText(freeBytes)} are free where ${sizeText(sizesNeeded * bytes)} are needed`,
+    `there is not enough disk space to copy the store before its migration: the store has ${sizeText(bytes)}; ${sizeText(sizesNeeded * bytes)} are needed and ${sizeText(freeBytes)} are free`,
   )
 }
 

@@ -49,8 +49,8 @@ export interface Db {
   /** Several writes, all or none, durable when it resolves. Returns the rows of each. */
   tx(statements: readonly Statement[]): Promise<Row[][]>
   /**
-   * The same, but durable only with the next `run` or `tx`: for what counts for nothing until then. The statements are
-   * asked for once, on SQLite while they are carried out, so that many need little memory.
+   * The same, but durable only with the next `run` or `tx`: for rows that are not visible until then. The statements
+   * are iterated once, on SQLite while they run, so that many need little memory.
    */
   stage(statements: Iterable<Statement>): Promise<void>
   /** Updates planner statistics after large changes. Does nothing on SQLite. */
@@ -120,8 +120,8 @@ function changeLocked(change: string, { key, where, returning }: ChangedRows, ro
 }
 
 /**
- * Repeats the last value until there are 1, 2, 4, 8 … of them. Every SQL text stays prepared on its connection, so lists
- * of any length must not make a text each.
+ * Pads the list with its last value to a length of 1, 2, 4, 8 …, because every distinct SQL text stays prepared on its
+ * connection.
  */
 export function padded<V>(values: readonly V[]): V[] {
   const length = values.length === 0 ? 0 : 2 ** Math.ceil(Math.log2(values.length))
@@ -158,7 +158,7 @@ export const value = (of: string | number): Expression => ({
   params: [of],
 })
 
-/** Puts expressions together, and numbers their parameters. */
+/** Joins expressions and numbers their parameters. */
 export function expression(texts: TemplateStringsArray, ...parts: readonly Expression[]): Expression {
   return {
     sql(first) {
@@ -190,7 +190,10 @@ export async function isTrue(db: Db, condition: Condition): Promise<boolean> {
   return (await db.one(`select 1 where ${condition.sql(1)}`, condition.params)) !== undefined
 }
 
-/** Whether another transaction took a unique value at the same moment. SQLite has one writer, so it cannot happen there. */
+/**
+ * Whether another transaction took a unique value at the same moment. SQLite has a single writer, so it cannot happen
+ * there.
+ */
 export function isTaken(error: unknown): boolean {
   return (error as { code?: unknown }).code === '23505'
 }
@@ -203,5 +206,5 @@ export function overloaded(): AppError {
 }
 
 export function outOfReach(cause: unknown): AppError {
-  return new AppError('unavailable', 'The store is out of reach.', { retryAfterSeconds: 2, cause })
+  return new AppError('unavailable', 'The store is unreachable.', { retryAfterSeconds: 2, cause })
 }

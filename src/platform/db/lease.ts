@@ -1,6 +1,6 @@
 /**
- * Work that one process does at a time: whoever has the lease. A process that died loses it when its time is over, or
- * when the clock was put back and that time is too far ahead.
+ * A lease on work that only one process may do at a time. A dead process loses it when it expires, or when the clock
+ * was set back and the expiry is too far ahead.
  */
 import { clockSlackMs } from '../lib/clock.ts'
 import type { Db } from './db.ts'

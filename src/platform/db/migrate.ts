@@ -12,7 +12,7 @@ import { fillNameKeys } from './name-keys.ts'
 
 const folder = new URL('../../../migrations/', import.meta.url)
 
-/** What a migration does after its file, because SQL cannot. */
+/** The part of a migration that SQL cannot express; runs after its file. */
 const afterwards: Readonly<Record<string, (exec: Exec, rows: Rows) => Promise<void>>> = {
   '0020_name_keys': fillNameKeys,
 }
@@ -38,7 +38,7 @@ export async function migrate(
   } catch (error) {
     if ((error as { code?: string }).code !== insufficientPrivilege) throw error
     throw new UsageError(
-      `the role of CHIRON_DATABASE_URL may not make or change tables (${(error as Error).message}): ${ownDatabase}`,
+      `the role of CHIRON_DATABASE_URL may not create or change tables (${(error as Error).message}): ${ownDatabase}`,
       storeOutOfReach,
     )
   }
@@ -48,9 +48,9 @@ export async function migrate(
 const insufficientPrivilege = '42501'
 
 export const ownDatabase =
-  'as a superuser of PostgreSQL, run "alter database NAME owner to ROLE", and the same for tables that another role made'
+  'as a superuser of PostgreSQL, run "alter database NAME owner to ROLE", and likewise for tables created by another role'
 
-/** As `migrate`, also for a store that is just being restored. */
+/** Like `migrate`, also for a store that is being restored. */
 export async function bringUpToDate(db: Db, clock: Clock, tell: (line: string) => void): Promise<string[]> {
   const ran: string[] = []
   const known = migrationsFor(db.engine)
@@ -71,7 +71,7 @@ export async function bringUpToDate(db: Db, clock: Clock, tell: (line: string) =
       if (applied.includes(migration.version)) return
       if (db.file !== null && ran.length === 0 && applied.length > 0 && (await hasData(rows))) {
         const copy = await copyBefore(db.file, migration.version)
-        if (copy !== null) tell(`the store is copied to ${copy} before its migration`)
+        if (copy !== null) tell(`the store was copied to ${copy} before its migration`)
       }
       const sql = textOf(migration)
       await exec(db.engine === 'sqlite' ? withoutRowid(sql) : sql)
@@ -93,7 +93,7 @@ const withoutRowid = (sql: string) => sql.replaceAll('/* without rowid */', 'wit
 
 const textOf = ({ file }: Migration) => readFileSync(new URL(file, folder), 'utf8')
 
-/** Whether there is something to lose. These tables are in the first schema. */
+/** Whether the store has data. These tables are in the first schema. */
 async function hasData(rows: Rows): Promise<boolean> {
   const tables = ['person', 'registration', 'session', 'event']
   const some = tables.map((table) => `exists (select 1 from ${table})`).join(' or ')
@@ -137,7 +137,7 @@ export async function schemaOf(db: Db): Promise<number[]> {
   return applied
 }
 
-/** Refuses what a newer program has migrated. */
+/** Refuses a store that a newer program has migrated. */
 export function checkSchema(applied: readonly number[], engine: Db['engine']): void {
   refuseNewer(applied, migrationsFor(engine).at(-1)!.version)
 }
@@ -163,16 +163,16 @@ async function rowsOf(db: Db, table: string): Promise<number> {
   }
 }
 
-/** An older program may write rows that lack what the newer one relies on. */
+/** An older program may write rows without values that the newer one relies on. */
 function refuseNewer(applied: readonly number[], known: number): void {
   const newest = Math.max(0, ...applied)
   if (newest <= known) return
   throw new UsageError(
-    `the store is at schema ${versionText(newest)}, this program knows up to ${versionText(known)}: start the newer program, or restore a backup from before the upgrade`,
+    `the store is at schema ${versionText(newest)}, this program supports up to ${versionText(known)}: start the newer program, or restore a backup from before the upgrade`,
   )
 }
 
-/** Whether the store never had a roster. Members of staff may be there before. */
+/** Whether the store has never had a roster. Members of staff may exist before the first one. */
 export async function hasNoSchool(db: Db): Promise<boolean> {
   const something = await db.one(
     `select 1 as something where exists (select 1 from roster_generation)

@@ -6,7 +6,7 @@ import { openSqlite } from './sqlite.ts'
 const require = createRequire(import.meta.url)
 
 export interface OpenOptions {
-  /** Writes fail, and a SQLite file that is missing is not made. */
+  /** Writes fail, and a missing SQLite file is not created. */
   readonly readOnly?: boolean
 }
 

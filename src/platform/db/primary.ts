@@ -1,7 +1,7 @@
 /**
- * Of the servers in a connection URL, finds the one that takes writes. Each promotion of a standby begins a new timeline.
- * A server that was replaced comes back on an older one, still taking writes; it is never used, because what was written
- * there would be lost.
+ * Of the servers in a connection URL, finds the one that takes writes. Each promotion of a standby begins a new
+ * timeline. A replaced server comes back on an older timeline and still accepts writes; it is never used, because
+ * those writes would be lost.
  */
 import pg from 'pg'
 import { connectTimeoutMs } from '../lib/postgres-url.ts'

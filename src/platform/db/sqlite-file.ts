@@ -1,4 +1,4 @@
-/** Whole SQLite files: copies one while it is in use, looks into one, and tells whether it is damaged or in use. */
+/** Operations on whole SQLite files: copying one in use, inspecting one, and checking for damage or use. */
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
@@ -42,10 +42,10 @@ function faultsOf(file: string): string | null {
   }
 }
 
-// Takes a tenth of a second. `chiron doctor` looks at a file of any size.
+// Takes a tenth of a second. `chiron doctor` checks files of any size.
 const checkedBytesMax = 64e6
 
-/** Throws if a store is damaged, and leaves it as it is. A large one is not looked at. */
+/** Throws if a store is damaged, and leaves it unchanged. A large one is not checked. */
 export function refuseDamaged(file: string): void {
   const found = existsSync(file) ? statSync(file) : undefined
   if (!found?.isFile() || found.size > checkedBytesMax) return
@@ -71,26 +71,26 @@ function openToRead(file: string): DatabaseSync {
 
 function damagedStore(file: string, how: string): UsageError {
   return new UsageError(
-    `the store ${file} is damaged, or is no SQLite file (${how.replace(/\s+/g, ' ').trim()}). It was left as it is: restore a backup with "chiron restore BACKUP --yes", or correct CHIRON_DATABASE_URL`,
+    `the store ${file} is damaged or is not an SQLite file (${how.replace(/\s+/g, ' ').trim()}). It was left unchanged: restore a backup with "chiron restore BACKUP --yes", or correct CHIRON_DATABASE_URL`,
     storeOutOfReach,
   )
 }
 
-/** Says what to do, where it is the file's fault. */
+/** Adds advice if the file itself is the cause. */
 export function whyNotOpened(file: string, error: unknown): unknown {
   const { errcode, code, message } = error as NodeJS.ErrnoException & { errcode?: number }
   const primary = (errcode ?? 0) & 0xff
   if (primary === corrupt || primary === notADatabase) return damagedStore(file, message)
   if (code === 'EISDIR')
-    return new UsageError(`${file} is a folder: CHIRON_DATABASE_URL must name a file`, storeOutOfReach)
+    return new UsageError(`${file} is a directory: CHIRON_DATABASE_URL must name a file`, storeOutOfReach)
   if (code === 'ENOTDIR')
     return new UsageError(
-      `${file} is below something that is no folder: correct CHIRON_DATABASE_URL`,
+      `${file}: a parent of this path is not a directory; correct CHIRON_DATABASE_URL`,
       storeOutOfReach,
     )
   if (['EACCES', 'EPERM', 'EROFS'].includes(code ?? '') || primary === readOnlyFile || primary === cannotOpen)
     return new UsageError(
-      `the store ${file} cannot be opened and written (${message}): whoever runs Chiron must own the file and its folder`,
+      `the store ${file} cannot be opened for writing (${message}): the user who runs Chiron must own the file and its directory`,
       storeOutOfReach,
     )
   return error
@@ -117,7 +117,7 @@ export function inspectSqlite(file: string): Inside {
       if (found!.integrity_check !== 'ok') throw new Error(found!.integrity_check)
       const tables = database.prepare("select name from sqlite_master where type = 'table'").all()
       const has = (table: string) => tables.some(({ name }) => name === table)
-      if (!has('migration') || !has('person')) throw new UsageError(`${file} is not a store of Chiron`)
+      if (!has('migration') || !has('person')) throw new UsageError(`${file} is not a Chiron store`)
       const versions = database.prepare('select version from migration').all() as { version: number }[]
       const [made] = has('backup') ? database.prepare(newestBackup).all() : []
       return {
@@ -133,13 +133,15 @@ export function inspectSqlite(file: string): Inside {
   }
 }
 
-/** A backup was noted before it was made, so in the copy it has no end. Other copies have none without an end. */
+/**
+ * A backup is recorded before it is made, so the record in the copy has no end time. Other copies have no such record.
+ */
 const newestBackup = `select began_at, program from (select * from backup order by began_at desc, id desc limit 1)
   where kind = 'backup' and finished_at is null`
 
 /**
- * Leaving the write-ahead log needs the file for oneself, so it fails while anybody else has it open. Afterwards
- * everything is in the one file.
+ * Switching off write-ahead logging needs exclusive access, so it fails while another process has the file open.
+ * Afterwards everything is in the one file.
  */
 export function isSqliteInUse(file: string): boolean {
   let database: DatabaseSync | undefined
@@ -148,7 +150,7 @@ export function isSqliteInUse(file: string): boolean {
     database.exec('pragma journal_mode = delete')
     return false
   } catch (error) {
-    // Anything else is wrong with the file itself, which does not matter to whoever replaces it.
+    // Any other error is in the file itself, which does not matter when it is replaced.
     return ((error as { errcode?: number }).errcode ?? 0) % 256 === 5
   } finally {
     database?.close()

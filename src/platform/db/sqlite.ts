@@ -301,7 +301,7 @@ function writeTogether(connection: Connection, jobs: Write[], alone = false): bo
   return true
 }
 
-/** Has a transaction of its own, since the statements can be had only once. */
+/** Has its own transaction, because the statements can be iterated only once. */
 function stage(connection: Connection, { statements, resolve }: Stage): boolean {
   if (!beginWriting(connection, { isDurable: false })) return false
   try {

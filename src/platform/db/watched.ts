@@ -1,9 +1,9 @@
-/** A store that tells how long each call took and whether it failed, for metrics and traces. */
+/** Wraps a store and reports the duration and outcome of each call, for metrics and traces. */
 import type { Db } from './db.ts'
 
 export type StoreCall = 'read' | 'write'
 
-/** Called when a call begins; what it returns is called when it ends, with the error if it failed. */
+/** Called when a call begins; the returned function is called when it ends, with the error if it failed. */
 export type StoreWatch = (call: StoreCall) => (error?: unknown) => void
 
 export function watchedDb(db: Db, watch: StoreWatch): Db {

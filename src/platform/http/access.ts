@@ -29,7 +29,7 @@ export interface RouteConfig extends FastifyContextConfig {
   readonly may?: Right | 'any'
   /** Which limit counts a call without a token: the network’s, one of the route’s own in the store, or none. */
   readonly limit?: 'network' | 'own' | 'none'
-  /** How old the sign-in may be, for what cannot be taken back easily. */
+  /** The maximum age of the sign-in, for actions that are hard to undo. */
   readonly signedInWithinMs?: number
   /** How long the body may take to arrive, if longer than usual. */
   readonly bodyWithinMs?: number
@@ -44,11 +44,11 @@ export const routeConfig = (config: RouteConfig & Stated): RouteConfig => config
 
 const staffChangeWithinMs = 30 * minute
 
-/** For what staff cannot take back easily: it needs a recent sign-in. */
+/** For actions of staff that are hard to undo, which need a recent sign-in. */
 export const staffChange = (may: Right): RouteConfig =>
   routeConfig({ access: 'staff', may, signedInWithinMs: staffChangeWithinMs })
 
-/** The same, where it depends on the request. */
+/** The same, if it depends on the request. */
 export function mustBeRecent(caller: Identity, now: number, withinMs = staffChangeWithinMs): void {
   if (now - caller.started_at > withinMs) throw new AppError('recent-sign-in-required')
 }
@@ -61,7 +61,7 @@ export interface Identity {
   readonly session_id: string
   readonly role: Role
   readonly started_at: number
-  /** The rights of a member of staff, as a list with commas. */
+  /** The rights of a member of staff, comma-separated. */
   readonly may?: string
 }
 
@@ -146,7 +146,7 @@ export function guardAccess<Caller extends Identity>(
     deps.sessions
       .touch(session)
       ?.catch((error) =>
-        deps.log.warn({ requestId: request.id, err: error }, 'the last use of a session could not be saved'),
+        deps.log.warn({ requestId: request.id, err: error }, 'could not save when a session was last used'),
       )
   }
 
@@ -183,7 +183,9 @@ function refuseUnknown(route: RouteOptions): void {
   const { properties = {} } = (route.schema?.querystring ?? {}) as { properties?: object }
   const known = Object.keys(properties)
   const detail =
-    known.length === 0 ? 'this takes no parameters' : `is not one of the parameters ${known.join(', ')}`
+    known.length === 0
+      ? 'is unknown; this call takes no parameters'
+      : `is not one of the parameters ${known.join(', ')}`
   const check: preValidationHookHandler = (request, _reply, done) => {
     const unknown = Object.keys(request.query as Record<string, unknown>).filter(
       (name) => !known.includes(name),

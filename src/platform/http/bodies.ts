@@ -1,6 +1,7 @@
 /**
- * Which body a route takes, by its schema. A documented body is required, unless the schema also allows null; it has one
- * of the media types in `consumes`, or is JSON. Whatever else comes is refused before it is read, and nothing is done.
+ * Which body a route takes, by its schema. A documented body is required, unless the schema also allows null; it has
+ * one of the media types in `consumes`, or is JSON. Any other body is refused before it is read, and the request has
+ * no effect.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'

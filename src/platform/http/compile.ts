@@ -2,7 +2,7 @@
 import AjvCompiler, { type BuildCompilerFromPool } from '@fastify/ajv-compiler'
 import fastJson, { type Schema } from 'fast-json-stringify'
 
-/** Has one compiler for all routes that know the same schemas. */
+/** One compiler serves all routes with the same schemas. */
 const compilerFor = AjvCompiler()
 
 type Validator = ReturnType<ReturnType<BuildCompilerFromPool>>

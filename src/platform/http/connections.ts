@@ -28,7 +28,7 @@ export function boundConnections(
     saidAt = clock.elapsed()
     log.warn(
       { connections: server.maxConnections },
-      'too many connections for the limit of open files; new ones are closed',
+      'too many connections for the open-file limit; closing new ones',
     )
   })
 }

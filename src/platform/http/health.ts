@@ -21,12 +21,12 @@ export function healthRoutes(app: FastifyInstance, { db }: { db: Db }): void {
   }))
   app.get(
     '/health/ready',
-    { config, schema: schema('getReadiness', 'Can it serve, store included?') },
+    { config, schema: schema('getReadiness', 'Can it serve requests, including the store?') },
     async () => {
       try {
         await db.one('select 1 as ready')
       } catch (cause) {
-        throw new AppError('unavailable', 'The store is out of reach.', { retryAfterSeconds: 2, cause })
+        throw new AppError('unavailable', 'The store is unreachable.', { retryAfterSeconds: 2, cause })
       }
       return { status: 'ok' }
     },

@@ -12,24 +12,24 @@ import { exampleProblem, Problem, problemMediaType } from './problem-schemas.ts'
 import { referencePage } from './reference.ts'
 import { languageNames } from './schemas.ts'
 
-const description = `The access service of a veterinary school: who is who, by a code sent to their e-mail.
+const description = `The access service of a veterinary school: people sign in with a code sent to their e-mail address.
 
 **A sign-in**, in this order:
 
-1. \`POST /veterinarian/register\`: once for each veterinarian. Students are on the roster and need none.
+1. \`POST /veterinarian/register\`: once for each veterinarian. Students are on the roster and do not register.
 2. \`POST /veterinarian/send-otp\` (or \`/student/send-otp\`): the reply has a \`sessionId\`, and a code is mailed.
 3. The person reads the mail. Its subject has the \`reference\` of the reply, so that they know which mail is which.
 4. \`POST /veterinarian/validate-otp\` (or \`/student/validate-otp\`): address, code and \`sessionId\` give an \`access_token\` and a \`refresh_token\`.
 5. \`GET /veterinarian/me\`, \`GET /student/me\` and the rest: with the access token, for 15 minutes.
-6. \`POST /session/refresh\`: new tokens for the refresh token, which is used up. Keep the new one.
+6. \`POST /session/refresh\`: new tokens in exchange for the refresh token, which works once. Keep the new one.
 7. \`DELETE /session\`: sign out here; \`/session/all\`: everywhere.
 
-Errors are \`application/problem+json\` (RFC 9457): decide by \`code\`; [/problems](/problems) explains each. Members, codes and replies may be added: ignore what you do not know.`
+Errors are \`application/problem+json\` (RFC 9457): base decisions on \`code\`; [/problems](/problems) explains each. Members, codes and replies may be added: ignore any that you do not know.`
 
 const roleTags: Record<Role, string> = {
   veterinarian: 'Registration, sign-in and profiles of veterinarians',
   student: 'Profile and classes of students on the roster',
-  staff: 'For the people of the school who run it: people, mail, the roster, events and members of staff',
+  staff: 'For school staff: people, mail, the roster, events and members of staff',
 }
 
 /** Await this before adding the first route. */
@@ -56,10 +56,10 @@ export async function describeApi(
         {
           name: 'portal',
           // No security scheme: the reference page would offer to set the cookie, which no script can.
-          description: `For the portal’s own pages. The refresh token is in the HttpOnly cookie \`${cookieName}\`, which the browser keeps and sends by itself; pages of other origins get 403.`,
+          description: `For the portal’s own pages. The refresh token is in the HttpOnly cookie \`${cookieName}\`, which the browser stores and sends; pages of other origins get 403.`,
         },
         { name: 'tokens', description: 'For services that check our tokens themselves' },
-        { name: 'operation', description: 'For those who run the service' },
+        { name: 'operation', description: 'For operators' },
       ],
       components: {
         securitySchemes: {
@@ -112,7 +112,7 @@ const parameters = {
   ApiVersion: {
     name: 'API-Version',
     in: 'header',
-    description: 'The version that the client was made for; one that is not served is 400.',
+    description: 'The API version that the client expects; an unsupported one is 400.',
     schema: { $ref: '#/components/schemas/ApiVersion' },
   },
   TraceParent: {
@@ -131,18 +131,18 @@ const parameters = {
   IfNoneMatch: {
     name: 'If-None-Match',
     in: 'header',
-    description: 'The ETag of an earlier reply; if it still holds, the answer is 304.',
+    description: 'The ETag of an earlier reply; if it still matches, the reply is 304.',
     schema: text,
   },
 }
 
 const headers = {
-  RequestId: { description: 'Finds the request in the service’s log.', schema: text },
+  RequestId: { description: 'Identifies the request in the service’s log.', schema: text },
   ApiVersion: { description: 'The version that answered.', schema: { ...text, const: apiVersion } },
   RetryAfter: { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } },
   ETag: { description: 'For If-None-Match.', schema: text },
   RateLimit: {
-    description: 'What is left of the network’s share (IETF draft on RateLimit headers).',
+    description: 'Remaining quota of the network (IETF draft on RateLimit headers).',
     schema: { ...text, examples: ['"network";r=1999;t=1'] },
   },
   RateLimitPolicy: {
@@ -153,7 +153,7 @@ const headers = {
     description: 'Bearer (RFC 6750), or OTP where a code was refused.',
     schema: { ...text, examples: ['Bearer error="invalid_token"'] },
   },
-  Accept: { description: 'The media types that are taken.', schema: text },
+  Accept: { description: 'The accepted media types.', schema: text },
 }
 
 const parameter = (name: keyof typeof parameters) => ({ $ref: `#/components/parameters/${name}` })
@@ -257,7 +257,7 @@ function describeProblems({ responses }: Operation, problems: readonly [string, 
     responses[status] = { $ref: '#/components/responses/Problem', description }
 }
 
-/** Null stands for a body that is left out, which OpenAPI says in another way. */
+/** A null body means an optional one, which OpenAPI expresses differently. */
 function describeBody({ requestBody }: Operation): void {
   for (const media of Object.values(requestBody?.content ?? {})) {
     if (!isOptionalBody(media.schema)) continue

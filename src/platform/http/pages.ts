@@ -63,9 +63,9 @@ export const notFoundPage = (school: School) =>
   html({
     title: 'Not found',
     school,
-    body: `<h1>There is nothing here</h1>
-<p>The address may be mistyped, or what was here is gone.</p>
-<p><a href="/">To the start page</a></p>`,
+    body: `<h1>Page not found</h1>
+<p>The address may be mistyped, or the page no longer exists.</p>
+<p><a href="/">Go to the start page</a></p>`,
   })
 
 export const publicPage = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
@@ -115,7 +115,7 @@ export function pageRoutes(app: FastifyInstance): void {
     )
 
   const head =
-    '<meta name="description" content="Every error of the access service, and what to do about it.">'
+    '<meta name="description" content="Every error of the access service and what to do about it.">'
   const list = html({ title: 'Errors', head, body: problemList() })
   page('/problems', () => list)
   page('/problems/:code', ({ code }) => {
@@ -130,7 +130,7 @@ function problemList(): string {
     return `<tr><td>${status}</td><td><a href="/problems/${code}"><code>${code}</code></a></td><td>${escapeHtml(title)}</td></tr>`
   })
   return `<h1>Errors</h1>
-<p>Errors are <code>application/problem+json</code> (RFC 9457). Decide by <code>code</code>; show <code>title</code> or your own words; give <code>instance</code> when you ask for help.</p>
+<p>Errors are <code>application/problem+json</code> (RFC 9457). Base decisions on <code>code</code>, show <code>title</code> or a text of your own, and quote <code>instance</code> when you ask for help.</p>
 <table><thead><tr><th>Status</th><th>Code</th><th>Meaning</th></tr></thead><tbody>${rows.join('\n')}</tbody></table>`
 }
 

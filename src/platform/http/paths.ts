@@ -1,6 +1,6 @@
 /**
- * Which paths there are, for requests that are turned away unread, or whose method a path does not have. Of two paths
- * that match, the more exact one counts: GET /veterinarian/register is no call of /veterinarian/{userId}.
+ * The known paths, for requests that are refused unread, and for 405. The more specific of two matching paths wins:
+ * GET /veterinarian/register does not match /veterinarian/{userId}.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
@@ -34,7 +34,7 @@ export class Paths {
     })
   }
 
-  /** Null if there is no such path, or one that cannot be decoded. */
+  /** Null if the path is unknown or cannot be decoded. */
   find(url: string): Path | null {
     const name = decodedPath(url)
     if (name === null) return null

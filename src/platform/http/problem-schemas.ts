@@ -22,7 +22,7 @@ const FieldProblem = Type.Object(
 
 export const Problem = Type.Object(
   {
-    type: Type.String({ description: 'The address of this error’s explanation.' }),
+    type: Type.String({ description: 'URL of the explanation of this error.' }),
     title: Type.String(),
     status: Type.Integer(),
     detail: Type.String(),
@@ -34,7 +34,7 @@ export const Problem = Type.Object(
       examples: Object.keys(errorKinds),
     }),
     errors: Type.Optional(
-      Type.Array(FieldProblem, { description: 'For invalid-request: what is wrong where.' }),
+      Type.Array(FieldProblem, { description: 'For invalid-request: the fields at fault.' }),
     ),
     attemptsLeft: Type.Optional(Type.Integer({ description: 'For otp-incorrect.' })),
   },

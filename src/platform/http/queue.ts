@@ -1,9 +1,9 @@
 /**
- * The queue in front of the routes. It keeps replies quick when more is asked than the service can do.
+ * The queue in front of the routes. It keeps replies fast when requests exceed capacity.
  *
- * A burst waits here for its turn and drains. A queue that does not drain is overload: then, until nobody had to be
- * refused for a moment, there is room for as many as are served in time, and the others are refused. A late reply is
- * worth little to its client, and holds up the next one (docs/decisions/0017-overload.md).
+ * A burst waits here and drains. A queue that does not drain is overload: from then on an adaptive concurrency limit
+ * admits only as many requests as are answered in time and refuses the others, until there have been no refusals for a
+ * while. A late reply is worth little to its client and delays the next one (docs/decisions/0017-overload.md).
  */
 import type { Clock } from '../lib/clock.ts'
 import type { FailureLog } from '../lib/failure.ts'
@@ -11,15 +11,18 @@ import type { FailureLog } from '../lib/failure.ts'
 const workingMax = 128
 const waitingMax = 5_000
 const patienceMs = 3_000
-/** When the oldest has waited longer, the newest goes first: some are refused in the end instead of all being late. */
+/** When the oldest has waited longer than this, the newest goes first: some are refused instead of all being late. */
 const inOrderMs = 1_000
-/** In overload a request should be done in this time. Whoever still waits then is refused. */
+/** In overload, the target time for a request. Requests that still wait after it are refused. */
 const inTimeMs = 5
-/** In overload there is room for so many, working or waiting. It changes at every tick, by whether most were in time. */
+/**
+ * In overload, the concurrency limit for running and waiting requests. Adjusted at every tick, by whether most were in
+ * time.
+ */
 const room = { min: 16, max: workingMax + waitingMax, growth: 1.05, shrinkage: 0.8 }
-/** Some requests take their time also when there is nothing else to do. */
+/** Some requests are slow even without load. */
 const lateMax = 0.1
-/** Overload is over when nobody was refused for so long. */
+/** Overload ends after this long without a refusal. */
 const calmAfterMs = 100
 const tickMs = 10
 
@@ -36,7 +39,7 @@ interface Overload {
   refusedAt: number
   room: number
   tendedAt: number
-  /** How many were done since the last tick, and how many of them not in time. */
+  /** Requests finished since the last tick, and how many of them were late. */
   done: number
   late: number
 }
@@ -59,7 +62,7 @@ export class RequestQueue {
     return this.#overload !== null
   }
 
-  /** Whether a newcomer would be refused in any case, so that nothing need be done about it. */
+  /** Whether a new request would be refused anyway, so that it need not be processed. */
   get isClosed(): boolean {
     return this.#overload !== null && this.#working + this.#waiting.length >= this.#overload.room
   }
@@ -71,7 +74,7 @@ export class RequestQueue {
     this.#overload.refusedAt = this.#clock.elapsed()
   }
 
-  /** `turn` is called when the request may be worked on, which is usually at once, or refused. */
+  /** `turn` is called when the request may run, usually at once, or when it is refused. */
   enter(turn: Place['turn']): Place {
     const place: Place = { since: this.#clock.elapsed(), turn, state: 'waiting' }
     if (this.#working < workingMax) this.#start(place)
@@ -79,7 +82,7 @@ export class RequestQueue {
     return place
   }
 
-  /** To be called when the reply is ready or the client is gone; also twice. */
+  /** Call when the reply is ready or the client has left; idempotent. */
   leave(place: Place): void {
     const { state } = place
     place.state = 'left'
@@ -126,7 +129,7 @@ export class RequestQueue {
     if (!this.#overload && (isFull || longest >= patienceMs)) {
       const start = { room: workingMax, tendedAt: now, done: 0, late: 0 }
       this.#overload = { since: now, refused: 0, refusedAt: now, ...start }
-      this.#log.warn({ waiting: this.#waiting.length }, 'overloaded; requests that wait are refused')
+      this.#log.warn({ waiting: this.#waiting.length }, 'overloaded; refusing queued requests')
     }
     if (this.#overload) this.#tendOverload(this.#overload, now)
     if (this.#overload || this.#waiting.length > 0) return
@@ -135,12 +138,12 @@ export class RequestQueue {
   }
 
   #tendOverload(overload: Overload, now: number): void {
-    // The oldest are first, so those who are late are, too.
+    // Oldest first, so late requests are at the front.
     const inTime = this.#waiting.findIndex(({ since }) => now - since < inTimeMs)
     const tooLate = this.#waiting.splice(0, inTime < 0 ? this.#waiting.length : inTime)
     for (const place of tooLate) this.#refuse(place)
 
-    // A tick that comes late has waited for its turn like any other event.
+    // A late tick has waited for the event loop like any other event.
     const isLate = now - overload.tendedAt >= tickMs + inTimeMs
     const keepsUp = !isLate && tooLate.length === 0 && overload.late <= overload.done * lateMax
     overload.room = keepsUp

@@ -1,5 +1,5 @@
 /**
- * The reference page: the OpenAPI document as plain HTML, made once on the server. Every operation is a form, and
+ * The reference page: the OpenAPI document as plain HTML, rendered once on the server. Every operation is a form, and
  * assets/docs.js sends it; without the script the page can still be read.
  */
 import { escapeHtml } from '../lib/html.ts'
@@ -84,7 +84,7 @@ class Reference {
 ${prose(info.description)}
 <nav aria-label="Parts"><ul class="parts">${tags.map(({ name }) => `<li><a href="#${name}">${name}</a></li>`).join('')}</ul></nav>
 <section class="card token" aria-labelledby="token-title"><h2 id="token-title">Trying calls</h2>
-<p>Every call below can be sent from here, to this service. The token is kept in this page alone; a sign-in sent from here fills it in.</p>
+<p>Every call below can be sent from this page to this service. The token stays in this page; a sign-in sent from here fills it in.</p>
 <div class="field"><label for="token">Access token</label><input id="token" autocomplete="off" spellcheck="false"></div>
 ${[...this.#common].map(($ref, index) => this.#parameter(this.#resolved<Parameter>({ $ref }), `common-${index}`)).join('\n')}
 </section>
@@ -224,7 +224,7 @@ function errorsOf([status, { description }]: [string, Reply]): string {
   return `${status} ${description}`.replaceAll('`', '')
 }
 
-/** The little Markdown that our own descriptions use: paragraphs, numbered lists, and what `inline` knows. */
+/** The subset of Markdown that our descriptions use: paragraphs, numbered lists, and the inline forms of `inline`. */
 function prose(text: string): string {
   return text
     .split(/\n{2,}/)

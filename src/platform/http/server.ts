@@ -1,8 +1,8 @@
 /**
  * The HTTP server: strict bodies, common headers, 404 and 405, one log line per request, orderly shutdown.
  *
- * A request passes through: overload (shed-load.ts) → version → queue (queue.ts) → access and limits (access.ts) → body →
- * validation → route → serialisation. One with a body enters the queue when the body is there.
+ * A request passes through: overload (shed-load.ts) → version → queue (queue.ts) → access and limits (access.ts) →
+ * body → validation → route → serialisation. A request with a body enters the queue once the body has arrived.
  * Anything thrown on the way becomes a problem (problem.ts).
  */
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
@@ -29,7 +29,7 @@ import { hasBody, RequestLog, type RequestNote } from './request-log.ts'
 import { overloaded, turningAway } from './shed-load.ts'
 
 const bodyBytesMax = 16 * 1024
-/** Larger bodies are not read to their end before the reply. */
+/** Larger bodies are answered before they are read to the end. */
 const discardedBytesMax = 1024 * 1024
 const requestTimeoutMs = 10_000
 /** For routes that say so (`bodyWithinMs`). */
@@ -51,11 +51,11 @@ export interface ServerOptions {
   readonly clock: Clock
   /** Counts a request that failed before any limit was applied. */
   countUncounted(request: FastifyRequest, reply: FastifyReply): void
-  /** Whether a path is not there for this caller, whatever the method. */
+  /** Whether a path is hidden from this caller, whatever the method. */
   isHidden?(request: FastifyRequest): boolean
-  /** Told of every error that becomes a reply. */
+  /** Called for every error that becomes a reply. */
   failed(error: AppError, request: FastifyRequest | null): void
-  /** Told of every request when it is over. */
+  /** Called when a request ends. */
   answered?(note: RequestNote): void
   /** Adds hooks that run before all others. */
   addFirstHooks?(app: FastifyInstance): void
@@ -193,7 +193,7 @@ export function createServer(options: ServerOptions): Server {
     })
     await Promise.race([idle, new Promise((resolve) => setTimeout(resolve, patienceMs).unref())])
     if (flow.inFlight > 0)
-      logger.warn({ requests: flow.inFlight }, 'requests that did not end in time are cut off')
+      logger.warn({ requests: flow.inFlight }, 'cutting off requests that did not finish in time')
   }
   let drained: Promise<void> | undefined
 
@@ -214,7 +214,7 @@ export function createServer(options: ServerOptions): Server {
 
 const placeOf = Symbol('place')
 
-/** A body must have arrived first, so that slow senders hold up nobody. */
+/** Only after the body has arrived, so that slow senders delay nobody. */
 function queueRequests(app: FastifyInstance, queue: RequestQueue): void {
   app.decorateRequest(placeOf, null)
   const enter = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
@@ -229,7 +229,7 @@ function queueRequests(app: FastifyInstance, queue: RequestQueue): void {
   app.addHook('preValidation', (request, reply, done) =>
     hasBody(request.raw) ? enter(request, reply, done) : done(),
   )
-  // The work is over then. A client that is slow to read the reply holds up nobody.
+  // The work is done then. A client that is slow to read the reply delays nobody.
   app.addHook('onSend', (request, _reply, payload, done) => {
     const place = request.getDecorator<Place | null>(placeOf)
     if (place) queue.leave(place)

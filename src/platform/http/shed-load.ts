@@ -1,6 +1,6 @@
 /**
- * Turns requests away while the queue has no room. It comes before Fastify: refusing must cost little, or the service
- * would be busy with nothing else. So these requests have no lines in the log but one, by the queue, with their number.
+ * Sheds load: refuses requests while the queue is full. It runs before Fastify, because a refusal must be cheap, or
+ * the service would do nothing else. So these requests are not logged individually; the queue logs their number.
  */
 import { randomInt } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
@@ -15,13 +15,13 @@ import { problemMediaType } from './problem-schemas.ts'
 import type { RequestQueue } from './queue.ts'
 import type { RequestNote } from './request-log.ts'
 
-/** Not all refused clients should come back at the same moment. */
+/** Jitter, so that refused clients do not all come back at the same moment. */
 const retryAfterSeconds = { min: 1, max: 4 }
 
 /**
- * A connection that was refused waits before it is read again. In each turn of the event loop, this many are. If all
- * were read at once, a thousand of them could bring their next requests so fast that the turn would not end: libuv asks
- * for further events as long as it gets a full batch, and neither the store nor any timer would run.
+ * A refused connection waits before it is read again; each turn of the event loop reads this many. If all were read at
+ * once, a thousand of them could bring their next requests so fast that the turn would not end: libuv asks for further
+ * events as long as it gets a full batch, and neither the store nor any timer would run.
  */
 const readAgainPerTurn = 50
 
@@ -52,7 +52,7 @@ export function turningAway(
     answered?(note: RequestNote): void
   },
 ): RequestListener {
-  /** Until then a connection that found no room is refused: its next request may have waited unread for long. */
+  /** Until then, requests on this connection are refused: the next one may have waited unread for long. */
   const notBefore = new WeakMap<Socket, number>()
   const paused: Socket[] = []
   const readSomeAgain = () => {

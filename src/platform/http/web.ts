@@ -67,7 +67,7 @@ ${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">
   app.get('/', options, (_request, reply) => send(reply, { title: brand, description }))
 
   app.get('/console', options, (_request, reply) => {
-    const about = { title: `${brand} console`, description: 'For the staff of the school.', more: noindex }
+    const about = { title: `${brand} console`, description: 'For school staff.', more: noindex }
     return send(reply.header('X-Robots-Tag', 'noindex'), about, consoleFrame)
   })
 
@@ -81,7 +81,7 @@ ${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">
       // The portal shows the error itself and tries again.
       const code = error instanceof AppError ? error.code : 'internal-error'
       if (code !== 'not-found')
-        log.warn({ requestId: request.id, err: error }, 'a public profile page could not read its profile')
+        log.warn({ requestId: request.id, err: error }, 'could not read the profile for a public page')
       return send(reply.code(errorKinds[code].status), {
         title: brand,
         description,
@@ -111,7 +111,7 @@ ${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">
   }
 }
 
-/** What is shown until the portal or the console has loaded. */
+/** The page shown until the portal or the console has loaded. */
 function frameIn(name: string, school: School): string {
   const page = existsSync(`${built}${name}`) ? readFileSync(`${built}${name}`, 'utf8') : notBuilt()
   return page.replace(/(<span class="brand">).*?(?=<\/span>)/s, (_, start) => start + brandHtml(school))
@@ -137,7 +137,7 @@ function profileHead({ firstname, lastname, verified_at }: PublicProfile, url: s
   const title = `${firstname} ${lastname} · ${brand}`
   const description =
     verified_at === null
-      ? 'This page shows a name that somebody gave. The school has not checked who this is.'
+      ? 'The school has not checked who this is. The name is the one they entered.'
       : 'A veterinarian, verified by the school.'
   const properties = {
     'og:type': 'profile',

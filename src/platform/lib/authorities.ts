@@ -1,6 +1,6 @@
 /**
- * NODE_EXTRA_CA_CERTS from a file with settings. Node looks for it in the environment of its start alone, and all of it
- * has to know: threads, workers, every TLS connection. So the process replaces itself by one that was started with it.
+ * Supports NODE_EXTRA_CA_CERTS in a settings file. Node reads it only from the environment at startup, and threads,
+ * workers and every TLS connection need it. So the process replaces itself with one started with it.
  */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ export function trustAuthorities(file: string | undefined): void {
   })
 }
 
-/** Node itself only warns, and goes on without them. */
+/** Node itself only warns and continues without them. */
 function checkCertificates(file: string): void {
   try {
     new X509Certificate(readFileSync(file))

@@ -11,7 +11,7 @@ export interface By {
 export const bySystem: By = { actor: 'system', requestId: null, network: null }
 export const byOperator: By = { actor: 'operator', requestId: null, network: null }
 
-/** Somebody who changes what is their own. */
+/** A person who changes their own data. */
 export function bySelf({ network, requestId }: Caller): By {
   return { actor: 'self', requestId, network: network.fingerprint }
 }

@@ -14,8 +14,8 @@ export const hour = 60 * minute
 export const day = 24 * hour
 
 /**
- * Clocks of machines differ by less than this. A time that is further ahead than any rule sets it was written while a
- * clock was wrong, and must not keep anybody waiting until then.
+ * Clocks of machines differ by less than this. A time further ahead than any rule allows was written by a wrong clock,
+ * and must not keep anyone waiting until then.
  */
 export const clockSlackMs = 60 * second
 

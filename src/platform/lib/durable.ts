@@ -2,14 +2,14 @@
 import { closeSync, fchownSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
-/** Writes a file or a folder to the disk. */
+/** Flushes a file or a directory to disk. */
 export function flush(path: string): void {
   const descriptor = openSync(path, 'r')
   fsyncSync(descriptor)
   closeSync(descriptor)
 }
 
-/** Makes a folder for its owner alone, with those above it, unless it is there. */
+/** Creates a directory and its parents, accessible only to the owner, unless it exists. */
 export function makeFolder(path: string): void {
   const first = mkdirSync(path, { recursive: true, mode: 0o700 })
   if (first === undefined) return
@@ -18,8 +18,8 @@ export function makeFolder(path: string): void {
 }
 
 /**
- * Makes an empty file for its owner alone. Made by root, it goes to the owner of its folder, as SQLite does with its
- * logs: otherwise the service could not write what a command of root's has made.
+ * Creates an empty file, accessible only to its owner. If root creates it, it gets the owner of its directory, as
+ * SQLite does with its logs: otherwise the service could not write files that root's commands created.
  */
 export function makeFile(path: string): void {
   const descriptor = openSync(path, 'wx', 0o600)

@@ -16,8 +16,7 @@ export class Failure {
   }
 
   began(error: unknown): void {
-    if (!this.#failing)
-      this.#log.warn({ err: error }, `${this.#what} fails; it is tried again until it works`)
+    if (!this.#failing) this.#log.warn({ err: error }, `${this.#what} is failing; retrying until it works`)
     this.#failing = true
   }
 

@@ -1,7 +1,4 @@
-/**
- * Reads the OpenTelemetry settings that concern traces, by the names that its specification gives them. Null if there
- * is nowhere to send traces to.
- */
+/** Reads the OpenTelemetry settings for traces, named as in the specification. Null if no endpoint is configured. */
 
 export interface TraceSettings {
   readonly url: string
@@ -17,7 +14,7 @@ type Env = Readonly<Record<string, string | undefined>>
 
 const samplers = ['always_on', 'always_off', 'traceidratio']
 
-/** Returns what is wrong as text. */
+/** Returns an error as text. */
 export function traceSettings(env: Env): TraceSettings | null | string {
   const get = (name: string) => env[name]?.trim() || undefined
   const exporter = get('OTEL_TRACES_EXPORTER')

@@ -56,7 +56,7 @@ export function libpqEnvironment(url: string): Record<string, string> {
   return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''))
 }
 
-/** What the driver makes of each mode, in libpq's words. */
+/** The libpq equivalent of what the driver does for each mode. */
 const libpqModes: Readonly<Record<string, string>> = {
   'verify-full': 'verify-full',
   'verify-ca': 'verify-full',

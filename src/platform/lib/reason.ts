@@ -9,13 +9,13 @@ export function reasonOf(error: unknown): string {
   if (errors?.[0]) return reasonOf(errors[0])
   if (cause) return reasonOf(cause)
   const known: Record<string, string> = {
-    ECONNREFUSED: 'nothing listens there',
-    ENOTFOUND: 'the name is not known',
-    EAI_AGAIN: 'the name cannot be looked up now',
+    ECONNREFUSED: 'nothing is listening there',
+    ENOTFOUND: 'the name does not exist in DNS',
+    EAI_AGAIN: 'the name cannot be resolved now',
     ETIMEDOUT: 'no answer in time',
     ECONNRESET: 'the connection was cut',
-    EHOSTUNREACH: 'there is no way there',
-    ENETUNREACH: 'there is no way there',
+    EHOSTUNREACH: 'there is no route to it',
+    ENETUNREACH: 'there is no route to it',
   }
   return known[code ?? ''] ?? message ?? String(error)
 }

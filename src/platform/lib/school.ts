@@ -1,4 +1,4 @@
-/** How the school shows itself in the portal, in mails and on pages. Without settings everything says Chiron. */
+/** The school's branding in the portal, in mails and on pages. Without settings, the name is Chiron. */
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 
@@ -27,7 +27,7 @@ export const linkText = (href: string) => href.replace(/^mailto:/, '')
 const logoBytesMax = 200_000
 const pngStart = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
-/** The logo, or what is wrong with the file. */
+/** The logo, or an error about the file. */
 export function readLogo(file: string): Logo | string {
   const stats = statSync(file, { throwIfNoEntry: false })
   if (!stats?.isFile()) return `names a file that does not exist: ${file}`
@@ -42,7 +42,7 @@ export function readLogo(file: string): Logo | string {
   return fault ?? logo('image/svg+xml', 'svg')
 }
 
-/** What must not be in an SVG. A page shows it as an image only, but people may open it by itself. */
+/** What an SVG must not contain. Pages show it only as an image, but people may open it directly. */
 const unwanted: readonly [pattern: RegExp, what: string][] = [
   [/<!(?!--)(?!\[CDATA\[)/i, 'a document type or an entity'],
   [/<\?(?!xml\s)/i, 'a processing instruction'],
@@ -52,10 +52,10 @@ const unwanted: readonly [pattern: RegExp, what: string][] = [
   [/javascript:/i, 'a script'],
   [
     /(?:href|src)\s*=\s*(?:"(?!#|data:image\/(?:png|jpeg);)|'(?!#|data:image\/(?:png|jpeg);)|[^\s"'])/i,
-    'a reference to somewhere else',
+    'an external reference',
   ],
-  [/url\(\s*(?!["']?#)/i, 'a reference to somewhere else'],
-  [/@import|\\/i, 'a reference to somewhere else'],
+  [/url\(\s*(?!["']?#)/i, 'an external reference'],
+  [/@import|\\/i, 'an external reference'],
 ]
 
 function svgFault(bytes: Buffer): string | null {

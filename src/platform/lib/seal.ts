@@ -1,4 +1,4 @@
-/** Encrypts what the store must keep but nobody may read from it: private keys and the secrets of webhooks. */
+/** Encrypts secrets in the store: private keys and the secrets of webhooks. */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Secrets } from './secret.ts'
 
@@ -13,7 +13,7 @@ export function seal(secrets: Secrets, owner: string, text: string): string {
   return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
 }
 
-/** Null if none of the secrets opens it. `outdated`: the previous secret did, so it should be sealed anew. */
+/** Null if no secret decrypts it. `outdated`: the previous secret did, so it should be resealed. */
 export function unseal(
   secrets: Secrets,
   owner: string,

@@ -1,5 +1,5 @@
 /**
- * People, files and servers can put control characters into what is shown; a terminal or mail program must not obey them.
+ * Text from people, files and servers may contain control characters, which a terminal or mail program must not obey.
  * They are written as `\u009b` instead: C0, C1 and DEL, invisible and direction characters, line separators.
  */
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
@@ -24,7 +24,7 @@ export function visibleJson(value: unknown, indent = 0): string {
   return visibleJsonText(JSON.stringify(value, null, indent))
 }
 
-/** Of a text that is JSON already. */
+/** For text that is already JSON. */
 export function visibleJsonText(json: string): string {
   return json.replace(unseenButBreaks, escaped)
 }

@@ -1,6 +1,6 @@
 /**
- * How much a roster may take, whoever hands it in. No school comes near these bounds; a file beyond one of them is refused
- * like any other bad file, instead of keeping a processor busy for minutes or running out of memory.
+ * Resource limits for a roster, from any source. No school comes near these bounds; a file beyond one of them is
+ * refused like any other bad file, instead of keeping a processor busy for minutes or running out of memory.
  */
 import { getHeapStatistics } from 'node:v8'
 import { aboutFile, FatalFinding, type FindingCode } from './findings.ts'
@@ -12,7 +12,7 @@ export interface Bounds {
   readonly rowsMax: number
   /** Of all files together, unpacked. */
   readonly octetsMax: number
-  /** Heap and lists of this thread. The largest file within the other bounds that is really a roster takes a third. */
+  /** Heap and lists of this thread. The largest real roster within the other bounds needs a third of it. */
   readonly memoryOctetsMax: number
 }
 
@@ -47,7 +47,7 @@ export class Meter {
       const most = this.bounds.rowsMax.toLocaleString('en')
       this.#refuse(
         'too-many-rows',
-        `The roster has more than ${most} rows, which no school has: see what the files contain, and export them again.`,
+        `The roster has more than ${most} rows, more than any school has: check the files and export them again.`,
       )
     }
     this.step()
@@ -58,7 +58,7 @@ export class Meter {
     if (++this.#steps % stepsBetweenChecks === 0 && !this.#isOver) this.#checkMemory()
   }
 
-  /** The plan is made. What becomes of it no longer depends on the file alone. */
+  /** The plan is made; from here on, memory no longer depends on the file alone. */
   end(): void {
     this.#isOver = true
   }
@@ -76,4 +76,4 @@ export class Meter {
 }
 
 export const tooMuchMemory =
-  'The roster takes more memory than any school’s does: see what the files contain, and export them again.'
+  'The roster needs more memory than any real one: check the files and export them again.'

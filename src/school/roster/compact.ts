@@ -1,6 +1,6 @@
 /**
- * Lists for a million rows. Objects and strings of that number would take most of a gigabyte; these keep bytes in large
- * pieces outside the heap, which the garbage collector need not look through either.
+ * Lists for a million rows. Objects and strings of that number would take most of a gigabyte; these keep bytes in
+ * large pieces outside the heap, which the garbage collector need not scan.
  */
 
 const numberPieceBits = 14
@@ -32,12 +32,12 @@ const octetsAPiece = 1 << pieceBits
 const headOctets = 4
 
 /**
- * A growing list of texts: one octet for each character or, if some are not of Latin-1, two. A head says how many octets
- * there are, and which of both.
+ * A growing list of texts: one octet for each character or, if some are not of Latin-1, two. A header holds the length
+ * and the encoding.
  */
 export class Texts {
   readonly #starts = new Numbers()
-  /** A text longer than a piece has a piece of its own, which stands here as often as it is longer. */
+  /** A text longer than a piece gets its own piece, which is listed once for each piece length it covers. */
   readonly #pieces: Buffer[] = []
   #next = 0
   #end = 0
@@ -137,7 +137,7 @@ function lengthAt(octets: Uint8Array, at: number): number {
   return octets[at + 1]! | (octets[at + 2]! << 8) | (octets[at + 3]! << 16)
 }
 
-/** Nobody outside knows it, so that nobody can write a file whose ids all have one hash. */
+/** Secret, so that nobody can write a file whose ids all have the same hash. */
 const [seed = 0] = crypto.getRandomValues(new Uint32Array(1))
 
 function hash(octets: Uint8Array, at: number): number {
@@ -158,8 +158,8 @@ let scratch = new Uint8Array(2048)
 export class Ids {
   readonly #texts = new Texts()
   /**
-   * Number + 1, and six bits of the hash above it, so that other texts are seldom looked at; 0 where there is none. At
-   * least a third of them are empty.
+   * Number + 1, with six bits of the hash above it, so that other texts are rarely compared; 0 if empty. At least a
+   * third of them are empty.
    */
   #slots = new Uint32Array(slotsAtFirst)
 

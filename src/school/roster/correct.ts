@@ -1,6 +1,6 @@
 /**
- * One student put right by hand, until the school's system does. A correction is a generation of its own: it is seen at
- * once, ends sessions if the address changes, and can be undone.
+ * Corrects one student by hand until the school's system does. A correction is its own generation: it is seen at once,
+ * ends sessions if the address changes, and can be undone.
  */
 
 import { UsageError } from '../../errors.ts'
@@ -86,7 +86,7 @@ export interface CorrectDeps {
   readonly by: By
 }
 
-/** `wanted` null takes the correction back. Returns the new generation, or null if there is nothing to change. */
+/** `wanted` null removes the correction. Returns the new generation, or null if there is nothing to change. */
 export async function writeCorrection(
   personId: string,
   wanted: Partial<Corrected> | null,
@@ -94,7 +94,7 @@ export async function writeCorrection(
 ): Promise<number | null | 'moved-on'> {
   const standing = await standingOf(db, seen.content, personId)
   if (!standing)
-    throw new UsageError('this is nobody on the roster; only students who are on it can be corrected')
+    throw new UsageError('no student on the roster matches; only students on the roster can be corrected')
   const { student, fields: inFile, row } = standing
   const { email, firstname, lastname } = { ...(row ?? uncorrected), ...(wanted ?? uncorrected) }
   const left = withoutSame({ email, firstname, lastname }, inFile)
@@ -136,7 +136,7 @@ export async function writeCorrection(
   return (await publishGeneration(lease, generation, seen, now, by)) ? generation : 'moved-on'
 }
 
-/** What the file says anyway is no correction. */
+/** A value that equals the file's is not a correction. */
 function withoutSame(wanted: Corrected, inFile: StudentFields): Corrected | null {
   const still = (name: keyof Corrected) => (wanted[name] === inFile[name] ? null : wanted[name])
   const left = { email: still('email'), firstname: still('firstname'), lastname: still('lastname') }

@@ -1,10 +1,10 @@
-/** Why an import or undo does not happen, though the command or request was right. */
+/** Why a valid import or undo request is not carried out. */
 import { UsageError } from '../../errors.ts'
 
 /** `moved-on`: another import or undo came between the plan and its import. */
 export type RosterFailure = 'refused' | 'held' | 'busy' | 'moved-on'
 
-/** Also what a command exits with. */
+/** Also the exit code of the command. */
 export const exitCodes: Readonly<Record<RosterFailure, number>> = {
   held: 2,
   refused: 3,

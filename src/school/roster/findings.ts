@@ -1,34 +1,34 @@
 /**
- * All finding codes with their meanings, and the log that keeps findings. The log is bounded: of each kind (a code in a
- * column of a file) the first are kept and the rest counted, and after ten thousand findings so is everything else. A file
- * with more than ten thousand errors is not checked any further.
+ * All finding codes with their meanings, and the log that keeps findings. The log is bounded: it keeps the first findings of
+ * each kind (a code in a column of a file) and counts the rest; after ten thousand findings it only counts. A file with
+ * more than ten thousand errors is not checked further.
  */
 import type { Finding } from './records.ts'
 
 export const findingKinds = {
-  'too-many-files': 'The zip or folder holds more than 64 files.',
-  'unpacks-too-large': 'The files come to more than 200 MiB.',
+  'too-many-files': 'The zip or folder contains more than 64 files.',
+  'unpacks-too-large': 'The files are larger than 200 MiB in total.',
   'too-many-rows': 'The files have more than 20 million rows.',
   'too-many-errors': 'There are more than 10,000 errors; the rest was not checked.',
   'too-much-memory': 'Reading or comparing the files takes more than 1 GiB of memory.',
-  'packed-too-tightly': 'A file of the zip unpacks to more than 100 times its packed size.',
-  'encrypted-file': 'The zip, or a file in it, is protected by a password.',
-  'damaged-file': 'A file of the zip cannot be unpacked.',
-  'duplicate-file': 'One file is there twice, perhaps in another spelling.',
-  'unsafe-name': 'A file of the zip has a name that leads out of its folder; it was ignored.',
-  'wrapped-in-folder': 'The files lie in a folder inside the zip instead of at its top.',
-  'not-a-roster': 'This is something else than a OneRoster set, such as an Excel workbook.',
-  'no-files': 'There is no CSV file of the standard.',
+  'packed-too-tightly': 'A file in the zip unpacks to more than 100 times its packed size.',
+  'encrypted-file': 'The zip or a file in it is password-protected.',
+  'damaged-file': 'A file in the zip cannot be unpacked.',
+  'duplicate-file': 'A file appears twice, perhaps spelt differently.',
+  'unsafe-name': 'A file in the zip has a path that leads out of its folder; it was ignored.',
+  'wrapped-in-folder': 'The files are in a folder inside the zip instead of at its top level.',
+  'not-a-roster': 'This is not a OneRoster set but, for example, an Excel workbook.',
+  'no-files': 'There is no OneRoster CSV file.',
   'unknown-file': 'The file is not part of the standard; it was ignored.',
-  'file-name-case': 'The file name differs from the standard in upper and lower case.',
+  'file-name-case': 'The file name differs from the standard in case.',
   'missing-manifest': 'There is no manifest.csv; the version was inferred from the files.',
   'manifest-version': 'manifest.version is not 1.0.',
-  'missing-version': 'The manifest does not say oneroster.version; it was inferred from the files.',
-  'unsupported-version': 'oneroster.version is none of 1.1, 1.2 and 1.2.1.',
-  'bad-manifest-mode': 'A file. property of the manifest is none of absent, bulk and delta.',
-  'missing-file': 'The manifest announces a file that is not there.',
-  'unexpected-file': 'The manifest says absent, but the file is there; it was read.',
-  'missing-part': 'A file without which a bulk set is not complete is missing.',
+  'missing-version': 'The manifest has no oneroster.version; it was inferred from the files.',
+  'unsupported-version': 'oneroster.version is not 1.1, 1.2 or 1.2.1.',
+  'bad-manifest-mode': 'A file. property of the manifest is not absent, bulk or delta.',
+  'missing-file': 'The manifest lists a file that is missing.',
+  'unexpected-file': 'The manifest says absent, but the file is present; it was read.',
+  'missing-part': 'A file that a complete bulk set needs is missing.',
   'mode-differs': 'The manifest says delta, but the rows have neither status nor date.',
   'mixed-mode': 'In a delta, some rows have no status or no dateLastModified.',
   'byte-order-mark': 'The file starts with a byte order mark.',
@@ -37,45 +37,45 @@ export const findingKinds = {
   'bad-quotes': 'A quotation mark is out of place or never closed.',
   'wrong-separator': 'The cells are separated by semicolons or tabs instead of commas.',
   'empty-file': 'The file has no header line.',
-  'unknown-header': 'A column is not part of the standard: an error when it looks like a misspelt one.',
-  'header-case': 'A column name differs from the standard in upper and lower case or in spaces.',
-  'duplicate-header': 'A column is there twice.',
-  'missing-column': 'A column that must be there is missing.',
+  'unknown-header': 'A column is not part of the standard; an error if it looks like a misspelling.',
+  'header-case': 'A column name differs from the standard in case or spaces.',
+  'duplicate-header': 'A column appears twice.',
+  'missing-column': 'A required column is missing.',
   'blank-lines': 'There are blank lines.',
   'trailing-cells': 'There are empty cells after the last column.',
   'cell-count': 'A row has more or fewer cells than the header.',
-  'missing-value': 'A cell that must be filled is empty.',
-  'control-character': 'A cell holds a line break or another control character.',
+  'missing-value': 'A required cell is empty.',
+  'control-character': 'A cell contains a line break or another control character.',
   'surrounding-space': 'An identifier has spaces around it.',
   'too-long': 'A cell has too many characters.',
   'one-name': 'A person has only one name.',
-  'bad-name': 'A name cannot be kept as it is.',
+  'bad-name': 'A name cannot be stored as it is.',
   'spreadsheet-number': 'A spreadsheet has turned an identifier into a number such as 1.23E+11.',
-  'bad-date': 'A date is not a real day written YYYY-MM-DD.',
-  'bad-datetime': 'A time is not written like 2026-08-17T09:30:00Z.',
-  'datetime-form': 'A time has no time of day or no time zone.',
-  'date-order': 'The first day lies after the last.',
+  'bad-date': 'A date is not a real day in the form YYYY-MM-DD.',
+  'bad-datetime': 'A date and time is not in the form 2026-08-17T09:30:00Z.',
+  'datetime-form': 'A date and time lacks the time of day or the time zone.',
+  'date-order': 'The first day is after the last.',
   'bad-boolean': 'A cell is neither true nor false.',
-  'boolean-case': 'true or false is written with capitals.',
-  'bad-enumeration': 'A cell holds none of the values that the standard allows there.',
-  'enumeration-case': 'A value differs from the standard in upper and lower case.',
-  'extension-in-1.1': 'A value starts with ext:, which OneRoster has only since 1.2.',
+  'boolean-case': 'true or false is written in capitals.',
+  'bad-enumeration': 'A cell does not contain a value that the standard allows there.',
+  'enumeration-case': 'A value differs from the standard in case.',
+  'extension-in-1.1': 'A value starts with ext:, which OneRoster has only had since 1.2.',
   'inactive-status': 'status is inactive, which is read as tobedeleted.',
   'unknown-class-kind': 'classType is an ext: value that Chiron does not know; the class counts as a course.',
-  'bad-class-kind': 'metadata.kind is none of course, homeroom, rotation, practical and tutorial.',
-  'bad-meetings': 'metadata.meets is not written like Mon 09:00-10:30; it was ignored.',
+  'bad-class-kind': 'metadata.kind is not course, homeroom, rotation, practical or tutorial.',
+  'bad-meetings': 'metadata.meets is not in the form Mon 09:00-10:30; it was ignored.',
   'duplicate-id': 'Two rows of a file have the same sourcedId.',
   'no-address': 'A student has no address and cannot sign in.',
-  'bad-address': 'The address of a student is not one plain address.',
+  'bad-address': 'The address of a student is not a single plain address.',
   'duplicate-address': 'Two students have the same address.',
   'shared-address': 'A teacher has the address of somebody else.',
-  'dangling-reference': 'A row names a sourcedId that is not there.',
-  'address-bounced': 'Mail to a student came back, so no code reaches them.',
+  'dangling-reference': 'A row refers to a sourcedId that does not exist.',
+  'address-bounced': 'Mail to a student bounced, so no code reaches them.',
   'same-account': 'Two students have the same account.',
   'too-many-classes': 'A student is in more than 500 classes.',
-  'bad-rows-spread': 'Leaving out bad rows makes others bad, again and again.',
-  follows: 'Rows name others that could not be read or go; they are only counted.',
-  'more-findings': 'There were more findings than are shown.',
+  'bad-rows-spread': 'Each time bad rows are skipped, other rows become bad.',
+  follows: 'Rows refer to others that could not be read or that leave; they are only counted.',
+  'more-findings': 'Not all findings are shown.',
 } as const
 
 export type FindingCode = keyof typeof findingKinds
@@ -111,12 +111,12 @@ export class FindingLog {
   #errorsOfFiles = 0
   #fatal: CodedFinding | null = null
 
-  /** `isHopeless`: with one more error the file is refused in any case, so a great many of them end the work. */
+  /** `isHopeless`: the file will be refused in any case, so too many errors stop the check. */
   constructor(isHopeless: () => boolean = () => false) {
     this.#isHopeless = isHopeless
   }
 
-  /** An error about a row concerns that row alone; one about a file, the whole set. */
+  /** An error about a row affects only that row; one about a file affects the whole set. */
   add(finding: CodedFinding, about: 'file' | 'row' = 'file'): void {
     if (finding.severity === 'error') {
       if (about === 'file') this.#errorsOfFiles++
@@ -133,23 +133,23 @@ export class FindingLog {
     this.#kept.push(finding)
   }
 
-  /** The rest of the file is not looked at. */
+  /** The rest of the file is not read. */
   end({ finding }: FatalFinding): void {
     this.#errorsOfFiles++
     this.#fatal = finding
   }
 
-  /** Whether the roster was not read, compared or judged to its end. */
+  /** Whether reading, comparing or checking stopped early. */
   get isCut(): boolean {
     return this.#fatal !== null
   }
 
-  /** Whether something is wrong that leaving out rows does not mend. */
+  /** Whether there are errors that skipping rows cannot fix. */
   get failsAsAWhole(): boolean {
     return this.#errorsOfFiles > 0
   }
 
-  /** First what ended the work, then the findings, and for each kind of which there were more, one that says how many. */
+  /** The fatal finding first, then the others, then one count for each kind that was cut off. */
   all(rosterName: string): Finding[] {
     const more = [...this.#alike.values()].flatMap(({ first, count }) => {
       const unkept = count - alikeMax[first.severity]
@@ -168,7 +168,7 @@ export class FindingLog {
 }
 
 function tooManyErrors(file: string): FatalFinding {
-  const message = `There are more than ${findingsMax.toLocaleString('en')} errors, so the rest was not checked: mend those that are listed, and check again.`
+  const message = `There are more than ${findingsMax.toLocaleString('en')} errors, so the rest was not checked: fix those listed, then check again.`
   return new FatalFinding(aboutFile('error', 'too-many-errors', file, message))
 }
 

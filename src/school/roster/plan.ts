@@ -1,4 +1,4 @@
-/** What an import would do, and whether it may be done: a file compared with what stands, and judged. */
+/** The plan of an import: a file compared with the current roster, and checked. */
 
 import { Faults, findFaults, findHolds, type Hold } from './checks/checks.ts'
 import {
@@ -19,13 +19,13 @@ export interface Plan extends Comparison {
   readonly content: number
   readonly generation: number
   readonly findings: readonly Finding[]
-  /** What must be allowed by name before it is imported. */
+  /** The holds that must be allowed by name before the import. */
   readonly holds: readonly Hold[]
-  /** Rows that cannot be read or fit nowhere. They refuse the file, unless they may be skipped. */
+  /** Rows that are unreadable or have dangling references. The file is refused unless they may be skipped. */
   readonly badRows: number
-  /** Whether those rows are left out, and what stands in their place stays. */
+  /** Whether the bad rows are skipped and their current records stay. */
   readonly skipsBadRows: boolean
-  /** Whether something is wrong that leaving out rows does not mend. */
+  /** Whether there are errors that skipping rows cannot fix. */
   readonly failsAsAWhole: boolean
 }
 
@@ -67,7 +67,7 @@ export async function makePlan(
   const maySkip = (count: number) => !fails() && count > 0 && count <= options.skipBadRowsMax
   const findings = log.all(file.name)
   let { compared, faults, found } = await judged()
-  // Without those rows others may fit nowhere, which are then left out too.
+  // Without those rows, others may lose their references and are then skipped too.
   let rounds = 0
   const isOpen = () => faults.badRows > 0 && maySkip(incoming.badRows + faults.badRows)
   for (; isOpen() && rounds < skippingRoundsMax; rounds++) {
@@ -93,7 +93,7 @@ export async function makePlan(
   }
 }
 
-/** Of a file that was not read to its end: what is wrong with it, and nothing else. */
+/** The findings of a file that was not read to the end. */
 export async function cutPlan(
   seen: Seen,
   { badRows }: Incomings,
@@ -116,8 +116,7 @@ export async function cutPlan(
 }
 
 function badRowsSpread(name: string) {
-  const message =
-    'Without the bad rows others become bad, and so on: mend those that are listed, and check again.'
+  const message = 'Each time bad rows are skipped, other rows become bad: fix those listed, then check again.'
   return aboutFile('error', 'bad-rows-spread', name, message)
 }
 

@@ -66,7 +66,7 @@ export interface RoleData {
   readonly role: string
   readonly orgId: string | null
   readonly primary: boolean
-  /** Outside these days it counts for nothing. Not set where the file says nothing. */
+  /** The role has no effect outside these days. Not set if the file gives none. */
   readonly startDate?: string
   readonly endDate?: string
 }
@@ -111,13 +111,13 @@ export interface Finding {
   readonly column: string | null
   /** As in the file, shortened; never a password. */
   readonly value: string | null
-  /** What was expected, in words that a registrar understands. */
+  /** The problem, in words that a registrar understands. */
   readonly message: string
 }
 
 export type Mode = 'bulk' | 'delta'
 
-/** Who decided between bulk and delta: the caller, the manifest, or, for want of one, the look of the rows. */
+/** What decided between bulk and delta: the caller, the manifest or, without one, the form of the rows. */
 export type ModeFrom = 'caller' | 'manifest' | 'rows'
 
 /** Whether every row has status and dateLastModified, as in a delta; or no row has either; or something between. */

@@ -1,7 +1,7 @@
 /**
  * The roster: who studies here, and in which classes. A file is read (read/), compared with the current roster
- * (compare/), checked (checks/) and written as a new generation (apply/). `undo` restores an earlier generation exactly;
- * `correct` puts one student right by hand. The service only reads the roster; students see their part through
+ * (compare/), checked (checks/) and written as a new generation (apply/). `undo` restores an earlier generation
+ * exactly; `correct` corrects one student by hand. The service only reads the roster; students see their part through
  * `student/`.
  */
 import { basename } from 'node:path'
@@ -81,7 +81,7 @@ export type Progress = (stage: 'reading' | 'writing', done: number, total: numbe
 export interface RosterOptions {
   /** The school's days. */
   readonly timeZone?: string
-  /** With them, plans also tell whose mail bounced. */
+  /** If given, plans also report students whose mail bounced. */
   readonly secrets?: Secrets
   readonly rowsPerBatch?: number
   readonly bounds?: Partial<Bounds>
@@ -90,17 +90,17 @@ export interface RosterOptions {
 export interface PlanOptions {
   /** Shown in place of the file's own name. */
   readonly name?: string
-  /** Overrides what the set says of itself. */
+  /** Overrides the manifest. */
   readonly mode?: Mode
-  /** How accounts are kept when sourcedIds have changed. */
+  /** How accounts are matched when sourcedIds have changed. */
   readonly match?: MatchBy
-  /** Bad rows are left out if there are at most so many. */
+  /** Skips up to this many bad rows. */
   readonly skipBadRowsMax?: number
   readonly onProgress?: Progress
 }
 
 export interface UndoPlan {
-  /** What is undone, newest first. */
+  /** The undone generations, newest first. */
   readonly undone: readonly GenerationRow[]
   /** The roster that the plan was made against. */
   readonly seen: Seen
@@ -149,13 +149,13 @@ export class Roster {
         return { ...plan, findings: [...plan.findings, ...bounced] }
       } catch (error) {
         if (error instanceof FatalFinding) log.end(error)
-        // Another import has begun meanwhile: what stands is read again.
+        // Another import has begun in the meantime: read the current roster again.
         else if (!(error instanceof ClosedMeanwhile)) throw error
       }
     }
   }
 
-  /** What stands, or the part of it that matters for a delta. */
+  /** The current roster, or the part that matters for a delta. */
   async #standingFor(file: RosterFile, incoming: Incomings): Promise<Standing> {
     const whole = await wholeRoster(this.#db, await rosterState(this.#db))
     if (deltaDoubt(file) !== null) return whole
@@ -192,10 +192,7 @@ export class Roster {
     if (isRefused(plan)) throw new RosterError('refused', 'the roster has errors and cannot be imported')
     const held = plan.holds.filter(({ code }) => !allow.includes(code)).map(({ code }) => code)
     if (held.length > 0)
-      throw new RosterError(
-        'held',
-        `the import is held for ${held.join(', ')}, which must be allowed by name`,
-      )
+      throw new RosterError('held', `the import is held: ${held.join(', ')}; allow each hold by name`)
     if (isEmpty(plan)) {
       await this.#db.tx([rosterChecked(this.#clock.now())])
       return null
@@ -238,7 +235,7 @@ export class Roster {
     return publishedGenerations(this.#db, historyMax)
   }
 
-  /** The roster that stands, and the earlier ones to which `undo` can go back, newest first; 0 is the empty roster. */
+  /** The current roster, and the earlier ones that `undo` can restore, newest first; 0 is the empty roster. */
   async standing(): Promise<Seen & { readonly earlier: readonly number[] }> {
     const { content, generation, folded } = await rosterState(this.#db)
     const earlier = earlierOf(await lineageOf(this.#db, content))
@@ -254,7 +251,7 @@ export class Roster {
     const content = to === undefined ? head.parent : await this.#contentOf(to, lineage, seen.folded)
     if (content < seen.folded)
       throw new UsageError(
-        `number ${head.id} can no longer be undone: what stood before it is not kept that long`,
+        `number ${head.id} can no longer be undone: the roster before it is no longer kept`,
       )
     const undone = lineage.slice(0, content === 0 ? undefined : lineage.findIndex(({ id }) => id === content))
     const kept = new RecordTable<StudentDifference>()
@@ -284,11 +281,9 @@ export class Roster {
     const kept = earlier.filter((id) => id >= folded)
     if (content !== undefined && kept.includes(content)) return content
     const why =
-      content !== undefined && earlier.includes(content)
-        ? 'is no longer kept, so nothing can go back to it'
-        : 'is not one to go back to'
+      content !== undefined && earlier.includes(content) ? 'is no longer kept' : 'cannot be restored'
     throw new UsageError(
-      `number ${to} ${why}; those are ${kept.toReversed().join(', ')} ("chiron roster history" lists them)`,
+      `number ${to} ${why}; available: ${kept.toReversed().join(', ')} (see "chiron roster history")`,
     )
   }
 
@@ -324,12 +319,12 @@ export class Roster {
     })
   }
 
-  /** Puts a student right until the file says the same. Returns null if there is nothing to change. */
+  /** Corrects a student until the file agrees. Returns null if there is nothing to change. */
   correct(personId: string, wanted: Partial<Corrected>, by: By): Promise<number | null> {
     return this.#correct(personId, wanted, by)
   }
 
-  /** Takes a correction back: the file counts again. */
+  /** Removes a correction: the file's values apply again. */
   uncorrect(personId: string, by: By): Promise<number | null> {
     return this.#correct(personId, null, by)
   }
@@ -363,7 +358,7 @@ export class Roster {
 }
 
 function movedOn(): RosterError {
-  return new RosterError('moved-on', 'the roster changed since the plan was made; look at the plan again')
+  return new RosterError('moved-on', 'the roster has changed since the plan was made; review a new plan')
 }
 
 const earlierOf = (lineage: readonly GenerationRow[]) =>

@@ -1,4 +1,4 @@
-/** Where rosters are fetched from, as the settings say it. Pure. */
+/** The configured source of rosters. */
 import { isLoopbackHost } from '../../platform/lib/network.ts'
 
 export type RosterSource = FolderSource | WebSource | SftpSource
@@ -13,7 +13,7 @@ export interface WebSource {
   readonly kind: 'web'
   /** Without user and password. */
   readonly url: string
-  /** What proves who we are, if anything. Never sent to another server. */
+  /** Credentials, if any. Never sent to another server. */
   readonly credentials: Readonly<Record<string, string>>
 }
 
@@ -45,12 +45,9 @@ type Complaint = { readonly about: 'source' | 'header' | 'hostKeys' | 'keyFile';
 export function parseSource(settings: SourceSettings): RosterSource | Complaint {
   const { source, header, hostKeys, keyFile } = settings
   const kind = /^https?:\/\//i.test(source) ? 'web' : /^sftp:\/\//i.test(source) ? 'sftp' : 'folder'
-  if (kind !== 'web' && header !== null)
-    return { about: 'header', why: 'is for a source that is an https address' }
-  if (kind !== 'sftp' && hostKeys.length > 0)
-    return { about: 'hostKeys', why: 'is for a source that is an sftp address' }
-  if (kind !== 'sftp' && keyFile !== null)
-    return { about: 'keyFile', why: 'is for a source that is an sftp address' }
+  if (kind !== 'web' && header !== null) return { about: 'header', why: 'is only for an https source' }
+  if (kind !== 'sftp' && hostKeys.length > 0) return { about: 'hostKeys', why: 'is only for an sftp source' }
+  if (kind !== 'sftp' && keyFile !== null) return { about: 'keyFile', why: 'is only for an sftp source' }
   if (kind === 'web') return parseWeb(source, header)
   if (kind === 'sftp') return parseSftp(settings)
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(source))
@@ -65,7 +62,7 @@ function parseWeb(text: string, header: string | null): WebSource | Complaint {
   if (!url || user === null || password === null)
     return { about: 'source', why: 'must be an address such as https://sis.example.org/roster.zip' }
   if (url.protocol === 'http:' && !isLoopbackHost(url.hostname))
-    return { about: 'source', why: 'must begin with https:// (http:// is for this machine alone)' }
+    return { about: 'source', why: 'must begin with https:// (http:// is only allowed for this machine)' }
   const isNamed = user !== '' || password !== ''
   url.username = ''
   url.password = ''
@@ -93,7 +90,7 @@ function parseSftp({ source, hostKeys, keyFile }: SourceSettings): SftpSource | 
   if (!url || !user || password === null || !path || url.hostname === '' || url.search || url.hash)
     return {
       about: 'source',
-      why: 'must be an address such as sftp://user:password@sis.example.org/folder, special characters percent-encoded',
+      why: 'must be an address such as sftp://user:password@sis.example.org/folder, with special characters percent-encoded',
     }
   if (password === '' && keyFile === null)
     return { about: 'source', why: 'must have a password, unless CHIRON_ROSTER_KEY_FILE is set' }
@@ -101,7 +98,7 @@ function parseSftp({ source, hostKeys, keyFile }: SourceSettings): SftpSource | 
   if (trusted.includes(undefined))
     return {
       about: 'hostKeys',
-      why: 'must be fingerprints such as SHA256:… with commas between; "ssh-keyscan HOST | ssh-keygen -lf -" shows them',
+      why: 'must be comma-separated fingerprints such as SHA256:…; "ssh-keyscan HOST | ssh-keygen -lf -" shows them',
     }
   return {
     kind: 'sftp',

@@ -24,7 +24,7 @@ export interface GenerationRow {
   readonly published_at: number | null
   /** Null in generations of older versions. */
   readonly actor: string | null
-  /** The holds that were allowed, with commas between. */
+  /** The allowed holds, comma-separated. */
   readonly allowed: string
   readonly newest_row_at: number | null
 }
@@ -82,7 +82,7 @@ export function generationById(db: Db, id: number): Promise<GenerationRow | unde
   return db.one<GenerationRow>(`select ${generationColumns} from roster_generation where id = $1`, [id])
 }
 
-/** Returns whether it was free, had run out, or is of a clock that was ahead. */
+/** Returns whether it was free or expired, or was written by a clock that was ahead. */
 export async function takeLease(db: Db, by: string, now: number, until: number): Promise<boolean> {
   const rows = await db.run(
     `update roster_state set leased_by = $1, leased_until = $2, writer = null
@@ -280,7 +280,7 @@ export class ClosedMeanwhile extends Error {
   override readonly name = 'ClosedMeanwhile'
 }
 
-/** What an unfinished or undone import has closed is visible all the same, until the next one clears it. */
+/** Rows closed by an unfinished or undone import stay visible until the next import clears it. */
 async function hasClosedLater(db: Db, table: string, content: number): Promise<boolean> {
   const found = await db.one(`select 1 as one from ${table} where to_gen > $1 limit 1`, [content])
   return found !== undefined
@@ -659,7 +659,7 @@ export function correctionsIn(db: Db, content: number): Promise<CorrectionRow[]>
   )
 }
 
-/** How the last fetch went, and which set fetches are done with. */
+/** The outcome of the last fetch, and the set that need not be fetched again. */
 export interface FetchRow {
   readonly tried_at: number
   readonly outcome: string
@@ -700,7 +700,7 @@ export function fetchDone(
   )
 }
 
-/** The roster was compared with the school's, and nothing had to change. */
+/** The roster was compared with the school's file, and nothing changed. */
 export function rosterChecked(now: number): Statement {
   return statement('update roster_state set checked_at = $1', now)
 }

@@ -32,9 +32,9 @@ export function calendarRoutes(
       schema: {
         tags,
         operationId: 'makeCalendarFeed',
-        summary: 'Make a calendar feed',
+        summary: 'Create a calendar feed',
         description:
-          'An address that a calendar program can subscribe to, also as `webcal:`. It is shown this once: whoever has it can read my classes. Five at most; all end when my e-mail address changes.',
+          'A URL that a calendar program can subscribe to, also as `webcal:`. It is shown only once: anyone who has it can read my classes. Five at most; all end when my e-mail address changes.',
         body: Nullable(CalendarFeedRequest),
         response: {
           201: NewCalendarFeed,
@@ -57,7 +57,7 @@ export function calendarRoutes(
         tags,
         operationId: 'listCalendarFeeds',
         summary: 'My calendar feeds',
-        description: 'Without their addresses, which are not kept.',
+        description: 'Without their URLs, which are not stored.',
         response: {
           200: CalendarFeedList,
           ...problems(...tokenProblems, 'forbidden'),
@@ -100,8 +100,7 @@ export function calendarRoutes(
         params: Type.Object({ feedToken: Type.String({ description: 'From POST /student/me/calendar.' }) }),
         response: {
           200: {
-            description:
-              'Classes as weekly events where the school says when they meet, others as all-day events.',
+            description: 'Classes with meeting times as weekly events, others as all-day events.',
             content: { 'text/calendar': { schema: Type.String() } },
           },
           ...problems('not-found'),

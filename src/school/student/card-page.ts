@@ -1,4 +1,4 @@
-/** What somebody reads who has scanned a student's card, in their own language. */
+/** The page behind the QR code of a student's card, in the reader's language. */
 import { escapeHtml } from '../../platform/lib/html.ts'
 import type { Language } from '../../platform/lib/languages.ts'
 import type { Verdict } from './card.ts'
@@ -17,16 +17,16 @@ const texts: Readonly<Record<Language, CardTexts>> = {
   en: {
     verdicts: {
       active: {
-        heading: 'Genuine: a student now',
-        lead: 'The school confirms that this person is a student at this moment.',
+        heading: 'Genuine: currently a student',
+        lead: 'The school confirms that this person is currently a student.',
       },
       inactive: {
-        heading: 'Not a student now',
-        lead: 'The card is genuine, but this person is not an active student of the school at this moment.',
+        heading: 'Not currently a student',
+        lead: 'The card is genuine, but this person is not currently an active student of the school.',
       },
       expired: {
         heading: 'This card has expired',
-        lead: 'It was genuine, but a card is valid for five minutes only. Ask the student to show it again.',
+        lead: 'It was genuine, but a card is only valid for five minutes. Ask the student to show it again.',
       },
       none: {
         heading: 'Not a card of this school',
@@ -43,19 +43,19 @@ const texts: Readonly<Record<Language, CardTexts>> = {
   fr: {
     verdicts: {
       active: {
-        heading: 'Authentique\u00a0: étudiant·e actuellement',
-        lead: 'L’école confirme que cette personne est étudiante en ce moment.',
+        heading: 'Authentique\u00a0: actuellement étudiant·e',
+        lead: 'L’école confirme que cette personne y est actuellement étudiante.',
       },
       inactive: {
-        heading: 'Pas étudiant·e actuellement',
-        lead: 'La carte est authentique, mais cette personne n’est pas inscrite à l’école en ce moment.',
+        heading: 'Actuellement pas étudiant·e',
+        lead: 'La carte est authentique, mais cette personne n’est pas actuellement inscrite à l’école.',
       },
       expired: {
         heading: 'Cette carte a expiré',
         lead: 'Elle était authentique, mais une carte n’est valable que cinq minutes. Demandez à la personne de la montrer de nouveau.',
       },
       none: {
-        heading: 'Pas une carte de cette école',
+        heading: 'Cette carte n’est pas de cette école',
         lead: 'L’école n’a pas émis cette carte, ou elle a été modifiée. Ne l’acceptez pas.',
       },
     },
@@ -69,12 +69,12 @@ const texts: Readonly<Record<Language, CardTexts>> = {
   es: {
     verdicts: {
       active: {
-        heading: 'Auténtica: estudia aquí ahora',
-        lead: 'La escuela confirma que esta persona es estudiante en este momento.',
+        heading: 'Auténtico: estudia aquí actualmente',
+        lead: 'La escuela confirma que esta persona es estudiante actualmente.',
       },
       inactive: {
-        heading: 'No estudia aquí ahora',
-        lead: 'El carné es auténtico, pero esta persona no es estudiante de la escuela en este momento.',
+        heading: 'Actualmente no estudia aquí',
+        lead: 'El carné es auténtico, pero esta persona no es actualmente estudiante de la escuela.',
       },
       expired: {
         heading: 'Este carné ha caducado',

@@ -34,7 +34,7 @@ export function cardRoutes(
         operationId: 'makeStudentCard',
         summary: 'My card',
         description:
-          'Proves for five minutes that I am a student. Show `url` as a QR code: the page behind it says whether the card is genuine and valid, and whether I am a student at that moment. It gives access to nothing.',
+          'Proves for five minutes that I am a student. Show `url` as a QR code: the page behind it says whether the card is genuine and valid, and whether I am currently a student. It is not a credential.',
         response: {
           200: StudentCard,
           ...problems(...tokenProblems, 'forbidden'),

@@ -1,7 +1,7 @@
 /**
  * A student's card: a signed token, shown as a picture to scan, that proves for a few minutes who is a student here.
- * Whoever scans it opens a page of the service that checks it. The card has a type and an audience of its own, so
- * nothing that takes access tokens takes it; and the page asks the roster, so a card says nothing that is over.
+ * Whoever scans it opens a page of the service that checks it. The card has a type and an audience of its own, so it
+ * is never accepted as an access token; and the page reads the current roster, so a card shows nothing outdated.
  */
 
 import { type PersonInSession, personById } from '../../identity/people/people.ts'
@@ -19,7 +19,7 @@ export interface CardFacts {
   readonly year: number | null
 }
 
-/** What the page behind a card says. Facts are shown only while the card is valid. */
+/** The result shown on the page behind a card. Facts are shown only while the card is valid. */
 export type Verdict =
   | { readonly state: 'active' | 'inactive'; readonly facts: CardFacts; readonly validUntil: number }
   | { readonly state: 'expired' | 'none' }

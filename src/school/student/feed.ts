@@ -45,7 +45,7 @@ export class CalendarFeeds {
     const isFull = (await feedsOf(db, personId)).length >= feedsMax
     // Otherwise the roster of the caller's token has been pruned.
     if (!isFull) throw new AppError('session-ended')
-    throw new AppError('conflict', `There are ${feedsMax} calendar feeds already; delete one first.`)
+    throw new AppError('conflict', `There are already ${feedsMax} calendar feeds; delete one first.`)
   }
 
   async list(personId: string) {

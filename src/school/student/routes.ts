@@ -40,7 +40,7 @@ export function studentRoutes(root: FastifyInstance, { students, callerOf }: Stu
         operationId: 'listOwnClasses',
         summary: 'My classes',
         description:
-          'Current ones unless asked otherwise, by whole days in the school’s time zone, first and last included. Sorted by start date, then title.',
+          'Current classes by default. Dates are whole days in the school’s time zone, first and last included. Sorted by start date, then title.',
         querystring: WhenQuery,
         response: {
           200: ClassList,

@@ -97,7 +97,7 @@ export const ClassEntry = Type.Object(
     location: Nullable(Type.String()),
     periods: Type.Array(Type.String()),
     meetings: Type.Array(Meeting, {
-      description: 'Every week, by day and start; empty if the school does not say.',
+      description: 'Weekly, by day and start; empty if unknown.',
     }),
     subjects: Type.Array(Type.String()),
     enrolment: Enrolment,
@@ -121,7 +121,7 @@ export const TaughtClass = Type.Object(
 )
 
 const feedFields = {
-  feedId: Id('The feed’s id, to revoke it. Not its address.'),
+  feedId: Id('The feed’s id, for revoking it. Not its URL.'),
   name: Type.String({ examples: ['My phone'] }),
   createdAt: Timestamp(),
 }
@@ -140,7 +140,7 @@ export const CalendarFeedRequest = Type.Object(
   {
     name: Type.Optional(
       Type.String({
-        description: 'To tell feeds apart; "Calendar" if it is left out.',
+        description: 'To tell feeds apart; default "Calendar".',
         documented: { minLength: 1, maxLength: 100 },
         examples: ['My phone'],
       }),

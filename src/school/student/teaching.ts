@@ -1,5 +1,5 @@
 /**
- * What a teacher sees of the roster: their classes and who is in them. Teachers have no account of their own; a
+ * A teacher's view of the roster: their classes and who is in them. Teachers have no account of their own; a
  * veterinarian is a teacher if the roster has one with the same address.
  */
 import { domainToUnicode } from 'node:url'
@@ -36,7 +36,7 @@ function taughtOf(rows: readonly TaughtRow[]): Taught[] {
   return [{ entry: { ...document, students: students.sort(byName) }, spans }]
 }
 
-/** The roster may have an international domain as people write it. */
+/** The roster may contain an internationalised domain in Unicode. */
 function spelledOut(addressKey: string): string {
   const at = addressKey.lastIndexOf('@') + 1
   return addressKey.slice(0, at) + domainToUnicode(addressKey.slice(at))

@@ -56,7 +56,7 @@ export function veterinarianRoutes(
         operationId: 'registerVeterinarian',
         summary: 'Register',
         description:
-          'Creates a pending veterinarian, whom the first code makes active. The reply is the same whether or not the address is known. No mail is sent: ask for a code next.',
+          'Creates a pending veterinarian; the first sign-in activates it. The reply does not reveal whether the address is known. No mail is sent: ask for a code next.',
         security: [],
         body: Registration,
         response: {
@@ -136,7 +136,7 @@ export function veterinarianRoutes(
         operationId: 'listTaughtClasses',
         summary: 'The classes that I teach, and who is in them',
         description:
-          'Those of the teacher on the school’s roster who has my e-mail address. By date as in GET /student/me/classes.',
+          'The classes of the teacher on the school’s roster with my e-mail address. `when` as in GET /student/me/classes.',
         querystring: WhenQuery,
         response: {
           200: TaughtClassList,
@@ -181,7 +181,7 @@ export function veterinarianRoutes(
         tags,
         operationId: 'sendNewAddressCode',
         summary: 'Ask for a code at my new address',
-        description: `Mails a code there; with \`sessionId\`, the same code again. The reply is the same whether or not somebody else has the address; if so, the mail says it and no code fits. Needs a sign-in at most 10 minutes old. The mail is in the best language of Accept-Language: ${languageNames}.`,
+        description: `Mails a code to the new address; with \`sessionId\`, the same code again. The reply does not reveal whether somebody else has the address; in that case the mail says so, and no code works. Needs a sign-in at most 10 minutes old. The language of the mail follows Accept-Language: ${languageNames}.`,
         body: NewAddressRequest,
         response: {
           202: CodeSent,
@@ -199,7 +199,7 @@ export function veterinarianRoutes(
       const person = callerOf(request, 'veterinarian')
       const fields = new Fields()
       const address = fields.email(request.body.email)
-      if (address.key === person.email_key) fields.refuse('email', 'is your address already')
+      if (address.key === person.email_key) fields.refuse('email', 'is already your address')
       fields.check()
       const language = chooseLanguage(request.headers['accept-language'])
       const ask = { address, language, moverId: person.id }
@@ -220,7 +220,7 @@ export function veterinarianRoutes(
         operationId: 'confirmNewAddress',
         summary: 'Confirm my new address with its code',
         description:
-          'The address changes, every other session ends, and the old address is told by mail. Wrong codes as in validate-otp.',
+          'The address changes, every other session ends, and the old address is notified by mail. Wrong codes are handled as in validate-otp.',
         body: NewAddressAnswer,
         response: {
           200: OwnProfile,
@@ -248,7 +248,7 @@ export function veterinarianRoutes(
       schema: {
         tags,
         operationId: 'getOwnPublicPage',
-        summary: 'Whether I show my public page',
+        summary: 'Whether my public page is visible',
         response: { 200: PublicPage, ...problems(...tokenProblems, 'forbidden') },
       },
     },
@@ -301,7 +301,7 @@ export function veterinarianRoutes(
         operationId: 'getVeterinarian',
         summary: 'A veterinarian’s public profile',
         description:
-          'Active veterinarians only, who do not hide their page. May be kept for a minute; answers 304 to a matching If-None-Match.',
+          'Only active veterinarians who do not hide their page. May be cached for a minute; answers 304 to a matching If-None-Match.',
         security: [],
         params: Type.Object({ userId: Id('The veterinarian’s id.') }),
         response: {

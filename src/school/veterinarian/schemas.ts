@@ -21,7 +21,7 @@ export const OwnProfile = Type.Object(
 )
 
 export const PublicPage = Type.Object(
-  { shown: Type.Boolean({ description: 'Whether everybody can see it.' }) },
+  { shown: Type.Boolean({ description: 'Whether it is public.' }) },
   { title: 'PublicPage' },
 )
 
@@ -38,7 +38,7 @@ export const Registration = Type.Object({ firstname, lastname, email: Email }, {
 export const Registered = Type.Object(
   {
     email: Type.String({ description: 'As sent.' }),
-    confirmBefore: Timestamp('Sign in before this, or the registration lapses.'),
+    confirmBefore: Timestamp('The registration lapses unless you sign in before then.'),
   },
   { title: 'Registered' },
 )
@@ -50,7 +50,7 @@ export const NameChange = Type.Object(
 export const NewAddressRequest = Type.Object(
   {
     email: Email,
-    sessionId: Type.Optional(Type.String({ description: 'To send that code once more.' })),
+    sessionId: Type.Optional(Type.String({ description: 'To resend that code.' })),
   },
   { title: 'NewAddressRequest' },
 )
@@ -71,8 +71,7 @@ export const PublicProfile = Type.Object(
     firstname: Type.String(),
     lastname: Type.String(),
     verified: Type.Boolean({
-      description:
-        'Whether a member of staff has checked who this is. If not, anybody may have given the name.',
+      description: 'Whether a member of staff has checked who this is. If not, the name may be anyone’s.',
     }),
   },
   { title: 'PublicProfile' },
@@ -82,7 +81,7 @@ export const VeterinarianExport = Type.Object(
   {
     exportedAt: Timestamp(),
     profile: OwnProfile,
-    classes: Type.Array(PlainClass, { description: 'That I teach, without their students.' }),
+    classes: Type.Array(PlainClass, { description: 'The classes that I teach, without their students.' }),
     ...HistoryFields,
   },
   { title: 'VeterinarianExport' },

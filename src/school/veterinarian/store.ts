@@ -125,7 +125,7 @@ export function lapse(now: number, addressKey: string | null): Statement[] {
   return removePending(statement(`${becomesLapsed} and ${scope} and ${some} returning id`, now, addressKey))
 }
 
-/** Removes what somebody registered for an address and never confirmed. */
+/** Deletes unconfirmed registrations of an address. */
 function dropPending(now: number, addressKey: string, when: Condition): Statement[] {
   return [
     statement(`delete from registration where email_key = $1 and ${when.sql(2)}`, addressKey, ...when.params),
@@ -225,8 +225,8 @@ export function rename(
 }
 
 /**
- * The last statement returns no row if it is so already, or if name or address have changed since the account was read:
- * staff would verify somebody whom they have not seen.
+ * The last statement returns no row if nothing changes, or if the name or address has changed since the account was
+ * read: staff would verify somebody whom they have not checked.
  */
 export function setVerified(
   { id, firstname, lastname, email_key }: Person<'veterinarian'>,
@@ -298,8 +298,8 @@ export async function isHidden(db: Db, personId: string): Promise<boolean> {
 }
 
 /**
- * Changes nothing, and writes no event, if somebody else has the address. What was registered for it and never confirmed
- * goes. Another spelling of the same address takes no verification back.
+ * Changes nothing, and writes no event, if somebody else has the address. Unconfirmed registrations of the address are
+ * deleted. Another spelling of the same address does not clear the verification.
  */
 export function setAddress(
   { id: personId, email_key: before }: Pick<Person, 'id' | 'email_key'>,

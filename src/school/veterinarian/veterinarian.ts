@@ -132,7 +132,7 @@ export class Veterinarians implements RoleRules {
     }
   }
 
-  /** Setting the names also confirms them, even if they are the same. Other names take the verification back. */
+  /** Setting the names also confirms them, even if they are the same. Different names clear the verification. */
   async rename(person: Veterinarian, names: Names, by: By): Promise<Veterinarian> {
     const { firstname = person.firstname, lastname = person.lastname } = names
     const isSame = firstname === person.firstname && lastname === person.lastname
@@ -173,7 +173,7 @@ export class Veterinarians implements RoleRules {
     return changed!.length > 0
   }
 
-  /** For somebody who lost a mailbox. Ends every session; the old address and the new one are told. */
+  /** For somebody who lost a mailbox. Ends every session; both addresses are notified. */
   async changeAddress(person: Veterinarian, address: Address, action: Action): Promise<void> {
     const { db, secrets } = this.#deps
     const { id, email } = person
@@ -194,8 +194,9 @@ export class Veterinarians implements RoleRules {
   }
 
   /**
-   * Moves the account to an address that its owner has proved. Every other session ends, and the old address is told.
-   * Undefined if it is not possible any more: somebody else has the address now, or this session or account has ended.
+   * Moves the account to an address that its owner has proved. Every other session ends, and the old address is
+   * notified. Undefined if it is no longer possible: somebody else has the address now, or this session or account has
+   * ended.
    */
   async move(
     caller: LiveSession<'veterinarian'>,
@@ -219,7 +220,7 @@ export class Veterinarians implements RoleRules {
     return { ...caller, email: address.email, email_key: address.key, updated_at: now, verified_at: null }
   }
 
-  /** What the veterinarian teaches, by the roster. */
+  /** The veterinarian's classes according to the roster. */
   classes({ email_key }: Veterinarian, when: When) {
     return this.#deps.students.taughtBy(email_key, when)
   }

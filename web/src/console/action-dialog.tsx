@@ -15,7 +15,7 @@ export interface ActionDialogProps {
   user: Staff
   title: ReactNode
   effects?: readonly string[]
-  /** How it is taken back. */
+  /** How to undo it. */
   undo?: string
   isFinal?: boolean
   submit: string
@@ -25,15 +25,15 @@ export interface ActionDialogProps {
   /** Returns false, and shows why, if the form is not filled in. */
   check?: () => boolean
   work(): Promise<void>
-  /** What to say of a refusal, where the usual words do not tell enough. */
+  /** The message for a refusal, if the usual one does not say enough. */
   explain?(problem: Problem): string | null
   onDone(): void
   onCancel(): void
 }
 
 /**
- * Something done to somebody or something: says what will happen, does it, and if the sign-in is too old for it, asks
- * for a fresh code in place and goes on.
+ * Confirms and runs an action: says what will happen, runs it, and if the sign-in is too old, asks for a new code in
+ * place and continues.
  */
 export function ActionDialog(props: ActionDialogProps) {
   const { text } = useWords()
@@ -41,7 +41,7 @@ export function ActionDialog(props: ActionDialogProps) {
   const acting = useAction(async () => {
     await props.work()
     props.onDone()
-    // What opened it may go away now that things have changed.
+    // The button that opened it may be gone after the change.
     requestAnimationFrame(focusHeading)
   })
   const stale = acting.problem?.code === 'recent-sign-in-required'

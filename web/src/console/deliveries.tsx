@@ -77,7 +77,7 @@ function Verdict({ of: { mail, state, steps } }: { of: Delivery }) {
   return <StateMark state={states[state]} word={isWrong ? text.handedWrong : text.verdicts[state]} />
 }
 
-/** Equal steps in a row are shown once, with the last of them. */
+/** Repeated steps are shown once, with the time of the last. */
 function Steps({ of }: { of: readonly DeliveryStep[] }) {
   const groups: { last: DeliveryStep; times: number }[] = []
   for (const step of of) {

@@ -27,7 +27,7 @@ export function useActors(user: Staff): (actor: string) => string {
   return (actor) => text.events.actors[actor] ?? staffName(actor) ?? text.events.someStaff(actor.slice(0, 6))
 }
 
-/** Events as people read them. */
+/** Events in readable form. */
 export function EventList({
   of,
   user,

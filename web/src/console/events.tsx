@@ -14,7 +14,7 @@ import { useConsole } from './text/console-words.ts'
 const pageSize = 50
 const followMs = 5_000
 const newest = Number.MAX_SAFE_INTEGER
-/** What is followed for hours must not fill the page without end. */
+/** Following for hours must not fill the page without end. */
 const shownMax = 2_000
 
 export function Events({ user }: { user: Staff }) {

@@ -1,4 +1,4 @@
-/** Whether somebody sits in front of the page: a screen left alone must not keep its session alive by asking on. */
+/** Whether somebody is using the page: an idle screen must not keep its session alive by polling. */
 const patienceMs = 10 * 60_000
 
 let lastInputAt = Date.now()

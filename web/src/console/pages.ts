@@ -1,4 +1,4 @@
-/** A list that is read page by page, and read anew from the start when its address changes. */
+/** A paged list, reloaded from the start when its path changes. */
 import { useCallback, useEffect, useState } from 'react'
 import { asProblem, type Problem } from '../http.ts'
 import { ask } from '../session.ts'

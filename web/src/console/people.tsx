@@ -14,10 +14,10 @@ import { useConsole } from './text/console-words.ts'
 const typingMs = 200
 const pageSize = 25
 
-/** What was searched last, for the way back from a person. Not in the address: it may be somebody's own. */
+/** The last search, for going back from a person. Not in the URL: it may be somebody's address. */
 let searched = ''
 
-/** One field; people are found while it is typed. For an address, also what was mailed to it. */
+/** Searches while typing. For an address, also shows the mails sent to it. */
 export function PeoplePage() {
   const { text: all, number } = useConsole()
   const text = all.people
@@ -93,7 +93,7 @@ export function PeoplePage() {
   )
 }
 
-/** Veterinarians who were verified and changed their name or address since; nothing if there are none. */
+/** Veterinarians to verify again because their name or address changed; empty if there are none. */
 function ToCheckAgain() {
   const { text } = useConsole()
   const path = `/staff/people?verified=lost&limit=${pageSize}`
@@ -147,7 +147,7 @@ function Result({ person }: { person: PersonSummary }) {
   )
 }
 
-/** What was mailed to an address, whoever has it. */
+/** Mails to an address, whether it belongs to an account or not. */
 export function MailTo({ email }: { email: string }) {
   const { text } = useConsole()
   const path = `/staff/deliveries?email=${encodeURIComponent(email)}`

@@ -10,7 +10,7 @@ import { useConsole } from './text/console-words.ts'
 
 type Profile = PersonDetail['profile']
 
-/** Under which name the service takes the reason, and whether one must be given. Null: it takes none. */
+/** The parameter for the reason, and whether it is required. Null: the action takes none. */
 const reasons = {
   suspend: { member: 'reason', needed: true },
   reactivate: { member: 'reason', needed: false },
@@ -24,10 +24,10 @@ const reasons = {
 
 export type ActionName = keyof typeof reasons
 
-/** To the service, whoever is left unverified is unverified once more. */
+/** To the service, leaving somebody unverified is another `unverify`. */
 const pathOf = (name: ActionName) => (name === 'leave-unverified' ? 'unverify' : name)
 
-/** What can be done to somebody now. The service has the last word. */
+/** The actions available for a person. The service decides in the end. */
 export function actionsFor({ role, status, verified, verificationLost }: Profile): ActionName[] {
   if (status === 'closed') return []
   const isVeterinarian = role === 'veterinarian'
@@ -87,7 +87,7 @@ export function PersonAction({
           body: {
             ...(asks && reason.trim() !== '' && { [asks.member]: reason.trim() }),
             ...(name === 'change-address' && { email: email.trim() }),
-            // Whoever changes the name meanwhile is not the one who was checked.
+            // If the name changes in the meantime, it is not the person who was checked.
             ...(name === 'verify' && { updatedAt: person.updatedAt }),
           },
         })

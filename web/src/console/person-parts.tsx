@@ -2,7 +2,7 @@ import type { PersonStatus, PersonSummary } from './replies.ts'
 import { type State, StateMark } from './state.tsx'
 import { useConsole } from './text/console-words.ts'
 
-/** Names are typed by strangers, so each stands by itself, whatever its direction. */
+/** Names are typed by strangers, so each is isolated from the text direction around it. */
 export function Name({ of }: { of: Pick<PersonSummary, 'firstname' | 'lastname'> }) {
   const { text } = useConsole()
   const name = fullName(of)

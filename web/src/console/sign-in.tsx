@@ -13,7 +13,7 @@ import { useWords } from '../text/text.ts'
 import { fullName } from './person-parts.tsx'
 import { useConsole } from './text/console-words.ts'
 
-/** Staff give their address, then the code. Afterwards they are where they wanted to go. */
+/** Staff enter their address, then the code, and continue to the page they wanted. */
 export function SignIn({ farewell }: { farewell: Farewell | null }) {
   const { text } = useConsole()
   const [place] = useRoute()

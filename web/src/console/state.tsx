@@ -21,6 +21,6 @@ export function StateMark({ state, word }: { state: State; word: string }) {
 
 const order: readonly State[] = ['bad', 'warning', 'good', 'empty']
 
-/** The gravest of them. */
+/** The most severe of them. */
 export const gravest = (states: readonly State[]): State =>
   order.find((state) => states.includes(state)) ?? 'empty'

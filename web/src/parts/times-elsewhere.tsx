@@ -1,7 +1,7 @@
 import type { SchoolTime } from '../school-time.ts'
 import { useWords } from '../text/text.ts'
 
-/** For a reader in another time zone than the school. */
+/** For readers in a different time zone from the school. */
 export function TimesElsewhere({ at: { date, time, isElsewhere } }: { at: SchoolTime }) {
   const { text, dates } = useWords()
   if (!isElsewhere) return null

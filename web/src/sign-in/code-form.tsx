@@ -10,8 +10,8 @@ import { type Challenge, type CodeUse, forSignIn } from './challenge.ts'
 
 /**
  * The form for the code. The field keeps the focus after a wrong answer, messages go to one live region, and when the
- * code is no longer valid only a button for a new one remains. If the service no longer takes a code that should be good
- * (under attack it wants longer ones), a new one is requested at once.
+ * code is no longer valid only a button for a new one remains. If the service no longer takes a code that should be
+ * good (under attack it requires longer ones), a new one is requested at once.
  */
 export function CodeForm({
   challenge,

@@ -1,5 +1,5 @@
 /**
- * What was typed so far: kept while the reader switches between the forms, forgotten at sign-in. On a shared computer
+ * The form input so far: kept while the reader switches between the forms, cleared at sign-in. On a shared computer
  * the next reader may have another role.
  */
 import { recall, remember, shareComputer } from '../device.ts'
@@ -29,7 +29,7 @@ export function forgetDraft(): void {
   Object.assign(draft, blank, isShared() && { role: null })
 }
 
-/** Takes over what was typed into the form of index.html before this script was there. */
+/** Takes over input typed into the form of index.html before this script had loaded. */
 export function takeOver(): void {
   for (const input of document.querySelectorAll<HTMLInputElement>('.static input')) {
     if (input.type === 'email' && input.value !== '') draft.email = input.value

@@ -2,7 +2,7 @@ import { type Ref, useId } from 'react'
 import { type ServedRole, servedRoles } from '../people.ts'
 import { useWords } from '../text/text.ts'
 
-/** Nothing is preselected: a student who registers as a veterinarian by accident gets an account of no use. */
+/** Nothing is preselected: a student who registers as a veterinarian by accident gets a useless account. */
 export function RoleChoice({
   role,
   missing,

@@ -27,7 +27,7 @@ export function StudentCard({ user }: { user: Student }) {
     const timer = setTimeout(reload, Math.max(0, readAt + renewAfterMs - now()))
     return () => clearTimeout(timer)
   }, [readAt, reload])
-  // A page that slept may hold one that is over.
+  // A page that slept may show an expired card.
   const valid = card.data && readAt !== null && now() < readAt + lifeMs ? card.data : null
 
   return (

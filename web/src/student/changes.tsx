@@ -8,9 +8,7 @@ import { classLink, type Placed } from './classes.ts'
 /** Ids and times alone: what the classes were is not kept on the device. */
 type Seen = Readonly<Record<string, string>>
 
-/**
- * What is new since the reader last confirmed to have seen the list on this device. On the first visit nothing is new.
- */
+/** Changes since the reader last confirmed the list on this device. On the first visit nothing is new. */
 export function Changes({ user, classes }: { user: Student; classes: readonly Placed[] }) {
   const { text } = useWords()
   const name = `seen.${user.userId}` as const

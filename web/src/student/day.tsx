@@ -3,7 +3,7 @@ import { useWords } from '../text/text.ts'
 import { classLink, type Placed, spanText } from './classes.ts'
 import { dayOf, nextMeeting, type Occurrence, periodsOn, periodText } from './week.ts'
 
-/** What is on today, and what comes next. */
+/** Today's classes, and the next one. */
 export function Today({ classes, now }: { classes: readonly Placed[]; now: SchoolTime }) {
   const { text, dates } = useWords()
   const { date: today, time } = now

@@ -24,7 +24,7 @@ export function Home({ user }: { user: Student }) {
   const { text, dates } = useWords()
   const now = useSchoolTime()
   const classes = useClasses(now.date)
-  // The reader's own time of day, also abroad.
+  // By the reader's own clock, even abroad.
   const hour = new Date(clockNow()).getHours()
   const greeting = hour < 12 ? 'morning' : hour < 18 ? 'afternoon' : 'evening'
   return (

@@ -1,7 +1,7 @@
 import { encode } from 'uqr'
 
 const border = 4
-/** A long text has so many dots that larger ones help a camera more than redundancy does. */
+/** A long text needs many dots; larger dots help a camera more than redundancy does. */
 const longText = 200
 
 /** Always dark on light, even in dark mode: many cameras need it. */

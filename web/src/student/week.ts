@@ -47,7 +47,7 @@ function meetsOn({ entry: { terms }, start, end }: Placed, date: string): boolea
   return within.length === 0 || within.some((term) => term.startDate <= date && date <= term.endDate)
 }
 
-/** Monday to Friday and further if there is something; at a weekend with nothing left, the week that comes. */
+/** Monday to Friday and further if there is something; at a weekend with nothing left, the next week. */
 export function weekOf(classes: readonly Placed[], today: string): { days: readonly Day[]; isNext: boolean } {
   const monday = dayAfter(today, -weekdayOf(today))
   const days = daysFrom(classes, monday)

@@ -29,7 +29,7 @@ const forAddress: CodeUse = {
   renew: ({ email }) => start(email),
 }
 
-/** The code goes to the new address, so that nobody is left with one that they cannot read. */
+/** The code goes to the new address, to prove that the owner can read it. */
 export function ChangeAddress({ user }: { user: Veterinarian }) {
   const { text } = useWords()
   const [email, setEmail] = useState('')

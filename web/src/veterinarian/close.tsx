@@ -9,7 +9,7 @@ import { ask, signOut } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { FreshSignIn } from './fresh-sign-in.tsx'
 
-/** Asks for the surname as confirmation, and for a fresh code if the service demands one. */
+/** Asks for the surname as confirmation, and for a new code if the service requires one. */
 export function Close({ user }: { user: Veterinarian }) {
   const { text } = useWords()
   const [typed, setTyped] = useState('')

@@ -7,7 +7,7 @@ import { askForCode, type Challenge } from '../sign-in/challenge.ts'
 import { CodeForm } from '../sign-in/code-form.tsx'
 import { useWords } from '../text/text.ts'
 
-/** For what the service does only shortly after a sign-in: a fresh code first. */
+/** Asks for a new code before actions that need a recent sign-in. */
 export function FreshSignIn({
   user,
   why,

@@ -11,7 +11,7 @@ import { useWords } from '../text/text.ts'
 const path = '/veterinarian/me/public-page'
 const read = (path: string) => ask<{ shown: boolean }>(path)
 
-/** The address of the public page, what it says of its owner, and a switch to hide it. */
+/** The link to the public page, what it says about its owner, and a switch to hide it. */
 export function PublicPage({ user }: { user: Veterinarian }) {
   const { text } = useWords()
   const page = useResource(path, read)

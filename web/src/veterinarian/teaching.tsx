@@ -10,7 +10,10 @@ import { useWords } from '../text/text.ts'
 
 const read = async (path: string) => (await ask<{ classes: TaughtClass[] } | undefined>(path))?.classes ?? []
 
-/** The classes that this veterinarian teaches by the roster, and who comes. Most teach none and see nothing here. */
+/**
+ * The classes that this veterinarian teaches according to the roster, and their students. Most teach none and see
+ * nothing here.
+ */
 export function Teaching() {
   const { text } = useWords()
   const now = useSchoolTime()

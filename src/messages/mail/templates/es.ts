@@ -1,7 +1,8 @@
 import type { MailTexts } from './texts.ts'
 
 const subject = (reference: string) => `Acerca de su acceso (referencia ${reference})`
-const unasked = 'Si no fue usted quien intentó entrar, no tiene que hacer nada: nadie ha entrado.'
+const unasked =
+  'Si no fue usted quien intentó entrar, no tiene que hacer nada: nadie ha entrado en su nombre.'
 
 export const spanish: MailTexts = {
   code: {
@@ -18,14 +19,14 @@ export const spanish: MailTexts = {
   addressCode: {
     subject: (reference) => `Confirme su nueva dirección (referencia ${reference})`,
     intro:
-      'Alguien que ha entrado en Chiron quiere usar esta dirección para su cuenta de veterinario. Si es usted, introduzca este código:',
+      'Una persona con sesión abierta en Chiron quiere usar esta dirección para su cuenta de veterinario. Si es usted, introduzca este código:',
     unasked: 'Si no ha sido usted, ignore este mensaje: sin el código no cambia nada.',
   },
   notices: {
     'no-account': {
       subject,
       paragraphs: (url) => [
-        'Alguien ha pedido un código de acceso para esta dirección, pero aquí no hay ninguna cuenta de veterinario.',
+        'Alguien ha pedido un código de acceso para esta dirección, pero no le corresponde ninguna cuenta de veterinario.',
         `Si fue usted, regístrese primero y pida después un código: ${url}`,
         'Quizá se registró con otra dirección, o hace más de siete días sin haber entrado; en ese caso, regístrese de nuevo.',
         unasked,
@@ -59,29 +60,29 @@ export const spanish: MailTexts = {
       subject,
       paragraphs: () => [
         'Alguien ha pedido un código de acceso a la consola del personal para esta dirección, pero la dirección no es de nadie del personal.',
-        'Si ha sido usted, use la dirección con la que se le dio de alta, o pida que la añadan a quien lleva el servicio en la escuela.',
+        'Si fue usted, use la dirección con la que se le dio de alta, o pida al responsable del servicio en la escuela que añada esta.',
         unasked,
       ],
     },
     'address-left': {
       subject: () => 'Su cuenta tiene ahora otra dirección',
       paragraphs: (_url, help) => [
-        'La escuela ha pasado su cuenta de veterinario de esta dirección a otra, y ha cerrado todas sus sesiones.',
+        'La escuela ha cambiado la dirección de su cuenta de veterinario, que ya no es esta, y ha cerrado todas sus sesiones.',
         `Si no lo ha pedido usted, escriba a la escuela${help} cuanto antes.`,
       ],
     },
     'address-taken': {
       subject: () => 'Su cuenta tiene ahora esta dirección',
       paragraphs: (url, help) => [
-        'La escuela ha pasado una cuenta de veterinario a esta dirección. A partir de ahora los códigos de acceso se envían aquí.',
+        'La escuela ha asociado una cuenta de veterinario a esta dirección. A partir de ahora los códigos de acceso se envían aquí.',
         `Puede entrar aquí: ${url}`,
-        `Si no sabe de ninguna cuenta, escriba a la escuela${help}.`,
+        `Si no tiene ninguna cuenta, escriba a la escuela${help}.`,
       ],
     },
     'address-in-use': {
       subject: (reference) => `Acerca de su nueva dirección (referencia ${reference})`,
       paragraphs: (url) => [
-        'Alguien que ha entrado en Chiron quería usar esta dirección para su cuenta, pero ya es de una cuenta de veterinario; no se ha creado ningún código.',
+        'Una persona con sesión abierta en Chiron quería usar esta dirección para su cuenta, pero ya la usa otra cuenta de veterinario; no se ha creado ningún código.',
         `Si fue usted, entre con esta dirección: ${url}`,
         'Si no fue usted, no tiene que hacer nada: no ha cambiado nada.',
       ],
@@ -89,7 +90,7 @@ export const spanish: MailTexts = {
     'address-moved': {
       subject: () => 'Su cuenta tiene ahora otra dirección',
       paragraphs: () => [
-        'Su cuenta de veterinario ha pasado de esta dirección a otra, a petición de alguien que había entrado en ella. Se han cerrado todas las demás sesiones.',
+        'Una persona que había entrado en su cuenta de veterinario ha cambiado la dirección, que antes era esta. Se han cerrado todas las demás sesiones.',
         'Si no ha sido usted, escriba a la escuela cuanto antes.',
       ],
     },
@@ -103,12 +104,12 @@ export const spanish: MailTexts = {
     },
   },
   webhookOff: ({ id, host, because, url }) => ({
-    subject: `El webhook a ${host} está parado`,
+    subject: `El webhook a ${host} se ha desactivado`,
     paragraphs: [
       because === 'gone'
-        ? `El programa de ${host} ha respondido 410 Gone: no quiere recibir más sucesos. Su webhook está parado (${id}).`
-        : `El programa de ${host} lleva tres días sin aceptar ningún suceso. Su webhook está parado (${id}) y lo que esperaba se ha descartado.`,
-      'Cuando el programa vuelva a funcionar, ponga el webhook en marcha en la consola, en Webhooks. Recibirá entonces los sucesos nuevos; «Enviar de nuevo» envía los que perdió.',
+        ? `El programa de ${host} ha respondido 410 Gone: no quiere recibir más eventos. Su webhook se ha desactivado (${id}).`
+        : `El programa de ${host} lleva tres días sin aceptar ningún evento. Su webhook se ha desactivado (${id}) y los eventos pendientes se han descartado.`,
+      'Cuando el programa vuelva a funcionar, active el webhook en la consola, en Webhooks. Recibirá entonces los eventos nuevos; «Enviar de nuevo» envía los que perdió.',
       `La consola: ${url}`,
     ],
   }),

@@ -2,7 +2,7 @@ import type { MailTexts } from './texts.ts'
 
 const subject = (reference: string) => `À propos de votre connexion (référence ${reference})`
 const unasked =
-  'Si ce n’est pas vous qui avez tenté de vous connecter, vous n’avez rien à faire\u00a0: personne n’est entré.'
+  'Si ce n’est pas vous qui avez tenté de vous connecter, vous n’avez rien à faire\u00a0: personne ne s’est connecté à votre place.'
 
 export const french: MailTexts = {
   code: {
@@ -19,7 +19,7 @@ export const french: MailTexts = {
   addressCode: {
     subject: (reference) => `Confirmez votre nouvelle adresse (référence ${reference})`,
     intro:
-      'Quelqu’un qui est connecté à Chiron veut utiliser cette adresse pour son compte de vétérinaire. Si c’est vous, saisissez ce code\u00a0:',
+      'Une personne connectée à Chiron souhaite utiliser cette adresse pour son compte de vétérinaire. Si c’est vous, saisissez ce code\u00a0:',
     unasked: 'Si ce n’est pas vous, ignorez ce message\u00a0: sans le code, rien ne change.',
   },
   notices: {
@@ -35,7 +35,7 @@ export const french: MailTexts = {
     'is-student': {
       subject,
       paragraphs: (url) => [
-        'Quelqu’un a demandé un code de vétérinaire pour cette adresse, mais elle figure sur la liste de l’école comme celle d’un étudiant.',
+        'Quelqu’un a demandé un code de vétérinaire pour cette adresse, mais la liste de l’école l’attribue à un étudiant.',
         `Si c’est vous, choisissez «\u00a0Étudiant\u00a0» sur la page de connexion et redemandez un code\u00a0: ${url}`,
         unasked,
       ],
@@ -52,7 +52,7 @@ export const french: MailTexts = {
       subject,
       paragraphs: () => [
         'Quelqu’un a demandé un code d’étudiant pour cette adresse, mais elle ne figure pas sur la liste de l’école.',
-        'Si c’est vous, utilisez l’adresse que l’école connaît, ou demandez à la scolarité de la corriger.',
+        'Si c’est vous, utilisez l’adresse que l’école a enregistrée pour vous, ou demandez à la scolarité de la corriger.',
         unasked,
       ],
     },
@@ -60,21 +60,21 @@ export const french: MailTexts = {
       subject,
       paragraphs: () => [
         'Quelqu’un a demandé un code de connexion à la console du personnel pour cette adresse, mais elle n’appartient à aucun membre du personnel.',
-        'Si c’était vous, utilisez l’adresse enregistrée pour vous, ou demandez à la personne qui gère le service dans l’école de l’ajouter.',
+        'Si c’est vous, utilisez l’adresse enregistrée pour vous, ou demandez au responsable du service dans l’école d’ajouter celle-ci.',
         unasked,
       ],
     },
     'address-left': {
       subject: () => 'Votre compte a maintenant une autre adresse',
       paragraphs: (_url, help) => [
-        'L’école a déplacé votre compte de vétérinaire de cette adresse vers une autre, et vous a déconnecté partout.',
-        `Si vous ne l’avez pas demandé, écrivez tout de suite à l’école${help}.`,
+        'L’école a changé l’adresse de votre compte de vétérinaire, qui n’est plus celle-ci, et vous a déconnecté partout.',
+        `Si vous ne l’avez pas demandé, écrivez immédiatement à l’école${help}.`,
       ],
     },
     'address-taken': {
       subject: () => 'Votre compte a maintenant cette adresse',
       paragraphs: (url, help) => [
-        'L’école a déplacé un compte de vétérinaire vers cette adresse. Les codes de connexion y sont envoyés désormais.',
+        'L’école a associé un compte de vétérinaire à cette adresse. Les codes de connexion y seront désormais envoyés.',
         `Vous pouvez vous connecter ici\u00a0: ${url}`,
         `Si vous ne connaissez pas ce compte, écrivez à l’école${help}.`,
       ],
@@ -82,7 +82,7 @@ export const french: MailTexts = {
     'address-in-use': {
       subject: (reference) => `À propos de votre nouvelle adresse (référence ${reference})`,
       paragraphs: (url) => [
-        'Quelqu’un qui est connecté à Chiron voulait utiliser cette adresse pour son compte, mais un compte de vétérinaire l’a déjà\u202f; aucun code n’a été créé.',
+        'Une personne connectée à Chiron voulait utiliser cette adresse pour son compte, mais un autre compte de vétérinaire l’utilise déjà\u202f; aucun code n’a été créé.',
         `Si c’est vous, connectez-vous plutôt avec cette adresse\u00a0: ${url}`,
         'Si ce n’est pas vous, vous n’avez rien à faire\u00a0: rien n’a changé.',
       ],
@@ -90,8 +90,8 @@ export const french: MailTexts = {
     'address-moved': {
       subject: () => 'Votre compte a maintenant une autre adresse',
       paragraphs: () => [
-        'Votre compte de vétérinaire est passé de cette adresse à une autre, à la demande de quelqu’un qui y était connecté. Tous les autres appareils ont été déconnectés.',
-        'Si ce n’est pas vous, écrivez tout de suite à l’école.',
+        'L’adresse de votre compte de vétérinaire, qui était celle-ci, a été changée par une personne qui y était connectée. Tous les autres appareils ont été déconnectés.',
+        'Si ce n’est pas vous, écrivez immédiatement à l’école.',
       ],
     },
     suspended: {
@@ -104,12 +104,12 @@ export const french: MailTexts = {
     },
   },
   webhookOff: ({ id, host, because, url }) => ({
-    subject: `Le webhook vers ${host} est à l’arrêt`,
+    subject: `Le webhook vers ${host} a été désactivé`,
     paragraphs: [
       because === 'gone'
-        ? `Le programme de ${host} a répondu 410 Gone\u00a0: il ne veut plus recevoir d’événements. Son webhook est à l’arrêt (${id}).`
-        : `Depuis trois jours, le programme de ${host} n’a accepté aucun événement. Son webhook est à l’arrêt (${id}), et ce qui attendait a été écarté.`,
-      'Quand le programme fonctionnera de nouveau, remettez le webhook en marche dans la console, sous Webhooks. Il recevra alors les nouveaux événements\u202f; «\u00a0Renvoyer\u00a0» envoie ceux qu’il a manqués.',
+        ? `Le programme de ${host} a répondu 410 Gone\u00a0: il ne veut plus recevoir d’événements. Son webhook a été désactivé (${id}).`
+        : `Depuis trois jours, le programme de ${host} n’a accepté aucun événement. Son webhook a été désactivé (${id}), et les événements en attente ont été supprimés.`,
+      'Quand le programme fonctionnera de nouveau, réactivez le webhook dans la console, sous Webhooks. Il recevra alors les nouveaux événements\u202f; «\u00a0Renvoyer\u00a0» envoie ceux qu’il a manqués.',
       `La console\u00a0: ${url}`,
     ],
   }),

@@ -96,7 +96,7 @@ function linked({ url, school: { support, privacy } }: MailContent, html: string
   return html.replace(any, (text) => `<a href="${links.get(text)}" style="color:#1d6b5a">${text}</a>`)
 }
 
-/** Programs that know no dark mode ignore it. `!important`, because the styles of the elements would win. */
+/** Mail clients without dark mode ignore it. `!important`, because inline styles would win. */
 const darkStyle = `@media (prefers-color-scheme:dark){body{background:#131b18!important}.sheet{background:#1c2622!important;color:#ecefe9!important}.brand,a{color:#86d3bd!important}.code{background:#1f3a32!important;color:#ecefe9!important}.foot{color:#aab7b0!important;border-color:#33413b!important}}`
 
 function page(mail: MailContent, title: string, body: readonly string[]): string {

@@ -1,7 +1,7 @@
 /** The texts of mails, one file per language. `layout.ts` renders them. */
 import type { Role } from '../../../roles.ts'
 
-/** Answers to somebody who asked for a code and gets none. */
+/** Replies to somebody who asked for a code and gets none. */
 export type NoticeKind =
   | 'no-account'
   | 'is-student'
@@ -10,12 +10,12 @@ export type NoticeKind =
   | 'not-staff'
   | 'suspended'
   | 'address-in-use'
-/** Tells the owner what has changed. */
+/** Notifies the owner of a change. */
 export type ToldKind = 'address-left' | 'address-taken' | 'address-moved'
 const toldKinds: readonly string[] = ['address-left', 'address-taken', 'address-moved'] satisfies ToldKind[]
 export const isTold = (kind: MailKind): kind is ToldKind => toldKinds.includes(kind)
 
-/** Brings a text of its own; see `Report`. */
+/** Has its own text; see `Report`. */
 export const reportKind = 'report'
 
 /** To sign in, or to confirm a new address. */
@@ -26,10 +26,10 @@ export type MailKind = CodeKind | NoticeKind | ToldKind | typeof reportKind
 export const isNotice = (kind: MailKind): kind is NoticeKind =>
   !isCode(kind) && !isTold(kind) && kind !== reportKind
 
-/** What a mail is called when it is queued; null until it is known who owns the address. */
+/** The kind of a mail when it is queued; null until its owner is looked up. */
 export type NewKind = ToldKind | 'address-code' | typeof reportKind | null
 
-/** What a command has to say to staff. A paragraph may have several lines. */
+/** A report to staff. A paragraph may have several lines. */
 export interface Report {
   readonly subject: string
   readonly paragraphs: readonly string[]

@@ -2,7 +2,7 @@
 const list = document.querySelector('#mails')
 
 function update() {
-  // XMLHttpRequest parses HTML by itself; DOMParser is blocked by Trusted Types.
+  // XMLHttpRequest parses HTML natively; DOMParser is blocked by Trusted Types.
   const request = new XMLHttpRequest()
   request.open('GET', '/mailbox')
   request.responseType = 'document'

@@ -1,7 +1,7 @@
 /**
  * Writes a plan as a new generation that readers cannot see yet, in short batches with pauses so that sign-ins never
- * wait long, then publishes it in one short transaction. If the process is killed before that, nothing has changed, and
- * whoever writes a roster next clears the leftovers.
+ * wait long, then publishes it in one short transaction. If the process is killed before that, nothing has changed,
+ * and the next import or undo clears the leftovers.
  */
 
 import { endSessions } from '../../../identity/session/session.ts'
@@ -22,7 +22,7 @@ export { type Lease, pause, whileLeased } from './lease.ts'
 
 const pauseMsMin = 3
 const pauseShare = 0.2
-/** Of what stands. */
+/** Of the current roster. */
 const muchShare = 0.1
 
 export interface ApplyDeps {
@@ -104,7 +104,7 @@ export async function writeInBatches(
   let sending = Promise.resolve()
   while (!next.done) {
     const batch = { size: 0 }
-    // On PostgreSQL, this batch is made while the store writes the one before. On SQLite, the last one is empty.
+    // On PostgreSQL, this batch is built while the store writes the previous one. On SQLite, the last one is empty.
     const statements = statementsOf(take(batch))
     await sending
     sending = send(statements, batch)
@@ -187,7 +187,7 @@ function* studentWrites({ students }: Plan, generation: number, now: number, by:
   }
 }
 
-/** A correction loses the fields that the file has come to say itself. */
+/** A correction loses the fields in which the file now agrees. */
 function* correctionWrites({ personId, correction }: NextStudent, generation: number): Generator<RowWrite> {
   if (!correction) return
   const { row, left } = correction

@@ -29,12 +29,12 @@ export async function whileLeased<T>(db: Db, clock: Clock, work: (lease: Lease) 
   } catch (error) {
     throw isLeaseLost(error) ? new RosterError('busy', 'another import took over') : error
   } finally {
-    // If this fails, the lease runs out by itself.
+    // If this fails, the lease expires.
     await release(db, holder).catch(() => {})
   }
 }
 
-/** If the lease is renewed while we wait, its owner is alive and we give up. If not, we wait until it runs out. */
+/** If the lease is renewed while we wait, its owner is alive and we give up. If not, we wait until it expires. */
 async function waitForLease(db: Db, clock: Clock, holder: string): Promise<void> {
   const seen = await rosterState(db)
   for (;;) {
@@ -42,7 +42,7 @@ async function waitForLease(db: Db, clock: Clock, holder: string): Promise<void>
     if (await takeLease(db, holder, now, now + leaseMs)) return
     const state = await rosterState(db)
     const renewed = state.leased_by !== null && state.leased_until !== seen.leased_until
-    if (renewed) throw new RosterError('busy', 'another import is under way; try again when it is done')
+    if (renewed) throw new RosterError('busy', 'another import is running; try again when it has finished')
     await pause(pollMs)
   }
 }

@@ -3,7 +3,7 @@ import type { BadRow, Comparison, Incomings } from '../compare/compare.ts'
 import type { FindingLog } from '../findings.ts'
 import type { Kind, RosterFile } from '../records.ts'
 
-/** What is judged. */
+/** The input of all checks. */
 export interface Case extends Comparison {
   readonly file: RosterFile
   readonly incoming: Incomings
@@ -19,7 +19,7 @@ export class Faults {
     this.log = log
   }
 
-  /** This row would have to be left out. */
+  /** Marks this row as bad. */
   blame(kind: Kind, sourcedId: string): void {
     let ids = this.#bad.get(kind)
     if (!ids) {

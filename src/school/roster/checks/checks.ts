@@ -1,6 +1,6 @@
 /**
- * Judges a comparison: what is wrong with the roster that it would make, and what somebody should confirm first. Errors
- * that follow from rows that could not be read are counted, not listed. Pure.
+ * Checks a comparison: errors in the resulting roster, and changes that somebody should confirm first. Errors that
+ * follow from unreadable rows are counted, not listed.
  */
 import { FatalFinding } from '../findings.ts'
 import type { Case, Faults } from './case.ts'
@@ -11,7 +11,7 @@ export { Faults } from './case.ts'
 export { deltaDoubt, findHolds, type Hold } from './holds.ts'
 export { bouncedFindings } from './people.ts'
 
-/** Says what is wrong, and which rows are to blame. */
+/** Collects findings and the bad rows. */
 export function findFaults(roster: Case, found: Faults): void {
   try {
     checkReferences(roster, found)

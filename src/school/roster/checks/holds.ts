@@ -1,4 +1,4 @@
-/** What somebody should confirm before it happens. Each hold has a code, by which it is allowed. Pure. */
+/** Holds: changes that somebody should confirm first. Each has a code, by which it is allowed. */
 import { isWhen, type Span } from '../../student/classes.ts'
 import type { Ids } from '../compact.ts'
 import type { Comparison, Counts, Rest } from '../compare/compare.ts'
@@ -20,9 +20,9 @@ const teachersShareMax = 0.25
 const termsShareMax = 0.25
 const addressesShareMax = 0.1
 const mostShare = 0.5
-// Of classes and enrolments; people count whatever their number.
+// For classes and enrolments; for people there is no minimum.
 const smallKind = 20
-// One person alone is looked at, not confirmed.
+// A single person need not be confirmed.
 const peopleMin = 2
 
 /** `other` compares the same file in another mode. */
@@ -49,7 +49,7 @@ function isEmpty(counts: Comparison['counts']): boolean {
 
 const leaveWords = (count: number) => (count === 1 ? '1 student' : `${count} students`)
 
-/** Says what either reading would do where the set does not say, or says two things at once. */
+/** Describes both readings if the set does not declare its mode or contradicts itself. */
 async function modeHolds(roster: Case, other: (mode: Mode) => Promise<Comparison>): Promise<Hold[]> {
   const { file, counts } = roster
   const doubt = modeDoubt(roster)
@@ -60,7 +60,7 @@ async function modeHolds(roster: Case, other: (mode: Mode) => Promise<Comparison
   if (isSame && (file.modeFrom !== 'rows' || isEmpty(counts))) return []
   const [bulk, delta] = reading === 'bulk' ? [counts, otherwise] : [otherwise, counts]
   const numbers = { leavingAsBulk: bulk.student.leaving, leavingAsDelta: delta.student.leaving }
-  const reason = `${doubt}. As the whole roster (--bulk) ${leaveWords(numbers.leavingAsBulk)} would leave, as changes alone (--delta) ${leaveWords(numbers.leavingAsDelta)}`
+  const reason = `${doubt}. Read as the whole roster (--bulk), ${leaveWords(numbers.leavingAsBulk)} would leave; read as changes only (--delta), ${leaveWords(numbers.leavingAsDelta)}`
   return [{ code: 'mode', reason, numbers }]
 }
 
@@ -72,7 +72,8 @@ function wholeMode({ modes }: RosterFile): Mode | null {
 /** Why a delta may be a whole roster instead. */
 export function deltaDoubt(file: RosterFile): string | null {
   if (file.rows === 0 || file.modeFrom === 'caller') return null
-  if (file.modeFrom === 'rows') return 'no manifest says whether this is the whole roster or changes alone'
+  if (file.modeFrom === 'rows')
+    return 'there is no manifest to say whether this is the whole roster or changes only'
   if (wholeMode(file) === 'delta' && file.form === 'bare')
     return 'the manifest says delta, but no row has a status or a date, as in a whole roster'
   return null
@@ -82,9 +83,9 @@ function modeDoubt({ file, students }: Case): string | null {
   const doubt = deltaDoubt(file)
   if (doubt !== null || file.rows === 0 || file.modeFrom === 'caller') return doubt
   if (wholeMode(file) !== 'bulk' || file.form !== 'dated') return null
-  // Exporters do write dates into a whole roster. But that names most of those who stand.
+  // Exporters do write dates into a whole roster, but a whole roster names most current students.
   if (students.namedBefore >= students.counts.before * mostShare) return null
-  return 'the manifest says bulk, but every row has a status and a date and most students are not named, as in a delta'
+  return 'the manifest says bulk, but every row has a status and a date and most students are missing, as in a delta'
 }
 
 function* staleHolds({ file, standing }: Case): Generator<Hold> {
@@ -92,7 +93,7 @@ function* staleHolds({ file, standing }: Case): Generator<Hold> {
   const again = imports.findIndex(({ sha256 }) => sha256 === file.sha256)
   if (again > 0) {
     const { id } = imports[again]!
-    const reason = `this very file was imported before, as number ${id}, and others came after it`
+    const reason = `this file was already imported as number ${id}, and others were imported after it`
     yield { code: 'stale', reason, numbers: { generation: id } }
     return
   }
@@ -100,7 +101,7 @@ function* staleHolds({ file, standing }: Case): Generator<Hold> {
   const newest = imports.reduce((max, { newest_row_at }) => Math.max(max, newest_row_at ?? 0), 0)
   if (file.newestRowAt >= newest) return
   const [here, there] = [file.newestRowAt, newest].map((at) => new Date(at).toISOString())
-  const reason = `this delta is older than what stands: its newest change is of ${here}, and one of ${there} was imported already`
+  const reason = `this delta is older than the current roster: its newest change is from ${here}, and one from ${there} was already imported`
   yield { code: 'stale', reason, numbers: { newestRowAt: file.newestRowAt, newestStandingAt: newest } }
 }
 
@@ -156,7 +157,7 @@ function* teacherHolds({ next }: Case): Generator<Hold> {
     if (isGone || isIdle) vanishing++
   }
   if (vanishing <= before.size * teachersShareMax) return
-  const reason = `${vanishing} of ${before.size} teachers would vanish (more than 25 %)`
+  const reason = `${vanishing} of ${before.size} teachers would leave (more than 25 %)`
   yield { code: 'teachers', reason, numbers: { vanishing, before: before.size } }
 }
 
@@ -187,11 +188,11 @@ function* termHolds({ next, students, today }: Case): Generator<Hold> {
   }
   const { before } = students.counts
   if (emptied <= before * termsShareMax) return
-  const reason = `${emptied} of ${before} students would have no current class any more (more than 25 %)`
+  const reason = `${emptied} of ${before} students would no longer have a current class (more than 25 %)`
   yield { code: 'terms', reason, numbers: { emptied, before } }
 }
 
-/** By number of the class, each made once; null if there is no such class. */
+/** By number of the class, each built once; null if there is no such class. */
 function spans(names: Ids, make: (id: string) => Span | null): (number: number) => Span | null {
   const known: (Span | null)[] = []
   return (number) => {
@@ -219,7 +220,7 @@ function* addressHolds({ students }: Case): Generator<Hold> {
     if (standing && standing.email_key !== null && standing.email_key !== fields.email_key) changed++
   }
   if (changed < peopleMin || changed <= before * addressesShareMax) return
-  const reason = `the addresses of ${changed} of ${before} students would change (more than 10 %), and these would be signed out`
+  const reason = `the addresses of ${changed} of ${before} students would change (more than 10 %), and those students would be signed out`
   yield { code: 'addresses', reason, numbers: { changed, before } }
 }
 
@@ -231,7 +232,7 @@ async function identityHolds(roster: Case): Promise<Hold[]> {
   if (added <= after * mostShare || leaving <= before * mostShare) return movedAddresses(roster)
   const byNumber = students.matchesBy('number').size
   const byAddress = students.matchesBy('address').size
-  const reason = `${added} of ${after} students have a sourcedId that is new, and would get new accounts. By student number ${byNumber} could keep theirs (--match number), by address ${byAddress} (--match address)`
+  const reason = `${added} of ${after} students have a new sourcedId and would get new accounts. Matching by student number (--match number) would keep ${byNumber} accounts, by address (--match address) ${byAddress}`
   return [{ code: 'identities', reason, numbers: { added, after, byNumber, byAddress } }]
 }
 
@@ -246,9 +247,9 @@ async function movedAddresses({ standing, students }: Case): Promise<Hold[]> {
     const owner = owners.get(students.keys.at(students.keyAt(row)))
     if (owner === undefined || students.keyOf(owner) === students.keyAt(row)) continue
     count++
-    first ||= `${students.idAt(row)} has that of ${owner}`
+    first ||= `${students.idAt(row)} has the address of ${owner}`
   }
   if (count === 0) return []
-  const reason = `${count === 1 ? '1 student is' : `${count} students are`} new by sourcedId with an address that another has or had (${first}): a changed sourcedId? Matched (--match address) they keep their accounts, allowed they get new ones`
+  const reason = `${count === 1 ? '1 student is' : `${count} students are`} new by sourcedId but have an address that another student has or had (${first}), perhaps because the sourcedId changed. With --match address they keep their accounts; if allowed, they get new ones`
   return [{ code: 'identities', reason, numbers: { added: count } }]
 }

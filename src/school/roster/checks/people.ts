@@ -46,17 +46,17 @@ function checkStudents(roster: Case, found: Faults): void {
     }
     const other = accounts.take(persons.add(students.personAt(row)), row)
     if (other !== null) {
-      const message = `This and ${students.idAt(other)} are the same account: an earlier import matched them. Only one of them can be a student.`
+      const message = `This student and ${students.idAt(other)} have the same account, because an earlier import matched them. Only one of them can be in the roster.`
       tell(row, 'same-account', 'sourcedId', students.idAt(row), message)
     }
   }
 }
 
-/** Who has a number first. */
+/** The first owner of each number. */
 class Owners {
   readonly #rows = new Numbers()
 
-  /** The row that has it already, or null. */
+  /** The row that already has it, or null. */
   take(number: number, row: number): number | null {
     const owner = this.of(number)
     if (owner === null) this.#rows.set(number, row + 1)
@@ -125,7 +125,7 @@ function checkClassCounts({ next, students }: Case, found: Faults): void {
   }
 }
 
-/** Students whom no mail reaches, so that they cannot sign in. `bounced` is the time by address. */
+/** Students whose mail bounces, so that they cannot sign in. `bounced` is the time by address. */
 export function bouncedFindings(
   students: Case['students'],
   bounced: ReadonlyMap<string, number>,
@@ -138,7 +138,7 @@ export function bouncedFindings(
       const at = students.keyAt(row) < 0 ? undefined : times.get(students.keyAt(row))
       if (at === undefined) return []
       const { email } = students.at(row).fields
-      const message = `mail to ${email} bounced on ${dateOf(at)}; this student gets no codes until the address is mended`
+      const message = `mail to ${email} bounced on ${dateOf(at)}; this student gets no codes until the address is corrected`
       const about = { file: 'users.csv', line: null, column: 'email', value: email }
       return [{ ...about, severity: 'warning', code: 'address-bounced', message }]
     })

@@ -1,4 +1,4 @@
-/** Whether every record that a row names is there. In a delta it may come later. */
+/** Checks that every referenced record exists. In a delta it may come later. */
 import type { Ids } from '../compact.ts'
 import type { Kind } from '../records.ts'
 import type { Case, Faults } from './case.ts'
@@ -47,7 +47,7 @@ export function checkReferences(roster: Case, found: Faults): void {
   checker.tellConsequences()
 }
 
-/** By number, since there are so many. */
+/** By number, because there are many. */
 function checkEnrolments({ next: { enrolment, ...next } }: Case, checker: ReferenceChecker): void {
   const { names } = enrolment.parts
   const [hasClass, hasUser] = [
@@ -72,17 +72,17 @@ class ReferenceChecker {
     this.#found = found
   }
 
-  /** Of a row of the file. */
+  /** Checks a reference in a row of the file. */
   check(kind: Kind, row: number, column: string, target: Target, id: string | null): void {
     const { next, incoming } = this.#roster
     if (id === null || next[target].has(id)) return
     const targets = incoming.of[target]
     if (targets.mayBeUnread(id)) return void this.#follows(kind, target, 'that could not be read')
-    if (targets.goes(id)) return void this.#follows(kind, target, 'that say tobedeleted')
+    if (targets.goes(id)) return void this.#follows(kind, target, 'marked tobedeleted')
     const severity = this.#roster.file.modes[kind] === 'delta' ? 'warning' : 'error'
     if (severity === 'error') this.#found.blame(kind, next[kind].idAt(row))
     const { file, line } = next[kind].placeOf(row)!
-    const message = `Nothing in the roster has this sourcedId. ${column} must name one that is there.`
+    const message = `Nothing in the roster has this sourcedId. ${column} must refer to an existing one.`
     this.#found.log.add(
       { severity, code: 'dangling-reference', file, line, column, value: id, message },
       'row',
@@ -99,8 +99,8 @@ class ReferenceChecker {
   tellConsequences(): void {
     for (const { kind, target, rows, count } of this.#consequences.values()) {
       const [one, several] = words[kind]
-      const these = count === 1 ? `${one} names` : `${several} name`
-      const message = `And ${count} ${these} ${words[target][1]} in rows of ${fileOf[target]} ${rows}.`
+      const these = count === 1 ? `${one} refers to` : `${several} refer to`
+      const message = `${count} ${these} ${words[target][1]} in rows of ${fileOf[target]} ${rows}.`
       this.#found.log.add({
         severity: 'warning',
         code: 'follows',

@@ -1,4 +1,4 @@
-/** Every difference between what stands and the next roster, with the names of whom and what it is about. */
+/** Every difference between the current and the next roster, with the names of the people and classes concerned. */
 import type { DataOf, UserData } from '../records.ts'
 import type { StudentFields } from '../store.ts'
 import type { PlanKind } from '../words.ts'
@@ -12,7 +12,7 @@ export interface Change {
   readonly kind: PlanKind
   readonly sourcedId: string
   readonly operation: Operation
-  /** As people call it: a person's names, the title of a class, who is in which class. */
+  /** For display: a person's names, the title of a class, who is in which class. */
   readonly name: string
   readonly studentNumber: string | null
   readonly before: Side
@@ -126,7 +126,7 @@ function nameOf(next: NextRoster, kind: (typeof kinds)[number], shown: object): 
   }
 }
 
-/** As it will be or, if it leaves, as it stands. */
+/** The new record or, if it leaves, the current one. */
 function found<D>(next: NextRows<D>, id: string): D | undefined {
   const was = next.was.ids.find(id)
   return next.get(id) ?? (was < 0 ? undefined : next.was.dataAt(was))

@@ -1,9 +1,9 @@
 /**
- * Compares a file with what stands: the roster as it would be, and every difference. Records are matched by sourcedId
- * alone. A bulk file removes what it leaves out; a delta changes only what it names. What stands stays also for rows
- * that cannot be read.
+ * Compares a file with the current roster: the resulting roster, and every difference. Records are matched by
+ * sourcedId alone. A bulk file removes what it leaves out; a delta changes only what it names. Records in unreadable
+ * rows stay unchanged.
  *
- * What stands is not loaded but passes by, in pages, and only what differs from the file is kept.
+ * The current roster is streamed in pages, and only differences from the file are kept.
  */
 import type { EnrolmentData, Kind, RosterFile, UserData } from '../records.ts'
 import type { EnrolmentRow, RecordRow } from '../store.ts'

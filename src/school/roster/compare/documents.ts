@@ -1,6 +1,6 @@
 /**
- * Builds what readers get: classes with their course, school, terms and teachers, and students with their school. This
- * happens once per import, so that a request only reads rows. Pure.
+ * Builds the documents that readers get: classes with their course, school, terms and teachers, and students with
+ * their school. This happens once per import, so that a request only reads rows. Pure.
  */
 import { hash } from 'node:crypto'
 import { parseAddress } from '../../../platform/lib/address.ts'
@@ -155,7 +155,7 @@ export class Documents {
     }
   }
 
-  /** A class as it stands. */
+  /** A class as it currently is. */
   meet(sourcedId: string, document: string): void {
     const row = this.#next.class.find(sourcedId)
     if (row >= 0 && this.of(row) === document) this.#same.set(row, 1)

@@ -11,7 +11,7 @@ export interface BadRow {
   readonly sourcedId: string
 }
 
-// What a row says; a bad row says nothing.
+// The status of a row; a bad row has none.
 const nothing = 0
 const isThere = 1
 const goes = 2
@@ -22,11 +22,11 @@ export class IncomingRows<D, T extends Table<D> = Table<D>> {
   file = ''
   readonly table: T
   readonly meter: Meter
-  /** Rows that are left out: what stands of their sourcedIds stays. */
+  /** Skipped rows: the current records of their sourcedIds stay. */
   readonly #bad = new Set<string>()
-  /** Some rows could not be made out, so any sourcedId may be theirs. */
+  /** Some rows were unreadable, so any sourcedId may be theirs. */
   isPartlyUnread = false
-  /** By row: four times its line, and what it says. */
+  /** By row: four times its line, plus its status. */
   readonly #rows = new Numbers()
 
   constructor(table: T, meter: Meter) {
@@ -55,7 +55,7 @@ export class IncomingRows<D, T extends Table<D> = Table<D>> {
     return this.#says(this.table.ids.find(sourcedId)) === goes
   }
 
-  /** Whether the file says something of it. */
+  /** Whether the file mentions it. */
   isNamed(sourcedId: string): boolean {
     return this.#says(this.table.ids.find(sourcedId)) !== nothing
   }
@@ -69,7 +69,7 @@ export class IncomingRows<D, T extends Table<D> = Table<D>> {
     return this.isPartlyUnread || this.isBad(sourcedId)
   }
 
-  /** The row of this sourcedId if the file says that it is there, or −1. */
+  /** The row of this sourcedId if the file has it as active, or −1. */
   find(sourcedId: string): number {
     const row = this.table.ids.find(sourcedId)
     return this.#says(row) === isThere ? row : -1
@@ -90,7 +90,7 @@ export class IncomingRows<D, T extends Table<D> = Table<D>> {
     }
   }
 
-  /** Every sourcedId that the file names, also of those that go. */
+  /** Every sourcedId in the file, including deleted ones. */
   *named(): Generator<string> {
     for (let row = 0; row < this.size; row++) if (this.#says(row) !== nothing) yield this.table.ids.at(row)
   }

@@ -1,4 +1,4 @@
-/** The roster as it would be after an import, and how each row of it differs from what stands. */
+/** The roster after an import, and how each row differs from the current one. */
 import { Numbers } from '../compact.ts'
 import type { DataOf } from '../records.ts'
 import type { CorrectionRow, StudentFields, StudentVersion } from '../store.ts'
@@ -21,25 +21,25 @@ export function noCounts(before = 0): Counts {
   return { before, after: 0, added: 0, changed: 0, leaving: 0, returning: 0 }
 }
 
-// What becomes of a row of the file; the generation of what stands is kept in the higher bits.
+// The outcome for a row of the file; the generation of the current row is in the higher bits.
 const states = ['added', 'same', 'changed', 'returning'] as const
 export type State = (typeof states)[number]
 
 /**
- * The rows of one kind. Those of the file have its row numbers; the numbers after them are of rows that stay as they
- * stand, because the file does not name them.
+ * The rows of one kind. Rows of the file keep its row numbers; the numbers after them are current rows that stay,
+ * because the file does not name them.
  */
 export class NextRows<D, T extends Table<D> = Table<D>> {
   readonly incoming: IncomingRows<D, T>
   readonly kept: T
-  /** What stands of those that change or leave. */
+  /** The current rows of those that change or leave. */
   readonly was: T
   readonly counts: Counts = noCounts()
   readonly #offset: number
   readonly #marks = new Numbers()
   readonly #keptFrom = new Numbers()
   readonly #wasFrom = new Numbers()
-  /** Rows that are kept differently from what the file says. */
+  /** Rows that differ from the file on purpose. */
   readonly #instead = new Map<number, D>()
 
   constructor(incoming: IncomingRows<D, T>, kept: T, was: T) {
@@ -79,7 +79,7 @@ export class NextRows<D, T extends Table<D> = Table<D>> {
     this.#wasFrom.set(row, fromGen)
   }
 
-  /** Of the rows that nothing stands of, those that were there before come back. */
+  /** New rows that existed in an earlier roster are returning. */
   async settle(gone: Gone | null): Promise<void> {
     let some: string[] = []
     const flush = async () => {
@@ -151,17 +151,17 @@ export class NextRows<D, T extends Table<D> = Table<D>> {
     return this.isOfFile(row) ? states[this.#marks.at(row) & 3]! : 'same'
   }
 
-  /** The generation of what stands of it. */
+  /** The generation of its current row. */
   fromGen(row: number): number {
     return this.isOfFile(row) ? this.#marks.at(row) >> 2 : this.#keptFrom.at(row - this.#offset)
   }
 
-  /** What stands of a row that changes. */
+  /** The current version of a changed row. */
   wasOf(sourcedId: string): D {
     return this.was.dataAt(this.was.ids.find(sourcedId))
   }
 
-  /** As it stands. */
+  /** The current value. */
   before(sourcedId: string): D | undefined {
     const was = this.was.ids.find(sourcedId)
     if (was >= 0) return this.was.dataAt(was)
@@ -169,7 +169,7 @@ export class NextRows<D, T extends Table<D> = Table<D>> {
     return row >= 0 && this.stateOf(row) === 'same' ? this.dataAt(row) : undefined
   }
 
-  /** All that stand or will be there. One that changes comes twice. */
+  /** All current and next rows. A changed one appears twice. */
   *sides(): Generator<{ id: string; data: D; isNow: boolean; isThen: boolean }> {
     for (const row of this.rows()) {
       const isNow = this.stateOf(row) === 'same'
@@ -196,7 +196,7 @@ export class NextRows<D, T extends Table<D> = Table<D>> {
     return this.isOfFile(row) ? row : row - this.#offset
   }
 
-  /** What leaves, by its number in `was`. */
+  /** Leaving rows, by their number in `was`. */
   *leaving(): Generator<{ row: number; sourcedId: string; fromGen: number }> {
     for (let row = 0; row < this.was.ids.size; row++) {
       const sourcedId = this.was.ids.at(row)
@@ -254,7 +254,7 @@ export interface NextStudent {
   readonly personId: string
   readonly fields: StudentFields
   readonly digest: string
-  /** The same person as they stand, perhaps under another sourcedId; null also if nothing changes. */
+  /** The same person's current row, perhaps under another sourcedId; null also if nothing changes. */
   readonly before: StudentVersion | null
   /** Whether the sourcedId had an account before this import. */
   readonly isKnown: boolean
@@ -265,9 +265,9 @@ export interface NextStudent {
 
 export interface AppliedCorrection {
   readonly row: CorrectionRow
-  /** What is left of it: without the fields that the file has come to say itself. Null if that is nothing. */
+  /** The remaining correction, without fields in which the file now agrees. Null if none remain. */
   readonly left: Corrected | null
-  /** What the file says in place of each corrected field. */
+  /** The file's value of each corrected field. */
   readonly inFile: Corrected
 }
 

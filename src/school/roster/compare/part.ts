@@ -1,6 +1,6 @@
 /**
- * The part of the roster that a small delta can touch: what it names, and everybody and everything that judging it needs,
- * looked up by indexes. So a delta takes as long as it is large, whatever the size of the school.
+ * The part of the roster that a small delta can touch: the records it names and everything needed to check it, looked
+ * up by index. So the time for a delta depends on its own size, not on that of the school.
  */
 import type { Db } from '../../../platform/db/db.ts'
 import { parseAddress } from '../../../platform/lib/address.ts'
@@ -27,9 +27,9 @@ import type { Standing } from './standing.ts'
 const rowsMax = 20_000
 
 export interface PartOptions {
-  /** Roles that begin or end between these days may make somebody a student, or no longer. */
+  /** Roles that begin or end between these days may change who is a student. */
   readonly days: readonly [from: string, to: string]
-  /** Students with these addresses are looked at too. */
+  /** Students with these addresses are included. */
   readonly addressKeys: readonly string[]
 }
 
@@ -144,7 +144,7 @@ class Neighbourhood {
     for (const row of role.rows()) this.#userIds.add(role.table.dataAt(row).userId)
   }
 
-  /** Also whoever has an address or an account that somebody of the file would have too. */
+  /** Also people whose address or account somebody in the file would share. */
   async #loadStudents(): Promise<void> {
     const { user } = this.#incoming.of
     const keys = new Set(this.#options.addressKeys)

@@ -1,4 +1,4 @@
-/** The roster that stands, as far as a file can touch it. */
+/** The current roster, as far as a file can touch it. */
 import type { Db } from '../../../platform/db/db.ts'
 import type { Kind } from '../records.ts'
 import {
@@ -32,9 +32,9 @@ export interface Standing {
   readonly generation: number
   /** By userId. */
   readonly corrections: ReadonlyMap<string, CorrectionRow>
-  /** The generations that have led to this roster, newest first. */
+  /** The generations that led to this roster, newest first. */
   readonly lineage: readonly GenerationRow[]
-  /** How many stand, where not all of them are here. */
+  /** Current counts, if not all rows are loaded. */
   readonly sizes: Sizes | null
   records(kind: RecordKind): Pages<RecordRow>
   documents(): Pages<DocumentRow>
@@ -48,7 +48,7 @@ export interface Standing {
   owners(addressKeys: readonly string[]): Promise<ReadonlyMap<string, string>>
 }
 
-/** None of it, where nothing is compared. */
+/** Empty, if nothing is compared. */
 export function noRoster({ content, generation }: Seen): Standing {
   async function* nothing() {}
   return {

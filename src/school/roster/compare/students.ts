@@ -42,11 +42,11 @@ export class NextStudents {
   readonly counts: Counts
   /** How many have an address now. */
   addressesBefore = 0
-  /** How many of those who stand the file names. */
+  /** How many current students the file names. */
   namedBefore = 0
   /** The addresses, by which students are known when they sign in. */
   readonly keys = new Ids()
-  /** Those who change or leave, as they stand. */
+  /** The current rows of those who change or leave. */
   readonly #was = new RecordTable<StudentVersion>()
   readonly #next: NextRoster
   readonly #roles: RolesToday
@@ -155,7 +155,7 @@ export class NextStudents {
     const keyOf = (fields: StudentFields) => (match === 'number' ? fields.student_number : fields.email_key)
     const leavers = new Map<string, string | null>()
     const newcomers = new Map<string, string | null>()
-    // Null where several have the key.
+    // Null if several have the key.
     const note = (found: Map<string, string | null>, id: string, key: string | null) => {
       if (key !== null) found.set(key, found.has(key) ? null : id)
     }

@@ -1,4 +1,4 @@
-/** The rows of one kind, as a file names them or as they stand, in little memory. Rows are numbered from 0. */
+/** The rows of one kind, from a file or the current roster, stored compactly. Rows are numbered from 0. */
 import { Ids, Numbers, Texts } from '../compact.ts'
 import type { EnrolmentData } from '../records.ts'
 
@@ -37,7 +37,7 @@ export class RecordTable<D extends object> implements Table<D> {
   }
 }
 
-/** All of an enrolment but who and where: there are few different ones. */
+/** Everything in an enrolment except person and class: there are few distinct values. */
 export type Rest = Omit<EnrolmentData, 'userId' | 'classId'>
 
 /** The people, classes and rests of all tables of enrolments of one comparison, so that rows compare by number. */

@@ -1,4 +1,4 @@
-/** What every way of fetching has in common: how long it may take, how large the file may be, how it fails. */
+/** Shared by all sources: time and size limits, and errors. */
 import { createWriteStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -10,7 +10,10 @@ export interface Arrival {
   readonly path: string
   /** As people know it. */
   readonly name: string
-  /** Tells this set from others at the same source, without reading it. Null if the source says nothing of the sort. */
+  /**
+   * Distinguishes this set from others at the same source without reading it, like an ETag. Null if the source has
+   * none.
+   */
   readonly mark: string | null
   /** Throws if the set has changed since. */
   verify(): Promise<void>
@@ -44,10 +47,10 @@ export const usualLimits: Limits = {
   pollMs: second,
 }
 
-/** The set cannot be had; `exitCode` 3 if what came is no set. */
+/** The set cannot be fetched; `exitCode` 3 if the download is not a set. */
 export class FetchError extends UsageError {}
 
-/** Ends by itself when a server is silent for too long, or takes too long in all. */
+/** Aborts when a server is silent for too long, or takes too long overall. */
 export class Patience {
   readonly #limits: Limits
   readonly #end = new AbortController()
@@ -56,7 +59,10 @@ export class Patience {
 
   constructor(limits: Limits) {
     this.#limits = limits
-    this.#total = this.#after(limits.totalMs, `it takes longer than ${limits.totalMs / minute} minutes`)
+    this.#total = this.#after(
+      limits.totalMs,
+      `the download took longer than ${limits.totalMs / minute} minutes`,
+    )
     this.#silence = this.#afterSilence()
   }
 
@@ -115,7 +121,7 @@ export class Patience {
 
   #afterSilence(): NodeJS.Timeout {
     const { silenceMs } = this.#limits
-    return this.#after(silenceMs, `the server does not answer within ${silenceMs / second} seconds`)
+    return this.#after(silenceMs, `the server did not answer within ${silenceMs / second} seconds`)
   }
 
   #after(ms: number, why: string): NodeJS.Timeout {

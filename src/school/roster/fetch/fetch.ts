@@ -1,7 +1,7 @@
 /**
- * Takes the newest set from where the school's system leaves it (`folder.ts`, `web.ts`, `sftp.ts`) and imports it under
- * the same holds as by hand. A set that was imported, or that changed nothing, is done with and not taken again. One
- * that was refused or held is, every time, until somebody mends or allows it.
+ * Fetches the newest set from the configured source (`folder.ts`, `web.ts`, `sftp.ts`) and imports it under the same
+ * holds as by hand. A set that was imported or changed nothing is not fetched again. A refused or held set is fetched
+ * every time, until it is fixed or allowed.
  *
  * How it went is kept in the store, and reported by mail (`report.ts`) when somebody has to do something.
  */
@@ -48,7 +48,7 @@ export interface Fetched {
 }
 
 type Tried = Omit<Fetched, 'details' | 'mailIds'> & {
-  /** The set that fetches are done with from now on. */
+  /** The set that need not be fetched again. */
   readonly done?: Pick<FetchRow, 'mark' | 'sha256' | 'file_name' | 'done_at'>
 }
 
@@ -67,7 +67,7 @@ export interface FetchDeps {
 export interface FetchOptions {
   readonly plan: Omit<PlanOptions, 'name'>
   readonly allow: readonly HoldCode[]
-  /** Also take the set that fetches are done with. */
+  /** Also fetch the set that need not be fetched again. */
   readonly again: boolean
   readonly reportAlways: boolean
   /** How this command is called, for the report. */
@@ -81,7 +81,7 @@ const whyCharactersMax = 500
 
 export class RosterFetch {
   readonly #deps: FetchDeps
-  /** Knows the source again without keeping what may be secret in it. */
+  /** Recognises the source without storing its secrets. */
   readonly #sourceId: string
 
   constructor(deps: FetchDeps) {
@@ -132,14 +132,13 @@ export class RosterFetch {
     await arrival.verify()
     const { sha256 } = plan.file
     const done = { mark: arrival.mark, sha256, file_name: arrival.name, done_at: clock.now() }
-    // Somebody may have undone its import, so the same set must not come back by itself.
+    // Somebody may have undone its import, so the same set must not be imported again automatically.
     if (last?.sha256 === sha256)
       return { ...this.#nothingNewer(last, plan), done: { ...done, done_at: last.done_at } }
     await onPlan?.(plan)
     if (isRefused(plan)) return stopped('refused', 'the file has errors and cannot be imported', plan)
     const held = plan.holds.map(({ code }) => code).filter((code) => !allow.includes(code))
-    if (held.length > 0)
-      return stopped('held', `the import is held for ${[...new Set(held)].join(', ')}`, plan)
+    if (held.length > 0) return stopped('held', `the import is held: ${[...new Set(held)].join(', ')}`, plan)
     const generation = await roster.import(plan, { allow, by }, onProgress)
     if (generation === null) return { ...unchanged('the roster already matches the file', plan), done }
     const message = `the roster is now number ${generation}`

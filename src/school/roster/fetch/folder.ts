@@ -1,4 +1,4 @@
-/** Takes the newest set from a folder of this machine. It is read where it lies. */
+/** Fetches the newest set from a local folder. It is read in place. */
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { FolderSource } from '../source.ts'
@@ -12,7 +12,7 @@ export async function takeFromFolder(
   const { folder, names } = await contentOf(path)
   const look = async (): Promise<FoundSet> => {
     const found = newestSet(await entriesOf(folder, names ?? (await readdir(folder))))
-    if (!found) throw new FetchError('there is neither a zip nor a CSV file in it')
+    if (!found) throw new FetchError('it contains neither a zip nor a CSV file')
     return found
   }
   const found = await atRest(look, limits)
@@ -35,14 +35,14 @@ async function contentOf(path: string): Promise<{ folder: string; names: string[
     return isFile ? { folder: dirname(path), names: [basename(path)] } : { folder: path, names: null }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    throw new FetchError('there is no such folder')
+    throw new FetchError('the folder does not exist')
   }
 }
 
 async function entriesOf(folder: string, names: readonly string[]): Promise<Entry[]> {
   const entries: Entry[] = []
   for (const name of names) {
-    // One that is moved away meanwhile is no longer there.
+    // A file may have been moved away in the meantime.
     const one = await stat(join(folder, name)).catch(() => null)
     if (one?.isFile()) entries.push({ name, bytes: one.size, changedAt: one.mtimeMs })
   }

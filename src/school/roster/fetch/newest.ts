@@ -64,7 +64,7 @@ export async function atRest(
   let since = started - Math.max(0, time.now() - changedAt(found))
   while (time.elapsed() - since < quietMs) {
     if (time.elapsed() - started >= unquietMaxMs)
-      throw new FetchError(`${found.zip ?? 'the set'} is still being written to, so it was not taken`)
+      throw new FetchError(`${found.zip ?? 'the set'} is still being written, so it was not fetched`)
     await time.pause(pollMs)
     const next = await look()
     if (markOf(next) !== markOf(found)) since = time.elapsed()
@@ -74,5 +74,5 @@ export async function atRest(
 }
 
 export function changedMeanwhile(): FetchError {
-  return new FetchError('the set changed while it was read, so it was not taken; try again')
+  return new FetchError('the set changed while it was being read, so it was not fetched; try again')
 }

@@ -1,6 +1,6 @@
 /**
- * The mail about a fetch: what happened, in figures and findings, and what to do now. It names no students and shows
- * no whole addresses; whoever may see them runs the command that the mail gives. Pure.
+ * The mail about a fetch: figures, findings and next steps. It names no students and shows no whole addresses; the
+ * operator sees them with the command that the mail gives.
  */
 
 import type { Report } from '../../../messages/mail/outbox.ts'
@@ -29,23 +29,23 @@ const findingsMax = 30
 const skippableMax = 100
 
 const verdicts: Record<FetchOutcome, { subject: string; says: string }> = {
-  imported: { subject: 'The roster was imported', says: 'The new roster is in force.' },
-  unchanged: { subject: 'The roster has not changed', says: 'Nothing had to be done.' },
+  imported: { subject: 'The roster was imported', says: 'The new roster is now current.' },
+  unchanged: { subject: 'The roster has not changed', says: 'There was nothing to do.' },
   held: {
-    subject: 'The roster is held: please look at it',
-    says: 'Nothing was imported: the file would change more than usual, so somebody must confirm it. Until then the roster stays as it was.',
+    subject: 'The roster is held: please check it',
+    says: 'Nothing was imported: the file would change more than usual, so somebody must confirm it. Until then the roster stays unchanged.',
   },
   refused: {
     subject: 'The roster has errors and was not imported',
-    says: 'Nothing was imported: the file has errors. Until they are mended the roster stays as it was.',
+    says: 'Nothing was imported: the file has errors. Until they are fixed the roster stays unchanged.',
   },
   busy: {
-    subject: 'The roster was not imported: somebody else was importing',
-    says: 'Nothing was imported, because another import was under way or came between.',
+    subject: 'The roster was not imported: another import was running',
+    says: 'Nothing was imported, because another import was running or finished first.',
   },
   failed: {
     subject: 'The roster could not be fetched',
-    says: 'Nothing was imported. The roster stays as it was.',
+    says: 'Nothing was imported. The roster stays unchanged.',
   },
 }
 
@@ -86,7 +86,7 @@ function countLines({ counts }: Plan): string[] {
   const titles = { student: 'Students', class: 'Classes', enrolment: 'Enrolments' } as const
   return (['student', 'class', 'enrolment'] as const).map((kind) => {
     const { before, added, changed, leaving, returning, after } = counts[kind]
-    return `${titles[kind]}: ${before} before, ${added} new, ${changed} changed, ${leaving} leaving, ${returning} coming back, ${after} after`
+    return `${titles[kind]}: ${before} before, ${added} new, ${changed} changed, ${leaving} leaving, ${returning} returning, ${after} after`
   })
 }
 
@@ -116,26 +116,26 @@ function nextSteps(outcome: FetchOutcome, plan: Plan | null, command: string): s
     const allow = allowed.length > 0 ? ` --allow ${allowed.join(',')}` : ''
     const ways = codes.includes('mode') ? [' --bulk', ' --delta'] : ['']
     return [
-      `To see who would leave or change, whoever runs Chiron types (this imports nothing while it is held):\n${command} --verbose`,
-      `If all of it is meant:\n${ways.map((way) => `${command}${way}${allow}`).join('\nor\n')}`,
-      'If it is not meant, have the file exported again. The next fetch takes the new one.',
+      `To see who would leave or change, the operator can run this (it imports nothing while the roster is held):\n${command} --verbose`,
+      `If all of this is intended:\n${ways.map((way) => `${command}${way}${allow}`).join('\nor\n')}`,
+      'If not, export the file again. The next fetch takes the new one.',
     ]
   }
   if (outcome === 'refused') {
     const { badRows, failsAsAWhole } = plan!
     const maySkip = badRows > 0 && badRows <= skippableMax && !failsAsAWhole
     return [
-      'Have the errors mended in the school’s system, and the file exported again. The next fetch takes the new one. docs/roster.md says what each message means.',
+      'Fix the errors in the school’s system and export the file again. The next fetch takes the new one. docs/roster.md explains each message.',
       `To see all of them:\n${command} --verbose`,
       ...(maySkip
         ? [
-            `To import the rest without the bad rows, and keep what stands in their place:\n${command} --skip-bad-rows ${badRows}`,
+            `To skip the bad rows, leave their records unchanged and import the rest:\n${command} --skip-bad-rows ${badRows}`,
           ]
         : []),
     ]
   }
-  if (outcome === 'imported') return ['To go back to the roster before:\nchiron roster undo']
-  return outcome === 'unchanged' ? [] : [`When that is mended, or at once:\n${command}`]
+  if (outcome === 'imported') return ['To undo this import:\nchiron roster undo']
+  return outcome === 'unchanged' ? [] : [`To try again, once this is fixed or right away:\n${command}`]
 }
 
 /** One line of text that may come from a file: escaped, bounded, and without whole addresses. */

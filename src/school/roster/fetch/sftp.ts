@@ -13,7 +13,7 @@ import { atRest, changedMeanwhile, type Entry, type FoundSet, markOf, newestSet 
 export async function takeFromSftp(source: SftpSource, wanted: Wanted): Promise<Arrival | null> {
   const patience = new Patience(wanted.limits)
   const socket = connect({ host: source.host, port: source.port, noDelay: true })
-  // The client's own way to end waits for the server.
+  // The client's own `end` waits for the server.
   patience.signal.addEventListener('abort', () => socket.destroy())
   socket.on('error', () => {})
   try {
@@ -66,7 +66,7 @@ function readKey(file: string): Buffer {
 function otherKey(shown: string, hostKeys: readonly string[]): FetchError {
   if (hostKeys.length === 0)
     return new FetchError(
-      `CHIRON_ROSTER_HOST_KEY is not set. The server shows the key ${shown}: compare it with what its owner tells you, then set CHIRON_ROSTER_HOST_KEY=${shown}`,
+      `CHIRON_ROSTER_HOST_KEY is not set. The server shows the key ${shown}: compare it with the one that the server’s owner gives you, then set CHIRON_ROSTER_HOST_KEY=${shown}`,
     )
   return new FetchError(
     `the server's key has changed, so nothing was sent to it. It shows ${shown}, and CHIRON_ROSTER_HOST_KEY has ${hostKeys.join(', ')}. Ask the owner of the server whether the new one is theirs before you set it`,
@@ -82,7 +82,7 @@ async function takeNewest(
   const { directory, only } = await contentOf(source.path, client, patience)
   const look = async (): Promise<FoundSet> => {
     const found = newestSet(await entriesOf(directory, only, client, patience))
-    if (!found) throw new FetchError('there is neither a zip nor a CSV file in it')
+    if (!found) throw new FetchError('it contains neither a zip nor a CSV file')
     return found
   }
   const found = await atRest(look, limits)
@@ -149,7 +149,7 @@ function explained(error: unknown): unknown {
   if (code === 'ENOENT' || code === 2 || /no such file/i.test(message))
     return new FetchError('there is no such file or folder on the server')
   if (code === 3 || /permission denied/i.test(message))
-    return new FetchError('the server lets this user not read the file or folder')
+    return new FetchError('the server does not let this user read the file or folder')
   if (/unexpected (end|close)|end of stream|not connected|no response/i.test(message))
     return new FetchError('the connection was cut; try again')
   return new FetchError(reasonOf(error))

@@ -41,7 +41,7 @@ export async function takeFromWeb(
   }
 }
 
-/** Credentials go to the server that is configured, and nowhere else. */
+/** Credentials are sent only to the configured server. */
 async function follow(source: WebSource, known: string | null, patience: Patience): Promise<IncomingMessage> {
   const first = new URL(source.url)
   let url = first
@@ -109,23 +109,23 @@ function checkAnswer(response: IncomingMessage, bytesMax: number): void {
   if (type !== '' && !zipTypes.includes(type.trim().toLowerCase()))
     refuse(new FetchError(otherThanZip(type.trim().toLowerCase()), 3))
   if ((headers['content-encoding'] ?? 'identity') !== 'identity')
-    refuse(new FetchError('the server compresses the zip once more, which it was asked not to', 3))
+    refuse(new FetchError('the server compresses the zip again, although it was asked not to', 3))
   if (Number(headers['content-length'] ?? 0) > bytesMax) refuse(tooLarge(bytesMax))
 }
 
 function refusalOf(status: number): string {
   if (status === 401 || status === 403)
-    return `the server refuses us (${status}): look at the user, password or header in the settings`
+    return `the server refuses access (${status}): check the user, password or header in the settings`
   if (status === 404 || status === 410) return `there is no file at this address (${status})`
-  if (status >= 500) return `the server has a fault of its own (${status}); try again later`
+  if (status >= 500) return `the server has an internal error (${status}); try again later`
   return `the server answers with status ${status}`
 }
 
 function otherThanZip(type: string): string {
   if (type === 'text/html')
-    return 'a web page came instead of a zip, most likely a sign-in page: look at the address, user and password in the settings'
+    return 'the server sent a web page instead of a zip, most likely a sign-in page: check the address, user and password in the settings'
   const shown = /^[\w.+-]+\/[\w.+-]+$/.test(type) ? type.slice(0, 100) : 'something unknown'
-  return `${shown} came instead of a zip`
+  return `the server sent ${shown} instead of a zip`
 }
 
 /** The last part of the path, if it looks like a file name: anything else may be a secret. */
@@ -134,7 +134,7 @@ function nameIn(url: string): string {
   return /^[\w.~-]{1,100}\.zip$/i.test(last) ? last : 'roster.zip'
 }
 
-const cut = () => new FetchError('the connection was cut before the whole file had come; try again')
+const cut = () => new FetchError('the connection was cut before the whole file had arrived; try again')
 
 function explained(error: unknown): unknown {
   if (error instanceof FetchError) return error
@@ -142,7 +142,7 @@ function explained(error: unknown): unknown {
   if (message === 'aborted' || code === 'ERR_STREAM_PREMATURE_CLOSE') return cut()
   if (/CERT|SELF_SIGNED|UNABLE_TO/.test(code))
     return new FetchError(
-      `the server's certificate is not trusted (${message}); NODE_EXTRA_CA_CERTS names a file with an authority of your own`,
+      `the server's certificate is not trusted (${message}); to trust your own authority, name its file in NODE_EXTRA_CA_CERTS`,
     )
   return new FetchError(reasonOf(error))
 }

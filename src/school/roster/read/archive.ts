@@ -144,7 +144,7 @@ function closedArchive(name: string, sha256: string, finding: CodedFinding): Arc
   return { name, sha256, findings: [finding], names: [], open, close() {} }
 }
 
-/** A finding in place of the content: it is no zip after all. */
+/** A finding instead of the content: it is not a zip after all. */
 async function list(path: string, name: string, octetsMax: number): Promise<Packed | CodedFinding> {
   // Names are decoded here because the library would reject the whole zip for a single unsafe name.
   const options = { autoClose: false, decodeStrings: false }
@@ -153,7 +153,7 @@ async function list(path: string, name: string, octetsMax: number): Promise<Pack
     return null
   })
   if (zip === null) {
-    const message = 'This is only a part of a zip, or a damaged one. Export it, or copy it here, once more.'
+    const message = 'This zip is incomplete or damaged. Export it or copy it here again.'
     return aboutFile('error', 'damaged-file', name, message)
   }
   const findings: CodedFinding[] = []
@@ -178,7 +178,7 @@ async function listEntries(zip: ZipFile, name: string, found: Map<string, Entry>
       )
       if (path.endsWith('/') || isJunk(path)) continue
       if (validateFileName(path) !== null) {
-        const message = 'The name leads out of the folder, so the file was ignored. Create the zip again.'
+        const message = 'The path leads out of the folder, so the file was ignored. Create the zip again.'
         findings.push(aboutFile('warning', 'unsafe-name', path, message))
       } else if (found.has(path)) findings.push(duplicate(path))
       else found.set(path, entry)
@@ -191,12 +191,7 @@ async function listEntries(zip: ZipFile, name: string, found: Map<string, Entry>
 function unlistable(name: string, error: Error): CodedFinding {
   // The library reports this kind of encryption before it knows the entry's name.
   if (error.message.includes('encryption')) return encrypted(name)
-  return aboutFile(
-    'error',
-    'damaged-file',
-    name,
-    'The zip is damaged. Export it, or copy it here, once more.',
-  )
+  return aboutFile('error', 'damaged-file', name, 'The zip is damaged. Export it or copy it here again.')
 }
 
 /** Zipping a folder usually includes the folder itself; this strips it from the names. */
@@ -207,7 +202,7 @@ function unwrap(
 ): Map<string, Entry> {
   const folder = commonFolder([...found.keys()].filter(isCsv))
   if (folder === '') return new Map(found)
-  const message = `The files are in the folder ${folder} of the zip and were read from there. The standard wants them at the top level.`
+  const message = `The files are in the folder ${folder} of the zip and were read from there. The standard requires them at the top level.`
   findings.push(aboutFile('warning', 'wrapped-in-folder', name, message))
   const inside = (path: string) => (path.startsWith(folder) ? path.slice(folder.length) : path)
   return new Map([...found].map(([path, entry]) => [inside(path), entry]))
@@ -288,17 +283,17 @@ function notARoster(name: string, what: string): CodedFinding {
 }
 
 function tooMany(name: string, count: number): CodedFinding {
-  const message = `There are ${count} files; a roster has at most ${entriesMax}. Leave only the CSV files of the roster in it.`
+  const message = `There are ${count} files; a roster has at most ${entriesMax}. Keep only the CSV files of the roster.`
   return aboutFile('error', 'too-many-files', name, message)
 }
 
 function tooLarge(name: string, octetsMax: number): CodedFinding {
-  const message = `The files come to more than ${octetsMax / 1024 / 1024} MiB unpacked. Leave out the files that are not needed, such as results.csv.`
+  const message = `The files are larger than ${octetsMax / 1024 / 1024} MiB unpacked. Leave out files that are not needed, such as results.csv.`
   return aboutFile('error', 'unpacks-too-large', name, message)
 }
 
 function tooTight(file: string): CodedFinding {
-  const message = `It unpacks to more than ${ratioMax} times its packed size, which no real roster does. Export it again, or give the folder with the CSV files.`
+  const message = `It unpacks to more than ${ratioMax} times its packed size, which no real roster does. Export it again, or use the folder with the CSV files.`
   return aboutFile('error', 'packed-too-tightly', file, message)
 }
 
@@ -307,7 +302,7 @@ function encrypted(file: string): CodedFinding {
     'error',
     'encrypted-file',
     file,
-    'It is protected by a password. Make the zip without one.',
+    'It is password-protected. Create the zip without a password.',
   )
 }
 
@@ -317,5 +312,5 @@ function damaged(file: string): CodedFinding {
 }
 
 function duplicate(file: string): CodedFinding {
-  return aboutFile('error', 'duplicate-file', file, 'It is in the zip twice. Leave only the right one in it.')
+  return aboutFile('error', 'duplicate-file', file, 'It is in the zip twice. Keep only the right one.')
 }

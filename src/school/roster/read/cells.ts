@@ -55,7 +55,7 @@ export class Cells {
       if (this.raw(column) !== '' || mayBeEmpty.includes(column)) continue
       const standIn = standIns.get(column)
       if (standIn !== undefined && this.raw(standIn) !== '') continue
-      this.tell('error', 'missing-value', column, `The standard wants a value for ${column} in every row.`)
+      this.tell('error', 'missing-value', column, `The standard requires a value for ${column} in every row.`)
     }
   }
 

@@ -243,11 +243,11 @@ class CsvReader {
 }
 
 const badQuotes: Record<BadQuotes, string> = {
-  stray: 'A double quote stands inside a cell.',
+  stray: 'There is a double quote inside a cell.',
   unclosed: 'A double quote opens a cell here and is never closed.',
 }
 const quotesAdvice =
-  'A cell with a double quote in it must stand in double quotes, and the one inside be written twice, as in "5"" needle".'
+  'A cell that contains a double quote must be enclosed in double quotes, with the inner one doubled, as in "5"" needle".'
 
 /** The rest of the file cannot be read. */
 class Unparsable extends Error {
@@ -266,10 +266,10 @@ class NotText extends Error {
 }
 
 const howToSave =
-  'Save it as UTF-8: in Excel by File, Save As, "CSV UTF-8 (Comma delimited)"; in LibreOffice by Save As, Edit filter settings, Unicode (UTF-8).'
+  'Save it as UTF-8: in Excel with File, Save As, "CSV UTF-8 (Comma delimited)"; in LibreOffice with Save As, Edit filter settings, Unicode (UTF-8).'
 
 function headerExpected({ columns }: CsvFile): string {
-  return `Expected a first line with the names of the columns: ${columns.all.join(',')}`
+  return `Expected a first line with the column names: ${columns.all.join(',')}`
 }
 
 /** Behind the last break that is not inside quotes. */

@@ -1,16 +1,16 @@
-/** Tells what a file is that is no OneRoster set, and what to do instead. */
+/** Recognises files that are not a OneRoster set, and says what to do instead. */
 import { open } from 'node:fs/promises'
 
-const ask = 'Export the roster as OneRoster CSV, and give the zip as it was exported.'
+const ask = 'Export the roster as OneRoster CSV and use the exported zip unchanged.'
 
 const beginnings: readonly (readonly [bytes: string, what: string])[] = [
   [
     '7z\xbc\xaf\x27\x1c',
-    `This is a 7z archive. Unpack it and give the folder, or pack the CSV files as a zip.`,
+    `This is a 7z archive. Unpack it and use the folder, or pack the CSV files as a zip.`,
   ],
-  ['Rar!\x1a\x07', `This is a rar archive. Unpack it and give the folder, or pack the CSV files as a zip.`],
-  ['\x1f\x8b', `This is a gzip archive. Unpack it and give the folder, or pack the CSV files as a zip.`],
-  ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', `This is an Excel workbook of the old kind (xls). ${ask}`],
+  ['Rar!\x1a\x07', `This is a rar archive. Unpack it and use the folder, or pack the CSV files as a zip.`],
+  ['\x1f\x8b', `This is a gzip archive. Unpack it and use the folder, or pack the CSV files as a zip.`],
+  ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', `This is an old Excel workbook (xls). ${ask}`],
   ['%PDF-', `This is a PDF document. ${ask}`],
 ]
 
@@ -38,24 +38,24 @@ function otherByStart(start: Buffer): string | null {
     .replace(/^\ufeff/, '')
     .trimStart()
   if (/^<(!doctype html|html|head|body)/i.test(text))
-    return `This is a web page, most likely the sign-in page of the system, saved in place of the export. Sign in there and export again.`
+    return `This is a web page, most likely the sign-in page of the system, saved instead of the export. Sign in there and export again.`
   if (/^[{[]/.test(text)) return `This is JSON. Chiron reads OneRoster as CSV. ${ask}`
   if (text.startsWith('<')) return `This is XML. ${ask}`
   if (!bytes.includes('\0') && text.split(/\r\n|\n|\r/, 1)[0]!.includes(','))
-    return 'This is a single CSV file. A roster is a set of several (users.csv, classes.csv, enrollments.csv …): give the zip, or the folder that holds them all.'
-  return `This is no zip file. Give the zip as it was exported, or the folder with the CSV files.`
+    return 'This is a single CSV file. A roster is a set of several files (users.csv, classes.csv, enrollments.csv …): use the zip or the folder that contains them all.'
+  return `This is not a zip file. Use the exported zip unchanged, or the folder with the CSV files.`
 }
 
-/** By the files in a zip or folder; null if they tell nothing. */
+/** By the files in a zip or folder; null if unknown. */
 export function otherThanRoster(names: readonly string[]): string | null {
   const known = new Set(names.map((name) => name.toLowerCase()))
   const has = (...wanted: string[]) => wanted.every((name) => known.has(name))
-  if (names.length === 0) return `There is nothing in it. ${ask}`
+  if (names.length === 0) return `It is empty. ${ask}`
   if (has('[content_types].xml')) {
     const isWorkbook = names.some((name) => name.startsWith('xl/'))
-    return `This is ${isWorkbook ? 'an Excel workbook' : 'a document of Microsoft Office'}. ${ask}`
+    return `This is ${isWorkbook ? 'an Excel workbook' : 'a Microsoft Office document'}. ${ask}`
   }
-  if (has('mimetype', 'content.xml')) return `This is a document of LibreOffice. ${ask}`
+  if (has('mimetype', 'content.xml')) return `This is a LibreOffice document. ${ask}`
   if (has('users.csv')) return null
   if (has('students.csv', 'sections.csv'))
     return `This is an export for Clever. Chiron reads OneRoster. ${ask}`
@@ -64,6 +64,6 @@ export function otherThanRoster(names: readonly string[]): string | null {
   if (has('student.csv', 'section.csv'))
     return `This is an export for Microsoft School Data Sync. Chiron reads OneRoster. ${ask}`
   if (names.every((name) => /\.(zip|7z|rar)$/i.test(name)))
-    return 'There is another archive in it. Unpack it once, and give the zip or folder inside.'
+    return 'It contains another archive. Unpack it once and use the zip or folder inside.'
   return null
 }

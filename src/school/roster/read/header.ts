@@ -72,13 +72,13 @@ class Header {
       : this.#byBareName.get(bare(written))
     if (name === undefined) return false
     if (this.#found.has(name)) {
-      const message = `The column ${name} is there twice. Leave only the right one in the file.`
+      const message = `The column ${name} appears twice. Keep only the right one.`
       this.#tell('error', 'duplicate-header', name, written, message)
       return true
     }
     this.#found.set(name, at)
     if (name !== written && !name.startsWith('metadata.')) {
-      const message = `Read as ${name}, which is how the standard writes it.`
+      const message = `Read as ${name}, which is how the standard spells it.`
       this.#tell('warning', 'header-case', name, written, message)
     }
     return true
@@ -88,7 +88,7 @@ class Header {
   #tellUnknown(written: string, absent: Set<string>): void {
     const meant = meantBy(written, absent)
     if (this.#expected.foreign.some((name) => bare(name) === bare(written))) {
-      const message = 'This column belongs to another version of OneRoster than the file; it was ignored.'
+      const message = 'This column belongs to a different version of OneRoster; it was ignored.'
       this.#tell('warning', 'unknown-header', shown(null, written), shown(null, written), message)
     } else if (meant === undefined) {
       const message = 'This column is not part of the standard; it was ignored.'

@@ -24,7 +24,7 @@ export interface Manifest {
 
 export const noManifest: Manifest = { version: null, modes: new Map() }
 
-/** What the manifest says of this file or, if it names it not, of all that it names. */
+/** The declared mode of this file or, if it is not listed, the one of all listed files. */
 export function saidOf(manifest: Manifest, file: string): Mode | null {
   const own = manifest.modes.get(file.toLowerCase())?.mode
   if (own === 'bulk' || own === 'delta') return own

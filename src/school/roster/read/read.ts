@@ -1,7 +1,7 @@
 /**
  * Reads a roster in OneRoster CSV 1.1 or 1.2 from a zip or folder: the manifest, then each file in the order of
- * `kinds`. Records go to the sink row by row, and findings to the log; a row with an error yields no record. References
- * between files are checked later, by the judge.
+ * `kinds`. Records go to the sink row by row, and findings to the log; a row with an error yields no record.
+ * References between files are checked later (checks/).
  */
 import { Meter } from '../bounds.ts'
 import { Ids, Numbers } from '../compact.ts'
@@ -17,7 +17,7 @@ import { StatusReader } from './status.ts'
 
 const rowsBetweenProgress = 1000
 
-/** Throws a UsageError if there is nothing at `path`. `mode` overrides what the set says of itself. */
+/** Throws a UsageError if there is nothing at `path`. `mode` overrides the manifest. */
 export async function readRoster(
   path: string,
   mode: Mode | null,
@@ -90,7 +90,7 @@ class RosterReader {
     return this.#mode ?? saidOf(this.#manifest, file)
   }
 
-  /** A bulk set must be complete: what it leaves out would otherwise stay for good. */
+  /** A bulk set must be complete: missing kinds would otherwise stay forever. */
   #missing(version: Version): string[] {
     const missing = dataFiles.filter(
       ({ name, kind, columns }) => kind && columns[version] && !this.#names.has(name.toLowerCase()),
@@ -99,7 +99,7 @@ class RosterReader {
     const isBulk = modes.length > 0 && modes.every((mode) => mode === 'bulk')
     for (const { name, vital } of isBulk && !this.#log.failsAsAWhole ? missing : []) {
       if (!vital) continue
-      const message = `There is no ${name}.csv, without which a bulk set is not complete. Export it too, or say that this is a delta.`
+      const message = `There is no ${name}.csv, which a complete bulk set needs. Export it too, or declare this a delta.`
       this.#log.add(aboutFile('error', 'missing-part', this.#archive.name, message))
     }
     return missing.map(({ name }) => `${name}.csv`)
@@ -115,7 +115,7 @@ class RosterReader {
     }
     if (dataFiles.some((file) => this.#names.has(file.name.toLowerCase()))) return
     const message =
-      'There is no CSV file of a OneRoster export, such as users.csv, at its top. Give the zip as it was exported, or the folder that holds the CSV files.'
+      'It has no OneRoster CSV file, such as users.csv, at its top level. Use the exported zip unchanged, or the folder that contains the CSV files.'
     this.#log.add(aboutFile('error', 'no-files', this.#archive.name, message))
   }
 
@@ -123,13 +123,13 @@ class RosterReader {
     const key = known.toLowerCase()
     const other = this.#names.get(key)
     if (other !== undefined) {
-      const message = `The same file is there as ${other}. Leave only the right one.`
+      const message = `The same file also appears as ${other}. Keep only the right one.`
       this.#log.add(aboutFile('error', 'duplicate-file', name, message))
       return
     }
     this.#names.set(key, name)
     if (name === `${known}.csv`) return
-    const message = `Read as ${known}.csv, which is how the standard writes it.`
+    const message = `Read as ${known}.csv, which is how the standard spells it.`
     this.#log.add(aboutFile('warning', 'file-name-case', name, message))
   }
 
@@ -160,10 +160,10 @@ class RosterReader {
       value: said.mode,
     }
     if (name === undefined && said.mode !== 'absent') {
-      const message = `The manifest announces ${file.name}.csv, but the file is not there. Add it, or write absent.`
+      const message = `The manifest lists ${file.name}.csv, but the file is missing. Add it, or write absent.`
       this.#log.add({ ...about, severity: 'error', code: 'missing-file', message })
     } else if (name !== undefined && said.mode === 'absent') {
-      const message = `The manifest says that ${file.name}.csv is absent, but it is there. It was read.`
+      const message = `The manifest says that ${file.name}.csv is absent, but it is present. It was read.`
       this.#log.add({ ...about, severity: 'warning', code: 'unexpected-file', message })
     }
   }
@@ -224,7 +224,7 @@ class RosterReader {
     const sourcedId = cells.id('sourcedId')
     if (sourcedId !== null) checkDuplicate(sourcedId, cells, seen)
     else if (isDeleted && !cells.failed)
-      cells.tell('error', 'missing-value', 'sourcedId', 'Without it, it is unclear which record to delete.')
+      cells.tell('error', 'missing-value', 'sourcedId', 'Without it, the record to delete is unknown.')
     if (kind === null) {
       cells.id('userSourcedId')
       return null

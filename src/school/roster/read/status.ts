@@ -28,7 +28,7 @@ export class StatusReader {
   #file = new RowForms()
   #firstUndatedLine: number | null = null
 
-  /** Whether the row says that its record goes. */
+  /** Whether the row deletes its record. */
   isDeleted(cells: Cells): boolean {
     const hasStatus = cells.raw('status') !== ''
     const hasDate = cells.raw('dateLastModified') !== ''
@@ -68,12 +68,7 @@ function isDeletion(cells: Cells): boolean {
   const status = cells.enumeration('status', 'status')
   if (status !== 'inactive') return status === 'tobedeleted'
   if (cells.version === '1.1')
-    cells.tell(
-      'warning',
-      'inactive-status',
-      'status',
-      'Read as tobedeleted, which is what 1.1 has in its place.',
-    )
+    cells.tell('warning', 'inactive-status', 'status', 'Read as tobedeleted, its equivalent in 1.1.')
   else cells.tell('error', 'bad-enumeration', 'status', 'Expected active or tobedeleted.')
   return true
 }

@@ -37,7 +37,7 @@ export function parseId(text: string, tell: Tell): string | null {
   if (!isPlain(text, idCharactersMax, tell)) return null
   if (!spreadsheetNumber.test(text)) return text
   const message =
-    'A spreadsheet has turned this identifier into a number and lost its digits. Export it again and do not open it in a spreadsheet, or format the column as text first.'
+    'A spreadsheet has turned this identifier into a number and lost digits. Export it again without opening it in a spreadsheet, or format the column as text first.'
   tell('error', 'spreadsheet-number', message)
   return null
 }
@@ -61,7 +61,7 @@ function isPlain(text: string, charactersMax: number, tell: Tell): boolean {
 export function parseDate(text: string, tell: Tell): string | null {
   if (isDay(text)) return text
   const shape = dateForm.test(text)
-    ? 'There is no such day in the calendar.'
+    ? 'This day does not exist.'
     : 'Expected year-month-day, such as 2018-08-27.'
   tell('error', 'bad-date', shape)
   return null
@@ -89,7 +89,7 @@ export function parseDateTime(text: string, tell: Tell): number | null {
     return null
   }
   if (!time?.[2]) {
-    const message = 'The standard wants a date, a time and a time zone, such as 2026-08-17T09:30:00Z.'
+    const message = 'The standard requires a date, a time and a time zone, such as 2026-08-17T09:30:00Z.'
     tell('warning', 'datetime-form', message)
   }
   const at = Date.parse(text.length > 10 && !time?.[2] ? `${text}Z` : text)
@@ -101,7 +101,7 @@ export function parseBoolean(text: string, tell: Tell): boolean | null {
   if (text === 'false') return false
   const lower = text.toLowerCase()
   if (lower === 'true' || lower === 'false') {
-    tell('warning', 'boolean-case', `Read as ${lower}, which is how the standard writes it.`)
+    tell('warning', 'boolean-case', `Read as ${lower}, which is how the standard spells it.`)
     return lower === 'true'
   }
   tell('error', 'bad-boolean', 'Expected true or false.')
@@ -123,7 +123,7 @@ export function parseEnumeration(
   const lower = text.toLowerCase()
   const meant = allowed.find((value) => value.toLowerCase() === lower)
   if (meant !== undefined) {
-    tell('warning', 'enumeration-case', `Read as ${meant}, which is how the standard writes it.`)
+    tell('warning', 'enumeration-case', `Read as ${meant}, which is how the standard spells it.`)
     return meant
   }
   const near = nearest(text, allowed)

@@ -1,6 +1,6 @@
 /**
- * The work on rosters that takes long: reading an uploaded file, importing it, and undoing imports. It runs in a thread
- * of its own (thread.ts), so that requests are answered meanwhile.
+ * Long-running work on rosters: reading an uploaded file, importing it, and undoing imports. It runs in its own thread
+ * (thread.ts), so that requests are still answered.
  */
 import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
@@ -50,9 +50,9 @@ export type Job =
   | { readonly kind: 'undo'; readonly to: number | null; readonly from: number | null; readonly by: By }
 
 export interface UndoView {
-  /** The roster in force now. */
+  /** The current roster. */
   readonly from: number
-  /** The roster whose content would be in force again; 0 is the empty one. */
+  /** The roster that would be restored; 0 is the empty one. */
   readonly to: number
   readonly undone: number[]
   readonly counts: { leaving: number; returning: number; changed: number }
@@ -97,7 +97,7 @@ async function read(planId: string, deps: JobDeps): Promise<undefined> {
   const errors = findings.filter(({ severity }) => severity === 'error').length
   const summary: PlanSummary = {
     file: { version, rows, modes: [...new Set(Object.values(file.modes))], missing: [...missing] },
-    // Of a file that cannot be imported there is no plan, only what is wrong.
+    // A refused file has no plan, only findings.
     counts: refused ? {} : counts,
     holds: refused ? [] : [...holds],
     badRows,
@@ -127,7 +127,7 @@ async function apply(job: Extract<Job, { kind: 'apply' }>, deps: JobDeps): Promi
     plan.content === row.content &&
     plan.generation === row.generation &&
     JSON.stringify(plan.counts) === JSON.stringify(counts)
-  if (!isSame) throw new RosterError('moved-on', 'the file would no longer change what was shown')
+  if (!isSame) throw new RosterError('moved-on', 'the changes would differ from those shown')
   return deps.roster.import(plan, job, (_stage, done, total) => deps.onProgress(done, total))
 }
 
@@ -150,13 +150,13 @@ async function showUndo(to: number | null, { roster }: JobDeps): Promise<UndoVie
 async function undo({ to, from, by }: Extract<Job, { kind: 'undo' }>, { roster }: JobDeps): Promise<number> {
   const plan = await roster.planUndo(to ?? undefined)
   if (from !== null && plan.seen.generation !== from)
-    throw new RosterError('moved-on', 'the roster changed since this was looked at')
+    throw new RosterError('moved-on', 'the roster has changed since this was shown')
   return roster.undo(plan, by)
 }
 
 async function rowOf(planId: string, { db }: JobDeps): Promise<PlanRow> {
   const row = await planById(db, planId)
-  if (!row) throw new RosterError('moved-on', 'the plan is gone')
+  if (!row) throw new RosterError('moved-on', 'the plan no longer exists')
   return row
 }
 

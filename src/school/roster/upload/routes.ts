@@ -69,14 +69,14 @@ export async function uploadRoutes(
           operationId: 'planRoster',
           summary: 'See what a roster would change',
           description:
-            'A OneRoster set as a zip, of at most 64 MiB. Nothing changes yet. A file that cannot be imported gives a plan in the state `refused`, whose findings say why. Plans are kept for a day, and five of each member of staff.',
+            'A OneRoster set as a zip, of at most 64 MiB. Nothing changes yet. A file that cannot be imported results in a plan in the state `refused`, whose findings say why. Plans are kept for a day, at most five per member of staff.',
           querystring: Type.Object({
-            mode: Type.Optional({ ...Mode, description: 'Overrides what the set says of itself.' }),
+            mode: Type.Optional({ ...Mode, description: 'Overrides the manifest.' }),
             match: Type.Optional({
               ...MatchKey,
-              description: 'How accounts are kept when the school’s system gave everybody a new sourcedId.',
+              description: 'How to match accounts when the school’s system has assigned new sourcedIds.',
             }),
-            skipBadRows: QueryInteger(badRows, 'Leave bad rows out if there are at most so many.'),
+            skipBadRows: QueryInteger(badRows, 'Skip up to this many bad rows.'),
             name: Type.Optional(Type.String({ description: 'The file’s name, for display.' })),
           }),
           consumes: [zip],
@@ -127,7 +127,7 @@ export async function uploadRoutes(
       schema: {
         tags,
         operationId: 'getRosterPlan',
-        summary: 'A plan, and how far its import is',
+        summary: 'A plan and the progress of its import',
         params,
         response: { 200: RosterPlan, ...problems(...staffReadProblems, 'not-found') },
       },
@@ -142,13 +142,13 @@ export async function uploadRoutes(
       schema: {
         tags,
         operationId: 'listRosterChanges',
-        summary: 'What a plan would change, one by one',
-        description: 'Students first: who leaves, whose address changes, who changes otherwise, who comes.',
+        summary: 'The changes of a plan',
+        description: 'Students first: leavers, changed addresses, other changes, newcomers.',
         params,
         querystring: Type.Object({
           group: Type.Optional({ ...Group, description: 'Only these.' }),
-          after: Type.Optional(Type.String({ description: 'The `next` of the page before.' })),
-          limit: QueryInteger(limits, 'How many at most; 50 if it is not said.'),
+          after: Type.Optional(Type.String({ description: 'The `next` value of the previous page.' })),
+          limit: QueryInteger(limits, 'Maximum number of results; default 50.'),
         }),
         response: {
           200: RosterChangePage,
@@ -168,7 +168,8 @@ export async function uploadRoutes(
         tags,
         operationId: 'discardRosterPlan',
         summary: 'Discard a plan and its file',
-        description: 'Also while the file is read: the work ends, and its call is answered with 404.',
+        description:
+          'Also works while the file is being read: reading stops, and the upload is answered with 404.',
         params,
         response: {
           204: Empty,
@@ -189,9 +190,9 @@ export async function uploadRoutes(
       schema: {
         tags,
         operationId: 'applyRosterPlan',
-        summary: 'Import what a plan shows',
+        summary: 'Import a plan',
         description:
-          'The import goes on after the reply; the plan shows how far it is. `allow` names each hold of the plan, and then needs a sign-in at most 30 minutes old.',
+          'The import continues after the reply; the plan shows its progress. `allow` lists each hold of the plan; using it needs a sign-in at most 30 minutes old.',
         params,
         body: RosterApproval,
         response: {
@@ -222,7 +223,7 @@ export async function uploadRoutes(
       schema: {
         tags,
         operationId: 'listRosterImports',
-        summary: 'What was imported and undone, newest first',
+        summary: 'Imports and undos, newest first',
         response: {
           200: RosterImportList,
           ...problems(...staffReadProblems),
@@ -239,11 +240,11 @@ export async function uploadRoutes(
       schema: {
         tags,
         operationId: 'planRosterUndo',
-        summary: 'See what going back would change',
+        summary: 'See what an undo would change',
         querystring: Type.Object({
           to: QueryInteger(
             generationNumbers,
-            'The roster to go back to; 0 is the empty one. If it is not said, the one before.',
+            'The number of the roster to restore; 0 is the empty roster. Default: the previous one.',
           ),
         }),
         response: {
@@ -263,9 +264,9 @@ export async function uploadRoutes(
       schema: {
         tags,
         operationId: 'undoRoster',
-        summary: 'Go back to an earlier roster',
+        summary: 'Restore an earlier roster',
         description:
-          'The roster becomes exactly what it was then. Needs a sign-in at most 30 minutes old. With `from`, the `from` of what was looked at, it happens only if nothing came between.',
+          'The roster becomes exactly what it was then. Needs a sign-in at most 30 minutes old. With `from`, the value shown by the preview, it fails if the roster has changed since.',
         body: RosterUndo,
         response: {
           200: RosterUndone,

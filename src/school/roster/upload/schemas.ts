@@ -18,7 +18,7 @@ const Counts = Type.Object(
   },
   {
     title: 'RosterCounts',
-    description: 'By kind of record: how many there are now and then, and what happens. Empty if refused.',
+    description: 'By kind of record: counts before and after, and counts of each change. Empty if refused.',
   },
 )
 const Finding = Type.Object(
@@ -29,7 +29,7 @@ const Finding = Type.Object(
     line: Nullable(Type.Integer()),
     column: Nullable(Type.String()),
     value: Nullable(Type.String()),
-    message: Type.String({ description: 'What was expected, for people.' }),
+    message: Type.String({ description: 'The problem in plain words.' }),
   },
   { title: 'RosterFinding' },
 )
@@ -44,7 +44,7 @@ const Hold = Type.Object(
 const Progress = Type.Object(
   {
     done: Type.Integer(),
-    total: Nullable(Type.Integer({ description: 'Null while the file is read.' })),
+    total: Nullable(Type.Integer({ description: 'Null while the file is being read.' })),
   },
   { title: 'RosterProgress' },
 )
@@ -64,7 +64,7 @@ const GroupCount = Type.Object(
   {
     group: Group,
     count: Type.Integer(),
-    kept: Type.Integer({ description: 'How many of them `/changes` lists.' }),
+    kept: Type.Integer({ description: 'The number that `/changes` lists.' }),
   },
   { title: 'RosterGroupCount' },
 )
@@ -79,12 +79,12 @@ export const RosterPlan = Type.Object(
     failure: Nullable(
       Type.Enum([...planFailures], {
         title: 'RosterPlanFailure',
-        description: 'Why it failed. `error`: the service’s log tells.',
+        description: 'Why it failed. `error`: see the service’s log.',
       }),
     ),
     createdAt: Timestamp(),
     createdBy: Type.String({ description: 'The userId of the member of staff.' }),
-    expiresAt: Timestamp('Until then it can be imported.'),
+    expiresAt: Timestamp('It can be imported until then.'),
     fileName: Type.String(),
     sha256: Type.String(),
     version: Type.String({ examples: ['1.2'] }),
@@ -92,19 +92,19 @@ export const RosterPlan = Type.Object(
     modes: Type.Array(Type.String(), { description: '`bulk`, `delta` or both, as the file was read.' }),
     missing: Type.Array(Type.String(), { description: 'Files of the standard that are not in it.' }),
     options: PlanOptions,
-    roster: Type.Integer({ description: 'The number of the roster that it was compared with.' }),
+    roster: Type.Integer({ description: 'The number of the roster it was compared with.' }),
     counts: Counts,
     groups: Type.Array(GroupCount, {
-      description: 'What changes, as people ask: first students, by what happens to them.',
+      description: 'Changes in groups: students first, by kind of change.',
     }),
-    holds: Type.Array(Hold, { description: 'What `allow` must name before it is imported.' }),
+    holds: Type.Array(Hold, { description: 'The holds that `allow` must list before the import.' }),
     badRows: Type.Integer(),
-    skipsBadRows: Type.Boolean({ description: 'Whether those rows are left out.' }),
+    skipsBadRows: Type.Boolean({ description: 'Whether the bad rows are skipped.' }),
     errors: Type.Integer(),
     warnings: Type.Integer(),
     findings: Type.Array(Finding, { description: 'The first 1,000, errors first.' }),
     progress: Nullable(Progress),
-    generation: Nullable(Type.Integer({ description: 'The number of the roster that it became.' })),
+    generation: Nullable(Type.Integer({ description: 'The number of the resulting roster.' })),
   },
   { title: 'RosterPlan' },
 )
@@ -138,10 +138,10 @@ export const RosterImport = Type.Object(
     sha256: Nullable(Type.String()),
     rows: Nullable(Type.Integer()),
     allowed: Type.Array(Type.String(), { description: 'The holds that were allowed.' }),
-    content: Type.Integer({ description: 'Of an undo: the number of the roster that it went back to.' }),
+    content: Type.Integer({ description: 'For an undo: the number of the roster it restored.' }),
     students: StudentCounts,
-    current: Type.Boolean({ description: 'Whether this is the roster in force.' }),
-    canGoBack: Type.Boolean({ description: 'Whether an undo can go back to it.' }),
+    current: Type.Boolean({ description: 'Whether this is the current roster.' }),
+    canGoBack: Type.Boolean({ description: 'Whether an undo can restore it.' }),
   },
   { title: 'RosterImport' },
 )
@@ -160,7 +160,7 @@ export const RosterImportList = Type.Object(
 )
 export const RosterUndoPlan = Type.Object(
   {
-    from: Type.Integer({ description: 'The roster in force.' }),
+    from: Type.Integer({ description: 'The current roster.' }),
     to: Type.Integer(),
     undone: Type.Array(Type.Integer(), { description: 'Newest first.' }),
     counts: Type.Object({ leaving: n, returning: n, changed: n }, { title: 'RosterUndoCounts' }),
@@ -177,7 +177,7 @@ export const RosterUndo = Type.Object(
 )
 export const RosterUndone = Type.Object(
   {
-    generation: Type.Integer({ description: 'The number that the roster has now.' }),
+    generation: Type.Integer({ description: 'The new number of the roster.' }),
   },
   { title: 'RosterUndone' },
 )

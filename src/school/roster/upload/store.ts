@@ -39,7 +39,7 @@ export interface NewPlan {
   readonly options: string
 }
 
-/** Adds a plan; of the same person's plans only this and the newest others stay, `max` in all. */
+/** Adds a plan and keeps only the newest `max` plans of the same person. */
 export function addPlan(plan: NewPlan, max: number): Statement[] {
   const surplus = `(select id from (
       select id, row_number() over (order by created_at desc, id) as place from roster_plan
@@ -159,7 +159,7 @@ export async function claimPlan(db: Db, { id, by, until }: Claim): Promise<boole
   return rows.length > 0
 }
 
-/** Says that the process is alive, and how far it has come. */
+/** Extends the claim and records the progress. */
 export function renewClaim(
   db: Db,
   { id, by, until }: Omit<Claim, 'now'>,
@@ -199,7 +199,7 @@ const published = `(select max(g.id) from roster_generation g
   where g.published_at is not null and g.kind = 'import' and g.sha256 = roster_plan.sha256
     and g.parent = roster_plan.content and g.id > roster_plan.generation)`
 
-/** Plans whose process has died: imported after all if it came so far, otherwise failed. */
+/** Plans whose process died: imported if it had already published, otherwise failed. */
 export function settleDead(now: number): Statement[] {
   return [
     statement(
@@ -223,7 +223,7 @@ export function dropPlan(id: string): Statement[] {
   ]
 }
 
-/** Whatever belongs to no plan that is still kept. */
+/** Rows that belong to no remaining plan. */
 export function sweepPlans(now: number): Statement[] {
   const kept = "(select id from roster_plan where expires_at > $1 or state = 'applying')"
   const needed = `(select id from roster_plan where (expires_at > $1 or state = 'applying') and state <> 'applied')`

@@ -13,10 +13,10 @@ import type { Job, ResultOf } from './jobs.ts'
 
 const folderPrefix = 'chiron-upload-'
 const stopPatienceMs = 5 * second
-/** Above what a roster may take in all (roster/bounds.ts). */
+/** More than a roster may take (roster/bounds.ts). */
 const heapMbMax = 1280
 
-/** What a thread needs in order to open the store by itself. */
+/** Everything a thread needs to open the store. */
 export interface ThreadSettings {
   readonly databaseUrl: string
   readonly timeZone: string
@@ -31,7 +31,7 @@ export interface Task extends ThreadSettings {
   readonly now: number
 }
 
-/** What a thread tells. */
+/** Messages from the thread. */
 export interface Note {
   readonly progress?: { readonly done: number; readonly total: number | null }
   readonly result?: unknown
@@ -62,7 +62,7 @@ export class Thread {
     this.#clock = clock
   }
 
-  /** Removes what processes that were killed have left. */
+  /** Removes leftovers of killed processes. */
   clean(): Promise<void> {
     return removeLeftovers()
   }
@@ -74,7 +74,7 @@ export class Thread {
     return unlessAborted(mine, options.signal) as Promise<ResultOf[J['kind']]>
   }
 
-  /** Gives up what is under way; nothing of it is seen. */
+  /** Aborts running work; nothing of it becomes visible. */
   async stop(): Promise<void> {
     this.#stopping = true
     this.#worker?.postMessage('stop')
@@ -126,7 +126,7 @@ export class Thread {
   }
 }
 
-/** Whoever waits in the queue is told at once, too. */
+/** Waiting jobs are rejected at once, too. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work
   work.catch(() => {})

@@ -1,7 +1,7 @@
 /**
- * The roster for staff: they upload a file, look at what it would change, and import it; or they undo an import. The
- * rules of the roster itself are in `roster/`, for these and for the commands alike. A plan and its file are in the
- * store, so any process can show and import them; a plan whose process died can be imported again.
+ * The roster for staff: they upload a file, review its changes and import it, or undo an import. The rules of the
+ * roster itself are in `roster/`, for these and for the commands alike. A plan and its file are in the store, so any
+ * process can show and import them; a plan whose process died can be imported again.
  */
 import type { Readable } from 'node:stream'
 import { AppError, invalidField, UsageError } from '../../../errors.ts'
@@ -69,7 +69,7 @@ export interface Upload {
   readonly bytes: number
   /** For display. */
   readonly name?: string | undefined
-  /** Nobody waits for the reply any more. */
+  /** Aborted when the client has left. */
   readonly gone: AbortSignal
 }
 
@@ -90,7 +90,7 @@ export class Uploads {
     return this.#thread.clean()
   }
 
-  /** Keeps the file, reads it and says what it would change; gives up when nobody waits or the plan is discarded. */
+  /** Stores the file, reads it and plans its changes; stops when the client leaves or the plan is discarded. */
   async upload({ file, bytes, name, gone }: Upload, options: PlanOptions, by: By) {
     if (this.#uploads >= uploadsMax)
       throw new AppError('unavailable', 'Other rosters are being read.', { retryAfterSeconds: 30 })
@@ -124,7 +124,7 @@ export class Uploads {
     return viewOf(await this.#plan(planId))
   }
 
-  /** Changes of one group or of all, from `after` on: the `next` of the page before. */
+  /** Changes of one group or of all; `after` is the `next` value of the previous page. */
   async changes(planId: string, about: { group?: Group; after?: string; limit: number }) {
     await this.#plan(planId)
     const { group, limit } = about
@@ -147,15 +147,15 @@ export class Uploads {
     }
   }
 
-  /** Also one whose file is still being read, in whichever process. */
+  /** Also works while the file is being read, in any process. */
   async discard(planId: string): Promise<void> {
     const row = await this.#kept(planId)
     const [, , gone] = await this.#deps.db.tx(dropPlan(row.id))
     if (gone!.length === 0)
-      throw new AppError('conflict', 'This plan is being imported, and cannot be discarded now.')
+      throw new AppError('conflict', 'This plan is being imported and cannot be discarded now.')
   }
 
-  /** Starts the import, whose progress `show` tells. Repeated, it shows the same import. */
+  /** Starts the import; `show` reports its progress. Idempotent. */
   async apply(planId: string, allow: readonly string[], by: By) {
     const allowed = allow.map(holdCodeFrom)
     const row = await this.#plan(planId)
@@ -168,7 +168,7 @@ export class Uploads {
     const open = summaryOf(row).holds.filter(({ code }) => !allowed.includes(code))
     if (open.length > 0) {
       const codes = [...new Set(open.map(({ code }) => code))].join(', ')
-      throw invalidField({ pointer: '#/allow', detail: `must name ${codes}, if that is meant so` })
+      throw invalidField({ pointer: '#/allow', detail: `must include ${codes} to confirm` })
     }
     const now = clock.now()
     if (await claimPlan(db, { id: planId, by: this.#id, now, until: now + claimMs })) {
@@ -179,7 +179,7 @@ export class Uploads {
     return this.show(planId)
   }
 
-  /** What was imported and undone, newest first. */
+  /** Imports and undos, newest first. */
   async imports() {
     const { roster } = this.#deps
     const [rows, standing] = await Promise.all([roster.history(), roster.standing()])
@@ -190,10 +190,10 @@ export class Uploads {
     return this.#thread.run({ kind: 'show-undo', to }).catch(asRefusal)
   }
 
-  /** With `from`, only if that roster is still in force. Returns the number of the new one. */
+  /** With `from`, only if that roster is still current. Returns the new number. */
   async undo(to: number | null, from: number | null, by: By): Promise<number> {
     const generation = await this.#thread.run({ kind: 'undo', to, from, by }).catch(asRefusal)
-    this.#deps.log.info({ generation }, 'imports of the roster were undone at the console')
+    this.#deps.log.info({ generation }, 'roster imports were undone in the console')
     return generation
   }
 
@@ -201,7 +201,7 @@ export class Uploads {
     return sweepPlans(now)
   }
 
-  /** Gives up imports that are under way; their plans can be imported again. */
+  /** Aborts running imports; their plans can be imported again. */
   async stop(): Promise<void> {
     await this.#thread.stop()
     await Promise.all(this.#imports)
@@ -236,7 +236,7 @@ export class Uploads {
     const look = async () => {
       if (!(await planById(db, planId))) discarded.abort(wasDiscarded())
     }
-    // A store out of reach for a moment is no reason to give up.
+    // Keep going: the store may only be unreachable for a moment.
     const timer = setInterval(() => look().catch(() => {}), lookEveryMs)
     try {
       const signal = AbortSignal.any([gone, discarded.signal])
@@ -253,7 +253,7 @@ export class Uploads {
     const { db, clock, log } = this.#deps
     const progress: { done: number; total: number | null } = { done: 0, total: null }
     const claim = { id: planId, by: this.#id }
-    // A store out of reach for a moment is no reason to give up.
+    // Keep going: the store may only be unreachable for a moment.
     const renew = () => renewClaim(db, { ...claim, until: clock.now() + claimMs }, progress).catch(() => {})
     const timer = setInterval(renew, renewEveryMs)
     try {
@@ -262,11 +262,11 @@ export class Uploads {
         onProgress: (done, total) => Object.assign(progress, { done, total }),
       })
       await db.tx(finishPlan(planId, generation))
-      log.info({ planId, generation }, 'a roster was imported at the console')
+      log.info({ planId, generation }, 'a roster was imported in the console')
     } catch (error) {
       const failure = failureOf(error)
-      if (failure === 'error') log.error({ planId, err: error }, 'the import of a roster failed')
-      // If this fails, the claim runs out by itself.
+      if (failure === 'error') log.error({ planId, err: error }, 'a roster import failed')
+      // If this fails, the claim expires.
       await failPlan(db, planId, this.#id, failure).catch(() => {})
     } finally {
       clearInterval(timer)
@@ -295,12 +295,12 @@ export class Uploads {
 }
 
 const noPlan = () => new AppError('not-found', 'There is no such plan. Plans are kept for a day.')
-const wasDiscarded = () => new AppError('not-found', 'The plan was discarded while its file was read.')
+const wasDiscarded = () => new AppError('not-found', 'The plan was discarded while its file was being read.')
 
 /** Leaving the loop early does not destroy the stream, and with it the connection that the reply needs. */
 const chunksOf = (file: Readable): AsyncIterable<Buffer> => file.iterator({ destroyOnReturn: false })
 
-/** Reads on for a while: a sender who is cut off may not get to see the reply. */
+/** Keeps reading for a while: a client that is cut off may not see the reply. */
 async function refuseLarge(file: Readable): Promise<never> {
   let bytes = 0
   for await (const chunk of chunksOf(file)) {
@@ -324,7 +324,7 @@ function holdCodeFrom(text: string): HoldCode {
 function cursorFrom(text: string): { place: number; page: number; index: number } {
   const [, place, page, index] = /^(\d{1,2})\.(\d{1,6})\.(\d{1,6})$/.exec(text) ?? []
   if (place === undefined)
-    throw invalidField({ parameter: 'after', detail: 'must be the `next` of the page before' })
+    throw invalidField({ parameter: 'after', detail: 'must be the `next` value of the previous page' })
   return { place: Number(place), page: Number(page), index: Number(index) }
 }
 
@@ -333,11 +333,11 @@ function failureOf(error: unknown): PlanFailure {
   return error instanceof AppError && error.code === 'unavailable' ? 'stopped' : 'error'
 }
 
-/** What a request is answered that cannot be done now. */
+/** The reply to a request that cannot be carried out now. */
 function asRefusal(error: unknown): never {
   if (error instanceof RosterError && error.failure === 'moved-on') throw new AppError('roster-moved-on')
   if (error instanceof RosterError && error.failure === 'busy')
-    throw new AppError('unavailable', 'Another import is under way.', { retryAfterSeconds: 30 })
+    throw new AppError('unavailable', 'Another import is running.', { retryAfterSeconds: 30 })
   if (error instanceof UsageError) throw invalidField({ pointer: '#/to', detail: error.message })
   throw error
 }

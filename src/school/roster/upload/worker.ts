@@ -1,4 +1,4 @@
-/** What the thread does: opens the store, does one job, and tells how far it is and what came of it. */
+/** Runs in the thread: opens the store, does one job, and reports progress and result. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { openDb } from '../../../platform/db/open.ts'
 import { secretsFrom } from '../../../platform/lib/secret.ts'
@@ -30,7 +30,7 @@ try {
     roster,
     folder,
     onProgress(done, total) {
-      // Between two batches the import can be given up without harm.
+      // Between two batches the import can be aborted safely.
       if (stopped) throw new Error('the service is shutting down')
       say({ progress: { done, total } })
     },

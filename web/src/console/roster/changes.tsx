@@ -9,7 +9,7 @@ import { type Change, kinds, operations, type Plan, studentGroups } from './repl
 
 const pageSize = 20
 
-/** First students, by what happens to them; the rest is read when it is opened. */
+/** Students first, by kind of change; the rest is loaded when it is opened. */
 export function Changes({ of, path }: { of: Plan; path: string }) {
   const { text: all, number } = useConsole()
   const text = all.roster
@@ -83,7 +83,7 @@ export function ChangeList({ of }: { of: readonly Change[] }) {
   )
 }
 
-/** By which people are told apart. */
+/** What distinguishes people. */
 function Details({ of: { kind, operation, studentNumber, before, after } }: { of: Change }) {
   if (kind !== 'student') return null
   const email = (after ?? before)?.email

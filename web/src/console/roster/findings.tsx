@@ -7,7 +7,7 @@ import type { Finding, Plan } from './replies.ts'
 
 const shownAtFirst = 20
 
-/** What is wrong with the file, where, and what was expected; errors first. */
+/** The findings in a file, errors first. */
 export function Findings({ of: { findings, errors, warnings } }: { of: Plan }) {
   const { text: all, findings: meanings, number } = useConsole()
   const text = all.roster
@@ -57,7 +57,7 @@ export function Findings({ of: { findings, errors, warnings } }: { of: Plan }) {
   )
 }
 
-/** A spreadsheet must not take what stood in the file for a formula. */
+/** Keeps a spreadsheet from reading a value as a formula. */
 function csvOf(findings: readonly Finding[]): string {
   const columns = ['severity', 'code', 'file', 'line', 'column', 'value', 'message'] as const
   const cell = (value: string | number | null) => {

@@ -3,7 +3,7 @@ import { StateMark } from '../state.tsx'
 import { useConsole } from '../text/console-words.ts'
 import type { Hold, PlanOptions } from './replies.ts'
 
-/** Each hold is a question with its own yes; some can be answered by reading the file in another way. */
+/** Each hold is a question with its own confirmation; some can be resolved by reading the file differently. */
 export function Holds({
   of,
   asks,
@@ -12,7 +12,7 @@ export function Holds({
   onReadAs,
 }: {
   of: readonly Hold[]
-  /** False if there is nothing to import unless the file is read in another way. */
+  /** False if there is nothing to import unless the file is read differently. */
   asks: boolean
   allowed: readonly string[]
   onAllowed(allowed: readonly string[]): void
@@ -60,7 +60,7 @@ export function Holds({
   )
 }
 
-/** In the reader's language where the numbers tell all; otherwise as the service words it, without its options. */
+/** In the reader's language if the numbers suffice; otherwise the service's own words, without its options. */
 function Reason({ of: { code, reason, numbers } }: { of: Hold }) {
   const { text: all, number } = useConsole()
   const words = all.roster.reasons[code]
@@ -75,7 +75,7 @@ function Reason({ of: { code, reason, numbers } }: { of: Hold }) {
   )
 }
 
-/** Other ways to read the file. Accounts are not matched by what matches none. */
+/** Other ways to read the file. Keys that match no account are left out. */
 function Otherwise({
   code,
   numbers,

@@ -20,13 +20,13 @@ import { Sending, useSending } from './sending.tsx'
 import { fileOf } from './upload.ts'
 
 const lookEveryMs = 1_000
-/** With more bad rows than this, the file should be mended. */
+/** With more bad rows than this, the file should be fixed. */
 const skippableMax = 100
 
 const read = (path: string) => ask<Plan>(path)
 const pathOf = (planId: string) => `/staff/roster/plans/${encodeURIComponent(planId)}`
 
-/** What a file would change, the questions it raises, and the import itself. */
+/** The changes of a file, its holds, and the import. */
 export function PlanPage({ planId, user }: { planId: string; user: Staff }) {
   const { text: all } = useConsole()
   const text = all.roster
@@ -117,7 +117,7 @@ function Body({ plan, user, onChanged }: { plan: Plan; user: Staff; onChanged():
   )
 }
 
-/** Rows can be left out if nothing else is wrong. */
+/** Bad rows can be skipped if there are no other errors. */
 function mayLeaveOut({ badRows, findings }: Plan): boolean {
   const areAllOfRows = findings.every(({ severity, line }) => severity !== 'error' || (line ?? 2) > 1)
   return badRows > 0 && badRows <= skippableMax && areAllOfRows

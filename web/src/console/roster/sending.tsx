@@ -17,7 +17,7 @@ export function useSending() {
   return { ...action, share }
 }
 
-/** How far it is: first the upload, then the reading, of which nobody knows how long it takes. */
+/** Progress: first the upload, then reading, whose duration is unknown. */
 export function Sending({ of: { busy, share, problem } }: { of: ReturnType<typeof useSending> }) {
   const { text: all, percent } = useConsole()
   const text = all.roster

@@ -17,7 +17,7 @@ const order = ['leaving', 'returning', 'changed'] as const satisfies Operation[]
 
 const read = (path: string) => ask<UndoPlan>(path)
 
-/** What going back would change, and the going back itself. */
+/** Previews and runs an undo. */
 export function UndoPage({ to, user }: { to: string; user: Staff }) {
   const { text: all, number } = useConsole()
   const text = all.roster

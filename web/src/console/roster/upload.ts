@@ -1,9 +1,9 @@
-/** Sends a file and tells how much of it has arrived, which `fetch` cannot. */
+/** Uploads a file and reports progress, which `fetch` cannot. */
 import { asProblem, Problem, problemOf } from '../../http.ts'
 import { withToken } from '../../session.ts'
 import type { Plan, PlanOptions } from './replies.ts'
 
-/** The last file, so that it can be read in another way without being chosen again. */
+/** The last file, so that it can be read differently without being chosen again. */
 let last: { readonly planId: string; readonly file: File } | null = null
 
 export const fileOf = (planId: string): File | null => (last?.planId === planId ? last.file : null)

@@ -1,4 +1,4 @@
-/** The console's texts beside the portal's, which the shared parts use, and numbers in each language's format. */
+/** The console's texts, the portal's texts for shared parts, and numbers in each language's format. */
 import { createContext, use } from 'react'
 import { now } from '../../clock.ts'
 import { type Language, loadWords, type Words } from '../../text/text.ts'
