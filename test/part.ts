@@ -8,6 +8,8 @@ export interface Told {
   /** In milliseconds. */
   readonly took: Readonly<Record<string, number>>
   readonly failed: readonly string[]
+  /** As the runner's summary has them: tests, suites, passed and so on. */
+  readonly counts: Readonly<Record<string, number>>
 }
 
 // Of tests and of suites, only for what would never end: on a busy machine the slowest file takes a quarter of it.
@@ -17,6 +19,7 @@ const mayLeaveOut = process.env.CHIRON_TEST_FAST !== undefined
 
 const took: Record<string, number> = {}
 const failed = new Set<string>()
+let counts: Record<string, number> = {}
 let open = 0
 let leaving: NodeJS.Timeout | undefined
 
@@ -37,9 +40,10 @@ tests.on('test:complete', ({ name, file = '', nesting, details, skip, todo }) =>
   // Whatever a failed test left running must not keep the process from ending. The parent then hears nothing.
   if (--open === 0) leaving = setTimeout(() => process.exit(1), leaveAfterMs).unref()
 })
-tests.on('test:summary', ({ success }) => {
+tests.on('test:summary', ({ success, counts: found }) => {
+  counts = { ...found }
   // A hook outside all suites belongs to no file.
   if (!success && failed.size === 0) for (const file of files) failed.add(file)
 })
 await pipeline(tests, new spec(), process.stdout, { end: false })
-process.send?.({ took, failed: [...failed] } satisfies Told)
+process.send?.({ took, failed: [...failed], counts } satisfies Told)

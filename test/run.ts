@@ -105,18 +105,39 @@ async function test(parts: readonly string[][]): Promise<void> {
   const waiting = [...parts]
   const took: [file: string, ms: number][] = []
   const failed: string[] = []
+  const all: Record<string, number> = {}
   const worker = async () => {
     for (let own = waiting.shift(); own; own = waiting.shift()) {
       const { told } = await check(`tests of ${own.join(', ')}`, 'node', part, ...own)
       took.push(...Object.entries(told?.took ?? {}))
+      for (const [name, count] of Object.entries(told?.counts ?? {})) all[name] = (all[name] ?? 0) + count
       // One that tells nothing was ended: something of its files kept running, or ended the process.
       failed.push(...(told?.failed ?? own))
     }
   }
   await Promise.all(Array.from({ length: partsAtOnce }, worker))
-  process.stdout.write(slowest(took))
+  process.stdout.write(`\n== all tests\n${summary(all)}${slowest(took)}`)
   process.stdout.write(failed.length > 0 ? `\nFailed: ${failed.join(', ')}\n` : '\nAll tests passed.\n')
   if (failed.length > 0) process.exitCode = 1
+}
+
+/** As the runner writes it. */
+function summary(counts: Readonly<Record<string, number>>): string {
+  const { tests = 0, suites = 0, passed = 0, cancelled = 0, skipped = 0, todo = 0 } = counts
+  const fail = tests - passed - cancelled - skipped - todo
+  const shown = {
+    tests,
+    suites,
+    pass: passed,
+    fail,
+    cancelled,
+    skipped,
+    todo,
+    duration_ms: performance.now(),
+  }
+  return Object.entries(shown)
+    .map(([name, count]) => `ℹ ${name} ${count}\n`)
+    .join('')
 }
 
 function slowest(took: readonly [file: string, ms: number][]): string {
