@@ -248,7 +248,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const server = createServer({
     publicUrl,
     corsOrigins,
-    school: config.school,
+    branding: config.school,
     logger: log,
     clock,
     countUncounted: countUncounted(access),
@@ -321,7 +321,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const mailDomain = addressOf(config.mailFrom).split('@')[1]!
   plainRoutes(app, { publicUrl, mailDomain, clock })
   const publicProfile = (userId: string) => veterinarians.publicProfile(userId)
-  webRoutes(app, { log, mailbox, publicUrl, school: config.school, timeZone, publicProfile })
+  webRoutes(app, { log, mailbox, publicUrl, branding: config.school, timeZone, publicProfile })
   if (mailbox) mailboxRoutes(app, { outbox })
   await app.ready()
 

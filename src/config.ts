@@ -10,12 +10,12 @@ import { parseEnv } from 'node:util'
 import { UsageError } from './errors.ts'
 import type { OAuthSettings } from './messages/mail/oauth.ts'
 import type { DkimSettings, SmtpSettings } from './messages/mail/smtp.ts'
+import type { Branding } from './platform/lib/branding.ts'
 import { flush, makeFile, makeFolder } from './platform/lib/durable.ts'
 import { nearest } from './platform/lib/nearest.ts'
 import { isLoopbackHost } from './platform/lib/network.ts'
 import { type TraceSettings, traceSettings } from './platform/lib/otel.ts'
 import { isPlainByOmission } from './platform/lib/postgres-url.ts'
-import type { School } from './platform/lib/school.ts'
 import { parseSource, type RosterSource } from './school/roster/source.ts'
 import {
   allSettings,
@@ -33,7 +33,7 @@ export interface Config extends Omit<Single, 'publicUrl' | 'mailFrom' | 'secret'
   readonly publicUrl: string
   readonly mailFrom: string
   readonly secret: string
-  readonly school: School
+  readonly school: Branding
   readonly smtpOAuth: OAuthSettings | null
   readonly dkim: DkimSettings | null
   readonly rosterSource: RosterSource | null

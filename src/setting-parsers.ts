@@ -7,8 +7,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { UsageError } from './errors.ts'
 import { parseAddress } from './platform/lib/address.ts'
+import { type Logo, readLogo } from './platform/lib/branding.ts'
 import { isLoopbackHost, parseRange, type Range } from './platform/lib/network.ts'
-import { type Logo, readLogo } from './platform/lib/school.ts'
 
 type Parser<T> = (text: string) => T
 

@@ -8,8 +8,8 @@ import { Outbox } from '../src/messages/mail/outbox.ts'
 import { smtpTransport } from '../src/messages/mail/smtp.ts'
 import { claimUntil } from '../src/messages/mail/store.ts'
 import type { Db } from '../src/platform/db/db.ts'
+import { ownBranding } from '../src/platform/lib/branding.ts'
 import { day, second } from '../src/platform/lib/clock.ts'
-import { noSchool } from '../src/platform/lib/school.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
 import { serveStore } from './support/child.ts'
 import { atLength, type Engine, engines, migratedStore } from './support/engines.ts'
@@ -534,7 +534,7 @@ for (const engine of engines) {
         publicUrl: service.url,
         from: 'no-reply@chiron.example',
         bounces: null,
-        school: noSchool,
+        school: ownBranding,
         budgets: true,
         delayMs: [20, 40],
         timeZone: 'UTC',

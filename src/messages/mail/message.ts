@@ -1,8 +1,8 @@
 /** Builds a mail from its row in the outbox: text, code, greeting, and headers. */
 
+import type { Branding } from '../../platform/lib/branding.ts'
 import { minute } from '../../platform/lib/clock.ts'
 import { deriveCode } from '../../platform/lib/code.ts'
-import type { School } from '../../platform/lib/school.ts'
 import { fingerprint, type Keys, type Secrets } from '../../platform/lib/secret.ts'
 import { bounceAddress, tagOf } from '../delivery/delivery.ts'
 import type { Recipient } from './recipient.ts'
@@ -22,7 +22,7 @@ export interface Message extends Rendered {
 export interface MessageSettings {
   readonly secrets: Secrets
   readonly publicUrl: string
-  readonly school: School
+  readonly school: Branding
   readonly from: string
   /** The domain that bounces go to; null to let them go to the sender. */
   readonly bounces: string | null

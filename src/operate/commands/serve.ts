@@ -2,13 +2,14 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Config } from '../../config.ts'
 import type { Db } from '../../platform/db/db.ts'
-import { hasNoSchool, migrate } from '../../platform/db/migrate.ts'
+import { migrate } from '../../platform/db/migrate.ts'
 import { fileOf, openDb } from '../../platform/db/open.ts'
 import { refuseDamaged } from '../../platform/db/sqlite-file.ts'
 import { systemClock } from '../../platform/lib/clock.ts'
 import { createLog, type Log, logWhatOthersPrint, logWritten } from '../../platform/log.ts'
 import { type CommonOptions, configFor } from './command.ts'
 import { print, printAside } from './output.ts'
+import { hasNoSchool } from './store.ts'
 
 type Demo = readonly { readonly email: string; readonly who: string }[]
 

@@ -172,15 +172,6 @@ function refuseNewer(applied: readonly number[], known: number): void {
   )
 }
 
-/** Whether the store has never had a roster. Members of staff may exist before the first one. */
-export async function hasNoSchool(db: Db): Promise<boolean> {
-  const something = await db.one(
-    `select 1 as something where exists (select 1 from roster_generation)
-       or exists (select 1 from person where role = 'student')`,
-  )
-  return something === undefined
-}
-
 /** The newest migration that this program knows. */
 export function knownSchema(engine: Db['engine']): number {
   return migrationsFor(engine).at(-1)!.version

@@ -2,9 +2,9 @@
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { AppError, type ErrorCode, errorKinds } from '../../errors.ts'
+import { type Branding, brandOf, ownBranding } from '../lib/branding.ts'
 import { escapeHtml } from '../lib/html.ts'
 import type { Language } from '../lib/languages.ts'
-import { brandOf, noSchool, type School } from '../lib/school.ts'
 import { routeConfig } from './access.ts'
 import { sendCached } from './etag.ts'
 import { pageContentPolicy } from './headers.ts'
@@ -18,51 +18,51 @@ export interface HtmlPage {
   readonly wide?: boolean
   /** English unless it says otherwise. */
   readonly language?: Language
-  readonly school?: School
+  readonly branding?: Branding
 }
 
 export function html(page: HtmlPage): string {
-  const { school = noSchool } = page
+  const { branding = ownBranding } = page
   return `<!doctype html>
 <html lang="${page.language ?? 'en'}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(page.title)} · ${escapeHtml(brandOf(school))}</title>
+<title>${escapeHtml(page.title)} · ${escapeHtml(brandOf(branding))}</title>
 <link rel="icon" href="/assets/mark.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/assets/theme.css">
 <link rel="stylesheet" href="/assets/page.css">
 ${page.head ?? ''}
 </head>
 <body>
-<header class="bar"><a class="brand" href="/">${brandHtml(school)}</a></header>
+<header class="bar"><a class="brand" href="/">${brandHtml(branding)}</a></header>
 <main class="page${page.wide ? ' wide' : ''}">
 ${page.body}
 </main>
-${schoolLinks(school)}</body>
+${brandingLinks(branding)}</body>
 </html>
 `
 }
 
 /** The school's logo and name, or ours. */
-export function brandHtml(school: School): string {
-  const logo = school.logo
-    ? `<img class="logo" src="${school.logo.path}" alt="" height="36">`
+export function brandHtml(branding: Branding): string {
+  const logo = branding.logo
+    ? `<img class="logo" src="${branding.logo.path}" alt="" height="36">`
     : '<img src="/assets/mark.svg" alt="" width="36" height="36">'
-  return `${logo}${escapeHtml(brandOf(school))}`
+  return `${logo}${escapeHtml(brandOf(branding))}`
 }
 
-function schoolLinks({ support, privacy }: School): string {
+function brandingLinks({ support, privacy }: Branding): string {
   const link = (href: string | null, text: string) =>
     href === null ? [] : [`<a href="${escapeHtml(href)}">${text}</a>`]
   const links = [...link(support, 'Help'), ...link(privacy, 'Privacy')]
   return links.length === 0 ? '' : `<footer class="page"><p>${links.join(' · ')}</p></footer>\n`
 }
 
-export const notFoundPage = (school: School) =>
+export const notFoundPage = (branding: Branding) =>
   html({
     title: 'Not found',
-    school,
+    branding,
     body: `<h1>Page not found</h1>
 <p>The address may be mistyped, or the page no longer exists.</p>
 <p><a href="/">Go to the start page</a></p>`,

@@ -9,9 +9,9 @@ import { createServer as createHttpServer, type IncomingMessage } from 'node:htt
 import { finished } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
+import type { Branding } from '../lib/branding.ts'
 import type { Clock } from '../lib/clock.ts'
 import { newId } from '../lib/random.ts'
-import type { School } from '../lib/school.ts'
 import type { Log } from '../log.ts'
 import type { RouteConfig } from './access.ts'
 import { demandBodies, jsonMediaType, unsupportedBody, withoutBody } from './bodies.ts'
@@ -46,7 +46,7 @@ export interface Server {
 export interface ServerOptions {
   readonly publicUrl: string
   readonly corsOrigins: readonly string[]
-  readonly school: School
+  readonly branding: Branding
   readonly logger: Log
   readonly clock: Clock
   /** Counts a request that failed before any limit was applied. */
@@ -62,8 +62,8 @@ export interface ServerOptions {
 }
 
 export function createServer(options: ServerOptions): Server {
-  const { publicUrl, corsOrigins, school, logger, clock } = options
-  const onError = errorHandler(publicUrl, options, logger, notFoundPage(school))
+  const { publicUrl, corsOrigins, branding, logger, clock } = options
+  const onError = errorHandler(publicUrl, options, logger, notFoundPage(branding))
   const requests = new RequestLog(logger, options.answered)
   const onClientError = clientErrorHandler(publicUrl, requests)
   const headers = commonHeaders(publicUrl.startsWith('https:'))

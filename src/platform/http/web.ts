@@ -6,8 +6,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify'
 import { AppError, errorKinds } from '../../errors.ts'
+import { type Branding, brandOf } from '../lib/branding.ts'
 import { escapeHtml } from '../lib/html.ts'
-import { brandOf, type School } from '../lib/school.ts'
 import { routeConfig } from './access.ts'
 import { logoContentPolicy, portalContentPolicy, workerContentPolicy } from './headers.ts'
 import { brandHtml, html, publicPage, staticFile } from './pages.ts'
@@ -16,14 +16,14 @@ const built = fileURLToPath(new URL('../../../web/dist/', import.meta.url))
 const files = `${built}web/`
 const forGood = 'public, max-age=31536000, immutable'
 const noindex = '<meta name="robots" content="noindex">\n'
-const schoolLine = ({ name }: School) =>
+const serviceLine = ({ name }: Branding) =>
   `The access service of ${name ?? 'the veterinary school'}: sign in with a code sent to your e-mail.`
 
 export interface WebDeps {
   readonly log: Pick<FastifyBaseLogger, 'warn'>
   readonly mailbox: boolean
   readonly publicUrl: string
-  readonly school: School
+  readonly branding: Branding
   readonly timeZone: string
   publicProfile(userId: string): Promise<PublicProfile>
 }
@@ -42,13 +42,13 @@ interface About {
 
 export function webRoutes(
   app: FastifyInstance,
-  { log, mailbox, publicUrl, school, timeZone, publicProfile }: WebDeps,
+  { log, mailbox, publicUrl, branding, timeZone, publicProfile }: WebDeps,
 ): void {
-  const frame = frameIn('index.html', school)
-  const consoleFrame = frameIn('console.html', school)
-  const brand = brandOf(school)
-  const description = schoolLine(school)
-  const metas = schoolMetas(school, timeZone)
+  const frame = frameIn('index.html', branding)
+  const consoleFrame = frameIn('console.html', branding)
+  const brand = brandOf(branding)
+  const description = serviceLine(branding)
+  const metas = brandingMetas(branding, timeZone)
   const options = { config: routeConfig({ access: 'public' }), schema: { hide: true } }
 
   const send = (reply: FastifyReply, about: About, document = frame) => {
@@ -90,7 +90,7 @@ ${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">
     }
   })
 
-  const { logo } = school
+  const { logo } = branding
   if (logo)
     app.get(logo.path, publicPage, (_request, reply) =>
       reply
@@ -112,13 +112,13 @@ ${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">
 }
 
 /** The page shown until the portal or the console has loaded. */
-function frameIn(name: string, school: School): string {
+function frameIn(name: string, branding: Branding): string {
   const page = existsSync(`${built}${name}`) ? readFileSync(`${built}${name}`, 'utf8') : notBuilt()
-  return page.replace(/(<span class="brand">).*?(?=<\/span>)/s, (_, start) => start + brandHtml(school))
+  return page.replace(/(<span class="brand">).*?(?=<\/span>)/s, (_, start) => start + brandHtml(branding))
 }
 
 /** The portal reads them (web/src/school.ts). */
-function schoolMetas({ name, logo, support, privacy }: School, timeZone: string): string {
+function brandingMetas({ name, logo, support, privacy }: Branding, timeZone: string): string {
   const told = {
     'school-name': name,
     'school-logo': logo?.path ?? null,

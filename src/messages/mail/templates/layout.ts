@@ -3,9 +3,10 @@
  * support; only the colours of dark mode are in a style element. No style or id contains six digits in a row, so that
  * nothing else looks like a code.
  */
+
+import { type Branding, brandOf, linkText } from '../../../platform/lib/branding.ts'
 import { escapeHtml } from '../../../platform/lib/html.ts'
 import type { Language } from '../../../platform/lib/languages.ts'
-import { brandOf, linkText, type School } from '../../../platform/lib/school.ts'
 import { mailTexts } from './languages.ts'
 import { isCode, type MailKind, type NoticeKind, type Report, reportKind, type ToldKind } from './texts.ts'
 
@@ -14,7 +15,7 @@ export interface MailContent {
   readonly language: Language
   readonly reference: string
   readonly url: string
-  readonly school: School
+  readonly school: Branding
   readonly report?: Report
   readonly code?: { digits: string; name: string | null; minutes: number; until: string }
 }

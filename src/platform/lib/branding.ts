@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 
-export interface School {
+export interface Branding {
   readonly name: string | null
   readonly logo: Logo | null
   /** Where people get help: an https or a mailto address. */
@@ -17,9 +17,9 @@ export interface Logo {
   readonly bytes: Buffer
 }
 
-export const noSchool: School = { name: null, logo: null, support: null, privacy: null }
+export const ownBranding: Branding = { name: null, logo: null, support: null, privacy: null }
 
-export const brandOf = ({ name }: School) => name ?? 'Chiron'
+export const brandOf = ({ name }: Branding) => name ?? 'Chiron'
 
 /** As people read it. */
 export const linkText = (href: string) => href.replace(/^mailto:/, '')
