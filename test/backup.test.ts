@@ -164,6 +164,19 @@ for (const engine of engines) {
       assert.equal(statSync(file).mode & 0o777, 0o600)
     })
 
+    test('A backup in the second of another one gets a name of its own', async () => {
+      const into = join(folder.path, `${engine}-crowded`)
+      mkdirSync(into)
+      const ending = engine === 'sqlite' ? 'db' : 'dump'
+      const names = Array.from({ length: 120 }, (_, i) => {
+        const at = new Date(Date.now() + i * 1000).toISOString().slice(0, 19).replaceAll(':', '-')
+        return `chiron-${at}Z.${ending}`
+      })
+      for (const name of names) writeFileSync(join(into, name), 'another')
+      await succeeds(service.databaseUrl, ['backup', '--to', into, '--keep', '200'])
+      assert.equal(readdirSync(into).length, names.length + 1)
+    })
+
     test('A folder keeps the newest backups, and leaves other files alone', async () => {
       const into = newFile('folder')
       mkdirSync(into)

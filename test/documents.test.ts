@@ -140,11 +140,22 @@ suite('docs/webhooks.md', () => {
 
 suite('The changelog', () => {
   test('begins with the version of package.json, and has a section for each version', () => {
-    const sections = [...read('CHANGELOG.md').matchAll(/^## (.+)$/gm)].map(([, version]) => version!)
-    const versions = sections[0] === 'Unreleased' ? sections.slice(1) : sections
-    assert.deepEqual(versions.slice(-2), ['0.2.0', '0.1.0'])
+    const [first, ...versions] = [
+      ...read('CHANGELOG.md').matchAll(/^## \[(Unreleased|\d+\.\d+\.\d+)\](?: - \d{4}-\d\d-\d\d)?$/gm),
+    ].map(([, version]) => version!)
+    assert.equal(first, 'Unreleased')
+    assert.deepEqual(versions.slice(-3), ['0.3.0', '0.2.0', '0.1.0'])
     assert.equal(versions[0], manifest.version)
     assert.equal(JSON.parse(read('package-lock.json')).version, manifest.version)
+  })
+
+  test('groups changes as Keep a Changelog does', () => {
+    const groups = new Set([...read('CHANGELOG.md').matchAll(/^### (.+)$/gm)].map(([, group]) => group!))
+    const known = ['Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security']
+    assert.deepEqual(
+      [...groups].filter((group) => !known.includes(group)),
+      [],
+    )
   })
 
   test('has the version that chiron --version prints', () => {

@@ -7,7 +7,7 @@ import type { Db } from '../../platform/db/db.ts'
 import { schemaOf, versionText } from '../../platform/db/migrate.ts'
 import { fileOf, openDb } from '../../platform/db/open.ts'
 import { copySqlite } from '../../platform/db/sqlite-file.ts'
-import { systemClock, timestamp } from '../../platform/lib/clock.ts'
+import { second, systemClock, timestamp } from '../../platform/lib/clock.ts'
 import { packageVersion } from '../../version.ts'
 import { dumpPostgres, whileNoted } from '../backup/backup.ts'
 import { type CommonOptions, configFor, numberFrom, say } from './command.ts'
@@ -35,7 +35,7 @@ export async function backupCommand(file: string | undefined, options: BackupOpt
   if (store !== null && !existsSync(store)) throw new UsageError(`there is no store at ${store}`)
   if (folder !== undefined) mkdirSync(folder, { recursive: true, mode: 0o700 })
   const at = systemClock.now()
-  const target = file ?? join(folder!, nameOf(at, engine))
+  const target = file ?? freeName(folder!, at, engine)
   if (store !== null && existsSync(target) && realpathSync(target) === realpathSync(store))
     throw new UsageError(`${target} is the store itself`)
   if (existsSync(target) && !options.yes)
@@ -74,6 +74,12 @@ async function withStore<T>(
 
 const nameOf = (at: number, engine: Db['engine']) =>
   `chiron-${timestamp(at).slice(0, 19).replaceAll(':', '-')}Z.${endings[engine]}`
+
+/** Two backups of one second: the second has the name of the next one. */
+function freeName(folder: string, at: number, engine: Db['engine']): string {
+  const path = join(folder, nameOf(at, engine))
+  return existsSync(path) ? freeName(folder, at + second, engine) : path
+}
 
 /** Removes the oldest backups of this kind; the names begin with the time. */
 function rotate(folder: string, engine: Db['engine'], keep: number): string[] {
