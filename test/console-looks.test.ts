@@ -106,7 +106,7 @@ suite('The console’s screens', inBrowser, () => {
       await look(name, page.getByRole('heading', { level: 1 }))
     }
     await place(page, '#/nonsense')
-    await look('nowhere', page.getByText('There is nothing here'))
+    await look('nowhere', page.getByText('Page not found'))
 
     service.clock.advance(31 * minute)
     await page.clock.fastForward(31 * minute)

@@ -81,7 +81,7 @@ suite('The roster in the console', inBrowser, () => {
     await page.getByText('This is not a zip file.').waitFor()
 
     await choose(page, 'school.zip', await zipOf(school))
-    await page.getByRole('heading', { name: 'What school.zip would change' }).waitFor()
+    await page.getByRole('heading', { name: 'Changes planned from school.zip' }).waitFor()
     await look('first', page.getByText('New students (20)'))
     await button(page, 'Import now').click()
     await look('confirm', dialog(page).getByText('Students who leave are signed out.'))
@@ -107,7 +107,7 @@ suite('The roster in the console', inBrowser, () => {
     await page.getByText('This is an export for Clever.').waitFor()
 
     await choose(page, 'autumn.zip', await zipOf(autumn))
-    await page.getByText('Students who leave (1)').waitFor()
+    await page.getByText('Students leaving (1)').waitFor()
     await page.getByText('<b>Married</b>').first().waitFor()
     const moved = page.locator('.group').filter({ hasText: 'Students whose address changes (1)' })
     await moved.locator('del', { hasText: 'stu-1@school.example' }).waitFor()
@@ -296,7 +296,7 @@ suite('The roster in the console by keyboard', inBrowser, () => {
     await choose(page, 'doubtful.zip', await packZip(dated))
     await page.getByText('The file does not say whether it is complete.').waitFor()
     await button(page, 'Complete: anyone missing leaves').click()
-    await page.getByText('Students who leave (1)').waitFor()
+    await page.getByText('Students leaving (1)').waitFor()
     assert.equal(await page.getByText('The file does not say whether it is complete.').count(), 0)
     assert.deepEqual(page.faults, [])
   })

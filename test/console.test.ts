@@ -124,7 +124,7 @@ suite('The console', inBrowser, () => {
     await page.getByRole('link', { name: 'People' }).click()
     const list = page.getByRole('region', { name: 'To verify again' })
     await list.getByRole('link', { name: /Bertha Kurz/ }).waitFor()
-    await list.getByRole('link', { name: /Rosalind Lang.*check again/ }).click()
+    await list.getByRole('link', { name: /Rosalind Lang.*verify again/ }).click()
     await page.getByText(/Verify again: .* the name changed on 15 November 2026/).waitFor()
     await page
       .locator('.log li')
@@ -274,7 +274,7 @@ suite('The console', inBrowser, () => {
     await card.getByText('Registrar').waitFor()
     await card.getByRole('button', { name: 'Remove…' }).click()
     await button(page, 'Remove').click()
-    await page.getByText('Mary Jackson is removed.').waitFor()
+    await page.getByText('Mary Jackson has been removed.').waitFor()
 
     const self = page.getByRole('listitem').filter({ hasText: '(you)' })
     await self.getByRole('button', { name: 'Remove…' }).click()

@@ -175,7 +175,7 @@ test('The port serves /metrics and nothing else, and the service has no metrics'
 test('A taken port is told in one line that names the setting', atLength, async () => {
   const { port } = await watched('sqlite')
   await assert.rejects(watched('sqlite', { CHIRON_METRICS_PORT: String(port) }), (error: Error) => {
-    assert.match(error.message, new RegExp(`chiron: port ${port} is taken: .*CHIRON_METRICS_PORT\n`))
+    assert.match(error.message, new RegExp(`chiron: port ${port} is in use: .*CHIRON_METRICS_PORT\n`))
     return true
   })
 })

@@ -276,14 +276,14 @@ for (const engine of engines) {
           service.log
             .map((line) => JSON.parse(line))
             .filter(({ msg }) => /^mails without a code/.test(msg ?? ''))
-            .map(({ msg, dropped }) => [/over their|within their/.exec(msg)![0], dropped])
+            .map(({ msg, dropped }) => [/exceeded their|within their/.exec(msg)![0], dropped])
         await ask(service, ...strangers(domainBurst, 'log.example'))
         await outboxEmpty(service)
         assert.deepEqual(lines(), [])
         for (const from of [100, 110]) await ask(service, ...strangers(10, 'log.example', from))
         await ask(service, 'nobody@elsewhere.example')
         await outboxEmpty(service)
-        assert.deepEqual(lines(), [['over their', undefined]])
+        assert.deepEqual(lines(), [['exceeded their', undefined]])
         await eventually('the second line', () => {
           // The last one may be counted a moment after it is gone from the store.
           service.clock.advance(minute)

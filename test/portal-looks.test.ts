@@ -43,7 +43,7 @@ suite('The portal’s other screens', inBrowser, () => {
     await look('sign-in-wrong', text('This does not look like an e-mail address.'))
     await goto('register')
     await press('Register and send me a code')
-    await look('register-wrong', text('Please give a name'))
+    await look('register-wrong', text('Please enter a name'))
 
     await goto('')
     await askForCode(page, 'Veterinarian', freshAddress('decoy'))
@@ -107,7 +107,7 @@ suite('The portal’s other screens', inBrowser, () => {
       await press('Create another address')
       await page.getByRole('button', { name: `Revoke: Place ${made}` }).waitFor()
     }
-    await look('calendar-full', text('You have 5 addresses, which is the most.'))
+    await look('calendar-full', text('You have 5 addresses, the maximum.'))
     await goto('')
     await goto('calendar')
     await look('calendar-made', text('Your calendar addresses'))

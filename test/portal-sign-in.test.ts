@@ -53,7 +53,11 @@ suite('The portal’s sign-in form', inBrowser, () => {
     await service.signIn(veterinarian)
     const screens: string[] = []
     for (const [role, email, said] of [
-      ['Veterinarian', 'idle@school.example', /on the school’s roster as a student’s[\s\S]*choose “Student”/],
+      [
+        'Veterinarian',
+        'idle@school.example',
+        /the school’s roster lists it as a student’s[\s\S]*choose “Student”/,
+      ],
       ['Student', veterinarian, /belongs to a veterinarian’s account[\s\S]*choose “Veterinarian”/],
     ] as const) {
       const page = await visit()

@@ -366,7 +366,7 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     for (const [args, line] of [
       [['correct'], /name the student/],
       [['correct', 'stu-1@school.example'], /give the correction/],
-      [['correct', 'nobody@school.example', '--firstname', 'X'], /There is nobody/],
+      [['correct', 'nobody@school.example', '--firstname', 'X'], /Nobody has the id/],
       [['correct', 'stu-1@school.example', '--email', 'x'], /chiron: x: /],
       [
         ['correct', 'stu-1@school.example', '--email', 'stu-2@school.example'],

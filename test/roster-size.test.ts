@@ -226,7 +226,7 @@ for (const engine of engines) {
         await fold(150, 1)
         assert.equal(await closed(), 2)
         assert.deepEqual(await visibleRows(db), states[5])
-        await assert.rejects(roster.planUndo(0), /number 0 is no longer kept; those are 3, 4 \(/)
+        await assert.rejects(roster.planUndo(0), /number 0 is no longer kept; available: 3, 4 \(/)
         await assert.rejects(roster.planUndo(2), /number 2 is no longer kept/)
         await assert.rejects(roster.planUndo(9), /number 9 cannot be restored/)
         await roster.undo(await roster.planUndo(3), byOperator)

@@ -297,7 +297,7 @@ describe('What goes wrong is said on one line, with an exit code', atLength, () 
       const { port } = taken.address() as { port: number }
       try {
         const env = { CHIRON_PORT: String(port), CHIRON_WORKERS: workers }
-        assert.match(await failing(['serve'], env), new RegExp(`port ${port} is taken`))
+        assert.match(await failing(['serve'], env), new RegExp(`port ${port} is in use`))
       } finally {
         taken.close()
       }

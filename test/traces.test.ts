@@ -121,7 +121,7 @@ test('A collector that fails is told of once and disturbs nobody', atLength, asy
   collector.answer.status = 503
   const service = await startService('sqlite', { env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } })
   const messages = (text: string) => service.log.filter((line) => line.includes(text)).length
-  const failures = () => messages('sending traces fails')
+  const failures = () => messages('sending traces is failing')
   await service.request('/health/live')
   await eventually('a failure', () => failures() === 1)
   // More than the queue holds; what does not fit is dropped.

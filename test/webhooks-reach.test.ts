@@ -200,9 +200,9 @@ suite('The address of a webhook', () => {
     const events = ['*']
     const { id } = await webhooks.add({ url: 'https://hook.example:8443/a?b=c', events })
     const wrong: [url: string, why: RegExp][] = [
-      ['hook.example', /must be an address such as/],
-      ['ftp://hook.example/', /must be an address such as/],
-      ['javascript:alert(1)', /must be an address such as/],
+      ['hook.example', /must be a URL such as/],
+      ['ftp://hook.example/', /must be a URL such as/],
+      ['javascript:alert(1)', /must be a URL such as/],
       ['https://user:pass@hook.example/', /must not have a user name/],
       ['https://hook.example/#part', /after #/],
       ['https://hook.example:22/', /must use port/],

@@ -236,7 +236,7 @@ for (const engine of engines) {
       await receiver.until(6)
       await eventually('the second line', () => lines().length === 2)
       assert.deepEqual(
-        lines().map(({ msg, host }) => [msg.slice(0, 15), host]),
+        lines().map(({ msg, host }) => [/^a webhook (is failing|works)/.exec(msg)?.[0], host]),
         ['a webhook is failing', 'a webhook works'].map((msg) => [msg, new URL(receiver.url).host]),
       )
       assert.doesNotMatch(service.log.join(''), /sesame|key=open|whsec_/)

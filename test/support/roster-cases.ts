@@ -92,7 +92,7 @@ export const heldCases: readonly Held[] = [
       drop(s, 'tea-2')
       drop(s, 'tea-3')
     },
-    ['teachers', /2 of 4 teachers would vanish/],
+    ['teachers', /2 of 4 teachers would leave/],
     fourTeachers,
   ],
   [
@@ -101,7 +101,7 @@ export const heldCases: readonly Held[] = [
     (s) => {
       for (const n of [2, 3]) s.enrollments.delete(`class-1-tea-${n}`)
     },
-    ['teachers', /2 of 4 teachers would vanish/],
+    ['teachers', /2 of 4 teachers would leave/],
     fourTeachers,
   ],
   ['5 of 20 students without a current class is not held', [20, 20], endClassesOf(5), null],
@@ -109,13 +109,13 @@ export const heldCases: readonly Held[] = [
     '6 of 20 students without a current class is held',
     [20, 20],
     endClassesOf(6),
-    ['terms', /6 of 20 students would have no current class/],
+    ['terms', /6 of 20 students would no longer have a current class/],
   ],
   [
     'a term that moves into the future is held',
     [8, 2],
     (s) => change(s.academicSessions, 'term-1', { startDate: '2030-08-17', endDate: '2030-12-18' }),
-    ['terms', /8 of 8 students would have no current class/],
+    ['terms', /8 of 8 students would no longer have a current class/],
   ],
   ['2 of 20 addresses changing is not held', [20, 20], moveStudents(2), null],
   [
@@ -129,7 +129,7 @@ export const heldCases: readonly Held[] = [
     'new sourcedIds for most are held',
     [20, 20],
     renewIds(11),
-    ['identities', /11 of 20 students have a sourcedId that is new/],
+    ['identities', /11 of 20 students have a new sourcedId/],
   ],
   [
     'a new id with the address of one who leaves is held as a changed id',
@@ -138,7 +138,7 @@ export const heldCases: readonly Held[] = [
       drop(s, 'stu-1')
       addUser(s, 'new-1', 'student', { email: 'STU-1@school.example' })
     },
-    ['identities', /new-1 has that of stu-1/],
+    ['identities', /new-1 has the address of stu-1/],
   ],
 ]
 

@@ -30,14 +30,14 @@ suite('A store', () => {
       const said = await damaged.refusal(damage)
       assert.match(
         said,
-        /^chiron: the store \S+chiron\.db is damaged, or is no SQLite file \(.+\)\. .*chiron restore/,
+        /^chiron: the store \S+chiron\.db is damaged or is not an SQLite file \(.+\)\. .*chiron restore/,
       )
     })
 
   test('that is a folder is named at the start', async () => {
     const path = join(folder.path, 'folder.db')
     mkdirSync(path)
-    assert.match(await refusalOf(path), /folder\.db is a folder: CHIRON_DATABASE_URL must name a file/)
+    assert.match(await refusalOf(path), /folder\.db is a directory: CHIRON_DATABASE_URL must name a file/)
   })
 
   test('that its user may not write is named at the start', async () => {
@@ -45,6 +45,9 @@ suite('A store', () => {
     writeFileSync(path, '')
     chmodSync(path, 0o400)
     const start = process.getuid?.() === 0 ? withoutPrivilege : startChiron
-    assert.match(await refusalOf(path, start), /locked\.db cannot be opened and written \(.*\): whoever runs/)
+    assert.match(
+      await refusalOf(path, start),
+      /locked\.db cannot be opened for writing \(.*\): the user who runs/,
+    )
   })
 })

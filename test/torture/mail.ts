@@ -100,7 +100,7 @@ async function newMails({ service }: Running, name: string, count: number) {
 }
 
 const triesEnded = ({ log }: Service) =>
-  log.filter((line) => /it will be tried again|was refused for good/.test(line)).length
+  log.filter((line) => /it will be retried|was refused permanently/.test(line)).length
 
 /** The server has these manners while mails are asked for, and is good some time later. */
 export async function badServer(running: Running, manner: BadManner, count: number): Promise<void> {
@@ -119,7 +119,7 @@ export async function badServer(running: Running, manner: BadManner, count: numb
   })
   const gone = await failed(service)
   const lost = [...sessions].filter(([session]) => gone.has(session)).map(([, email]) => email)
-  // Only what was refused for good is lost before its code is dead.
+  // Only what was refused permanently is lost before its code is dead.
   if (manner !== 'answers 250 to DATA and does not know the rest') assert.deepEqual(lost, [], manner)
   assert.deepEqual([...taken(), ...lost].sort(), [...addresses].sort(), manner)
 }

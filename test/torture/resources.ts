@@ -243,7 +243,7 @@ export async function noDescriptors(workers: 1 | 2): Promise<DescriptorReport> {
         async () => (await registrations.ask(callsTo(child!.url)).catch(() => null))?.status === 202,
       )
     }
-    const said = /too many connections for the limit of open files/
+    const said = /too many connections for the open-file limit/
     // With two workers, the primary may run out first.
     if (workers === 1) await eventually('a line in the log', () => said.test(child!.output.out))
     assert.doesNotMatch(child.output.out, /a worker ended/)

@@ -143,7 +143,7 @@ export async function standsStill(engine: Engine): Promise<void> {
     await mail.mailTo('before@time.example', 2)
     await visitor.register('later@time.example')
     assert.equal((await visitor.send('later@time.example')).status, 202)
-    await eventually('the mail was put off', () => child.output.out.includes('it will be tried again'))
+    await eventually('the mail was put off', () => child.output.out.includes('it will be retried'))
 
     process.kill(-child.pid, 'SIGSTOP')
     faults.moveWallClock(11 * minute)
@@ -194,7 +194,7 @@ export async function jumps(engine: Engine): Promise<void> {
     )
     await it.visitor.register('later@time.example')
     assert.equal((await it.visitor.send('later@time.example')).status, 202)
-    await eventually('the mail was put off', () => it.child.output.out.includes('it will be tried again'))
+    await eventually('the mail was put off', () => it.child.output.out.includes('it will be retried'))
     faults.moveTimers(sweepEveryMs)
     await eventually('somebody sweeps', async () => {
       const leases = await it.rows<{ leased_until: number }>('select leased_until from lease')

@@ -250,6 +250,6 @@ async function movedAddresses({ standing, students }: Case): Promise<Hold[]> {
     first ||= `${students.idAt(row)} has the address of ${owner}`
   }
   if (count === 0) return []
-  const reason = `${count === 1 ? '1 student is' : `${count} students are`} new by sourcedId but have an address that another student has or had (${first}), perhaps because the sourcedId changed. With --match address they keep their accounts; if allowed, they get new ones`
+  const reason = `${count === 1 ? '1 student is new by sourcedId but has' : `${count} students are new by sourcedId but have`} an address that another student has or had (${first}), perhaps because the sourcedId changed. With --match address they keep their accounts; if allowed, they get new ones`
   return [{ code: 'identities', reason, numbers: { added: count } }]
 }
