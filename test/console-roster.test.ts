@@ -136,7 +136,7 @@ suite('The roster in the console', inBrowser, () => {
 
     await page.getByRole('link', { name: 'Back to the roster' }).click()
     await page.getByText('Confirmed: many leave').waitFor()
-    await look('history', page.getByText('in force'))
+    await look('history', page.getByText('current', { exact: true }))
     await page.getByRole('link', { name: 'Go back to this… 2' }).click()
     await page.getByText('Students: 0 leave, 8 return, 0 change.').waitFor()
     await look('undo', page.getByText('Students returning (8)'))
@@ -198,7 +198,7 @@ suite('The roster in the console by keyboard', inBrowser, () => {
       const asked = page.waitForEvent('filechooser')
       await keyboard.press('Enter')
       await (await asked).setFiles({ name, mimeType: 'application/zip', buffer })
-      await page.getByRole('heading', { name: `What ${name} would change` }).waitFor()
+      await page.getByRole('heading', { name: `Changes planned from ${name}` }).waitFor()
     }
     await send('school.zip', await zipOf(school))
     await page.reload()

@@ -58,7 +58,7 @@ suite('The portal’s sign-in form', inBrowser, () => {
         'idle@school.example',
         /the school’s roster lists it as a student’s[\s\S]*choose “Student”/,
       ],
-      ['Student', veterinarian, /belongs to a veterinarian’s account[\s\S]*choose “Veterinarian”/],
+      ['Student', veterinarian, /belongs to a veterinarian account[\s\S]*choose “Veterinarian”/],
     ] as const) {
       const page = await visit()
       const nth = mailsTo(email) + 1

@@ -143,7 +143,7 @@ async function stallsBefore(
 
   const before = await everything(world.db)
   slowOne.goOn()
-  assert.match((await slowResult) ?? 'done', /took over|changed since|under way/, where)
+  assert.match((await slowResult) ?? 'done', /took over|changed since|is running/, where)
   assert.deepEqual(await everything(world.db), before, where)
 
   quickOne.goOn()
