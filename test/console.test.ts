@@ -128,7 +128,7 @@ suite('The console', inBrowser, () => {
     await page.getByText(/Verify again: .* the name changed on 15 November 2026/).waitFor()
     await page
       .locator('.log li')
-      .filter({ hasText: /no longer verified|taken back/i })
+      .filter({ hasText: /Verification withdrawn/ })
       .getByText('the name changed')
       .waitFor()
 

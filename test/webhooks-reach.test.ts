@@ -204,7 +204,7 @@ suite('The address of a webhook', () => {
       ['ftp://hook.example/', /must be a URL such as/],
       ['javascript:alert(1)', /must be a URL such as/],
       ['https://user:pass@hook.example/', /must not have a user name/],
-      ['https://hook.example/#part', /after #/],
+      ['https://hook.example/#part', /fragment/],
       ['https://hook.example:22/', /must use port/],
       ['https://hook.example:25/', /must use port/],
       ['http://hook.example/', /must begin with https/],
