@@ -177,8 +177,11 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     student: new SignIn(signInDeps, students),
     staff: new SignIn(signInDeps, staff),
   }
-  const { databaseUrl, timeZone, secret, secretPrevious } = config
-  const settings = { databaseUrl, timeZone, secret, secretPrevious }
+  const { databaseUrl, timeZone, secret, secretPrevious, rosterHolds, rosterBadRows } = config
+  const settings = {
+    ...{ databaseUrl, timeZone, secret, secretPrevious },
+    ...{ holdShares: rosterHolds, badRows: rosterBadRows },
+  }
   const uploads = new Uploads({ db, clock, roster, settings, log })
   const keepEventsMs = config.keepEventsDays * day
   const sweeper = new Sweeper({

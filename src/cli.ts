@@ -69,7 +69,11 @@ withReport(
 rosterCommand
   .command('undo')
   .description('undo the last import')
-  .option('--to <number>', 'go back to the roster with this number; 0 is an empty roster')
+  .option(
+    '--to <number>',
+    'go to what it was after this number, also one that was just undone; 0 is an empty roster',
+  )
+  .option('--allow <holds>', 'comma-separated holds to override')
   .option('--verbose', 'list everyone who leaves, returns or changes')
   .option('--json', 'print JSON lines')
   .option('--yes', 'do not ask')
@@ -90,6 +94,25 @@ rosterCommand
   .option('--list', 'show all corrections')
   .option('--json', 'print JSON lines')
   .action(async (student, options) => (await roster()).rosterCorrect(student, options))
+
+const lists = () => import('./operate/commands/roster-lists.ts')
+const each = (text: string, others: readonly string[] = []) => [...others, text]
+rosterCommand
+  .command('from-list <file...>')
+  .description('make a set from a class list (CSV, Excel), or from a Canvas or School Data Sync export')
+  .requiredOption('--out <zip>', 'where to write the set')
+  .option('--map <field=header>', 'what a column means, such as number=Matricola; may be repeated', each)
+  .option('--map-file <file>', 'keep the mapping here; read if it is there, else written')
+  .option('--term <days>', 'such as 2026-09-01..2027-01-31, or "Autumn=…"; may be repeated', each)
+  .option('--dates <order>', 'how 03/09/2026 is meant: day-first or month-first')
+  .option('--verbose', 'every finding')
+  .option('--json', 'print JSON lines')
+  .action(async (files, options) => (await lists()).rosterFromList(files, options))
+rosterCommand
+  .command('template [folder]')
+  .description('write an example class list and an example set')
+  .option('--json', 'print JSON lines')
+  .action(async (folder, options) => (await lists()).rosterTemplate(folder ?? 'roster-template', options))
 
 const people = () => import('./operate/commands/people.ts')
 const peopleCommand = program

@@ -58,7 +58,12 @@ export async function openFeatures(
   })
   const support = new Support({ db, clock, sessions, veterinarians, students })
   const deliveries = new Deliveries({ db, clock, secrets, keepMs: config.keepMailDays * day })
-  const roster = new Roster(db, clock, { timeZone: config.timeZone, secrets })
+  const roster = new Roster(db, clock, {
+    timeZone: config.timeZone,
+    secrets,
+    holdShares: config.rosterHolds,
+    badRows: config.rosterBadRows,
+  })
   const webhooks = new Webhooks({
     db,
     clock,

@@ -9,6 +9,7 @@ import { UsageError } from './errors.ts'
 import { parseAddress } from './platform/lib/address.ts'
 import { type Logo, readLogo } from './platform/lib/branding.ts'
 import { isLoopbackHost, parseRange, type Range } from './platform/lib/network.ts'
+import { type BadRows, type HoldShares, usualShares } from './school/roster/words.ts'
 
 type Parser<T> = (text: string) => T
 
@@ -39,6 +40,25 @@ export const listOf =
       .map((part) => part.trim())
       .filter((part) => part !== '')
       .map(parse)
+
+export function holdShares(given: string): Partial<HoldShares> {
+  const shares = listOf((part) => {
+    const [, name = '', percent = ''] = /^(\w+)\s*:\s*(\d{1,3})$/.exec(part) ?? []
+    if (!Object.hasOwn(usualShares, name) || Number(percent) > 100)
+      throw new UsageError(
+        `takes a hold and a percentage such as leavers:10, not ${JSON.stringify(part)}; the holds are ${Object.keys(usualShares).join(', ')}`,
+      )
+    return [name, Number(percent)]
+  })(given)
+  return Object.fromEntries(shares)
+}
+
+export function badRows(given: string): BadRows {
+  const [, percent] = /^(\d{1,2}(?:\.\d+)?)\s*%$/.exec(given) ?? []
+  if (percent !== undefined) return { share: Number(percent) / 100 }
+  if (/^\d{1,6}$/.test(given)) return { max: Number(given) }
+  throw new UsageError(`must be a number of rows, or a percentage such as 2%, not ${JSON.stringify(given)}`)
+}
 
 export function publicUrl(given: string): string {
   const url = URL.parse(given)

@@ -3,6 +3,7 @@
  * with these tables. docs/settings.md has a row for each, which begins with the sentence given here;
  * test/documents.test.ts compares the two.
  */
+import { usualShares } from './school/roster/words.ts'
 import * as parse from './setting-parsers.ts'
 
 export interface Setting {
@@ -104,6 +105,21 @@ const single = {
     default: '30',
     parse: parse.integer(1, 10_000),
     about: 'Always keep at least this many imports undoable',
+  },
+  rosterHolds: {
+    name: 'CHIRON_ROSTER_HOLDS',
+    default: '',
+    defaultInWords: `\`${Object.entries(usualShares)
+      .map(([code, share]) => `${code}:${share}`)
+      .join(',')}\``,
+    parse: parse.holdShares,
+    about: 'Percentages above which an import or undo is held, such as `leavers:10,classes:25`',
+  },
+  rosterBadRows: {
+    name: 'CHIRON_ROSTER_BAD_ROWS',
+    default: '0',
+    parse: parse.badRows,
+    about: 'How many bad rows of a roster may be left out: a number, or a percentage such as `2%`',
   },
   smtpUrl: {
     name: 'CHIRON_SMTP_URL',

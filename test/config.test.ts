@@ -63,6 +63,8 @@ test('Without settings the service is on this machine alone, on port 3000, with 
     webhookAllow: [],
     rosterSource: null,
     rosterReportTo: [],
+    rosterHolds: {},
+    rosterBadRows: { max: 0 },
   } satisfies Omit<Config, 'secret'>)
 })
 
@@ -95,6 +97,9 @@ const good: [name: string, value: string, field: keyof Config, expected: unknown
   ],
   ['CHIRON_TIME_ZONE', 'Europe/Lisbon', 'timeZone', 'Europe/Lisbon'],
   ['CHIRON_LIMITS', 'off', 'limits', false],
+  ['CHIRON_ROSTER_HOLDS', 'leavers:20, classes : 100', 'rosterHolds', { leavers: 20, classes: 100 }],
+  ['CHIRON_ROSTER_BAD_ROWS', '5', 'rosterBadRows', { max: 5 }],
+  ['CHIRON_ROSTER_BAD_ROWS', '2.5 %', 'rosterBadRows', { share: 0.025 }],
   ['CHIRON_LIMITS', 'on', 'limits', true],
   ['CHIRON_ROSTER_SOURCE', '/srv/roster', 'rosterSource', { kind: 'folder', path: '/srv/roster' }],
   [
@@ -201,6 +206,8 @@ const bad: [name: string, ...values: string[]][] = [
   ['CHIRON_METRICS_PORT', '3000', '65536', 'on'],
   ['CHIRON_KEEP_MAIL_DAYS', '0', '3661', 'ever'],
   ['CHIRON_ROSTER_KEEP_IMPORTS', '0', '10001'],
+  ['CHIRON_ROSTER_HOLDS', 'leavers', 'leavers:101', 'leavers:-1', 'mode:10', 'toString:10'],
+  ['CHIRON_ROSTER_BAD_ROWS', '-1', '100%', 'some', '1.5'],
 ]
 for (const [name, ...values] of bad) {
   test(`${name} that is wrong stops the start with one line that names it`, () => {

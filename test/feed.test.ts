@@ -199,7 +199,7 @@ for (const engine of engines) {
             ),
           )
           clock.advance(1_000)
-          await roster.undo(await roster.planUndo(), byOperator)
+          await roster.undo(await roster.planUndo(), { allow: holdCodes, by: byOperator })
           writing.on = false
           await writer
           const seen = await reader.end()

@@ -145,6 +145,11 @@ const strangers: [what: string, path: () => Promise<string> | string, message: R
     /Apple School Manager/,
   ],
   [
+    'an export for Canvas',
+    async () => writeZip(await packZip({ 'users.csv': 'x', 'sections.csv': 'x', 'enrollments.csv': 'x' })),
+    /for Canvas.*from-list/,
+  ],
+  [
     'an export for School Data Sync',
     async () => writeZip(await packZip({ 'Student.csv': 'x', 'Section.csv': 'x' })),
     /School Data Sync/,

@@ -116,7 +116,14 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
       /3 .* by operator {2}undo of 2, back to number 1\n[\s\S]* 1 .*OneRoster 1\.2, \d+ rows {2}sha256/,
     )
     assert.match(words.out, /students: 24 added, 0 changed, 0 left, 0 returned/)
-    const undone2 = await roster(env, 'undo', '--yes', '--json')
+    const held = await roster(env, 'undo', '--yes')
+    assert.equal(held.code, 2, held.err)
+    assert.match(
+      held.out,
+      /Held \(leavers\): 24 of 24 [\s\S]*If this is intended, go back with --allow leavers,/,
+    )
+    const allow = ['--allow', 'leavers,teachers,classes']
+    const undone2 = await roster(env, 'undo', '--yes', '--json', ...allow)
     assert.deepEqual(undone2.json.at(-1), { type: 'done', generation: 4 })
     const none = await roster(env, 'undo', '--yes')
     assert.equal(none.code, 1)
@@ -236,7 +243,7 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     await roster(env, 'import', bulk(school), '--yes')
     const table: [args: string[], line: RegExp][] = [
       [['import', bulk(changed)], /cannot ask without a terminal; add --yes/],
-      [['undo'], /cannot ask without a terminal; add --yes/],
+      [['undo', '--allow', 'leavers,teachers,classes'], /cannot ask without a terminal; add --yes/],
       [['check', 'no-such.zip'], /no-such\.zip/],
       [['import', 'no-such.zip', '--yes', '--json'], /no-such\.zip/],
       [['check'], /missing required argument/],

@@ -45,7 +45,7 @@ type Work = 'import' | 'undo'
 async function planned(roster: Roster, work: Work, file: string): Promise<() => Promise<unknown>> {
   if (work === 'undo') {
     const plan = await roster.planUndo()
-    return () => roster.undo(plan, byOperator)
+    return () => roster.undo(plan, { allow: holdCodes, by: byOperator })
   }
   const plan = await roster.plan(file)
   return () => roster.import(plan, { allow: holdCodes, by: byOperator })

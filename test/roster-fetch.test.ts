@@ -8,7 +8,7 @@ import { byOperator } from '../src/platform/lib/by.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
 import { usualLimits } from '../src/school/roster/fetch/arrival.ts'
 import { type FetchOptions, RosterFetch } from '../src/school/roster/fetch/fetch.ts'
-import { isEmpty, Roster } from '../src/school/roster/roster.ts'
+import { holdCodes, isEmpty, Roster } from '../src/school/roster/roster.ts'
 import { engines } from './support/engines.ts'
 import { type Files, freshPath, packZip, without } from './support/roster-files.ts'
 import { bulk, bulkFiles, change, drop, edited, newSchool, numbers } from './support/roster-school.ts'
@@ -128,12 +128,12 @@ for (const engine of engines) {
       await put(bulkFiles(grown))
       assert.equal((await fetch()).outcome, 'imported')
       const roster = new Roster(service.app.parts.db, service.clock)
-      await roster.undo(await roster.planUndo(), byOperator)
+      await roster.undo(await roster.planUndo(), { allow: holdCodes, by: byOperator })
       assert.equal((await fetch()).outcome, 'unchanged')
       touch()
       assert.equal((await fetch()).outcome, 'unchanged', 'the same file with another time')
       assert.equal((await fetch({ again: true })).outcome, 'imported')
-      await roster.undo(await roster.planUndo(), byOperator)
+      await roster.undo(await roster.planUndo(), { allow: holdCodes, by: byOperator })
     })
 
     test('holds what is held, tells the registrar what to type, and takes it when it is allowed', async () => {

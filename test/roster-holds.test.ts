@@ -4,7 +4,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { byOperator } from '../src/platform/lib/by.ts'
-import { isEmpty, isRefused, type Plan } from '../src/school/roster/roster.ts'
+import { isEmpty, isRefused, type Plan, Roster } from '../src/school/roster/roster.ts'
+import type { BadRows } from '../src/school/roster/words.ts'
 import { studentWithClasses } from '../src/school/student/store.ts'
 import { engines } from './support/engines.ts'
 import { clean11 as clean11Files, type Files, writeFolder } from './support/roster-files.ts'
@@ -135,6 +136,103 @@ for (const engine of engines) {
         await world.undo()
         await world.undo()
         assert.deepEqual((await world.plan(newer)).holds, [], 'what is undone was not imported')
+      }))
+
+    test('The shares are settings: a hold can be wider, narrower or off', () =>
+      inWorld(engine, async (world) => {
+        await world.import(bulk(school))
+        const fewer = bulk(
+          edited(school, (s) => {
+            for (const n of numbers(4)) drop(s, `stu-${n}`)
+          }),
+        )
+        const held = async (leavers: number) => {
+          const roster = new Roster(world.db, world.clock, { holdShares: { leavers } })
+          return codesOf(await roster.plan(fewer))
+        }
+        assert.deepEqual([await held(19), await held(20), await held(100)], [['leavers'], [], []])
+      }))
+
+    test('A row that is there twice is one row, and two that differ are an error naming both lines', () =>
+      inWorld(engine, async (world) => {
+        const files = bulkFiles(school)
+        const users = String(files['users.csv'])
+        const row = users.split('\n').find((line) => line.startsWith('stu-1,'))!
+        const twice = { ...files, 'users.csv': `${users}${row}\n` }
+        const plan = await world.plan(writeFolder(twice))
+        assert.deepEqual(
+          plan.findings.map(({ severity, code }) => [severity, code]),
+          [['warning', 'repeated-row']],
+        )
+        assert.equal(plan.counts.student.added, 20)
+        const other = row.replace('Given', 'Another')
+        const differing = await world.plan(writeFolder({ ...files, 'users.csv': `${users}${other}\n` }))
+        const [error] = errorsOf(differing)
+        assert.equal(error?.code, 'duplicate-id')
+        assert.match(error!.message, /^Line \d+ and line \d+ have the same sourcedId and differ/)
+      }))
+
+    test('Bad rows may be left out by a number or a share of all rows', () =>
+      inWorld(engine, async (world) => {
+        await world.import(bulk(school))
+        const dangling = edited(school, (s) => enrol(s, 'stu-1', 'class-nowhere'))
+        const path = bulk(dangling)
+        const refused = async (badRows: BadRows) =>
+          isRefused(await new Roster(world.db, world.clock, { badRows }).plan(path))
+        assert.deepEqual(
+          [await refused({ max: 0 }), await refused({ max: 1 }), await refused({ share: 0.0001 })],
+          [true, false, true],
+        )
+        assert.equal(await refused({ share: 0.02 }), false)
+      }))
+
+    test('A student system that was replaced is not held for the mode once accounts are matched', () =>
+      inWorld(engine, async (world) => {
+        const numbered = edited(school, (s) => {
+          for (const n of numbers(20)) change(s.users, `stu-${n}`, { identifier: `S${n}` })
+        })
+        await world.import(writeFolder(dated(bulkFiles(numbered))))
+        const replaced = edited(numbered, (s) => {
+          for (const n of numbers(20)) {
+            const user = s.users.get(`stu-${n}`)!
+            drop(s, `stu-${n}`)
+            addUser(s, `sis-${n}`, 'student', user)
+            enrol(s, `sis-${n}`, 'class-1')
+          }
+        })
+        const path = writeFolder(dated(bulkFiles(replaced), '2026-10-01T08:00:00Z'))
+        const plan = await world.roster.plan(path, { match: 'number' })
+        assert.equal(plan.counts.student.leaving, 0)
+        assert.ok(!codesOf(plan).includes('mode'), codesOf(plan).join())
+      }))
+
+    test('A date that a bulk set does not need, and an empty line of the manifest, are warnings', () =>
+      inWorld(engine, async (world) => {
+        const files = dated(bulkFiles(school), '2026-09-01 08:00:00Z x')
+        const manifest = `${files['manifest.csv']}file.lineItems,\n`
+        const plan = await world.plan(writeFolder({ ...files, 'manifest.csv': manifest }))
+        assert.deepEqual(errorsOf(plan), [])
+        const codes = new Set(plan.findings.map(({ code }) => code))
+        assert.ok(codes.has('bad-datetime') && codes.has('bad-manifest-mode'), [...codes].join())
+      }))
+
+    test('Damaged text and the errors of a spreadsheet are findings', () =>
+      inWorld(engine, async (world) => {
+        const cases: [givenName: string, severity: string, code: string][] = [
+          ['Jos\ufffd', 'warning', 'damaged-text'],
+          ['Jos\u00c3\u00a9', 'warning', 'damaged-text'],
+          ['#REF!', 'error', 'spreadsheet-error'],
+          ['#N/A', 'error', 'spreadsheet-error'],
+        ]
+        for (const [givenName, severity, code] of cases) {
+          const plan = await world.plan(bulk(edited(school, (s) => change(s.users, 'stu-1', { givenName }))))
+          const found = plan.findings.find((one) => one.code === code)
+          assert.deepEqual([found?.severity, found?.value], [severity, givenName])
+        }
+        for (const givenName of ['José', 'Ångström', 'Müller', 'Ãlvaro', 'Nguyễn']) {
+          const plan = await world.plan(bulk(edited(school, (s) => change(s.users, 'stu-1', { givenName }))))
+          assert.deepEqual(plan.findings, [], givenName)
+        }
       }))
 
     test('The last file once more is not stale, and nothing to do', () =>

@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { eventsOf } from '../src/messages/events/events.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
-import { type Change, fieldsOf, isRefused } from '../src/school/roster/roster.ts'
+import { type Change, fieldsOf, holdCodes, isRefused } from '../src/school/roster/roster.ts'
 import { engines } from './support/engines.ts'
 import {
+  addClass,
   addUser,
   bulk,
   change,
@@ -170,11 +171,10 @@ for (const engine of engines) {
           ['leaving', 'Given Family stu-2', 'S2'],
           ['returning', 'Given Family stu-4', 'S4'],
         ])
-        await world.roster.undo(plan, { ...byOperator, actor: 'somebody' })
+        await world.roster.undo(plan, { allow: holdCodes, by: { ...byOperator, actor: 'somebody' } })
         assert.deepEqual(await visibleRows(world.db), states[2])
-        for (const to of [2, 3, 4, 5, 99])
-          await assert.rejects(world.roster.planUndo(to), /cannot be restored/)
-        await world.roster.undo(await world.roster.planUndo(0), byOperator)
+        for (const to of [2, 5, 99]) await assert.rejects(world.roster.planUndo(to), /cannot be restored/)
+        await world.roster.undo(await world.roster.planUndo(0), { allow: holdCodes, by: byOperator })
         assert.deepEqual(await visibleRows(world.db), states[0])
         const history = await world.roster.history()
         assert.deepEqual(
@@ -185,6 +185,68 @@ for (const engine of engines) {
             [4, 'import', 4, 'operator'],
           ],
         )
+      }))
+
+    test('Undo goes forward again to a number that was undone, until the next import begins', () =>
+      inWorld(engine, async (world) => {
+        const states = [await visibleRows(world.db)]
+        for (const n of numbers(4)) {
+          world.clock.advance(60_000)
+          await world.import(bulk(edited(school, (s) => drop(s, `stu-${n}`))))
+          states.push(await visibleRows(world.db))
+        }
+        const go = async (to: number) => {
+          const plan = await world.roster.planUndo(to)
+          await world.roster.undo(plan, { allow: holdCodes, by: byOperator })
+          assert.deepEqual(await visibleRows(world.db), states[to], `at ${to}`)
+          return plan
+        }
+        await go(1)
+        const forward = await go(3)
+        assert.deepEqual(
+          forward.undone.map(({ id }) => id),
+          [5],
+        )
+        assert.deepEqual(named(forward.changes(), 'student'), [
+          ['returning', 'Given Family stu-1', 'S1'],
+          ['leaving', 'Given Family stu-3', 'S3'],
+        ])
+        await go(2)
+        await go(4)
+        await go(0)
+        await go(4)
+        await go(3)
+        assert.deepEqual((await world.roster.standing()).reachable, [4, 2, 1, 0])
+        await world.import(bulk(school))
+        await assert.rejects(world.roster.planUndo(4), /cannot be restored/)
+        await world.undo()
+        assert.deepEqual(await visibleRows(world.db), states[3])
+      }))
+
+    test('An undo is held as an import would be', () =>
+      inWorld(engine, async (world) => {
+        await world.import(bulk(edited(school, (s) => drop(s, 'stu-1'))))
+        await world.import(
+          bulk(
+            edited(school, (s) => {
+              for (const n of numbers(8)) {
+                addUser(s, `new-${n}`, 'student')
+                enrol(s, `new-${n}`, 'class-1')
+              }
+              for (const n of [2, 3, 4]) addClass(s, `more-${n}`)
+            }),
+          ),
+        )
+        const plan = await world.roster.planUndo()
+        assert.deepEqual(
+          plan.holds.map(({ code }) => code),
+          ['leavers', 'classes'],
+        )
+        await assert.rejects(world.roster.undo(plan, { allow: ['leavers'], by: byOperator }), { exitCode: 2 })
+        await world.roster.undo(plan, { allow: ['leavers', 'classes'], by: byOperator })
+        assert.equal((await world.roster.history())[0]!.allowed, 'leavers,classes')
+        const forward = await world.roster.planUndo(2)
+        assert.deepEqual(forward.holds, [])
       }))
 
     test('History keeps what was allowed', () =>

@@ -252,7 +252,10 @@ for (const engine of engines) {
           world.roster.import(plan, { allow: holdCodes, by: byOperator }),
           /changed since the plan was made/,
         )
-        await assert.rejects(world.roster.undo(undo, byOperator), /changed since the plan was made/)
+        await assert.rejects(
+          world.roster.undo(undo, { allow: holdCodes, by: byOperator }),
+          /changed since the plan was made/,
+        )
         assert.deepEqual(await visibleRows(world.db), before)
       }))
 

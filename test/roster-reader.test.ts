@@ -25,7 +25,7 @@ import {
 import { lenientCases } from './support/roster-lenient.ts'
 import { strictCases } from './support/roster-strict.ts'
 
-/** Findings of the judge, and those that only a zip can have. */
+/** Findings of the judge, those that only a zip can have, and those of class lists. */
 const inOtherTests = [
   'address-bounced',
   'no-address',
@@ -46,6 +46,15 @@ const inOtherTests = [
   'damaged-file',
   'unsafe-name',
   'wrapped-in-folder',
+  'ambiguous-column',
+  'unread-sheet',
+  'missing-term',
+  'differing-rows',
+  'repeated-row',
+  'bad-datetime',
+  'spreadsheet-error',
+  'damaged-text',
+  'no-role',
 ]
 
 const seen = new Set<string>()
@@ -452,6 +461,7 @@ test('two hundred thousand rows pass through in little memory', atLength, async 
   const file = await readRoster(path, 'delta', log, {
     ids: () => new Ids(),
     record: () => records++,
+    repeats: () => false,
     bad: () => assert.fail('no row is bad'),
     unread: () => assert.fail('every file is read'),
     progress() {

@@ -10,8 +10,9 @@ import { Incomings, wholeRoster } from '../src/school/roster/compare/compare.ts'
 import { FindingLog } from '../src/school/roster/findings.ts'
 import { makePlan } from '../src/school/roster/plan.ts'
 import { readRoster } from '../src/school/roster/read/read.ts'
-import { foldGenerations, type Plan } from '../src/school/roster/roster.ts'
+import { foldGenerations, holdCodes, type Plan } from '../src/school/roster/roster.ts'
 import { rosterState } from '../src/school/roster/store.ts'
+import { usualShares } from '../src/school/roster/words.ts'
 import { atLength, engines, onPostgres } from './support/engines.ts'
 import {
   addClass,
@@ -89,7 +90,12 @@ async function planOfWhole({ db }: World, path: string): Promise<Plan> {
   const log = new FindingLog()
   const file = await readRoster(path, null, log, incoming)
   const standing = await wholeRoster(db, await rosterState(db))
-  return makePlan(standing, incoming, file, log, { today, match: null, skipBadRowsMax: 0 })
+  return makePlan(standing, incoming, file, log, {
+    today,
+    match: null,
+    skipBadRowsMax: 0,
+    holdShares: usualShares,
+  })
 }
 
 const shown = ({ counts, findings, holds, ...plan }: Plan) => ({
@@ -229,7 +235,7 @@ for (const engine of engines) {
         await assert.rejects(roster.planUndo(0), /number 0 is no longer kept; available: 3, 4 \(/)
         await assert.rejects(roster.planUndo(2), /number 2 is no longer kept/)
         await assert.rejects(roster.planUndo(9), /number 9 cannot be restored/)
-        await roster.undo(await roster.planUndo(3), byOperator)
+        await roster.undo(await roster.planUndo(3), { allow: holdCodes, by: byOperator })
         assert.deepEqual(await visibleRows(db), states[3])
         await assert.rejects(roster.planUndo(), /number 3 can no longer be undone/)
         await fold(1, 1)
@@ -248,7 +254,7 @@ for (const engine of engines) {
         const before = await visibleRows(world.db)
         await world.db.tx(foldGenerations(world.clock.now(), 1))
         await assert.rejects(
-          world.roster.undo(plan, byOperator),
+          world.roster.undo(plan, { allow: holdCodes, by: byOperator }),
           /the roster has changed since the plan was made/,
         )
         assert.deepEqual(await visibleRows(world.db), before)

@@ -39,6 +39,7 @@ export const schoolColumns = {
     generation: 'id',
     last_generation: 'id',
     folded: 'id',
+    redo: 'id',
     leased_by: 'id',
     leased_until: 'time',
     writer: 'id',

@@ -5,6 +5,7 @@ import {
   bulk,
   change,
   drop,
+  dropClass,
   edited,
   enrol,
   newSchool,
@@ -31,6 +32,23 @@ const redateEnrolments = (count: number) => (s: School) => {
 }
 const endClassesOf = (count: number) => (s: School) => {
   for (const n of numbers(count)) change(s.enrollments, `class-${n}-stu-${n}`, { endDate: '2026-08-31' })
+}
+const everybodyInClass1 = (s: School) => {
+  for (const id of [...s.users.keys()].filter((id) => id.startsWith('stu-'))) enrol(s, id, 'class-1')
+}
+const dropClasses = (count: number) => (s: School) => {
+  for (const n of numbers(count)) dropClass(s, `class-${n + 1}`)
+}
+const dropEnrolments = (count: number) => (s: School) => {
+  for (const n of numbers(count)) s.enrollments.delete(`class-${n + 1}-stu-${n + 1}`)
+}
+const renewEnrolments = (s: School) => {
+  const rows = [...s.enrollments]
+  s.enrollments.clear()
+  for (const [id, row] of rows) s.enrollments.set(`new-${id}`, row)
+}
+const numberStudents = (letter: string, count: number) => (s: School) => {
+  for (const n of numbers(count)) change(s.users, `stu-${n}`, { identifier: `${letter}${n}` })
 }
 const fourTeachers = (s: School) => {
   for (const n of [2, 3, 4]) {
@@ -116,6 +134,53 @@ export const heldCases: readonly Held[] = [
     [8, 2],
     (s) => change(s.academicSessions, 'term-1', { startDate: '2030-08-17', endDate: '2030-12-18' }),
     ['terms', /8 of 8 students would no longer have a current class/],
+  ],
+  ['5 of 20 current classes leaving is not held', [20, 20], dropClasses(5), null, everybodyInClass1],
+  [
+    '6 of 20 current classes leaving is held',
+    [20, 20],
+    dropClasses(6),
+    ['classes', /6 of 20 current classes would leave \(more than 25 %\)/],
+    everybodyInClass1,
+  ],
+  [
+    'classes of a term that is over may leave',
+    [20, 20],
+    dropClasses(19),
+    null,
+    (s) => {
+      everybodyInClass1(s)
+      s.academicSessions.set('term-0', {
+        ...s.academicSessions.get('term-1')!,
+        startDate: '2026-01-07',
+        endDate: '2026-05-29',
+      })
+      for (const id of s.classes.keys())
+        if (id !== 'class-1') change(s.classes, id, { termSourcedIds: 'term-0' })
+    },
+  ],
+  ['9 of 39 current enrolments leaving is not held', [20, 20], dropEnrolments(9), null, everybodyInClass1],
+  [
+    '10 of 39 current enrolments leaving is held',
+    [20, 20],
+    dropEnrolments(10),
+    ['enrolments', /10 of 39 enrolments in current classes would leave \(more than 25 %\)/],
+    everybodyInClass1,
+  ],
+  ['enrolments that only get new ids are not held', [20, 20], renewEnrolments, null],
+  [
+    '2 of 20 student numbers changing is not held',
+    [20, 20],
+    numberStudents('B', 2),
+    null,
+    numberStudents('A', 20),
+  ],
+  [
+    '3 of 20 student numbers changing is held',
+    [20, 20],
+    numberStudents('B', 3),
+    ['numbers', /student numbers of 3 of 20 students would change/],
+    numberStudents('A', 20),
   ],
   ['2 of 20 addresses changing is not held', [20, 20], moveStudents(2), null],
   [

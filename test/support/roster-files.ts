@@ -1,8 +1,10 @@
 /** Small rosters in folders and zips, deleted when the process ends. */
+
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
+import { isDeepStrictEqual } from 'node:util'
 import { ZipFile } from 'yazl'
 import { Ids } from '../../src/school/roster/compact.ts'
 import { FindingLog } from '../../src/school/roster/findings.ts'
@@ -139,6 +141,8 @@ export async function readAll(path: string, mode: Mode | null = null): Promise<R
   const file = await readRoster(path, mode, log, {
     ids: () => new Ids(),
     record: (record) => records.push(record),
+    repeats: (record) =>
+      records.some((one) => isDeepStrictEqual({ ...one, line: 0 }, { ...record, line: 0 })),
     bad: (_kind, sourcedId) => bad.push(sourcedId),
     unread: (kind) => unread.push(kind),
     progress() {},

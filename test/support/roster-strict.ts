@@ -169,14 +169,6 @@ class-1,,,A,,course-1,,scheduled,,org-1,"term-1,1.5E+10",,,
     [['error', 'bad-class-kind', 'classes.csv', 2, 'metadata.kind', '1,2']],
   ],
   [
-    'a time that is none',
-    { 'orgs.csv': 'sourcedId,status,dateLastModified,name,type\no,active,9/1/2026 8:00,S,school\n' },
-    [
-      ['warning', 'missing-manifest', 'roster', null, null, null],
-      ['error', 'bad-datetime', 'orgs.csv', 2, 'dateLastModified', '9/1/2026 8:00'],
-    ],
-  ],
-  [
     'a sourcedId twice',
     in12('enrollments.csv', 'enr-2', 'enr-1'),
     [['error', 'duplicate-id', 'enrollments.csv', 3, 'sourcedId', 'enr-1']],

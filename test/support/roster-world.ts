@@ -36,7 +36,7 @@ export async function openWorld(engine: Engine): Promise<World> {
     roster,
     plan: (path) => roster.plan(path),
     import: async (path) => roster.import(await roster.plan(path), { allow: holdCodes, by: byOperator }),
-    undo: async () => roster.undo(await roster.planUndo(), byOperator),
+    undo: async () => roster.undo(await roster.planUndo(), { allow: holdCodes, by: byOperator }),
     async close() {
       await db.close()
       await store.remove()
@@ -153,7 +153,7 @@ export function rosterOf(service: Service): ServiceRoster {
   return {
     roster,
     import: async (path) => roster.import(await roster.plan(path), { allow: holdCodes, by: byOperator }),
-    undo: async () => roster.undo(await roster.planUndo(), byOperator),
+    undo: async () => roster.undo(await roster.planUndo(), { allow: holdCodes, by: byOperator }),
   }
 }
 

@@ -128,7 +128,7 @@ export class Interrupter {
       const contents = [await contentOf(db)]
       await load(after)
       contents.push(await contentOf(db))
-      await roster.undo(await roster.planUndo(), byOperator)
+      await roster.undo(await roster.planUndo(), { allow: holdCodes, by: byOperator })
       return contents as [object, object]
     })
     for (const [what, args, from, to] of [

@@ -176,7 +176,11 @@ function* correctedLines({ students }: Plan): Generator<string> {
   yield* lines
 }
 
-function* holdLines({ holds }: Plan, allow: readonly HoldCode[]): Generator<string> {
+function* holdLines(
+  { holds }: Pick<Plan, 'holds'>,
+  allow: readonly HoldCode[],
+  what = 'import',
+): Generator<string> {
   if (holds.length === 0) return
   yield ''
   for (const { code, reason } of holds)
@@ -187,11 +191,11 @@ function* holdLines({ holds }: Plan, allow: readonly HoldCode[]): Generator<stri
     open.includes('mode') && '--bulk or --delta',
     others.length > 0 && `--allow ${others.join(',')}`,
   ]
-  if (open.length > 0) yield `If this is intended, import with ${options.filter(Boolean).join(' and ')}.`
+  if (open.length > 0) yield `If this is intended, ${what} with ${options.filter(Boolean).join(' and ')}.`
 }
 
 /** Shows a few findings of each kind and counts the others, unless `all` is set. */
-function* findingLines(findings: readonly Finding[], all: boolean): Generator<string> {
+export function* findingLines(findings: readonly Finding[], all: boolean): Generator<string> {
   for (const severity of ['error', 'warning'] as const) {
     const some = findings.filter((finding) => finding.severity === severity)
     if (some.length === 0) continue
@@ -214,7 +218,7 @@ function findingLine({ file, line, column, value: found, message }: Finding): st
   return `  ${visible(`${place}${found === null ? '' : `: "${found}"`}: ${message}`)}`
 }
 
-export function* undoLines(plan: UndoPlan, timeZone: string, verbose: boolean): Generator<string> {
+export function* undoLines(plan: UndoPlan, timeZone: string, { verbose, allow }: Showing): Generator<string> {
   const { undone, counts, content } = plan
   for (const one of undone) {
     const allowed = one.allowed === '' ? '' : `; allowed: ${one.allowed.replaceAll(',', ', ')}`
@@ -230,6 +234,7 @@ export function* undoLines(plan: UndoPlan, timeZone: string, verbose: boolean): 
     shown++
   }
   if (total > shown) yield `  … and ${total - shown} more (--verbose lists all)`
+  yield* holdLines(plan, allow, 'go back')
 }
 
 type Generation = UndoPlan['undone'][number]

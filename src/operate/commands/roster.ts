@@ -89,6 +89,7 @@ export async function rosterImport(path: string, options: RosterOptions): Promis
 }
 
 export async function rosterUndo(options: RosterOptions & { readonly to?: string }): Promise<void> {
+  const allow = allowedFrom(options.allow)
   const to = options.to === undefined ? undefined : numberFrom('--to', options.to, 0, 2 ** 31)
   await withRoster(options, async (roster, { timeZone }) => {
     const plan = await roster.planUndo(to)
@@ -96,12 +97,25 @@ export async function rosterUndo(options: RosterOptions & { readonly to?: string
     const undone = plan.undone.map((generation) => generation.id)
     say(
       options,
-      { type: 'plan', undo: id, undone, to: plan.content, file, sha256, students: plan.counts },
-      [...undoLines(plan, timeZone, options.verbose === true)].join('\n'),
+      {
+        type: 'plan',
+        undo: id,
+        undone,
+        to: plan.content,
+        file,
+        sha256,
+        students: plan.counts,
+        holds: plan.holds,
+      },
+      [...undoLines(plan, timeZone, { verbose: options.verbose === true, allow })].join('\n'),
     )
+    if (plan.holds.some(({ code }) => !allow.includes(code))) {
+      process.exitCode = exitCodes.held
+      return
+    }
     if (!(await agreed(options, 'Go back?')))
       return say(options, { type: 'declined' }, 'Nothing was changed.')
-    const generation = await roster.undo(plan, byOperator)
+    const generation = await roster.undo(plan, { allow, by: byOperator })
     const what = undone.length === 1 ? `number ${id} is undone` : `numbers ${undone.join(', ')} are undone`
     say(options, { type: 'done', generation }, `Done: ${what}.`)
   })
@@ -197,9 +211,9 @@ async function withRoster(
   const db = await openStore(config.databaseUrl)
   if (!options.json || asJson === 'typed') sayStore(options, config.databaseUrl)
   try {
-    const { timeZone, secret, secretPrevious } = config
+    const { timeZone, secret, secretPrevious, rosterHolds: holdShares, rosterBadRows: badRows } = config
     const secrets = secretsFrom(secret, secretPrevious)
-    await work(new Roster(db, systemClock, { timeZone, secrets }), config)
+    await work(new Roster(db, systemClock, { timeZone, secrets, holdShares, badRows }), config)
   } finally {
     await db.close()
   }

@@ -12,7 +12,7 @@ import {
 import { aboutFile, FindingLog } from './findings.ts'
 import { type Finding, type Kind, kinds, type Mode, type RosterFile } from './records.ts'
 import type { Seen } from './store.ts'
-import { planKinds } from './words.ts'
+import { type HoldShares, planKinds } from './words.ts'
 
 export interface Plan extends Comparison {
   readonly file: RosterFile
@@ -34,6 +34,7 @@ const skippingRoundsMax = 10
 
 export interface PlanOptions extends CompareOptions {
   readonly skipBadRowsMax: number
+  readonly holdShares: HoldShares
 }
 
 export function isRefused(plan: Plan): boolean {
@@ -86,7 +87,9 @@ export async function makePlan(
     content: standing.content,
     generation: standing.generation,
     findings: skipsBadRows ? findings.map(asWarning) : findings,
-    holds: faults.log.isCut ? [] : await findHolds({ ...compared, file, incoming, today }, inMode),
+    holds: faults.log.isCut
+      ? []
+      : await findHolds({ ...compared, file, incoming, today }, options.holdShares, inMode),
     badRows,
     skipsBadRows,
     failsAsAWhole: fails() || spreads,

@@ -144,6 +144,8 @@ export interface RosterSink {
   ids(kind: Kind): Ids
   /** Of the newest of these. */
   record(record: RosterRecord): void
+  /** Whether an earlier row with this sourcedId says the same. */
+  repeats(record: RosterRecord): boolean
   /** A row with an error; `sourcedId` is null if it could not be made out. */
   bad(kind: Kind, sourcedId: string | null): void
   /** The rows of a file could not be read at all. */

@@ -24,10 +24,12 @@ import {
   writeInBatches,
 } from './apply/apply.ts'
 import { type Bounds, Meter, usualBounds } from './bounds.ts'
-import { bouncedFindings, deltaDoubt } from './checks/checks.ts'
+import { bouncedFindings, deltaDoubt, type Hold, lossHolds } from './checks/checks.ts'
 import {
   type Change,
   type Corrected,
+  compare,
+  deltaBetween,
   Incomings,
   partOfRoster,
   RecordTable,
@@ -47,6 +49,7 @@ import {
   ClosedMeanwhile,
   clearLeftovers,
   differencesBetween,
+  forgetRedo,
   type GenerationRow,
   generationById,
   type HistoryRow,
@@ -56,9 +59,10 @@ import {
   rosterChecked,
   rosterState,
   type Seen,
+  type StateRow,
   type StudentDifference,
 } from './store.ts'
-import type { HoldCode, MatchBy } from './words.ts'
+import { type BadRows, type HoldCode, type HoldShares, type MatchBy, usualShares } from './words.ts'
 
 export { tooMuchMemory } from './bounds.ts'
 export type { Hold } from './checks/checks.ts'
@@ -83,6 +87,9 @@ export interface RosterOptions {
   readonly timeZone?: string
   /** If given, plans also report students whose mail bounced. */
   readonly secrets?: Secrets
+  readonly holdShares?: Partial<HoldShares>
+  /** Applies where a plan does not say. */
+  readonly badRows?: BadRows
   readonly rowsPerBatch?: number
   readonly bounds?: Partial<Bounds>
 }
@@ -100,13 +107,15 @@ export interface PlanOptions {
 }
 
 export interface UndoPlan {
-  /** The undone generations, newest first. */
+  /** What is undone, newest first. Going forward again undoes the undo. */
   readonly undone: readonly GenerationRow[]
   /** The roster that the plan was made against. */
   readonly seen: Seen
   /** The generation that is visible afterwards. */
   readonly content: number
   readonly counts: { leaving: number; returning: number; changed: number }
+  /** What must be allowed by name, as for an import. */
+  readonly holds: readonly Hold[]
   /** The students who leave, come back or change. */
   changes(): Generator<Change>
   /** The same, as they are kept. */
@@ -120,6 +129,8 @@ export class Roster {
   readonly #dayOf: (now: number) => string
   readonly #secrets: Secrets | null
   readonly #bounds: Bounds
+  readonly #holdShares: HoldShares
+  readonly #badRows: BadRows
 
   constructor(db: Db, clock: Clock, options: RosterOptions = {}) {
     this.#db = db
@@ -128,22 +139,34 @@ export class Roster {
     this.#dayOf = dayIn(options.timeZone ?? 'UTC')
     this.#secrets = options.secrets ?? null
     this.#bounds = { ...usualBounds, ...options.bounds }
+    this.#holdShares = { ...usualShares, ...options.holdShares }
+    this.#badRows = options.badRows ?? { max: 0 }
   }
 
   /** Plans the import of a file; writes nothing. */
   async plan(path: string, options: PlanOptions = {}): Promise<Plan> {
-    const { name, mode = null, match = null, skipBadRowsMax = 0, onProgress } = options
+    const { name, mode = null, match = null, onProgress } = options
+    const allowed: BadRows =
+      options.skipBadRowsMax === undefined ? this.#badRows : { max: options.skipBadRowsMax }
     const meter = new Meter(this.#bounds, name ?? basename(path))
     const incoming = new Incomings((rows) => onProgress?.('reading', rows, null), meter)
-    const log = new FindingLog(() => incoming.badRows >= skipBadRowsMax)
+    // How many rows there are is known at the end.
+    const log = new FindingLog(() => 'max' in allowed && incoming.badRows >= allowed.max)
     const read = await readRoster(path, mode, log, incoming, meter)
     const file = name === undefined ? read : { ...read, name }
+    const skipBadRowsMax = 'max' in allowed ? allowed.max : Math.floor(allowed.share * read.rows)
     const today = this.#dayOf(this.#clock.now())
     for (;;) {
       if (log.isCut) return cutPlan(await rosterState(this.#db), incoming, file, log, today)
       try {
         const standing = await this.#standingFor(file, incoming)
-        const plan = await makePlan(standing, incoming, file, log, { today, match, skipBadRowsMax })
+        const holdShares = this.#holdShares
+        const plan = await makePlan(standing, incoming, file, log, {
+          today,
+          match,
+          skipBadRowsMax,
+          holdShares,
+        })
         const bounced = await this.#bounced(plan)
         meter.end()
         return { ...plan, findings: [...plan.findings, ...bounced] }
@@ -190,9 +213,7 @@ export class Roster {
     onProgress: Progress = () => {},
   ): Promise<number | null> {
     if (isRefused(plan)) throw new RosterError('refused', 'the roster has errors and cannot be imported')
-    const held = plan.holds.filter(({ code }) => !allow.includes(code)).map(({ code }) => code)
-    if (held.length > 0)
-      throw new RosterError('held', `the import is held: ${held.join(', ')}; allow each hold by name`)
+    checkHolds(plan.holds, allow, 'the import')
     if (isEmpty(plan)) {
       await this.#db.tx([rosterChecked(this.#clock.now())])
       return null
@@ -200,7 +221,6 @@ export class Roster {
     return this.#alone(plan, async (lease) => {
       const now = this.#clock.now()
       const { name, sha256, version, rows, newestRowAt } = plan.file
-      const allowed = plan.holds.map(({ code }) => code)
       const generation = await newGeneration(
         lease,
         plan,
@@ -213,7 +233,7 @@ export class Roster {
           summary: JSON.stringify(plan.counts),
           started_at: now,
           actor: by.actor,
-          allowed: [...new Set(allowed)].join(','),
+          allowed: allowedIn(plan.holds),
           newest_row_at: newestRowAt,
         },
         null,
@@ -235,17 +255,26 @@ export class Roster {
     return publishedGenerations(this.#db, historyMax)
   }
 
-  /** The current roster, and the earlier ones that `undo` can restore, newest first; 0 is the empty roster. */
-  async standing(): Promise<Seen & { readonly earlier: readonly number[] }> {
-    const { content, generation, folded } = await rosterState(this.#db)
-    const earlier = earlierOf(await lineageOf(this.#db, content))
-    return { content, generation, earlier: earlier.filter((id) => id >= folded) }
+  /** The roster that stands, and the numbers that `undo` can go to; 0 is the empty roster. */
+  async standing(): Promise<Seen & { readonly reachable: readonly number[] }> {
+    const state = await rosterState(this.#db)
+    const { content, generation, folded } = state
+    const earlier = earlierOf(await lineageOf(this.#db, content)).filter((id) => id >= folded)
+    const later = (await this.#later(state)).map(({ id }) => id)
+    return { content, generation, reachable: [...later, ...earlier] }
   }
 
-  /** Goes back by one, or to what the roster was after generation `to`; 0 is the empty roster. */
+  /**
+   * Goes back by one, or to what the roster was after generation `to`; 0 is the empty roster. What the last undo left
+   * can be gone forward to until the next import begins.
+   */
   async planUndo(to?: number): Promise<UndoPlan> {
     const seen = await rosterState(this.#db)
     const lineage = await lineageOf(this.#db, seen.content)
+    if ((await this.#later(seen)).some(({ id }) => id === to)) {
+      const undo = (await generationById(this.#db, seen.generation))!
+      return this.#undoPlan([undo], seen, to!)
+    }
     const [head] = lineage
     if (!head) throw new UsageError('there is no import to undo')
     const content = to === undefined ? head.parent : await this.#contentOf(to, lineage, seen.folded)
@@ -254,10 +283,19 @@ export class Roster {
         `number ${head.id} can no longer be undone: the roster before it is no longer kept`,
       )
     const undone = lineage.slice(0, content === 0 ? undefined : lineage.findIndex(({ id }) => id === content))
+    return this.#undoPlan(undone, seen, content)
+  }
+
+  /** What the last undo left, newest first. */
+  async #later({ content, redo }: StateRow): Promise<GenerationRow[]> {
+    return redo === null ? [] : (await lineageOf(this.#db, redo)).filter(({ id }) => id > content)
+  }
+
+  async #undoPlan(undone: readonly GenerationRow[], seen: StateRow, content: number): Promise<UndoPlan> {
     const kept = new RecordTable<StudentDifference>()
     const names: string[] = []
     const counts = { leaving: 0, returning: 0, changed: 0 }
-    for await (const page of differencesBetween(this.#db, content, seen.content))
+    for await (const page of differencesBetween(this.#db, seen.content, content))
       for (const one of page) {
         if (one.before?.digest === one.after?.digest) continue
         counts[operationOf(one)]++
@@ -272,7 +310,17 @@ export class Roster {
     function* changes() {
       for (const one of differences()) yield studentChange(operationOf(one), one.before, one.after)
     }
-    return { undone, seen, content, counts, changes, differences }
+    const holds = await this.#undoHolds(seen, content)
+    return { undone, seen, content, counts, holds, changes, differences }
+  }
+
+  /** Judged as an import that would do the same. */
+  async #undoHolds(seen: StateRow, content: number): Promise<Hold[]> {
+    const { incoming, file } = await deltaBetween(this.#db, seen.content, content)
+    const today = this.#dayOf(this.#clock.now())
+    const standing = await this.#standingFor(file, incoming)
+    const compared = await compare(standing, incoming, file, { today, match: null })
+    return lossHolds({ ...compared, file, incoming, today }, this.#holdShares)
   }
 
   async #contentOf(to: number, lineage: readonly GenerationRow[], folded: number): Promise<number> {
@@ -287,8 +335,10 @@ export class Roster {
     )
   }
 
-  async undo(plan: UndoPlan, by: By): Promise<number> {
-    return this.#alone(plan.seen, async (lease) => {
+  async undo(plan: UndoPlan, { allow, by }: { allow: readonly HoldCode[]; by: By }): Promise<number> {
+    checkHolds(plan.holds, allow, 'the undo')
+    const redo = await this.#redoAfter(plan)
+    const change = async (lease: Lease) => {
       const now = this.#clock.now()
       const { file_name, sha256, version, rows } = plan.undone[0]!
       const undo = await newGeneration(
@@ -303,7 +353,7 @@ export class Roster {
           summary: JSON.stringify(plan.counts),
           started_at: now,
           actor: by.actor,
-          allowed: '',
+          allowed: allowedIn(plan.holds),
           newest_row_at: null,
         },
         plan.content,
@@ -314,9 +364,17 @@ export class Roster {
         lease,
         writesPerBatch: this.#batch,
       })
-      if (!(await publishGeneration(lease, undo, plan.seen, now, by))) throw movedOn()
+      if (!(await publishGeneration(lease, undo, plan.seen, now, by, redo))) throw movedOn()
       return undo
-    })
+    }
+    return this.#alone(plan.seen, change, { keepsRedo: true })
+  }
+
+  /** What can be gone forward to after the undo. */
+  async #redoAfter({ seen, content }: UndoPlan): Promise<number | null> {
+    const { redo } = await rosterState(this.#db)
+    const furthest = Math.max(redo ?? 0, seen.content)
+    return furthest > content ? furthest : null
   }
 
   /** Corrects a student until the file agrees. Returns null if there is nothing to change. */
@@ -345,17 +403,26 @@ export class Roster {
 
   /**
    * Takes the lease, and fails if the roster is no longer the one that the plan was made against. Clears away what a
-   * killed process has left.
+   * killed process has left and, unless `keepsRedo`, what the last undo left.
    */
-  async #alone<T>(seen: Seen, work: (lease: Lease) => Promise<T>): Promise<T> {
+  async #alone<T>(seen: Seen, work: (lease: Lease) => Promise<T>, { keepsRedo = false } = {}): Promise<T> {
     return whileLeased(this.#db, this.#clock, async (lease) => {
       const { content, generation } = await rosterState(this.#db)
       if (content !== seen.content || generation !== seen.generation) throw movedOn()
+      if (!keepsRedo) await lease.write([forgetRedo()])
       await clearLeftovers(this.#db, lease, this.#batch, () => pause(pauseMs))
       return work(lease)
     })
   }
 }
+
+function checkHolds(holds: readonly Hold[], allow: readonly HoldCode[], what: string): void {
+  const held = [...new Set(holds.map(({ code }) => code))].filter((code) => !allow.includes(code))
+  if (held.length > 0)
+    throw new RosterError('held', `${what} is held: ${held.join(', ')}; allow each hold by name`)
+}
+
+const allowedIn = (holds: readonly Hold[]) => [...new Set(holds.map(({ code }) => code))].join(',')
 
 function movedOn(): RosterError {
   return new RosterError('moved-on', 'the roster has changed since the plan was made; review a new plan')

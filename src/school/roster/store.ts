@@ -1,6 +1,7 @@
 /** The roster's SQL. A row is visible while `from_gen <= content` and `to_gen` is null or greater than `content`. */
 import { type Db, prune, type Row, type Statement, statement, type Value } from '../../platform/db/db.ts'
 import { clockSlackMs } from '../../platform/lib/clock.ts'
+import type { EnrolmentData } from './records.ts'
 
 /** The right to write; see apply/lease.ts. */
 export interface Lease {
@@ -36,11 +37,13 @@ export interface StateRow {
   readonly leased_until: number
   /** The earliest generation that can be gone back to: those before it are folded into it. */
   readonly folded: number
+  /** The roster that the last undo left, while it can be gone forward to again. */
+  readonly redo: number | null
 }
 
 export async function rosterState(db: Db): Promise<StateRow> {
   return (await db.one<StateRow>(
-    'select content, generation, leased_by, leased_until, folded from roster_state',
+    'select content, generation, leased_by, leased_until, folded, redo from roster_state',
   ))!
 }
 
@@ -155,15 +158,17 @@ export async function newGeneration(
 }
 
 /** Readers see the old roster before this transaction and the new one after it. */
-export function publish(generation: number, seen: Seen, now: number): Statement[] {
+export function publish(generation: number, seen: Seen, now: number, redo: number | null): Statement[] {
   return [
     statement(
-      `update roster_state set content = (select content from roster_generation where id = $1), generation = $1
+      `update roster_state set content = (select content from roster_generation where id = $1), generation = $1,
+         redo = cast($4 as bigint)
        where content = $2 and generation = $3 and folded <= (select content from roster_generation where id = $1)
        returning content`,
       generation,
       seen.content,
       seen.generation,
+      redo,
     ),
     statement(
       `update roster_generation set published_at = $1 where id = $2 and exists (select 1 from roster_state where generation = $2)`,
@@ -201,7 +206,7 @@ export function foldGenerations(keptSince: number, keptImports: number): Stateme
   ]
 }
 
-const visible = '(select content from roster_state)'
+const kept = '(select coalesce(redo, content) from roster_state)'
 const unpublished = '(select id from roster_generation where published_at is null)'
 
 /** An unfinished or undone generation leaves its own rows, and `to_gen` on the rows it replaced. */
@@ -211,8 +216,8 @@ const leftovers = [
   ['student', 'person_id, from_gen'],
   ['roster_correction', 'person_id, from_gen'],
 ].flatMap(([table, key]) => [
-  { change: `delete from ${table}`, table, key, where: `from_gen > ${visible}` },
-  { change: `update ${table} set to_gen = null`, table, key, where: `to_gen > ${visible}` },
+  { change: `delete from ${table}`, table, key, where: `from_gen > ${kept}` },
+  { change: `update ${table} set to_gen = null`, table, key, where: `to_gen > ${kept}` },
 ])
 const unseen = [
   // Of a generation that was undone: the next import may decide otherwise.
@@ -220,7 +225,7 @@ const unseen = [
     change: 'delete from student_identity',
     table: 'student_identity',
     key: 'sourced_id',
-    where: `matched_from is not null and generation > ${visible}`,
+    where: `matched_from is not null and generation > ${kept}`,
   },
   { change: 'delete from event', table: 'event', key: 'id', where: `generation in ${unpublished}` },
   {
@@ -231,7 +236,12 @@ const unseen = [
   },
 ]
 
-/** Removes what an unfinished or undone generation wrote, in short batches. */
+/** From now on, nothing can be gone forward to. */
+export function forgetRedo(): Statement {
+  return statement('update roster_state set redo = null')
+}
+
+/** Removes what an unfinished or undone generation wrote, in short batches; not what can be gone forward to. */
 export async function clearLeftovers(
   db: Db,
   lease: Lease,
@@ -272,8 +282,9 @@ async function clearNewcomers(
 
 const pageSize = 500
 
-/** The condition under which rows of `t` are visible in `$1`. */
-const isVisible = (t: string) => `${t}.from_gen <= $1 and (${t}.to_gen is null or ${t}.to_gen > $1)`
+/** The condition under which rows of `t` are visible in a generation. */
+const isVisible = (t: string, content = '$1') =>
+  `${t}.from_gen <= ${content} and (${t}.to_gen is null or ${t}.to_gen > ${content})`
 
 /** Another import has begun to close rows while they were read. */
 export class ClosedMeanwhile extends Error {
@@ -286,11 +297,18 @@ async function hasClosedLater(db: Db, table: string, content: number): Promise<b
   return found !== undefined
 }
 
+interface Selection<R> {
+  readonly columns: string
+  readonly table: string
+  readonly key: keyof R & string
+  readonly where?: string
+}
+
 /** Pages through the visible rows of a table in the order of `key`, with parameters from `$2` on and the last key after them. */
 async function* pagesOf<R extends object>(
   db: Db,
   content: number,
-  select: { columns: string; table: string; key: keyof R & string; where?: string },
+  select: Selection<R>,
   ...params: Value[]
 ): AsyncGenerator<R[]> {
   const { columns, table, key, where = 'true' } = select
@@ -323,6 +341,41 @@ export function recordsIn(db: Db, content: number, kind: string): AsyncGenerator
   return pagesOf<RecordRow>(db, content, select, kind)
 }
 
+/** What is visible in one generation and not, or not so, in another. */
+export function recordsOnlyIn(db: Db, content: number, other: number, kind: string) {
+  const select = {
+    columns: recordColumns,
+    table: 'roster_record',
+    key: 'sourced_id',
+    where: 't.kind = $3',
+  } as const
+  return pagesOnlyIn<RecordRow>(db, select, content, other, kind)
+}
+
+export function enrolmentsOnlyIn(db: Db, content: number, other: number) {
+  const select = { columns: enrolmentColumns, table: 'roster_enrolment', key: 'sourced_id' } as const
+  return pagesOnlyIn<EnrolmentRow>(db, select, content, other)
+}
+
+async function* pagesOnlyIn<R extends object>(
+  db: Db,
+  { columns, table, key, where = 'true' }: Selection<R>,
+  ...params: Value[]
+): AsyncGenerator<R[]> {
+  let last: Value = ''
+  for (;;) {
+    const page: R[] = await db.all<R>(
+      `select ${columns} from ${table} t
+       where ${where} and ${isVisible('t')} and not (${isVisible('t', '$2')}) and t.${key} > $${params.length + 1}
+       order by t.${key} limit ${pageSize}`,
+      [...params, last],
+    )
+    if (page.length > 0) yield page
+    if (page.length < pageSize) return
+    last = page.at(-1)![key] as Value
+  }
+}
+
 export interface DocumentRow {
   readonly sourced_id: string
   readonly document: string
@@ -349,6 +402,18 @@ export interface EnrolmentRow {
 
 const enrolmentColumns =
   't.sourced_id, t.from_gen, t.user_id, t.class_id, t.school_id, t.role, t.is_primary, t.start_date, t.end_date'
+
+export function enrolmentOf(row: EnrolmentRow): EnrolmentData {
+  return {
+    userId: row.user_id,
+    classId: row.class_id,
+    schoolId: row.school_id,
+    role: row.role,
+    primary: row.is_primary === 1,
+    startDate: row.start_date,
+    endDate: row.end_date,
+  }
+}
 
 export function enrolmentsIn(db: Db, content: number): AsyncGenerator<EnrolmentRow[]> {
   const select = { columns: enrolmentColumns, table: 'roster_enrolment', key: 'sourced_id' } as const
@@ -433,7 +498,7 @@ export async function addressesIn(db: Db, content: number): Promise<string[]> {
   return (await db.all<{ email_key: string }>(sql, [content])).map(({ email_key }) => email_key)
 }
 
-/** How many are visible, by kind; `address` is the number of students who have one. */
+/** How many are visible, by kind; `address` and `number`: how many students have one. */
 export async function sizesIn(db: Db, content: number): Promise<Sizes> {
   // "+ 0" keeps SQLite from the index of generations: that of what is not closed says all.
   const visibleIn = async (table: string) =>
@@ -446,9 +511,9 @@ export async function sizesIn(db: Db, content: number): Promise<Sizes> {
     'group by t.kind',
   )
   const [enrolments] = await count<{ n: number }>('roster_enrolment', 'count(*) as n')
-  const [students] = await count<{ n: number; address: number }>(
+  const [students] = await count<{ n: number; address: number; number: number }>(
     'student',
-    'count(*) as n, count(t.email_key) as address',
+    'count(*) as n, count(t.email_key) as address, count(t.student_number) as number',
   )
   const sizes = { org: 0, term: 0, course: 0, class: 0, user: 0, role: 0 }
   return {
@@ -457,11 +522,21 @@ export async function sizesIn(db: Db, content: number): Promise<Sizes> {
     enrolment: enrolments!.n,
     student: students!.n,
     address: students!.address,
+    number: students!.number,
   }
 }
 
+/** How many students are enrolled in each class. */
+export async function classSizes(db: Db, content: number): Promise<{ class_id: string; n: number }[]> {
+  return db.all(
+    `select t.class_id, count(*) as n from roster_enrolment t
+     where t.role = 'student' and ${isVisible('t')} group by t.class_id`,
+    [content],
+  )
+}
+
 export type Sizes = Record<
-  'org' | 'term' | 'course' | 'class' | 'user' | 'role' | 'enrolment' | 'student' | 'address',
+  'org' | 'term' | 'course' | 'class' | 'user' | 'role' | 'enrolment' | 'student' | 'address' | 'number',
   number
 >
 
@@ -575,12 +650,20 @@ export interface StudentDifference {
   readonly after: StudentVersion | null
 }
 
-/** Every student who differs between a generation and an earlier one that led to it, in pages. */
+/** Every student who differs between two generations of one line, in pages: `before` in the first, `after` in the second. */
 export async function* differencesBetween(
   db: Db,
-  earlier: number,
-  later: number,
+  first: number,
+  second: number,
 ): AsyncGenerator<StudentDifference[]> {
+  const [earlier, later] = first < second ? [first, second] : [second, first]
+  const asked = ({ before, after }: StudentDifference) =>
+    first < second ? { before: after, after: before } : { before, after }
+  for await (const page of goingBack(db, earlier, later)) yield page.map(asked)
+}
+
+/** `before` is in the later one. */
+async function* goingBack(db: Db, earlier: number, later: number): AsyncGenerator<StudentDifference[]> {
   const was = (t: string) => `${t}.from_gen <= $1 and ${t}.to_gen > $1 and ${t}.to_gen <= $2`
   const is = (t: string) =>
     `${t}.from_gen > $1 and ${t}.from_gen <= $2 and (${t}.to_gen is null or ${t}.to_gen > $2)`

@@ -13,12 +13,33 @@ export const holdCodes = [
   'changes',
   'teachers',
   'terms',
+  'classes',
+  'enrolments',
+  'numbers',
   'addresses',
   'identities',
   'mode',
   'stale',
 ] as const
 export type HoldCode = (typeof holdCodes)[number]
+
+/** In percent: a hold begins above it. 100 switches a hold off. */
+export const usualShares = {
+  leavers: 10,
+  changes: 75,
+  teachers: 25,
+  terms: 25,
+  classes: 25,
+  enrolments: 25,
+  numbers: 10,
+  addresses: 10,
+  identities: 50,
+} as const satisfies Partial<Record<HoldCode, number>>
+export type SharedHold = keyof typeof usualShares
+export type HoldShares = Readonly<Record<SharedHold, number>>
+
+/** How many bad rows may be left out: this many, or this share of all rows. */
+export type BadRows = { readonly max: number } | { readonly share: number }
 
 /** What changes, sorted as people ask: first students, by what happens to them, then the other records. */
 export const groups = [

@@ -56,9 +56,10 @@ export async function publishGeneration(
   seen: Seen,
   now: number,
   by: By,
+  redo: number | null = null,
 ): Promise<boolean> {
   const [published] = await lease.write([
-    ...publish(generation, seen, now),
+    ...publish(generation, seen, now, redo),
     ...endSessions({ departedIn: generation }, 'account', now, by),
     endFeedsOfMoved(generation),
   ])

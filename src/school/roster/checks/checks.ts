@@ -8,7 +8,7 @@ import { checkPeople } from './people.ts'
 import { checkReferences } from './references.ts'
 
 export { Faults } from './case.ts'
-export { deltaDoubt, findHolds, type Hold } from './holds.ts'
+export { deltaDoubt, findHolds, type Hold, lossHolds } from './holds.ts'
 export { bouncedFindings } from './people.ts'
 
 /** Collects findings and the bad rows. */

@@ -1,9 +1,9 @@
 /** Holds: changes that somebody should confirm first. Each has a code, by which it is allowed. */
 import { isWhen, type Span } from '../../student/classes.ts'
 import type { Ids } from '../compact.ts'
-import type { Comparison, Counts, Rest } from '../compare/compare.ts'
+import type { Comparison, Counts, EnrolmentTable, Rest } from '../compare/compare.ts'
 import type { ClassData, Mode, RosterFile, TermData } from '../records.ts'
-import type { HoldCode, PlanKind } from '../words.ts'
+import type { HoldCode, HoldShares, PlanKind, SharedHold } from '../words.ts'
 import type { Case } from './case.ts'
 
 export interface Hold {
@@ -13,12 +13,7 @@ export interface Hold {
   readonly numbers: Readonly<Record<string, number>>
 }
 
-const leaversShareMax = 0.1
 const leaversMin = 4
-const changesShareMax = 0.75
-const teachersShareMax = 0.25
-const termsShareMax = 0.25
-const addressesShareMax = 0.1
 const mostShare = 0.5
 // For classes and enrolments; for people there is no minimum.
 const smallKind = 20
@@ -26,19 +21,39 @@ const smallKind = 20
 const peopleMin = 2
 
 /** `other` compares the same file in another mode. */
-export async function findHolds(roster: Case, other: (mode: Mode) => Promise<Comparison>): Promise<Hold[]> {
+export async function findHolds(
+  roster: Case,
+  shares: HoldShares,
+  other: (mode: Mode) => Promise<Comparison>,
+): Promise<Hold[]> {
   const holds = await modeHolds(roster, other)
   if (isEmpty(roster.counts)) return holds
-  return [...holds, ...holdsOf(roster), ...(await identityHolds(roster))]
+  return [
+    ...holds,
+    ...staleHolds(roster),
+    ...(await lossHolds(roster, shares)),
+    ...(await identityHolds(roster, shares)),
+  ]
 }
 
-function* holdsOf(roster: Case): Generator<Hold> {
-  yield* staleHolds(roster)
-  yield* leaverHolds(roster)
-  yield* changeHolds(roster)
-  yield* teacherHolds(roster)
-  yield* termHolds(roster)
-  yield* addressHolds(roster)
+/** What would be lost or changed, whatever the reason: an undo is judged by these alone. */
+export async function lossHolds(roster: Case, shares: HoldShares): Promise<Hold[]> {
+  const isMore = (code: SharedHold, count: number, before: number) => count * 100 > before * shares[code]
+  const beyond = (code: SharedHold) => `(more than ${shares[code]} %)`
+  const limits = { isMore, beyond }
+  return [
+    ...leaverHolds(roster, limits),
+    ...changeHolds(roster, limits),
+    ...teacherHolds(roster, limits),
+    ...(await currentHolds(roster, limits)),
+    ...numberHolds(roster, limits),
+    ...addressHolds(roster, limits),
+  ]
+}
+
+interface Limits {
+  isMore(code: SharedHold, count: number, before: number): boolean
+  beyond(code: SharedHold): string
 }
 
 function isEmpty(counts: Comparison['counts']): boolean {
@@ -105,10 +120,10 @@ function* staleHolds({ file, standing }: Case): Generator<Hold> {
   yield { code: 'stale', reason, numbers: { newestRowAt: file.newestRowAt, newestStandingAt: newest } }
 }
 
-function* leaverHolds({ counts, file }: Case): Generator<Hold> {
+function* leaverHolds({ counts, file }: Case, { isMore, beyond }: Limits): Generator<Hold> {
   const { before, leaving } = counts.student
-  if (leaving >= leaversMin && leaving > before * leaversShareMax) {
-    const reason = `${leaving} of ${before} students would leave (more than 10 %)`
+  if (leaving >= leaversMin && isMore('leavers', leaving, before)) {
+    const reason = `${leaving} of ${before} students would leave ${beyond('leavers')}`
     yield { code: 'leavers', reason, numbers: { leaving, before } }
   } else if (leaving > 0 && leaving === before && file.modes.user === 'bulk') {
     yield { code: 'leavers', reason: 'nobody would be left on the roster', numbers: { leaving, before } }
@@ -121,17 +136,17 @@ const words: Readonly<Partial<Record<PlanKind, string>>> = {
   enrolment: 'enrolments',
 }
 
-function* changeHolds({ counts }: Case): Generator<Hold> {
+function* changeHolds({ counts }: Case, { isMore, beyond }: Limits): Generator<Hold> {
   for (const kind of ['student', 'class', 'enrolment'] as const) {
     const { before, changed }: Counts = counts[kind]
     const isFew = kind === 'student' ? changed < peopleMin : before < smallKind
-    if (isFew || changed <= before * changesShareMax) continue
-    const reason = `${changed} of ${before} ${words[kind]} would change (more than 75 %)`
+    if (isFew || !isMore('changes', changed, before)) continue
+    const reason = `${changed} of ${before} ${words[kind]} would change ${beyond('changes')}`
     yield { code: 'changes', reason, numbers: { changed, before } }
   }
 }
 
-function* teacherHolds({ next }: Case): Generator<Hold> {
+function* teacherHolds({ next }: Case, { isMore, beyond }: Limits): Generator<Hold> {
   const [now, then] = [new Teachers(), new Teachers()]
   for (const { id, data, isNow, isThen } of next.user.sides()) {
     if (data.role !== 'teacher') continue
@@ -156,8 +171,8 @@ function* teacherHolds({ next }: Case): Generator<Hold> {
     const isIdle = now.teaching.has(id) && !then.teaching.has(id)
     if (isGone || isIdle) vanishing++
   }
-  if (vanishing <= before.size * teachersShareMax) return
-  const reason = `${vanishing} of ${before.size} teachers would leave (more than 25 %)`
+  if (!isMore('teachers', vanishing, before.size)) return
+  const reason = `${vanishing} of ${before.size} teachers would leave ${beyond('teachers')}`
   yield { code: 'teachers', reason, numbers: { vanishing, before: before.size } }
 }
 
@@ -166,20 +181,43 @@ class Teachers {
   readonly teaching = new Set<string>()
 }
 
-function* termHolds({ next, students, today }: Case): Generator<Hold> {
+/** Classes that meet today, and who is in them. */
+async function currentHolds(roster: Case, { isMore, beyond }: Limits): Promise<Hold[]> {
+  const { next, students, standing, today } = roster
   const { names } = next.enrolment.parts
   // By number of the user: whether they have a class today.
   const [now, then] = [new Uint8Array(names.size), new Uint8Array(names.size)]
   const spansNow = spans(names, (id) => spanOf(next.class.before(id), (term) => next.term.before(term)))
   const spansThen = spans(names, (id) => spanOf(next.class.get(id), (term) => next.term.get(term)))
-  const isCurrent = ({ startDate, endDate }: Rest, span: Span | null) =>
+  const isCurrent = ({ startDate, endDate }: Pick<Rest, 'startDate' | 'endDate'>, span: Span | null) =>
     span !== null && isWhen({ start: startDate ?? span.start, end: endDate ?? span.end }, 'current', today)
+  const isMeeting = (id: string) =>
+    isCurrent(
+      wholeTerm,
+      spanOf(next.class.before(id), (term) => next.term.before(term)),
+    )
+  // Some systems give enrolments new ids in every export, so they are compared by student and class.
+  const pairOf = (table: EnrolmentTable, row: number) => table.userAt(row) * names.size + table.classAt(row)
+  const leaving = new Set<number>()
+  const enrolments = { before: 0, leaving: 0 }
   next.enrolment.each((table, row, isNow, isThen) => {
     const [user, rest] = [table.userAt(row), table.restAt(row)]
     if (rest.role !== 'student') return
-    if (isNow && now[user] === 0 && isCurrent(rest, spansNow(table.classAt(row)))) now[user] = 1
+    if (isNow && isCurrent(rest, spansNow(table.classAt(row)))) {
+      now[user] = 1
+      enrolments.before++
+      // Whoever leaves takes their enrolments along, which is counted among the leavers.
+      if (!isThen && students.has(names.at(user))) leaving.add(pairOf(table, row))
+    }
     if (isThen && then[user] === 0 && isCurrent(rest, spansThen(table.classAt(row)))) then[user] = 1
   })
+  if (leaving.size > 0)
+    next.enrolment.each((table, row, _isNow, isThen) => {
+      if (isThen && table.restAt(row).role === 'student') leaving.delete(pairOf(table, row))
+    })
+  enrolments.leaving = leaving.size
+  if (standing.sizes && leaving.size > 0) enrolments.before = await standing.enrolmentsOf(isMeeting)
+  const holds: Hold[] = []
   let emptied = 0
   for (const row of students.rows()) {
     if (students.stateOf(row) !== 'same' && students.stateOf(row) !== 'changed') continue
@@ -187,12 +225,30 @@ function* termHolds({ next, students, today }: Case): Generator<Hold> {
     if (user >= 0 && now[user] === 1 && then[user] === 0) emptied++
   }
   const { before } = students.counts
-  if (emptied <= before * termsShareMax) return
-  const reason = `${emptied} of ${before} students would no longer have a current class (more than 25 %)`
-  yield { code: 'terms', reason, numbers: { emptied, before } }
+  if (isMore('terms', emptied, before)) {
+    const reason = `${emptied} of ${before} students would no longer have a current class ${beyond('terms')}`
+    holds.push({ code: 'terms', reason, numbers: { emptied, before } })
+  }
+  const classes = { before: 0, leaving: 0 }
+  for (const { id, isNow } of next.class.sides()) {
+    if (!isNow || !isMeeting(id)) continue
+    classes.before++
+    if (!next.class.has(id)) classes.leaving++
+  }
+  if (isMore('classes', classes.leaving, classes.before)) {
+    const reason = `${classes.leaving} of ${classes.before} current classes would leave ${beyond('classes')}`
+    holds.push({ code: 'classes', reason, numbers: classes })
+  }
+  if (isMore('enrolments', enrolments.leaving, enrolments.before)) {
+    const reason = `${enrolments.leaving} of ${enrolments.before} enrolments in current classes would leave ${beyond('enrolments')}`
+    holds.push({ code: 'enrolments', reason, numbers: enrolments })
+  }
+  return holds
 }
 
-/** By number of the class, each built once; null if there is no such class. */
+const wholeTerm = { startDate: null, endDate: null }
+
+/** By number of the class, each made once; null if there is no such class. */
 function spans(names: Ids, make: (id: string) => Span | null): (number: number) => Span | null {
   const known: (Span | null)[] = []
   return (number) => {
@@ -211,25 +267,42 @@ function spanOfTerms(terms: readonly { readonly startDate: string; readonly endD
   return { start: starts[0] ?? null, end: ends.at(-1) ?? null }
 }
 
-function* addressHolds({ students }: Case): Generator<Hold> {
-  const before = students.addressesBefore
-  let changed = 0
+/** Those who change, as they are and as they would be. */
+function* changing({ students }: Case) {
   for (const row of students.rows()) {
     if (students.stateOf(row) !== 'changed') continue
-    const { before: standing, fields } = students.at(row)
-    if (standing && standing.email_key !== null && standing.email_key !== fields.email_key) changed++
+    const { before, fields } = students.at(row)
+    if (before) yield { before, fields }
   }
-  if (changed < peopleMin || changed <= before * addressesShareMax) return
-  const reason = `the addresses of ${changed} of ${before} students would change (more than 10 %), and those students would be signed out`
+}
+
+function* numberHolds(roster: Case, { isMore, beyond }: Limits): Generator<Hold> {
+  const before = roster.students.numbersBefore
+  let changed = 0
+  for (const { before: standing, fields } of changing(roster))
+    if (standing.student_number !== null && standing.student_number !== fields.student_number) changed++
+  if (changed < peopleMin || !isMore('numbers', changed, before)) return
+  const reason = `the student numbers of ${changed} of ${before} students would change ${beyond('numbers')}`
+  yield { code: 'numbers', reason, numbers: { changed, before } }
+}
+
+function* addressHolds(roster: Case, { isMore, beyond }: Limits): Generator<Hold> {
+  const before = roster.students.addressesBefore
+  let changed = 0
+  for (const { before: standing, fields } of changing(roster))
+    if (standing.email_key !== null && standing.email_key !== fields.email_key) changed++
+  if (changed < peopleMin || !isMore('addresses', changed, before)) return
+  const reason = `the addresses of ${changed} of ${before} students would change ${beyond('addresses')}, and those students would be signed out`
   yield { code: 'addresses', reason, numbers: { changed, before } }
 }
 
 /** New sourcedIds for most: the school has changed its system, or the way it exports. */
-async function identityHolds(roster: Case): Promise<Hold[]> {
+async function identityHolds(roster: Case, { identities }: HoldShares): Promise<Hold[]> {
   const { students, counts } = roster
   const { added, after, leaving, before } = counts.student
   if (before === 0) return []
-  if (added <= after * mostShare || leaving <= before * mostShare) return movedAddresses(roster)
+  const isMost = (count: number, of: number) => count * 100 > of * identities
+  if (!isMost(added, after) || !isMost(leaving, before)) return movedAddresses(roster)
   const byNumber = students.matchesBy('number').size
   const byAddress = students.matchesBy('address').size
   const reason = `${added} of ${after} students have a new sourcedId and would get new accounts. Matching by student number (--match number) would keep ${byNumber} accounts, by address (--match address) ${byAddress}`

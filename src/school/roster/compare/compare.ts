@@ -5,8 +5,8 @@
  *
  * The current roster is streamed in pages, and only differences from the file are kept.
  */
-import type { EnrolmentData, Kind, RosterFile, UserData } from '../records.ts'
-import type { EnrolmentRow, RecordRow } from '../store.ts'
+import type { Kind, RosterFile, UserData } from '../records.ts'
+import { enrolmentOf, type RecordRow } from '../store.ts'
 import type { MatchBy, PlanKind } from '../words.ts'
 import { type Change, namedChanges } from './changes.ts'
 import { Documents, lookupIn } from './documents.ts'
@@ -15,6 +15,7 @@ import { type Counts, type NextRoster, newNextRoster } from './next.ts'
 import type { RecordKind, Standing } from './standing.ts'
 import { type NextStudents, nextStudents } from './students.ts'
 
+export { deltaBetween } from './between.ts'
 export { type Change, fieldsOf, fullName, studentChange } from './changes.ts'
 export { digestOf } from './documents.ts'
 export { type BadRow, Incomings } from './incoming.ts'
@@ -27,7 +28,7 @@ export type {
 export { partOfRoster } from './part.ts'
 export { noRoster, type Standing, wholeRoster } from './standing.ts'
 export { corrected, type NextStudents } from './students.ts'
-export { RecordTable, type Rest } from './tables.ts'
+export { type EnrolmentTable, RecordTable, type Rest } from './tables.ts'
 
 export interface Comparison {
   readonly standing: Standing
@@ -166,17 +167,5 @@ class Comparer {
       if (oldRole === null || named.has(standing.sourced_id)) return
       user.replace(row, { ...user.dataAt(row), role: oldRole, orgIds })
     }
-  }
-}
-
-function enrolmentOf(row: EnrolmentRow): EnrolmentData {
-  return {
-    userId: row.user_id,
-    classId: row.class_id,
-    schoolId: row.school_id,
-    role: row.role,
-    primary: row.is_primary === 1,
-    startDate: row.start_date,
-    endDate: row.end_date,
   }
 }

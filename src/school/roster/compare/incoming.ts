@@ -45,6 +45,13 @@ export class IncomingRows<D, T extends Table<D> = Table<D>> {
     this.#rows.set(row, line * 4 + says)
   }
 
+  repeats(sourcedId: string, data: D | null): boolean {
+    const row = this.table.ids.find(sourcedId)
+    const says = this.#says(row)
+    if (data === null || says !== isThere) return data === null && says === goes
+    return JSON.stringify(this.table.dataAt(row)) === JSON.stringify(data)
+  }
+
   bad(sourcedId: string): void {
     this.#bad.add(sourcedId)
     const row = this.table.ids.find(sourcedId)
@@ -126,6 +133,10 @@ export class Incomings implements RosterSink {
     const rows = this.of[record.kind] as IncomingRows<object>
     // The reader has just given it the newest number.
     rows.add(rows.table.ids.size - 1, record)
+  }
+
+  repeats({ kind, sourcedId, data }: RosterRecord): boolean {
+    return (this.of[kind] as IncomingRows<object>).repeats(sourcedId, data)
   }
 
   bad(kind: Kind, sourcedId: string | null): void {

@@ -3,6 +3,7 @@ import type { Db } from '../../../platform/db/db.ts'
 import type { Kind } from '../records.ts'
 import {
   type CorrectionRow,
+  classSizes,
   correctionsIn,
   type DocumentRow,
   documentsIn,
@@ -40,6 +41,8 @@ export interface Standing {
   documents(): Pages<DocumentRow>
   enrolments(): Pages<EnrolmentRow>
   students(): Pages<StudentVersion>
+  /** How many students are enrolled in the classes that count. */
+  enrolmentsOf(counts: (classId: string) => boolean): Promise<number>
   /** Those that are absent now and existed before. */
   gone(kind: Kind, sourcedIds: readonly string[]): Promise<ReadonlySet<string>>
   /** sourcedId → userId, of those who were ever on the roster. */
@@ -54,6 +57,7 @@ export function noRoster({ content, generation }: Seen): Standing {
   return {
     ...{ content, generation, corrections: new Map(), lineage: [], sizes: null },
     ...{ records: nothing, documents: nothing, enrolments: nothing, students: nothing },
+    enrolmentsOf: async () => 0,
     gone: async () => new Set(),
     identities: async () => new Map(),
     owners: async () => new Map(),
@@ -72,6 +76,10 @@ export async function wholeRoster(db: Db, { content, generation }: StateRow): Pr
     documents: () => documentsIn(db, content),
     enrolments: () => enrolmentsIn(db, content),
     students: () => studentsIn(db, content),
+    async enrolmentsOf(counts) {
+      const sizes = await classSizes(db, content)
+      return sizes.reduce((sum, { class_id, n }) => sum + (counts(class_id) ? n : 0), 0)
+    },
     gone: (kind, ids) => goneAmong(db, content, kind, ids),
     identities: (ids) => identitiesAmong(db, content, ids),
     owners: (keys) => ownersAmong(db, content, keys),

@@ -42,6 +42,8 @@ export class NextStudents {
   readonly counts: Counts
   /** How many have an address now. */
   addressesBefore = 0
+  /** How many have a student number now. */
+  numbersBefore = 0
   /** How many current students the file names. */
   namedBefore = 0
   /** The addresses, by which students are known when they sign in. */
@@ -90,6 +92,7 @@ export class NextStudents {
   meet(student: StudentVersion): void {
     this.counts.before++
     if (student.email_key !== null) this.addressesBefore++
+    if (student.student_number !== null) this.numbersBefore++
     if (this.#next.user.incoming.isNamed(student.sourced_id)) this.namedBefore++
     const row = this.#next.user.find(student.sourced_id)
     if (!this.isStudent(row)) {
@@ -134,6 +137,7 @@ export class NextStudents {
     const { sizes } = this.#standing
     if (sizes) this.counts.before = sizes.student
     if (sizes) this.addressesBefore = sizes.address
+    if (sizes) this.numbersBefore = sizes.number
     this.counts.after = this.size
   }
 
@@ -147,6 +151,7 @@ export class NextStudents {
       this.#matched.add(from)
       this.counts.changed++
       this.counts.leaving--
+      this.namedBefore++
     }
   }
 

@@ -14,8 +14,16 @@ import { UsageError } from '../../../errors.ts'
 import { aboutFile, type CodedFinding, FatalFinding } from '../findings.ts'
 import { otherThanRoster, otherThanZip } from './foreign.ts'
 
-const entriesMax = 64
 const ratioMax = 100
+
+/** What may be in an archive: a set of CSV files, or something else that a set is made of. */
+export interface Contents {
+  readonly entriesMax: number
+  /** By the names of its files: what it is instead, and what to do; null if nothing speaks against it. */
+  other(names: readonly string[]): string | null
+}
+
+const rosterContents: Contents = { entriesMax: 64, other: otherThanRoster }
 
 export interface Archive {
   readonly name: string
@@ -31,11 +39,15 @@ export interface Archive {
 }
 
 /** `octetsMax`: of all files, unpacked. */
-export async function openArchive(path: string, octetsMax: number): Promise<Archive> {
+export async function openArchive(
+  path: string,
+  octetsMax: number,
+  contents = rosterContents,
+): Promise<Archive> {
   try {
     const entry = await stat(path)
-    if (entry.isDirectory()) return await openFolder(path, octetsMax)
-    if (entry.isFile()) return await openZip(path, octetsMax)
+    if (entry.isDirectory()) return await openFolder(path, octetsMax, contents)
+    if (entry.isFile()) return await openZip(path, octetsMax, contents)
   } catch (error) {
     throw usageError(path, error)
   }
@@ -65,7 +77,7 @@ function isJunk(path: string): boolean {
 
 const isCsv = (path: string) => path.toLowerCase().endsWith('.csv')
 
-async function openFolder(path: string, octetsMax: number): Promise<Archive> {
+async function openFolder(path: string, octetsMax: number, contents: Contents): Promise<Archive> {
   const entries = await readdir(path, { withFileTypes: true })
   const names: string[] = []
   for (const entry of entries) {
@@ -75,7 +87,9 @@ async function openFolder(path: string, octetsMax: number): Promise<Archive> {
   }
   names.sort()
   const name = basename(resolve(path))
-  const findings = names.length > entriesMax ? [tooMany(name, names.length)] : foreign(name, names)
+  const { entriesMax } = contents
+  const findings =
+    names.length > entriesMax ? [tooMany(name, names.length, entriesMax)] : foreign(name, names, contents)
   if (findings.length === 0 && (await sizeOf(path, names.filter(isCsv))) > octetsMax)
     findings.push(tooLarge(name, octetsMax))
   const budget = new Budget(octetsMax)
@@ -119,12 +133,12 @@ interface Packed {
   readonly findings: readonly CodedFinding[]
 }
 
-async function openZip(path: string, octetsMax: number): Promise<Archive> {
+async function openZip(path: string, octetsMax: number, contents: Contents): Promise<Archive> {
   const hash = createHash('sha256')
   await hashFile(path, hash)
   const name = basename(path)
   const other = await otherThanZip(path)
-  const listed = other === null ? await list(path, name, octetsMax) : notARoster(name, other)
+  const listed = other === null ? await list(path, name, octetsMax, contents) : notARoster(name, other)
   if (!('zip' in listed)) return closedArchive(name, hash.digest('hex'), listed)
   const { zip, entries, findings } = listed
   const refused = findings.some((finding) => finding.severity === 'error')
@@ -145,7 +159,12 @@ function closedArchive(name: string, sha256: string, finding: CodedFinding): Arc
 }
 
 /** A finding instead of the content: it is not a zip after all. */
-async function list(path: string, name: string, octetsMax: number): Promise<Packed | CodedFinding> {
+async function list(
+  path: string,
+  name: string,
+  octetsMax: number,
+  contents: Contents,
+): Promise<Packed | CodedFinding> {
   // Names are decoded here because the library would reject the whole zip for a single unsafe name.
   const options = { autoClose: false, decodeStrings: false }
   const zip = await openPromise(path, options).catch((error) => {
@@ -158,10 +177,11 @@ async function list(path: string, name: string, octetsMax: number): Promise<Pack
   }
   const findings: CodedFinding[] = []
   const found = new Map<string, Entry>()
-  if (zip.entryCount > entriesMax) findings.push(tooMany(name, zip.entryCount))
+  const { entriesMax } = contents
+  if (zip.entryCount > entriesMax) findings.push(tooMany(name, zip.entryCount, entriesMax))
   else await listEntries(zip, name, found, findings)
   const names = [...found.keys()]
-  if (findings.length === 0) findings.push(...foreign(name, names))
+  if (findings.length === 0) findings.push(...foreign(name, names, contents))
   const entries = unwrap(found, name, findings)
   if (!findings.some(({ code }) => code === 'not-a-roster')) findings.push(...early(entries, name, octetsMax))
   return { zip, entries, findings }
@@ -273,8 +293,8 @@ async function* checked(chunks: AsyncIterable<Buffer>, entry: Entry, file: strin
   }
 }
 
-function foreign(name: string, names: readonly string[]): CodedFinding[] {
-  const other = otherThanRoster(names)
+function foreign(name: string, names: readonly string[], contents: Contents): CodedFinding[] {
+  const other = contents.other(names)
   return other === null ? [] : [notARoster(name, other)]
 }
 
@@ -282,7 +302,7 @@ function notARoster(name: string, what: string): CodedFinding {
   return aboutFile('error', 'not-a-roster', name, what)
 }
 
-function tooMany(name: string, count: number): CodedFinding {
+function tooMany(name: string, count: number, entriesMax: number): CodedFinding {
   const message = `There are ${count} files; a roster has at most ${entriesMax}. Keep only the CSV files of the roster.`
   return aboutFile('error', 'too-many-files', name, message)
 }

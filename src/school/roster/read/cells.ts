@@ -104,9 +104,9 @@ export class Cells {
   }
 
   /** Epoch milliseconds. */
-  dateTime(column: string): number | null {
+  dateTime(column: string, severity: Finding['severity']): number | null {
     const text = this.#look(column)
-    return text === '' ? null : values.parseDateTime(text, this.#tell)
+    return text === '' ? null : values.parseDateTime(text, severity, this.#tell)
   }
 
   boolean(column: string, whenEmpty: boolean): boolean {

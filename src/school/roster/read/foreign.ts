@@ -14,6 +14,10 @@ const beginnings: readonly (readonly [bytes: string, what: string])[] = [
   ['%PDF-', `This is a PDF document. ${ask}`],
 ]
 
+/** Instead of the export that `ask` asks for. */
+const makeSet = '"chiron roster from-list FILE --out set.zip" makes a roster of it'
+const list = `If it is a class list, ${makeSet}.`
+
 const startOctets = 4096
 
 /** null: it begins like a zip, so it may be one. */
@@ -42,7 +46,7 @@ function otherByStart(start: Buffer): string | null {
   if (/^[{[]/.test(text)) return `This is JSON. Chiron reads OneRoster as CSV. ${ask}`
   if (text.startsWith('<')) return `This is XML. ${ask}`
   if (!bytes.includes('\0') && text.split(/\r\n|\n|\r/, 1)[0]!.includes(','))
-    return 'This is a single CSV file. A roster is a set of several files (users.csv, classes.csv, enrollments.csv …): use the zip or the folder that contains them all.'
+    return `This is a single CSV file. A roster is a set of several files (users.csv, classes.csv, enrollments.csv …): use the zip or the folder that contains them all. ${list}`
   return `This is not a zip file. Use the exported zip unchanged, or the folder with the CSV files.`
 }
 
@@ -53,16 +57,21 @@ export function otherThanRoster(names: readonly string[]): string | null {
   if (names.length === 0) return `It is empty. ${ask}`
   if (has('[content_types].xml')) {
     const isWorkbook = names.some((name) => name.startsWith('xl/'))
-    return `This is ${isWorkbook ? 'an Excel workbook' : 'a Microsoft Office document'}. ${ask}`
+    return isWorkbook
+      ? `This is an Excel workbook. ${list} ${ask}`
+      : `This is a Microsoft Office document. ${ask}`
   }
   if (has('mimetype', 'content.xml')) return `This is a LibreOffice document. ${ask}`
+  // OneRoster has neither of the last two.
+  if (has('users.csv', 'enrollments.csv') && (has('sections.csv') || has('terms.csv')))
+    return `This is an export for Canvas. Chiron reads OneRoster; ${makeSet}.`
   if (has('users.csv')) return null
   if (has('students.csv', 'sections.csv'))
     return `This is an export for Clever. Chiron reads OneRoster. ${ask}`
   if (has('students.csv', 'rosters.csv'))
     return `This is an export for Apple School Manager. Chiron reads OneRoster. ${ask}`
   if (has('student.csv', 'section.csv'))
-    return `This is an export for Microsoft School Data Sync. Chiron reads OneRoster. ${ask}`
+    return `This is an export for Microsoft School Data Sync. Chiron reads OneRoster; ${makeSet}.`
   if (names.every((name) => /\.(zip|7z|rar)$/i.test(name)))
     return 'It contains another archive. Unpack it once and use the zip or folder inside.'
   return null

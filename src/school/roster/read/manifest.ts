@@ -109,6 +109,11 @@ class ManifestReader {
   }
 
   #mode(file: string, value: string, line: number): void {
+    if (value === '') {
+      const message = 'Expected absent, bulk or delta. The line was ignored.'
+      this.#tell('warning', 'bad-manifest-mode', line, value, message)
+      return
+    }
     const mode = parseEnumeration(value, 'mode', '1.1', (severity, code, message) =>
       this.#tell(severity, code === 'bad-enumeration' ? 'bad-manifest-mode' : code, line, value, message),
     )

@@ -15,6 +15,10 @@ import { noManifest, readManifest, saidOf } from './manifest.ts'
 import { readData } from './rows.ts'
 import { StatusReader } from './status.ts'
 
+export { type Archive, openArchive } from './archive.ts'
+export { parseMeetings } from './meetings.ts'
+export { isDay, parseId, parsePersonName, parseText } from './values.ts'
+
 const rowsBetweenProgress = 1000
 
 /** Throws a UsageError if there is nothing at `path`. `mode` overrides the manifest. */
@@ -183,6 +187,7 @@ class RosterReader {
     const { kind } = file
     const finding = this.#log.add.bind(this.#log)
     const seen = { ids: kind ? this.#sink.ids(kind) : new Ids(), lines: new Numbers() }
+    const mode = this.#modeOf(file.name)
     let cells: Cells | undefined
     let idColumn = 0
     const bad = (sourcedId: string | null) => {
@@ -201,7 +206,7 @@ class RosterReader {
         row: (row, line) => {
           this.#countRow()
           cells!.moveTo(row, line)
-          const record = this.#readRow(kind, cells!, seen)
+          const record = this.#readRow(kind, mode, cells!, seen)
           if (record) this.#sink.record(record)
           else if (cells!.failed) bad(cells!.raw('sourcedId') || null)
         },
@@ -214,24 +219,35 @@ class RosterReader {
     if (!isRead && kind) this.#sink.unread(kind)
     const said = this.#manifest.modes.get(file.name.toLowerCase())
     const manifest = this.#names.get('manifest') ?? name
-    this.#status.closeFile(name, this.#modeOf(file.name), said, manifest, this.#log)
+    this.#status.closeFile(name, mode, said, manifest, this.#log)
   }
 
-  #readRow(kind: Kind | null, cells: Cells, seen: Seen): RosterRecord | null {
-    const isDeleted = this.#status.isDeleted(cells)
+  #readRow(kind: Kind | null, mode: Mode | null, cells: Cells, seen: Seen): RosterRecord | null {
+    const isDeleted = this.#status.isDeleted(cells, mode)
     // A row that deletes a record need not be filled in.
     if (!isDeleted) cells.checkNeeded()
     const sourcedId = cells.id('sourcedId')
-    if (sourcedId !== null) checkDuplicate(sourcedId, cells, seen)
-    else if (isDeleted && !cells.failed)
+    if (sourcedId === null && isDeleted && !cells.failed)
       cells.tell('error', 'missing-value', 'sourcedId', 'Without it, the record to delete is unknown.')
+    const earlier = sourcedId === null ? null : lineBefore(sourcedId, cells.line, seen)
     if (kind === null) {
       cells.id('userSourcedId')
       return null
     }
     const data = isDeleted ? null : readData[kind](cells)
     if (cells.failed || sourcedId === null) return null
-    return { kind, sourcedId, data, file: cells.file, line: cells.line }
+    const record = { kind, sourcedId, data, file: cells.file, line: cells.line }
+    if (earlier === null) return record
+    if (this.#sink.repeats(record))
+      cells.tell('warning', 'repeated-row', 'sourcedId', `The same as line ${earlier}; it was read once.`)
+    else
+      cells.tell(
+        'error',
+        'duplicate-id',
+        'sourcedId',
+        `Line ${earlier} and line ${cells.line} have the same sourcedId and differ. Keep the right one.`,
+      )
+    return null
   }
 
   #countRow(): void {
@@ -247,9 +263,10 @@ interface Seen {
   readonly lines: Numbers
 }
 
-function checkDuplicate(sourcedId: string, cells: Cells, { ids, lines }: Seen): void {
+/** The line that has this sourcedId already, or null. */
+function lineBefore(sourcedId: string, line: number, { ids, lines }: Seen): number | null {
   const number = ids.add(sourcedId)
-  if (number === lines.length) return void lines.push(cells.line)
-  const message = `Line ${lines.at(number)} and line ${cells.line} have the same sourcedId. Each must have its own.`
-  cells.tell('error', 'duplicate-id', 'sourcedId', message)
+  if (number < lines.length) return lines.at(number)
+  lines.push(line)
+  return null
 }

@@ -28,14 +28,15 @@ export class StatusReader {
   #file = new RowForms()
   #firstUndatedLine: number | null = null
 
-  /** Whether the row deletes its record. */
-  isDeleted(cells: Cells): boolean {
+  /** Whether the row says that its record goes. */
+  isDeleted(cells: Cells, mode: Mode | null): boolean {
     const hasStatus = cells.raw('status') !== ''
     const hasDate = cells.raw('dateLastModified') !== ''
     this.set.add(hasStatus, hasDate)
     this.#file.add(hasStatus, hasDate)
     if (!hasStatus || !hasDate) this.#firstUndatedLine ??= cells.line
-    const at = cells.dateTime('dateLastModified')
+    // A bulk set is read whatever its dates.
+    const at = cells.dateTime('dateLastModified', mode === 'delta' ? 'error' : 'warning')
     if (at !== null && (this.newestRowAt === null || at > this.newestRowAt)) this.newestRowAt = at
     return hasStatus && isDeletion(cells)
   }

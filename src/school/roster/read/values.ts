@@ -22,10 +22,45 @@ const timeForm = /^T([01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d{1,9})?)?(
 
 export function parseText(text: string, tell: Tell): string | null {
   if (!isPlain(text, textCharactersMax, tell)) return null
+  if (spreadsheetError.test(text)) tellSpreadsheetError('warning', tell)
+  warnIfDamaged(text, tell)
   return text.normalize('NFC')
 }
 
+/** What a spreadsheet shows in place of a value that it could not work out. */
+const spreadsheetError = /^#(?:REF!|N\/A|VALUE!|NAME\?|DIV\/0!|NULL!|NUM!|SPILL!|CALC!)$/i
+
+function tellSpreadsheetError(severity: 'error' | 'warning', tell: Tell): void {
+  const message =
+    'A formula of a spreadsheet failed here, and its error was exported. Mend the formula, or type the value.'
+  tell(severity, 'spreadsheet-error', message)
+}
+
+// UTF-8 that was read as Windows-1252 and written as UTF-8 again: two or three characters for one.
+const encodedTwice =
+  /[\u00c2-\u00c5][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122]|\u00e2\u20ac/
+
+function warnIfDamaged(text: string, tell: Tell): void {
+  if (text.includes('\ufffd'))
+    tell(
+      'warning',
+      'damaged-text',
+      'A character was lost when the file was written, and � stands in its place. Export it again as UTF-8.',
+    )
+  else if (encodedTwice.test(text))
+    tell(
+      'warning',
+      'damaged-text',
+      'This looks as if it was encoded twice, such as Ã© for é. Export it again as UTF-8, and do not convert it.',
+    )
+}
+
 export function parsePersonName(text: string, tell: Tell): string | null {
+  if (spreadsheetError.test(text)) {
+    tellSpreadsheetError('error', tell)
+    return null
+  }
+  warnIfDamaged(text, tell)
   const parsed = parseName(text.replace(directionMarks, ''))
   if (typeof parsed !== 'string') return text.normalize('NFC')
   tell('error', 'bad-name', `A name ${parsed}.`)
@@ -35,6 +70,10 @@ export function parsePersonName(text: string, tell: Tell): string | null {
 /** For sourcedIds, references, identifiers and codes. They are compared byte by byte, so never normalised. */
 export function parseId(text: string, tell: Tell): string | null {
   if (!isPlain(text, idCharactersMax, tell)) return null
+  if (spreadsheetError.test(text)) {
+    tellSpreadsheetError('error', tell)
+    return null
+  }
   if (!spreadsheetNumber.test(text)) return text
   const message =
     'A spreadsheet has turned this identifier into a number and lost digits. Export it again without opening it in a spreadsheet, or format the column as text first.'
@@ -67,7 +106,7 @@ export function parseDate(text: string, tell: Tell): string | null {
   return null
 }
 
-function isDay(text: string): boolean {
+export function isDay(text: string): boolean {
   if (!dateForm.test(text)) return false
   const year = Number(text.slice(0, 4))
   const month = Number(text.slice(5, 7))
@@ -82,10 +121,10 @@ function daysIn(year: number, month: number): number {
 }
 
 /** Epoch milliseconds. A time without a zone counts as UTC. */
-export function parseDateTime(text: string, tell: Tell): number | null {
+export function parseDateTime(text: string, severity: 'error' | 'warning', tell: Tell): number | null {
   const time = timeForm.exec(text.slice(10))
   if (!isDay(text.slice(0, 10)) || (text.length > 10 && !time)) {
-    tell('error', 'bad-datetime', 'Expected a date and time such as 2026-08-17T09:30:00Z.')
+    tell(severity, 'bad-datetime', 'Expected a date and time such as 2026-08-17T09:30:00Z.')
     return null
   }
   if (!time?.[2]) {

@@ -47,7 +47,15 @@ export type Job =
   | { readonly kind: 'read'; readonly planId: string }
   | { readonly kind: 'apply'; readonly planId: string; readonly allow: readonly HoldCode[]; readonly by: By }
   | { readonly kind: 'show-undo'; readonly to: number | null }
-  | { readonly kind: 'undo'; readonly to: number | null; readonly from: number | null; readonly by: By }
+  | ({ readonly kind: 'undo' } & UndoJob)
+
+export interface UndoJob {
+  readonly to: number | null
+  /** Only if this roster is still in force. */
+  readonly from: number | null
+  readonly allow: readonly HoldCode[]
+  readonly by: By
+}
 
 export interface UndoView {
   /** The current roster. */
@@ -56,6 +64,7 @@ export interface UndoView {
   readonly to: number
   readonly undone: number[]
   readonly counts: { leaving: number; returning: number; changed: number }
+  readonly holds: Hold[]
   /** The first of them. */
   readonly changes: Change[]
 }
@@ -143,15 +152,16 @@ async function showUndo(to: number | null, { roster }: JobDeps): Promise<UndoVie
     to: plan.content,
     undone: plan.undone.map(({ id }) => id),
     counts: plan.counts,
+    holds: [...plan.holds],
     changes,
   }
 }
 
-async function undo({ to, from, by }: Extract<Job, { kind: 'undo' }>, { roster }: JobDeps): Promise<number> {
+async function undo({ to, from, allow, by }: UndoJob, { roster }: JobDeps): Promise<number> {
   const plan = await roster.planUndo(to ?? undefined)
   if (from !== null && plan.seen.generation !== from)
     throw new RosterError('moved-on', 'the roster has changed since this was shown')
-  return roster.undo(plan, by)
+  return roster.undo(plan, { allow, by })
 }
 
 async function rowOf(planId: string, { db }: JobDeps): Promise<PlanRow> {

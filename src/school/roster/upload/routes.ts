@@ -281,8 +281,8 @@ export async function uploadRoutes(
       },
     },
     async (request) => {
-      const { to = null, from = null } = request.body
-      return { generation: await uploads.undo(to, from, byStaffOf(request)) }
+      const { to = null, from = null, allow = [] } = request.body
+      return { generation: await uploads.undo({ to, from, allow, by: byStaffOf(request) }) }
     },
   )
 }

@@ -150,10 +150,8 @@ export const RosterChangePage = Type.Object(
   { changes: Type.Array(RosterChange), next: Nullable(Type.String()) },
   { title: 'RosterChangePage' },
 )
-export const RosterApproval = Type.Object(
-  { allow: Type.Optional(Type.Array(Type.String(), { examples: [['leavers']] })) },
-  { title: 'RosterApproval' },
-)
+const Allow = Type.Optional(Type.Array(Type.String(), { examples: [['leavers']] }))
+export const RosterApproval = Type.Object({ allow: Allow }, { title: 'RosterApproval' })
 export const RosterImportList = Type.Object(
   { imports: Type.Array(RosterImport) },
   { title: 'RosterImportList' },
@@ -164,6 +162,7 @@ export const RosterUndoPlan = Type.Object(
     to: Type.Integer(),
     undone: Type.Array(Type.Integer(), { description: 'Newest first.' }),
     counts: Type.Object({ leaving: n, returning: n, changed: n }, { title: 'RosterUndoCounts' }),
+    holds: Type.Array(Hold, { description: 'The holds that `allow` must list before the undo.' }),
     changes: Type.Array(RosterChange, { description: 'The first 1,000 students.' }),
   },
   { title: 'RosterUndoPlan' },
@@ -172,6 +171,7 @@ export const RosterUndo = Type.Object(
   {
     to: Type.Optional(Type.Integer({ minimum: generationNumbers.min, maximum: generationNumbers.max })),
     from: Type.Optional(Type.Integer({ minimum: generationNumbers.min, maximum: generationNumbers.max })),
+    allow: Allow,
   },
   { title: 'RosterUndo' },
 )

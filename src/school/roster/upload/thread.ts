@@ -9,6 +9,7 @@ import { Worker } from 'node:worker_threads'
 import { AppError, type ErrorCode, UsageError } from '../../../errors.ts'
 import { type Clock, day, second } from '../../../platform/lib/clock.ts'
 import { RosterError, type RosterFailure, tooMuchMemory } from '../roster.ts'
+import type { BadRows, HoldShares } from '../words.ts'
 import type { Job, ResultOf } from './jobs.ts'
 
 const folderPrefix = 'chiron-upload-'
@@ -22,6 +23,8 @@ export interface ThreadSettings {
   readonly timeZone: string
   readonly secret: string
   readonly secretPrevious: string | null
+  readonly holdShares: Partial<HoldShares>
+  readonly badRows: BadRows
 }
 
 export interface Task extends ThreadSettings {

@@ -20,7 +20,7 @@ import {
   RosterError,
 } from '../roster.ts'
 import { type Group, groups, type PlanFailure, type planStates } from '../words.ts'
-import type { PlanOptions, PlanSummary, UndoView } from './jobs.ts'
+import type { PlanOptions, PlanSummary, UndoJob, UndoView } from './jobs.ts'
 import {
   addPart,
   addPlan,
@@ -190,9 +190,10 @@ export class Uploads {
     return this.#thread.run({ kind: 'show-undo', to }).catch(asRefusal)
   }
 
-  /** With `from`, only if that roster is still current. Returns the new number. */
-  async undo(to: number | null, from: number | null, by: By): Promise<number> {
-    const generation = await this.#thread.run({ kind: 'undo', to, from, by }).catch(asRefusal)
+  /** Returns the number of the new roster. */
+  async undo({ allow, ...job }: Omit<UndoJob, 'allow'> & { allow: readonly string[] }): Promise<number> {
+    const allowed = allow.map(holdCodeFrom)
+    const generation = await this.#thread.run({ kind: 'undo', ...job, allow: allowed }).catch(asRefusal)
     this.#deps.log.info({ generation }, 'roster imports were undone in the console')
     return generation
   }
@@ -336,6 +337,8 @@ function failureOf(error: unknown): PlanFailure {
 /** The reply to a request that cannot be carried out now. */
 function asRefusal(error: unknown): never {
   if (error instanceof RosterError && error.failure === 'moved-on') throw new AppError('roster-moved-on')
+  if (error instanceof RosterError && error.failure === 'held')
+    throw invalidField({ pointer: '#/allow', detail: error.message })
   if (error instanceof RosterError && error.failure === 'busy')
     throw new AppError('unavailable', 'Another import is running.', { retryAfterSeconds: 30 })
   if (error instanceof UsageError) throw invalidField({ pointer: '#/to', detail: error.message })
@@ -393,7 +396,7 @@ function importOf(row: HistoryRow, standing: Awaited<ReturnType<Roster['standing
     content: row.content,
     students: studentsOf(row.kind, summary),
     current: row.id === standing.generation,
-    canGoBack: standing.earlier.includes(row.content),
+    canGoBack: standing.reachable.includes(row.content),
   }
 }
 

@@ -6,7 +6,7 @@ import { Roster } from '../roster.ts'
 import { work } from './jobs.ts'
 import { type Note, noteOf, type Task } from './thread.ts'
 
-const { job, folder, now, databaseUrl, timeZone, secret, secretPrevious } = workerData as Task
+const { job, folder, now, databaseUrl, secret, secretPrevious, ...options } = workerData as Task
 const port = parentPort!
 const say = (note: Note) => port.postMessage(note)
 
@@ -24,7 +24,7 @@ const clock = {
 }
 const db = openDb(databaseUrl)
 try {
-  const roster = new Roster(db, clock, { timeZone, secrets: secretsFrom(secret, secretPrevious) })
+  const roster = new Roster(db, clock, { ...options, secrets: secretsFrom(secret, secretPrevious) })
   const result = await work(job, {
     db,
     roster,

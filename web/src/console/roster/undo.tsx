@@ -9,6 +9,7 @@ import { ask } from '../../session.ts'
 import { ActionDialog } from '../action-dialog.tsx'
 import { useConsole } from '../text/console-words.ts'
 import { ChangeList } from './changes.tsx'
+import { Holds } from './holds.tsx'
 import { ToRoster } from './plan.tsx'
 import type { Operation, UndoPlan } from './replies.ts'
 
@@ -24,7 +25,10 @@ export function UndoPage({ to, user }: { to: string; user: Staff }) {
   const plan = useResource(`/staff/roster/undo?to=${encodeURIComponent(to)}`, read)
   const [asking, setAsking] = useState(false)
   const [done, setDone] = useState(false)
+  const [reminded, setReminded] = useState(false)
+  const [allowed, setAllowed] = useState<readonly string[]>([])
   const { data, problem } = plan
+  const unanswered = data?.holds.some(({ code }) => !allowed.includes(code)) ?? false
   if (!data && problem?.code === 'invalid-request')
     return (
       <Page title={text.noWayBack} lead={text.noWayBackLead} narrow>
@@ -53,11 +57,17 @@ export function UndoPage({ to, user }: { to: string; user: Staff }) {
               number(data.counts.changed),
             )}
           </p>
+          {data.holds.length > 0 && (
+            <Holds of={data.holds} asks allowed={allowed} onAllowed={setAllowed} onReadAs={undefined} />
+          )}
           <div className="actions decision">
-            <Button look="danger" onPress={() => setAsking(true)}>
+            <Button look="danger" onPress={() => (unanswered ? setReminded(true) : setAsking(true))}>
               {text.undo}
             </Button>
           </div>
+          <p role="alert" className={reminded && unanswered ? 'field-error' : 'said'}>
+            {reminded && unanswered ? text.applyFirst : ''}
+          </p>
           {order.map((operation) => (
             <Students key={operation} of={data} operation={operation} />
           ))}
@@ -72,7 +82,10 @@ export function UndoPage({ to, user }: { to: string; user: Staff }) {
           submit={text.undoSubmit}
           danger
           work={() =>
-            ask('/staff/roster/undo', { method: 'POST', body: { to: Number(to), from: data.from } })
+            ask('/staff/roster/undo', {
+              method: 'POST',
+              body: { to: Number(to), from: data.from, allow: allowed },
+            })
           }
           explain={({ code }) => (code === 'roster-moved-on' ? text.undoMovedOn : null)}
           onDone={() => {

@@ -613,6 +613,9 @@ export const spanish: ConsoleText = {
       changes: 'La mayoría de los estudiantes cambiaría. ¿Es correcto?',
       teachers: 'Muchos profesores se irían. ¿Es correcto?',
       terms: 'Muchos estudiantes se quedarían sin clases actuales. ¿Es correcto?',
+      classes: 'Desaparecen muchas clases actuales. ¿Es correcto?',
+      enrolments: 'Muchos estudiantes dejan clases actuales. ¿Es correcto?',
+      numbers: 'Cambian muchos números de estudiante. ¿Es correcto?',
       addresses: 'Muchas direcciones de correo cambiarían. ¿Es correcto?',
       identities:
         'La mayoría de los estudiantes tiene identificadores nuevos, como si todos fueran nuevos. ¿Es correcto?',
@@ -625,6 +628,9 @@ export const spanish: ConsoleText = {
       changes: 'muchos cambios',
       teachers: 'bajas de profesores',
       terms: 'sin clases actuales',
+      classes: 'desaparecen clases',
+      enrolments: 'desaparecen matrículas',
+      numbers: 'cambian muchos números',
       addresses: 'muchos cambios de dirección',
       identities: 'identificadores nuevos',
       mode: 'completa o no',
@@ -634,6 +640,9 @@ export const spanish: ConsoleText = {
       leavers: (n) => `${n.leaving} de ${n.before} estudiantes se irían.`,
       teachers: (n) => `${n.vanishing} de ${n.before} profesores se irían.`,
       terms: (n) => `${n.emptied} de ${n.before} estudiantes se quedarían sin clases actuales.`,
+      classes: (n) => `Desaparecerían ${n.leaving} de ${n.before} clases actuales.`,
+      enrolments: (n) => `Desaparecerían ${n.leaving} de ${n.before} matrículas en clases actuales.`,
+      numbers: (n) => `Cambiarían los números de ${n.changed} de ${n.before} estudiantes.`,
       addresses: (n) =>
         `Cambiarían las direcciones de ${n.changed} de ${n.before} estudiantes, y se cerrarían sus sesiones.`,
       mode: (n) =>

@@ -625,6 +625,9 @@ export const french: ConsoleText = {
       changes: 'La plupart des étudiants seraient modifiés. Est-ce exact ?',
       teachers: 'Beaucoup d’enseignants partiraient. Est-ce exact ?',
       terms: 'Beaucoup d’étudiants n’auraient plus de cours actuels. Est-ce exact ?',
+      classes: 'Beaucoup de cours actuels disparaissent. Est-ce exact ?',
+      enrolments: 'Beaucoup d’étudiants quittent des cours actuels. Est-ce exact ?',
+      numbers: 'Beaucoup de numéros d’étudiant changent. Est-ce exact ?',
       addresses: 'Beaucoup d’adresses e-mail changeraient. Est-ce exact ?',
       identities:
         'La plupart des étudiants ont de nouveaux identifiants, comme si tous étaient nouveaux. Est-ce exact ?',
@@ -637,6 +640,9 @@ export const french: ConsoleText = {
       changes: 'nombreux changements',
       teachers: 'départs d’enseignants',
       terms: 'plus de cours actuels',
+      classes: 'des cours disparaissent',
+      enrolments: 'des inscriptions disparaissent',
+      numbers: 'beaucoup de numéros changent',
       addresses: 'nombreux changements d’adresse',
       identities: 'nouveaux identifiants',
       mode: 'complète ou non',
@@ -646,6 +652,9 @@ export const french: ConsoleText = {
       leavers: (n) => `${n.leaving} étudiants sur ${n.before} partiraient.`,
       teachers: (n) => `${n.vanishing} enseignants sur ${n.before} partiraient.`,
       terms: (n) => `${n.emptied} étudiants sur ${n.before} n’auraient plus de cours actuel.`,
+      classes: (n) => `${n.leaving} cours actuels sur ${n.before} disparaîtraient.`,
+      enrolments: (n) => `${n.leaving} inscriptions sur ${n.before} à des cours actuels disparaîtraient.`,
+      numbers: (n) => `Les numéros de ${n.changed} étudiants sur ${n.before} changeraient.`,
       addresses: (n) =>
         `Les adresses de ${n.changed} étudiants sur ${n.before} changeraient, et ces étudiants seraient déconnectés.`,
       mode: (n) =>

@@ -1,0 +1,263 @@
+/**
+ * Makes a OneRoster set from what schools have instead: class lists (CSV or Excel), a Canvas SIS export, or files for
+ * Microsoft School Data Sync. From there on it is handled like any other set. The kind of file is recognised by its
+ * content, not by its name or media type. A list with errors makes no set.
+ *
+ * A class list goes through sheets (csv-text.ts, xlsx.ts), the header (tables.ts, headers.ts) and its rows
+ * (class-list.ts) into set.ts; an export through export-files.ts and canvas.ts or sds.ts.
+ */
+import { open, readFile, stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { UsageError } from '../../../errors.ts'
+import { type Bounds, Meter, usualBounds } from '../bounds.ts'
+import { aboutFile, FatalFinding, FindingLog } from '../findings.ts'
+import { type Archive, openArchive } from '../read/read.ts'
+import type { Finding } from '../records.ts'
+import { isCanvas, readCanvas } from './canvas.ts'
+import { type ListOptions, readClassLists } from './class-list.ts'
+import { csvRows, decoded } from './csv-text.ts'
+import { ExportFiles, type Files } from './export-files.ts'
+import type { Mapping } from './headers.ts'
+import { isSds1, isSds2, readSds1, readSds2 } from './sds.ts'
+import { filesOf, SetContent, writeZip } from './set.ts'
+import type { Sheet } from './sheets.ts'
+import { columnFindings, findTable, type ShownTable, shownTable, type Table } from './tables.ts'
+import { sheetsOf } from './xlsx.ts'
+
+export { type DayOrder, dayOrders } from './day-text.ts'
+export { type Field, fieldNamed, fieldNames, fields, type Mapping } from './headers.ts'
+export type { ShownTable } from './tables.ts'
+export { writeTemplate } from './template.ts'
+export { TermDays } from './terms.ts'
+
+export interface ListFile {
+  readonly path: string
+  /** Shown instead of the file's own name. */
+  readonly name?: string
+}
+
+export interface MakeSetOptions extends ListOptions {
+  readonly mapping: Mapping
+  readonly bounds?: Partial<Bounds>
+}
+
+export interface MadeSet {
+  readonly kind: 'class list' | 'Canvas export' | 'School Data Sync files'
+  /** How each class list was understood. */
+  readonly tables: readonly ShownTable[]
+  readonly findings: readonly Finding[]
+  /** null: there are errors, and no set was written. */
+  readonly counts: ReturnType<SetContent['counts']> | null
+}
+
+/** Writes the set to `out`, a zip. */
+export async function makeSet(
+  files: readonly ListFile[],
+  out: string,
+  options: MakeSetOptions,
+): Promise<MadeSet> {
+  const maker = new SetMaker(options)
+  try {
+    await maker.read(files)
+  } catch (error) {
+    if (!(error instanceof FatalFinding)) throw error
+    maker.log.end(error)
+  }
+  const made = maker.made(files.map(nameOf).join(', '))
+  if (made.counts !== null) await writeZip(out, filesOf(maker.content))
+  return made
+}
+
+const nameOf = ({ path, name }: ListFile) => name ?? basename(path)
+/** A workbook with many sheets, pictures and comments has a few hundred parts. */
+const partsMax = 2000
+
+class SetMaker {
+  readonly content = new SetContent()
+  readonly log = new FindingLog()
+  readonly #options: MakeSetOptions
+  readonly #bounds: Bounds
+  #kind: MadeSet['kind'] = 'class list'
+  #tables: Table[] = []
+
+  constructor(options: MakeSetOptions) {
+    this.#options = options
+    this.#bounds = { ...usualBounds, ...options.bounds }
+  }
+
+  made(name: string): MadeSet {
+    const findings = this.log.all(name)
+    const isBad = findings.some(({ severity }) => severity === 'error')
+    const counts = isBad ? null : this.content.counts()
+    return { kind: this.#kind, tables: this.#tables.map(shownTable), findings, counts }
+  }
+
+  async read(files: readonly ListFile[]): Promise<void> {
+    const meter = new Meter(this.#bounds, files.map(nameOf).join(', '))
+    const opened: (Archive | Sheet)[] = []
+    try {
+      for (const file of files) opened.push(await this.#open(file))
+      const archives = opened.filter((one) => 'close' in one)
+      const folder = archives.find((one) => !isWorkbook(one))
+      if (folder && files.length > 1) throw refused(folder.name, aloneMessage)
+      const several = archives.length === 0 ? filesAt(files) : null
+      if (folder && !(await this.#export(filesIn(folder), meter)))
+        throw refused(folder.name, await this.#notAnExport(filesIn(folder), meter))
+      if (folder || (several && (await this.#export(several, meter)))) return
+      for (const one of opened) await this.#table('close' in one ? sheetsOf(one, meter) : [one], meter)
+      if (!this.log.failsAsAWhole) readClassLists(this.#tables, this.#options, this.content, this.log)
+      this.#checkNotEmpty(files.map(nameOf).join(', '))
+    } finally {
+      for (const one of opened) if ('close' in one) one.close()
+    }
+  }
+
+  /** A zip or a folder, or the one sheet of a CSV file. */
+  async #open({ path, name = basename(path) }: ListFile): Promise<Archive | Sheet> {
+    const start = await startOf(path)
+    if (start === null || start.startsWith('PK')) {
+      const opened = await openArchive(path, this.#bounds.octetsMax, {
+        entriesMax: partsMax,
+        other: otherThanList,
+      })
+      const error = opened.findings.find(({ severity }) => severity === 'error')
+      if (error) {
+        opened.close()
+        throw new FatalFinding({ ...error, file: error.file === opened.name ? name : error.file })
+      }
+      return { ...opened, name }
+    }
+    const other = otherThanText(start)
+    if (other !== null) throw refused(name, other)
+    if ((await stat(path)).size > this.#bounds.octetsMax) throw tooLarge(name, this.#bounds.octetsMax)
+    const { text, encoding } = decoded(await readFile(path))
+    return { file: name, sheet: null, encoding, rows: csvRows(name, text) }
+  }
+
+  async #table(sheets: Iterable<Sheet> | AsyncIterable<Sheet>, meter: Meter): Promise<void> {
+    const found = await findTable(sheets, this.#options.mapping, meter)
+    if ('columns' in found) {
+      this.#tables.push(found)
+      for (const finding of columnFindings(found, this.#options.mapping)) this.log.add(finding)
+      return
+    }
+    for (const { place, first } of found.beginnings) {
+      const begins = first === null ? 'It is empty.' : `It begins with: ${shownCells(first.cells)}.`
+      const message = `No row near the top has known column names such as "Last name", "E-mail" or "Class". ${begins} Add a row with column names, or say what yours mean with --map email="…" --map name="…".`
+      this.log.add({ ...aboutFile('error', 'missing-column', place, message), line: first?.line ?? null })
+    }
+  }
+
+  #checkNotEmpty(name: string): void {
+    if (this.log.failsAsAWhole || this.#tables.some(({ rows }) => rows.length > 0)) return
+    const message = 'The list has a header and no rows. Fill it in, or choose another file.'
+    this.log.add(aboutFile('error', 'empty-file', name, message))
+  }
+
+  /** False if it is not a known export. */
+  async #export(files: Files, meter: Meter): Promise<boolean> {
+    const found = new ExportFiles(files, this.log, meter, this.#options.dayOrder)
+    const { content, log } = this
+    if (await isCanvas(found)) {
+      this.#kind = 'Canvas export'
+      await readCanvas(found, this.#options, content, log)
+    } else if (isSds1(found) || (await isSds2(found))) {
+      this.#kind = 'School Data Sync files'
+      await (isSds1(found) ? readSds1 : readSds2)(found, this.#options, content)
+    } else return false
+    if (content.people.size === 0 && !log.failsAsAWhole) {
+      const message =
+        'It contains no students and no teachers. Export everything, and use all files together.'
+      log.add(aboutFile('error', 'empty-file', files.name, message))
+    }
+    return true
+  }
+
+  async #notAnExport(files: Files, meter: Meter): Promise<string> {
+    const found = new ExportFiles(files, this.log, meter, null)
+    if (found.has('users') && (await found.hasColumn('users', 'sourcedid')))
+      return 'This is already a OneRoster set. Use it unchanged: chiron roster check shows what it would change.'
+    return 'This is neither a Canvas SIS export (users.csv, courses.csv, enrollments.csv …) nor files for Microsoft School Data Sync. Use the class lists themselves, not a folder or zip with them.'
+  }
+}
+
+const aloneMessage =
+  'A folder or zip must be the only file. Use either one export, or class lists as CSV or Excel files.'
+
+function filesIn(archive: Archive): Files {
+  const read = async (name: string) => buffer(await archive.open(name))
+  return { name: archive.name, names: archive.names, read }
+}
+
+/** The files of an export may be handed in one by one. */
+function filesAt(files: readonly ListFile[]): Files {
+  const paths = new Map(files.map((file) => [nameOf(file), file.path]))
+  const names = [...paths.keys()]
+  return { name: names.join(', '), names, read: (name) => readFile(paths.get(name)!) }
+}
+
+const isWorkbook = ({ names }: Archive) => names.includes('xl/workbook.xml')
+
+function otherThanList(names: readonly string[]): string | null {
+  const has = (name: string) => names.includes(name)
+  if (names.length === 0) return 'It is empty.'
+  if (has('xl/workbook.bin')) return 'This is a binary Excel workbook (xlsb). Save it as .xlsx.'
+  if (has('mimetype') && has('content.xml'))
+    return 'This is a LibreOffice document. Save it as .xlsx or as CSV.'
+  if (has('[Content_Types].xml') && !has('xl/workbook.xml'))
+    return 'This is a Microsoft Office document, but not an Excel workbook. Save the class list as .xlsx or CSV.'
+  if (names.some((name) => name.startsWith('Index/')))
+    return 'This is an Apple Numbers document. Export it as Excel or CSV.'
+  return null
+}
+
+/** The first characters of a file; null for a folder. */
+async function startOf(path: string): Promise<string | null> {
+  const file = await open(path).catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(
+      error.code === 'ENOENT' ? `${path}: there is no such file.` : `${path} cannot be read (${error.code}).`,
+    )
+  })
+  try {
+    if ((await file.stat()).isDirectory()) return null
+    const { buffer: bytes, bytesRead } = await file.read(Buffer.alloc(1024), 0, 1024, 0)
+    return bytes.toString('latin1', 0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
+
+function otherThanText(start: string): string | null {
+  if (start.trim() === '') return 'The file is empty.'
+  if (start.startsWith('\xd0\xcf\x11\xe0'))
+    return 'This is an old Excel workbook (xls), or one with a password. Save it as .xlsx without a password, or as CSV.'
+  if (start.startsWith('%PDF-')) return 'This is a PDF document. Save the list as .xlsx or as CSV instead.'
+  if (/^\s*<(!doctype html|html|head|body)/i.test(start.replace(/^\xef\xbb\xbf/, '')))
+    return 'This is a web page, most likely the sign-in page of the system, saved instead of the list. Sign in there and export again.'
+  if (/^\s*<\?xml/.test(start)) return 'This is XML. Save the list as .xlsx or as CSV instead.'
+  const zeros = start.split('\0').length - 1
+  // UTF-16 has a zero in every second place.
+  if (zeros > 0 && zeros < start.length / 4)
+    return 'This is neither an Excel workbook (xlsx) nor a text with columns. Save the list as .xlsx or as CSV.'
+  return null
+}
+
+function refused(name: string, message: string): FatalFinding {
+  return new FatalFinding(aboutFile('error', 'not-a-roster', name, message))
+}
+
+function tooLarge(name: string, octetsMax: number): FatalFinding {
+  const message = `The list has more than ${octetsMax / 1024 / 1024} MiB. Keep only the students in it.`
+  return new FatalFinding(aboutFile('error', 'unpacks-too-large', name, message))
+}
+
+const cellsShownMax = 8
+
+function shownCells(cells: readonly string[]): string {
+  const filled = cells.map((cell) => cell.replaceAll(/\s+/g, ' ').trim()).filter(Boolean)
+  const texts = filled
+    .slice(0, cellsShownMax)
+    .map((cell) => (cell.length > 40 ? `${cell.slice(0, 40)}…` : cell))
+  return filled.length > cellsShownMax ? `${texts.join(', ')} …` : texts.join(', ')
+}

@@ -1,0 +1,217 @@
+/**
+ * Finds the header of a class list, possibly below a title, and with it the columns and rows. Rows are kept in memory,
+ * because the order of day and month may be clear only from the last one.
+ */
+import type { Meter } from '../bounds.ts'
+import { aboutFile, type CodedFinding } from '../findings.ts'
+import {
+  type Columns,
+  type Field,
+  fieldNames,
+  fields,
+  isDayFirst,
+  type Mapping,
+  mayCountRows,
+  recogniseColumns,
+} from './headers.ts'
+import { type Encoding, placeOf, type Row, type Sheet } from './sheets.ts'
+
+const rowsBeforeHeaderMax = 15
+const fieldsWanted = 2
+const samplesMax = 3
+
+export interface Table {
+  readonly file: string
+  readonly sheet: string | null
+  readonly encoding: Encoding
+  readonly headerLine: number
+  readonly headers: readonly string[]
+  readonly columns: Columns
+  readonly rows: readonly Row[]
+  /** Further sheets with known headers, which are not read. */
+  readonly otherSheets: readonly string[]
+  /** A row counter that looks like a student number; ignored. */
+  readonly counter: number | null
+}
+
+/** The table of the first sheet that has one; otherwise the beginning of every sheet, for the message. */
+export async function findTable(
+  sheets: Iterable<Sheet> | AsyncIterable<Sheet>,
+  mapping: Mapping,
+  meter: Meter,
+): Promise<Table | { readonly beginnings: readonly Beginning[] }> {
+  const beginnings: Beginning[] = []
+  const otherSheets: string[] = []
+  let table: Omit<Table, 'otherSheets'> | null = null
+  for await (const sheet of sheets) {
+    if (table) {
+      if (await hasHeader(sheet, mapping)) otherSheets.push(sheet.sheet!)
+      continue
+    }
+    const read = await tableIn(sheet, mapping, meter)
+    if ('columns' in read) table = read
+    else beginnings.push(read)
+  }
+  return table ? { ...table, otherSheets } : { beginnings }
+}
+
+async function hasHeader(sheet: Sheet, mapping: Mapping): Promise<boolean> {
+  let seen = 0
+  for await (const { cells } of sheet.rows) {
+    if (seen++ === rowsBeforeHeaderMax) break
+    if (found(recogniseColumns(cells, mapping)) >= fieldsWanted) return true
+  }
+  return false
+}
+
+const found = ({ at, unclear }: Columns) => at.size + unclear.size
+
+export interface Beginning {
+  readonly place: string
+  readonly first: Row | null
+}
+
+async function tableIn(
+  sheet: Sheet,
+  mapping: Mapping,
+  meter: Meter,
+): Promise<Omit<Table, 'otherSheets'> | Beginning> {
+  const before: Row[] = []
+  let best: { at: number; columns: Columns } | null = null
+  const rows: Row[] = []
+  for await (const row of sheet.rows) {
+    meter.row()
+    if (row.cells.every((cell) => cell.trim() === '')) continue
+    if (before.length < rowsBeforeHeaderMax) {
+      before.push(row)
+      const columns = recogniseColumns(row.cells, mapping)
+      const most = best === null ? fieldsWanted - 1 : found(best.columns)
+      if (found(columns) > most) best = { at: before.length - 1, columns }
+    } else if (best === null) break
+    else rows.push(row)
+  }
+  if (best === null) return { place: placeOf(sheet), first: before[0] ?? null }
+  const header = before[best.at]!
+  const data = [...before.slice(best.at + 1), ...rows].filter((row) => !isSameRow(row, header))
+  const counter = mapping.has('number') ? null : counterIn(header, best.columns, data)
+  const at = new Map(best.columns.at)
+  if (counter !== null) at.delete('number')
+  return {
+    file: sheet.file,
+    sheet: sheet.sheet,
+    encoding: sheet.encoding,
+    headerLine: header.line,
+    headers: header.cells.map((cell) => cell.replaceAll(/\s+/g, ' ').trim()),
+    columns: { ...best.columns, at },
+    rows: data,
+    counter,
+  }
+}
+
+const rowsToCount = 3
+
+/** Used as student numbers, these would shift as soon as one student leaves. */
+function counterIn(header: Row, { at }: Columns, rows: readonly Row[]): number | null {
+  const column = at.get('number')
+  if (column === undefined || !mayCountRows(header.cells[column]!) || rows.length < rowsToCount) return null
+  return rows.every(({ cells }, i) => Number(cells[column]) === i + 1) ? column : null
+}
+
+/** Printed lists repeat their header on every page. */
+function isSameRow(row: Row, header: Row): boolean {
+  return header.cells.every((cell, at) => cell.trim() === (row.cells[at] ?? '').trim())
+}
+
+/** How a table was understood, for the registrar to check. */
+export interface ShownTable {
+  readonly file: string
+  readonly sheet: string | null
+  readonly encoding: Encoding
+  readonly headerLine: number
+  readonly rows: number
+  readonly mapping: readonly {
+    readonly field: Field
+    readonly header: string
+    readonly samples: readonly string[]
+  }[]
+  /** Headers of columns that are not used. */
+  readonly unused: readonly string[]
+}
+
+export function shownTable({ headers, columns, rows, ...table }: Table): ShownTable {
+  const samples = rows.slice(0, samplesMax)
+  const mapping = fieldNames.flatMap((field) => {
+    const at = columns.at.get(field)
+    if (at === undefined) return []
+    return [{ field, header: headers[at]!, samples: samples.map(({ cells }) => (cells[at] ?? '').trim()) }]
+  })
+  const used = new Set(columns.at.values())
+  const unused = headers.filter((header, at) => header !== '' && !used.has(at))
+  const { file, sheet, encoding, headerLine } = table
+  return { file, sheet, encoding, headerLine, rows: rows.length, mapping, unused }
+}
+
+export const writesDaysFirst = ({ headers }: Table): boolean => isDayFirst(headers)
+
+/** Problems with the columns. */
+export function columnFindings(table: Table, mapping: Mapping): CodedFinding[] {
+  const { headers, columns } = table
+  const has = (...wanted: Field[]) =>
+    wanted.some((field) => columns.at.has(field) || columns.unclear.has(field))
+  const findings: CodedFinding[] = []
+  const tell = (code: 'missing-column' | 'ambiguous-column', column: Field, message: string) =>
+    findings.push({
+      severity: 'error',
+      code,
+      file: placeOf(table),
+      line: table.headerLine,
+      column,
+      value: null,
+      message,
+    })
+  const listed = headers.filter((header) => header !== '').join(', ')
+  for (const field of columns.missing)
+    tell(
+      'missing-column',
+      field,
+      `There is no column "${mapping.get(field)}" for the ${fields[field]}. The columns are: ${listed}.`,
+    )
+  for (const [field, at] of columns.unclear) {
+    const [first, second] = at.map((column) => headers[column]!) as [string, string]
+    tell(
+      'ambiguous-column',
+      field,
+      `Two columns could be the ${fields[field]}: "${first}" (${letterOf(at[0]!)}) and "${second}" (${letterOf(at[1]!)}). Say which with --map ${field}="${first}", and rename the other if both have the same name.`,
+    )
+  }
+  const missing = (field: Field, what: string, example: string) => {
+    if (!columns.missing.includes(field))
+      tell(
+        'missing-column',
+        field,
+        `No column is recognised as ${what}. If it is one of these, say so with --map ${field}="${example}": ${listed}.`,
+      )
+  }
+  for (const sheet of table.otherSheets) {
+    const message = `The sheet "${sheet}" looks like a class list, too, and was not read. If it belongs to the list, save it as a file of its own and use both files.`
+    findings.push(aboutFile('warning', 'unread-sheet', table.file, message))
+  }
+  if (table.counter !== null) {
+    const header = headers[table.counter]!
+    const message = `The column "${header}" counts the rows, so it was not used as the student number. If it is, say so with --map number="${header}".`
+    findings.push({
+      ...{ severity: 'warning', code: 'ambiguous-column', file: placeOf(table), line: table.headerLine },
+      ...{ column: header, value: null, message },
+    })
+  }
+  const anyHeader = headers.find((header, at) => header !== '' && ![...columns.at.values()].includes(at))
+  if (!has('name', 'firstName', 'lastName')) missing('name', 'the name of the student', anyHeader ?? 'Header')
+  if (!has('email')) missing('email', 'the e-mail address of the student', anyHeader ?? 'Header')
+  return findings
+}
+
+/** A, B … Z, AA: as a spreadsheet names its columns. */
+function letterOf(column: number): string {
+  const last = String.fromCharCode(65 + (column % 26))
+  return column < 26 ? `column ${last}` : `column ${String.fromCharCode(64 + Math.floor(column / 26))}${last}`
+}
