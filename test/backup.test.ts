@@ -209,7 +209,7 @@ for (const engine of engines) {
       assert.equal((await service.request('/health/ready')).status, 200)
     })
 
-    test('A restored store accepts no code, session or token that it knew, and people sign in anew', async () => {
+    test('A restored store accepts no code, session or token that it knew, and people sign in again', async () => {
       const email = freshAddress()
       const { access, refresh: first, sessionId } = await service.signIn(email, freshNetwork())
       const open = await service.code(email, freshNetwork())

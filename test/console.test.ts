@@ -415,7 +415,7 @@ suite('The console', inBrowser, () => {
       if (request.url().endsWith('/staff/overview')) asked++
     })
     await page.clock.runFor(9 * minute)
-    await eventually('an overview read anew', () => asked > 0)
+    await eventually('an overview read again', () => asked > 0)
     await page.clock.fastForward(5 * minute)
     const before = asked
     await page.clock.runFor(20 * minute)

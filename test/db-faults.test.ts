@@ -115,7 +115,7 @@ describe('A store of SQLite', () => {
     assert.deepEqual(await ids(), ['a', 'b'])
   })
 
-  test('a file that is no longer there is out of reach for exclusive work, and is not made anew', async () => {
+  test('a file that is no longer there is out of reach for exclusive work, and is not made again', async () => {
     const folder = dirname(path)
     renameSync(folder, `${folder}.away`)
     try {

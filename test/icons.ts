@@ -1,4 +1,4 @@
-/** `npx node test/icons.ts`: draws the PNG icons and the picture of link previews anew, from mark.svg. */
+/** `npx node test/icons.ts`: draws the PNG icons and the picture of link previews again, from mark.svg. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { startBrowser } from './support/browser.ts'

@@ -86,7 +86,7 @@ for (const engine of engines) {
       )
     })
 
-    test('Sealing anew leaves a key alone that another process has sealed meanwhile', async () => {
+    test('Resealing leaves a key alone that another process has sealed meanwhile', async () => {
       const { db } = service.app.parts
       const [row] = await signingKeys(db)
       await db.tx([resealSigningKey(row!, 'sealed by another')])
@@ -116,7 +116,7 @@ for (const engine of engines) {
     })
   })
 
-  suite(`Sealing anew on ${engine}`, atLength, () => {
+  suite(`Resealing on ${engine}`, atLength, () => {
     test('What the previous secret sealed is sealed under the current one at the start, and the previous one can go', async (t) => {
       const store = await migratedStore(engine)
       const mail = await startMailServer()
@@ -157,8 +157,8 @@ for (const engine of engines) {
         200,
         'the key that signed it can still be opened',
       )
-      const anew = await third.signIn(freshAddress(), freshNetwork())
-      assert.equal(kidOf(anew.access), kidOf(who.access))
+      const again = await third.signIn(freshAddress(), freshNetwork())
+      assert.equal(kidOf(again.access), kidOf(who.access))
       const [one] = await receiver.until(1)
       const { Webhook } = await import('standardwebhooks')
       const at = new Date(Number(one!.headers['webhook-timestamp']) * 1000)

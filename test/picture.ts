@@ -1,4 +1,4 @@
-/** `npx node test/picture.ts`: takes the README's picture of the portal anew, from the demo school. */
+/** `npx node test/picture.ts`: takes the README's picture of the portal again, from the demo school. */
 import { fileURLToPath } from 'node:url'
 import { startBrowser } from './support/browser.ts'
 import { endProcesses, newFolder, serveChild } from './support/child.ts'

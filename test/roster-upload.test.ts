@@ -54,7 +54,7 @@ for (const engine of engines) {
       (await service.rows<{ n: number }>(`select cast(count(*) as bigint) as n from ${table}`))[0]!.n
     const changesOf = async (planId: string, query = '') =>
       (await get(`${planPath(planId)}/changes${query}`)).json
-    /** Signs in anew, for what needs a recent sign-in after the clock was moved. */
+    /** Signs in again, for what needs a recent sign-in after the clock was moved. */
     const renew = async () => {
       ;({ access: token, userId } = await newStaff(service, 'registrar'))
     }

@@ -136,8 +136,8 @@ for (const engine of engines) {
       await service.app.parts.sweeper.sweep()
       assert.equal(await statusOf(email), undefined)
       assert.deepEqual(await rowsHolding(service, email), [])
-      const anew = await service.signIn(email, freshNetwork())
-      assert.notEqual(anew.userId, before?.id)
+      const again = await service.signIn(email, freshNetwork())
+      assert.notEqual(again.userId, before?.id)
     })
 
     test('A code for a registration that lapsed meanwhile fits no more', async () => {
@@ -330,9 +330,9 @@ for (const engine of engines) {
       assert.deepEqual(traces, [])
       assert.equal((await me(second.access, 'DELETE')).status, 401)
 
-      const anew = await service.signIn(email, freshNetwork())
-      assert.notEqual(anew.userId, first.userId)
-      assert.equal((await me(anew.access)).json.email, email)
+      const again = await service.signIn(email, freshNetwork())
+      assert.notEqual(again.userId, first.userId)
+      assert.equal((await me(again.access)).json.email, email)
     })
 
     test('The public profile has exactly userId, firstname, lastname and verified, and needs no token', async () => {

@@ -126,7 +126,7 @@ say(`score ${score(tried.length)} %`)
 
 function lastRun(): LastRun {
   const last: LastRun = JSON.parse(readFileSync(resultsFile, 'utf8'))
-  if (last.sources !== sources) throw new Error('the code has changed since the last run; begin anew')
+  if (last.sources !== sources) throw new Error('the code has changed since the last run; start over')
   return last
 }
 

@@ -1,6 +1,6 @@
 /**
  * `npm run torture -- --minutes N`: the long form of what `npm test` does in short. Each part runs for its share of the
- * time, and its line in docs/reliability.md is written anew. `--only crashes` runs one part.
+ * time, and its line in docs/reliability.md is rewritten. `--only crashes` runs one part.
  */
 import { randomInt } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -279,8 +279,8 @@ export function addSigningKey(key: SigningKeyRow, by: By): Statement[] {
   ]
 }
 
-export function resealSigningKey({ kid, sealed }: SigningKeyRow, anew: string): Statement {
-  return statement('update signing_key set sealed = $1 where kid = $2 and sealed = $3', anew, kid, sealed)
+export function resealSigningKey({ kid, sealed }: SigningKeyRow, resealed: string): Statement {
+  return statement('update signing_key set sealed = $1 where kid = $2 and sealed = $3', resealed, kid, sealed)
 }
 
 /** Deletes a key, provided that the next signing key exists. The last statement returns the key if it was removed. */

@@ -203,7 +203,7 @@ export class Webhooks {
   async reseal(): Promise<void> {
     const { db, secrets } = this.#deps
     if (secrets.all.length === 1) return
-    const anew = (row: WebhookRow, column: 'sealed' | 'sealed_before') => {
+    const resealed = (row: WebhookRow, column: 'sealed' | 'sealed_before') => {
       const sealed = row[column]
       const opened = sealed === null ? null : unseal(secrets, row.id, sealed)
       return opened?.outdated
@@ -211,7 +211,7 @@ export class Webhooks {
         : []
     }
     const rows = await allWebhooks(db)
-    await db.tx(rows.flatMap((row) => [...anew(row, 'sealed'), ...anew(row, 'sealed_before')]))
+    await db.tx(rows.flatMap((row) => [...resealed(row, 'sealed'), ...resealed(row, 'sealed_before')]))
   }
 
   sweep(now: number): Statement[] {
