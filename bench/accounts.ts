@@ -16,6 +16,7 @@ import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { parseArgs } from 'node:util'
 import { loadConfig, readEnv } from '../src/config.ts'
+import { accounts } from '../src/identity/people/people.ts'
 import { signAccessToken } from '../src/identity/session/jwt.ts'
 import { SigningKeys } from '../src/identity/session/keys.ts'
 import { refreshToken } from '../src/identity/session/refresh.ts'
@@ -105,7 +106,7 @@ async function addStudents(students: number): Promise<void> {
 }
 
 /** Picks accounts from all over the store, not neighbours in the index. */
-function accounts(role: Role, limit: number) {
+function somePeople(role: Role, limit: number) {
   return db.all<{ id: string; email: string }>(
     `select id, email from ${accounts} a where role = $1 and status = 'active' order by substr(id, 9) limit ${limit}`,
     [role],
@@ -122,7 +123,7 @@ async function addSessions(perRole: number): Promise<void> {
   const out = createWriteStream(values.out)
   let written = 0
   for (const role of ['veterinarian', 'student'] as const) {
-    const people = await accounts(role, perRole)
+    const people = await somePeople(role, perRole)
     const total = people.length === 0 ? 0 : perRole
     const sessions = Array.from({ length: total }, (_, i) => ({
       ...people[i % people.length]!,

@@ -29,8 +29,8 @@ const partsAtOnce = availableParallelism() * 2
 const kinds: readonly { mentions: RegExp; filesMax: number }[] = [
   { mentions: /\bstartReader\b/, filesMax: 1 },
   { mentions: /\binBrowser\b/, filesMax: 5 },
-  { mentions: /\batLength\b/, filesMax: 4 },
-  { mentions: /./, filesMax: 8 },
+  { mentions: /\batLength\b/, filesMax: 3 },
+  { mentions: /./, filesMax: 6 },
 ]
 const slowestShown = 10
 const shared = '/dev/shm'
