@@ -2,7 +2,7 @@
 import fastifyStatic from '@fastify/static'
 import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
-import { type Config, smtpSettingsOf } from './config.ts'
+import { type Config, rosterSettingsOf, smtpSettingsOf } from './config.ts'
 import { openFeatures } from './features.ts'
 import { type Attack, firstCodes } from './identity/limits/limits.ts'
 import { Refusals } from './identity/limits/refusals.ts'
@@ -177,11 +177,8 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     student: new SignIn(signInDeps, students),
     staff: new SignIn(signInDeps, staff),
   }
-  const { databaseUrl, timeZone, secret, secretPrevious, rosterHolds, rosterBadRows } = config
-  const settings = {
-    ...{ databaseUrl, timeZone, secret, secretPrevious },
-    ...{ holdShares: rosterHolds, badRows: rosterBadRows },
-  }
+  const { databaseUrl, timeZone, secret, secretPrevious } = config
+  const settings = { databaseUrl, secret, secretPrevious, ...rosterSettingsOf(config) }
   const uploads = new Uploads({ db, clock, roster, settings, log })
   const keepEventsMs = config.keepEventsDays * day
   const sweeper = new Sweeper({

@@ -91,6 +91,11 @@ export function smtpSettingsOf(config: Config): SmtpSettings | null {
   return url === null ? null : { url, name, oauth, dkim, from }
 }
 
+/** What a `Roster` takes from the settings. */
+export function rosterSettingsOf({ timeZone, rosterHolds, rosterBadRows }: Config) {
+  return { timeZone, holdShares: rosterHolds, badRows: rosterBadRows }
+}
+
 function checkName(name: string): void {
   const names = allSettings.map((setting) => setting.name)
   if (names.includes(name)) return

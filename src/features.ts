@@ -1,5 +1,5 @@
 /** The features without the HTTP server: what the service and the commands both need. */
-import type { Config } from './config.ts'
+import { type Config, rosterSettingsOf } from './config.ts'
 import { Limits } from './identity/limits/limits.ts'
 import type { Roles } from './identity/people/people.ts'
 import { SigningKeys } from './identity/session/keys.ts'
@@ -58,12 +58,7 @@ export async function openFeatures(
   })
   const support = new Support({ db, clock, sessions, veterinarians, students })
   const deliveries = new Deliveries({ db, clock, secrets, keepMs: config.keepMailDays * day })
-  const roster = new Roster(db, clock, {
-    timeZone: config.timeZone,
-    secrets,
-    holdShares: config.rosterHolds,
-    badRows: config.rosterBadRows,
-  })
+  const roster = new Roster(db, clock, { ...rosterSettingsOf(config), secrets })
   const webhooks = new Webhooks({
     db,
     clock,

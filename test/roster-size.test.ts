@@ -210,6 +210,23 @@ for (const engine of engines) {
         assert.deepEqual([enrolment.before, enrolment.added], [33, 0])
       }))
 
+    test('An undo that is planned while another import begins is judged by all that stands', () =>
+      inWorld(engine, async (world) => {
+        await world.import(bulk(school))
+        await world.import(bulk(edited(school, (s) => drop(s, 'stu-1'))))
+        const close = 'update roster_record set to_gen = 99 where to_gen is null'
+        let isBegun = false
+        const stop = onRead(world.db, async (sql) => {
+          if (isBegun || !/from roster_record t\s+where t\.kind = \$2 and t\.from_gen.*is null/.test(sql))
+            return
+          isBegun = true
+          await world.db.run(close)
+        })
+        const plan = await world.roster.planUndo()
+        stop()
+        assert.deepEqual([isBegun, plan.counts.returning, plan.holds], [true, 1, []])
+      }))
+
     test('Old generations are folded away, and those that are kept can be undone exactly', () =>
       inWorld(engine, async (world) => {
         const { db, clock, roster } = world

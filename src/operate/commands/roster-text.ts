@@ -8,6 +8,7 @@ import {
   type HoldCode,
   isEmpty,
   isRefused,
+  openHolds,
   type Plan,
   type Roster,
   type UndoPlan,
@@ -185,7 +186,7 @@ function* holdLines(
   yield ''
   for (const { code, reason } of holds)
     yield `${allow.includes(code) ? 'Allowed' : 'Held'} (${code}): ${visible(reason)}.`
-  const open = [...new Set(holds.map(({ code }) => code))].filter((code) => !allow.includes(code))
+  const open = openHolds(holds, allow)
   const others = open.filter((code) => code !== 'mode')
   const options = [
     open.includes('mode') && '--bulk or --delta',

@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { Config } from '../../config.ts'
+import { type Config, rosterSettingsOf } from '../../config.ts'
 import { UsageError } from '../../errors.ts'
 import { parseName } from '../../identity/people/names.ts'
 import { migrate } from '../../platform/db/migrate.ts'
@@ -18,6 +18,7 @@ import {
   isEmpty,
   isRefused,
   matchKeys,
+  openHolds,
   type Plan,
   Roster,
 } from '../../school/roster/roster.ts'
@@ -72,7 +73,7 @@ export async function rosterImport(path: string, options: RosterOptions): Promis
       process.exitCode = exitCodes.refused
       return
     }
-    if (plan.holds.some(({ code }) => !allow.includes(code))) {
+    if (openHolds(plan.holds, allow).length > 0) {
       process.exitCode = exitCodes.held
       return
     }
@@ -109,7 +110,7 @@ export async function rosterUndo(options: RosterOptions & { readonly to?: string
       },
       [...undoLines(plan, timeZone, { verbose: options.verbose === true, allow })].join('\n'),
     )
-    if (plan.holds.some(({ code }) => !allow.includes(code))) {
+    if (openHolds(plan.holds, allow).length > 0) {
       process.exitCode = exitCodes.held
       return
     }
@@ -211,9 +212,8 @@ async function withRoster(
   const db = await openStore(config.databaseUrl)
   if (!options.json || asJson === 'typed') sayStore(options, config.databaseUrl)
   try {
-    const { timeZone, secret, secretPrevious, rosterHolds: holdShares, rosterBadRows: badRows } = config
-    const secrets = secretsFrom(secret, secretPrevious)
-    await work(new Roster(db, systemClock, { timeZone, secrets, holdShares, badRows }), config)
+    const secrets = secretsFrom(config.secret, config.secretPrevious)
+    await work(new Roster(db, systemClock, { ...rosterSettingsOf(config), secrets }), config)
   } finally {
     await db.close()
   }

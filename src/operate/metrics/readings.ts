@@ -1,22 +1,10 @@
-import { type ServiceState, serviceState } from '../../identity/limits/limits.ts'
+import { serviceState } from '../../identity/limits/limits.ts'
 import type { Db } from '../../platform/db/db.ts'
+import type { SharedFigures } from '../support/support.ts'
 
-export interface Figures {
-  readonly unsent: number
-  readonly oldest_unsent_at: number | null
-  readonly roster_generation: number
-  /** When a roster was last imported. */
-  readonly roster_at: number | null
-  /** When one was last imported or fetched, even without changes. */
-  readonly roster_checked_at: number | null
-  /** When one was last fetched, and how that went. */
-  readonly roster_fetch_at: number | null
-  readonly roster_fetch_outcome: string | null
-  readonly schema_version: number
+export interface Figures extends SharedFigures {
   readonly webhooks_waiting: number
   readonly backup_at: number | null
-  /** Of the whole service. */
-  readonly guessing: ServiceState
 }
 
 export type FiguresDb = Pick<Db, 'one' | 'all'>

@@ -29,15 +29,19 @@ interface People {
 }
 
 /** Readings shared with the metrics. */
-interface Figures {
+export interface SharedFigures {
   readonly unsent: number
   readonly oldest_unsent_at: number | null
   readonly roster_generation: number
+  /** When a roster was last imported. */
   readonly roster_at: number | null
+  /** When one was last imported or fetched, even without changes. */
   readonly roster_checked_at: number | null
+  /** When one was last fetched, and how that went. */
   readonly roster_fetch_at: number | null
   readonly roster_fetch_outcome: string | null
   readonly schema_version: number
+  /** Of the whole service. */
   readonly guessing: ServiceState
 }
 
@@ -48,7 +52,7 @@ export interface OverviewDeps {
   readonly version: string
   /** Whether a roster source is configured. */
   readonly fetchesRosters: boolean
-  readFigures(now: number): Promise<Figures>
+  readFigures(now: number): Promise<SharedFigures>
 }
 
 export class Overview {
@@ -159,7 +163,10 @@ export class Overview {
 }
 
 /** A timer outside the service fetches every day, so the next fetch is a day after the last. */
-function fetchesOf({ roster_fetch_at: at, roster_fetch_outcome: outcome }: Figures, fetchesRosters: boolean) {
+function fetchesOf(
+  { roster_fetch_at: at, roster_fetch_outcome: outcome }: SharedFigures,
+  fetchesRosters: boolean,
+) {
   if (at === null || outcome === null) return { lastFetch: null, nextFetchAt: null }
   return {
     lastFetch: { at: timestamp(at), outcome },

@@ -27,6 +27,8 @@ import type { Students } from '../../school/student/student.ts'
 import type { Veterinarians } from '../../school/veterinarian/veterinarian.ts'
 import { type Client, clientById, clientsByKey, endOfRange, findClients, type Verified } from './store.ts'
 
+export type { SharedFigures } from './overview.ts'
+
 export { verifiedStates } from './store.ts'
 
 export interface SupportDeps {

@@ -62,7 +62,14 @@ import {
   type StateRow,
   type StudentDifference,
 } from './store.ts'
-import { type BadRows, type HoldCode, type HoldShares, type MatchBy, usualShares } from './words.ts'
+import {
+  type BadRows,
+  type HoldCode,
+  type HoldShares,
+  type MatchBy,
+  openHolds,
+  usualShares,
+} from './words.ts'
 
 export { tooMuchMemory } from './bounds.ts'
 export type { Hold } from './checks/checks.ts'
@@ -72,7 +79,7 @@ export { isEmpty, isRefused, type Plan } from './plan.ts'
 export type { Finding } from './records.ts'
 
 export { foldGenerations, type HistoryRow, type Seen } from './store.ts'
-export { type HoldCode, holdCodes, matchKeys } from './words.ts'
+export { type HoldCode, holdCodes, matchKeys, openHolds } from './words.ts'
 
 // SQLite writes many of the same pages again with every batch.
 const rowsPerBatch = { sqlite: 10_000, postgres: 2_000 } as const
@@ -107,7 +114,7 @@ export interface PlanOptions {
 }
 
 export interface UndoPlan {
-  /** What is undone, newest first. Going forward again undoes the undo. */
+  /** The undone generations, newest first; for a redo, the undo itself. */
   readonly undone: readonly GenerationRow[]
   /** The roster that the plan was made against. */
   readonly seen: Seen
@@ -156,26 +163,20 @@ export class Roster {
     const file = name === undefined ? read : { ...read, name }
     const skipBadRowsMax = 'max' in allowed ? allowed.max : Math.floor(allowed.share * read.rows)
     const today = this.#dayOf(this.#clock.now())
-    for (;;) {
-      if (log.isCut) return cutPlan(await rosterState(this.#db), incoming, file, log, today)
+    const planOptions = { today, match, skipBadRowsMax, holdShares: this.#holdShares }
+    if (!log.isCut)
       try {
-        const standing = await this.#standingFor(file, incoming)
-        const holdShares = this.#holdShares
-        const plan = await makePlan(standing, incoming, file, log, {
-          today,
-          match,
-          skipBadRowsMax,
-          holdShares,
-        })
+        const plan = await againWhileClosing(async () =>
+          makePlan(await this.#standingFor(file, incoming), incoming, file, log, planOptions),
+        )
         const bounced = await this.#bounced(plan)
         meter.end()
         return { ...plan, findings: [...plan.findings, ...bounced] }
       } catch (error) {
-        if (error instanceof FatalFinding) log.end(error)
-        // Another import has begun in the meantime: read the current roster again.
-        else if (!(error instanceof ClosedMeanwhile)) throw error
+        if (!(error instanceof FatalFinding)) throw error
+        log.end(error)
       }
-    }
+    return cutPlan(await rosterState(this.#db), incoming, file, log, today)
   }
 
   /** The current roster, or the part that matters for a delta. */
@@ -255,7 +256,7 @@ export class Roster {
     return publishedGenerations(this.#db, historyMax)
   }
 
-  /** The roster that stands, and the numbers that `undo` can go to; 0 is the empty roster. */
+  /** The current roster, and the numbers that `undo` can go to; 0 is the empty roster. */
   async standing(): Promise<Seen & { readonly reachable: readonly number[] }> {
     const state = await rosterState(this.#db)
     const { content, generation, folded } = state
@@ -265,8 +266,8 @@ export class Roster {
   }
 
   /**
-   * Goes back by one, or to what the roster was after generation `to`; 0 is the empty roster. What the last undo left
-   * can be gone forward to until the next import begins.
+   * Goes back by one, or to what the roster was after generation `to`; 0 is the empty roster. Until the next
+   * import begins, `to` may also be a generation that the last undo left.
    */
   async planUndo(to?: number): Promise<UndoPlan> {
     const seen = await rosterState(this.#db)
@@ -286,7 +287,7 @@ export class Roster {
     return this.#undoPlan(undone, seen, content)
   }
 
-  /** What the last undo left, newest first. */
+  /** The generations that can be redone, newest first. */
   async #later({ content, redo }: StateRow): Promise<GenerationRow[]> {
     return redo === null ? [] : (await lineageOf(this.#db, redo)).filter(({ id }) => id > content)
   }
@@ -318,8 +319,9 @@ export class Roster {
   async #undoHolds(seen: StateRow, content: number): Promise<Hold[]> {
     const { incoming, file } = await deltaBetween(this.#db, seen.content, content)
     const today = this.#dayOf(this.#clock.now())
-    const standing = await this.#standingFor(file, incoming)
-    const compared = await compare(standing, incoming, file, { today, match: null })
+    const compared = await againWhileClosing(async () =>
+      compare(await this.#standingFor(file, incoming), incoming, file, { today, match: null }),
+    )
     return lossHolds({ ...compared, file, incoming, today }, this.#holdShares)
   }
 
@@ -370,7 +372,7 @@ export class Roster {
     return this.#alone(plan.seen, change, { keepsRedo: true })
   }
 
-  /** What can be gone forward to after the undo. */
+  /** The latest generation that can be redone after the undo. */
   async #redoAfter({ seen, content }: UndoPlan): Promise<number | null> {
     const { redo } = await rosterState(this.#db)
     const furthest = Math.max(redo ?? 0, seen.content)
@@ -416,13 +418,23 @@ export class Roster {
   }
 }
 
+/** Reads the current roster again if another import has begun in the meantime. */
+async function againWhileClosing<T>(read: () => Promise<T>): Promise<T> {
+  for (;;)
+    try {
+      return await read()
+    } catch (error) {
+      if (!(error instanceof ClosedMeanwhile)) throw error
+    }
+}
+
 function checkHolds(holds: readonly Hold[], allow: readonly HoldCode[], what: string): void {
-  const held = [...new Set(holds.map(({ code }) => code))].filter((code) => !allow.includes(code))
+  const held = openHolds(holds, allow)
   if (held.length > 0)
     throw new RosterError('held', `${what} is held: ${held.join(', ')}; allow each hold by name`)
 }
 
-const allowedIn = (holds: readonly Hold[]) => [...new Set(holds.map(({ code }) => code))].join(',')
+const allowedIn = (holds: readonly Hold[]) => openHolds(holds, []).join(',')
 
 function movedOn(): RosterError {
   return new RosterError('moved-on', 'the roster has changed since the plan was made; review a new plan')

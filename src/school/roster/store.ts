@@ -37,7 +37,7 @@ export interface StateRow {
   readonly leased_until: number
   /** The earliest generation that can be gone back to: those before it are folded into it. */
   readonly folded: number
-  /** The roster that the last undo left, while it can be gone forward to again. */
+  /** The roster that the last undo left, while it can be redone. */
   readonly redo: number | null
 }
 
@@ -236,12 +236,12 @@ const unseen = [
   },
 ]
 
-/** From now on, nothing can be gone forward to. */
+/** From now on, nothing can be redone. */
 export function forgetRedo(): Statement {
   return statement('update roster_state set redo = null')
 }
 
-/** Removes what an unfinished or undone generation wrote, in short batches; not what can be gone forward to. */
+/** Removes what an unfinished or undone generation wrote, in short batches, except what can be redone. */
 export async function clearLeftovers(
   db: Db,
   lease: Lease,
@@ -304,29 +304,50 @@ interface Selection<R> {
   readonly where?: string
 }
 
-/** Pages through the visible rows of a table in the order of `key`, with parameters from `$2` on and the last key after them. */
+/** Pages through the rows of a table in the order of `key`; the last key is the parameter after `params`. */
+async function* pages<R extends object>(
+  db: Db,
+  { columns, table, key, where = 'true' }: Selection<R>,
+  condition: string,
+  params: readonly Value[],
+): AsyncGenerator<R[]> {
+  let last: Value = ''
+  for (;;) {
+    const page: R[] = await db.all<R>(
+      `select ${columns} from ${table} t
+       where ${where} and ${condition} and t.${key} > $${params.length + 1} order by t.${key} limit ${pageSize}`,
+      [...params, last],
+    )
+    if (page.length > 0) yield page
+    if (page.length < pageSize) return
+    last = page.at(-1)![key] as Value
+  }
+}
+
+/** The visible rows; `params` begin at `$2`. */
 async function* pagesOf<R extends object>(
   db: Db,
   content: number,
   select: Selection<R>,
   ...params: Value[]
 ): AsyncGenerator<R[]> {
-  const { columns, table, key, where = 'true' } = select
-  const isMixed = await hasClosedLater(db, table, content)
+  const isMixed = await hasClosedLater(db, select.table, content)
   // Only what is not closed at all has an index of its own.
   const visible = isMixed ? isVisible('t') : 't.from_gen <= $1 and t.to_gen is null'
-  let last: Value = ''
-  for (;;) {
-    const page: R[] = await db.all<R>(
-      `select ${columns} from ${table} t
-       where ${where} and ${visible} and t.${key} > $${params.length + 2} order by t.${key} limit ${pageSize}`,
-      [content, ...params, last],
-    )
-    if (page.length > 0) yield page
-    if (page.length < pageSize) break
-    last = page.at(-1)![key] as Value
-  }
-  if (!isMixed && (await hasClosedLater(db, table, content))) throw new ClosedMeanwhile()
+  yield* pages(db, select, visible, [content, ...params])
+  if (!isMixed && (await hasClosedLater(db, select.table, content))) throw new ClosedMeanwhile()
+}
+
+/** The rows that are visible in one generation and not in another; `params` begin at `$3`. */
+function pagesOnlyIn<R extends object>(
+  db: Db,
+  content: number,
+  other: number,
+  select: Selection<R>,
+  ...params: Value[]
+): AsyncGenerator<R[]> {
+  const onlyHere = `${isVisible('t')} and not (${isVisible('t', '$2')})`
+  return pages(db, select, onlyHere, [content, other, ...params])
 }
 
 const recordColumns = 't.sourced_id, t.from_gen, t.data'
@@ -349,31 +370,12 @@ export function recordsOnlyIn(db: Db, content: number, other: number, kind: stri
     key: 'sourced_id',
     where: 't.kind = $3',
   } as const
-  return pagesOnlyIn<RecordRow>(db, select, content, other, kind)
+  return pagesOnlyIn<RecordRow>(db, content, other, select, kind)
 }
 
 export function enrolmentsOnlyIn(db: Db, content: number, other: number) {
   const select = { columns: enrolmentColumns, table: 'roster_enrolment', key: 'sourced_id' } as const
-  return pagesOnlyIn<EnrolmentRow>(db, select, content, other)
-}
-
-async function* pagesOnlyIn<R extends object>(
-  db: Db,
-  { columns, table, key, where = 'true' }: Selection<R>,
-  ...params: Value[]
-): AsyncGenerator<R[]> {
-  let last: Value = ''
-  for (;;) {
-    const page: R[] = await db.all<R>(
-      `select ${columns} from ${table} t
-       where ${where} and ${isVisible('t')} and not (${isVisible('t', '$2')}) and t.${key} > $${params.length + 1}
-       order by t.${key} limit ${pageSize}`,
-      [...params, last],
-    )
-    if (page.length > 0) yield page
-    if (page.length < pageSize) return
-    last = page.at(-1)![key] as Value
-  }
+  return pagesOnlyIn<EnrolmentRow>(db, content, other, select)
 }
 
 export interface DocumentRow {

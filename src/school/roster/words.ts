@@ -23,6 +23,14 @@ export const holdCodes = [
 ] as const
 export type HoldCode = (typeof holdCodes)[number]
 
+/** The holds that nobody has allowed yet, each once. */
+export function openHolds(
+  holds: readonly { readonly code: HoldCode }[],
+  allow: readonly HoldCode[],
+): HoldCode[] {
+  return [...new Set(holds.map(({ code }) => code))].filter((code) => !allow.includes(code))
+}
+
 /** In percent: a hold begins above it. 100 switches a hold off. */
 export const usualShares = {
   leavers: 10,

@@ -187,15 +187,12 @@ async function currentHolds(roster: Case, { isMore, beyond }: Limits): Promise<H
   const { names } = next.enrolment.parts
   // By number of the user: whether they have a class today.
   const [now, then] = [new Uint8Array(names.size), new Uint8Array(names.size)]
-  const spansNow = spans(names, (id) => spanOf(next.class.before(id), (term) => next.term.before(term)))
+  const spanNow = (id: string) => spanOf(next.class.before(id), (term) => next.term.before(term))
+  const spansNow = spans(names, spanNow)
   const spansThen = spans(names, (id) => spanOf(next.class.get(id), (term) => next.term.get(term)))
   const isCurrent = ({ startDate, endDate }: Pick<Rest, 'startDate' | 'endDate'>, span: Span | null) =>
     span !== null && isWhen({ start: startDate ?? span.start, end: endDate ?? span.end }, 'current', today)
-  const isMeeting = (id: string) =>
-    isCurrent(
-      wholeTerm,
-      spanOf(next.class.before(id), (term) => next.term.before(term)),
-    )
+  const isMeeting = (id: string) => isCurrent(wholeTerm, spanNow(id))
   // Some systems give enrolments new ids in every export, so they are compared by student and class.
   const pairOf = (table: EnrolmentTable, row: number) => table.userAt(row) * names.size + table.classAt(row)
   const leaving = new Set<number>()
@@ -248,7 +245,7 @@ async function currentHolds(roster: Case, { isMore, beyond }: Limits): Promise<H
 
 const wholeTerm = { startDate: null, endDate: null }
 
-/** By number of the class, each made once; null if there is no such class. */
+/** By number of the class, each built once; null if there is no such class. */
 function spans(names: Ids, make: (id: string) => Span | null): (number: number) => Span | null {
   const known: (Span | null)[] = []
   return (number) => {

@@ -28,6 +28,7 @@ import {
 } from '../roster.ts'
 import { placeOf, type RosterSource } from '../source.ts'
 import { type FetchRow, fetchDone, fetchTried, lastFetch, rosterChecked } from '../store.ts'
+import { openHolds } from '../words.ts'
 import { type Arrival, type Limits, usualLimits, type Wanted } from './arrival.ts'
 import { takeFromFolder } from './folder.ts'
 import { detailsOf, type FetchOutcome, reportOf } from './report.ts'
@@ -137,8 +138,8 @@ export class RosterFetch {
       return { ...this.#nothingNewer(last, plan), done: { ...done, done_at: last.done_at } }
     await onPlan?.(plan)
     if (isRefused(plan)) return stopped('refused', 'the file has errors and cannot be imported', plan)
-    const held = plan.holds.map(({ code }) => code).filter((code) => !allow.includes(code))
-    if (held.length > 0) return stopped('held', `the import is held: ${[...new Set(held)].join(', ')}`, plan)
+    const held = openHolds(plan.holds, allow)
+    if (held.length > 0) return stopped('held', `the import is held: ${held.join(', ')}`, plan)
     const generation = await roster.import(plan, { allow, by }, onProgress)
     if (generation === null) return { ...unchanged('the roster already matches the file', plan), done }
     const message = `the roster is now number ${generation}`

@@ -28,7 +28,7 @@ export class StatusReader {
   #file = new RowForms()
   #firstUndatedLine: number | null = null
 
-  /** Whether the row says that its record goes. */
+  /** Whether the row deletes its record. */
   isDeleted(cells: Cells, mode: Mode | null): boolean {
     const hasStatus = cells.raw('status') !== ''
     const hasDate = cells.raw('dateLastModified') !== ''

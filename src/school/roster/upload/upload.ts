@@ -19,7 +19,7 @@ import {
   type Roster,
   RosterError,
 } from '../roster.ts'
-import { type Group, groups, type PlanFailure, type planStates } from '../words.ts'
+import { type Group, groups, openHolds, type PlanFailure, type planStates } from '../words.ts'
 import type { PlanOptions, PlanSummary, UndoJob, UndoView } from './jobs.ts'
 import {
   addPart,
@@ -165,11 +165,9 @@ export class Uploads {
     const { db, clock, roster } = this.#deps
     const { content, generation } = await roster.standing()
     if (content !== row.content || generation !== row.generation) throw new AppError('roster-moved-on')
-    const open = summaryOf(row).holds.filter(({ code }) => !allowed.includes(code))
-    if (open.length > 0) {
-      const codes = [...new Set(open.map(({ code }) => code))].join(', ')
-      throw invalidField({ pointer: '#/allow', detail: `must include ${codes} to confirm` })
-    }
+    const open = openHolds(summaryOf(row).holds, allowed)
+    if (open.length > 0)
+      throw invalidField({ pointer: '#/allow', detail: `must include ${open.join(', ')} to confirm` })
     const now = clock.now()
     if (await claimPlan(db, { id: planId, by: this.#id, now, until: now + claimMs })) {
       const work = this.#import(planId, allowed, by)
