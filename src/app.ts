@@ -304,6 +304,8 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     webhooks,
     version: packageVersion(),
     fetchesRosters: config.rosterSource !== null,
+    rosterMaxAgeDays: config.rosterMaxAgeDays,
+    sendsMail: smtp !== null,
     readFigures: (now) => readFigures(db, now),
   })
   const testMail = (to: string) => {

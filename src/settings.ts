@@ -121,6 +121,12 @@ const single = {
     parse: parse.badRows,
     about: 'How many bad rows of a roster may be left out: a number, or a percentage such as `2%`',
   },
+  rosterMaxAgeDays: {
+    name: 'CHIRON_ROSTER_MAX_AGE_DAYS',
+    default: '7',
+    parse: days,
+    about: 'Days without a newer file at `CHIRON_ROSTER_SOURCE` until fetches report it',
+  },
   smtpUrl: {
     name: 'CHIRON_SMTP_URL',
     default: null,
@@ -153,7 +159,7 @@ const single = {
     default: '',
     parse: parse.reportTo,
     about:
-      'Up to ten addresses, separated by commas, that get a mail when a fetch is refused, put on hold or fails',
+      'Up to ten addresses, separated by commas, that get a mail when a fetch is refused, put on hold or fails, or when no newer file comes',
   },
   timeZone: {
     name: 'CHIRON_TIME_ZONE',

@@ -65,6 +65,7 @@ test('Without settings the service is on this machine alone, on port 3000, with 
     rosterReportTo: [],
     rosterHolds: {},
     rosterBadRows: { max: 0 },
+    rosterMaxAgeDays: 7,
   } satisfies Omit<Config, 'secret'>)
 })
 
@@ -100,6 +101,7 @@ const good: [name: string, value: string, field: keyof Config, expected: unknown
   ['CHIRON_ROSTER_HOLDS', 'leavers:20, classes : 100', 'rosterHolds', { leavers: 20, classes: 100 }],
   ['CHIRON_ROSTER_BAD_ROWS', '5', 'rosterBadRows', { max: 5 }],
   ['CHIRON_ROSTER_BAD_ROWS', '2.5 %', 'rosterBadRows', { share: 0.025 }],
+  ['CHIRON_ROSTER_MAX_AGE_DAYS', '30', 'rosterMaxAgeDays', 30],
   ['CHIRON_LIMITS', 'on', 'limits', true],
   ['CHIRON_ROSTER_SOURCE', '/srv/roster', 'rosterSource', { kind: 'folder', path: '/srv/roster' }],
   [

@@ -58,7 +58,7 @@ suite('The console’s screens', inBrowser, () => {
     }
     const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
 
-    await look('overview', page.getByRole('heading', { name: 'Something needs attention' }))
+    await look('overview', page.getByRole('heading', { name: /^Wrong: / }))
     await place(page, '#/people')
     await look('people', page.getByText('Type a few letters.'))
     await page.getByLabel('Find somebody').fill('marsh')

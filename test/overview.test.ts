@@ -1,6 +1,8 @@
 /** The figures of the console's first page. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { readFigures } from '../src/operate/metrics/readings.ts'
+import { Overview } from '../src/operate/support/overview.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { bulk } from './support/roster-school.ts'
@@ -46,22 +48,27 @@ for (const engine of engines) {
       assert.equal(store.engine, engine)
       assert.ok(store.schema >= 10)
       assert.deepEqual(roster, {
+        state: 'wrong',
+        reason: 'never-imported',
         generation: null,
         publishedAt: null,
         checkedAt: null,
+        fileAt: null,
         lastFetch: null,
         nextFetchAt: null,
       })
       assert.deepEqual(attack, {
+        state: 'well',
+        reason: null,
         underAttack: false,
         wrongCodesLastHour: 0,
         threshold: 500,
         wrongCodesLastDay: 0,
         dayThreshold: 2_000,
       })
-      assert.deepEqual(mail, { unsent: 0, oldestAt: null, failedLastDay: 0 })
-      assert.deepEqual(webhooks, { failing: 0, switchedOff: 0 })
-      assert.deepEqual(people.counts, [])
+      assert.deepEqual(mail, { state: 'well', reason: null, unsent: 0, oldestAt: null, failedLastDay: 0 })
+      assert.deepEqual(webhooks, { state: 'not-set-up', reason: 'none', failing: 0, switchedOff: 0 })
+      assert.deepEqual([people.state, people.reason, people.counts], ['not-set-up', 'nobody', []])
     })
 
     test('Sign-ins are counted by hour, for the last hour and for the last day', async () => {
@@ -96,6 +103,29 @@ for (const engine of engines) {
       assert.match(roster.publishedAt, /^2026-11-16T/)
       service.clock.advance(minute)
       assert.equal((await read()).people.countedAt, people.countedAt)
+      assert.deepEqual([roster.state, roster.reason], ['well', null])
+    })
+
+    test('A roster without students is wrong: none of them can sign in', async () => {
+      await rosterOf(service).undo()
+      const { state, reason } = (await read()).roster
+      assert.deepEqual([state, reason], ['wrong', 'no-students'])
+    })
+
+    test('Mail that is only caught is not set up', async () => {
+      const { db, webhooks } = service.app.parts
+      const overview = new Overview({
+        db,
+        clock: service.clock,
+        webhooks,
+        version: '0.0.0',
+        fetchesRosters: false,
+        rosterMaxAgeDays: 7,
+        sendsMail: false,
+        readFigures: (now) => readFigures(db, now),
+      })
+      const { state, reason } = (await overview.read()).mail
+      assert.deepEqual([state, reason], ['not-set-up', 'caught'])
     })
 
     test('Mails that wait and mails that were given up are shown', async () => {
@@ -108,15 +138,29 @@ for (const engine of engines) {
         return seen.failedLastDay > 0 && seen
       })
       const since = new Date(service.clock.now()).toISOString()
-      assert.deepEqual(mail, { unsent: 1, oldestAt: since, failedLastDay: 1 })
+      assert.deepEqual(mail, {
+        state: 'wrong',
+        reason: 'failing',
+        unsent: 1,
+        oldestAt: since,
+        failedLastDay: 1,
+      })
+      service.clock.advance(5 * minute)
+      assert.deepEqual((await look()).reason, 'stuck')
     })
 
     test('A webhook that does not get its events is counted', async () => {
       const { webhooks, db } = service.app.parts
       await webhooks.add({ url: 'https://hooks.example.org/', events: ['key.rotated'] })
-      assert.deepEqual((await read()).webhooks, { failing: 0, switchedOff: 0 })
+      const { state, failing, switchedOff } = (await read()).webhooks
+      assert.deepEqual({ state, failing, switchedOff }, { state: 'well', failing: 0, switchedOff: 0 })
       await db.run('update webhook set failures = 3')
-      assert.deepEqual((await read()).webhooks, { failing: 1, switchedOff: 0 })
+      assert.deepEqual((await read()).webhooks, {
+        state: 'wrong',
+        reason: 'failing',
+        failing: 1,
+        switchedOff: 0,
+      })
     })
 
     test('With 500 wrong codes in an hour the service is under attack', async () => {
@@ -126,6 +170,8 @@ for (const engine of engines) {
       ])
       const { attack } = await read()
       assert.deepEqual(attack, {
+        state: 'wrong',
+        reason: 'guessing',
         underAttack: true,
         wrongCodesLastHour: 500,
         threshold: 500,

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
+import { StoreFigures } from '../src/operate/metrics/figures.ts'
 import { readFigures } from '../src/operate/metrics/readings.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
@@ -18,6 +19,7 @@ import { outboxEmpty } from './support/wait.ts'
 
 const registrar = 'registrar@school.example'
 const hour = 3_600_000
+const day = 24 * hour
 const school = newSchool(24)
 const grown = edited(school, (s) => change(s.users, 'stu-2', { givenName: 'Other' }))
 const emptied = edited(school, (s) => {
@@ -43,7 +45,7 @@ for (const engine of engines) {
       touch()
     }
     function touch(): void {
-      const at = new Date(Date.parse('2026-11-01T00:00:00Z') + ++hoursPassed * hour)
+      const at = new Date(Date.parse('2026-11-14T00:00:00Z') + ++hoursPassed * hour)
       utimesSync(join(folder, 'roster.zip'), at, at)
     }
     function fetching(path = folder) {
@@ -57,6 +59,7 @@ for (const engine of engines) {
         source: { kind: 'folder', path },
         reportTo: [registrar],
         timeZone: 'Europe/Lisbon',
+        maxAgeDays: 7,
         limits: { ...usualLimits, quietMs: 0 },
       })
     }
@@ -258,7 +261,65 @@ for (const engine of engines) {
       rmSync(other, { recursive: true })
     })
 
+    test('reports once a day that no newer file has come for CHIRON_ROSTER_MAX_AGE_DAYS', async () => {
+      await put(bulkFiles(grown))
+      assert.equal((await fetch({ allow: holdCodes })).outcome, 'imported')
+      const { roster_file_at: fileAt } = await figures()
+      const { access } = await newStaff(service, 'registrar')
+      const verdict = async () => {
+        const { json } = await service.request('/staff/overview', { token: access })
+        return [json.roster.state, json.roster.reason, Date.parse(json.roster.fileAt)]
+      }
+      assert.deepEqual(await verdict(), ['well', null, fileAt])
+      service.clock.advance(fileAt! + 7 * day - service.clock.now())
+      assert.equal((await fetch()).outcome, 'unchanged')
+      const { roster_checked_at: checkedAt } = await figures()
+      service.clock.advance(1)
+      const overdue = await fetch()
+      assert.deepEqual([overdue.outcome, overdue.exitCode, overdue.mailIds.length], ['overdue', 2, 1])
+      assert.match(
+        overdue.message,
+        /^no newer file has come for 7 days; the newest is from 2026-11-14 \d\d:\d\d Europe\/Lisbon$/,
+      )
+      assert.equal((await figures()).roster_checked_at, checkedAt, 'the roster is not known to be current')
+      const { subject, text = '' } = await report()
+      assert.equal(subject, 'No newer roster has come: please check the export')
+      assert.match(text, /still exports the roster/)
+      service.clock.advance(hour)
+      const again = await fetch()
+      assert.deepEqual([again.outcome, again.isToldToday, again.mailIds], ['overdue', true, []])
+      service.clock.advance(day)
+      const nextDay = await fetch()
+      assert.deepEqual([nextDay.exitCode, nextDay.isToldToday, nextDay.mailIds.length], [2, false, 1])
+      const { access: later } = await newStaff(service, 'registrar')
+      const { json } = await service.request('/staff/overview', { token: later })
+      assert.deepEqual([json.roster.state, json.roster.reason], ['wrong', 'overdue'])
+      const metrics = new StoreFigures(service.app.parts.db, service.clock, 7)
+      assert.match(await metrics.text(), /^chiron_roster_overdue 1$/m)
+      utimesSync(join(folder, 'roster.zip'), new Date(service.clock.now()), new Date(service.clock.now()))
+      const renewed = await fetch()
+      assert.deepEqual(
+        [renewed.outcome, renewed.exitCode],
+        ['unchanged', 0],
+        'the same content, exported again',
+      )
+      assert.match(await metrics.text(), /^chiron_roster_overdue 0$/m)
+    })
+
+    test('finds an old file overdue even if it was never fetched before', async () => {
+      const other = freshPath('old')
+      mkdirSync(other)
+      const path = join(other, 'roster.zip')
+      writeFileSync(path, await packZip(bulkFiles(grown)))
+      const old = new Date(service.clock.now() - 90 * day)
+      utimesSync(path, old, old)
+      const found = await fetch({}, other)
+      assert.deepEqual([found.outcome, found.exitCode], ['overdue', 2], found.message)
+      assert.match(found.message, /^no newer file has come for 90 days; /)
+    })
+
     test('shows what became of the reports, as of every mail', async () => {
+      await report()
       const { deliveries } = await service.app.parts.deliveries.find({ email: registrar, limit: 1 })
       assert.deepEqual([deliveries[0]!.mail, deliveries[0]!.state], ['report', 'handed'])
     })

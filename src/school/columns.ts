@@ -55,6 +55,8 @@ export const schoolColumns = {
     sha256: 'other',
     file_name: 'other',
     done_at: 'time',
+    file_at: 'time',
+    overdue_told_at: 'time',
   },
   roster_record: {
     kind: 'other',

@@ -133,6 +133,8 @@ async function examineStore(db: Db | null, config: Config, outside: string | nul
         isFetched: config.rosterSource !== null,
         fetchedAt: figures.roster_fetch_at,
         outcome: figures.roster_fetch_outcome,
+        fileAt: figures.roster_file_at,
+        maxAgeDays: config.rosterMaxAgeDays,
       },
       now,
     ),

@@ -29,14 +29,14 @@ export async function rosterFetch(options: FetchOptions): Promise<void> {
   const planOptions = planOptionsFrom(options)
   await withFeatures(options, async (features, config) => {
     const { db, clock, secrets, roster } = features
-    const { rosterSource: source, rosterReportTo: reportTo, timeZone } = config
+    const { rosterSource: source, rosterReportTo: reportTo, rosterMaxAgeDays: maxAgeDays, timeZone } = config
     if (source === null)
       throw new UsageError('CHIRON_ROSTER_SOURCE is not set: it says where rosters are fetched from')
     if (options.reportAlways && reportTo.length === 0)
       throw new UsageError('CHIRON_ROSTER_REPORT_TO is not set: it says who gets reports')
     sayStore(options, config.databaseUrl)
     say(options, { type: 'source', place: placeOf(source) }, `Source: ${visible(placeOf(source))}`)
-    const fetch = new RosterFetch({ db, clock, secrets, roster, source, reportTo, timeZone })
+    const fetch = new RosterFetch({ db, clock, secrets, roster, source, reportTo, timeZone, maxAgeDays })
     const fetched = await fetch.run({
       plan: { ...planOptions, onProgress: progressFor(options.json === true) },
       allow,
@@ -58,7 +58,7 @@ export async function rosterFetch(options: FetchOptions): Promise<void> {
 const showsPeople = ({ verbose, json }: FetchOptions) => verbose === true || json === true
 
 function sayOutcome(
-  { outcome, message, exitCode, generation, plan, details, mailIds }: Fetched,
+  { outcome, message, exitCode, generation, plan, details, isToldToday, mailIds }: Fetched,
   sent: number,
   options: FetchOptions,
 ) {
@@ -66,9 +66,16 @@ function sayOutcome(
   const type = exitCode === 0 ? 'done' : 'stopped'
   const fields = { type, outcome, message, generation, reports, reportsSent: sent }
   const lines = [
-    ...(plan && !showsPeople(options) ? details.map((paragraph) => `\n${paragraph}`) : []),
+    outcome === 'overdue' && `Overdue: ${visible(message)}.`,
+    ...((plan && !showsPeople(options)) || outcome === 'overdue'
+      ? details.map((paragraph) => `\n${paragraph}`)
+      : []),
     reports > 0 && `\n${reportText(reports, sent)}`,
-    reports === 0 && exitCode !== 0 && '\nNobody gets a report: CHIRON_ROSTER_REPORT_TO is not set.',
+    isToldToday && '\nCHIRON_ROSTER_REPORT_TO got a report about this today.',
+    reports === 0 &&
+      exitCode !== 0 &&
+      !isToldToday &&
+      '\nNobody gets a report: CHIRON_ROSTER_REPORT_TO is not set.',
     outcome === 'imported' && `Done: ${message}.`,
     outcome === 'unchanged' && `Nothing to do: ${visible(message)}.`,
   ]

@@ -41,7 +41,7 @@ export async function serve(options: CommonOptions): Promise<void> {
   const first = !config.production && (await hasNoSchool(app.parts.db))
   if (app.parts.metrics && config.metricsPort !== null) {
     const { StoreFigures } = await import('../metrics/figures.ts')
-    const figures = new StoreFigures(app.parts.db, systemClock)
+    const figures = new StoreFigures(app.parts.db, systemClock, config.rosterMaxAgeDays)
     const { registry } = app.parts.metrics
     await startMetrics(config, log, async () => `${await registry.metrics()}\n${await figures.text()}`)
   }
@@ -149,7 +149,7 @@ async function startMetrics(config: Config, log: Log, text: () => Promise<string
 async function gatherMetrics(config: Config, log: Log, workers: ReadonlySet<Worker>) {
   const { StoreFigures } = await import('../metrics/figures.ts')
   const { WorkerMetrics } = await import('../metrics/workers.ts')
-  const figures = new StoreFigures(openDb(config.databaseUrl), systemClock)
+  const figures = new StoreFigures(openDb(config.databaseUrl), systemClock, config.rosterMaxAgeDays)
   const sums = new WorkerMetrics()
   await startMetrics(config, log, async () => `${await sums.text(workers)}\n${await figures.text()}`)
   return { added: (worker: Worker) => sums.add(worker), restarted: () => figures.workerRestarted() }

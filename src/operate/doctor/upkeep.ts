@@ -1,5 +1,6 @@
 /** Things that age or pile up while the service runs: keys, backups, the roster, mails, deliveries. */
 import { day, hour, minute } from '../../platform/lib/clock.ts'
+import { isOverdue } from '../../school/roster/overdue.ts'
 import { bad, type Finding, good, lasting, warning } from './doctor.ts'
 import type { KeyRow } from './store.ts'
 
@@ -69,6 +70,9 @@ export interface RosterFacts {
   readonly isFetched: boolean
   readonly fetchedAt: number | null
   readonly outcome: string | null
+  /** When the newest fetched file was written, or first seen. */
+  readonly fileAt: number | null
+  readonly maxAgeDays: number
 }
 
 export function checkRoster(roster: RosterFacts, now: number): Finding[] {
@@ -88,11 +92,17 @@ export function checkRoster(roster: RosterFacts, now: number): Finding[] {
   return findings
 }
 
-function lastFetch({ fetchedAt, outcome }: RosterFacts, now: number): Finding {
+function lastFetch({ fetchedAt, outcome, fileAt, maxAgeDays }: RosterFacts, now: number): Finding {
   const timer = 'make sure that the timer for chiron roster fetch is running'
   if (fetchedAt === null) return warning('roster', 'never fetched', timer)
   const age = lasting(now - fetchedAt)
   if (now - fetchedAt > fetchAgeMax) return warning('roster', `the last fetch was ${age} ago`, timer)
+  if (fileAt !== null && isOverdue(fileAt, now, maxAgeDays))
+    return warning(
+      'roster',
+      `no newer file has come for ${lasting(now - fileAt)}`,
+      'make sure that the school’s system still exports the roster to CHIRON_ROSTER_SOURCE',
+    )
   if (outcome === 'imported' || outcome === 'unchanged')
     return good('roster', `fetched ${age} ago: ${outcome}`)
   return warning('roster', `the fetch ${age} ago ended as ${outcome}`, 'run chiron roster fetch to see why')

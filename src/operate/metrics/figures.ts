@@ -4,6 +4,7 @@
  */
 import { Counter, Gauge, Registry } from 'prom-client'
 import type { Clock } from '../../platform/lib/clock.ts'
+import { isOverdue } from '../../school/roster/overdue.ts'
 import { packageVersion } from '../../version.ts'
 import { type Figures, type FiguresDb, readFigures } from './readings.ts'
 
@@ -11,7 +12,7 @@ interface Figure {
   readonly name: string
   readonly help: string
   /** Nothing is shown while it is null. */
-  of(figures: Figures, now: number): number | null
+  of(figures: Figures, now: number, rosterMaxAgeDays: number): number | null
 }
 
 const ageSeconds = (at: number | null, now: number) => (at === null ? null : Math.max(0, now - at) / 1000)
@@ -32,6 +33,17 @@ const fromStore: readonly Figure[] = [
     name: 'chiron_roster_checked_age_seconds',
     help: 'Time since a roster was imported or fetched, even without changes; absent before the first',
     of: ({ roster_checked_at }, now) => ageSeconds(roster_checked_at, now),
+  },
+  {
+    name: 'chiron_roster_file_age_seconds',
+    help: 'Age of the newest fetched roster file; absent before the first fetch',
+    of: ({ roster_file_at }, now) => ageSeconds(roster_file_at, now),
+  },
+  {
+    name: 'chiron_roster_overdue',
+    help: '1 if no newer roster file has come for CHIRON_ROSTER_MAX_AGE_DAYS; absent before the first fetch',
+    of: ({ roster_file_at }, now, maxAgeDays) =>
+      roster_file_at === null ? null : Number(isOverdue(roster_file_at, now, maxAgeDays)),
   },
   {
     name: 'chiron_roster_generation',
@@ -74,13 +86,15 @@ export class StoreFigures {
   readonly registry = new Registry()
   readonly #db: FiguresDb
   readonly #clock: Clock
+  readonly #rosterMaxAgeDays: number
   readonly #up: Gauge
   readonly #gauges: ReadonlyMap<Figure, Gauge>
   readonly #restarts: Counter
 
-  constructor(db: FiguresDb, clock: Clock) {
+  constructor(db: FiguresDb, clock: Clock, rosterMaxAgeDays: number) {
     this.#db = db
     this.#clock = clock
+    this.#rosterMaxAgeDays = rosterMaxAgeDays
     const registers = [this.registry]
     this.#up = new Gauge({ name: 'chiron_store_up', help: 'Whether the store answers', registers })
     this.#gauges = new Map(
@@ -112,7 +126,7 @@ export class StoreFigures {
     const figures = await readFigures(this.#db, now).catch(() => null)
     this.#up.set(figures ? 1 : 0)
     for (const [one, gauge] of this.#gauges) {
-      const value = figures && one.of(figures, now)
+      const value = figures && one.of(figures, now, this.#rosterMaxAgeDays)
       if (value === null) gauge.remove()
       else gauge.set(value)
     }

@@ -22,6 +22,7 @@ export async function readFigures(db: FiguresDb, now: number): Promise<Figures> 
           union all select checked_at from roster_state) as checks) as roster_checked_at,
        (select tried_at from roster_fetch) as roster_fetch_at,
        (select outcome from roster_fetch) as roster_fetch_outcome,
+       (select file_at from roster_fetch) as roster_file_at,
        (select max(version) from migration) as schema_version,
        (select count(*) from webhook_delivery where ended_at is null) as webhooks_waiting,
        (select max(began_at) from backup where kind = 'backup' and finished_at is not null) as backup_at`,

@@ -8,7 +8,14 @@ import { eventCounts } from '../../messages/events/events.ts'
 import type { Webhooks } from '../../messages/webhooks/webhooks.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { type Clock, day, hour, minute, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
-import { type Counts, countClients, countUnverified } from './store.ts'
+import { isOverdue } from '../../school/roster/overdue.ts'
+import { type Counts, countClients, countUnverified, hasStudents } from './store.ts'
+
+const mailSlowMs = minute
+const mailStuckMs = 5 * minute
+/** A timer need not be punctual. */
+const fetchLateMs = hour
+const fetchedWell = ['imported', 'unchanged']
 
 const hoursShown = day / hour
 /** A change is written a moment after its timestamp. */
@@ -40,6 +47,8 @@ export interface SharedFigures {
   /** When one was last fetched, and how that went. */
   readonly roster_fetch_at: number | null
   readonly roster_fetch_outcome: string | null
+  /** When the newest fetched file was written, or first seen. */
+  readonly roster_file_at: number | null
   readonly schema_version: number
   /** Of the whole service. */
   readonly guessing: ServiceState
@@ -52,8 +61,19 @@ export interface OverviewDeps {
   readonly version: string
   /** Whether a roster source is configured. */
   readonly fetchesRosters: boolean
+  readonly rosterMaxAgeDays: number
+  /** Whether a mail server is configured. */
+  readonly sendsMail: boolean
   readFigures(now: number): Promise<SharedFigures>
 }
+
+/** `reason`: why it is not well, or why to look although it is. */
+const well = <Reason extends string = never>(reason: Reason | null = null) => ({
+  state: 'well' as const,
+  reason,
+})
+const wrong = <Reason extends string>(reason: Reason) => ({ state: 'wrong' as const, reason })
+const notSetUp = <Reason extends string>(reason: Reason) => ({ state: 'not-set-up' as const, reason })
 
 export class Overview {
   readonly #deps: OverviewDeps
@@ -69,29 +89,41 @@ export class Overview {
     const { db, clock, webhooks, version, readFigures } = this.#deps
     const now = clock.now()
     const hours = await this.#lastHours(now)
-    const [lastHour, figures, hooks, people, toCheckAgain] = await Promise.all([
+    const [lastHour, figures, hooks, people, toCheckAgain, studentsExist] = await Promise.all([
       this.#count(now - hour, now + 1),
       readFigures(now),
       webhooks.list(),
       this.#countPeople(now),
       countUnverified(db),
+      hasStudents(db),
     ])
     const sum = (of: (each: Hour) => number) => hours.reduce((total, [, each]) => total + of(each), 0)
+    const signInsLastDay = sum(({ signIns }) => signIns)
+    const failedLastDay = sum(({ failedMails }) => failedMails)
+    const isOff = ({ enabled, disabledBecause }: (typeof hooks)[number]) =>
+      !enabled && disabledBecause !== 'operator'
+    const isFailing = ({ enabled, readable, failures }: (typeof hooks)[number]) =>
+      enabled && (!readable || failures > 0)
+    const failing = hooks.filter(isFailing).length
+    const switchedOff = hooks.filter(isOff).length
     return {
       at: timestamp(now),
       version,
       store: { engine: db.engine, schema: figures.schema_version },
       signIns: {
+        ...well(signInsLastDay > 0 ? null : 'none'),
         lastHour: lastHour.signIns,
-        lastDay: sum(({ signIns }) => signIns),
+        lastDay: signInsLastDay,
         hours: hours.map(([from, { signIns }]) => ({ from: timestamp(from), count: signIns })),
       },
       mail: {
+        ...this.#mailVerdict(figures, now, failedLastDay, signInsLastDay),
         unsent: figures.unsent,
         oldestAt: timestampOrNull(figures.oldest_unsent_at),
-        failedLastDay: sum(({ failedMails }) => failedMails),
+        failedLastDay,
       },
       attack: {
+        ...(figures.guessing.underAttack ? wrong('guessing') : well()),
         underAttack: figures.guessing.underAttack,
         wrongCodesLastHour: figures.guessing.wrongLastHour,
         threshold: figures.guessing.hourThreshold,
@@ -99,20 +131,51 @@ export class Overview {
         dayThreshold: figures.guessing.dayThreshold,
       },
       roster: {
+        ...this.#rosterVerdict(figures, now, studentsExist),
         generation: figures.roster_at === null ? null : figures.roster_generation,
         publishedAt: timestampOrNull(figures.roster_at),
         checkedAt: timestampOrNull(figures.roster_checked_at),
+        fileAt: timestampOrNull(figures.roster_file_at),
         ...fetchesOf(figures, this.#deps.fetchesRosters),
       },
       webhooks: {
-        failing: hooks.filter(({ enabled, readable, failures }) => enabled && (!readable || failures > 0))
-          .length,
-        switchedOff: hooks.filter(
-          ({ enabled, disabledBecause }) => !enabled && disabledBecause !== 'operator',
-        ).length,
+        ...(hooks.length === 0 ? notSetUp('none') : failing + switchedOff > 0 ? wrong('failing') : well()),
+        failing,
+        switchedOff,
       },
-      people: { countedAt: timestamp(people.countedAt), counts: people.counts, toCheckAgain },
+      people: {
+        ...(people.counts.length === 0 ? notSetUp('nobody') : well(toCheckAgain > 0 ? 'check-again' : null)),
+        countedAt: timestamp(people.countedAt),
+        counts: people.counts,
+        toCheckAgain,
+      },
     }
+  }
+
+  /** Some addresses are always mistyped, so failed mails are wrong only beside few sign-ins. */
+  #mailVerdict(
+    { oldest_unsent_at }: SharedFigures,
+    now: number,
+    failedLastDay: number,
+    signInsLastDay: number,
+  ) {
+    if (!this.#deps.sendsMail) return notSetUp('caught')
+    const waitsMs = oldest_unsent_at === null ? 0 : now - oldest_unsent_at
+    if (waitsMs >= mailStuckMs) return wrong('stuck')
+    if (failedLastDay > 0 && failedLastDay * 10 >= signInsLastDay) return wrong('failing')
+    if (waitsMs >= mailSlowMs) return well('slow')
+    return well(failedLastDay > 0 ? 'some-failed' : null)
+  }
+
+  #rosterVerdict(figures: SharedFigures, now: number, studentsExist: boolean) {
+    const { rosterMaxAgeDays, fetchesRosters } = this.#deps
+    const { roster_at, roster_fetch_at, roster_fetch_outcome, roster_file_at } = figures
+    if (roster_at === null) return wrong('never-imported')
+    if (!studentsExist) return wrong('no-students')
+    if (!fetchesRosters || roster_fetch_at === null) return well()
+    if (isOverdue(roster_file_at, now, rosterMaxAgeDays)) return wrong('overdue')
+    if (!fetchedWell.includes(roster_fetch_outcome!)) return wrong('fetch-stopped')
+    return now > roster_fetch_at + day + fetchLateMs ? wrong('fetch-late') : well()
   }
 
   /** The last clock hours including the current one, oldest first. */

@@ -87,9 +87,21 @@ export const PersonDetail = Type.Object(
   { title: 'PersonDetail' },
 )
 
+const OverviewState = Type.Enum(['well', 'wrong', 'not-set-up'], { title: 'OverviewState' })
+const verdict = <Reason extends string>(...reasons: Reason[]) => ({
+  state: OverviewState,
+  reason: Nullable(
+    Type.Unsafe<Reason>({
+      type: 'string',
+      description: `Why it is not well, or why to look although it is: ${reasons.map((reason) => `\`${reason}\``).join(', ')}.`,
+    }),
+  ),
+})
+
 const HourCount = Type.Object({ from: Timestamp(), count: Type.Integer() }, { title: 'HourCount' })
 const OverviewSignIns = Type.Object(
   {
+    ...verdict('none'),
     lastHour: Type.Integer({ description: 'In the last 60 minutes.' }),
     lastDay: Type.Integer({ description: 'The sum of `hours`.' }),
     hours: Type.Array(HourCount, {
@@ -104,6 +116,7 @@ const OverviewStore = Type.Object(
 )
 const OverviewMail = Type.Object(
   {
+    ...verdict('caught', 'stuck', 'failing', 'slow', 'some-failed'),
     unsent: Type.Integer(),
     oldestAt: Nullable(Timestamp('Time since which the oldest has been waiting.')),
     failedLastDay: Type.Integer({ description: 'Mails that failed permanently in the same hours.' }),
@@ -112,6 +125,7 @@ const OverviewMail = Type.Object(
 )
 const OverviewAttack = Type.Object(
   {
+    ...verdict('guessing'),
     underAttack: Type.Boolean({
       description: 'All new codes have eight digits, and open six-digit codes are refused.',
     }),
@@ -126,16 +140,18 @@ const RosterFetch = Type.Object(
   {
     at: Timestamp(),
     outcome: Type.String({
-      description: '`imported`, `unchanged`, `held`, `refused`, `busy` or `failed`.',
+      description: '`imported`, `unchanged`, `overdue`, `held`, `refused`, `busy` or `failed`.',
     }),
   },
   { title: 'RosterFetch' },
 )
 const OverviewRoster = Type.Object(
   {
+    ...verdict('never-imported', 'no-students', 'overdue', 'fetch-stopped', 'fetch-late'),
     generation: Nullable(Type.Integer()),
     publishedAt: Nullable(Timestamp('When an import last changed the roster.')),
     checkedAt: Nullable(Timestamp('When one was last imported or fetched, even without changes.')),
+    fileAt: Nullable(Timestamp('When the newest fetched file was written, or first seen.')),
     lastFetch: Nullable(RosterFetch),
     nextFetchAt: Nullable(Timestamp('A day after the last fetch, if rosters are fetched.')),
   },
@@ -143,6 +159,7 @@ const OverviewRoster = Type.Object(
 )
 const OverviewWebhooks = Type.Object(
   {
+    ...verdict('none', 'failing'),
     failing: Type.Integer(),
     switchedOff: Type.Integer({
       description: 'Switched off by the service: they answered 410 or failed for three days.',
@@ -160,6 +177,7 @@ const PeopleCount = Type.Object(
 )
 const OverviewPeople = Type.Object(
   {
+    ...verdict('nobody', 'check-again'),
     countedAt: Timestamp('People are counted at most every ten minutes.'),
     counts: Type.Array(PeopleCount),
     toCheckAgain: Type.Integer({

@@ -132,6 +132,11 @@ export async function countUnverified(db: Db): Promise<number> {
   return (await db.one<{ count: number }>(sql))!.count
 }
 
+/** Whether any student is on the roster, so that one can sign in. */
+export async function hasStudents(db: Db): Promise<boolean> {
+  return (await db.one(`select 1 as one from student s where ${inRoster('s')} limit 1`)) !== undefined
+}
+
 /** Counts people in the order of their ids. */
 export function countClients(db: Db, after: string, limit: number): Promise<Counts[]> {
   return db.all<Counts>(

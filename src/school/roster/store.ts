@@ -754,21 +754,29 @@ export interface FetchRow {
   readonly sha256: string | null
   readonly file_name: string | null
   readonly done_at: number | null
+  /** When the newest file was written, or first seen if the source does not say. */
+  readonly file_at: number | null
+  readonly overdue_told_at: number | null
 }
 
 export function lastFetch(db: Pick<Db, 'one'>): Promise<FetchRow | undefined> {
   return db.one<FetchRow>(
-    'select tried_at, outcome, message, source, mark, sha256, file_name, done_at from roster_fetch',
+    'select tried_at, outcome, message, source, mark, sha256, file_name, done_at, file_at, overdue_told_at from roster_fetch',
   )
 }
 
-export function fetchTried(now: number, outcome: string, message: string): Statement {
+export function fetchTried(
+  tried: Pick<FetchRow, 'tried_at' | 'outcome' | 'message' | 'file_at' | 'overdue_told_at'>,
+): Statement {
   return statement(
-    `insert into roster_fetch (one, tried_at, outcome, message) values (1, $1, $2, $3)
-     on conflict (one) do update set tried_at = excluded.tried_at, outcome = excluded.outcome, message = excluded.message`,
-    now,
-    outcome,
-    message,
+    `insert into roster_fetch (one, tried_at, outcome, message, file_at, overdue_told_at) values (1, $1, $2, $3, $4, $5)
+     on conflict (one) do update set tried_at = excluded.tried_at, outcome = excluded.outcome, message = excluded.message,
+       file_at = excluded.file_at, overdue_told_at = excluded.overdue_told_at`,
+    tried.tried_at,
+    tried.outcome,
+    tried.message,
+    tried.file_at,
+    tried.overdue_told_at,
   )
 }
 

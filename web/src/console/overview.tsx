@@ -9,18 +9,24 @@ import { useWords } from '../text/text.ts'
 import { isInUse } from './in-use.ts'
 import { canOpen, type PageName } from './navigation.ts'
 import { type Overview, personStatuses } from './replies.ts'
-import { gravest, type State, StateMark } from './state.tsx'
+import { type State, StateMark } from './state.tsx'
 import { useConsole } from './text/console-words.ts'
 
 const readEveryMs = 30_000
-const slowMs = 60_000
-const stuckMs = 5 * 60_000
 
 const read = (path: string) => ask<Overview>(path)
 
+type Verdict = Overview['roster']['state']
+
+const marks: Record<Verdict, State> = { well: 'good', wrong: 'bad', 'not-set-up': 'empty' }
+/** What is wrong comes first. */
+const order: readonly Verdict[] = ['wrong', 'not-set-up', 'well']
+
 interface Card {
   readonly name: string
-  readonly state: State
+  readonly state: Verdict
+  /** Short enough for the heading; only where something is wrong. */
+  readonly headline?: string
   readonly says?: string
   readonly content: ReactNode
   readonly link?: { readonly place: PageName; readonly text: string }
@@ -37,20 +43,20 @@ export function OverviewPage({ user }: { user: Staff }) {
     }, readEveryMs)
     return () => clearInterval(timer)
   }, [reload])
-  const cards = useCards(data)
-  const verdict = gravest(cards.map(({ state }) => state))
+  const cards = useCards(data).toSorted((a, b) => order.indexOf(a.state) - order.indexOf(b.state))
+  const [first] = cards
   return (
     <Page
       title={text.overview.title}
-      heading={data ? text.overview.verdicts[verdict] : text.overview.title}
+      heading={first ? headingOf(first, text.overview) : text.overview.title}
       lead={data && text.updated(dates.recent(data.at))}
     >
       <Reading of={overview} />
       <ul className="cards overview">
         {cards.map(({ name, state, says, content, link }) => (
-          <li key={name} className={`card ${state}`}>
+          <li key={name} className={`card ${marks[state]}`}>
             <h2>{name}</h2>
-            <StateMark state={state} word={text.overview.states[state]} />
+            <StateMark state={marks[state]} word={text.overview.states[state]} />
             {says && <p>{says}</p>}
             {content}
             {link && canOpen(user, link.place) && (
@@ -73,11 +79,12 @@ function useCards(data: Overview | undefined): readonly Card[] {
   const text = all.overview
   const { signIns, mail, attack, roster, webhooks } = data
   const troubled = webhooks.failing + webhooks.switchedOff
+  const { toCheckAgain } = data.people
   return [
     {
       name: text.signIns,
-      state: signIns.lastDay > 0 ? 'good' : 'empty',
-      ...(signIns.lastDay === 0 && { says: text.noSignIns }),
+      state: signIns.state,
+      ...(signIns.reason && { says: text.noSignIns }),
       content: (
         <>
           <Facts
@@ -93,7 +100,9 @@ function useCards(data: Overview | undefined): readonly Card[] {
     },
     {
       name: text.mail,
-      ...mailState(data, text),
+      state: mail.state,
+      headline: text.mailWrong,
+      says: mail.reason === null ? text.mailGood : text.mailReasons[mail.reason],
       content: (
         <Facts
           of={[
@@ -107,7 +116,8 @@ function useCards(data: Overview | undefined): readonly Card[] {
     },
     {
       name: text.attack,
-      state: attack.underAttack ? 'bad' : 'good',
+      state: attack.state,
+      headline: text.attackWrong,
       says: attack.underAttack ? text.attacked : text.calm,
       content: (
         <Facts
@@ -123,7 +133,9 @@ function useCards(data: Overview | undefined): readonly Card[] {
     },
     {
       name: text.roster,
-      ...rosterState(data, text),
+      state: roster.state,
+      headline: roster.reason === null ? '' : text.rosterWrong[roster.reason],
+      says: roster.reason === null ? text.rosterFine : text.rosterReasons[roster.reason],
       content: (
         <Facts
           of={[
@@ -133,6 +145,7 @@ function useCards(data: Overview | undefined): readonly Card[] {
             ],
             [text.checked, roster.checkedAt && ago(roster.checkedAt)],
             [text.generation, roster.generation !== null && number(roster.generation)],
+            [text.newestFile, roster.fileAt && ago(roster.fileAt)],
             [text.nextFetch, roster.nextFetchAt && dates.moment(roster.nextFetchAt)],
           ]}
         />
@@ -141,14 +154,24 @@ function useCards(data: Overview | undefined): readonly Card[] {
     },
     {
       name: text.people,
-      ...peopleState(data, text, number),
+      state: data.people.state,
+      ...(data.people.reason !== null && {
+        says:
+          data.people.reason === 'nobody' ? text.nobody : text.checkAgain(toCheckAgain, number(toCheckAgain)),
+      }),
       content: <Counts of={data} />,
       link: { place: 'people', text: text.toPeople },
     },
     {
       name: text.webhooks,
-      state: troubled > 0 ? 'warning' : 'good',
-      says: troubled > 0 ? text.webhooksFail(troubled, number(troubled)) : text.webhooksFine,
+      state: webhooks.state,
+      headline: text.webhooksFail(troubled, number(troubled)),
+      says:
+        webhooks.reason === 'none'
+          ? text.webhooksNone
+          : troubled > 0
+            ? text.webhooksFail(troubled, number(troubled))
+            : text.webhooksFine,
       content: null,
       link: { place: 'webhooks', text: text.toWebhooks },
     },
@@ -157,34 +180,8 @@ function useCards(data: Overview | undefined): readonly Card[] {
 
 type Words = ReturnType<typeof useConsole>['text']['overview']
 
-function mailState({ at, mail }: Overview, text: Words): Pick<Card, 'state' | 'says'> {
-  const waitsMs = mail.oldestAt === null ? 0 : Date.parse(at) - Date.parse(mail.oldestAt)
-  if (waitsMs >= stuckMs) return { state: 'bad', says: text.mailStuck }
-  if (waitsMs >= slowMs) return { state: 'warning', says: text.mailSlow }
-  if (mail.failedLastDay > 0) return { state: 'warning', says: text.mailFailed }
-  return { state: 'good', says: text.mailGood }
-}
-
-function peopleState(
-  { people: { counts, toCheckAgain } }: Overview,
-  text: Words,
-  number: (value: number) => string,
-): Pick<Card, 'state' | 'says'> {
-  if (toCheckAgain > 0) return { state: 'warning', says: text.checkAgain(toCheckAgain, number(toCheckAgain)) }
-  return counts.length > 0 ? { state: 'good' } : { state: 'empty', says: text.nobody }
-}
-
-/** A timer need not be punctual. */
-const fetchLateMs = 3_600_000
-const fetchedWell = ['imported', 'unchanged']
-
-function rosterState({ at, roster }: Overview, text: Words): Pick<Card, 'state' | 'says'> {
-  if (roster.publishedAt === null) return { state: 'empty', says: text.noRoster }
-  if (roster.lastFetch !== null && !fetchedWell.includes(roster.lastFetch.outcome))
-    return { state: 'warning', says: text.rosterStopped }
-  if (roster.nextFetchAt !== null && Date.parse(roster.nextFetchAt) + fetchLateMs < Date.parse(at))
-    return { state: 'warning', says: text.rosterLate }
-  return { state: 'good', says: text.rosterFine }
+function headingOf({ state, headline }: Card, text: Words): string {
+  return state === 'wrong' && headline ? text.wrong(headline) : text.verdicts[state]
 }
 
 const barWidth = 10

@@ -18,9 +18,3 @@ export function StateMark({ state, word }: { state: State; word: string }) {
     </span>
   )
 }
-
-const order: readonly State[] = ['bad', 'warning', 'good', 'empty']
-
-/** The most severe of them. */
-export const gravest = (states: readonly State[]): State =>
-  order.find((state) => states.includes(state)) ?? 'empty'

@@ -15,6 +15,8 @@ export interface Arrival {
    * none.
    */
   readonly mark: string | null
+  /** When it was written, by the source's clock. Null if the source does not say. */
+  readonly writtenAt: number | null
   /** Throws if the set has changed since. */
   verify(): Promise<void>
 }

@@ -3,7 +3,8 @@
  * holds as by hand. A set that was imported or changed nothing is not fetched again. A refused or held set is fetched
  * every time, until it is fixed or allowed.
  *
- * How it went is kept in the store, and reported by mail (`report.ts`) when somebody has to do something.
+ * How it went is kept in the store, and reported by mail (`report.ts`) when somebody has to do something. A source that
+ * has no newer file for `maxAgeDays` is reported too (`overdue`): its export may have stopped.
  */
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -13,11 +14,14 @@ import { AppError, UsageError } from '../../../errors.ts'
 import { queueReport } from '../../../messages/mail/outbox.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import type { By } from '../../../platform/lib/by.ts'
-import { type Clock, localTime } from '../../../platform/lib/clock.ts'
+import { type Clock, day, localTime } from '../../../platform/lib/clock.ts'
+
 import { reasonOf } from '../../../platform/lib/reason.ts'
 import type { Secrets } from '../../../platform/lib/secret.ts'
 import { visible } from '../../../platform/lib/visible.ts'
+import { dayIn } from '../../student/classes.ts'
 import { exitCodes, RosterError } from '../errors.ts'
+import { isOverdue } from '../overdue.ts'
 import {
   type HoldCode,
   isRefused,
@@ -44,13 +48,20 @@ export interface Fetched {
   readonly plan: Plan | null
   /** Figures, findings and what to do now, without names and whole addresses. */
   readonly details: readonly string[]
+  /** Whether an earlier fetch of the same day reported that no newer file comes. */
+  readonly isToldToday: boolean
   /** The reports that were put into the outbox. */
   readonly mailIds: readonly string[]
 }
 
-type Tried = Omit<Fetched, 'details' | 'mailIds'> & {
+type Outcome = Omit<Fetched, 'details' | 'mailIds' | 'isToldToday'> & {
   /** The set that need not be fetched again. */
   readonly done?: Pick<FetchRow, 'mark' | 'sha256' | 'file_name' | 'done_at'>
+}
+
+type Tried = Outcome & {
+  /** When the newest file was written, or first seen; null if none was. */
+  readonly fileAt: number | null
 }
 
 export interface FetchDeps {
@@ -62,6 +73,8 @@ export interface FetchDeps {
   /** Addresses that get reports. */
   readonly reportTo: readonly string[]
   readonly timeZone: string
+  /** Days without a newer file until that is reported, once a day. */
+  readonly maxAgeDays: number
   readonly limits?: Limits
 }
 
@@ -84,53 +97,90 @@ export class RosterFetch {
   readonly #deps: FetchDeps
   /** Recognises the source without storing its secrets. */
   readonly #sourceId: string
+  readonly #dayOf: (now: number) => string
 
   constructor(deps: FetchDeps) {
     this.#deps = deps
+    this.#dayOf = dayIn(deps.timeZone)
     const { source } = deps
     const address = source.kind === 'web' ? source.url : placeOf(source)
     this.#sourceId = createHash('sha256').update(`${source.kind} ${address}`).digest('hex')
   }
 
   async run(options: FetchOptions): Promise<Fetched> {
-    const { done, ...tried } = await this.#tryOnce(options)
     const { db, clock, secrets, source, reportTo, timeZone } = this.#deps
+    const row = await lastFetch(db)
+    const known = row?.source === this.#sourceId ? row : null
+    const { done, fileAt, ...tried } = this.#withSilence(await this.#tryOnce(known, options))
     const { outcome, message } = tried
     const now = clock.now()
-    const isWell = outcome === 'imported' || outcome === 'unchanged'
+    const toldAt = known?.overdue_told_at ?? null
+    const isToldToday = outcome === 'overdue' && toldAt !== null && this.#dayOf(toldAt) === this.#dayOf(now)
+    const isQuiet = outcome === 'imported' || outcome === 'unchanged' || isToldToday
     const report = reportOf(tried, { place: placeOf(source), at: now, timeZone, command: options.command })
-    const addresses = isWell && !options.reportAlways ? [] : reportTo
+    const addresses = isQuiet && !options.reportAlways ? [] : reportTo
     const mails = addresses.map((email) => queueReport(secrets, { email, report, now }))
+    const overdueToldAt = outcome === 'overdue' && mails.length > 0 ? now : toldAt
     await db.tx([
-      fetchTried(now, outcome, message),
+      fetchTried({ tried_at: now, outcome, message, file_at: fileAt, overdue_told_at: overdueToldAt }),
       ...(done ? [fetchDone({ ...done, source: this.#sourceId })] : []),
       ...(outcome === 'unchanged' ? [rosterChecked(now)] : []),
       ...mails.flatMap(({ statements }) => statements),
     ])
-    return { ...tried, details: detailsOf(tried, options), mailIds: mails.map(({ id }) => id) }
+    return {
+      ...tried,
+      details: detailsOf(tried, options),
+      isToldToday,
+      mailIds: mails.map(({ id }) => id),
+    }
   }
 
-  async #tryOnce(options: FetchOptions): Promise<Tried> {
-    const row = await lastFetch(this.#deps.db)
-    const last = row?.source === this.#sourceId && !options.again ? row : null
+  /** `known`: the last fetch from this source. */
+  async #tryOnce(known: FetchRow | null, options: FetchOptions): Promise<Tried> {
+    const last = options.again ? null : known
+    let fileAt = known?.file_at ?? null
     try {
       return await inScratchFolder(async (folder) => {
         const { limits = usualLimits, source } = this.#deps
         const arrival = await take(source, { known: last?.mark ?? null, folder, limits })
-        return arrival ? this.#import(arrival, last, options) : this.#nothingNewer(last!, null)
+        if (!arrival) return { ...this.#nothingNewer(last!, null), fileAt }
+        const plan = await this.#deps.roster.plan(arrival.path, { ...options.plan, name: arrival.name })
+        await arrival.verify()
+        const isSame = arrival.mark === null && known?.sha256 === plan.file.sha256
+        if (!isSame) fileAt = this.#writtenAt(arrival)
+        return { ...(await this.#import(arrival, plan, last, options)), fileAt }
       })
     } catch (error) {
       // Without the store nothing can be noted, and no mail queued.
       if (error instanceof AppError) throw error
-      return this.#failed(error)
+      return { ...this.#failed(error), fileAt }
     }
   }
 
-  async #import(arrival: Arrival, last: FetchRow | null, options: FetchOptions): Promise<Tried> {
+  /** The clock of the source may be ahead of ours. */
+  #writtenAt({ writtenAt }: Arrival): number {
+    const now = this.#deps.clock.now()
+    return Math.min(writtenAt ?? now, now)
+  }
+
+  #withSilence(tried: Tried): Tried {
+    const { clock, maxAgeDays, timeZone } = this.#deps
+    const { outcome, fileAt } = tried
+    const now = clock.now()
+    if (outcome !== 'unchanged' || fileAt === null || !isOverdue(fileAt, now, maxAgeDays)) return tried
+    const days = Math.floor((now - fileAt) / day)
+    const message = `no newer file has come for ${days} days; the newest is from ${localTime(fileAt, timeZone)}`
+    return { ...tried, outcome: 'overdue', message, exitCode: exitCodes.held }
+  }
+
+  async #import(
+    arrival: Arrival,
+    plan: Plan,
+    last: FetchRow | null,
+    options: FetchOptions,
+  ): Promise<Outcome> {
     const { roster, clock } = this.#deps
     const { allow, by, onPlan, onProgress } = options
-    const plan = await roster.plan(arrival.path, { ...options.plan, name: arrival.name })
-    await arrival.verify()
     const { sha256 } = plan.file
     const done = { mark: arrival.mark, sha256, file_name: arrival.name, done_at: clock.now() }
     // Somebody may have undone its import, so the same set must not be imported again automatically.
@@ -146,12 +196,12 @@ export class RosterFetch {
     return { outcome: 'imported', message, exitCode: 0, generation, plan, done }
   }
 
-  #nothingNewer({ file_name, done_at }: FetchRow, plan: Plan | null): Tried {
+  #nothingNewer({ file_name, done_at }: FetchRow, plan: Plan | null): Outcome {
     const at = localTime(done_at!, this.#deps.timeZone)
     return unchanged(`there is nothing newer than ${file_name}, fetched ${at}`, plan)
   }
 
-  #failed(error: unknown): Tried {
+  #failed(error: unknown): Outcome {
     if (error instanceof RosterError && exitCodes[error.failure] === exitCodes.busy)
       return stopped('busy', error.message, null)
     const exitCode = error instanceof UsageError ? error.exitCode : 1
@@ -177,10 +227,10 @@ function take(source: RosterSource, wanted: Wanted): Promise<Arrival | null> {
   return source.kind === 'web' ? takeFromWeb(source, wanted) : takeFromSftp(source, wanted)
 }
 
-function unchanged(message: string, plan: Plan | null): Tried {
+function unchanged(message: string, plan: Plan | null): Outcome {
   return { outcome: 'unchanged', message, exitCode: 0, generation: null, plan }
 }
 
-function stopped(outcome: 'held' | 'refused' | 'busy', message: string, plan: Plan | null): Tried {
+function stopped(outcome: 'held' | 'refused' | 'busy', message: string, plan: Plan | null): Outcome {
   return { outcome, message, exitCode: exitCodes[outcome], generation: null, plan }
 }

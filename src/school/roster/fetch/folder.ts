@@ -3,7 +3,15 @@ import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { FolderSource } from '../source.ts'
 import { type Arrival, FetchError, type Wanted } from './arrival.ts'
-import { atRest, changedMeanwhile, type Entry, type FoundSet, markOf, newestSet } from './newest.ts'
+import {
+  atRest,
+  changedAt,
+  changedMeanwhile,
+  type Entry,
+  type FoundSet,
+  markOf,
+  newestSet,
+} from './newest.ts'
 
 export async function takeFromFolder(
   { path }: FolderSource,
@@ -22,6 +30,7 @@ export async function takeFromFolder(
     path: found.zip === null ? folder : join(folder, found.zip),
     name: found.zip ?? basename(resolve(folder)),
     mark,
+    writtenAt: changedAt(found),
     async verify() {
       if (markOf(await look()) !== mark) throw changedMeanwhile()
     },

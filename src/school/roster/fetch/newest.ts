@@ -32,7 +32,7 @@ export function newestSet(entries: readonly Entry[]): FoundSet | null {
   return newest
 }
 
-const changedAt = ({ files }: FoundSet) => Math.max(...files.map((file) => file.changedAt))
+export const changedAt = ({ files }: FoundSet) => Math.max(...files.map((file) => file.changedAt))
 
 export function markOf({ files }: FoundSet): string {
   return JSON.stringify(files.map(({ name, bytes, changedAt: at }) => [name, bytes, at]))

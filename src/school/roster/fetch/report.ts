@@ -8,7 +8,7 @@ import { localTime } from '../../../platform/lib/clock.ts'
 import { visible } from '../../../platform/lib/visible.ts'
 import type { Finding, Plan } from '../roster.ts'
 
-export type FetchOutcome = 'imported' | 'unchanged' | 'held' | 'refused' | 'busy' | 'failed'
+export type FetchOutcome = 'imported' | 'unchanged' | 'overdue' | 'held' | 'refused' | 'busy' | 'failed'
 
 interface About {
   readonly place: string
@@ -31,6 +31,10 @@ const skippableMax = 100
 const verdicts: Record<FetchOutcome, { subject: string; says: string }> = {
   imported: { subject: 'The roster was imported', says: 'The new roster is now current.' },
   unchanged: { subject: 'The roster has not changed', says: 'There was nothing to do.' },
+  overdue: {
+    subject: 'No newer roster has come: please check the export',
+    says: 'The roster at the source has not been renewed for too long. Until a newer file comes, students who have joined cannot sign in, and those who have left still can.',
+  },
   held: {
     subject: 'The roster is held: please check it',
     says: 'Nothing was imported: the file would change more than usual, so somebody must confirm it. Until then the roster stays unchanged.',
@@ -134,6 +138,11 @@ function nextSteps(outcome: FetchOutcome, plan: Plan | null, command: string): s
         : []),
     ]
   }
+  if (outcome === 'overdue')
+    return [
+      'Make sure that the school’s system still exports the roster to this place. If no export is due, as in the holidays, ask the operator to raise CHIRON_ROSTER_MAX_AGE_DAYS.',
+      `To look again once a newer file is there:\n${command}`,
+    ]
   if (outcome === 'imported') return ['To undo this import:\nchiron roster undo']
   return outcome === 'unchanged' ? [] : [`To try again, once this is fixed or right away:\n${command}`]
 }

@@ -8,7 +8,15 @@ import Client from 'ssh2-sftp-client'
 import { reasonOf } from '../../../platform/lib/reason.ts'
 import type { SftpSource } from '../source.ts'
 import { type Arrival, FetchError, Patience, tooLarge, type Wanted } from './arrival.ts'
-import { atRest, changedMeanwhile, type Entry, type FoundSet, markOf, newestSet } from './newest.ts'
+import {
+  atRest,
+  changedAt,
+  changedMeanwhile,
+  type Entry,
+  type FoundSet,
+  markOf,
+  newestSet,
+} from './newest.ts'
 
 export async function takeFromSftp(source: SftpSource, wanted: Wanted): Promise<Arrival | null> {
   const patience = new Patience(wanted.limits)
@@ -102,6 +110,7 @@ async function takeNewest(
     path: found.zip === null ? target : join(target, found.zip),
     name: found.zip ?? basename(posix.resolve('/', directory)),
     mark,
+    writtenAt: changedAt(found),
     async verify() {},
   }
 }

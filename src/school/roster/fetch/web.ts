@@ -33,7 +33,13 @@ export async function takeFromWeb(
     const bytes = await patience.save(response, path)
     const announced = response.headers['content-length']
     if (announced !== undefined && Number(announced) !== bytes) throw cut()
-    return { path, name: nameIn(source.url), mark: markOf(response), async verify() {} }
+    return {
+      path,
+      name: nameIn(source.url),
+      mark: markOf(response),
+      writtenAt: modifiedAt(response),
+      async verify() {},
+    }
   } catch (error) {
     throw explained(error)
   } finally {
@@ -85,6 +91,11 @@ function markOf({ headers }: IncomingMessage): string | null {
   if (etag === undefined && modified === undefined) return null
   const mark = JSON.stringify({ etag, modified })
   return mark.length > markCharactersMax ? null : mark
+}
+
+function modifiedAt({ headers }: IncomingMessage): number | null {
+  const at = Date.parse(headers['last-modified'] ?? '')
+  return Number.isNaN(at) ? null : at
 }
 
 function conditionsOf(known: string | null): Record<string, string> {

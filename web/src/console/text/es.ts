@@ -43,12 +43,12 @@ export const spanish: ConsoleText = {
   overview: {
     title: 'Resumen',
     verdicts: {
-      good: 'Todo va bien',
-      warning: 'Hay algo que revisar',
-      bad: 'Algo va mal',
-      empty: 'Todavía no hay actividad',
+      well: 'Todo va bien',
+      wrong: 'Hay un problema',
+      'not-set-up': 'Todo va bien, pero no todo está configurado',
     },
-    states: { good: 'Bien', warning: 'Revisar', bad: 'Problema', empty: 'Sin datos' },
+    wrong: (headline: string) => `Problema: ${headline}`,
+    states: { well: 'Bien', wrong: 'Problema', 'not-set-up': 'Sin configurar' },
     signIns: 'Accesos',
     lastHour: 'Última hora',
     lastDay: 'Últimas 24 horas',
@@ -60,12 +60,19 @@ export const spanish: ConsoleText = {
     oldest: 'El más antiguo espera desde',
     failed: 'Fallidos en 24 horas',
     mailGood: 'El correo se envía con normalidad.',
-    mailSlow: 'El correo sale con retraso. Si continúa, avise al responsable del servidor de correo.',
-    mailStuck:
-      'El correo lleva varios minutos sin salir y nadie recibe códigos. Avise de inmediato al responsable del servidor de correo.',
-    mailFailed: 'Algunos correos no pudieron entregarse. La lista indica cuáles y por qué.',
+    mailWrong: 'los correos no llegan',
+    mailReasons: {
+      caught:
+        'No hay ningún servidor de correo configurado: los correos se quedan en el buzón de desarrollo. Defina CHIRON_SMTP_URL para enviarlos.',
+      stuck:
+        'Desde hace varios minutos no sale ningún correo, así que nadie recibe códigos. Avise de inmediato al responsable del servidor de correo.',
+      failing: 'Muchos correos no se han podido entregar. La lista muestra cuáles y por qué.',
+      slow: 'El correo se retrasa. Si continúa, avise al responsable del servidor de correo.',
+      'some-failed': 'Algunos correos no se han podido entregar. La lista muestra cuáles y por qué.',
+    },
     toMail: 'Ver los correos fallidos',
     attack: 'Ataques',
+    attackWrong: 'alguien intenta adivinar códigos',
     calm: 'Nadie está probando códigos.',
     attacked:
       'Alguien está probando códigos. Hasta que termine, los códigos nuevos tienen ocho cifras y algunas personas tendrán que pedir otro código. Nadie queda bloqueado y usted no tiene que hacer nada. Si dura horas, avise al responsable del servicio.',
@@ -77,14 +84,28 @@ export const spanish: ConsoleText = {
     imported: 'Importada',
     checked: 'Comparada con el sistema de la escuela',
     generation: 'Importación número',
+    newestFile: 'Último archivo en el origen',
     nextFetch: 'Próxima descarga',
-    noRoster: 'Todavía no se ha importado ninguna lista, así que los estudiantes no pueden entrar.',
+    rosterWrong: {
+      'never-imported': 'ningún estudiante puede entrar',
+      'no-students': 'ningún estudiante puede entrar',
+      overdue: 'no llega ningún archivo más reciente',
+      'fetch-stopped': 'el último archivo no se importó',
+      'fetch-late': 'la lista no se ha descargado',
+    },
+    rosterReasons: {
+      'never-imported': 'Aún no se ha importado ninguna lista: ningún estudiante puede entrar.',
+      'no-students': 'La lista no contiene estudiantes: ningún estudiante puede entrar.',
+      overdue:
+        'Hace días que no llega un archivo más reciente. Compruebe que el sistema de la escuela aún lo exporta.',
+      'fetch-stopped':
+        'La última descarga quedó retenida, fue rechazada o falló. El informe enviado por correo indica qué hacer.',
+      'fetch-late': 'La próxima descarga ya debería haberse hecho.',
+    },
     rosterFine: 'Los estudiantes y las clases vienen de esta lista.',
-    rosterLate: 'La próxima descarga ya debería haberse hecho.',
-    rosterStopped:
-      'La última descarga quedó retenida, fue rechazada o falló. El informe enviado por correo indica qué hacer.',
     toRoster: 'Ir a la lista',
     webhooks: 'Webhooks',
+    webhooksNone: 'No hay webhooks.',
     webhooksFine: 'Ningún webhook falla.',
     webhooksFail: (n, shown) =>
       counted(n, shown, 'webhook no recibe sus eventos.', 'webhooks no reciben sus eventos.'),

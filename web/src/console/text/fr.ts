@@ -44,12 +44,12 @@ export const french: ConsoleText = {
   overview: {
     title: 'Vue d’ensemble',
     verdicts: {
-      good: 'Tout va bien',
-      warning: 'Un point est à vérifier',
-      bad: 'Quelque chose ne va pas',
-      empty: 'Aucune activité pour l’instant',
+      well: 'Tout va bien',
+      wrong: 'Il y a un problème',
+      'not-set-up': 'Tout va bien, mais tout n’est pas configuré',
     },
-    states: { good: 'En ordre', warning: 'À vérifier', bad: 'Problème', empty: 'Aucune donnée' },
+    wrong: (headline: string) => `Problème : ${headline}`,
+    states: { well: 'En ordre', wrong: 'Problème', 'not-set-up': 'Non configuré' },
     signIns: 'Connexions',
     lastHour: 'Dernière heure',
     lastDay: 'Dernières 24 heures',
@@ -62,13 +62,19 @@ export const french: ConsoleText = {
     oldest: 'Le plus ancien attend depuis',
     failed: 'Échecs en 24 heures',
     mailGood: 'Les courriels partent.',
-    mailSlow:
-      'L’envoi des courriels prend du retard. Si cela dure, prévenez le responsable du serveur de courriel.',
-    mailStuck:
-      'Aucun courriel ne part depuis plusieurs minutes : personne ne reçoit de code. Prévenez immédiatement le responsable du serveur de courriel.',
-    mailFailed: 'Certains courriels n’ont pas pu être remis. La liste indique lesquels et pourquoi.',
+    mailWrong: 'les courriels n’arrivent pas',
+    mailReasons: {
+      caught:
+        'Aucun serveur de courriel n’est configuré : les courriels restent dans la boîte de développement. Définissez CHIRON_SMTP_URL pour les envoyer.',
+      stuck:
+        'Aucun e-mail n’est parti depuis plusieurs minutes : personne ne reçoit de code. Prévenez immédiatement le responsable du serveur de courriel.',
+      failing: 'De nombreux courriels n’ont pas pu être remis. La liste indique lesquels et pourquoi.',
+      slow: 'Les courriels ont du retard. Si cela dure, prévenez le responsable du serveur de courriel.',
+      'some-failed': 'Certains courriels n’ont pas pu être remis. La liste indique lesquels et pourquoi.',
+    },
     toMail: 'Voir les courriels en échec',
     attack: 'Attaques',
+    attackWrong: 'quelqu’un cherche à deviner des codes',
     calm: 'Personne n’essaie de deviner des codes.',
     attacked:
       'Quelqu’un essaie de deviner des codes. Jusqu’à la fin de l’attaque, les nouveaux codes ont huit chiffres et certaines personnes doivent redemander un code. Personne n’est bloqué et vous n’avez rien à faire. Si cela dure des heures, prévenez le responsable du service.',
@@ -80,14 +86,28 @@ export const french: ConsoleText = {
     imported: 'Importée',
     checked: 'Comparée au système de l’école',
     generation: 'Import numéro',
+    newestFile: 'Dernier fichier à la source',
     nextFetch: 'Prochaine récupération',
-    noRoster: 'Aucune liste n’a été importée. Les étudiants ne peuvent pas encore se connecter.',
+    rosterWrong: {
+      'never-imported': 'aucun étudiant ne peut se connecter',
+      'no-students': 'aucun étudiant ne peut se connecter',
+      overdue: 'aucun fichier plus récent n’arrive',
+      'fetch-stopped': 'le dernier fichier n’a pas été importé',
+      'fetch-late': 'la récupération n’a pas eu lieu',
+    },
+    rosterReasons: {
+      'never-imported': 'Aucune liste n’a encore été importée : aucun étudiant ne peut se connecter.',
+      'no-students': 'La liste ne contient aucun étudiant : aucun étudiant ne peut se connecter.',
+      overdue:
+        'Aucun fichier plus récent n’est arrivé depuis plusieurs jours. Vérifiez que le système de l’école l’exporte toujours.',
+      'fetch-stopped':
+        'La dernière récupération a été mise en attente, a été refusée ou a échoué. Le rapport envoyé par courriel indique quoi faire.',
+      'fetch-late': 'La prochaine récupération aurait déjà dû avoir lieu.',
+    },
     rosterFine: 'Les étudiants et les cours viennent de cette liste.',
-    rosterLate: 'La prochaine récupération aurait déjà dû avoir lieu.',
-    rosterStopped:
-      'La dernière récupération a été mise en attente, a été refusée ou a échoué. Le rapport envoyé par courriel indique quoi faire.',
     toRoster: 'Aller à la liste',
     webhooks: 'Webhooks',
+    webhooksNone: 'Il n’y a aucun webhook.',
     webhooksFine: 'Aucun webhook n’est en échec.',
     webhooksFail: (n, shown) =>
       counted(
