@@ -6,7 +6,7 @@ import { type Config, rosterSettingsOf, smtpSettingsOf } from './config.ts'
 import { openFeatures } from './features.ts'
 import { type Attack, firstCodes } from './identity/limits/limits.ts'
 import { Refusals } from './identity/limits/refusals.ts'
-import { prunePeople, recipientsIn } from './identity/people/people.ts'
+import { namesOf, prunePeople, recipientsIn } from './identity/people/people.ts'
 import { portalSessionRoutes, refreshRoute, sessionRoutes } from './identity/session/routes.ts'
 import { wellKnownRoutes } from './identity/session/well-known.ts'
 import { signInRoutes } from './identity/sign-in/routes.ts'
@@ -297,7 +297,10 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   sessionRoutes(app, { sessions, callerOf, byOf })
   portalSessionRoutes(app, { sessions, byOf, Profile, portal })
   staffRoutes(app, { staff, callerOf, byStaffOf })
-  eventRoutes(app, { readFeed: (filter) => readFeed(db, filter) })
+  eventRoutes(app, {
+    readFeed: (filter) => readFeed(db, filter),
+    namesOf: (userIds) => namesOf(db, userIds),
+  })
   const overview = new Overview({
     db,
     clock,

@@ -356,6 +356,40 @@ suite('The console', inBrowser, () => {
     assert.deepEqual(page.faults, [])
   })
 
+  test('Events of one person are found by a link, with names, and a suspension ends sessions once', async () => {
+    const userId = await veterinarian('Noor', 'Haddad')
+    const { db } = service.app.parts
+    const email = (await db.one<{ email: string }>('select email from person where id = $1', [userId]))!.email
+    for (const _ of [1, 2]) await service.signIn(email, freshNetwork())
+    service.clock.advance(minute)
+    await service.app.parts.support.suspend(userId, 'a test', byOperator)
+    const { page } = await open('admin')
+    await place(page, `#/people/${userId}`)
+    await page.getByRole('link', { name: 'Filter or download these events' }).click()
+    assert.equal(await page.evaluate('location.hash'), `#/events?person=${userId}`)
+    await page.getByText('Only events of Noor Haddad').waitFor()
+    const ended = page.locator('.log li').filter({ hasText: 'ended because the account was suspended' })
+    await ended.filter({ hasText: '(3 devices)' }).waitFor()
+    assert.equal(await ended.count(), 1)
+    await page.getByLabel('By', { exact: true }).selectOption({ label: 'themselves' })
+    await eventually('other actors are gone', async () => (await ended.count()) === 0)
+    assert.match(await page.evaluate<string>('location.hash'), /person=.*&actor=self$/)
+    await page.reload()
+    await page.locator('.log li').filter({ hasText: 'Noor Haddad' }).nth(4).waitFor()
+    const downloading = page.waitForEvent('download')
+    await button(page, 'Download as CSV').click()
+    const download = await downloading
+    const lines = readFileSync(await download.path(), 'utf8')
+      .trim()
+      .split('\r\n')
+    assert.equal(lines[0], 'number,time,event,person,userId,by,actor,data')
+    assert.equal(lines.length, 6)
+    for (const line of lines.slice(1)) assert.match(line, /,Noor Haddad,.*,themselves,self,/)
+    await page.getByLabel('To', { exact: true }).fill('2020-01-01')
+    await page.locator('.log li').first().waitFor({ state: 'detached' })
+    assert.deepEqual(page.faults, [])
+  })
+
   test('Older events are read page by page', async () => {
     for (let i = 0; i < 60; i++) await addStaff(service, ['support'])
     const { page } = await open('admin')

@@ -329,21 +329,21 @@ for (const engine of engines) {
     test('Types and a person narrow it down', async () => {
       const one = await service.signIn(freshAddress(), freshNetwork())
       const other = await service.signIn(freshAddress(), freshNetwork())
-      const mine = (await get(`?userId=${one.userId}`)).json.events
+      const mine = (await get(`?person=${one.userId}`)).json.events
       assert.deepEqual(
         mine.map((event: { type: string }) => event.type),
         ['veterinarian.registered', 'veterinarian.activated', 'session.started'],
         'the order holds also within one millisecond',
       )
-      const started = (await get(`?types=session.started,session.ended&userId=${other.userId}`)).json
+      const started = (await get(`?types=session.started,session.ended&person=${other.userId}`)).json
       assert.deepEqual(
         started.events.map((event: { data: object }) => event.data),
         [{ sessionId: other.sessionId }],
       )
       const [last] = started.events
-      const later = await get(`?types=session.started&after=${last.number}&userId=${other.userId}`)
-      assert.deepEqual(later.json, { events: [], next: last.number })
-      assert.deepEqual((await get('?userId=nobody')).json, { events: [], next: 0 })
+      const later = await get(`?types=session.started&after=${last.number}&person=${other.userId}`)
+      assert.deepEqual(later.json, { events: [], names: {}, next: last.number })
+      assert.deepEqual((await get('?person=nobody')).json, { events: [], names: {}, next: 0 })
     })
 
     for (const query of [
@@ -358,10 +358,59 @@ for (const engine of engines) {
       'types=',
       'types=session.started,',
       'types=session.started;drop',
+      'since=yesterday',
+      'until=2026-13-01T00:00:00Z',
+      'userId=q2nXcUoYTkKsmcYbkzyHRA',
     ])
       test(`?${query} is 400`, async () => {
         assert.deepEqual(outcome(await get(`?${query}`)), [400, 'invalid-request'])
       })
+
+    test('Names of people and actors stand beside the events, and go with the account', async () => {
+      const admin = await newStaff(service, 'admin')
+      const { userId, access } = await service.signIn(freshAddress(), freshNetwork())
+      await service.request(`/staff/people/${userId}/verify`, {
+        method: 'POST',
+        token: admin.access,
+        body: {},
+      })
+      const page = async () => (await get(`?person=${userId}`)).json
+      assert.deepEqual((await page()).names, { [userId]: 'Ada Marsh', [admin.userId]: 'Grace Hopper' })
+      await service.request('/veterinarian/me', { method: 'DELETE', token: access })
+      const later = await page()
+      assert.equal(later.events.at(-1).type, 'session.ended')
+      assert.deepEqual(later.names, { [admin.userId]: 'Grace Hopper' })
+    })
+
+    test('An actor and a span of time narrow it down, in both directions', async () => {
+      const admin = await newStaff(service, 'admin')
+      const { userId } = await service.signIn(freshAddress(), freshNetwork())
+      const act = (name: string) =>
+        service.request(`/staff/people/${userId}/${name}`, { method: 'POST', token: admin.access, body: {} })
+      const times = ['verify', 'unverify', 'verify'] as const
+      const at: string[] = []
+      for (const name of times) {
+        service.clock.advance(60_000)
+        at.push(new Date(service.clock.now()).toISOString())
+        assert.equal((await act(name)).status, 204)
+      }
+      const typesOf = async (query: string) =>
+        (await get(`?actor=${admin.userId}${query}`)).json.events.map(({ type }: { type: string }) => type)
+      const [verified, unverified] = ['veterinarian.verified', 'veterinarian.unverified']
+      const newestFirst = `&before=${Number.MAX_SAFE_INTEGER}`
+      assert.deepEqual(await typesOf(''), [verified, unverified, verified])
+      assert.deepEqual(await typesOf(`&since=${at[1]}`), [unverified, verified])
+      assert.deepEqual(await typesOf(`&until=${at[2]}`), [verified, unverified])
+      assert.deepEqual(await typesOf(`&until=${at[2]}${newestFirst}`), [unverified, verified])
+      assert.deepEqual(await typesOf(`&since=${at[1]}&until=${at[2]}&types=${verified}`), [])
+      const all = (await get(`?since=${at[1]}&until=${at[2]}`)).json.events
+      assert.deepEqual(
+        all.map((event: { type: string; actor: string }) => [event.type, event.actor]),
+        [[unverified, admin.userId]],
+      )
+      const own = (await get(`?actor=self&person=${userId}`)).json.events
+      assert.equal(own.length, 3)
+    })
 
     test('An event says who made the change, in which request, from which network', async () => {
       const network = freshNetwork()
@@ -391,7 +440,7 @@ for (const engine of engines) {
       await service.app.parts.sweeper.sweep()
       token = (await newStaff(service, 'admin')).access
 
-      const { events } = (await get(`?userId=${userId}`)).json
+      const { events } = (await get(`?person=${userId}`)).json
       const of = (type: string) => events.filter((event: { type: string }) => event.type === type)
       const [started, startedAgain] = of('session.started')
       assert.deepEqual([started.actor, started.requestId], ['self', requestOf(answer)])

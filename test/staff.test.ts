@@ -257,7 +257,7 @@ for (const engine of engines) {
       assert.equal(removed.status, 204)
       assert.deepEqual(outcome(await get('/staff/me', member.access)), [401, 'session-ended'])
       assert.deepEqual(outcome(await service.request(path, { ...change })), [404, 'not-found'])
-      const { json } = await get(`/staff/events?userId=${userId}`, admin.access)
+      const { json } = await get(`/staff/events?person=${userId}`, admin.access)
       const events: { type: string; actor: string; requestId: string | null }[] = json.events
       assert.deepEqual(
         events.filter(({ type }) => type.startsWith('staff.')).map(({ type, actor }) => [type, actor]),

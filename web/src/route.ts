@@ -1,5 +1,8 @@
-/** The current place in the portal: `#/sessions`, `#/classes/{id}`. The part after `#` is never sent to a server. */
-import { useSyncExternalStore } from 'react'
+/**
+ * The current place in the portal: `#/sessions`, `#/classes/{id}`, `#/events?actor=system`. The part after `#` is never
+ * sent to a server.
+ */
+import { useMemo, useSyncExternalStore } from 'react'
 
 function subscribe(listener: () => void): () => void {
   addEventListener('hashchange', listener)
@@ -13,7 +16,24 @@ function subscribe(listener: () => void): () => void {
 /** The segments of the path; empty on the first page. */
 export function useRoute(): readonly string[] {
   const hash = useSyncExternalStore(subscribe, () => location.hash)
-  return hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decoded)
+  return hash
+    .replace(/^#\/?|\?.*$/g, '')
+    .split('/')
+    .filter(Boolean)
+    .map(decoded)
+}
+
+/** What the address of the page asks for, such as filters, and how to change it; empty values are left out. */
+export function useQuery(): [URLSearchParams, (changes: Readonly<Record<string, string>>) => void] {
+  const hash = useSyncExternalStore(subscribe, () => location.hash)
+  const [place = '', text = ''] = hash.split('?')
+  const query = useMemo(() => new URLSearchParams(text), [text])
+  const change = (changes: Readonly<Record<string, string>>) => {
+    const all = { ...Object.fromEntries(query), ...changes }
+    const next = new URLSearchParams(Object.entries(all).filter(([, value]) => value !== '')).toString()
+    go(next === '' ? place : `${place}?${next}`, { replace: true })
+  }
+  return [query, change]
 }
 
 function decoded(part: string): string {

@@ -17,7 +17,7 @@ import { changeStatus, type Person, type PersonInSession } from './store.ts'
 export { accounts, inRoster, personList } from './columns.ts'
 export { type Status, statuses } from './statuses.ts'
 export type { LostBy, Person, PersonInSession } from './store.ts'
-export { lockPerson, personById, prunePeople } from './store.ts'
+export { lockPerson, namesOf, personById, prunePeople } from './store.ts'
 
 export interface RoleRules {
   readonly role: Role

@@ -1,5 +1,5 @@
 import { type EventType, eventsFrom } from '../../messages/events/events.ts'
-import { type Db, locking, prune, type Statement, statement } from '../../platform/db/db.ts'
+import { type Db, locking, padded, prune, type Statement, statement } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role } from '../../roles.ts'
 import { accounts, type PersonFields, personList } from './columns.ts'
@@ -26,6 +26,18 @@ export function personById(db: Db, id: string): Promise<Person | undefined> {
 }
 
 /** The event is written only if the status changed. */
+/** By id, of those who have one. */
+export async function namesOf(db: Db, ids: readonly string[]): Promise<Record<string, string>> {
+  if (ids.length === 0) return {}
+  const wanted = padded(ids)
+  const rows = await db.all<{ id: string; name: string }>(
+    `select a.id, a.firstname || ' ' || a.lastname as name from ${accounts} a
+     where a.id in (${wanted.map((_, i) => `$${i + 1}`).join(', ')}) and a.firstname is not null`,
+    wanted,
+  )
+  return Object.fromEntries(rows.map(({ id, name }) => [id, name]))
+}
+
 export function changeStatus(change: {
   personId: string
   from: Status

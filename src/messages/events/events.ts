@@ -17,7 +17,7 @@ import {
   type Value,
 } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
-import { timestamp } from '../../platform/lib/clock.ts'
+import { day, timestamp } from '../../platform/lib/clock.ts'
 import type { EventData, EventType } from './types.ts'
 
 export { type EventType, eventOf, eventTypes } from './types.ts'
@@ -212,9 +212,11 @@ export interface FeedFilter {
   readonly before?: number
   readonly types?: readonly EventType[]
   readonly personId?: string
+  readonly actor?: string
   readonly network?: string
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds; `until` itself is not included. */
   readonly since?: number
+  readonly until?: number
   readonly limit: number
 }
 
@@ -223,18 +225,27 @@ export async function readFeed(db: Db, filter: FeedFilter): Promise<EventRow[]> 
   await numberEvents(db)
   const params: Value[] = []
   const take = (value: Value) => `$${params.push(value)}`
+  const { personId, actor, network, since, until } = filter
+  const isOfStaff = actor !== undefined && actor !== 'self' && actor !== 'system'
+  const isNarrow = personId !== undefined || network !== undefined || isOfStaff
   // An expression that no index has: of one person or network there are few events, of a type there may be millions.
-  const type = filter.personId === undefined && filter.network === undefined ? 'e.type' : "e.type || ''"
+  const type = isNarrow ? "e.type || ''" : 'e.type'
+  const [first, last] = isNarrow ? [] : [await numberBefore(db, since ?? 0), await numberAfter(db, until)]
   const conditions = [
-    `e.number > ${take(filter.after ?? 0)}`,
+    `e.number > ${take(Math.max(filter.after ?? 0, first ?? 0))}`,
     filter.before !== undefined && `e.number < ${take(filter.before)}`,
+    last !== undefined && `e.number < ${take(last)}`,
     filter.types &&
       `${type} in (${padded([...new Set(filter.types)])
         .map(take)
         .join(', ')})`,
-    filter.personId !== undefined && `e.person_id = ${take(filter.personId)}`,
-    filter.network !== undefined && `e.network_fingerprint = ${take(filter.network)}`,
-    filter.since !== undefined && `e.at >= ${take(filter.since)}`,
+    personId !== undefined && `e.person_id = ${take(personId)}`,
+    network !== undefined && `e.network_fingerprint = ${take(network)}`,
+    actor !== undefined && `e.actor = ${take(actor)}`,
+    // Lets the engine use the index.
+    isOfStaff && "e.actor <> 'self' and e.actor <> 'system'",
+    since !== undefined && `e.at >= ${take(since)}`,
+    until !== undefined && `e.at < ${take(until)}`,
   ].filter(Boolean)
   return db.all<EventRow>(
     `select ${eventColumns} from event e where ${conditions.join(' and ')}
@@ -243,14 +254,26 @@ export async function readFeed(db: Db, filter: FeedFilter): Promise<EventRow[]> 
   )
 }
 
+/** An event gets its number later than it happens, an import's when the import ends. */
+const numberedWithinMs = day
+
 /** Everything that happened at this time or later has a larger number. */
 export async function numberBefore(db: Db, since: number): Promise<number> {
+  if (since <= 0) return 0
   await numberEvents(db)
-  const row = await db.one<{ number: number }>(
-    `select coalesce((select min(number) from event where at >= $1) - 1, last) as number from event_counter`,
-    [since],
-  )
-  return row?.number ?? 0
+  const first = await numberFrom(db, since - numberedWithinMs)
+  if (first !== undefined) return first - 1
+  return (await db.one<{ last: number }>('select last from event_counter'))!.last
+}
+
+/** Everything that happened before this time has a smaller number; undefined if that is all there is. */
+async function numberAfter(db: Db, until: number | undefined): Promise<number | undefined> {
+  return until === undefined ? undefined : numberFrom(db, until + numberedWithinMs)
+}
+
+async function numberFrom(db: Db, at: number): Promise<number | undefined> {
+  const sql = 'select number from event where at >= $1 and number is not null order by at, id limit 1'
+  return (await db.one<{ number: number }>(sql, [at]))?.number
 }
 
 export function eventNumbered(db: Db, number: number): Promise<EventRow | undefined> {

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { invalidField } from '../../errors.ts'
 import { routeConfig } from '../../platform/http/access.ts'
 import { problems, staffReadProblems } from '../../platform/http/problem-schemas.ts'
-import { integerFrom, QueryInteger } from '../../platform/http/schemas.ts'
+import { integerFrom, QueryInteger, QueryTime, timeFrom } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { type EventRow, type EventType, eventTypes, eventView, type FeedFilter } from './events.ts'
 import { EventPage } from './schemas.ts'
@@ -14,7 +14,11 @@ const numbers = { min: 0, max: Number.MAX_SAFE_INTEGER }
 
 export function eventRoutes(
   root: FastifyInstance,
-  deps: { readFeed(filter: FeedFilter): Promise<EventRow[]> },
+  deps: {
+    readFeed(filter: FeedFilter): Promise<EventRow[]>
+    /** By userId, of those who have one. */
+    namesOf(userIds: readonly string[]): Promise<Record<string, string>>
+  },
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   app.get(
@@ -33,7 +37,14 @@ export function eventRoutes(
           types: Type.Optional(
             Type.String({ description: 'With commas between.', examples: ['session.started'] }),
           ),
-          userId: Type.Optional(Type.String({ description: 'Only events of this person.' })),
+          person: Type.Optional(Type.String({ description: 'Only events of the person with this userId.' })),
+          actor: Type.Optional(
+            Type.String({
+              description: 'Only what this actor did: `self`, `system`, `operator`, or a userId of staff.',
+            }),
+          ),
+          since: QueryTime('Only events at this time or later.'),
+          until: QueryTime('Only events before this time.'),
           limit: QueryInteger(limits, 'Maximum number of events; default 100.'),
         }),
         response: {
@@ -43,7 +54,7 @@ export function eventRoutes(
       },
     },
     async (request) => {
-      const { types, userId } = request.query
+      const { types, person, actor, since, until } = request.query
       const after = integerFrom('after', request.query.after ?? '0', numbers)
       const { before: end } = request.query
       const before = end === undefined ? undefined : integerFrom('before', end, numbers)
@@ -53,9 +64,17 @@ export function eventRoutes(
         limit,
         ...(before !== undefined && { before }),
         ...(types !== undefined && { types: parseTypes(types) }),
-        ...(userId !== undefined && { personId: userId }),
+        ...(person !== undefined && { personId: person }),
+        ...(actor !== undefined && { actor }),
+        ...(since !== undefined && { since: timeFrom('since', since) }),
+        ...(until !== undefined && { until: timeFrom('until', until) }),
       })
-      return { events: events.map(eventView), next: events.at(-1)?.number ?? before ?? after }
+      const ids = events.flatMap(({ person_id, actor: by }) => [person_id, by]).filter((id) => id !== null)
+      return {
+        events: events.map(eventView),
+        names: await deps.namesOf([...new Set(ids)]),
+        next: events.at(-1)?.number ?? before ?? after,
+      }
     },
   )
 }

@@ -20,6 +20,15 @@ export const EventEntry = Type.Object(
 )
 
 export const EventPage = Type.Object(
-  { events: Type.Array(EventEntry), next: Type.Integer() },
+  {
+    events: Type.Array(EventEntry),
+    names: Type.Unsafe<Record<string, string>>({
+      type: 'object',
+      properties: {},
+      additionalProperties: { type: 'string' },
+      description: 'The names of people and actors in `events`, by userId. Closed accounts have none.',
+    }),
+    next: Type.Integer(),
+  },
   { title: 'EventPage' },
 )

@@ -2,13 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { UsageError } from '../../errors.ts'
 import type { Features } from '../../features.ts'
-import {
-  type EventType,
-  eventTypes,
-  eventView,
-  numberBefore,
-  readFeed,
-} from '../../messages/events/events.ts'
+import { type EventType, eventTypes, eventView, readFeed } from '../../messages/events/events.ts'
 import { nearest } from '../../platform/lib/nearest.ts'
 import { type CommonOptions, numberFrom, timeFrom, visible, withFeatures } from './command.ts'
 import { printJson, print as printLine } from './output.ts'
@@ -37,7 +31,6 @@ export async function events(options: EventsOptions): Promise<void> {
   await withFeatures(options, async (features) => {
     const { db, clock } = features
     const since = options.since === undefined ? undefined : timeFrom('--since', options.since, clock.now())
-    if (since !== undefined) after = Math.max(after, await numberBefore(db, since))
     const personId = options.person === undefined ? undefined : await personFrom(features, options.person)
     let left = limit ?? Number.POSITIVE_INFINITY
     for (;;) {

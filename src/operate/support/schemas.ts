@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { Status } from '../../identity/people/statuses.ts'
 import { HistoryFields } from '../../identity/session/schemas.ts'
-import { EventEntry } from '../../messages/events/schemas.ts'
+import { EventEntry, EventPage } from '../../messages/events/schemas.ts'
 import { Email, Nullable, Timestamp } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { type ServedRole, servedRoles } from '../../roles.ts'
@@ -83,6 +83,7 @@ export const PersonDetail = Type.Object(
     sessions: HistoryFields.sessions,
     deliveries: HistoryFields.deliveries,
     events: Type.Array(PersonEvent),
+    names: EventPage.properties.names,
   },
   { title: 'PersonDetail' },
 )

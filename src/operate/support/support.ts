@@ -7,6 +7,7 @@ import { AppError, invalidField } from '../../errors.ts'
 import {
   type Action,
   lockPerson,
+  namesOf,
   type Person,
   reactivation,
   type Status,
@@ -107,6 +108,7 @@ export class Support {
       sessions,
       deliveries,
       events: events.map((event) => ({ ...eventView(event), note: event.note })),
+      names: await namesOf(db, [...new Set(events.map(({ actor }) => actor))]),
     }
   }
 

@@ -5,6 +5,7 @@
 import type { TSchema } from 'typebox'
 import { invalidField } from '../../errors.ts'
 import { languages } from '../lib/languages.ts'
+import { instantFrom } from '../lib/time-text.ts'
 import { Type } from './type.ts'
 
 const names = Object.values(languages).map(({ english }) => english)
@@ -31,6 +32,16 @@ export function integerFrom(parameter: string, text: string, { min, max }: Span)
   const value = Number(text)
   if (/^\d{1,16}$/.test(text) && value >= min && value <= max) return value
   throw invalidField({ parameter, detail: `must be a whole number from ${min} to ${max}` })
+}
+
+/** A time in the query; `timeFrom` reads it. */
+export const QueryTime = (description: string) =>
+  Type.Optional(Type.String({ description, documented: { format: 'date-time' } }))
+
+export function timeFrom(parameter: string, text: string): number {
+  const at = instantFrom(text)
+  if (at !== null) return at
+  throw invalidField({ parameter, detail: 'must be a time such as 2026-11-15T09:00:00Z' })
 }
 
 /** With any members. */

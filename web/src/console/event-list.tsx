@@ -7,43 +7,49 @@ import { fullName } from './person-parts.tsx'
 import type { EventEntry, Member } from './replies.ts'
 import { useConsole } from './text/console-words.ts'
 
+/** Names by userId. */
+export type Names = Readonly<Record<string, string>>
+
 const readMembers = (path: string) =>
   path === '' ? Promise.resolve([]) : ask<{ members: Member[] }>(path).then(({ members }) => members)
 
-/** Only admins can read the names of staff; others see their own and ids. */
-function useStaffNames(user: Staff): (userId: string) => string | undefined {
-  const { text } = useConsole()
-  const { data: members } = useResource(can(user, 'admin') ? '/staff/members' : '', readMembers)
-  return (id) => {
-    const member = members?.find(({ userId }) => userId === id)
-    return id === user.userId ? text.you : member && fullName(member)
-  }
+/** The members of staff; only admins can read them. */
+export function useStaffNames(user: Staff): Names {
+  const { data: members = [] } = useResource(can(user, 'admin') ? '/staff/members' : '', readMembers)
+  return Object.fromEntries(members.map((member) => [member.userId, fullName(member)]))
 }
 
 /** Says who did something. */
-export function useActors(user: Staff): (actor: string) => string {
+export function useActors(user: Staff, names?: Names): (actor: string) => string {
   const { text } = useConsole()
-  const staffName = useStaffNames(user)
-  return (actor) => text.events.actors[actor] ?? staffName(actor) ?? text.events.someStaff(actor.slice(0, 6))
+  const staff = useStaffNames(user)
+  return (actor) => {
+    if (actor === user.userId) return text.you
+    return (
+      text.events.actors[actor] ?? names?.[actor] ?? staff[actor] ?? text.events.someStaff(actor.slice(0, 6))
+    )
+  }
 }
 
 /** Events in readable form. */
 export function EventList({
   of,
   user,
+  names,
   withPerson = false,
 }: {
   of: readonly EventEntry[]
   user: Staff
+  names: Names
   withPerson?: boolean
 }) {
   const { dates } = useWords()
   const { text } = useConsole()
-  const nameOf = useActors(user)
-  const staffName = useStaffNames(user)
+  const nameOf = useActors(user, names)
+  const staff = useStaffNames(user)
   return (
     <ol className="log plain-list">
-      {of.map(({ id, at, type, actor, note, userId, data }) => (
+      {together(of).map(({ event: { id, at, type, actor, note, userId, data }, sessions, cause }) => (
         <li key={id}>
           <time dateTime={at}>{dates.precise(at)}</time>
           <div>
@@ -51,7 +57,15 @@ export function EventList({
             <span className="soft">
               <bdi>{text.events.by(nameOf(actor))}</bdi>
             </span>
-            <Details of={data} />
+            {cause ? (
+              <span className="soft">
+                {' · '}
+                {text.events.endedWith[cause]}
+                {sessions > 1 && ` (${text.events.devices(sessions)})`}
+              </span>
+            ) : (
+              <Details of={data} />
+            )}
             {note && (
               <p className="note">
                 {text.events.note} <bdi>{note}</bdi>
@@ -59,13 +73,53 @@ export function EventList({
             )}
           </div>
           {withPerson && userId && (
-            <Whom userId={userId} staffName={staffName(userId)} isStaff={type.startsWith('staff.')} />
+            <Whom
+              userId={userId}
+              name={names[userId]}
+              isStaff={type.startsWith('staff.') || userId in staff}
+            />
           )}
         </li>
       ))}
     </ol>
   )
 }
+
+type Cause = 'suspended' | 'closed' | 'deactivated' | 'address-changed' | 'removed'
+const causes: readonly string[] = ['suspended', 'closed', 'deactivated', 'address-changed', 'removed']
+
+interface Shown {
+  readonly event: EventEntry
+  /** How many sessions ended with the account. */
+  readonly sessions: number
+  /** The change that ended them, if it is in the list. */
+  readonly cause: Cause | undefined
+}
+
+/** A suspension, say, ends every session of a person at the same moment: they are shown as one. */
+function together(events: readonly EventEntry[]): readonly Shown[] {
+  const momentOf = ({ userId, at }: EventEntry) => `${userId} ${at}`
+  const causeOf = new Map<string, Cause>()
+  const ended = new Map<string, number>()
+  for (const event of events) {
+    const [, change = ''] = event.type.split('.')
+    if (causes.includes(change)) causeOf.set(momentOf(event), change as Cause)
+    if (isEndedWithAccount(event)) ended.set(momentOf(event), (ended.get(momentOf(event)) ?? 0) + 1)
+  }
+  const seen = new Set<string>()
+  return events.flatMap((event): Shown[] => {
+    if (!isEndedWithAccount(event)) return [{ event, sessions: 0, cause: undefined }]
+    const moment = momentOf(event)
+    const cause = causeOf.get(moment)
+    if (cause === undefined) return [{ event, sessions: 1, cause }]
+    if (seen.has(moment)) return []
+    seen.add(moment)
+    return [{ event, sessions: ended.get(moment)!, cause }]
+  })
+}
+
+const isEndedWithAccount = ({ type, data }: EventEntry) =>
+  type === 'session.ended' && data.reason === 'account'
 
 function Details({ of }: { of: EventEntry['data'] }) {
   const { text } = useConsole()
@@ -80,17 +134,12 @@ function Details({ of }: { of: EventEntry['data'] }) {
 }
 
 /** Whom it was about. Members of staff have no page of their own. */
-function Whom({
-  userId,
-  staffName,
-  isStaff,
-}: {
-  userId: string
-  staffName: string | undefined
-  isStaff: boolean
-}) {
+function Whom({ userId, name, isStaff }: { userId: string; name: string | undefined; isStaff: boolean }) {
   const { text } = useConsole()
-  if (staffName !== undefined) return <bdi className="soft">{staffName}</bdi>
-  if (isStaff) return <span className="soft">{text.events.someStaff(userId.slice(0, 6))}</span>
-  return <a href={`#/people/${encodeURIComponent(userId)}`}>{text.events.person}</a>
+  if (isStaff) return <bdi className="soft">{name ?? text.events.someStaff(userId.slice(0, 6))}</bdi>
+  return (
+    <a href={`#/people/${encodeURIComponent(userId)}`}>
+      <bdi>{name ?? text.events.person}</bdi>
+    </a>
+  )
 }

@@ -1,14 +1,17 @@
 import { useCallback, useEffect, useId, useState } from 'react'
 import { asProblem, type Problem } from '../http.ts'
+import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/button.tsx'
 import { Loading } from '../parts/loading.tsx'
 import { ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
+import { save } from '../parts/save.ts'
 import type { Staff } from '../people.ts'
+import { useQuery } from '../route.ts'
 import { ask } from '../session.ts'
-import { EventList } from './event-list.tsx'
+import { EventList, type Names, useActors, useStaffNames } from './event-list.tsx'
 import { isInUse } from './in-use.ts'
-import type { FeedEvent } from './replies.ts'
+import type { EventPage, FeedEvent } from './replies.ts'
 import { useConsole } from './text/console-words.ts'
 
 const pageSize = 50
@@ -17,26 +20,39 @@ const newest = Number.MAX_SAFE_INTEGER
 /** Following for hours must not fill the page without end. */
 const shownMax = 2_000
 
+const csvPageSize = 1_000
+const csvEventsMax = 10_000
+
 export function Events({ user }: { user: Staff }) {
   const { text: all, number } = useConsole()
   const text = all.events
-  const [group, setGroup] = useState('')
+  const [query, change] = useQuery()
   const [follows, setFollows] = useState(false)
-  const types = Object.keys(text.types).filter((type) => type.startsWith(`${group}.`))
-  const feed = useFeed(group === '' ? '' : `&types=${types.join(',')}`, follows)
-  const id = useId()
+  const asked = (name: string) => query.get(name) ?? ''
+  const filter = filterOf(query, Object.keys(text.types))
+  const feed = useFeed(filter, follows)
+  const staff = useStaffNames(user)
+  const nameOf = useActors(user, feed.names)
+  const person = asked('person')
+  const saving = useAction(() => saveCsv(filter, nameOf))
+  const actors = [...new Set([...Object.keys(text.actors), ...Object.keys(staff), asked('actor')])]
   return (
     <Page title={text.title} lead={text.lead}>
       <div className="choose">
-        <label htmlFor={id}>{text.filter}</label>
-        <select id={id} value={group} onChange={(event) => setGroup(event.currentTarget.value)}>
-          <option value="">{text.all}</option>
-          {Object.entries(text.groups).map(([name, words]) => (
-            <option key={name} value={name}>
-              {words}
-            </option>
-          ))}
-        </select>
+        <Choice
+          label={text.filter}
+          value={asked('kind')}
+          onChange={(kind) => change({ kind })}
+          of={[['', text.all], ...Object.entries(text.groups)]}
+        />
+        <Choice
+          label={text.actor}
+          value={asked('actor')}
+          onChange={(actor) => change({ actor })}
+          of={[['', text.anybody], ...actors.filter(Boolean).map((id): [string, string] => [id, nameOf(id)])]}
+        />
+        <DayField label={text.from} value={asked('from')} onChange={(from) => change({ from })} />
+        <DayField label={text.to} value={asked('to')} onChange={(to) => change({ to })} />
         <label className="check">
           <input
             type="checkbox"
@@ -45,14 +61,26 @@ export function Events({ user }: { user: Staff }) {
           />
           {text.follow}
         </label>
+        <Button busy={saving.busy} onPress={saving.run}>
+          {text.csv}
+        </Button>
       </div>
+      {person !== '' && (
+        <p>
+          {text.onlyPerson} <bdi>{feed.names[person] ?? person.slice(0, 6)}</bdi>{' '}
+          <Button look="quiet" onPress={() => change({ person: '' })}>
+            {text.everybody}
+          </Button>
+        </p>
+      )}
       <p role="status" className="visually-hidden">
         {feed.fresh > 0 && text.fresh(feed.fresh, number(feed.fresh))}
       </p>
+      {saving.problem && <ProblemNotice problem={saving.problem} onRetry={saving.run} />}
       {feed.problem && <ProblemNotice problem={feed.problem} onRetry={feed.retry} />}
       {feed.events ? (
         feed.events.length > 0 ? (
-          <EventList of={feed.events} user={user} withPerson />
+          <EventList of={feed.events} user={user} names={feed.names} withPerson />
         ) : (
           <p className="soft">{all.none}</p>
         )
@@ -68,9 +96,89 @@ export function Events({ user }: { user: Staff }) {
   )
 }
 
+function Choice(props: {
+  label: string
+  value: string
+  of: readonly (readonly [value: string, words: string])[]
+  onChange(value: string): void
+}) {
+  const id = useId()
+  return (
+    <span className="filter">
+      <label htmlFor={id}>{props.label}</label>
+      <select id={id} value={props.value} onChange={(event) => props.onChange(event.currentTarget.value)}>
+        {props.of.map(([value, words]) => (
+          <option key={value} value={value}>
+            {words}
+          </option>
+        ))}
+      </select>
+    </span>
+  )
+}
+
+function DayField(props: { label: string; value: string; onChange(value: string): void }) {
+  const id = useId()
+  return (
+    <span className="filter">
+      <label htmlFor={id}>{props.label}</label>
+      <input
+        id={id}
+        type="date"
+        value={props.value}
+        onChange={(event) => props.onChange(event.currentTarget.value)}
+      />
+    </span>
+  )
+}
+
+/** As the service takes it. Days are the reader's own; the last one is included. */
+function filterOf(query: URLSearchParams, types: readonly string[]): string {
+  const kind = query.get('kind')
+  const since = dayStart(query.get('from'), 0)
+  const until = dayStart(query.get('to'), 1)
+  const filter = new URLSearchParams({
+    ...(kind && { types: types.filter((type) => type.startsWith(`${kind}.`)).join(',') }),
+    ...(query.get('person') && { person: query.get('person')! }),
+    ...(query.get('actor') && { actor: query.get('actor')! }),
+    ...(since && { since }),
+    ...(until && { until }),
+  })
+  return filter.size === 0 ? '' : `&${filter}`
+}
+
+function dayStart(day: string | null, later: number): string | null {
+  const [year, month, date] = (day ?? '').split('-').map(Number)
+  if (!year || !month || !date) return null
+  return new Date(year, month - 1, date + later).toISOString()
+}
+
+/** From the oldest, as many as fit into a spreadsheet that people can use. */
+async function saveCsv(filter: string, nameOf: (actor: string) => string): Promise<void> {
+  const rows = [['number', 'time', 'event', 'person', 'userId', 'by', 'actor', 'data']]
+  for (let after = 0; rows.length <= csvEventsMax; ) {
+    const page = await ask<EventPage>(`/staff/events?limit=${csvPageSize}&after=${after}${filter}`)
+    for (const { number, at, type, userId, actor, data } of page.events) {
+      const by = page.names[actor] ?? nameOf(actor)
+      const person = userId === null ? '' : (page.names[userId] ?? '')
+      rows.push([String(number), at, type, person, userId ?? '', by, actor, JSON.stringify(data)])
+    }
+    if (page.events.length < csvPageSize) break
+    after = page.next
+  }
+  save('events.csv', 'text/csv', rows.map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join(''))
+}
+
+/** A spreadsheet would compute a cell that begins like a formula. */
+function csvCell(text: string): string {
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}
+
 /** Reads back from the newest, and forward from there while it follows. */
 function useFeed(filter: string, follows: boolean) {
   const [events, setEvents] = useState<readonly FeedEvent[]>()
+  const [names, setNames] = useState<Names>({})
   const [problem, setProblem] = useState<Problem | null>(null)
   const [hasOlder, setHasOlder] = useState(false)
   const [fresh, setFresh] = useState(0)
@@ -78,8 +186,11 @@ function useFeed(filter: string, follows: boolean) {
   const [round, setRound] = useState(0)
 
   const read = useCallback(
-    async (where: string) =>
-      (await ask<{ events: FeedEvent[] }>(`/staff/events?limit=${pageSize}${where}${filter}`)).events,
+    async (where: string) => {
+      const page = await ask<EventPage>(`/staff/events?limit=${pageSize}${where}${filter}`)
+      setNames((before) => ({ ...before, ...page.names }))
+      return page.events
+    },
     [filter],
   )
 
@@ -140,5 +251,14 @@ function useFeed(filter: string, follows: boolean) {
     }
   }
 
-  return { events, problem, hasOlder, fresh, busy, older, retry: () => setRound((before) => before + 1) }
+  return {
+    events,
+    names,
+    problem,
+    hasOlder,
+    fresh,
+    busy,
+    older,
+    retry: () => setRound((before) => before + 1),
+  }
 }

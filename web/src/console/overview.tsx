@@ -101,7 +101,7 @@ function useCards(data: Overview | undefined): readonly Card[] {
     {
       name: text.mail,
       state: mail.state,
-      headline: text.mailWrong,
+      headline: mail.reason === 'stuck' ? text.mailWrong.stuck : text.mailWrong.failing,
       says: mail.reason === null ? text.mailGood : text.mailReasons[mail.reason],
       content: (
         <Facts

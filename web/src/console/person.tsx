@@ -11,6 +11,7 @@ import { ask } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { DeliveryList } from './deliveries.tsx'
 import { EventList } from './event-list.tsx'
+import { canOpen } from './navigation.ts'
 import { type ActionName, actionsFor, PersonAction } from './person-actions.tsx'
 import { fullName, Name, StatusMark } from './person-parts.tsx'
 import type { ClassSummary, Device, PersonDetail } from './replies.ts'
@@ -100,7 +101,12 @@ export function PersonPage({ userId, user }: { userId: string; user: Staff }) {
       <section aria-labelledby="events">
         <h2 id="events">{text.events}</h2>
         {data.events.length === 0 && <p className="soft">{text.noEvents}</p>}
-        <EventList of={data.events.toReversed()} user={user} />
+        <EventList of={data.events.toReversed()} user={user} names={data.names} />
+        {canOpen(user, 'events') && (
+          <p>
+            <a href={`#/events?person=${encodeURIComponent(userId)}`}>{all.events.ofPerson}</a>
+          </p>
+        )}
       </section>
       {action && (
         <PersonAction

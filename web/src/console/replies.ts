@@ -2,7 +2,10 @@
 import type { Static } from 'typebox'
 import type { StaffMember } from '../../../src/identity/staff/schemas.ts'
 import type { DeliveryEntry } from '../../../src/messages/delivery/schemas.ts'
-import type { EventEntry as EventOfFeed } from '../../../src/messages/events/schemas.ts'
+import type {
+  EventEntry as EventOfFeed,
+  EventPage as PageOfEvents,
+} from '../../../src/messages/events/schemas.ts'
 import type {
   WebhookWithSecret as NewSecret,
   WebhookDelivery as WebhookDeliveryEntry,
@@ -35,6 +38,7 @@ export type ClassSummary = Static<typeof ClassSummaryEntry>
 export type Device = PersonDetail['sessions'][number]
 
 export type FeedEvent = Static<typeof EventOfFeed>
+export type EventPage = Static<typeof PageOfEvents>
 /** Of the feed, or of one person: those may have a note. */
 export type EventEntry = (FeedEvent & { readonly note?: null }) | Static<typeof PersonEvent>
 export type EventType = EventEntry['type']

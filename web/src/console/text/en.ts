@@ -66,7 +66,7 @@ export const english = {
     oldest: 'Oldest waiting since',
     failed: 'Failed in 24 hours',
     mailGood: 'Mail is being sent.',
-    mailWrong: 'mail does not arrive',
+    mailWrong: { stuck: 'no mail is sent', failing: 'many mails do not arrive' },
     mailReasons: {
       caught:
         'No mail server is set: mails stay in the development mailbox. Set CHIRON_SMTP_URL to send them.',
@@ -374,6 +374,22 @@ export const english = {
   events: {
     title: 'Events',
     lead: 'Every change, newest first.',
+    actor: 'By',
+    anybody: 'anybody',
+    from: 'From',
+    to: 'To',
+    csv: 'Download as CSV',
+    ofPerson: 'Filter or download these events',
+    onlyPerson: 'Only events of',
+    everybody: 'Show everybody',
+    endedWith: {
+      suspended: 'ended because the account was suspended',
+      closed: 'ended because the account was closed',
+      deactivated: 'ended because the student left the roster',
+      'address-changed': 'ended because the address changed',
+      removed: 'ended because the member of staff was removed',
+    },
+    devices: (n: number) => `${n} devices`,
     filter: 'Show',
     all: 'everything',
     groups: {

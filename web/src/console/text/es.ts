@@ -60,7 +60,7 @@ export const spanish: ConsoleText = {
     oldest: 'El más antiguo espera desde',
     failed: 'Fallidos en 24 horas',
     mailGood: 'El correo se envía con normalidad.',
-    mailWrong: 'los correos no llegan',
+    mailWrong: { stuck: 'no sale ningún correo', failing: 'muchos correos no llegan' },
     mailReasons: {
       caught:
         'No hay ningún servidor de correo configurado: los correos se quedan en el buzón de desarrollo. Defina CHIRON_SMTP_URL para enviarlos.',
@@ -379,6 +379,22 @@ export const spanish: ConsoleText = {
   events: {
     title: 'Eventos',
     lead: 'Todos los cambios, primero los más recientes.',
+    actor: 'Por',
+    anybody: 'cualquiera',
+    from: 'Desde',
+    to: 'Hasta',
+    csv: 'Descargar en CSV',
+    ofPerson: 'Filtrar o descargar estos eventos',
+    onlyPerson: 'Solo los eventos de',
+    everybody: 'Mostrar a todos',
+    endedWith: {
+      suspended: 'sesión cerrada porque la cuenta se suspendió',
+      closed: 'sesión cerrada porque la cuenta se cerró',
+      deactivated: 'sesión cerrada porque el estudiante ya no está en la lista',
+      'address-changed': 'sesión cerrada porque la dirección cambió',
+      removed: 'sesión cerrada porque la persona ya no forma parte del personal',
+    },
+    devices: (n) => `${n} dispositivos`,
     filter: 'Mostrar',
     all: 'todo',
     groups: {

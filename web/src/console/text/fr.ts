@@ -62,7 +62,7 @@ export const french: ConsoleText = {
     oldest: 'Le plus ancien attend depuis',
     failed: 'Échecs en 24 heures',
     mailGood: 'Les courriels partent.',
-    mailWrong: 'les courriels n’arrivent pas',
+    mailWrong: { stuck: 'aucun courriel ne part', failing: 'de nombreux courriels n’arrivent pas' },
     mailReasons: {
       caught:
         'Aucun serveur de courriel n’est configuré : les courriels restent dans la boîte de développement. Définissez CHIRON_SMTP_URL pour les envoyer.',
@@ -387,6 +387,22 @@ export const french: ConsoleText = {
   events: {
     title: 'Événements',
     lead: 'Tous les changements, du plus récent au plus ancien.',
+    actor: 'Par',
+    anybody: 'tout le monde',
+    from: 'Du',
+    to: 'Au',
+    csv: 'Télécharger en CSV',
+    ofPerson: 'Filtrer ou télécharger ces événements',
+    onlyPerson: 'Uniquement les événements de',
+    everybody: 'Afficher tout le monde',
+    endedWith: {
+      suspended: 'session fermée car le compte a été suspendu',
+      closed: 'session fermée car le compte a été clôturé',
+      deactivated: 'session fermée car l’étudiant ne figure plus sur la liste',
+      'address-changed': 'session fermée car l’adresse a changé',
+      removed: 'session fermée car cette personne ne fait plus partie du personnel',
+    },
+    devices: (n) => `${n} appareils`,
     filter: 'Afficher',
     all: 'tout',
     groups: {
