@@ -83,7 +83,7 @@ suite('The console', inBrowser, () => {
     await dialog(page).getByText('Every device is signed out at once.').waitFor()
     await dialog(page).getByRole('button', { name: 'Suspend' }).click()
     await dialog(page).getByText('Please give a reason.').waitFor()
-    assert.equal(await page.evaluate('document.activeElement.tagName'), 'INPUT')
+    await dialog(page).locator('input:focus').waitFor()
     await dialog(page).getByLabel('Reason').fill('Lost her <b>phone</b>')
     await dialog(page).getByRole('button', { name: 'Suspend' }).click()
     await page.getByText('The account is suspended.').waitFor()
