@@ -23,6 +23,7 @@ export const EventPage = Type.Object(
   {
     events: Type.Array(EventEntry),
     names: Type.Unsafe<Record<string, string>>({
+      title: 'NamesById',
       type: 'object',
       properties: {},
       additionalProperties: { type: 'string' },

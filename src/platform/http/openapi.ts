@@ -24,6 +24,8 @@ const description = `The access service of a veterinary school: people sign in w
 6. \`POST /session/refresh\`: new tokens in exchange for the refresh token, which works once. Keep the new one.
 7. \`DELETE /session\`: sign out here; \`/session/all\`: everywhere.
 
+**Headers.** Every reply has \`Request-Id\`, which identifies it in the service’s log, and \`API-Version\`. A request may have \`API-Version: ${apiVersion}\`, the version that the client expects, and \`traceparent\` (W3C Trace Context). Without a token, \`RateLimit\` and \`RateLimit-Policy\` (an IETF draft) show what is left to the caller’s network. 401, and 403 where a right is missing, has \`WWW-Authenticate\`, 415 \`Accept\`, 429 and 503 \`Retry-After\`. They are described here and not at each call, because generated clients would have a type for each.
+
 Errors are \`application/problem+json\` (RFC 9457): base decisions on \`code\`; [/problems](/problems) explains each. Members, codes and replies may be added: ignore any that you do not know.`
 
 const roleTags: Record<Role, string> = {
@@ -109,19 +111,6 @@ type Webhooks = Readonly<Record<string, object>>
 const text = { type: 'string' }
 // No examples: the reference page would send them with every call.
 const parameters = {
-  ApiVersion: {
-    name: 'API-Version',
-    in: 'header',
-    description: 'The API version that the client expects; an unsupported one is 400.',
-    schema: { $ref: '#/components/schemas/ApiVersion' },
-  },
-  TraceParent: {
-    name: 'traceparent',
-    in: 'header',
-    description:
-      'W3C Trace Context, such as `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`; its trace id is in the service’s log.',
-    schema: text,
-  },
   AcceptLanguage: {
     name: 'Accept-Language',
     in: 'header',
@@ -137,23 +126,7 @@ const parameters = {
 }
 
 const headers = {
-  RequestId: { description: 'Identifies the request in the service’s log.', schema: text },
-  ApiVersion: { description: 'The version that answered.', schema: { ...text, const: apiVersion } },
-  RetryAfter: { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } },
   ETag: { description: 'For If-None-Match.', schema: text },
-  RateLimit: {
-    description: 'Remaining quota of the network (IETF draft on RateLimit headers).',
-    schema: { ...text, examples: ['"network";r=1999;t=1'] },
-  },
-  RateLimitPolicy: {
-    description: 'The network’s share.',
-    schema: { ...text, examples: ['"network";q=2000;w=120'] },
-  },
-  WwwAuthenticate: {
-    description: 'Bearer (RFC 6750), or OTP where a code was refused.',
-    schema: { ...text, examples: ['Bearer error="invalid_token"'] },
-  },
-  Accept: { description: 'The accepted media types.', schema: text },
 }
 
 const parameter = (name: keyof typeof parameters) => ({ $ref: `#/components/parameters/${name}` })
@@ -162,15 +135,6 @@ const header = (name: keyof typeof headers) => ({ $ref: `#/components/headers/${
 /** Every error of every call. */
 const problemReply = {
   description: 'Decide by `code`.',
-  headers: {
-    'Request-Id': header('RequestId'),
-    'API-Version': header('ApiVersion'),
-    RateLimit: header('RateLimit'),
-    'RateLimit-Policy': header('RateLimitPolicy'),
-    'WWW-Authenticate': header('WwwAuthenticate'),
-    'Retry-After': header('RetryAfter'),
-    Accept: header('Accept'),
-  },
   content: { [problemMediaType]: { schema: Problem, example: exampleProblem } },
 }
 
@@ -182,7 +146,7 @@ interface Described {
 
 /** Names what several operations share, and adds what follows from an operation’s path, statuses and security. */
 function describe(document: OpenApi, webhooks: Webhooks): OpenApi {
-  const schemas = { ApiVersion: { ...text, enum: [apiVersion] } }
+  const schemas = {}
   const parts = { paths: document.paths, webhooks, responses: { Problem: problemReply } }
   const { responses, ...described } = named(parts, schemas) as Described
   for (const [path, item] of Object.entries(described.paths)) {
@@ -226,22 +190,12 @@ function describeOperation(path: string, operation: Operation): void {
     ...(operation.parameters ?? []).map(inUsualCase),
     ...(/\/(send-otp|me\/email)$/.test(path) ? [parameter('AcceptLanguage')] : []),
     ...(hasETag ? [parameter('IfNoneMatch')] : []),
-    parameter('ApiVersion'),
-    parameter('TraceParent'),
   ]
   describeBody(operation)
-  const isPublic = operation.security?.length === 0
-  // With a token the session's limit applies, which headers do not show.
-  const showsLimit = !path.startsWith('/health/') && (isPublic || path.includes('/me/email'))
   for (const [status, reply] of replies.filter(([, one]) => !isProblem(one))) {
     if (reply.description === 'Default Response') reply.description = STATUS_CODES[status] ?? ''
-    reply.headers = {
-      ...reply.headers,
-      'Request-Id': header('RequestId'),
-      'API-Version': header('ApiVersion'),
-      ...(showsLimit && { RateLimit: header('RateLimit'), 'RateLimit-Policy': header('RateLimitPolicy') }),
-      ...(hasETag && (status === '200' || status === '304') && { ETag: header('ETag') }),
-    }
+    if (hasETag && (status === '200' || status === '304'))
+      reply.headers = { ...reply.headers, ETag: header('ETag') }
   }
   describeProblems(
     operation,
