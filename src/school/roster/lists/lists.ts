@@ -121,6 +121,7 @@ class SetMaker {
       const opened = await openArchive(path, this.#bounds.octetsMax, {
         entriesMax: partsMax,
         other: otherThanList,
+        otherStart: () => null,
       })
       const error = opened.findings.find(({ severity }) => severity === 'error')
       if (error) {
