@@ -138,7 +138,7 @@ suite('The roster in the console', inBrowser, () => {
     await page.getByText('Confirmed: many leave').waitFor()
     await look('history', page.getByText('current', { exact: true }))
     await page.getByRole('link', { name: 'Go back to this… 2' }).click()
-    await page.getByText('Students: 0 leave, 8 return, 0 change.').waitFor()
+    await page.getByText('Students who leave: 0; return: 8; change: 0.').waitFor()
     await look('undo', page.getByText('Students returning (8)'))
     await button(page, 'Go back to this…').click()
     await dialog(page).getByRole('button', { name: 'Go back' }).click()

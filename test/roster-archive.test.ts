@@ -1,12 +1,22 @@
 /** Ordinary zips and malicious ones. */
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { ZipFile } from 'yazl'
 import { UsageError } from '../src/errors.ts'
 import { type Row, rowOf } from './support/roster-edits.ts'
-import { centralHeaders, clean12, freshPath, packZip, readAll, writeZip } from './support/roster-files.ts'
+import {
+  centralHeaders,
+  clean12,
+  type Files,
+  freshPath,
+  packZip,
+  readAll,
+  writeFolder,
+  writeZip,
+} from './support/roster-files.ts'
 
 test('a zip of a folder is read from the folder, and what a Mac adds is passed over', async () => {
   const wrapped = Object.fromEntries(Object.entries(clean12).map(([name, text]) => [`export/${name}`, text]))
@@ -118,7 +128,17 @@ const written = (name: string, content: string | Buffer) => {
   return path
 }
 
-const strangers: [what: string, path: () => Promise<string> | string, message: RegExp][] = [
+type Stranger = [what: string, path: () => Promise<string> | string, message: RegExp]
+
+const canvas = {
+  'users.csv': 'user_id,login_id,first_name,last_name,email,status\n',
+  'courses.csv': 'course_id,short_name,long_name,status\n',
+  'enrollments.csv': 'course_id,user_id,role,section_id,status\n',
+}
+const inFolder = (folder: string, files: Files) =>
+  Object.fromEntries(Object.entries(files).map(([name, text]) => [`${folder}/${name}`, text]))
+
+const strangers: Stranger[] = [
   [
     'an Excel workbook',
     async () => writeZip(await packZip({ '[Content_Types].xml': '<x/>', 'xl/workbook.xml': '<x/>' })),
@@ -157,8 +177,94 @@ const strangers: [what: string, path: () => Promise<string> | string, message: R
   ['a 7z archive', () => written('r.7z', Buffer.from('377abcaf271c0004', 'hex')), /a 7z archive. Unpack it/],
   ['a rar archive', () => written('r.rar', Buffer.from('526172211a0700', 'hex')), /a rar archive. Unpack it/],
   ['a gzip archive', () => written('r.tgz', Buffer.from('1f8b0800', 'hex')), /a gzip archive/],
-  ['a zip in a zip', async () => writeZip(await packZip({ 'roster.zip': 'x' })), /contains another archive/],
-  ['a single CSV file', () => written('users.csv', 'sourcedId,status\n'), /a single CSV file.*use the zip/],
+  [
+    'a zip in a zip',
+    async () => writeZip(await packZip({ 'roster.zip': 'x' })),
+    /only another archive. Unpack it once, and use roster.zip/,
+  ],
+  [
+    'one file of a set',
+    () => written('users.csv', 'sourcedId,status\n'),
+    /a single CSV file of a OneRoster set. Use the zip/,
+  ],
+  [
+    'a single CSV file',
+    () => written('x.csv', 'colour,size\n'),
+    /a single CSV file.*use the zip.*from-list \S+x.csv --out/,
+  ],
+  ...[
+    'First name,Last name,E-mail,Class\n',
+    'Prénom;Nom;Courriel;Cours\n',
+    'Nombre\tApellidos\tCorreo\tClase\n',
+  ].map(
+    (header): Stranger => [
+      `a class list with the header ${header.trim()}`,
+      () => written('my list.csv', `${header}Ada,Byron,ada@school.example,Anatomy\n`),
+      /a class list. Make a roster of it: chiron roster from-list "\S+my list.csv" --out set.zip$/,
+    ],
+  ),
+  [
+    'a class list of UTF-16',
+    () => written('list.txt', Buffer.from('\ufeffName\tE-mail\tClass\n', 'utf16le')),
+    /a class list. Make a roster of it: chiron roster from-list \S+list.txt --out set.zip$/,
+  ],
+  [
+    'a folder with a class list',
+    () => writeFolder({ 'list.csv': 'Name,E-mail,Class\n' }),
+    /list.csv is not .*from-list \S+roster\/list.csv --out/,
+  ],
+  [
+    'a class list under the name of users.csv',
+    () => writeFolder({ 'users.csv': 'Name,E-mail,Class\n' }),
+    /users.csv is not .*but a class list/,
+  ],
+  [
+    'a Canvas export',
+    () => writeFolder(canvas),
+    /for Canvas. Make a roster of it: chiron roster from-list \S+roster --out set.zip$/,
+  ],
+  [
+    'a Canvas export in a folder of a zip',
+    async () => writeZip(await packZip(inFolder('export', { ...canvas, 'sections.csv': 'section_id\n' }))),
+    /for Canvas. Make a roster of it: chiron roster from-list \S+roster.zip --out set.zip$/,
+  ],
+  [
+    'files for School Data Sync',
+    () =>
+      writeFolder({
+        'orgs.csv': 'sourcedId,name,type\n',
+        'users.csv': 'sourcedId,username,givenName,familyName\n',
+        'roles.csv': 'userSourcedId,orgSourcedId,role\n',
+        'classes.csv': 'sourcedId,orgSourcedId,title\n',
+        'enrollments.csv': 'classSourcedId,userSourcedId,role\n',
+      }),
+    /for Microsoft School Data Sync. Make a roster of it: chiron roster from-list \S+roster --out set.zip$/,
+  ],
+  [
+    'two sets in a zip',
+    async () => writeZip(await packZip({ ...inFolder('2025', clean12), ...inFolder('2026', clean12) })),
+    /2 sets, in the folders 2025\/, 2026\/. Keep only one/,
+  ],
+  [
+    'a zip in a folder, beside a note',
+    async () => writeFolder({ 'set.zip': await packZip(clean12), 'note.txt': 'x' }),
+    /only an archive. Use \S+roster\/set.zip instead/,
+  ],
+  [
+    'two zips in a folder',
+    () => writeFolder({ 'a.zip': 'x', 'b.zip': 'x' }),
+    /only 2 archives: a.zip, b.zip. Use one/,
+  ],
+  [
+    'a folder in a folder',
+    () => {
+      const path = writeFolder({})
+      mkdirSync(join(path, 'export'))
+      for (const [name, text] of Object.entries(clean12)) writeFileSync(join(path, 'export', name), text)
+      return path
+    },
+    /in the folder export inside it/,
+  ],
   ['a web page', () => written('r.zip', '<!DOCTYPE html><html></html>'), /a web page.*sign-in page/i],
   ['JSON', () => written('r.zip', '{"users": []}'), /This is JSON/],
   ['an empty file', () => written('r.zip', ''), /The file is empty/],

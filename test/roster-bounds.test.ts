@@ -7,6 +7,7 @@ import { after, before, suite, test } from 'node:test'
 import type { Bounds } from '../src/school/roster/bounds.ts'
 import { Ids } from '../src/school/roster/compact.ts'
 import { openArchive } from '../src/school/roster/read/archive.ts'
+import { rosterContents } from '../src/school/roster/read/foreign.ts'
 import { isRefused, type Plan, Roster } from '../src/school/roster/roster.ts'
 import { commandFolder } from './support/child.ts'
 import { atLength } from './support/engines.ts'
@@ -70,7 +71,7 @@ suite('Rosters beyond a bound', () => {
 
   test('A folder whose files are larger than they were is read no further', async () => {
     const path = writeFolder(clean12)
-    const archive = await openArchive(path, 20_000)
+    const archive = await openArchive(path, 20_000, rosterContents(path))
     writeFileSync(join(path, 'users.csv'), people(5_000))
     await assert.rejects(buffer(await archive.open('users.csv')), /larger than .* MiB/)
   })

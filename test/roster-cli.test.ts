@@ -98,7 +98,7 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
     assert.equal(undone.code, 0, undone.err)
     assert.match(
       undone.out,
-      /Undo number 2: .* rows, \d{4}-\d\d-\d\d \d\d:\d\d UTC, by operator\.\n.*after number 1: 0 students leave, 1 return, 1 change\.\n/,
+      /Undo number 2: .* rows, \d{4}-\d\d-\d\d \d\d:\d\d UTC, by operator\.\n.*after number 1: 0 students leave, 1 returns, 1 changes\.\n/,
     )
     const history = await roster(env, 'history', '--json')
     assert.deepEqual(

@@ -127,7 +127,7 @@ suite('Class lists on the command line', { concurrency: 2, ...atLength }, () => 
     assert.equal(code, 3)
     assert.match(
       out,
-      /If it is a class list, "chiron roster from-list FILE --out set\.zip" makes a roster of it\./,
+      /a class list\. Make a roster of it: chiron roster from-list plain\.csv --out set\.zip\n/,
     )
   })
 })

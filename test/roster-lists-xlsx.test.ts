@@ -1,8 +1,8 @@
 /** Workbooks: cells as Excel shows them, what else may come as a list, and bounds. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { recogniseColumns } from '../src/school/roster/list-headers.ts'
 import { meetingsFrom } from '../src/school/roster/lists/day-text.ts'
-import { recogniseColumns } from '../src/school/roster/lists/headers.ts'
 import { shownNumber } from '../src/school/roster/lists/number-format.ts'
 import { nameFrom, teacherNameFrom } from '../src/school/roster/lists/person-name.ts'
 import { XmlError, type XmlToken, xmlTokens } from '../src/school/roster/lists/xml.ts'

@@ -33,6 +33,9 @@ const inOtherTests = [
   'duplicate-address',
   'shared-address',
   'dangling-reference',
+  'reference-case',
+  'no-rows',
+  'lost-zeros',
   'same-account',
   'too-many-classes',
   'follows',
@@ -52,8 +55,6 @@ const inOtherTests = [
   'differing-rows',
   'repeated-row',
   'bad-datetime',
-  'spreadsheet-error',
-  'damaged-text',
   'no-role',
 ]
 

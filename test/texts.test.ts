@@ -48,3 +48,19 @@ test('Every kind of finding has words of its own in every language', async () =>
       assert.notEqual(text, findingKinds[code as keyof typeof findingKinds], code)
   }
 })
+
+test('One is not several: the reasons of holds and the offer to skip rows, with 1 everywhere', async () => {
+  const severalOf: Record<string, RegExp> = {
+    en: /\b1 (current classes|students|teachers|enrolments|rows)|skip them/,
+    fr: /\b1 (cours actuels|étudiants|enseignants|inscriptions|lignes)|aient\b(?= plus|\.)|les ignorer/,
+    es: /\b1 (clases|estudiantes|profesores|matrículas|filas)|irían|quedarían|omitirlas/,
+  }
+  const ones = new Proxy({}, { get: () => '1' }) as Record<string, string>
+  for (const language of everyLanguage) {
+    const { reasons, skipLead } = (await consoleText(language)).roster
+    const changing = ['numbers', 'addresses']
+    for (const [code, reason] of Object.entries(reasons))
+      if (!changing.includes(code)) assert.doesNotMatch(reason(ones), severalOf[language]!)
+    assert.doesNotMatch(skipLead(1, '1'), severalOf[language]!)
+  }
+})

@@ -8,6 +8,74 @@ export const lenientCases: readonly Case[] = [
     { ...clean12, 'users.csv': `\ufeff${clean12['users.csv']}` },
     [['warning', 'byte-order-mark', 'users.csv', 1, null, null]],
   ],
+  [
+    'a second byte order mark is skipped too',
+    { ...clean12, 'users.csv': `\ufeff\ufeff${clean12['users.csv']}` },
+    [['warning', 'byte-order-mark', 'users.csv', 1, null, null]],
+  ],
+  [
+    'a line that tells Excel the separator is skipped',
+    { ...clean12, 'users.csv': `sep=,\r\n${clean12['users.csv']}` },
+    [['warning', 'separator-line', 'users.csv', 1, null, null]],
+  ],
+  [
+    'so is a Ctrl-Z at the end',
+    {
+      ...clean12,
+      'users.csv': `${clean12['users.csv']}\x1a`,
+      'orgs.csv': `${clean12['orgs.csv'].trimEnd()}\x1a\r\n`,
+    },
+    [
+      ['warning', 'footer-line', 'orgs.csv', null, null, null],
+      ['warning', 'footer-line', 'users.csv', null, null, null],
+    ],
+  ],
+  [
+    'so are a total and a count of rows at the end',
+    {
+      ...clean12,
+      'roles.csv': `${clean12['roles.csv']}(2 rows affected)\n`,
+      'users.csv': `${clean12['users.csv']}Total,2${','.repeat(21)}\n\n`,
+    },
+    [
+      ['warning', 'blank-lines', 'users.csv', 5, null, null],
+      ['warning', 'footer-line', 'users.csv', 4, null, 'Total, 2'],
+      ['warning', 'footer-line', 'roles.csv', 4, null, '(2 rows affected)'],
+    ],
+  ],
+  [
+    'NULL is an empty cell, but not in a name',
+    in12('users.csv', 'user-2,,,,tom,,Tom,Gray,,,', 'user-2,NULL,NULL,NULL,tom,,Tom,NULL,,NULL,'),
+    [['warning', 'null-word', 'users.csv', 3, 'status', 'NULL']],
+  ],
+  [
+    'what keeps a spreadsheet from changing an identifier goes away',
+    in12('users.csv', 'S100', '"=""00100"""'),
+    [['warning', 'spreadsheet-text', 'users.csv', 2, 'identifier', '="00100"']],
+  ],
+  [
+    'invisible characters around identifiers go away',
+    in12('enrollments.csv', 'user-1,student', '\u200buser-1\u2060,student'),
+    [['warning', 'surrounding-space', 'enrollments.csv', 2, 'userSourcedId', '\u200buser-1\u2060']],
+  ],
+  [
+    'text that was encoded twice is pointed out wherever people see it',
+    {
+      ...in12('users.csv', 'S100', 'S1Ã©'),
+      'orgs.csv': clean12['orgs.csv'].replace('School', 'Ã‰cole'),
+      'academicSessions.csv': clean12['academicSessions.csv'].replace('Autumn', 'OtoÃ±o'),
+      'courses.csv': clean12['courses.csv'].replace('Anatomy', 'Ð˜Ð²Ð°Ð½'),
+      'classes.csv': clean12['classes.csv'].replace('Hall 1', 'Hall \ufffd'),
+    },
+    [
+      ['warning', 'damaged-text', 'orgs.csv', 2, 'name', 'Ã‰cole of Veterinary Medicine'],
+      ['warning', 'damaged-text', 'academicSessions.csv', 2, 'title', 'OtoÃ±o'],
+      ['warning', 'damaged-text', 'courses.csv', 2, 'title', 'Ð˜Ð²Ð°Ð½'],
+      ['warning', 'damaged-text', 'classes.csv', 2, 'location', 'Hall \ufffd'],
+      ['warning', 'damaged-text', 'users.csv', 2, 'identifier', 'S1Ã©'],
+    ],
+  ],
+  ['French quotation marks are not damage', in12('orgs.csv', 'School', '«\u00a0là\u00a0»'), []],
   ['CR LF is as good as LF', { ...clean12, 'users.csv': clean12['users.csv'].replaceAll('\n', '\r\n') }, []],
   [
     'a lone CR ends a line too',

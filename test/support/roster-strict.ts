@@ -1,6 +1,6 @@
 /** Rosters that cannot be read: every error has its place, and the row yields no record. */
 import { bytes, type Case, delta, in12 } from './roster-edits.ts'
-import { clean12, without } from './roster-files.ts'
+import { clean11, clean12, without } from './roster-files.ts'
 
 export const strictCases: readonly Case[] = [
   [
@@ -200,9 +200,91 @@ class-1,,,A,,course-1,,scheduled,,org-1,"term-1,1.5E+10",,,
     'a folder without a roster',
     { 'letter.txt': 'Dear registrar' },
     [
-      ['warning', 'unknown-file', 'letter.txt', null, null, null],
       ['error', 'no-files', 'roster', null, null, null],
+      ['warning', 'unknown-file', 'letter.txt', null, null, null],
+    ],
+  ],
+  [
+    'files of 1.1 under a manifest of 1.2',
+    { ...clean11, 'manifest.csv': clean12['manifest.csv'] },
+    [['error', 'version-differs', 'manifest.csv', 3, 'value', '1.2']],
+  ],
+  [
+    'files of 1.2 under a manifest of 1.1',
+    in12('manifest.csv', 'version,1.2', 'version,1.1'),
+    [['error', 'version-differs', 'manifest.csv', 3, 'value', '1.1']],
+  ],
+  [
+    'users of 1.2 without roles and without a manifest',
+    without(clean12, 'manifest.csv', 'roles.csv'),
+    [
       ['warning', 'missing-manifest', 'roster', null, null, null],
+      ['error', 'missing-part', 'roster', null, null, null],
+    ],
+  ],
+  [
+    'several missing columns, in one error',
+    { ...clean12, 'orgs.csv': 'sourcedId\norg-1\n' },
+    [['error', 'missing-column', 'orgs.csv', 1, 'name, type', null]],
+  ],
+  [
+    'a title above the header',
+    { ...clean12, 'users.csv': `Users of the school, 2026\n\n${clean12['users.csv']}` },
+    [
+      ['warning', 'blank-lines', 'users.csv', 2, null, null],
+      ['error', 'header-below', 'users.csv', 1, null, null],
+    ],
+  ],
+  [
+    'rows without a header',
+    { ...clean12, 'orgs.csv': 'org-1,,,School of Veterinary Medicine,school,,\n' },
+    [['error', 'empty-file', 'orgs.csv', 1, null, null]],
+  ],
+  [
+    'quotes around whole lines',
+    { ...clean12, 'orgs.csv': '"sourcedId,name,type"\n"org-1,School,school"\n' },
+    [['error', 'bad-quotes', 'orgs.csv', 1, null, 'sourcedId,name,type']],
+  ],
+  [
+    'quotes of a word processor',
+    { ...clean12, 'orgs.csv': '“sourcedId”,“name”,“type”\n“org-1”,“School”,“school”\n' },
+    [['error', 'bad-quotes', 'orgs.csv', 1, null, '“sourcedId”']],
+  ],
+  [
+    'semicolons and quotes, in one error',
+    { ...clean12, 'orgs.csv': 'sep=;\nsourcedId;name;type\norg-1;"A; B";school\norg-2;C "D";school\n' },
+    [['error', 'wrong-separator', 'orgs.csv', 2, null, 'sourcedId;name;type']],
+  ],
+  [
+    'a file that breaks off in a row',
+    { ...clean12, 'orgs.csv': 'sourcedId,name,type\norg-1,School,school\norg-2' },
+    [['error', 'cell-count', 'orgs.csv', 3, null, null]],
+  ],
+  [
+    'a total between the rows',
+    { ...clean12, 'orgs.csv': 'sourcedId,name,type\nTotal: 1 row\norg-1,School,school\n' },
+    [['error', 'cell-count', 'orgs.csv', 2, null, null]],
+  ],
+  [
+    'errors of a spreadsheet wherever they stand',
+    {
+      ...in12('enrollments.csv', '2026-08-17', '#VALUE!'),
+      'classes.csv': clean12['classes.csv'].replace('VET101-A', '#REF!'),
+      'users.csv': clean12['users.csv'].replace('true,ada', '#N/A,ada').replace('ada@school.example', '#N/A'),
+    },
+    [
+      ['error', 'spreadsheet-error', 'classes.csv', 2, 'classCode', '#REF!'],
+      ['error', 'spreadsheet-error', 'users.csv', 2, 'enabledUser', '#N/A'],
+      ['error', 'spreadsheet-error', 'users.csv', 2, 'email', '#N/A'],
+      ['error', 'spreadsheet-error', 'enrollments.csv', 2, 'beginDate', '#VALUE!'],
+    ],
+  ],
+  [
+    'a file under a name that is only similar',
+    { ...without(clean12, 'enrollments.csv'), 'enrolments.csv': clean12['enrollments.csv'] },
+    [
+      ['warning', 'unknown-file', 'enrolments.csv', null, null, null],
+      ['error', 'missing-file', 'manifest.csv', 8, 'value', 'bulk'],
     ],
   ],
   [

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { UsageError } from '../../errors.ts'
 import { systemClock } from '../../platform/lib/clock.ts'
+import { counted } from '../../platform/lib/counted.ts'
 import {
   dayOrders,
   type Field,
@@ -98,7 +99,6 @@ function* tableLines(one: ShownTable): Generator<string> {
   if (unused.length > 0) yield `Not used: ${unused.map(visible).join(', ')}.`
 }
 
-const counted = (count: number, one: string, several: string) => `${count} ${count === 1 ? one : several}`
 const short = (text: string) => (text.length > 30 ? `${text.slice(0, 29)}…` : text)
 
 /** The file's mapping, overridden by the command line. */

@@ -1,5 +1,6 @@
 /** Plans and findings as lines of text. Text from a file passes through `visible`. */
 import { localTime as when } from '../../platform/lib/clock.ts'
+import { counted } from '../../platform/lib/counted.ts'
 import {
   type Change,
   type Finding,
@@ -8,6 +9,7 @@ import {
   type HoldCode,
   isEmpty,
   isRefused,
+  meetingsText,
   openHolds,
   type Plan,
   type Roster,
@@ -56,9 +58,9 @@ export function* refusalLines(plan: Plan, verbose: boolean): Generator<string> {
   yield* findingLines(plan.findings, verbose)
   const { badRows, failsAsAWhole } = plan
   if (badRows > 0 && badRows <= skippableMax && !failsAsAWhole) {
-    const rows = badRows === 1 ? '1 row is' : `${badRows} rows are`
+    const [them, records] = badRows === 1 ? ['it', 'its record stays'] : ['them', 'their records stay']
     yield ''
-    yield `${rows} bad. --skip-bad-rows ${badRows} would skip them and import the rest; the skipped records stay unchanged.`
+    yield `${counted(badRows, 'row is', 'rows are')} bad. --skip-bad-rows ${badRows} would skip ${them} and import the rest; ${records} unchanged.`
   }
 }
 
@@ -75,12 +77,13 @@ export function* reportLines(plan: Plan): Generator<string> {
 
 function* fileLines({ file, badRows, skipsBadRows }: Plan): Generator<string> {
   const modes = [...new Set(Object.values(file.modes))].join(' and ')
-  const about = modes === '' ? 'no roster' : `OneRoster ${file.version}, ${modes}, ${file.rows} rows`
+  const about =
+    modes === '' ? 'no roster' : `OneRoster ${file.version}, ${modes}, ${counted(file.rows, 'row', 'rows')}`
   yield `${visible(file.name)}: ${about}, sha256 ${file.sha256.slice(0, 12)}…`
   if (file.missing.length > 0 && file.rows > 0)
     yield `Not in the file, so unchanged: ${file.missing.join(', ')}.`
   if (skipsBadRows)
-    yield `${badRows === 1 ? '1 row is' : `${badRows} rows are`} bad and will be skipped; their records stay unchanged.`
+    yield `${counted(badRows, 'row is', 'rows are')} bad and will be skipped; ${badRows === 1 ? 'its record stays' : 'their records stay'} unchanged.`
 }
 
 function* tableLines({ counts }: Plan): Generator<string> {
@@ -154,8 +157,10 @@ function changeText(change: Change): string {
 }
 
 function value(of: unknown): string {
-  if (of === null || of === '') return 'nothing'
-  return visible(typeof of === 'string' ? of : JSON.stringify(of))
+  if (of === null || of === '' || (Array.isArray(of) && of.length === 0)) return 'nothing'
+  if (!Array.isArray(of)) return visible(String(of))
+  const isMeetings = typeof of[0] === 'object'
+  return visible(isMeetings ? meetingsText(of) : of.join(', '))
 }
 
 function* correctedLines({ students }: Plan): Generator<string> {
@@ -203,20 +208,26 @@ export function* findingLines(findings: readonly Finding[], all: boolean): Gener
     const mended = some.length === 1 ? 'it is' : 'they are'
     const refusal = severity === 'error' ? `; nothing can be imported until ${mended} fixed` : ''
     yield ''
-    yield `${some.length} ${severity}${some.length === 1 ? '' : 's'}${refusal}:`
+    yield `${counted(some.length, severity, `${severity}s`)}${refusal}:`
     const groups = Map.groupBy(some, ({ code, file, column }) => `${code} ${file} ${column}`)
+    let told = ''
     for (const group of groups.values()) {
       const shown = all ? group : group.slice(0, perGroupMax)
-      yield* shown.map(findingLine)
+      for (const finding of shown) {
+        yield findingLine(finding, told)
+        told = finding.message
+      }
       if (shown.length < group.length)
         yield `  … and ${group.length - shown.length} more like this (--verbose shows all)`
     }
   }
 }
 
-function findingLine({ file, line, column, value: found, message }: Finding): string {
+/** `told`: the message of the line before, which is not repeated. */
+function findingLine({ file, line, column, value: found, message }: Finding, told: string): string {
   const place = [file, line !== null && `line ${line}`, column].filter(Boolean).join(', ')
-  return `  ${visible(`${place}${found === null ? '' : `: "${found}"`}: ${message}`)}`
+  const text = message === told ? 'the same' : message
+  return `  ${visible(`${place}${found === null ? '' : `: "${found}"`}: ${text}`)}`
 }
 
 export function* undoLines(plan: UndoPlan, timeZone: string, { verbose, allow }: Showing): Generator<string> {
@@ -226,7 +237,7 @@ export function* undoLines(plan: UndoPlan, timeZone: string, { verbose, allow }:
     yield `Undo number ${one.id}: ${whatOf(one)}, ${when(one.published_at!, timeZone)}, by ${visible(one.actor ?? 'unknown')}${allowed}.`
   }
   const target = content === 0 ? 'an empty roster' : `exactly what it was after number ${content}`
-  yield `The roster becomes ${target}: ${counts.leaving} students leave, ${counts.returning} return, ${counts.changed} change.`
+  yield `The roster becomes ${target}: ${counted(counts.leaving, 'student leaves', 'students leave')}, ${counted(counts.returning, 'returns', 'return')}, ${counted(counts.changed, 'changes', 'change')}.`
   let shown = 0
   const total = counts.leaving + counts.returning + counts.changed
   for (const change of plan.changes()) {
@@ -243,7 +254,7 @@ type Generation = UndoPlan['undone'][number]
 function whatOf(g: Generation): string {
   if (g.kind === 'correction') return 'a correction by hand'
   if (g.kind === 'undo') return `back to number ${g.content}`
-  return `${visible(g.file_name)}, OneRoster ${g.version}, ${g.rows} rows`
+  return `${visible(g.file_name)}, OneRoster ${g.version}, ${counted(g.rows, 'row', 'rows')}`
 }
 
 export function historyLines(g: HistoryRow, timeZone: string): string[] {
@@ -261,7 +272,7 @@ function summaryWords({ kind, summary }: Generation): string {
   const counts = JSON.parse(summary)
   if (kind === 'correction') return counts.removed ? 'a correction was removed' : 'one student was corrected'
   if (kind === 'undo')
-    return `${counts.leaving} students left, ${counts.returning} returned, ${counts.changed} changed`
+    return `${counted(counts.leaving, 'student', 'students')} left, ${counts.returning} returned, ${counts.changed} changed`
   const { added, changed, leaving, returning } = counts.student
   return `students: ${added} added, ${changed} changed, ${leaving} left, ${returning} returned`
 }

@@ -1,5 +1,6 @@
 import type { TLSSocket } from 'node:tls'
 import { day } from '../../platform/lib/clock.ts'
+import { counted } from '../../platform/lib/counted.ts'
 import { type Area, bad, type Finding, good, warning } from './doctor.ts'
 
 export interface Certificate {
@@ -23,7 +24,7 @@ const renewBeforeMs = 14 * day
 export function checkCertificate(area: Area, { validTo, fault }: Certificate, now: number): Finding {
   const days = Math.floor((validTo - now) / day)
   if (fault === 'CERT_HAS_EXPIRED' || days < 0)
-    return bad(area, `the certificate expired ${Math.max(0, -days)} days ago`, 'renew it')
+    return bad(area, `the certificate expired ${counted(Math.max(0, -days), 'day', 'days')} ago`, 'renew it')
   if (fault === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return bad(
       area,
@@ -37,6 +38,10 @@ export function checkCertificate(area: Area, { validTo, fault }: Certificate, no
       'use one from a known authority with its full chain, or name your own authority in NODE_EXTRA_CA_CERTS',
     )
   if (validTo - now < renewBeforeMs)
-    return warning(area, `the certificate expires in ${days} days`, 'check why it was not renewed')
-  return good(area, `the certificate is valid for ${days} days`)
+    return warning(
+      area,
+      `the certificate expires in ${counted(days, 'day', 'days')}`,
+      'check why it was not renewed',
+    )
+  return good(area, `the certificate is valid for ${counted(days, 'day', 'days')}`)
 }

@@ -1,10 +1,12 @@
 /** The store: whether it answers, is intact, has disk space, and has the schema of this program. */
+
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Db } from '../../platform/db/db.ts'
 import { appliedVersions, knownSchema, ownDatabase } from '../../platform/db/migrate.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
+import { counted } from '../../platform/lib/counted.ts'
 import { isLoopbackHost } from '../../platform/lib/network.ts'
 import { hostsOf } from '../../platform/lib/postgres-url.ts'
 import { reasonOf } from '../../platform/lib/reason.ts'
@@ -154,7 +156,10 @@ function checkRights({ role, database, may_create, others_tables }: PostgresFact
   const remedy = ownDatabase.replace('NAME', database).replace('ROLE', role)
   if (!may_create)
     return [bad('store', `the role ${role} may not create tables in the database ${database}`, remedy)]
-  if (others_tables > 0) return [bad('store', `${others_tables} tables do not belong to ${role}`, remedy)]
+  if (others_tables > 0)
+    return [
+      bad('store', `${counted(others_tables, 'table does', 'tables do')} not belong to ${role}`, remedy),
+    ]
   return [good('store', `the role ${role} may create and change tables`)]
 }
 

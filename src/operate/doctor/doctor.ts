@@ -2,6 +2,7 @@
  * The checks of `chiron doctor`. Each file checks one area and returns findings: good, warning or bad, in one line,
  * with a fix. Nothing here writes to the store or sends a mail. `commands/doctor.ts` puts them together.
  */
+import { counted } from '../../platform/lib/counted.ts'
 
 export const areas = [
   'settings',
@@ -48,8 +49,8 @@ const minuteMs = 60_000
 /** `40 minutes`, `5 hours`, `12 days`. */
 export function lasting(ms: number): string {
   const minutes = Math.round(ms / minuteMs)
-  if (minutes < 1) return `${Math.max(0, Math.round(ms / 1000))} seconds`
-  if (minutes < 120) return `${minutes} minutes`
+  if (minutes < 1) return counted(Math.max(0, Math.round(ms / 1000)), 'second', 'seconds')
+  if (minutes < 120) return counted(minutes, 'minute', 'minutes')
   const hours = Math.round(minutes / 60)
   return hours < 72 ? `${hours} hours` : `${Math.round(hours / 24)} days`
 }

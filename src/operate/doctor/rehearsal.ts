@@ -2,12 +2,14 @@
  * The campus minute: a class signs in at once from one network address, against a separate service with a scratch
  * store, its own mail server and production limits.
  */
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { counted } from '../../platform/lib/counted.ts'
 import { bad, type Finding, good, warning } from './doctor.ts'
 import { CodeSink } from './sink.ts'
 
@@ -40,12 +42,12 @@ function report(people: number, tookMs: number, { refused, failed, durations }: 
   const sorted = durations.toSorted((a, b) => a - b)
   const p99 = Math.round(sorted[Math.floor(sorted.length * 0.99)] ?? 0)
   const seconds = (tookMs / 1000).toFixed(1)
-  const figures = `${people} people behind one address signed in within ${seconds} s; 99 % of requests took at most ${p99} ms`
+  const figures = `${counted(people, 'person', 'people')} behind one address signed in within ${seconds} s; 99 % of requests took at most ${p99} ms`
   if (refused > 0)
     return [
       bad(
         'rehearsal',
-        `${refused} requests were refused by limits`,
+        `${counted(refused, 'request was', 'requests were')} refused by limits`,
         'report this as a bug: the limits must let a class in',
       ),
     ]
@@ -53,7 +55,7 @@ function report(people: number, tookMs: number, { refused, failed, durations }: 
     return [
       bad(
         'rehearsal',
-        `${failed.length} requests failed, first with: ${failed[0]}`,
+        `${counted(failed.length, 'request', 'requests')} failed, first with: ${failed[0]}`,
         'check the resources of this machine',
       ),
     ]

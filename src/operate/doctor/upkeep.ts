@@ -1,5 +1,7 @@
 /** Things that age or pile up while the service runs: keys, backups, the roster, mails, deliveries. */
+
 import { day, hour, minute } from '../../platform/lib/clock.ts'
+import { counted } from '../../platform/lib/counted.ts'
 import { isOverdue } from '../../school/roster/overdue.ts'
 import { bad, type Finding, good, lasting, warning } from './doctor.ts'
 import type { KeyRow } from './store.ts'
@@ -55,10 +57,10 @@ export function checkWebhooks({ failing, off }: { failing: number; off: number }
   if (failing > 0)
     return warning(
       'webhooks',
-      `${failing} of them ${failing === 1 ? 'is' : 'are'} failing, ${waiting} events are waiting`,
+      `${failing} of them ${failing === 1 ? 'is' : 'are'} failing, ${counted(waiting, 'event is', 'events are')} waiting`,
       'chiron webhooks list shows which and why',
     )
-  return good('webhooks', waiting === 0 ? 'nothing waits' : `${waiting} events wait`)
+  return good('webhooks', waiting === 0 ? 'nothing waits' : counted(waiting, 'event waits', 'events wait'))
 }
 
 export interface RosterFacts {

@@ -22,12 +22,11 @@ export function parseAddress(text: string): Address | string {
   const at = text.lastIndexOf('@')
   if (at < 1 || at === text.length - 1) return 'must be one e-mail address such as ada@example.org'
   const local = text.slice(0, at)
-  if (local.length > localOctetsMax)
-    return `the part before the @ must have at most ${localOctetsMax} characters`
+  if (local.length > localOctetsMax) return `must have at most ${localOctetsMax} characters before the @`
   if (!dotAtom.test(local))
-    return "the part before the @ may hold only plain ASCII letters, digits, dots and !#$%&'*+/=?^_`{|}~-"
+    return "must have only letters without accents, digits, dots and !#$%&'*+/=?^_`{|}~- before the @"
   const domain = parseDomain(text.slice(at + 1))
-  if (domain === null) return 'the part after the @ must be a domain name with a dot in it'
+  if (domain === null) return 'must have a domain name with a dot after the @'
   const email = `${local}@${domain}`
   if (email.length > addressOctetsMax) return `must have at most ${addressOctetsMax} octets`
   return { email, key: email.toLowerCase() }

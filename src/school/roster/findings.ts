@@ -3,6 +3,7 @@
  * each kind (a code in a column of a file) and counts the rest; after ten thousand findings it only counts. A file with
  * more than ten thousand errors is not checked further.
  */
+import { counted } from '../../platform/lib/counted.ts'
 import type { Finding } from './records.ts'
 
 export const findingKinds = {
@@ -24,6 +25,7 @@ export const findingKinds = {
   'missing-manifest': 'There is no manifest.csv; the version was inferred from the files.',
   'manifest-version': 'manifest.version is not 1.0.',
   'missing-version': 'The manifest has no oneroster.version; it was inferred from the files.',
+  'version-differs': 'The manifest gives another version of OneRoster than the files have.',
   'unsupported-version': 'oneroster.version is not 1.1, 1.2 or 1.2.1.',
   'bad-manifest-mode': 'A file. property of the manifest is not absent, bulk or delta.',
   'missing-file': 'The manifest lists a file that is missing.',
@@ -37,6 +39,11 @@ export const findingKinds = {
   'bad-quotes': 'A quotation mark is out of place or never closed.',
   'wrong-separator': 'The cells are separated by semicolons or tabs instead of commas.',
   'empty-file': 'The file has no header line.',
+  'no-rows': 'A file of a complete set has a header and no rows.',
+  'header-below': 'There are lines above the header.',
+  'separator-line': 'The first line is one that Excel reads, such as sep=,; it was skipped.',
+  'footer-line': 'The file ends with a line that is not a row, such as a total; it was skipped.',
+  'null-word': 'Empty cells contain the word NULL; they were read as empty.',
   'unknown-header': 'A column is not part of the standard; an error if it looks like a misspelling.',
   'header-case': 'A column name differs from the standard in case or spaces.',
   'duplicate-header': 'A column appears twice.',
@@ -51,6 +58,9 @@ export const findingKinds = {
   'one-name': 'A person has only one name.',
   'bad-name': 'A name cannot be stored as it is.',
   'spreadsheet-number': 'A spreadsheet has turned an identifier into a number such as 1.23E+11.',
+  'spreadsheet-text':
+    'An identifier is written for a spreadsheet, such as ="00123"; it was read without that.',
+  'lost-zeros': 'A spreadsheet has probably removed the leading zeros of student numbers.',
   'spreadsheet-error': 'A cell has the error of a spreadsheet, such as #REF! or #N/A, in place of a value.',
   'damaged-text': 'Letters were lost or encoded twice when the file was written, such as � or Ã©.',
   'bad-date': 'A date is not a real day in the form YYYY-MM-DD.',
@@ -73,6 +83,7 @@ export const findingKinds = {
   'duplicate-address': 'Two students have the same address.',
   'shared-address': 'A teacher has the address of somebody else.',
   'dangling-reference': 'A row refers to a sourcedId that does not exist.',
+  'reference-case': 'Rows refer to sourcedIds that differ only in capitals.',
   'address-bounced': 'Mail to a student bounced, so no code reaches them.',
   'same-account': 'Two students have the same account.',
   'too-many-classes': 'A student is in more than 500 classes.',
@@ -163,13 +174,18 @@ export class FindingLog {
       const unkept = count - alikeMax[first.severity]
       if (unkept <= 0) return []
       return [
-        { ...first, line: null, value: null, message: `${first.message} (The same in ${unkept} more rows.)` },
+        {
+          ...first,
+          line: null,
+          value: null,
+          message: `${first.message} (The same in ${counted(unkept, 'more row', 'more rows')}.)`,
+        },
       ]
     })
     const fatal = this.#fatal === null ? [] : [this.#fatal]
     const { error, warning } = this.#unkept
     if (error + warning === 0) return [...fatal, ...this.#kept, ...more]
-    const message = `${error + warning} more findings are not shown (${error} of them errors). Fix these first, then check again.`
+    const message = `${counted(error + warning, 'more finding is', 'more findings are')} not shown (${counted(error, 'error', 'errors')} among them). Fix these first, then check again.`
     const severity = error > 0 ? 'error' : 'warning'
     return [...fatal, ...this.#kept, ...more, aboutFile(severity, 'more-findings', rosterName, message)]
   }

@@ -76,6 +76,7 @@ export type { Hold } from './checks/checks.ts'
 export { type Change, fieldsOf } from './compare/compare.ts'
 export { exitCodes, RosterError, type RosterFailure } from './errors.ts'
 export { isEmpty, isRefused, type Plan } from './plan.ts'
+export { meetingsText } from './read/read.ts'
 export type { Finding } from './records.ts'
 
 export { foldGenerations, type HistoryRow, type Seen } from './store.ts'
@@ -159,7 +160,7 @@ export class Roster {
     const incoming = new Incomings((rows) => onProgress?.('reading', rows, null), meter)
     // How many rows there are is known at the end.
     const log = new FindingLog(() => 'max' in allowed && incoming.badRows >= allowed.max)
-    const read = await readRoster(path, mode, log, incoming, meter)
+    const read = await readRoster(path, mode, log, incoming, meter, name)
     const file = name === undefined ? read : { ...read, name }
     const skipBadRowsMax = 'max' in allowed ? allowed.max : Math.floor(allowed.share * read.rows)
     const today = this.#dayOf(this.#clock.now())

@@ -4,6 +4,7 @@
  */
 import { FatalFinding } from '../findings.ts'
 import type { Case, Faults } from './case.ts'
+import { checkNumbers } from './numbers.ts'
 import { checkPeople } from './people.ts'
 import { checkReferences } from './references.ts'
 
@@ -16,6 +17,7 @@ export function findFaults(roster: Case, found: Faults): void {
   try {
     checkReferences(roster, found)
     checkPeople(roster, found)
+    checkNumbers(roster, found)
   } catch (error) {
     if (!(error instanceof FatalFinding)) throw error
     found.log.end(error)

@@ -1,9 +1,10 @@
 /** Holds: changes that somebody should confirm first. Each has a code, by which it is allowed. */
+import { counted } from '../../../platform/lib/counted.ts'
 import { isWhen, type Span } from '../../student/classes.ts'
 import type { Ids } from '../compact.ts'
 import type { Comparison, Counts, EnrolmentTable, Rest } from '../compare/compare.ts'
 import type { ClassData, Mode, RosterFile, TermData } from '../records.ts'
-import type { HoldCode, HoldShares, PlanKind, SharedHold } from '../words.ts'
+import type { HoldCode, HoldShares, SharedHold } from '../words.ts'
 import type { Case } from './case.ts'
 
 export interface Hold {
@@ -62,7 +63,7 @@ function isEmpty(counts: Comparison['counts']): boolean {
   )
 }
 
-const leaveWords = (count: number) => (count === 1 ? '1 student' : `${count} students`)
+const studentsOf = (count: number) => counted(count, 'student', 'students')
 
 /** Describes both readings if the set does not declare its mode or contradicts itself. */
 async function modeHolds(roster: Case, other: (mode: Mode) => Promise<Comparison>): Promise<Hold[]> {
@@ -75,7 +76,7 @@ async function modeHolds(roster: Case, other: (mode: Mode) => Promise<Comparison
   if (isSame && (file.modeFrom !== 'rows' || isEmpty(counts))) return []
   const [bulk, delta] = reading === 'bulk' ? [counts, otherwise] : [otherwise, counts]
   const numbers = { leavingAsBulk: bulk.student.leaving, leavingAsDelta: delta.student.leaving }
-  const reason = `${doubt}. Read as the whole roster (--bulk), ${leaveWords(numbers.leavingAsBulk)} would leave; read as changes only (--delta), ${leaveWords(numbers.leavingAsDelta)}`
+  const reason = `${doubt}. Read as the whole roster (--bulk), ${studentsOf(numbers.leavingAsBulk)} would leave; read as changes only (--delta), ${studentsOf(numbers.leavingAsDelta)}`
   return [{ code: 'mode', reason, numbers }]
 }
 
@@ -123,25 +124,26 @@ function* staleHolds({ file, standing }: Case): Generator<Hold> {
 function* leaverHolds({ counts, file }: Case, { isMore, beyond }: Limits): Generator<Hold> {
   const { before, leaving } = counts.student
   if (leaving >= leaversMin && isMore('leavers', leaving, before)) {
-    const reason = `${leaving} of ${before} students would leave ${beyond('leavers')}`
+    const reason = `${leaving} of ${studentsOf(before)} would leave ${beyond('leavers')}`
     yield { code: 'leavers', reason, numbers: { leaving, before } }
   } else if (leaving > 0 && leaving === before && file.modes.user === 'bulk') {
     yield { code: 'leavers', reason: 'nobody would be left on the roster', numbers: { leaving, before } }
   }
 }
 
-const words: Readonly<Partial<Record<PlanKind, string>>> = {
-  student: 'students',
-  class: 'classes',
-  enrolment: 'enrolments',
-}
+const wordsOf = (kind: 'student' | 'class' | 'enrolment', count: number) =>
+  kind === 'student'
+    ? studentsOf(count)
+    : kind === 'class'
+      ? counted(count, 'class', 'classes')
+      : counted(count, 'enrolment', 'enrolments')
 
 function* changeHolds({ counts }: Case, { isMore, beyond }: Limits): Generator<Hold> {
   for (const kind of ['student', 'class', 'enrolment'] as const) {
     const { before, changed }: Counts = counts[kind]
     const isFew = kind === 'student' ? changed < peopleMin : before < smallKind
     if (isFew || !isMore('changes', changed, before)) continue
-    const reason = `${changed} of ${before} ${words[kind]} would change ${beyond('changes')}`
+    const reason = `${changed} of ${wordsOf(kind, before)} would change ${beyond('changes')}`
     yield { code: 'changes', reason, numbers: { changed, before } }
   }
 }
@@ -172,7 +174,7 @@ function* teacherHolds({ next }: Case, { isMore, beyond }: Limits): Generator<Ho
     if (isGone || isIdle) vanishing++
   }
   if (!isMore('teachers', vanishing, before.size)) return
-  const reason = `${vanishing} of ${before.size} teachers would leave ${beyond('teachers')}`
+  const reason = `${vanishing} of ${counted(before.size, 'teacher', 'teachers')} would leave ${beyond('teachers')}`
   yield { code: 'teachers', reason, numbers: { vanishing, before: before.size } }
 }
 
@@ -223,7 +225,7 @@ async function currentHolds(roster: Case, { isMore, beyond }: Limits): Promise<H
   }
   const { before } = students.counts
   if (isMore('terms', emptied, before)) {
-    const reason = `${emptied} of ${before} students would no longer have a current class ${beyond('terms')}`
+    const reason = `${emptied} of ${studentsOf(before)} would no longer have a current class ${beyond('terms')}`
     holds.push({ code: 'terms', reason, numbers: { emptied, before } })
   }
   const classes = { before: 0, leaving: 0 }
@@ -233,11 +235,11 @@ async function currentHolds(roster: Case, { isMore, beyond }: Limits): Promise<H
     if (!next.class.has(id)) classes.leaving++
   }
   if (isMore('classes', classes.leaving, classes.before)) {
-    const reason = `${classes.leaving} of ${classes.before} current classes would leave ${beyond('classes')}`
+    const reason = `${classes.leaving} of ${counted(classes.before, 'current class', 'current classes')} would leave ${beyond('classes')}`
     holds.push({ code: 'classes', reason, numbers: classes })
   }
   if (isMore('enrolments', enrolments.leaving, enrolments.before)) {
-    const reason = `${enrolments.leaving} of ${enrolments.before} enrolments in current classes would leave ${beyond('enrolments')}`
+    const reason = `${enrolments.leaving} of ${counted(enrolments.before, 'enrolment', 'enrolments')} in current classes would leave ${beyond('enrolments')}`
     holds.push({ code: 'enrolments', reason, numbers: enrolments })
   }
   return holds
@@ -279,7 +281,7 @@ function* numberHolds(roster: Case, { isMore, beyond }: Limits): Generator<Hold>
   for (const { before: standing, fields } of changing(roster))
     if (standing.student_number !== null && standing.student_number !== fields.student_number) changed++
   if (changed < peopleMin || !isMore('numbers', changed, before)) return
-  const reason = `the student numbers of ${changed} of ${before} students would change ${beyond('numbers')}`
+  const reason = `the student numbers of ${changed} of ${studentsOf(before)} would change ${beyond('numbers')}`
   yield { code: 'numbers', reason, numbers: { changed, before } }
 }
 
@@ -289,7 +291,7 @@ function* addressHolds(roster: Case, { isMore, beyond }: Limits): Generator<Hold
   for (const { before: standing, fields } of changing(roster))
     if (standing.email_key !== null && standing.email_key !== fields.email_key) changed++
   if (changed < peopleMin || !isMore('addresses', changed, before)) return
-  const reason = `the addresses of ${changed} of ${before} students would change ${beyond('addresses')}, and those students would be signed out`
+  const reason = `the addresses of ${changed} of ${studentsOf(before)} would change ${beyond('addresses')}, and those students would be signed out`
   yield { code: 'addresses', reason, numbers: { changed, before } }
 }
 
@@ -302,7 +304,7 @@ async function identityHolds(roster: Case, { identities }: HoldShares): Promise<
   if (!isMost(added, after) || !isMost(leaving, before)) return movedAddresses(roster)
   const byNumber = students.matchesBy('number').size
   const byAddress = students.matchesBy('address').size
-  const reason = `${added} of ${after} students have a new sourcedId and would get new accounts. Matching by student number (--match number) would keep ${byNumber} accounts, by address (--match address) ${byAddress}`
+  const reason = `${added} of ${studentsOf(after)} ${added === 1 ? 'has a new sourcedId and would get a new account' : 'have a new sourcedId and would get new accounts'}. Matching by student number (--match number) would keep ${counted(byNumber, 'account', 'accounts')}, by address (--match address) ${byAddress}`
   return [{ code: 'identities', reason, numbers: { added, after, byNumber, byAddress } }]
 }
 
@@ -320,6 +322,6 @@ async function movedAddresses({ standing, students }: Case): Promise<Hold[]> {
     first ||= `${students.idAt(row)} has the address of ${owner}`
   }
   if (count === 0) return []
-  const reason = `${count === 1 ? '1 student is new by sourcedId but has' : `${count} students are new by sourcedId but have`} an address that another student has or had (${first}), perhaps because the sourcedId changed. With --match address they keep their accounts; if allowed, they get new ones`
+  const reason = `${counted(count, 'student is new by sourcedId but has', 'students are new by sourcedId but have')} an address that another student has or had (${first}), perhaps because the sourcedId changed. With --match address ${count === 1 ? 'they keep their account; if allowed, they get a new one' : 'they keep their accounts; if allowed, they get new ones'}`
   return [{ code: 'identities', reason, numbers: { added: count } }]
 }

@@ -37,7 +37,8 @@ function checkStudents(roster: Case, found: Faults): void {
       const fault = written === null ? null : parseAddress(written)
       if (fault === null)
         tell(row, 'no-address', 'email', null, 'This student has no address and cannot sign in.')
-      else if (typeof fault === 'string') tell(row, 'bad-address', 'email', written, `An address ${fault}.`)
+      else if (typeof fault === 'string')
+        tell(row, 'bad-address', 'email', written, addressAdvice(written!, fault))
     }
     const owner = key < 0 ? null : owners.take(key, row)
     if (owner !== null) {
@@ -50,6 +51,21 @@ function checkStudents(roster: Case, found: Faults): void {
       tell(row, 'same-account', 'sourcedId', students.idAt(row), message)
     }
   }
+}
+
+/** `fault`: what is wrong with it as one address. */
+function addressAdvice(written: string, fault: string): string {
+  const addresses = written.match(/[^\s<>()[\]"',;:|/]+@[^\s<>()[\]"',;:|/]+/g) ?? []
+  if (written.includes('\ufffd'))
+    return 'A character of the address was lost when the file was written. Export it again as UTF-8.'
+  if (addresses.length > 1)
+    return `The cell has ${addresses.length} addresses. Keep the one with which the student signs in.`
+  const [only] = addresses
+  if (only === undefined)
+    return 'This is not an e-mail address. Write one such as ada@example.org, or leave the cell empty.'
+  if (only !== written && typeof parseAddress(only) !== 'string')
+    return 'Keep only the address itself, without a name or anything else around it.'
+  return `An address ${fault}.`
 }
 
 /** The first owner of each number. */

@@ -80,9 +80,9 @@ function* differences<D extends object>(next: NextRows<D>): Generator<Difference
 /** The fields of a change that differ. */
 export function fieldsOf({ before, after }: Change): { field: string; before: unknown; after: unknown }[] {
   if (before === null || after === null) return []
-  return Object.entries(after)
-    .filter(([field, value]) => JSON.stringify(before[field] ?? null) !== JSON.stringify(value ?? null))
-    .map(([field, value]) => ({ field, before: before[field] ?? null, after: value }))
+  return [...new Set([...Object.keys(after), ...Object.keys(before)])]
+    .map((field) => ({ field, before: before[field] ?? null, after: after[field] ?? null }))
+    .filter((one) => JSON.stringify(one.before) !== JSON.stringify(one.after))
 }
 
 export function studentView(fields: StudentFields) {

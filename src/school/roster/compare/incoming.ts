@@ -97,6 +97,11 @@ export class IncomingRows<D, T extends Table<D> = Table<D>> {
     }
   }
 
+  /** Whether the file has nothing but a header. */
+  get isEmpty(): boolean {
+    return this.size === 0 && this.#bad.size === 0 && !this.isPartlyUnread
+  }
+
   /** Every sourcedId in the file, including deleted ones. */
   *named(): Generator<string> {
     for (let row = 0; row < this.size; row++) if (this.#says(row) !== nothing) yield this.table.ids.at(row)

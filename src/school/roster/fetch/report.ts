@@ -5,6 +5,7 @@
 
 import type { Report } from '../../../messages/mail/outbox.ts'
 import { localTime } from '../../../platform/lib/clock.ts'
+import { counted } from '../../../platform/lib/counted.ts'
 import { visible } from '../../../platform/lib/visible.ts'
 import type { Finding, Plan } from '../roster.ts'
 
@@ -82,7 +83,8 @@ export function detailsOf({ outcome, plan }: Tried, { command }: Pick<About, 'co
 
 function fileText({ file }: Plan): string {
   const modes = [...new Set(Object.values(file.modes))].join(' and ')
-  const about = modes === '' ? 'no roster' : `OneRoster ${file.version}, ${modes}, ${file.rows} rows`
+  const about =
+    modes === '' ? 'no roster' : `OneRoster ${file.version}, ${modes}, ${counted(file.rows, 'row', 'rows')}`
   return line(`${file.name}, ${about}, sha256 ${file.sha256.slice(0, 12)}…`)
 }
 
@@ -103,7 +105,7 @@ function findingParagraphs(findings: readonly Finding[]): string[] {
       .flatMap((kind) => kind.slice(0, findingsOfOneKindMax))
       .slice(0, findingsMax)
     const more = some.length - shown.length
-    const heading = `${some.length} ${severity}${some.length === 1 ? '' : 's'}:`
+    const heading = `${counted(some.length, severity, `${severity}s`)}:`
     return [[heading, ...shown.map(findingLine), ...(more > 0 ? [`… and ${more} more`] : [])].join('\n')]
   })
 }

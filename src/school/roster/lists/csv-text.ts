@@ -2,25 +2,14 @@
  * Reads CSV as spreadsheets save it: with commas, semicolons, tabs or bars, in UTF-8, UTF-16 or Windows-1252. (The reader
  * of OneRoster sets is strict, because programs write those.)
  */
-import { isUtf8 } from 'node:buffer'
 import { aboutFile, FatalFinding } from '../findings.ts'
-import type { Encoding, Row } from './sheets.ts'
+import type { Row } from './sheets.ts'
 
 const separators = [',', ';', '\t', '|'] as const
 const rowsLookedAt = 20
 const cellCharactersMax = 32_767
 /** The limit of spreadsheets; further cells are ignored. */
 const columnsMax = 16_384
-
-export function decoded(bytes: Buffer): { text: string; encoding: Encoding } {
-  const [first, second] = bytes
-  const isBig = (first === 0xfe && second === 0xff) || (first === 0 && second !== 0)
-  const isLittle = (first === 0xff && second === 0xfe) || (first !== 0 && second === 0)
-  if (isBig || isLittle)
-    return { text: new TextDecoder(isBig ? 'utf-16be' : 'utf-16le').decode(bytes), encoding: 'UTF-16' }
-  if (isUtf8(bytes)) return { text: new TextDecoder().decode(bytes), encoding: null }
-  return { text: new TextDecoder('windows-1252').decode(bytes), encoding: 'Windows-1252' }
-}
 
 /** Skips blank rows. */
 export function* csvRows(file: string, text: string): Generator<Row> {

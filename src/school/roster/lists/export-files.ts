@@ -2,9 +2,10 @@
 
 import { bare } from '../../../platform/lib/nearest.ts'
 import type { Meter } from '../bounds.ts'
+import { decoded } from '../encoding.ts'
 import { aboutFile, type FindingLog } from '../findings.ts'
 import { Cells } from './cells.ts'
-import { csvRows, decoded } from './csv-text.ts'
+import { csvRows } from './csv-text.ts'
 import { type DayOrder, orderOf } from './day-text.ts'
 import type { Row } from './sheets.ts'
 

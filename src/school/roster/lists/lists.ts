@@ -11,22 +11,23 @@ import { basename } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { UsageError } from '../../../errors.ts'
 import { type Bounds, Meter, usualBounds } from '../bounds.ts'
+import { decoded } from '../encoding.ts'
 import { aboutFile, FatalFinding, FindingLog } from '../findings.ts'
+import type { Mapping } from '../list-headers.ts'
 import { type Archive, openArchive } from '../read/read.ts'
 import type { Finding } from '../records.ts'
 import { isCanvas, readCanvas } from './canvas.ts'
 import { type ListOptions, readClassLists } from './class-list.ts'
-import { csvRows, decoded } from './csv-text.ts'
+import { csvRows } from './csv-text.ts'
 import { ExportFiles, type Files } from './export-files.ts'
-import type { Mapping } from './headers.ts'
 import { isSds1, isSds2, readSds1, readSds2 } from './sds.ts'
 import { filesOf, SetContent, writeZip } from './set.ts'
 import type { Sheet } from './sheets.ts'
 import { columnFindings, findTable, type ShownTable, shownTable, type Table } from './tables.ts'
 import { sheetsOf } from './xlsx.ts'
 
+export { type Field, fieldNamed, fieldNames, fields, type Mapping } from '../list-headers.ts'
 export { type DayOrder, dayOrders } from './day-text.ts'
-export { type Field, fieldNamed, fieldNames, fields, type Mapping } from './headers.ts'
 export type { ShownTable } from './tables.ts'
 export { writeTemplate } from './template.ts'
 export { TermDays } from './terms.ts'
@@ -120,6 +121,7 @@ class SetMaker {
       const opened = await openArchive(path, this.#bounds.octetsMax, {
         entriesMax: partsMax,
         other: otherThanList,
+        otherStart: () => null,
       })
       const error = opened.findings.find(({ severity }) => severity === 'error')
       if (error) {

@@ -1,7 +1,6 @@
 /** The raw rows of a CSV file or of a sheet in a workbook. */
 
-/** null: UTF-8, as it should be, or a workbook. */
-export type Encoding = 'UTF-16' | 'Windows-1252' | null
+import type { Encoding } from '../encoding.ts'
 
 export interface Row {
   /** As an editor or Excel counts. */

@@ -2,7 +2,9 @@
  * Finds the header of a class list, possibly below a title, and with it the columns and rows. Rows are kept in memory,
  * because the order of day and month may be clear only from the last one.
  */
+
 import type { Meter } from '../bounds.ts'
+import type { Encoding } from '../encoding.ts'
 import { aboutFile, type CodedFinding } from '../findings.ts'
 import {
   type Columns,
@@ -13,8 +15,8 @@ import {
   type Mapping,
   mayCountRows,
   recogniseColumns,
-} from './headers.ts'
-import { type Encoding, placeOf, type Row, type Sheet } from './sheets.ts'
+} from '../list-headers.ts'
+import { placeOf, type Row, type Sheet } from './sheets.ts'
 
 const rowsBeforeHeaderMax = 15
 const fieldsWanted = 2

@@ -4,7 +4,7 @@
  * can lie.
  */
 import { createHash, type Hash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { createReadStream, type Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
@@ -12,7 +12,6 @@ import { crc32 } from 'node:zlib'
 import { type Entry, getFileNameLowLevel, openPromise, validateFileName, type ZipFile } from 'yauzl'
 import { UsageError } from '../../../errors.ts'
 import { aboutFile, type CodedFinding, FatalFinding } from '../findings.ts'
-import { otherThanRoster, otherThanZip } from './foreign.ts'
 
 const ratioMax = 100
 
@@ -21,9 +20,11 @@ export interface Contents {
   readonly entriesMax: number
   /** By the names of its files: what it is instead, and what to do; null if nothing speaks against it. */
   other(names: readonly string[]): string | null
+  /** The same for a file that may not be a zip, by its first octets. */
+  otherStart(start: Buffer): string | null
 }
 
-const rosterContents: Contents = { entriesMax: 64, other: otherThanRoster }
+const startOctets = 4096
 
 export interface Archive {
   readonly name: string
@@ -35,15 +36,13 @@ export interface Archive {
   readonly names: readonly string[]
   /** Throws a FatalFinding, or the stream fails with one, when the file is too large or damaged. */
   open(name: string): Promise<Readable>
+  /** The first octets of a file; none if it cannot be read. */
+  start(name: string): Promise<Buffer>
   close(): void
 }
 
 /** `octetsMax`: of all files, unpacked. */
-export async function openArchive(
-  path: string,
-  octetsMax: number,
-  contents = rosterContents,
-): Promise<Archive> {
+export async function openArchive(path: string, octetsMax: number, contents: Contents): Promise<Archive> {
   try {
     const entry = await stat(path)
     if (entry.isDirectory()) return await openFolder(path, octetsMax, contents)
@@ -86,10 +85,14 @@ async function openFolder(path: string, octetsMax: number, contents: Contents): 
       names.push(entry.name)
   }
   names.sort()
+  const below = names.some(isCsv) ? [] : await csvBelow(path, entries)
   const name = basename(resolve(path))
   const { entriesMax } = contents
   const findings =
-    names.length > entriesMax ? [tooMany(name, names.length, entriesMax)] : foreign(name, names, contents)
+    names.length > entriesMax
+      ? [tooMany(name, names.length, entriesMax)]
+      : foreign(name, [...names, ...below], contents)
+  if (findings.length === 0 && below.length > 0) findings.push(inFolder(name, below))
   if (findings.length === 0 && (await sizeOf(path, names.filter(isCsv))) > octetsMax)
     findings.push(tooLarge(name, octetsMax))
   const budget = new Budget(octetsMax)
@@ -101,8 +104,36 @@ async function openFolder(path: string, octetsMax: number, contents: Contents): 
     names: files,
     // A file may grow while it is read.
     open: async (file) => streamOf(budget.count(createReadStream(join(path, file)), file)),
+    start: (file) => startOf(createReadStream(join(path, file), { end: startOctets - 1 })),
     close() {},
   }
+}
+
+/** The CSV files one folder further down. */
+async function csvBelow(path: string, entries: readonly Dirent[]): Promise<string[]> {
+  const folders = entries.filter((entry) => entry.isDirectory() && !isJunk(entry.name))
+  const names = await Promise.all(
+    folders.map(async ({ name }) => {
+      const below = await readdir(join(path, name)).catch(() => [])
+      return below.filter((file) => isCsv(file) && !isJunk(file)).map((file) => `${name}/${file}`)
+    }),
+  )
+  return names.flat().sort()
+}
+
+async function startOf(stream: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let octets = 0
+  try {
+    for await (const chunk of stream) {
+      chunks.push(chunk)
+      octets += chunk.length
+      if (octets >= startOctets) break
+    }
+  } catch {
+    // Reading the whole file will say why.
+  }
+  return Buffer.concat(chunks).subarray(0, startOctets)
 }
 
 async function sizeOf(path: string, names: readonly string[]): Promise<number> {
@@ -137,7 +168,7 @@ async function openZip(path: string, octetsMax: number, contents: Contents): Pro
   const hash = createHash('sha256')
   await hashFile(path, hash)
   const name = basename(path)
-  const other = await otherThanZip(path)
+  const other = contents.otherStart(await startOf(createReadStream(path, { end: startOctets - 1 })))
   const listed = other === null ? await list(path, name, octetsMax, contents) : notARoster(name, other)
   if (!('zip' in listed)) return closedArchive(name, hash.digest('hex'), listed)
   const { zip, entries, findings } = listed
@@ -149,13 +180,18 @@ async function openZip(path: string, octetsMax: number, contents: Contents): Pro
     findings,
     names: refused ? [] : [...entries.keys()],
     open: (file) => unpack(zip, entries.get(file)!, file, budget),
+    start: async (file) => {
+      const stream = await zip.openReadStreamPromise(entries.get(file)!).catch(() => Readable.from([]))
+      return startOf(stream)
+    },
     close: () => zip.close(),
   }
 }
 
 function closedArchive(name: string, sha256: string, finding: CodedFinding): Archive {
   const open = () => Promise.reject(new FatalFinding(finding))
-  return { name, sha256, findings: [finding], names: [], open, close() {} }
+  const start = async () => Buffer.alloc(0)
+  return { name, sha256, findings: [finding], names: [], open, start, close() {} }
 }
 
 /** A finding instead of the content: it is not a zip after all. */
@@ -182,8 +218,9 @@ async function list(
   else await listEntries(zip, name, found, findings)
   const names = [...found.keys()]
   if (findings.length === 0) findings.push(...foreign(name, names, contents))
-  const entries = unwrap(found, name, findings)
-  if (!findings.some(({ code }) => code === 'not-a-roster')) findings.push(...early(entries, name, octetsMax))
+  const isForeign = findings.some(({ code }) => code === 'not-a-roster')
+  const entries = isForeign ? found : unwrap(found, name, findings)
+  if (!isForeign) findings.push(...early(entries, name, octetsMax))
   return { zip, entries, findings }
 }
 
@@ -296,6 +333,14 @@ async function* checked(chunks: AsyncIterable<Buffer>, entry: Entry, file: strin
 function foreign(name: string, names: readonly string[], contents: Contents): CodedFinding[] {
   const other = contents.other(names)
   return other === null ? [] : [notARoster(name, other)]
+}
+
+function inFolder(name: string, below: readonly string[]): CodedFinding {
+  const folder = below[0]!.slice(0, below[0]!.indexOf('/'))
+  return notARoster(
+    name,
+    `The CSV files are not here but in the folder ${folder} inside it. Use that folder.`,
+  )
 }
 
 function notARoster(name: string, what: string): CodedFinding {

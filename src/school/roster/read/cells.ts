@@ -17,6 +17,19 @@ export interface CellsOptions {
 /** Columns whose value may come from an extension column instead. */
 const standIns: ReadonlyMap<string, string> = new Map([['classType', 'metadata.kind']])
 
+const isNullWord = (text: string) => text === 'NULL' || text === '(null)' || text === '\\N'
+/** Somebody may be called Null. */
+const names: ReadonlySet<string> = new Set(['givenName', 'familyName'])
+
+/** Also without invisible characters, which trim() leaves. */
+function trimmed(text: string): string {
+  const plain = text.trim()
+  if (!isInvisible(plain.charCodeAt(0)) && !isInvisible(plain.charCodeAt(plain.length - 1))) return plain
+  return plain.replace(/^[\s\u200b\u2060]+|[\s\u200b\u2060]+$/g, '')
+}
+
+const isInvisible = (code: number) => code === 0x200b || code === 0x2060
+
 /** Reused for all rows of a file, because a roster has hundreds of thousands. */
 export class Cells {
   readonly version: Version
@@ -25,6 +38,7 @@ export class Cells {
   #cells: readonly string[] = []
   #column = ''
   #failed = false
+  #saysNull = false
   line = 0
 
   constructor(options: CellsOptions) {
@@ -46,7 +60,18 @@ export class Cells {
   /** Trimmed; empty if the cell is empty or the column is missing. */
   raw(column: string): string {
     const at = this.#options.columns.get(column)
-    return at === undefined ? '' : this.#cells[at]!.trim()
+    const text = at === undefined ? '' : trimmed(this.#cells[at]!)
+    return isNullWord(text) && !names.has(column) ? this.#nullWord(column) : text
+  }
+
+  /** Databases write NULL for a cell without a value. */
+  #nullWord(column: string): string {
+    if (this.#saysNull) return ''
+    this.#saysNull = true
+    const message =
+      'The word stands for an empty cell, here and below, and was read so. Nothing needs to be done.'
+    this.tell('warning', 'null-word', column, message)
+    return ''
   }
 
   checkNeeded(): void {
@@ -60,6 +85,16 @@ export class Cells {
   }
 
   text(column: string): string | null {
+    const text = this.#look(column, 'warning')
+    return text === '' ? null : values.parseText(text, this.#tell)
+  }
+
+  /** Only its first characters matter, so nothing refuses it. */
+  grades(column: string): string {
+    return this.#look(column, 'warning')
+  }
+
+  address(column: string): string | null {
     const text = this.#look(column)
     return text === '' ? null : values.parseText(text, this.#tell)
   }
@@ -73,8 +108,15 @@ export class Cells {
     const text = this.#look(column)
     if (text === '') return null
     const id = values.parseId(text, this.#tell)
-    if (id !== null && id.length !== this.#written(column).length)
+    if (id !== null && text.length !== this.#written(column).length)
       this.#tell('warning', 'surrounding-space', 'The spaces around it were removed.')
+    return id
+  }
+
+  /** An id that people see. */
+  code(column: string): string | null {
+    const id = this.id(column)
+    if (id !== null) values.warnIfDamaged(id, this.#tell)
     return id
   }
 
@@ -130,9 +172,11 @@ export class Cells {
     return this.#cells[this.#options.columns.get(column) ?? -1] ?? ''
   }
 
-  #look(column: string): string {
+  /** The text of a cell, but for the errors of spreadsheets, which are told. */
+  #look(column: string, severity: Finding['severity'] = 'error'): string {
     this.#column = column
-    return this.raw(column)
+    const text = this.raw(column)
+    return values.isSpreadsheetError(text, severity, this.#tell) && severity === 'error' ? '' : text
   }
 
   readonly #tell = (severity: Finding['severity'], code: FindingCode, message: string): void =>

@@ -5,6 +5,7 @@
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import type { Readable } from 'node:stream'
+import { bare } from '../../../platform/lib/nearest.ts'
 import type { CodedFinding, FindingCode } from '../findings.ts'
 import { shown } from '../findings.ts'
 import type { Finding } from '../records.ts'
@@ -53,6 +54,10 @@ class CsvReader {
   #failed = false
   /** Lines whose quotes do not match. */
   readonly #left = new Set<number>()
+  /** A line that is a footer if no row follows. */
+  #footer: { readonly cells: readonly string[]; readonly line: number } | null = null
+  /** The first line, which has no column names; they may be further down. */
+  #titleLine: number | null = null
 
   constructor(file: CsvFile, taker: CsvTaker) {
     this.#file = file
@@ -62,8 +67,11 @@ class CsvReader {
   async read(): Promise<boolean> {
     try {
       const bad = this.#badQuotes.bind(this)
-      for await (const part of withoutBadQuotes(this.#check(this.#file.source), bad)) this.#split(part)
+      for await (const part of withoutBadQuotes(this.#withoutEndMark(this.#check(this.#file.source)), bad))
+        this.#split(part)
       this.#takeAll(this.#rest)
+      this.#takeFooter()
+      if (this.#titleLine !== null) this.#noHeader(this.#titleLine)
     } catch (error) {
       if (error instanceof Unparsable) this.#unparsable(error)
       else if (!(error instanceof NotText)) throw error
@@ -88,6 +96,22 @@ class CsvReader {
       yield chunk
     }
     if (start) yield this.#checkStart(start)
+  }
+
+  /** Leaves out a Ctrl-Z at the end, with which old programs mark it. */
+  async *#withoutEndMark(chunks: AsyncIterable<Buffer>) {
+    let held: Buffer = Buffer.alloc(0)
+    for await (const chunk of chunks) {
+      const all = held.length === 0 ? chunk : Buffer.concat([held, chunk])
+      const mark = all.lastIndexOf(endMark)
+      const isLast = mark >= 0 && all.subarray(mark + 1).every((octet) => octet === 0x0d || octet === 0x0a)
+      held = isLast ? all.subarray(mark) : Buffer.alloc(0)
+      if (held.length < all.length) yield all.subarray(0, all.length - held.length)
+    }
+    if (held.length === 0) return
+    const message =
+      'The file ends with a Ctrl-Z, the end mark of old programs, which was skipped. Nothing needs to be done.'
+    this.#tell('warning', 'footer-line', null, null, null, message)
   }
 
   /** A part ends where a row ends, but for rows of excessive length and the last one. */
@@ -123,7 +147,10 @@ class CsvReader {
     if (first !== 0xef || second !== 0xbb || third !== 0xbf) return start
     const message = 'The file starts with a byte order mark, which was skipped. Nothing needs to be done.'
     this.#tell('warning', 'byte-order-mark', 1, null, null, message)
-    return start.subarray(3)
+    let from = 3
+    // Some programs add a mark to a file that has one.
+    while (start.subarray(from, from + 3).equals(start.subarray(0, 3))) from += 3
+    return start.subarray(from)
   }
 
   #checkReturns(chunk: Buffer, endedInReturn: boolean): boolean {
@@ -147,8 +174,61 @@ class CsvReader {
     if (isBlank(cells[0]!) && cells.every(isBlank)) {
       const message = 'There are blank lines, which were skipped.'
       this.#tellOnce('blank-lines', line, message)
-    } else if (this.#header === 'awaited') this.#takeHeader(cells, line)
-    else this.#takeRow(cells, line)
+    } else if (this.#header === 'awaited') this.#takeFirst(cells, line)
+    else {
+      this.#rejectFooter()
+      if (Array.isArray(this.#header) && isFooter(cells)) this.#footer = { cells, line }
+      else this.#takeRow(cells, line)
+    }
+  }
+
+  /** What looked like a footer is a row, because another row follows. */
+  #rejectFooter(): void {
+    if (this.#footer === null) return
+    const { cells, line } = this.#footer
+    this.#footer = null
+    this.#takeRow(cells, line)
+  }
+
+  #takeFooter(): void {
+    if (this.#footer === null) return
+    const { cells, line } = this.#footer
+    const message = 'The last line is not a row but a footer, which was skipped. Nothing needs to be done.'
+    const text = cells.filter((cell) => !isBlank(cell)).join(', ')
+    this.#tell('warning', 'footer-line', line, null, shown(null, text.trim()), message)
+  }
+
+  #takeFirst(cells: readonly string[], line: number): void {
+    if (/^sep=.?$/i.test(cells.join(',').trim())) {
+      const message = 'The first line tells Excel the separator. It was skipped; nothing needs to be done.'
+      if (cells.length > 1 || cells[0]!.endsWith(',')) this.#tellOnce('separator-line', line, message)
+      return
+    }
+    const isHeader = this.#isHeader(cells)
+    if (isHeader && this.#titleLine === null) return void this.#takeHeader(cells, line)
+    this.#titleLine ??= line
+    if (isHeader) {
+      const message = `The column names are in line ${line}. Delete the lines above it.`
+      this.#tell('error', 'header-below', this.#titleLine, null, null, message)
+      this.#titleLine = null
+      this.#header = 'refused'
+    } else if (line - this.#titleLine >= titleLinesMax) this.#noHeader(this.#titleLine)
+  }
+
+  /** Whether a line has column names, or would have if its cells were separated. */
+  #isHeader(cells: readonly string[]): boolean {
+    if (cells.length === 1 && /[,;\t|]/.test(cells[0]!)) return this.#titleLine === null
+    const names = new Set(this.#file.columns.all.map(bare))
+    const known = cells.filter((cell) => names.has(bare(cell))).length
+    // A title, or a row, may have one of these words.
+    return known >= (this.#titleLine === null ? 1 : 2)
+  }
+
+  #noHeader(line: number): void {
+    this.#titleLine = null
+    this.#header = 'refused'
+    const message = `The first line has no column names. ${headerExpected(this.#file)}`
+    this.#tell('error', 'empty-file', line, null, null, message)
   }
 
   #takeHeader(cells: readonly string[], line: number): void {
@@ -171,12 +251,19 @@ class CsvReader {
     if (!this.#isUtf8 && this.#hasBadBytes(cells, line)) return void this.#taker.bad(cells)
     const wanted = this.#header.length
     if (cells.length !== wanted && !this.#isPadded(cells, wanted, line)) {
-      const message = `The row has ${cells.length} cells and the header has ${wanted}. A cell with a comma in it must be in double quotes.`
+      const message = `The row has ${cellCount(cells.length)} and the header has ${wanted}. ${this.#cellAdvice(cells)}`
       this.#tell('error', 'cell-count', line, null, null, message, 'row')
       this.#taker.bad(cells)
       return
     }
     this.#taker.row(cells, line)
+  }
+
+  #cellAdvice(cells: readonly string[]): string {
+    if (cells.some((cell) => /[“”„]/.test(cell)))
+      return 'The quotation marks around a cell must be straight ones ("), not “ and ”.'
+    if (cells.length > this.#header.length) return 'A cell with a comma in it must be in double quotes.'
+    return 'If the file breaks off here, export it again; otherwise add the missing cells.'
   }
 
   #isPadded(cells: readonly string[], wanted: number, line: number): boolean {
@@ -209,8 +296,9 @@ class CsvReader {
 
   #badQuotes(line: number, text: string, reason: BadQuotes): void {
     // With bad quotes in its header, the file is not what it should be.
-    if (line === 1) throw new Unparsable('quotes')
+    if (line === 1 || this.#header === 'awaited') throw new Unparsable('quotes')
     this.#left.add(line)
+    if (this.#header === 'refused') return
     const message = `${badQuotes[reason]} ${quotesAdvice}`
     this.#tell('error', 'bad-quotes', line, null, null, message, 'row')
     this.#taker.bad(text.split(',').map((cell) => cell.replaceAll('"', '')))
@@ -243,7 +331,7 @@ class CsvReader {
 }
 
 const badQuotes: Record<BadQuotes, string> = {
-  stray: 'There is a double quote inside a cell.',
+  stray: 'There is a double quote inside a cell, or a space before the one that opens it.',
   unclosed: 'A double quote opens a cell here and is never closed.',
 }
 const quotesAdvice =
@@ -267,6 +355,21 @@ class NotText extends Error {
 
 const howToSave =
   'Save it as UTF-8: in Excel with File, Save As, "CSV UTF-8 (Comma delimited)"; in LibreOffice with Save As, Edit filter settings, Unicode (UTF-8).'
+
+const endMark = 0x1a
+const titleLinesMax = 10
+const footerCellsMax = 2
+const footer =
+  /^[([*#=\s-]*(?:(?:grand |sub-?)?total\b|end of (?:file|report|data)\b|fin du fichier|fin del archivo|(?:row|record)s?(?: ?count)?\s*[:=]|\d+ (?:rows?|records?|lignes?|enregistrements?|filas?|registros?)\b)/i
+
+/** A line below the rows, such as "Total: 42 rows" or "(42 rows affected)". */
+function isFooter(cells: readonly string[]): boolean {
+  let filled = 0
+  for (const cell of cells) if (cell !== '' && ++filled > footerCellsMax) return false
+  return footer.test(cells[0]!)
+}
+
+const cellCount = (count: number) => (count === 1 ? '1 cell' : `${count} cells`)
 
 function headerExpected({ columns }: CsvFile): string {
   return `Expected a first line with the column names: ${columns.all.join(',')}`

@@ -1,78 +1,170 @@
 /** Recognises files that are not a OneRoster set, and says what to do instead. */
-import { open } from 'node:fs/promises'
+
+import { bare } from '../../../platform/lib/nearest.ts'
+import { decoded } from '../encoding.ts'
+import { recogniseColumns } from '../list-headers.ts'
+import type { Contents } from './archive.ts'
+import { dataFiles } from './columns.ts'
 
 const ask = 'Export the roster as OneRoster CSV and use the exported zip unchanged.'
+const unpack = 'Unpack it and use the folder, or pack the CSV files as a zip.'
 
 const beginnings: readonly (readonly [bytes: string, what: string])[] = [
-  [
-    '7z\xbc\xaf\x27\x1c',
-    `This is a 7z archive. Unpack it and use the folder, or pack the CSV files as a zip.`,
-  ],
-  ['Rar!\x1a\x07', `This is a rar archive. Unpack it and use the folder, or pack the CSV files as a zip.`],
-  ['\x1f\x8b', `This is a gzip archive. Unpack it and use the folder, or pack the CSV files as a zip.`],
+  ['7z\xbc\xaf\x27\x1c', `This is a 7z archive. ${unpack}`],
+  ['Rar!\x1a\x07', `This is a rar archive. ${unpack}`],
+  ['\x1f\x8b', `This is a gzip archive. ${unpack}`],
   ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', `This is an old Excel workbook (xls). ${ask}`],
   ['%PDF-', `This is a PDF document. ${ask}`],
 ]
 
-/** Instead of the export that `ask` asks for. */
-const makeSet = '"chiron roster from-list FILE --out set.zip" makes a roster of it'
-const list = `If it is a class list, ${makeSet}.`
-
-const startOctets = 4096
-
-/** null: it begins like a zip, so it may be one. */
-export async function otherThanZip(path: string): Promise<string | null> {
-  const file = await open(path)
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(startOctets), 0, startOctets, 0)
-    return otherByStart(buffer.subarray(0, bytesRead))
-  } finally {
-    await file.close()
+/** `path`: as the user knows it, for the command that makes a set. */
+export function rosterContents(path: string): Contents {
+  return {
+    entriesMax: 64,
+    other: (names) => otherThanRoster(names, path),
+    otherStart: (start) => otherThanZip(start, path),
   }
 }
 
-function otherByStart(start: Buffer): string | null {
+function makeSet(path: string): string {
+  const quoted = /^[\w./\\:@~+-]+$/.test(path) ? path : `"${path}"`
+  return `chiron roster from-list ${quoted} --out set.zip`
+}
+
+/** The names in the first line that has any, without case and punctuation. */
+export function headerOf(start: Buffer): string[] {
+  return cellsOf(start).map(bare)
+}
+
+function cellsOf(start: Buffer): string[] {
+  const lines = decoded(start)
+    .text.replace(/^\ufeff+/, '')
+    .split(/\r\n|\n|\r/)
+  const first = lines.find((line) => line.trim() !== '' && !/^"?sep=/i.test(line)) ?? ''
+  return first.split(/[,;\t|]/).map((cell) => cell.replaceAll('"', '').trim())
+}
+
+/** null: it begins like a zip, so it may be one. */
+function otherThanZip(start: Buffer, path: string): string | null {
   if (start.length === 0) return `The file is empty. ${ask}`
   const bytes = start.toString('latin1')
   if (bytes.startsWith('PK')) return null
   const known = beginnings.find(([beginning]) => bytes.startsWith(beginning))
   if (known) return known[1]
-  const text = start
-    .toString('utf8')
-    .replace(/^\ufeff/, '')
+  const text = decoded(start)
+    .text.replace(/^\ufeff/, '')
     .trimStart()
   if (/^<(!doctype html|html|head|body)/i.test(text))
     return `This is a web page, most likely the sign-in page of the system, saved instead of the export. Sign in there and export again.`
   if (/^[{[]/.test(text)) return `This is JSON. Chiron reads OneRoster as CSV. ${ask}`
   if (text.startsWith('<')) return `This is XML. ${ask}`
-  if (!bytes.includes('\0') && text.split(/\r\n|\n|\r/, 1)[0]!.includes(','))
-    return `This is a single CSV file. A roster is a set of several files (users.csv, classes.csv, enrollments.csv …): use the zip or the folder that contains them all. ${list}`
-  return `This is not a zip file. Use the exported zip unchanged, or the folder with the CSV files.`
+  const cells = cellsOf(start)
+  if (text.includes('\0') || cells.length < 2)
+    return `This is not a zip file. Use the exported zip unchanged, or the folder with the CSV files.`
+  return otherThanSet(cells, path)
 }
 
+/** A single CSV file. */
+function otherThanSet(cells: readonly string[], path: string): string {
+  const header = cells.map(bare)
+  if (header.includes('sourcedid') || header.includes('propertyname'))
+    return 'This is a single CSV file of a OneRoster set. Use the zip or the folder that contains all of them.'
+  if (isOfCanvas(header))
+    return 'This is one file of an export for Canvas. Put all its files in a folder, and make a roster of it: chiron roster from-list FOLDER --out set.zip'
+  if (isClassList(cells)) return `This is a class list. Make a roster of it: ${makeSet(path)}`
+  return `This is a single CSV file, and a roster is a set of several (users.csv, classes.csv, enrollments.csv …): use the zip or the folder that contains them all. If it is a class list, make a roster of it: ${makeSet(path)}`
+}
+
+const isOfCanvas = (header: readonly string[]) =>
+  !header.includes('sourcedid') && (header.includes('userid') || header.includes('canvasuserid'))
+
+function isClassList(cells: readonly string[]): boolean {
+  const { at, unclear } = recogniseColumns(cells, new Map())
+  const has = (...fields: Parameters<typeof at.has>[0][]) =>
+    fields.some((field) => at.has(field) || unclear.has(field))
+  return has('name', 'lastName', 'firstName') && has('number', 'email', 'class')
+}
+
+/** By the first lines of these files, without `.csv` and in lower case; null if nothing speaks against a OneRoster set. */
+export function otherByHeaders(starts: ReadonlyMap<string, Buffer>, path: string): string | null {
+  const headers = new Map([...starts].map(([name, start]) => [name, headerOf(start)]))
+  const [users, roles, enrollments] = ['users', 'roles', 'enrollments'].map((name) => headers.get(name))
+  if (users && isOfCanvas(users)) return exportFor('Canvas', path)
+  const isOfSds = users?.includes('sourcedid') && lacksId(roles) && lacksId(enrollments)
+  if (isOfSds) return exportFor('Microsoft School Data Sync', path)
+  const list = [...starts].find(
+    ([name]) => lacksId(headers.get(name)) && isClassList(cellsOf(starts.get(name)!)),
+  )
+  if (!list || [...headers.values()].some((header) => header.includes('sourcedid'))) return null
+  const file = starts.size > 1 ? 'FILE' : `${path.replace(/[\\/]$/, '')}/${list[0]}.csv`
+  return `${list[0]}.csv is not a file of OneRoster but a class list. Make a roster of it: ${makeSet(file)}`
+}
+
+const lacksId = (header: readonly string[] | undefined) =>
+  header !== undefined && !header.includes('sourcedid')
+
+function exportFor(system: string, path: string): string {
+  return `This is an export for ${system}. Make a roster of it: ${makeSet(path)}`
+}
+
+const ownNames = new Set(['manifest.csv', ...dataFiles.map(({ name }) => `${name.toLowerCase()}.csv`)])
+const archiveName = /\.(zip|7z|rar|gz)$/i
+
 /** By the files in a zip or folder; null if unknown. */
-export function otherThanRoster(names: readonly string[]): string | null {
-  const known = new Set(names.map((name) => name.toLowerCase()))
-  const has = (...wanted: string[]) => wanted.every((name) => known.has(name))
+function otherThanRoster(names: readonly string[], path: string): string | null {
   if (names.length === 0) return `It is empty. ${ask}`
-  if (has('[content_types].xml')) {
+  const all = new Set(names.map((name) => name.toLowerCase()))
+  if (all.has('[content_types].xml')) {
     const isWorkbook = names.some((name) => name.startsWith('xl/'))
     return isWorkbook
-      ? `This is an Excel workbook. ${list} ${ask}`
+      ? `This is an Excel workbook. ${ask} If it is a class list, make a roster of it: ${makeSet(path)}`
       : `This is a Microsoft Office document. ${ask}`
   }
-  if (has('mimetype', 'content.xml')) return `This is a LibreOffice document. ${ask}`
+  if (all.has('mimetype') && all.has('content.xml')) return `This is a LibreOffice document. ${ask}`
+  const folders = setsIn(names)
+  if (folders.length > 1 && !folders.includes(''))
+    return `It contains ${folders.length} sets, in the folders ${folders.join(', ')}. Keep only one of them, and use that.`
+  const folder = folders[0] ?? ''
+  const known = new Set(
+    [...all].map((name) => name.slice(name.startsWith(folder.toLowerCase()) ? folder.length : 0)),
+  )
+  const has = (...wanted: string[]) => wanted.every((name) => known.has(name))
   // OneRoster has neither of the last two.
   if (has('users.csv', 'enrollments.csv') && (has('sections.csv') || has('terms.csv')))
-    return `This is an export for Canvas. Chiron reads OneRoster; ${makeSet}.`
+    return exportFor('Canvas', path)
   if (has('users.csv')) return null
   if (has('students.csv', 'sections.csv'))
     return `This is an export for Clever. Chiron reads OneRoster. ${ask}`
   if (has('students.csv', 'rosters.csv'))
     return `This is an export for Apple School Manager. Chiron reads OneRoster. ${ask}`
-  if (has('student.csv', 'section.csv'))
-    return `This is an export for Microsoft School Data Sync. Chiron reads OneRoster; ${makeSet}.`
-  if (names.every((name) => /\.(zip|7z|rar)$/i.test(name)))
-    return 'It contains another archive. Unpack it once and use the zip or folder inside.'
-  return null
+  if (has('student.csv', 'section.csv')) return exportFor('Microsoft School Data Sync', path)
+  return folders.length > 0 ? null : otherInside(names, path)
+}
+
+/** The folders that have files of OneRoster; '' is the top. */
+function setsIn(names: readonly string[]): string[] {
+  const counts = new Map<string, number>()
+  for (const name of names) {
+    const folder = name.slice(0, name.lastIndexOf('/') + 1)
+    if (ownNames.has(name.slice(folder.length).toLowerCase()))
+      counts.set(folder, (counts.get(folder) ?? 0) + 1)
+  }
+  // A file of its own is not a set, if there is one.
+  const sets = [...counts].filter(([, count]) => count > 1)
+  return (sets.length > 0 ? sets : [...counts]).map(([folder]) => folder)
+}
+
+/** There is no set, but perhaps something that contains one. */
+function otherInside(names: readonly string[], path: string): string | null {
+  const archives = names.filter((name) => archiveName.test(name))
+  if (archives.length === 1)
+    return archiveName.test(path)
+      ? `There are no CSV files in it, only another archive. Unpack it once, and use ${archives[0]}.`
+      : `There are no CSV files in it, only an archive. Use ${path.replace(/[\\/]$/, '')}/${archives[0]} instead.`
+  if (archives.length > 1)
+    return `There are no CSV files in it, only ${archives.length} archives: ${archives.slice(0, 3).join(', ')}${archives.length > 3 ? ' …' : ''}. Use one of them instead.`
+  const lists = names.filter((name) => /\.(xlsx|csv)$/i.test(name))
+  return lists.length === 1 && /\.xlsx$/i.test(lists[0]!)
+    ? `There are no CSV files in it, only an Excel workbook. If it is a class list, make a roster of it: chiron roster from-list "${lists[0]}" --out set.zip`
+    : null
 }

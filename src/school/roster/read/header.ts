@@ -3,6 +3,7 @@
  * misspelt column that Chiron reads is an error: its values would be lost silently. Pure.
  */
 
+import { folded } from '../../../platform/lib/folded.ts'
 import { bare, nearest } from '../../../platform/lib/nearest.ts'
 import { type FindingCode, shown } from '../findings.ts'
 import { columnAliases, type FileColumns } from './columns.ts'
@@ -29,6 +30,18 @@ export function resolveHeader(
   expected: Expected,
   tell: TellHeader,
 ): Columns | null {
+  if (names.length === 1 && names[0]!.includes(',')) {
+    const message =
+      'Each line is in double quotes as a whole, so it counts as one cell. Export the file again, with quotes around single cells only.'
+    tell('error', 'bad-quotes', null, shown(null, names[0]!), message)
+    return null
+  }
+  const curly = names.find((name) => /^\s*[“”„«'].*[“”»']\s*$/.test(name))
+  if (curly !== undefined) {
+    const message = `The cells are in the wrong quotation marks. Use straight double ones ("), or none.`
+    tell('error', 'bad-quotes', null, shown(null, curly), message)
+    return null
+  }
   if (names.length === 1 && /[;\t|]/.test(names[0]!)) {
     const message =
       'The cells are not separated by commas. Save the file as CSV with a comma as the separator (in Excel: "CSV UTF-8 (Comma delimited)", with English regional settings).'
@@ -58,10 +71,13 @@ class Header {
     const unknown = names.filter((name, i) => !this.#place(name, i))
     const absent = new Set(this.#expected.columns.all.filter((name) => !this.#found.has(name)))
     for (const name of unknown) this.#tellUnknown(name, absent)
-    for (const name of this.#expected.columns.needed) {
-      if (!absent.has(name)) continue
-      const message = `The column ${name} is missing. Expected columns: ${this.#expected.columns.all.join(',')}`
-      this.#tell('error', 'missing-column', name, null, message)
+    const missing = this.#expected.columns.needed.filter((name) => absent.has(name))
+    if (missing.length > 0) {
+      const these = missing.length === 1 ? 'The column' : 'The columns'
+      const are = missing.length === 1 ? 'is' : 'are'
+      const names = missing.join(', ')
+      const message = `${these} ${names} ${are} missing. Expected columns: ${this.#expected.columns.all.join(',')}`
+      this.#tell('error', 'missing-column', names, null, message)
     }
     return this.#failed ? null : this.#found
   }
@@ -110,7 +126,7 @@ class Header {
 }
 
 function meantBy(written: string, absent: ReadonlySet<string>): string | undefined {
-  const key = bare(written)
+  const key = bare(folded(written))
   const aliases = Object.hasOwn(columnAliases, key) ? columnAliases[key]! : []
   const alias = aliases.find((name) => absent.has(name))
   return alias ?? nearest(written, absent)

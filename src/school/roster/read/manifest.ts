@@ -18,11 +18,13 @@ export interface Said {
 export interface Manifest {
   /** null: missing or refused. */
   readonly version: Version | null
+  /** Where it says so; null if it does not. */
+  readonly versionAt: { readonly line: number; readonly value: string } | null
   /** By file name in lower case, without `.csv`. */
   readonly modes: ReadonlyMap<string, Said>
 }
 
-export const noManifest: Manifest = { version: null, modes: new Map() }
+export const noManifest: Manifest = { version: null, versionAt: null, modes: new Map() }
 
 /** The declared mode of this file or, if it is not listed, the one of all listed files. */
 export function saidOf(manifest: Manifest, file: string): Mode | null {
@@ -35,7 +37,9 @@ export function saidOf(manifest: Manifest, file: string): Mode | null {
 
 const versions: ReadonlyMap<string, Version> = new Map([
   ['1.1', '1.1'],
+  ['1.1.0', '1.1'],
   ['1.2', '1.2'],
+  ['1.2.0', '1.2'],
   ['1.2.1', '1.2'],
 ])
 
@@ -69,7 +73,7 @@ class ManifestReader {
   readonly #name: string
   readonly #finding: (finding: CodedFinding) => void
   readonly #modes = new Map<string, Said>()
-  #saysVersion = false
+  #versionAt: Manifest['versionAt'] = null
   #version: Version | null = null
 
   constructor(name: string, finding: (finding: CodedFinding) => void) {
@@ -78,7 +82,7 @@ class ManifestReader {
   }
 
   get manifest(): Manifest {
-    return { version: this.#version, modes: this.#modes }
+    return { version: this.#version, versionAt: this.#versionAt, modes: this.#modes }
   }
 
   property(written: string, value: string, line: number): void {
@@ -89,7 +93,7 @@ class ManifestReader {
   }
 
   checkVersions(): void {
-    if (this.#saysVersion) return
+    if (this.#versionAt) return
     const message =
       'The manifest has no oneroster.version, so it was inferred from the files. Expected 1.1 or 1.2.'
     this.#tell('warning', 'missing-version', null, null, message)
@@ -101,10 +105,11 @@ class ManifestReader {
   }
 
   #oneRosterVersion(value: string, line: number): void {
-    this.#saysVersion = true
+    this.#versionAt = { line, value }
     this.#version = versions.get(value) ?? null
     if (this.#version !== null) return
-    const message = 'Chiron reads OneRoster 1.1, 1.2 and 1.2.1. Choose one of them for the export.'
+    const message =
+      'Chiron reads OneRoster 1.1, 1.2 and 1.2.1. Choose one of them for the export, or write it here if a spreadsheet has changed the cell.'
     this.#tell('error', 'unsupported-version', line, value, message)
   }
 

@@ -17,6 +17,12 @@ export function parseMeetings(text: string): readonly Meeting[] | null {
   return sorted.filter((meeting, i) => i === 0 || byTime(meeting, sorted[i - 1]!) !== 0)
 }
 
+/** As people write them, and as `parseMeetings` reads them. */
+export function meetingsText(meetings: readonly Meeting[]): string {
+  const day = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
+  return meetings.map((one) => `${day(one.day)} ${one.start}-${one.end}`).join('; ')
+}
+
 function parseMeeting(text: string): Meeting | null {
   const [, word, from, to] = form.exec(text) ?? []
   if (!word || !from || !to) return null

@@ -3,35 +3,39 @@
  * `kinds`. Records go to the sink row by row, and findings to the log; a row with an error yields no record.
  * References between files are checked later (checks/).
  */
+
+import { bare, nearest } from '../../../platform/lib/nearest.ts'
 import { Meter } from '../bounds.ts'
 import { Ids, Numbers } from '../compact.ts'
-import { aboutFile, FatalFinding, type FindingLog } from '../findings.ts'
+import { aboutFile, FatalFinding, type FindingCode, type FindingLog } from '../findings.ts'
 import type { Kind, Mode, RosterFile, RosterRecord, RosterSink } from '../records.ts'
 import { type Archive, openArchive } from './archive.ts'
 import { Cells } from './cells.ts'
 import { type DataFile, dataFiles, type FileColumns, ignoredFiles, type Version } from './columns.ts'
 import { readCsv } from './csv.ts'
+import { headerOf, otherByHeaders, rosterContents } from './foreign.ts'
 import { noManifest, readManifest, saidOf } from './manifest.ts'
 import { readData } from './rows.ts'
 import { StatusReader } from './status.ts'
 
 export { type Archive, openArchive } from './archive.ts'
-export { parseMeetings } from './meetings.ts'
+export { meetingsText, parseMeetings } from './meetings.ts'
 export { isDay, parseId, parsePersonName, parseText } from './values.ts'
 
 const rowsBetweenProgress = 1000
 
-/** Throws a UsageError if there is nothing at `path`. `mode` overrides the manifest. */
+/** Throws a UsageError if there is nothing at `path`. `mode` overrides the manifest, and `shownPath` is for messages. */
 export async function readRoster(
   path: string,
   mode: Mode | null,
   log: FindingLog,
   sink: RosterSink,
   meter = new Meter(),
+  shownPath = path,
 ): Promise<RosterFile> {
-  const archive = await openArchive(path, meter.bounds.octetsMax)
+  const archive = await openArchive(path, meter.bounds.octetsMax, rosterContents(shownPath))
   try {
-    return await new RosterReader(archive, mode, log, sink, meter).read()
+    return await new RosterReader(archive, mode, log, sink, meter).read(shownPath)
   } finally {
     archive.close()
   }
@@ -57,13 +61,16 @@ class RosterReader {
     this.#meter = meter
   }
 
-  async read(): Promise<RosterFile> {
+  async read(shownPath: string): Promise<RosterFile> {
     for (const finding of this.#archive.findings) this.#log.add(finding)
     let version: Version = '1.1'
     if (!this.#log.failsAsAWhole) {
-      this.#sortOut()
       try {
-        version = await this.#readManifest()
+        const starts = await this.#starts()
+        const other = otherByHeaders(starts, shownPath)
+        if (other !== null) throw fatal('not-a-roster', this.#archive.name, other)
+        this.#sortOut()
+        version = await this.#readManifest(headerOf(starts.get('users') ?? Buffer.alloc(0)))
         await this.#readFiles(version)
       } catch (error) {
         if (!(error instanceof FatalFinding)) throw error
@@ -75,6 +82,16 @@ class RosterReader {
     const { newestRowAt, set } = this.#status
     const file = { name, sha256, version, rows: this.#rows, newestRowAt, form: set.form }
     return { ...file, ...this.#modes(), missing: this.#missing(version) }
+  }
+
+  /** Of the CSV files at the top, by name in lower case without `.csv`. */
+  async #starts(): Promise<Map<string, Buffer>> {
+    const names = this.#archive.names.filter((name) => /^[^/]*\.csv$/i.test(name))
+    const isOwn = (name: string) => lookedAt.has(name.slice(0, -4).toLowerCase())
+    const starts = new Map<string, Buffer>()
+    for (const name of names.some(isOwn) ? names.filter(isOwn) : names)
+      starts.set(name.slice(0, -4).toLowerCase(), await this.#archive.start(name))
+    return starts
   }
 
   #modes(): Pick<RosterFile, 'modes' | 'modeFrom'> {
@@ -103,7 +120,7 @@ class RosterReader {
     const isBulk = modes.length > 0 && modes.every((mode) => mode === 'bulk')
     for (const { name, vital } of isBulk && !this.#log.failsAsAWhole ? missing : []) {
       if (!vital) continue
-      const message = `There is no ${name}.csv, which a complete bulk set needs. Export it too, or declare this a delta.`
+      const message = `There is no ${name}.csv, which a complete set needs. ${this.#toAdd(name)}`
       this.#log.add(aboutFile('error', 'missing-part', this.#archive.name, message))
     }
     return missing.map(({ name }) => `${name}.csv`)
@@ -114,13 +131,36 @@ class RosterReader {
     const spelling = new Map(standard.map((name) => [`${name}.csv`.toLowerCase(), name]))
     for (const name of this.#archive.names) {
       const known = spelling.get(name.toLowerCase())
-      if (known === undefined) this.#unknownFile(name, 'This is not a file of the OneRoster standard')
-      else this.#sortIn(known, name)
+      if (known !== undefined) this.#sortIn(known, name)
+      else if (!name.includes('/')) this.#unknownFile(name, 'This is not a file of the OneRoster standard')
     }
+    const folders = new Set(this.#archive.names.flatMap((name) => /^.*\//.exec(name)?.[0] ?? []))
+    for (const folder of folders) this.#unknownFile(folder, 'The set is not in this folder of the zip')
     if (dataFiles.some((file) => this.#names.has(file.name.toLowerCase()))) return
+    const similar = this.#similarTo('users')
     const message =
-      'It has no OneRoster CSV file, such as users.csv, at its top level. Use the exported zip unchanged, or the folder that contains the CSV files.'
-    this.#log.add(aboutFile('error', 'no-files', this.#archive.name, message))
+      similar === undefined
+        ? 'It has no OneRoster CSV file, such as users.csv, at its top level. Use the exported zip unchanged, or the folder that contains the CSV files.'
+        : `Its files are not named as OneRoster names them: rename ${similar} to users.csv, and the others likewise.`
+    throw fatal('no-files', this.#archive.name, message)
+  }
+
+  /** A file that is not of the standard but is probably meant to be this one. */
+  #similarTo(file: string): string | undefined {
+    const wanted = bare(file)
+    return this.#archive.names.find((name) => {
+      const stem = bare(name.replace(/(\.(csv|txt))+$/i, ''))
+      return !this.#isStandard(name) && (stem.includes(wanted) || nearest(stem, [wanted]) !== undefined)
+    })
+  }
+
+  #isStandard(name: string): boolean {
+    return [...this.#names.values()].includes(name)
+  }
+
+  #toAdd(file: string): string {
+    const similar = this.#similarTo(file)
+    return similar === undefined ? 'Export it too.' : `Rename ${similar} to ${file}.csv.`
   }
 
   #sortIn(known: string, name: string): void {
@@ -141,9 +181,12 @@ class RosterReader {
     this.#log.add(aboutFile('warning', 'unknown-file', name, `${reason}; it was ignored.`))
   }
 
-  async #readManifest(): Promise<Version> {
+  async #readManifest(users: readonly string[]): Promise<Version> {
     // Only 1.2 has these files; 1.1 has their content in users.csv.
-    const inferred = this.#names.has('roles') || this.#names.has('userprofiles') ? '1.2' : '1.1'
+    const hasRoles = this.#names.has('roles')
+    const isOf11 = users.includes('role') || users.includes('orgsourcedids')
+    const isOf12 = hasRoles || this.#names.has('userprofiles') || (users.includes('sourcedid') && !isOf11)
+    const inferred = isOf12 ? '1.2' : '1.1'
     const name = this.#names.get('manifest')
     if (name === undefined) {
       const message = `There is no manifest.csv. The files were read as OneRoster ${inferred}.`
@@ -151,7 +194,28 @@ class RosterReader {
       return inferred
     }
     this.#manifest = await readManifest(this.#archive, name, this.#meter, this.#log.add.bind(this.#log))
-    return this.#manifest.version ?? inferred
+    const { version, versionAt } = this.#manifest
+    if (version === '1.2' && !hasRoles && users.includes('role'))
+      throw this.#versionDiffers(
+        name,
+        versionAt!,
+        '1.1',
+        'users.csv has the roles, and there is no roles.csv',
+      )
+    if (version === '1.1' && hasRoles && users.includes('sourcedid') && !isOf11)
+      throw this.#versionDiffers(name, versionAt!, '1.2', 'the roles are in roles.csv, not in users.csv')
+    return version ?? inferred
+  }
+
+  #versionDiffers(
+    file: string,
+    { line, value }: { readonly line: number; readonly value: string },
+    actual: Version,
+    because: string,
+  ): FatalFinding {
+    const message = `The manifest says ${value}, but the files are those of ${actual}: ${because}. Write ${actual} here if the files are right, or export everything as ${value}.`
+    const about = { file, line, column: 'value', value, message }
+    return new FatalFinding({ severity: 'error', code: 'version-differs', ...about })
   }
 
   #compareWithManifest(file: DataFile, name: string | undefined): void {
@@ -164,7 +228,8 @@ class RosterReader {
       value: said.mode,
     }
     if (name === undefined && said.mode !== 'absent') {
-      const message = `The manifest lists ${file.name}.csv, but the file is missing. Add it, or write absent.`
+      const orAbsent = file.vital ? '' : ' If there is none, write absent here.'
+      const message = `The manifest lists ${file.name}.csv, but the file is missing. ${this.#toAdd(file.name)}${orAbsent}`
       this.#log.add({ ...about, severity: 'error', code: 'missing-file', message })
     } else if (name !== undefined && said.mode === 'absent') {
       const message = `The manifest says that ${file.name}.csv is absent, but it is present. It was read.`
@@ -255,6 +320,13 @@ class RosterReader {
     this.#meter.row()
     if (this.#rows % rowsBetweenProgress === 0) this.#sink.progress(this.#rows)
   }
+}
+
+/** Files whose first lines tell whether this is a OneRoster set, and of which version. */
+const lookedAt: ReadonlySet<string> = new Set(['users', 'roles', 'enrollments'])
+
+function fatal(code: FindingCode, file: string, message: string): FatalFinding {
+  return new FatalFinding(aboutFile('error', code, file, message))
 }
 
 /** The sourcedIds of a file, and the line of each. */

@@ -27,13 +27,13 @@ export const readData: { readonly [K in Kind]: (cells: Cells) => DataOf[K] } = {
 
   course: (cells) => ({
     title: cells.text('title') ?? '',
-    code: cells.id('courseCode'),
+    code: cells.code('courseCode'),
     orgId: cells.id('orgSourcedId'),
   }),
 
   class: (cells) => ({
     title: cells.text('title') ?? '',
-    code: cells.id('classCode'),
+    code: cells.code('classCode'),
     kind: classKind(cells),
     courseId: cells.id('courseSourcedId') ?? '',
     schoolId: cells.id('schoolSourcedId') ?? '',
@@ -48,9 +48,9 @@ export const readData: { readonly [K in Kind]: (cells: Cells) => DataOf[K] } = {
     enabled: cells.boolean('enabledUser', true),
     ...names(cells),
     pronouns: cells.text('pronouns'),
-    number: cells.id('identifier'),
-    email: cells.text('email'),
-    year: parseYear(cells.raw('grades')),
+    number: cells.code('identifier'),
+    email: cells.address('email'),
+    year: parseYear(cells.grades('grades')),
     role: cells.version === '1.1' ? cells.enumeration('role', 'role') : null,
     orgIds: cells.version === '1.1' ? cells.ids('orgSourcedIds') : [],
   }),
@@ -106,6 +106,13 @@ function checkOneName(cells: Cells): void {
   const column = cells.raw('familyName') === '' ? 'familyName' : 'givenName'
   if (cells.raw('givenName') === '' && cells.raw('familyName') === '')
     cells.tell('error', 'missing-value', column, 'A person needs at least one name.')
+  else if (`${cells.raw('givenName')}${cells.raw('familyName')}`.includes(','))
+    cells.tell(
+      'warning',
+      'one-name',
+      column,
+      'The cell beside this one seems to have both names, with a comma. It was accepted as one; better give each name its own column.',
+    )
   else cells.tell('warning', 'one-name', column, 'This person has only one name, which is accepted.')
 }
 

@@ -4,9 +4,10 @@
  */
 
 import { parseName } from '../../../identity/people/names.ts'
+import { folded } from '../../../platform/lib/folded.ts'
 import { nearest } from '../../../platform/lib/nearest.ts'
 import type { Tell } from '../findings.ts'
-import { enumerations, extensible, type Version } from './columns.ts'
+import { enumerations, extensible, type Version, valueAliases } from './columns.ts'
 
 const idCharactersMax = 255
 const textCharactersMax = 1000
@@ -22,7 +23,6 @@ const timeForm = /^T([01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d{1,9})?)?(
 
 export function parseText(text: string, tell: Tell): string | null {
   if (!isPlain(text, textCharactersMax, tell)) return null
-  if (spreadsheetError.test(text)) tellSpreadsheetError('warning', tell)
   warnIfDamaged(text, tell)
   return text.normalize('NFC')
 }
@@ -30,17 +30,28 @@ export function parseText(text: string, tell: Tell): string | null {
 /** What a spreadsheet shows in place of a value that it could not work out. */
 const spreadsheetError = /^#(?:REF!|N\/A|VALUE!|NAME\?|DIV\/0!|NULL!|NUM!|SPILL!|CALC!)$/i
 
-function tellSpreadsheetError(severity: 'error' | 'warning', tell: Tell): void {
+const hash = 0x23
+const equals = 0x3d
+const apostrophe = 0x27
+
+/** Whether there is one, which is told. */
+export function isSpreadsheetError(text: string, severity: 'error' | 'warning', tell: Tell): boolean {
+  if (text.charCodeAt(0) !== hash || !spreadsheetError.test(text)) return false
   const message =
     'A formula of a spreadsheet failed here, and its error was exported. Mend the formula, or type the value.'
   tell(severity, 'spreadsheet-error', message)
+  return true
 }
 
 // UTF-8 that was read as Windows-1252 and written as UTF-8 again: two or three characters for one.
-const encodedTwice =
-  /[\u00c2-\u00c5][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122]|\u00e2\u20ac/
+const second =
+  '[\\u0080-\\u00bf\\u0152\\u0153\\u0160\\u0161\\u0178\\u017d\\u017e\\u0192\\u02c6\\u02dc\\u2013-\\u203a\\u20ac\\u2122]'
+const encodedTwice = new RegExp(
+  // Latin letters; two letters of Greek, Cyrillic, Hebrew or Arabic; Vietnamese; quotation marks and dashes.
+  `[\\u00c2-\\u00c5]${second}|(?:[\\u00cc-\\u00db]${second}){2}|\\u00e1[\\u00ba\\u00bb]${second}|\\u00e2\\u20ac`,
+)
 
-function warnIfDamaged(text: string, tell: Tell): void {
+export function warnIfDamaged(text: string, tell: Tell): void {
   if (text.includes('\ufffd'))
     tell(
       'warning',
@@ -56,10 +67,6 @@ function warnIfDamaged(text: string, tell: Tell): void {
 }
 
 export function parsePersonName(text: string, tell: Tell): string | null {
-  if (spreadsheetError.test(text)) {
-    tellSpreadsheetError('error', tell)
-    return null
-  }
   warnIfDamaged(text, tell)
   const parsed = parseName(text.replace(directionMarks, ''))
   if (typeof parsed !== 'string') return text.normalize('NFC')
@@ -70,15 +77,26 @@ export function parsePersonName(text: string, tell: Tell): string | null {
 /** For sourcedIds, references, identifiers and codes. They are compared byte by byte, so never normalised. */
 export function parseId(text: string, tell: Tell): string | null {
   if (!isPlain(text, idCharactersMax, tell)) return null
-  if (spreadsheetError.test(text)) {
-    tellSpreadsheetError('error', tell)
-    return null
-  }
+  if (isSpreadsheetError(text, 'error', tell)) return null
+  const first = text.charCodeAt(0)
+  if (first === equals || first === apostrophe) return withoutDisguise(text, tell)
   if (!spreadsheetNumber.test(text)) return text
   const message =
     'A spreadsheet has turned this identifier into a number and lost digits. Export it again without opening it in a spreadsheet, or format the column as text first.'
   tell('error', 'spreadsheet-number', message)
   return null
+}
+
+/** Programs write ="00123" or '00123 to keep a spreadsheet from changing the number. */
+function withoutDisguise(text: string, tell: Tell): string {
+  const bare = /^="(.+)"$/.exec(text)?.[1] ?? /^'(\w[^']*)$/.exec(text)?.[1]
+  if (bare === undefined) return text
+  tell(
+    'warning',
+    'spreadsheet-text',
+    `Read as ${bare}, without the characters that are meant for a spreadsheet.`,
+  )
+  return bare
 }
 
 function isPlain(text: string, charactersMax: number, tell: Tell): boolean {
@@ -99,12 +117,21 @@ function isPlain(text: string, charactersMax: number, tell: Tell): boolean {
 
 export function parseDate(text: string, tell: Tell): string | null {
   if (isDay(text)) return text
-  const shape = dateForm.test(text)
-    ? 'This day does not exist.'
-    : 'Expected year-month-day, such as 2018-08-27.'
-  tell('error', 'bad-date', shape)
+  tell('error', 'bad-date', dateAdvice(text))
   return null
 }
+
+function dateAdvice(text: string): string {
+  if (dateForm.test(text)) return 'This day does not exist.'
+  const expected = 'Expected year-month-day, such as 2018-08-27'
+  if (isDay(text.slice(0, 10))) return `${expected}, without a time.`
+  if (isSerial(text))
+    return `${expected}. This is how a spreadsheet counts days: format the column as yyyy-mm-dd, then export again.`
+  return `${expected}. In a spreadsheet, format the column as yyyy-mm-dd, then export again.`
+}
+
+/** A day between 1954 and 2119, as a spreadsheet stores it. */
+const isSerial = (text: string) => /^[2-7]\d{4}$/.test(text)
 
 export function isDay(text: string): boolean {
   if (!dateForm.test(text)) return false
@@ -165,7 +192,8 @@ export function parseEnumeration(
     tell('warning', 'enumeration-case', `Read as ${meant}, which is how the standard spells it.`)
     return meant
   }
-  const near = nearest(text, allowed)
+  const alias = valueAliases[folded(text)]
+  const near = alias !== undefined && allowed.includes(alias) ? alias : nearest(text, allowed)
   const hint = near === undefined ? '' : ` Did you mean ${near}?`
   const own = extensible.has(name) ? ', or a value of your own that starts with ext:' : ''
   tell('error', 'bad-enumeration', `Expected one of ${allowed.join(', ')}${own}.${hint}`)

@@ -3,6 +3,8 @@ import type { DeliveryState, EventType, PersonStatus, StepName, WebhookState } f
 import type { Failure, Group, Kind, Operation } from '../roster/replies.ts'
 
 const counted = (n: number, shown: string, one: string, more: string) => `${shown} ${n === 1 ? one : more}`
+const some = (shown: string | undefined, one: string, more: string) =>
+  `${shown} ${shown === '1' ? one : more}`
 
 export const english = {
   name: 'Console',
@@ -566,7 +568,7 @@ export const english = {
     skipped: (n: number, shown: string) => counted(n, shown, 'bad row skipped', 'bad rows skipped'),
     skip: 'Skip these rows',
     skipLead: (n: number, shown: string) =>
-      `Only ${counted(n, shown, 'row is', 'rows are')} bad. You can skip them: these people then keep their current data.`,
+      `Only ${counted(n, shown, 'row is', 'rows are')} bad. You can skip ${n === 1 ? 'it: its record then stays' : 'them: their records then stay'} unchanged.`,
     nothingSo: 'With the options chosen above, the file changes nothing.',
     nothing: 'This file changes nothing: the roster is already up to date.',
     kinds: {
@@ -674,16 +676,19 @@ export const english = {
       stale: 'an old file',
     } as Record<string, string>,
     reasons: {
-      leavers: (n) => `${n.leaving} of ${n.before} students would leave.`,
-      teachers: (n) => `${n.vanishing} of ${n.before} teachers would leave.`,
-      terms: (n) => `${n.emptied} of ${n.before} students would no longer have a current class.`,
-      classes: (n) => `${n.leaving} of ${n.before} current classes would leave.`,
-      enrolments: (n) => `${n.leaving} of ${n.before} enrolments in current classes would leave.`,
-      numbers: (n) => `The student numbers of ${n.changed} of ${n.before} students would change.`,
+      leavers: (n) => `${n.leaving} of ${some(n.before, 'student', 'students')} would leave.`,
+      teachers: (n) => `${n.vanishing} of ${some(n.before, 'teacher', 'teachers')} would leave.`,
+      terms: (n) =>
+        `${n.emptied} of ${some(n.before, 'student', 'students')} would no longer have a current class.`,
+      classes: (n) => `${n.leaving} of ${some(n.before, 'current class', 'current classes')} would leave.`,
+      enrolments: (n) =>
+        `${n.leaving} of ${some(n.before, 'enrolment', 'enrolments')} in current classes would leave.`,
+      numbers: (n) =>
+        `The student numbers of ${n.changed} of ${some(n.before, 'student', 'students')} would change.`,
       addresses: (n) =>
-        `The addresses of ${n.changed} of ${n.before} students would change, and those students are signed out.`,
+        `The addresses of ${n.changed} of ${some(n.before, 'student', 'students')} would change, and those students are signed out.`,
       mode: (n) =>
-        `Read as a complete roster, ${n.leavingAsBulk} students would leave; read as changes only, ${n.leavingAsDelta}.`,
+        `Read as a complete roster, ${some(n.leavingAsBulk, 'student', 'students')} would leave; read as changes only, ${n.leavingAsDelta}.`,
     } as Record<string, (numbers: Record<string, string>) => string>,
     yes: 'Yes, that is right',
     yeses: {
@@ -736,7 +741,7 @@ export const english = {
     undoes: (n: number, list: string) =>
       n === 1 ? `This undoes number ${list}.` : `This undoes numbers ${list}.`,
     undoStudents: (leaving: string, returning: string, changed: string) =>
-      `Students: ${leaving} leave, ${returning} return, ${changed} change.`,
+      `Students who leave: ${leaving}; return: ${returning}; change: ${changed}.`,
     undoMovedOn:
       'The roster has changed in the meantime. Reload this page to see what going back would change now.',
     noWayBack: 'You cannot go back to this',

@@ -17,6 +17,7 @@ export const spanishFindings: Readonly<Record<string, string>> = {
   'missing-manifest': 'No hay manifest.csv; la versión se ha deducido de los archivos.',
   'manifest-version': 'manifest.version no es 1.0.',
   'missing-version': 'El manifiesto no indica oneroster.version; se ha deducido de los archivos.',
+  'version-differs': 'El manifiesto indica otra versión de OneRoster que la de los archivos.',
   'unsupported-version': 'oneroster.version no es 1.1, 1.2 ni 1.2.1.',
   'bad-manifest-mode': 'Una propiedad file. del manifiesto no es absent, bulk ni delta.',
   'missing-file': 'El manifiesto anuncia un archivo que falta.',
@@ -30,6 +31,11 @@ export const spanishFindings: Readonly<Record<string, string>> = {
   'bad-quotes': 'Unas comillas están fuera de lugar o no se cierran.',
   'wrong-separator': 'Las celdas están separadas por puntos y comas o tabuladores, no por comas.',
   'empty-file': 'El archivo no tiene línea de encabezado.',
+  'no-rows': 'Un archivo de una exportación completa tiene encabezado y ninguna fila.',
+  'header-below': 'Hay líneas encima del encabezado.',
+  'separator-line': 'La primera línea es para Excel, como sep=,; se ha omitido.',
+  'footer-line': 'El archivo termina con una línea que no es una fila, como un total; se ha omitido.',
+  'null-word': 'Hay celdas vacías con la palabra NULL; se han leído como vacías.',
   'unknown-header': 'Una columna no forma parte del estándar: es un error si su nombre parece mal escrito.',
   'header-case': 'El nombre de una columna difiere del estándar en mayúsculas o espacios.',
   'duplicate-header': 'Una columna aparece dos veces.',
@@ -44,6 +50,10 @@ export const spanishFindings: Readonly<Record<string, string>> = {
   'one-name': 'Una persona tiene un solo nombre.',
   'bad-name': 'Un nombre no se puede guardar tal como está.',
   'spreadsheet-number': 'Una hoja de cálculo ha convertido un identificador en un número como 1.23E+11.',
+  'spreadsheet-text':
+    'Un identificador está escrito para una hoja de cálculo, como ="00123"; se ha leído sin eso.',
+  'lost-zeros':
+    'Es probable que una hoja de cálculo haya quitado los ceros iniciales de números de estudiante.',
   'spreadsheet-error':
     'Una celda contiene el error de una hoja de cálculo, como #REF! o #N/A, en lugar de un valor.',
   'damaged-text': 'Al escribir el archivo se perdieron letras o se codificaron dos veces, como � o Ã©.',
@@ -67,6 +77,7 @@ export const spanishFindings: Readonly<Record<string, string>> = {
   'duplicate-address': 'Dos estudiantes tienen la misma dirección.',
   'shared-address': 'Un docente tiene la dirección de otra persona.',
   'dangling-reference': 'Una fila se refiere a un sourcedId que no existe.',
+  'reference-case': 'Hay filas que remiten a un sourcedId que solo difiere en las mayúsculas.',
   'address-bounced': 'Un correo a un estudiante ha sido devuelto; no le llega ningún código.',
   'same-account': 'Dos estudiantes tienen la misma cuenta.',
   'too-many-classes': 'Un estudiante está en más de 500 clases.',

@@ -1,6 +1,8 @@
 import type { ConsoleText } from './en.ts'
 
 const counted = (n: number, shown: string, one: string, more: string) => `${shown} ${n === 1 ? one : more}`
+const some = (shown: string | undefined, one: string, more: string) =>
+  `${shown} ${shown === '1' ? one : more}`
 
 export const spanish: ConsoleText = {
   name: 'Consola',
@@ -570,7 +572,7 @@ export const spanish: ConsoleText = {
     skipped: (n, shown) => counted(n, shown, 'fila errónea omitida', 'filas erróneas omitidas'),
     skip: 'Omitir estas filas',
     skipLead: (n, shown) =>
-      `Solo ${counted(n, shown, 'fila es errónea', 'filas son erróneas')}. Puede omitirlas: estas personas conservan entonces sus datos actuales.`,
+      `Solo ${counted(n, shown, 'fila es errónea', 'filas son erróneas')}. Puede ${n === 1 ? 'omitirla' : 'omitirlas'}: así se conservan los datos actuales.`,
     nothingSo: 'Con las opciones elegidas arriba, el archivo no cambia nada.',
     nothing: 'Este archivo no cambia nada: la lista ya está al día.',
     kinds: {
@@ -674,16 +676,22 @@ export const spanish: ConsoleText = {
       stale: 'un archivo antiguo',
     },
     reasons: {
-      leavers: (n) => `${n.leaving} de ${n.before} estudiantes se irían.`,
-      teachers: (n) => `${n.vanishing} de ${n.before} profesores se irían.`,
-      terms: (n) => `${n.emptied} de ${n.before} estudiantes se quedarían sin clases actuales.`,
-      classes: (n) => `Desaparecerían ${n.leaving} de ${n.before} clases actuales.`,
-      enrolments: (n) => `Desaparecerían ${n.leaving} de ${n.before} matrículas en clases actuales.`,
-      numbers: (n) => `Cambiarían los números de ${n.changed} de ${n.before} estudiantes.`,
+      leavers: (n) =>
+        `${n.leaving} de ${some(n.before, 'estudiante', 'estudiantes')} se ${n.leaving === '1' ? 'iría' : 'irían'}.`,
+      teachers: (n) =>
+        `${n.vanishing} de ${some(n.before, 'profesor', 'profesores')} se ${n.vanishing === '1' ? 'iría' : 'irían'}.`,
+      terms: (n) =>
+        `${n.emptied} de ${some(n.before, 'estudiante', 'estudiantes')} se ${n.emptied === '1' ? 'quedaría' : 'quedarían'} sin clases actuales.`,
+      classes: (n) =>
+        `${n.leaving === '1' ? 'Desaparecería' : 'Desaparecerían'} ${n.leaving} de ${some(n.before, 'clase actual', 'clases actuales')}.`,
+      enrolments: (n) =>
+        `${n.leaving === '1' ? 'Desaparecería' : 'Desaparecerían'} ${n.leaving} de ${some(n.before, 'matrícula', 'matrículas')} en clases actuales.`,
+      numbers: (n) =>
+        `Cambiarían los números de ${n.changed} de ${some(n.before, 'estudiante', 'estudiantes')}.`,
       addresses: (n) =>
-        `Cambiarían las direcciones de ${n.changed} de ${n.before} estudiantes, y se cerrarían sus sesiones.`,
+        `Cambiarían las direcciones de ${n.changed} de ${some(n.before, 'estudiante', 'estudiantes')}, y se cerrarían sus sesiones.`,
       mode: (n) =>
-        `Si la lista está completa, se irían ${n.leavingAsBulk} estudiantes; si solo contiene cambios, ${n.leavingAsDelta}.`,
+        `Si la lista está completa, se ${n.leavingAsBulk === '1' ? 'iría' : 'irían'} ${some(n.leavingAsBulk, 'estudiante', 'estudiantes')}; si solo contiene cambios, ${n.leavingAsDelta}.`,
     },
     yes: 'Sí, es correcto',
     yeses: {
@@ -736,7 +744,7 @@ export const spanish: ConsoleText = {
     undoToNothing: '¿Volver a una lista vacía?',
     undoes: (n, list) => (n === 1 ? `Esto deshace el número ${list}.` : `Esto deshace los números ${list}.`),
     undoStudents: (leaving, returning, changed) =>
-      `Estudiantes: ${leaving} se van, ${returning} vuelven, ${changed} cambian.`,
+      `Estudiantes que se van: ${leaving}; que vuelven: ${returning}; que cambian: ${changed}.`,
     undoMovedOn:
       'La lista ha cambiado mientras tanto. Vuelva a cargar esta página para ver qué cambiaría ahora al volver.',
     noWayBack: 'No se puede volver a esta',

@@ -17,6 +17,7 @@ export const frenchFindings: Readonly<Record<string, string>> = {
   'missing-manifest': 'Il n’y a pas de manifest.csv ; la version a été déduite des fichiers.',
   'manifest-version': 'manifest.version n’est pas 1.0.',
   'missing-version': 'Le manifeste ne donne pas oneroster.version ; elle a été déduite des fichiers.',
+  'version-differs': 'Le manifeste donne une autre version de OneRoster que celle des fichiers.',
   'unsupported-version': 'oneroster.version n’est ni 1.1, ni 1.2, ni 1.2.1.',
   'bad-manifest-mode': 'Une propriété file. du manifeste n’est ni absent, ni bulk, ni delta.',
   'missing-file': 'Le manifeste annonce un fichier absent.',
@@ -31,6 +32,12 @@ export const frenchFindings: Readonly<Record<string, string>> = {
   'wrong-separator':
     'Les cellules sont séparées par des points-virgules ou des tabulations, et non par des virgules.',
   'empty-file': 'Le fichier n’a pas de ligne d’en-tête.',
+  'no-rows': 'Un fichier d’un export complet a un en-tête et aucune ligne.',
+  'header-below': 'Il y a des lignes au-dessus de l’en-tête.',
+  'separator-line': 'La première ligne est destinée à Excel, comme sep=, ; elle a été ignorée.',
+  'footer-line':
+    'Le fichier se termine par une ligne qui n’est pas un enregistrement, comme un total ; elle a été ignorée.',
+  'null-word': 'Des cellules vides contiennent le mot NULL ; elles ont été lues comme vides.',
   'unknown-header':
     'Une colonne ne fait pas partie de la norme : c’est une erreur si son nom semble mal écrit.',
   'header-case': 'Un nom de colonne diffère de la norme par les majuscules ou les espaces.',
@@ -46,6 +53,8 @@ export const frenchFindings: Readonly<Record<string, string>> = {
   'one-name': 'Une personne n’a qu’un seul nom.',
   'bad-name': 'Un nom ne peut pas être enregistré tel quel.',
   'spreadsheet-number': 'Un tableur a transformé un identifiant en nombre, par exemple 1.23E+11.',
+  'spreadsheet-text': 'Un identifiant est écrit pour un tableur, comme ="00123" ; il a été lu sans cela.',
+  'lost-zeros': 'Un tableur a sans doute supprimé les zéros au début de numéros d’étudiant.',
   'spreadsheet-error': 'Une cellule contient l’erreur d’un tableur, comme #N/A, au lieu d’une valeur.',
   'damaged-text': 'Des lettres ont été perdues ou encodées deux fois à l’écriture du fichier, comme � ou Ã©.',
   'bad-date': 'Une date n’est pas un jour existant au format AAAA-MM-JJ.',
@@ -69,6 +78,7 @@ export const frenchFindings: Readonly<Record<string, string>> = {
   'duplicate-address': 'Deux étudiants ont la même adresse.',
   'shared-address': 'Un enseignant a l’adresse de quelqu’un d’autre.',
   'dangling-reference': 'Une ligne renvoie à un sourcedId absent.',
+  'reference-case': 'Des lignes renvoient à des sourcedId qui ne diffèrent que par les majuscules.',
   'address-bounced': 'Un courriel à un étudiant a été retourné ; aucun code ne lui parvient.',
   'same-account': 'Deux étudiants ont le même compte.',
   'too-many-classes': 'Un étudiant est dans plus de 500 classes.',

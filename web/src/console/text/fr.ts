@@ -2,6 +2,8 @@ import type { ConsoleText } from './en.ts'
 
 /** In French, zero and one are singular. */
 const counted = (n: number, shown: string, one: string, more: string) => `${shown} ${n < 2 ? one : more}`
+const isOne = (shown: string | undefined) => shown === '0' || shown === '1'
+const some = (shown: string | undefined, one: string, more: string) => `${shown} ${isOne(shown) ? one : more}`
 
 export const french: ConsoleText = {
   name: 'Console',
@@ -580,7 +582,7 @@ export const french: ConsoleText = {
     skipped: (n, shown) => counted(n, shown, 'ligne erronée ignorée', 'lignes erronées ignorées'),
     skip: 'Ignorer ces lignes',
     skipLead: (n, shown) =>
-      `Seulement ${counted(n, shown, 'ligne est erronée', 'lignes sont erronées')}. Vous pouvez les ignorer : ces personnes conservent alors leurs données actuelles.`,
+      `Seulement ${counted(n, shown, 'ligne est erronée', 'lignes sont erronées')}. Vous pouvez ${n < 2 ? 'l’ignorer : la donnée actuelle est alors conservée' : 'les ignorer : les données actuelles sont alors conservées'}.`,
     nothingSo: 'Avec les options choisies ci-dessus, le fichier ne change rien.',
     nothing: 'Ce fichier ne change rien : la liste est déjà à jour.',
     kinds: {
@@ -685,16 +687,22 @@ export const french: ConsoleText = {
       stale: 'un ancien fichier',
     },
     reasons: {
-      leavers: (n) => `${n.leaving} étudiants sur ${n.before} partiraient.`,
-      teachers: (n) => `${n.vanishing} enseignants sur ${n.before} partiraient.`,
-      terms: (n) => `${n.emptied} étudiants sur ${n.before} n’auraient plus de cours actuel.`,
-      classes: (n) => `${n.leaving} cours actuels sur ${n.before} disparaîtraient.`,
-      enrolments: (n) => `${n.leaving} inscriptions sur ${n.before} à des cours actuels disparaîtraient.`,
-      numbers: (n) => `Les numéros de ${n.changed} étudiants sur ${n.before} changeraient.`,
+      leavers: (n) =>
+        `${some(n.leaving, 'étudiant', 'étudiants')} sur ${n.before} ${isOne(n.leaving) ? 'partirait' : 'partiraient'}.`,
+      teachers: (n) =>
+        `${some(n.vanishing, 'enseignant', 'enseignants')} sur ${n.before} ${isOne(n.vanishing) ? 'partirait' : 'partiraient'}.`,
+      terms: (n) =>
+        `${some(n.emptied, 'étudiant', 'étudiants')} sur ${n.before} ${isOne(n.emptied) ? 'n’aurait' : 'n’auraient'} plus de cours actuel.`,
+      classes: (n) =>
+        `${some(n.leaving, 'cours actuel', 'cours actuels')} sur ${n.before} ${isOne(n.leaving) ? 'disparaîtrait' : 'disparaîtraient'}.`,
+      enrolments: (n) =>
+        `${some(n.leaving, 'inscription', 'inscriptions')} sur ${n.before} à des cours actuels ${isOne(n.leaving) ? 'disparaîtrait' : 'disparaîtraient'}.`,
+      numbers: (n) =>
+        `Les numéros de ${some(n.changed, 'étudiant', 'étudiants')} sur ${n.before} changeraient.`,
       addresses: (n) =>
-        `Les adresses de ${n.changed} étudiants sur ${n.before} changeraient, et ces étudiants seraient déconnectés.`,
+        `Les adresses de ${some(n.changed, 'étudiant', 'étudiants')} sur ${n.before} changeraient, et ces étudiants seraient déconnectés.`,
       mode: (n) =>
-        `Si la liste est complète, ${n.leavingAsBulk} étudiants partiraient ; si elle ne contient que des changements, ${n.leavingAsDelta}.`,
+        `Si la liste est complète, ${some(n.leavingAsBulk, 'étudiant partirait', 'étudiants partiraient')} ; si elle ne contient que des changements, ${n.leavingAsDelta}.`,
     },
     yes: 'Oui, c’est exact',
     yeses: {
@@ -747,7 +755,7 @@ export const french: ConsoleText = {
     undoToNothing: 'Revenir à une liste vide ?',
     undoes: (n, list) => (n === 1 ? `Cela annule le numéro ${list}.` : `Cela annule les numéros ${list}.`),
     undoStudents: (leaving, returning, changed) =>
-      `Étudiants : ${leaving} partent, ${returning} reviennent, ${changed} changent.`,
+      `Étudiants qui partent : ${leaving} ; qui reviennent : ${returning} ; qui changent : ${changed}.`,
     undoMovedOn:
       'La liste a changé entre-temps. Rechargez cette page pour voir ce que le retour changerait maintenant.',
     noWayBack: 'Impossible de revenir à celle-ci',

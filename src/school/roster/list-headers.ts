@@ -2,8 +2,8 @@
  * Recognises the columns of a class list by their headers, in English, French and Spanish. A header is compared without
  * case, accents and small words, so "N° de l’étudiant" and "Student number" are both the number. Pure.
  */
-import { folded } from '../../../platform/lib/folded.ts'
-import { bare } from '../../../platform/lib/nearest.ts'
+import { folded } from '../../platform/lib/folded.ts'
+import { bare } from '../../platform/lib/nearest.ts'
 
 /** Each with its meaning, for messages and docs/roster.md. */
 export const fields = {
