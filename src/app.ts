@@ -35,12 +35,10 @@ import { healthRoutes } from './platform/http/health.ts'
 import { MemoryBuckets } from './platform/http/limits.ts'
 import { describeApi, openApiRoutes } from './platform/http/openapi.ts'
 import { pageRoutes } from './platform/http/pages.ts'
-import { plainRoutes } from './platform/http/plain.ts'
 import { portalCookie } from './platform/http/portal.ts'
 import { warnOfUntrustedProxy } from './platform/http/proxies.ts'
 import { createServer } from './platform/http/server.ts'
 import { Type } from './platform/http/type.ts'
-import { webRoutes } from './platform/http/web.ts'
 import type { CallerNetwork } from './platform/lib/bucket.ts'
 import { type Clock, day, second, systemClock } from './platform/lib/clock.ts'
 import { clientAddress, networkOf, widerNetworksOf } from './platform/lib/network.ts'
@@ -51,6 +49,9 @@ import { type Role, roles } from './roles.ts'
 import { foldGenerations } from './school/roster/roster.ts'
 import { uploadRoutes } from './school/roster/upload/routes.ts'
 import { Uploads } from './school/roster/upload/upload.ts'
+import { apiAbout } from './school/site/openapi.ts'
+import { plainRoutes } from './school/site/plain-routes.ts'
+import { webRoutes } from './school/site/web-routes.ts'
 import { calendarRoutes } from './school/student/calendar-routes.ts'
 import { Cards } from './school/student/card.ts'
 import { cardRoutes } from './school/student/card-routes.ts'
@@ -266,7 +267,11 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const { callerOf, byOf, byStaffOf } = guardAccess(app, access)
   await app.register(fastifyStatic, { serve: false, preCompressed: true })
   const portal = portalCookie(publicUrl)
-  await describeApi(app, packageVersion(), portal.name, describeWebhooks())
+  await describeApi(app, {
+    version: packageVersion(),
+    ...apiAbout(portal.name),
+    webhooks: describeWebhooks(),
+  })
 
   veterinarianRoutes(app, {
     veterinarians,

@@ -54,7 +54,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   platform: ['lib', 'db', 'http'],
   messages: ['events', 'webhooks', 'delivery', 'mail'],
   identity: ['people', 'limits', 'session', 'sign-in', 'staff'],
-  school: ['student', 'veterinarian', 'roster'],
+  school: ['student', 'veterinarian', 'roster', 'site'],
   operate: ['support', 'backup', 'metrics', 'traces', 'doctor', 'commands'],
 }
 const folders = Object.entries(groups).flatMap(([group, names]) => names.map((name) => `${group}/${name}`))

@@ -161,7 +161,7 @@ suite('/openapi.json', atLength, () => {
 
   test('Two schemas of one name stop the document', async () => {
     const app = Fastify()
-    await describeApi(app, '1', 'cookie')
+    await describeApi(app, { version: '1', description: '', tags: [], webhooks: {} })
     for (const name of ['a', 'b'])
       app.get(
         `/${name}`,
@@ -252,7 +252,7 @@ suite('/openapi.json', atLength, () => {
 
   test('So are those that a route has in its own schema', async () => {
     const app = Fastify()
-    await describeApi(app, '1', 'cookie')
+    await describeApi(app, { version: '1', description: '', tags: [], webhooks: {} })
     const headers = Type.Object({ 'if-match': Type.Optional(Type.String({ maxLength: 255 })) })
     app.get('/x', { schema: { headers, response: { 200: Type.Null() } } }, async () => {})
     await app.ready()

@@ -28,7 +28,7 @@ export const portalContentPolicy = withTypes('worker')
 export const mailboxContentPolicy = `${pageContentPolicy}; frame-src 'self'`
 /** The service worker fetches the portal's files and nothing else. */
 export const workerContentPolicy = "default-src 'none'; connect-src 'self'"
-/** The school's logo, also when opened directly. */
+/** A logo, also when opened directly. */
 export const logoContentPolicy =
   "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 

@@ -44,7 +44,7 @@ ${brandingLinks(branding)}</body>
 `
 }
 
-/** The school's logo and name, or ours. */
+/** The logo and name of the settings, or ours. */
 export function brandHtml(branding: Branding): string {
   const logo = branding.logo
     ? `<img class="logo" src="${branding.logo.path}" alt="" height="36">`

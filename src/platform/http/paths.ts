@@ -1,13 +1,13 @@
 /**
  * The known paths, for requests that are refused unread, and for 405. The more specific of two matching paths wins:
- * GET /veterinarian/register does not match /veterinarian/{userId}.
+ * GET /people/register does not match /people/{userId}.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 export const paramLengthMax = 256
 
 export interface Path {
-  /** As the route has it: `/veterinarian/:userId`. */
+  /** As the route has it: `/people/:userId`. */
   readonly pattern: string
   readonly methods: Set<string>
   /** Files and health are not queued. */

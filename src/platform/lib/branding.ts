@@ -1,4 +1,4 @@
-/** The school's branding in the portal, in mails and on pages. Without settings, the name is Chiron. */
+/** The operator's branding in the portal, in mails and on pages. Without settings, the name is Chiron. */
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 

@@ -6,11 +6,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify'
 import { AppError, errorKinds } from '../../errors.ts'
-import { type Branding, brandOf } from '../lib/branding.ts'
-import { escapeHtml } from '../lib/html.ts'
-import { routeConfig } from './access.ts'
-import { logoContentPolicy, portalContentPolicy, workerContentPolicy } from './headers.ts'
-import { brandHtml, html, publicPage, staticFile } from './pages.ts'
+import { routeConfig } from '../../platform/http/access.ts'
+import { logoContentPolicy, portalContentPolicy, workerContentPolicy } from '../../platform/http/headers.ts'
+import { brandHtml, html, publicPage, staticFile } from '../../platform/http/pages.ts'
+import { type Branding, brandOf } from '../../platform/lib/branding.ts'
+import { escapeHtml } from '../../platform/lib/html.ts'
 
 const built = fileURLToPath(new URL('../../../web/dist/', import.meta.url))
 const files = `${built}web/`

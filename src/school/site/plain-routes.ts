@@ -1,8 +1,8 @@
 /** Plain-text files at well-known paths: robots.txt, security.txt and llms.txt. */
 import type { FastifyInstance } from 'fastify'
-import { type Clock, timestamp } from '../lib/clock.ts'
-import { languages } from '../lib/languages.ts'
-import { routeConfig } from './access.ts'
+import { routeConfig } from '../../platform/http/access.ts'
+import { type Clock, timestamp } from '../../platform/lib/clock.ts'
+import { languages } from '../../platform/lib/languages.ts'
 
 const dayMs = 24 * 3_600_000
 const securityTextDays = 180
