@@ -21,7 +21,7 @@ import { newFolder, startChiron } from './support/child.ts'
 import { atLength, type Engine, engines, newStore, onPostgres, type Store } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { installedPostgres, type PostgresServer, startPostgres } from './support/postgres.ts'
-import { type Service, type SignedIn, startService } from './support/service.ts'
+import { outcome, type Service, type SignedIn, startService } from './support/service.ts'
 
 const folder = newFolder()
 let server: PostgresServer | undefined
@@ -71,10 +71,6 @@ async function fails(databaseUrl: string, args: string[], why: RegExp, env = {})
   assert.match(err, why)
 }
 
-const outcome = async (reply: Promise<{ status: number; json: { code?: string } }>) => {
-  const { status, json } = await reply
-  return [status, json?.code]
-}
 const refresh = (service: Service, token: string) =>
   service.post('/session/refresh', { refresh_token: token }, freshNetwork())
 
@@ -230,15 +226,15 @@ for (const engine of engines) {
         const ended = [401, 'session-ended']
         // Used up since the backup, issued since the backup, and of a session started since the backup.
         for (const token of [first, second, used.json.refresh_token, later.refresh])
-          assert.deepEqual(await outcome(refresh(copy, token)), ended)
-        assert.deepEqual(await outcome(copy.request('/veterinarian/me', { token: access })), [
+          assert.deepEqual(outcome(await refresh(copy, token)), ended)
+        assert.deepEqual(outcome(await copy.request('/veterinarian/me', { token: access })), [
           401,
           'invalid-token',
         ])
         // One code was used since the backup, the other was not; the store cannot tell.
         for (const one of [open, answered])
           assert.deepEqual(
-            await outcome(copy.post('/veterinarian/validate-otp', answer(one), freshNetwork())),
+            outcome(await copy.post('/veterinarian/validate-otp', answer(one), freshNetwork())),
             [401, 'otp-unusable'],
           )
         const [row] = await copy.rows('select end_reason from session where id = $1', [sessionId])

@@ -11,7 +11,7 @@ import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { eventsIn, parseCalendar, unescapeText, valueIn } from './support/icalendar.ts'
 import { change, dropClass, enrol } from './support/roster-school.ts'
 import { signInStudent } from './support/roster-world.ts'
-import type { Reply, Service } from './support/service.ts'
+import { outcome, type Reply, type Service } from './support/service.ts'
 import { storeCells } from './support/store-text.ts'
 import { leavings, type ServedSchool, schoolOfSuite } from './support/student-school.ts'
 import { wire } from './support/wire.ts'
@@ -30,7 +30,6 @@ const others = [
   ...leavings.map(({ name }) => name),
 ]
 const emailOf = (name: string) => `${name}@school.example`
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 const missing = [404, 'not-found']
 const path = '/student/me/calendar'
 

@@ -7,14 +7,13 @@ import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { cookieOf } from './support/portal.ts'
 import { change, drop } from './support/roster-school.ts'
 import { signInStudent } from './support/roster-world.ts'
-import type { Reply, Service } from './support/service.ts'
+import { outcome, type Reply, type Service } from './support/service.ts'
 import { storeCells } from './support/store-text.ts'
 import { type ServedSchool, schoolOfSuite } from './support/student-school.ts'
+import { minute } from './support/time.ts'
 import { decode, newSigner, signedBy } from './support/tokens.ts'
 import { wire } from './support/wire.ts'
 
-const minute = 60_000
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 const emailOf = (name: string) => `${name}@school.example`
 const headings = {
   active: 'Genuine: currently a student',

@@ -12,9 +12,8 @@ import { freshNetwork } from './support/fresh.ts'
 import { portalOfSuite } from './support/portal-suite.ts'
 import type { Service } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
+import { minute } from './support/time.ts'
 import { newVisitor, openTab } from './support/visitor.ts'
-
-const minute = 60_000
 
 suite('The console’s screens', inBrowser, () => {
   let service: Service

@@ -14,10 +14,9 @@ import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { portalOfSuite } from './support/portal-suite.ts'
 import type { Service } from './support/service.ts'
 import { addStaff } from './support/staff.ts'
+import { minute } from './support/time.ts'
 import { newVisitor, openTab, originOf, signIn } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
-
-const minute = 60_000
 
 suite('The console', inBrowser, () => {
   let service: Service

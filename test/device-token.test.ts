@@ -7,10 +7,7 @@ import { cookieOf, setCookie, signInByPortal } from './support/portal.ts'
 import { bulk, newSchool } from './support/roster-school.ts'
 import { answer, rosterOf, studentCode } from './support/roster-world.ts'
 import { type Service, startService } from './support/service.ts'
-
-const second = 1_000
-const minute = 60 * second
-const day = 24 * 60 * minute
+import { day, minute, second } from './support/time.ts'
 
 for (const engine of engines) {
   suite(`A device token on ${engine}`, atLength, () => {

@@ -5,11 +5,8 @@ import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Service, startService } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
+import { day, minute, second } from './support/time.ts'
 import { outboxEmpty, until } from './support/wait.ts'
-
-const second = 1_000
-const minute = 60 * second
-const day = 24 * 60 * minute
 
 interface Event {
   readonly id: string

@@ -8,11 +8,10 @@ import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { bulk } from './support/roster-school.ts'
 import { rosterOf, signInStudent } from './support/roster-world.ts'
-import { type Reply, type Service, type SignedIn, startService } from './support/service.ts'
+import { outcome, type Service, type SignedIn, startService } from './support/service.ts'
 import { newStaff } from './support/staff.ts'
 import { studentSchool } from './support/student-school.ts'
 
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 interface Found {
   userId: string
   role: string

@@ -4,10 +4,7 @@ import { atLength, engines, migratedStore } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network } from './support/fresh.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
-
-const second = 1_000
-const minute = 60 * second
-const day = 24 * 60 * minute
+import { day, minute, second } from './support/time.ts'
 
 for (const engine of engines) {
   suite(`Codes for one address on ${engine}`, atLength, () => {

@@ -4,10 +4,9 @@ import { MemoryBuckets, memoryPolicies } from '../src/platform/http/limits.ts'
 import { atLength } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'
+import { minute, second } from './support/time.ts'
 import { wire } from './support/wire.ts'
 
-const second = 1_000
-const minute = 60 * second
 const shown = (reply: Reply) => [reply.headers.get('ratelimit-policy'), reply.headers.get('ratelimit')]
 const profile = `/veterinarian/${'A'.repeat(22)}`
 

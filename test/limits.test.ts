@@ -3,9 +3,8 @@ import { after, before, suite, test } from 'node:test'
 import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
+import { minute, second } from './support/time.ts'
 
-const second = 1_000
-const minute = 60 * second
 const shown = (reply: Reply) => [reply.headers.get('ratelimit-policy'), reply.headers.get('ratelimit')]
 
 for (const engine of engines) {

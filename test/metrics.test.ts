@@ -10,6 +10,7 @@ import { scrape } from './support/metrics.ts'
 import { freePort } from './support/postgres.ts'
 import { startService, TestClock } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
+import { minute } from './support/time.ts'
 import { eventually } from './support/wait.ts'
 
 after(endProcesses)
@@ -202,8 +203,6 @@ test('Every metric is described in docs/watching.md, and nothing else is', atLen
   const told = new Set([...page.matchAll(/^\| `((?:chiron|process|nodejs)_\w+)/gm)].map(([, name]) => name!))
   assert.deepEqual([...told].sort(), [...names].sort())
 })
-
-const minute = 60_000
 
 for (const engine of engines) {
   // Five wrong codes in each round.

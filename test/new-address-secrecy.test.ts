@@ -14,11 +14,9 @@ import { type Reply, type Service, type SignedIn, startService } from './support
 import { startMailServer } from './support/smtp.ts'
 import { addStaff, newStaff } from './support/staff.ts'
 import { studentSchool } from './support/student-school.ts'
+import { day, second } from './support/time.ts'
 import { outboxEmpty } from './support/wait.ts'
 
-const second = 1_000
-const minute = 60 * second
-const day = 24 * 60 * minute
 const worlds = ['nobody', 'pending', 'active', 'suspended', 'closed', 'student', 'staff'] as const
 type World = (typeof worlds)[number]
 /** `refused`: the mail server takes no mail to the address. */

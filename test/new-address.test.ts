@@ -4,15 +4,17 @@ import { after, before, suite, test } from 'node:test'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
-import { type Reply, type Service, type SignedIn, startService } from './support/service.ts'
+import {
+  outcome,
+  type Reply,
+  type Service,
+  type SignedIn,
+  startService,
+  wrongFor,
+} from './support/service.ts'
+import { day, hour, minute, second } from './support/time.ts'
 import { outboxEmpty } from './support/wait.ts'
 
-const second = 1_000
-const minute = 60 * second
-const hour = 60 * minute
-const day = 24 * hour
-const wrongFor = (code: number) => (code === 100_000 ? 100_001 : code - 1)
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 const unusable = [401, 'otp-unusable']
 const incorrect = [401, 'otp-incorrect']
 

@@ -11,9 +11,8 @@ import { type Service, startService } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
 import { newStaff } from './support/staff.ts'
 import { studentSchool } from './support/student-school.ts'
+import { minute } from './support/time.ts'
 import { eventually } from './support/wait.ts'
-
-const minute = 60_000
 
 for (const engine of engines) {
   suite(`The overview on ${engine}`, () => {

@@ -11,13 +11,11 @@ import { cookieOf, type PortalCall, portalCall, setCookie, signInByPortal } from
 import { portalOfSuite } from './support/portal-suite.ts'
 import { bulk, newSchool } from './support/roster-school.ts'
 import { rosterOf, studentCode } from './support/roster-world.ts'
-import { type Reply, type Service, startService } from './support/service.ts'
+import { outcome, type Reply, type Service, startService } from './support/service.ts'
+import { day, second } from './support/time.ts'
 import { eventually } from './support/wait.ts'
 import { wire } from './support/wire.ts'
 
-const second = 1_000
-const day = 24 * 60 * 60 * second
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 const ended = [401, 'session-ended']
 const name = 'chiron_refresh'
 const cleared = { name, value: '' }

@@ -3,13 +3,10 @@ import { after, before, suite, test } from 'node:test'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
-import { type Reply, type Service, startService } from './support/service.ts'
+import { outcome, type Service, startService } from './support/service.ts'
+import { day, minute, second } from './support/time.ts'
 import { until } from './support/wait.ts'
 
-const second = 1_000
-const minute = 60 * second
-const day = 24 * 60 * minute
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 const ended = [401, 'session-ended']
 
 for (const engine of engines) {
@@ -118,17 +115,6 @@ for (const engine of engines) {
       }
       assert.equal(rounds, 2)
       assert.equal(await endReason(sessionId), 'reuse')
-    })
-
-    test('Many late uses of one predecessor at once give one new child', async () => {
-      const { refresh: first } = await signIn()
-      const child = (await refresh(first)).json.refresh_token
-      service.clock.advance(minute)
-      const replies = await Promise.all(Array.from({ length: 20 }, () => refresh(first)))
-      assert.deepEqual([...new Set(replies.map((reply) => reply.status))], [200])
-      const [other, ...others] = new Set(replies.map((reply) => reply.json.refresh_token))
-      assert.notEqual(other, child)
-      assert.deepEqual(others, [])
     })
 
     test('A token two rotations old ends the session, also within 30 s of its own rotation', async () => {

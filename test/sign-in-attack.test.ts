@@ -4,10 +4,7 @@ import { atLength, engines, migratedStore } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
 import { type Service, startService, TestClock } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
-
-const minute = 60_000
-const hour = 60 * minute
-const day = 24 * hour
+import { day, hour, minute } from './support/time.ts'
 
 for (const engine of engines) {
   suite(`Guessing codes on ${engine}`, () => {

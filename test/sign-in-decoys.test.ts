@@ -8,9 +8,8 @@ import { secretsFrom } from '../src/platform/lib/secret.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
+import { day, second } from './support/time.ts'
 
-const second = 1_000
-const day = 24 * 3_600_000
 const secret = 'a secret for tests that is long enough'
 
 /** What an outsider can compare: everything except random values and the address itself. */

@@ -6,12 +6,10 @@ import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { bulk } from './support/roster-school.ts'
 import { rosterOf, signInStudent } from './support/roster-world.ts'
-import { type Reply, type Service, startService } from './support/service.ts'
+import { outcome, type Service, startService } from './support/service.ts'
 import { addStaff, newStaff, signInStaff } from './support/staff.ts'
 import { studentSchool } from './support/student-school.ts'
-
-const minute = 60_000
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
+import { minute } from './support/time.ts'
 
 /** Which right each endpoint for staff needs. An endpoint that is missing here fails the test below. */
 const needs: Record<string, 'support' | 'registrar' | 'admin' | 'any'> = {

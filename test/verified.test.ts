@@ -5,14 +5,13 @@ import { parseAddress } from '../src/platform/lib/address.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
-import { type Reply, type Service, type SignedIn, startService } from './support/service.ts'
+import { outcome, type Reply, type Service, type SignedIn, startService } from './support/service.ts'
 import { newStaff } from './support/staff.ts'
 
 interface Vet extends SignedIn {
   readonly email: string
 }
 
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 const addressOf = (email: string) => {
   const address = parseAddress(email)
   if (typeof address === 'string') throw new Error(address)

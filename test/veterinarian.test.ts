@@ -5,10 +5,8 @@ import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
 import { rowsHolding } from './support/tables.ts'
+import { day, minute } from './support/time.ts'
 import { until } from './support/wait.ts'
-
-const day = 24 * 3_600_000
-const minute = 60_000
 
 for (const engine of engines) {
   suite(`Veterinarians on ${engine}`, () => {
@@ -109,19 +107,6 @@ for (const engine of engines) {
         [reply.json.user.userId, reply.json.user.firstname, reply.json.user.lastname, reply.json.user.status],
         [first?.id, 'Bea', 'Lake', 'active'],
       )
-    })
-
-    test('Of many registrations at once for one address one account comes out', async () => {
-      const email = freshAddress('parallel')
-      const replies = await Promise.all(
-        Array.from({ length: 20 }, (_, i) => register(email, `Ada${i}`, 'Marsh')),
-      )
-      assert.ok(replies.every((reply) => reply.status === 202))
-      await until(
-        () => service.rows('select id from registration where email_key = $1', [email]),
-        (rows) => rows.length === 0,
-      )
-      assert.equal((await service.rows('select id from person where email_key = $1', [email])).length, 1)
     })
 
     test('A pending registration lapses at confirmBefore', async () => {

@@ -6,12 +6,10 @@ import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Receiver, signatureOf, startReceiver, status, verify } from './support/receiver.ts'
 import { run } from './support/roster-commands.ts'
-import { type Reply, type Service, type SignedIn, startService } from './support/service.ts'
+import { outcome, type Service, type SignedIn, startService } from './support/service.ts'
 import { newStaff } from './support/staff.ts'
+import { minute } from './support/time.ts'
 import { eventually } from './support/wait.ts'
-
-const minute = 60_000
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 
 for (const engine of engines) {
   suite(`/staff/webhooks on ${engine}`, () => {

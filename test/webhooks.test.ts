@@ -11,12 +11,9 @@ import { type Receiver, signatureOf, startReceiver, status, verify } from './sup
 import { type Service, startService, TestClock } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
 import { sqliteBytes, storeCells } from './support/store-text.ts'
+import { day, hour, minute, second } from './support/time.ts'
 import { eventually } from './support/wait.ts'
 
-const second = 1_000
-const minute = 60 * second
-const hour = 60 * minute
-const day = 24 * hour
 const allow = { CHIRON_WEBHOOK_ALLOW: '127.0.0.1' }
 
 const serve = (engine: Engine, options: Parameters<typeof startService>[1] = {}) =>

@@ -40,6 +40,12 @@ export interface Reply {
   readonly json: any
 }
 
+/** Its status, and the code of a problem. */
+export const outcome = ({ status, json }: Reply) => [status, json?.code]
+
+/** A wrong answer to a code of six digits. */
+export const wrongFor = (code: number) => (code === 100_000 ? 100_001 : code - 1)
+
 export interface RequestOptions {
   readonly method?: string
   /** Sent as JSON; a string is sent unchanged. */

@@ -8,11 +8,9 @@ import type { Engine } from '../support/engines.ts'
 import { addUser, bulk, emptySchool } from '../support/roster-school.ts'
 import { rosterOf } from '../support/roster-world.ts'
 import { type Reply, type Service, startService } from '../support/service.ts'
+import { day, minute, second } from '../support/time.ts'
 import { Model, type Outcome, type Role } from './model.ts'
 
-const second = 1_000
-const minute = 60 * second
-const day = 24 * 60 * minute
 const secret = 'torture-9c41be70d2f8463aa5e1'.repeat(2)
 
 const people = fc.nat(2)
