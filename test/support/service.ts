@@ -1,4 +1,6 @@
 /** The whole service in this process, with a real store, socket and mail server, and a clock that tests control. */
+import type { TestContext } from 'node:test'
+import type { SMTPServerOptions } from 'smtp-server'
 import { type App, createApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Clock } from '../../src/platform/lib/clock.ts'
@@ -83,6 +85,21 @@ export interface Service extends Calls {
   signIn(email: string, headers?: Record<string, string>): Promise<SignedIn>
   rows<R>(sql: string, params?: (string | number)[]): Promise<R[]>
   stop(): Promise<void>
+}
+
+/** A service for one test; `smtp` says how its mail server behaves. */
+export async function serviceFor(
+  t: TestContext,
+  engine: Engine,
+  { smtp, ...options }: { env?: Record<string, string>; smtp?: SMTPServerOptions } = {},
+): Promise<Service> {
+  const mail = await startMailServer(smtp)
+  const service = await startService(engine, { ...options, mail })
+  t.after(async () => {
+    await service.stop()
+    await mail.close()
+  })
+  return service
 }
 
 export async function startService(
