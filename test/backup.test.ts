@@ -189,7 +189,7 @@ for (const engine of engines) {
       assert.equal(statSync(said.file).mode & 0o777, 0o600)
     })
 
-    test('It is said in one line when the place is missing or given twice', async () => {
+    test('A missing or repeated destination is refused in one line', async () => {
       const { databaseUrl } = service
       await fails(databaseUrl, ['backup'], /give either a file/)
       await fails(databaseUrl, ['backup', 'a', '--to', 'b'], /give either a file/)
@@ -269,7 +269,7 @@ for (const engine of engines) {
       })
     })
 
-    test('A restored store knows its backup, and what is signed is signed with a new key', async () => {
+    test('A restored store knows its backup, and signs with a new key', async () => {
       const file = newFile()
       await succeeds(service.databaseUrl, ['backup', file])
       const made = await lastBackup(service.app.parts.db)
@@ -283,7 +283,7 @@ for (const engine of engines) {
       })
     })
 
-    test('What is no backup of this program has no time of its own', async () => {
+    test('A dump that this program did not make has no time of its own', async () => {
       const file = newFile()
       await succeeds(service.databaseUrl, ['backup', file])
       const other = await emptyStore(engine)
@@ -296,7 +296,7 @@ for (const engine of engines) {
       await Promise.all([other.remove(), third.remove()])
     })
 
-    test('A store that is there is replaced only with --yes, and kept aside', async () => {
+    test('An existing store is replaced only with --yes, and kept aside', async () => {
       const file = newFile()
       await service.signIn(freshAddress(), freshNetwork())
       await succeeds(service.databaseUrl, ['backup', file])
@@ -422,7 +422,7 @@ suite('Backups on SQLite alone', atLength, () => {
     await good.remove()
   })
 
-  test('There is no backup of a store that is not there, and none is made by asking', async () => {
+  test('A missing store cannot be backed up, and is not created by the attempt', async () => {
     const store = await newStore('sqlite')
     await fails(store.url, ['backup', newFile()], /there is no store at/)
     assert.equal(existsSync(store.url.slice('sqlite:'.length)), false)
@@ -461,7 +461,7 @@ suite('Backups on PostgreSQL alone', onPostgres, () => {
     return bin
   }
 
-  test('Without pg_dump it is said what to do', async () => {
+  test('Without pg_dump the error says what to do', async () => {
     const store = await emptyStore('postgres')
     await succeeds(store.url, ['migrate'])
     const file = newFile()

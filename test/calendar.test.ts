@@ -88,7 +88,7 @@ for (const engine of engines) {
       await revokeAll(token)
     })
 
-    test('It has a name, which may be left out, and nothing that is no name', async () => {
+    test('Its name is optional, and an invalid one is refused', async () => {
       const token = await signIn('many')
       assert.equal((await create(token)).json.name, 'Calendar')
       assert.equal((await create(token, {})).json.name, 'Calendar')
@@ -246,7 +246,7 @@ for (const engine of engines) {
       assert.deepEqual(outcome(await call(token, 'POST')), [401, 'session-ended'])
     })
 
-    test('Anything that is no token is 404', async () => {
+    test('An invalid token is 404', async () => {
       const feed = await make(await signIn('many'))
       const token = feed.slice('/calendar/'.length, -'.ics'.length)
       const flipped = (token[0] === 'A' ? 'B' : 'A') + token.slice(1)

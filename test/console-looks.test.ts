@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
 import type { Browser, Locator } from 'playwright-core'
+import { minute } from '../src/platform/lib/clock.ts'
 import { places } from '../web/src/console/navigation.ts'
 import { assertFit } from './support/axe.ts'
 import { overflow } from './support/browser.ts'
@@ -12,7 +13,6 @@ import { freshNetwork } from './support/fresh.ts'
 import { portalOfSuite } from './support/portal-suite.ts'
 import type { Service } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
-import { minute } from './support/time.ts'
 import { newVisitor, openTab } from './support/visitor.ts'
 
 suite('The console’s screens', inBrowser, () => {

@@ -4,6 +4,7 @@ import { after, before, suite, test } from 'node:test'
 import { SigningKeys } from '../src/identity/session/keys.ts'
 import { resealSigningKey, signingKeys } from '../src/identity/session/store.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
+import { day, minute } from '../src/platform/lib/clock.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
 import { commandFolder, serveChild } from './support/child.ts'
 import { atLength, engines, migratedStore, type Store } from './support/engines.ts'
@@ -11,7 +12,6 @@ import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { run } from './support/roster-commands.ts'
 import { outcome, type Service, startService, TestClock } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
-import { day, minute } from './support/time.ts'
 import { decode, verifiesUnder } from './support/tokens.ts'
 import { eventually } from './support/wait.ts'
 
@@ -121,7 +121,7 @@ for (const engine of engines) {
       assert.deepEqual(outcome(await me(before.access)), [401, 'invalid-token'])
     })
 
-    test('The private halves stand in the store only sealed', async () => {
+    test('Private keys are stored only sealed', async () => {
       const rows = await service.rows<{ sealed: string; public_jwk: string }>('select * from signing_key')
       for (const row of rows) {
         assert.doesNotMatch(Buffer.from(row.sealed, 'base64url').toString('latin1'), /"kty"|"crv"/)
@@ -129,7 +129,7 @@ for (const engine of engines) {
       }
     })
 
-    test('Resealing leaves a key alone that another process has sealed meanwhile', async () => {
+    test('Resealing skips a key that another process has already resealed', async () => {
       const { db } = service.app.parts
       const [row] = await signingKeys(db)
       await db.tx([resealSigningKey(row!, 'sealed by another')])
@@ -140,7 +140,7 @@ for (const engine of engines) {
       assert.equal(await sealed(), row!.sealed)
     })
 
-    test('Many who rotate at once add one key and write one event', async () => {
+    test('Rotating many times at once adds one key and writes one event', async () => {
       const { db } = service.app.parts
       const secrets = secretsFrom('a secret for tests that is long enough', null)
       const many = await Promise.all(

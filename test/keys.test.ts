@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { SigningKeys } from '../src/identity/session/keys.ts'
 import type { Db } from '../src/platform/db/db.ts'
+import { minute } from '../src/platform/lib/clock.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
 import { atLength, type Engine, engines, migratedStore, type Store } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
@@ -11,7 +12,6 @@ import { startPostgres } from './support/postgres.ts'
 import { startReceiver } from './support/receiver.ts'
 import { outcome, type Service, startService, TestClock } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
-import { minute } from './support/time.ts'
 import { decode, newSigner, signedBy } from './support/tokens.ts'
 import { until } from './support/wait.ts'
 
@@ -99,7 +99,7 @@ for (const engine of engines) {
       assert.equal((await me(access)).status, 200)
     })
 
-    test('A store that is away is not asked at every request', async () => {
+    test('An unreachable store is not queried for every request', async () => {
       const { db } = service.app.parts
       let asked = 0
       const counted: Db = {
@@ -218,7 +218,7 @@ for (const engine of engines) {
       })
     })
 
-    test('What the new secret makes is unknown to a service that has only the old one', async () => {
+    test('A service that has only the old secret rejects what the new one made', async () => {
       const email = freshAddress('forward')
       const who = await during(both, (service) => service.signIn(email, freshNetwork()))
       await during({ CHIRON_SECRET: oldSecret }, async (service) =>
@@ -245,7 +245,7 @@ for (const engine of engines) {
   })
 
   suite(`Resealing on ${engine}`, atLength, () => {
-    test('What the previous secret sealed is sealed under the current one at the start, and the previous one can go', async (t) => {
+    test('A start reseals everything under the current secret, and the previous one can be removed', async (t) => {
       const store = await migratedStore(engine)
       const mail = await startMailServer()
       const receiver = await startReceiver()

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { byOperator, bySystem } from '../src/platform/lib/by.ts'
+import { day, second } from '../src/platform/lib/clock.ts'
 import { engines } from './support/engines.ts'
 import { freshNetwork } from './support/fresh.ts'
 import { addUser, bulk } from './support/roster-school.ts'
@@ -14,7 +15,6 @@ import { type Reply, type Service, type SignedIn, startService } from './support
 import { startMailServer } from './support/smtp.ts'
 import { addStaff, newStaff } from './support/staff.ts'
 import { studentSchool } from './support/student-school.ts'
-import { day, second } from './support/time.ts'
 import { outboxEmpty } from './support/wait.ts'
 
 const worlds = ['nobody', 'pending', 'active', 'suspended', 'closed', 'student', 'staff'] as const

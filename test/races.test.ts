@@ -5,11 +5,11 @@ import { Limits } from '../src/identity/limits/limits.ts'
 import { migrate } from '../src/platform/db/migrate.ts'
 import { openDb } from '../src/platform/db/open.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
+import { minute } from '../src/platform/lib/clock.ts'
 import { serveStore } from './support/child.ts'
 import { atLength, type Engine, engines, migratedStore, newStore, onPostgres } from './support/engines.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
-import { minute } from './support/time.ts'
 import { eventually } from './support/wait.ts'
 
 type Target = Pick<Service, 'post' | 'request' | 'rows' | 'mail' | 'stop'>
@@ -298,7 +298,7 @@ for (const rows of [
   ['net:validate-otp', 'net:send-otp'],
 ])
   test(
-    `sign-ins give back to the limits in one order on PostgreSQL, however the rows lie: ${rows}`,
+    `sign-ins refund the limits in one order on PostgreSQL, whatever the order of the rows: ${rows}`,
     onPostgres,
     async () => {
       const store = await migratedStore('postgres')
@@ -335,7 +335,7 @@ for (const engine of engines) {
     })
     after(() => service.stop())
 
-    test('Whoever applies one registration at the same time makes one account and no error', async () => {
+    test('Applying one registration many times at once makes one account and no error', async () => {
       for (let round = 0; round < 10; round++) {
         const email = `met${round}@vets.example`
         assert.equal((await service.register(email)).status, 202)

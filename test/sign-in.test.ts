@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { minute, second } from '../src/platform/lib/clock.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { outcome, type Service, startService, wrongFor } from './support/service.ts'
-import { minute, second } from './support/time.ts'
 
 const unusable = [401, 'otp-unusable']
 
@@ -268,7 +268,7 @@ for (const engine of engines) {
       assert.equal((await validate(email, sessionId, code)).status, 200)
     })
 
-    test('Neither the code nor the address stands in the session’s row', async () => {
+    test('The row of a session contains neither the code nor the address', async () => {
       const email = await registered('rows')
       const { sessionId, code } = await service.code(email, freshNetwork())
       const [row] = await service.rows<object>('select * from challenge where id = $1', [sessionId])

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { eventHappened } from '../src/messages/events/events.ts'
 import { bySystem } from '../src/platform/lib/by.ts'
+import { day, hour, minute, second } from '../src/platform/lib/clock.ts'
 import { newId } from '../src/platform/lib/random.ts'
 import { serveStore } from './support/child.ts'
 import { atLength, type Engine, engines, migratedStore, type Store } from './support/engines.ts'
@@ -11,7 +12,6 @@ import { type Receiver, signatureOf, startReceiver, status, verify } from './sup
 import { type Service, startService, TestClock } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
 import { sqliteBytes, storeCells } from './support/store-text.ts'
-import { day, hour, minute, second } from './support/time.ts'
 import { eventually } from './support/wait.ts'
 
 const allow = { CHIRON_WEBHOOK_ALLOW: '127.0.0.1' }

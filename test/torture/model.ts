@@ -2,7 +2,7 @@
  * What the contract says of people, codes and sessions, as plainly as it can be said: no store, no HTTP, no secrets. Every
  * answer of the service is compared with this one's.
  */
-import { day, minute, second } from '../support/time.ts'
+import { day, minute, second } from '../../src/platform/lib/clock.ts'
 
 export type Role = 'veterinarian' | 'student'
 /** A status and, for errors, a code. */
