@@ -21,7 +21,7 @@ import { newFolder, startChiron } from './support/child.ts'
 import { atLength, type Engine, engines, newStore, onPostgres, type Store } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { installedPostgres, type PostgresServer, startPostgres } from './support/postgres.ts'
-import { type Service, type SignedIn, startService } from './support/service.ts'
+import { outcome, type Service, type SignedIn, startService } from './support/service.ts'
 
 const folder = newFolder()
 let server: PostgresServer | undefined
@@ -71,10 +71,6 @@ async function fails(databaseUrl: string, args: string[], why: RegExp, env = {})
   assert.match(err, why)
 }
 
-const outcome = async (reply: Promise<{ status: number; json: { code?: string } }>) => {
-  const { status, json } = await reply
-  return [status, json?.code]
-}
 const refresh = (service: Service, token: string) =>
   service.post('/session/refresh', { refresh_token: token }, freshNetwork())
 
@@ -193,7 +189,7 @@ for (const engine of engines) {
       assert.equal(statSync(said.file).mode & 0o777, 0o600)
     })
 
-    test('It is said in one line when the place is missing or given twice', async () => {
+    test('A missing or repeated destination is refused in one line', async () => {
       const { databaseUrl } = service
       await fails(databaseUrl, ['backup'], /give either a file/)
       await fails(databaseUrl, ['backup', 'a', '--to', 'b'], /give either a file/)
@@ -230,15 +226,15 @@ for (const engine of engines) {
         const ended = [401, 'session-ended']
         // Used up since the backup, issued since the backup, and of a session started since the backup.
         for (const token of [first, second, used.json.refresh_token, later.refresh])
-          assert.deepEqual(await outcome(refresh(copy, token)), ended)
-        assert.deepEqual(await outcome(copy.request('/veterinarian/me', { token: access })), [
+          assert.deepEqual(outcome(await refresh(copy, token)), ended)
+        assert.deepEqual(outcome(await copy.request('/veterinarian/me', { token: access })), [
           401,
           'invalid-token',
         ])
         // One code was used since the backup, the other was not; the store cannot tell.
         for (const one of [open, answered])
           assert.deepEqual(
-            await outcome(copy.post('/veterinarian/validate-otp', answer(one), freshNetwork())),
+            outcome(await copy.post('/veterinarian/validate-otp', answer(one), freshNetwork())),
             [401, 'otp-unusable'],
           )
         const [row] = await copy.rows('select end_reason from session where id = $1', [sessionId])
@@ -273,7 +269,7 @@ for (const engine of engines) {
       })
     })
 
-    test('A restored store knows its backup, and what is signed is signed with a new key', async () => {
+    test('A restored store knows its backup, and signs with a new key', async () => {
       const file = newFile()
       await succeeds(service.databaseUrl, ['backup', file])
       const made = await lastBackup(service.app.parts.db)
@@ -287,7 +283,7 @@ for (const engine of engines) {
       })
     })
 
-    test('What is no backup of this program has no time of its own', async () => {
+    test('A dump that this program did not make has no time of its own', async () => {
       const file = newFile()
       await succeeds(service.databaseUrl, ['backup', file])
       const other = await emptyStore(engine)
@@ -300,7 +296,7 @@ for (const engine of engines) {
       await Promise.all([other.remove(), third.remove()])
     })
 
-    test('A store that is there is replaced only with --yes, and kept aside', async () => {
+    test('An existing store is replaced only with --yes, and kept aside', async () => {
       const file = newFile()
       await service.signIn(freshAddress(), freshNetwork())
       await succeeds(service.databaseUrl, ['backup', file])
@@ -426,7 +422,7 @@ suite('Backups on SQLite alone', atLength, () => {
     await good.remove()
   })
 
-  test('There is no backup of a store that is not there, and none is made by asking', async () => {
+  test('A missing store cannot be backed up, and is not created by the attempt', async () => {
     const store = await newStore('sqlite')
     await fails(store.url, ['backup', newFile()], /there is no store at/)
     assert.equal(existsSync(store.url.slice('sqlite:'.length)), false)
@@ -465,7 +461,7 @@ suite('Backups on PostgreSQL alone', onPostgres, () => {
     return bin
   }
 
-  test('Without pg_dump it is said what to do', async () => {
+  test('Without pg_dump the error says what to do', async () => {
     const store = await emptyStore('postgres')
     await succeeds(store.url, ['migrate'])
     const file = newFile()

@@ -163,7 +163,7 @@ suite('With the school’s face', () => {
     assert.match(text, /<span class="brand"><img class="logo" [^>]*>Riverside Veterinary School<\/span>/)
   })
 
-  test('the page of what is not there has them too', async () => {
+  test('the not-found page has them too', async () => {
     const { status, text } = await page('/nowhere')
     assert.equal(status, 404)
     assert.match(text, /<title>Not found · Riverside Veterinary School<\/title>/)

@@ -11,7 +11,7 @@ import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { eventsIn, parseCalendar, unescapeText, valueIn } from './support/icalendar.ts'
 import { change, dropClass, enrol } from './support/roster-school.ts'
 import { signInStudent } from './support/roster-world.ts'
-import type { Reply, Service } from './support/service.ts'
+import { outcome, type Reply, type Service } from './support/service.ts'
 import { storeCells } from './support/store-text.ts'
 import { leavings, type ServedSchool, schoolOfSuite } from './support/student-school.ts'
 import { wire } from './support/wire.ts'
@@ -30,7 +30,6 @@ const others = [
   ...leavings.map(({ name }) => name),
 ]
 const emailOf = (name: string) => `${name}@school.example`
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 const missing = [404, 'not-found']
 const path = '/student/me/calendar'
 
@@ -89,7 +88,7 @@ for (const engine of engines) {
       await revokeAll(token)
     })
 
-    test('It has a name, which may be left out, and nothing that is no name', async () => {
+    test('Its name is optional, and an invalid one is refused', async () => {
       const token = await signIn('many')
       assert.equal((await create(token)).json.name, 'Calendar')
       assert.equal((await create(token, {})).json.name, 'Calendar')
@@ -247,7 +246,7 @@ for (const engine of engines) {
       assert.deepEqual(outcome(await call(token, 'POST')), [401, 'session-ended'])
     })
 
-    test('Anything that is no token is 404', async () => {
+    test('An invalid token is 404', async () => {
       const feed = await make(await signIn('many'))
       const token = feed.slice('/calendar/'.length, -'.ics'.length)
       const flipped = (token[0] === 'A' ? 'B' : 'A') + token.slice(1)

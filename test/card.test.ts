@@ -2,19 +2,18 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { byOperator } from '../src/platform/lib/by.ts'
+import { minute } from '../src/platform/lib/clock.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { cookieOf } from './support/portal.ts'
 import { change, drop } from './support/roster-school.ts'
 import { signInStudent } from './support/roster-world.ts'
-import type { Reply, Service } from './support/service.ts'
+import { outcome, type Reply, type Service } from './support/service.ts'
 import { storeCells } from './support/store-text.ts'
 import { type ServedSchool, schoolOfSuite } from './support/student-school.ts'
 import { decode, newSigner, signedBy } from './support/tokens.ts'
 import { wire } from './support/wire.ts'
 
-const minute = 60_000
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 const emailOf = (name: string) => `${name}@school.example`
 const headings = {
   active: 'Genuine: currently a student',
@@ -107,7 +106,7 @@ for (const engine of engines) {
       }
     })
 
-    test('What the roster does not say is left out, and what it says is text', async () => {
+    test('Missing fields are left out, and the others are shown as text', async () => {
       await reimport((s) => change(s.users, 'plain', { givenName: '<b>Bo</b>', familyName: "O'Neill & Co" }))
       const { card } = await cardOf(emailOf('plain'))
       const { text } = await look(card)

@@ -92,7 +92,7 @@ for (const engine of engines) {
       assert.deepEqual(others.map(nameOf), [])
     })
 
-    test('What is personal of a student is in the export', async () => {
+    test('The export has all personal data of a student', async () => {
       await rosterOf(service).import(bulk(studentSchool([])))
       const { access, userId } = await signInStudent(service, 'ada.byron@school.example')
       const feed = { method: 'POST', token: access, body: { name: 'My own phone' } }
@@ -108,7 +108,7 @@ for (const engine of engines) {
       })
     })
 
-    test('What is personal of a veterinarian is in the export, and gone when the account is closed', async () => {
+    test('The export has all personal data of a veterinarian, and closing the account erases it', async () => {
       const email = 'Theodolinda@clinic.example'
       const names = { firstname: 'Theodolinda', lastname: 'Vandersloot' }
       const { access, userId } = await service.signIn(email, { 'user-agent': 'Firefox/140.0 (Android)' })

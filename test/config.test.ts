@@ -217,7 +217,7 @@ for (const [name, ...values] of bad) {
   })
 }
 
-test('What is not a setting is refused, with the one that may have been meant', () => {
+test('An unknown setting is refused, with a suggestion', () => {
   const table: [name: string, message: RegExp][] = [
     ['CHIRON_PROT', /^CHIRON_PROT is not a setting; did you mean CHIRON_PORT\?$/],
     ['CHIRON_STMP_URL', /did you mean CHIRON_SMTP_URL\?$/],
@@ -312,18 +312,15 @@ describe('In production', () => {
     })
   })
 
-  test('it makes no secret of its own', () => {
+  test('it makes no secret of its own', (t) => {
     const folder = newFolder()
-    try {
-      complaint({
-        ...production,
-        CHIRON_SECRET: '',
-        CHIRON_DATABASE_URL: `sqlite:${join(folder.path, 'chiron.db')}`,
-      })
-      assert.deepEqual(readdirSync(folder.path), [])
-    } finally {
-      folder.remove()
-    }
+    t.after(folder.remove)
+    complaint({
+      ...production,
+      CHIRON_SECRET: '',
+      CHIRON_DATABASE_URL: `sqlite:${join(folder.path, 'chiron.db')}`,
+    })
+    assert.deepEqual(readdirSync(folder.path), [])
   })
 })
 
@@ -346,21 +343,18 @@ test('Without SMTP the service starts only under a public address of this machin
   }
 })
 
-test('The environment wins over the .env file, whose names are checked too', () => {
+test('The environment wins over the .env file, whose names are checked too', (t) => {
   const folder = newFolder()
+  t.after(folder.remove)
   const file = join(folder.path, '.env')
-  try {
-    writeFileSync(file, `CHIRON_PORT=4000\nCHIRON_TIME_ZONE="Europe/Lisbon" # the school's\n`)
-    const env = readEnv({ ...plain, CHIRON_PORT: '5000' }, file)
-    const { port, timeZone } = loadConfig(env)
-    assert.deepEqual({ port, timeZone }, { port: 5000, timeZone: 'Europe/Lisbon' })
-    assert.equal(loadConfig(readEnv(plain, file)).port, 4000)
-    writeFileSync(file, 'CHIRON_PROT=4000\n')
-    assert.throws(() => loadConfig(readEnv(plain, file)), /CHIRON_PROT is not a setting/)
-    assert.throws(() => readEnv(plain, join(folder.path, 'none')), /there is no file .*none/)
-  } finally {
-    folder.remove()
-  }
+  writeFileSync(file, `CHIRON_PORT=4000\nCHIRON_TIME_ZONE="Europe/Lisbon" # the school's\n`)
+  const env = readEnv({ ...plain, CHIRON_PORT: '5000' }, file)
+  const { port, timeZone } = loadConfig(env)
+  assert.deepEqual({ port, timeZone }, { port: 5000, timeZone: 'Europe/Lisbon' })
+  assert.equal(loadConfig(readEnv(plain, file)).port, 4000)
+  writeFileSync(file, 'CHIRON_PROT=4000\n')
+  assert.throws(() => loadConfig(readEnv(plain, file)), /CHIRON_PROT is not a setting/)
+  assert.throws(() => readEnv(plain, join(folder.path, 'none')), /there is no file .*none/)
 })
 
 describe('A secret that the service makes', atLength, () => {
@@ -373,38 +367,32 @@ describe('A secret that the service makes', atLength, () => {
     return child.output.out
   }
 
-  test('is one and the same for ten processes that start at once, and for its owner only', async () => {
+  test('is one and the same for ten processes that start at once, and for its owner only', async (t) => {
     const folder = newFolder()
-    try {
-      const env = { CHIRON_DATABASE_URL: 'sqlite:store/chiron.db' }
-      const made = await Promise.all(Array.from({ length: 10 }, () => secretIn(folder.path, env)))
-      assert.equal(new Set(made).size, 1)
-      assert.ok(Buffer.byteLength(made[0]!) >= 32)
-      const store = join(folder.path, 'store')
-      assert.deepEqual(readdirSync(store), ['chiron.secret'])
-      assert.equal(statSync(join(store, 'chiron.secret')).mode & 0o777, 0o600)
-      assert.equal(statSync(store).mode & 0o777, 0o700)
-      assert.equal(readFileSync(join(store, 'chiron.secret'), 'utf8').trim(), made[0])
-      assert.equal(await secretIn(folder.path, env), made[0])
-    } finally {
-      folder.remove()
-    }
+    t.after(folder.remove)
+    const env = { CHIRON_DATABASE_URL: 'sqlite:store/chiron.db' }
+    const made = await Promise.all(Array.from({ length: 10 }, () => secretIn(folder.path, env)))
+    assert.equal(new Set(made).size, 1)
+    assert.ok(Buffer.byteLength(made[0]!) >= 32)
+    const store = join(folder.path, 'store')
+    assert.deepEqual(readdirSync(store), ['chiron.secret'])
+    assert.equal(statSync(join(store, 'chiron.secret')).mode & 0o777, 0o600)
+    assert.equal(statSync(store).mode & 0o777, 0o700)
+    assert.equal(readFileSync(join(store, 'chiron.secret'), 'utf8').trim(), made[0])
+    assert.equal(await secretIn(folder.path, env), made[0])
   })
 
-  test('lies in ./data with PostgreSQL, and yields to CHIRON_SECRET', async () => {
+  test('lies in ./data with PostgreSQL, and yields to CHIRON_SECRET', async (t) => {
     const folder = newFolder()
-    try {
-      const env = { CHIRON_DATABASE_URL: 'postgres://u@localhost/chiron' }
-      assert.equal(await secretIn(folder.path, { ...env, CHIRON_SECRET: secret }), secret)
-      assert.deepEqual(readdirSync(folder.path), [])
-      mkdirSync(join(folder.path, 'data'), { mode: 0o755 })
-      const made = await secretIn(folder.path, env)
-      // Whoever made it has decided.
-      assert.equal(statSync(join(folder.path, 'data')).mode & 0o777, 0o755)
-      assert.equal(readFileSync(join(folder.path, 'data', 'chiron.secret'), 'utf8').trim(), made)
-    } finally {
-      folder.remove()
-    }
+    t.after(folder.remove)
+    const env = { CHIRON_DATABASE_URL: 'postgres://u@localhost/chiron' }
+    assert.equal(await secretIn(folder.path, { ...env, CHIRON_SECRET: secret }), secret)
+    assert.deepEqual(readdirSync(folder.path), [])
+    mkdirSync(join(folder.path, 'data'), { mode: 0o755 })
+    const made = await secretIn(folder.path, env)
+    // Whoever made it has decided.
+    assert.equal(statSync(join(folder.path, 'data')).mode & 0o777, 0o755)
+    assert.equal(readFileSync(join(folder.path, 'data', 'chiron.secret'), 'utf8').trim(), made)
   })
 })
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
 import type { Browser, Locator } from 'playwright-core'
+import { minute } from '../src/platform/lib/clock.ts'
 import { places } from '../web/src/console/navigation.ts'
 import { assertFit } from './support/axe.ts'
 import { overflow } from './support/browser.ts'
@@ -13,8 +14,6 @@ import { portalOfSuite } from './support/portal-suite.ts'
 import type { Service } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
 import { newVisitor, openTab } from './support/visitor.ts'
-
-const minute = 60_000
 
 suite('The console’s screens', inBrowser, () => {
   let service: Service

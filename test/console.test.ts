@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { byOperator } from '../src/platform/lib/by.ts'
+import { minute } from '../src/platform/lib/clock.ts'
 import { rights } from '../src/roles.ts'
 import { places } from '../web/src/console/navigation.ts'
 import { accessFaults } from './support/axe.ts'
@@ -16,8 +17,6 @@ import type { Service } from './support/service.ts'
 import { addStaff } from './support/staff.ts'
 import { newVisitor, openTab, originOf, signIn } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
-
-const minute = 60_000
 
 suite('The console', inBrowser, () => {
   let service: Service

@@ -420,7 +420,7 @@ suite('Conventions', () => {
     }
   })
 
-  test('A range or a condition that a static file cannot meet is no fault of ours', async () => {
+  test('An unsatisfiable range or condition of a static file is not a server error', async () => {
     const range = await wire(service.url, '/assets/page.css', { headers: { range: 'bytes=9999999-' } })
     assert.ok([200, 416].includes(range.status), `Range answered ${range.status}`)
     const condition = await wire(service.url, '/assets/page.css', { headers: { 'if-match': '"other"' } })

@@ -100,7 +100,7 @@ for (const engine of engines) {
       assert.equal((await deliveriesTo(service, email))[0]!.state, 'not-sent')
     })
 
-    test('What the server refuses for good is failed with its words, and the event names the account', async () => {
+    test('A mail that the server rejects has failed with its reply, and the event names the account', async () => {
       const email = freshAddress('gone')
       await service.register(email)
       assert.equal((await ask(email)).status, 202)
@@ -121,7 +121,7 @@ for (const engine of engines) {
       )
     })
 
-    test('What the server puts off is deferred with its words and the time of the next try, then handed over', async () => {
+    test('A mail that the server defers shows its reply and the next try, and is handed over then', async () => {
       const email = freshAddress('busy')
       busy.add(email)
       await service.register(email)

@@ -1,16 +1,13 @@
 /** A device that has signed in has its own allowance of codes, which strangers cannot use up. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { day, minute, second } from '../src/platform/lib/clock.ts'
 import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
 import { cookieOf, setCookie, signInByPortal } from './support/portal.ts'
 import { bulk, newSchool } from './support/roster-school.ts'
 import { answer, rosterOf, studentCode } from './support/roster-world.ts'
 import { type Service, startService } from './support/service.ts'
-
-const second = 1_000
-const minute = 60 * second
-const day = 24 * 60 * minute
 
 for (const engine of engines) {
   suite(`A device token on ${engine}`, atLength, () => {
@@ -71,7 +68,7 @@ for (const engine of engines) {
       assert.equal((await send(email, freshNetwork(), { device_token })).status, 202)
     })
 
-    test('What it asks for is counted nowhere else', async () => {
+    test('Its requests are not counted anywhere else', async () => {
       const email = freshAddress('device.alone')
       const device_token = await signIn(email)
       service.clock.advance(day)
@@ -180,7 +177,7 @@ for (const engine of engines) {
       assert.equal((await send(email, home)).status, 202)
     })
 
-    test('What it asks for in vain counts for its network', async () => {
+    test('Its refused requests count for its network', async () => {
       const email = freshAddress('device.vain')
       const device_token = await signIn(email)
       const network = freshNetwork()
@@ -192,7 +189,7 @@ for (const engine of engines) {
       assert.equal(await left({ device_token }), '597')
     })
 
-    test('It is no credential', async () => {
+    test('It is not a credential', async () => {
       const device_token = await signIn(freshAddress('device.credential'))
       assert.equal((await service.request('/veterinarian/me', { token: device_token })).status, 401)
       const refresh = await service.post('/session/refresh', { refresh_token: device_token })

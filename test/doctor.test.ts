@@ -7,7 +7,7 @@ import { createServer as createHttps } from 'node:https'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { after, suite, test } from 'node:test'
+import { after, before, suite, test } from 'node:test'
 import pg from 'pg'
 import { checkClock } from '../src/operate/doctor/clock.ts'
 import type { Finding } from '../src/operate/doctor/doctor.ts'
@@ -16,7 +16,7 @@ import { explainReply } from '../src/operate/doctor/smtp-replies.ts'
 import { checkBackup } from '../src/operate/doctor/upkeep.ts'
 import { commandFolder, type ServingChild, serveStore, startChiron } from './support/child.ts'
 import { startDns } from './support/dns.ts'
-import { atLength, newStore, onPostgres } from './support/engines.ts'
+import { atLength, migratedStore, newStore, onPostgres } from './support/engines.ts'
 import { expired } from './support/expired.ts'
 import { freePort } from './support/postgres.ts'
 import { type ProxyOptions, startProxy } from './support/proxy.ts'
@@ -59,13 +59,11 @@ const has = ({ findings }: Diagnosis, state: Finding['state'], area: Finding['ar
     `${state} ${area} ${text}: ${JSON.stringify(findings.filter((one) => one.area === area))}`,
   )
 
-/** A store that a service has made, and that nobody has open. */
+/** A store with its tables, which nobody has open. */
 async function madeStore(): Promise<{ env: Record<string, string>; path: string }> {
-  const store = await newStore('sqlite')
+  const store = await migratedStore('sqlite')
   after(() => store.remove())
   const env = { CHIRON_DATABASE_URL: store.url, CHIRON_SECRET: secret }
-  const child = startChiron(['migrate'], { cwd: folder.path, env })
-  assert.equal((await child.exited).code, 0)
   return { env, path: store.url.slice('sqlite:'.length) }
 }
 
@@ -187,7 +185,7 @@ suite('The doctor finds', atLength, () => {
     has(await doctor(env), 'warning', 'store', /schema 0 is older/)
   })
 
-  test('mails that nobody sends', async () => {
+  test('mails that are not sent', async () => {
     const { env, path } = await madeStore()
     const old = Date.now() - 20 * 60_000
     change(
@@ -251,11 +249,14 @@ suite('The doctor finds', atLength, () => {
 })
 
 suite('Beside a running service the doctor', atLength, () => {
-  async function serving(
-    env: Record<string, string>,
-  ): Promise<{ child: ServingChild; env: Record<string, string> }> {
-    const store = await newStore('sqlite')
-    const mail = await mailServer()
+  interface Serving {
+    readonly child: ServingChild
+    readonly env: Record<string, string>
+    stop(): Promise<void>
+  }
+  async function started(env: Record<string, string>): Promise<Serving> {
+    const store = await migratedStore('sqlite')
+    const mail = await startMailServer()
     const own = {
       CHIRON_DATABASE_URL: store.url,
       CHIRON_SMTP_URL: mail.url,
@@ -263,12 +264,29 @@ suite('Beside a running service the doctor', atLength, () => {
       ...env,
     }
     const child = await serveStore(store.url, mail, own)
-    after(async () => {
-      await child.end()
-      await store.remove()
-    })
-    return { child, env: { ...own, CHIRON_SECRET: secret, CHIRON_PORT: String(child.port) } }
+    return {
+      child,
+      env: { ...own, CHIRON_SECRET: secret, CHIRON_PORT: String(child.port) },
+      async stop() {
+        await child.end()
+        await mail.close()
+        await store.remove()
+      },
+    }
   }
+  /** Until the test ends. */
+  async function serving(env: Record<string, string>): Promise<Serving> {
+    const service = await started(env)
+    after(service.stop)
+    return service
+  }
+  /** For tests that leave it as it is. */
+  let shared: Serving
+  before(async () => {
+    shared = await started({})
+  })
+  after(() => shared.stop())
+
   /** A service that has the address of a proxy in front of it as its own. */
   async function proxied(env: Record<string, string>, options: ProxyOptions) {
     const port = await freePort()
@@ -373,12 +391,11 @@ suite('Beside a running service the doctor', atLength, () => {
       const { port } = server.address() as AddressInfo
       assertBad(await doctor(at(port)), 'service', /another program is using .* not( answer)? as Chiron does/)
     }
-    const other = await serving({})
-    assertBad(await doctor(at(other.child.port)), 'service', /it is a Chiron whose keys are not those/)
+    assertBad(await doctor(at(shared.child.port)), 'service', /it is a Chiron whose keys are not those/)
   })
 
   test('finds an expired certificate at the public URL', async () => {
-    const { env } = await serving({})
+    const { env } = shared
     const server = createHttps(expired, (_request, reply) => reply.end()).listen(0, '127.0.0.1')
     await new Promise((resolve) => server.once('listening', resolve))
     after(() => server.close())
@@ -391,7 +408,7 @@ suite('Beside a running service the doctor', atLength, () => {
   })
 
   test('finds a secret that is not the store’s', async () => {
-    const { env } = await serving({})
+    const { env } = shared
     const other = { ...env, CHIRON_SECRET: 'another secret, which is long enough too' }
     assertBad(await doctor(other), 'keys', /CHIRON_SECRET is not the secret/)
     const both = { ...other, CHIRON_SECRET_PREVIOUS: secret }
@@ -399,7 +416,7 @@ suite('Beside a running service the doctor', atLength, () => {
   })
 
   test('writes lines for people, in the order of the areas', async () => {
-    const { env } = await serving({})
+    const { env } = shared
     const child = startChiron(['doctor'], { cwd: folder.path, env })
     assert.equal((await child.exited).code, 0)
     assert.match(

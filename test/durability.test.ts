@@ -169,7 +169,7 @@ describe('PostgreSQL stopped and started again under load', onPostgres, () => {
     assert.ok(Number(reply.headers.get('retry-after')) > 0, what)
   }
 
-  test('is 503 unavailable while it is down, and works again by itself', async (t) => {
+  test('is 503 unavailable while it is down, and recovers automatically', async (t) => {
     const { server, service } = await startOnOwnServer(t)
     const { access, refresh } = await service.signIn('ada@clinic.example')
     const kinds = kindsOf(access, refresh)

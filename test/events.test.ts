@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { byOperator } from '../src/platform/lib/by.ts'
+import { day, minute, second } from '../src/platform/lib/clock.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Service, startService } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
 import { outboxEmpty, until } from './support/wait.ts'
-
-const second = 1_000
-const minute = 60 * second
-const day = 24 * 60 * minute
 
 interface Event {
   readonly id: string
@@ -59,7 +56,7 @@ for (const engine of engines) {
       assert.deepEqual(await types(id), ['veterinarian.registered'], 'a change to a pending one is no event')
     })
 
-    test('Registering an active address is no event', async () => {
+    test('Registering an active address is not an event', async () => {
       const email = freshAddress('active')
       const { userId } = await signIn(email)
       const before = await types(userId)
@@ -229,7 +226,7 @@ for (const engine of engines) {
       assert.equal((await ofSession(sessionId, 'otp.exhausted')).length, 1)
     })
 
-    test('A challenge that merely expires is no event', async () => {
+    test('A challenge that merely expires is not an event', async () => {
       const email = freshAddress('merely')
       await service.register(email, names)
       const { sessionId } = await service.code(email, freshNetwork())

@@ -16,7 +16,7 @@ import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { run } from './support/roster-commands.ts'
 import { addUser, bulk, drop, edited, newSchool } from './support/roster-school.ts'
 import { inWorld, publishes, watched } from './support/roster-world.ts'
-import { type Reply, type Service, startService, TestClock } from './support/service.ts'
+import { outcome, type Reply, type Service, startService, TestClock } from './support/service.ts'
 import { newStaff } from './support/staff.ts'
 import { eventually, pause } from './support/wait.ts'
 
@@ -299,7 +299,6 @@ for (const engine of engines) {
     after(() => service.stop())
 
     const get = (query = '') => service.request(`/staff/events${query}`, { token })
-    const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 
     test('Pages follow each other by `next`, also when events come in between', async () => {
       await service.signIn(freshAddress(), freshNetwork())

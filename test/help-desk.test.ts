@@ -8,11 +8,10 @@ import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { bulk } from './support/roster-school.ts'
 import { rosterOf, signInStudent } from './support/roster-world.ts'
-import { type Reply, type Service, type SignedIn, startService } from './support/service.ts'
+import { outcome, type Service, type SignedIn, startService } from './support/service.ts'
 import { newStaff } from './support/staff.ts'
 import { studentSchool } from './support/student-school.ts'
 
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 interface Found {
   userId: string
   role: string
@@ -79,13 +78,13 @@ for (const engine of engines) {
       assert.deepEqual([await named('lukasz gross'), await named('before-marriage')], [true, false])
     })
 
-    test('What means something to the store means nothing in a search', async () => {
+    test('SQL wildcards have no meaning in a search', async () => {
       for (const q of ['%', '_', 'b%n', 'b_ron', '\\', "'"])
         assert.deepEqual((await find({ q })).people, [], q)
       assert.deepEqual((await find({ q: 'q '.repeat(200) })).people, [])
     })
 
-    test('What a search may not say is refused', async () => {
+    test('Invalid values in a search are refused', async () => {
       for (const query of ['role=staff', 'role=owner', 'status=gone', 'limit=0', 'limit=1000000', 'limit=x'])
         assert.deepEqual(outcome(await get(`/staff/people?${query}`)), [400, 'invalid-request'], query)
     })
@@ -255,7 +254,7 @@ for (const engine of engines) {
       assert.deepEqual(outcome(await act(vet.userId, 'reactivate')), [404, 'not-found'])
     })
 
-    test('Reasons are needed, and have an end', async () => {
+    test('A reason is required, and limited in length', async () => {
       const vet = await newVeterinarian()
       for (const action of ['suspend', 'close'])
         for (const body of [{}, { reason: 1 }, { reason: 'x'.repeat(1001) }])
@@ -263,7 +262,7 @@ for (const engine of engines) {
       assert.equal((await show(vet.userId)).profile.status, 'active')
     })
 
-    test('Ids that nobody has are not found', async () => {
+    test('Unknown ids are not found', async () => {
       for (const userId of ['AAAAAAAAAAAAAAAAAAAAAA', 'x', '%00', "'--"])
         assert.equal((await get(`/staff/people/${userId}`)).status, 404, userId)
     })

@@ -31,7 +31,7 @@ suite('JSON that parsers get wrong', () => {
     })
 
   for (const [name, text] of invalid)
-    test(`${name} is no JSON: 400 malformed-json`, async () => {
+    test(`${name} is not JSON: 400 malformed-json`, async () => {
       assert.equal(await codeOf(text), 'malformed-json')
     })
 

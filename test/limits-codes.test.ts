@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { day, minute, second } from '../src/platform/lib/clock.ts'
 import { atLength, engines, migratedStore } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network } from './support/fresh.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
-
-const second = 1_000
-const minute = 60 * second
-const day = 24 * 60 * minute
 
 for (const engine of engines) {
   suite(`Codes for one address on ${engine}`, atLength, () => {
@@ -132,7 +129,7 @@ for (const engine of engines) {
       service.clock.advance(day)
     })
 
-    test('What was refused was no code, and counts as none', async () => {
+    test('A refused request does not count as a code', async () => {
       const email = freshAddress()
       for (let i = 0; i < 4; i++) await granted(5, email, freshNetwork())
       const network = freshNetwork()
@@ -207,7 +204,7 @@ for (const engine of engines) {
       await refused(email, freshNetwork())
     })
 
-    test('What a known network asks for is not counted for the address', async () => {
+    test('Requests from a known network are not counted for the address', async () => {
       const email = freshAddress('known.network')
       const home = freshNetwork()
       await service.signIn(email, home)

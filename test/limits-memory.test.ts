@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { MemoryBuckets, memoryPolicies } from '../src/platform/http/limits.ts'
+import { minute, second } from '../src/platform/lib/clock.ts'
 import { atLength } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'
 import { wire } from './support/wire.ts'
 
-const second = 1_000
-const minute = 60 * second
 const shown = (reply: Reply) => [reply.headers.get('ratelimit-policy'), reply.headers.get('ratelimit')]
 const profile = `/veterinarian/${'A'.repeat(22)}`
 
@@ -164,7 +163,7 @@ suite('Limits in memory', () => {
 })
 
 suite('Limits and settings', () => {
-  test('X-Forwarded-For of a peer that is no trusted proxy is ignored', async () => {
+  test('X-Forwarded-For from an untrusted peer is ignored', async () => {
     for (const proxies of ['', '10.0.0.0/8']) {
       const service = await startService('sqlite', { env: { CHIRON_TRUSTED_PROXIES: proxies } })
       const left = []

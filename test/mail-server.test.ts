@@ -13,7 +13,7 @@ import { minute } from '../src/platform/lib/clock.ts'
 import { deliveredAs } from './support/deliveries.ts'
 import { atLength, engines } from './support/engines.ts'
 import { startService, TestClock } from './support/service.ts'
-import { startMailServer } from './support/smtp.ts'
+import { type MailServer, startMailServer } from './support/smtp.ts'
 import { outboxEmpty } from './support/wait.ts'
 
 const message = {
@@ -256,9 +256,59 @@ suite('A mail server that takes tokens', atLength, () => {
     })
 })
 
-suite('The way to the mail server', atLength, () => {
+suite('The connection to the mail server', atLength, () => {
   const folder = mkdtempSync(join(tmpdir(), 'chiron-dkim-'))
   after(() => rmSync(folder, { recursive: true, force: true }))
+
+  /** Sends a message, and says whether it went encrypted and who logged in. */
+  const over = async (t: TestContext, options: SMTPServerOptions, url: (mail: MailServer) => string) => {
+    let isEncrypted = false
+    const logins: unknown[] = []
+    const mail = await startMailServer({
+      onMailFrom(_address, session, callback) {
+        isEncrypted = session.secure
+        callback()
+      },
+      onAuth({ username, password }, _session, callback) {
+        logins.push([username, password])
+        callback(null, { user: username })
+      },
+      ...options,
+    })
+    atEnd(t, () => mail.close())
+    await transportTo(t, { url: url(mail) }).send(message)
+    assert.equal(mail.received.length, 1)
+    return { isEncrypted, logins }
+  }
+  const same = ({ url }: MailServer) => url
+  const smtps = ({ url }: MailServer) => url.replace('smtp:', 'smtps:')
+  // Leads to this machine, yet is not a loopback name.
+  const elsewhere = ({ url }: MailServer) => url.replace('127.0.0.1', '0.0.0.0')
+  const starttls = { disabledCommands: [] }
+  const ways: [name: string, server: SMTPServerOptions, url: typeof same, isEncrypted: boolean | RegExp][] = [
+    ['is plain on loopback when the server offers nothing better', {}, same, false],
+    ['is encrypted on loopback by STARTTLS, whoever signed the certificate', starttls, same, true],
+    ['may be smtps with a self-signed certificate on loopback', { secure: true }, smtps, true],
+    ['is refused elsewhere when the server offers no STARTTLS', {}, elsewhere, /STARTTLS/i],
+    ['is refused elsewhere when the certificate cannot be trusted', starttls, elsewhere, /certificate/i],
+    [
+      'is refused elsewhere when the certificate cannot be trusted, with smtps',
+      { secure: true },
+      (mail) => elsewhere(mail).replace('smtp:', 'smtps:'),
+      /certificate/i,
+    ],
+  ]
+  for (const [name, server, url, isEncrypted] of ways)
+    test(name, async (t) => {
+      if (isEncrypted instanceof RegExp) await assert.rejects(over(t, server, url), isEncrypted)
+      else assert.equal((await over(t, server, url)).isEncrypted, isEncrypted)
+    })
+
+  test('authenticates with the user and password of the URL', async (t) => {
+    const url = (mail: MailServer) => mail.url.replace('//', '//clinic%40school:p%3Ass%2Fw%20rd@')
+    const { logins } = await over(t, { authOptional: false, allowInsecureAuth: true }, url)
+    assert.deepEqual(logins, [['clinic@school', 'p:ss/w rd']])
+  })
 
   test('begins with the name that is set', async (t) => {
     const names: string[] = []

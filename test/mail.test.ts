@@ -2,15 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import PostalMime from 'postal-mime'
-import type { SMTPServerOptions } from 'smtp-server'
 import { mimeOf } from '../src/messages/mail/mime.ts'
-import { smtpTransport } from '../src/messages/mail/smtp.ts'
 import { chooseLanguage, mailTexts } from '../src/messages/mail/templates/languages.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { day, hour, minute } from '../src/platform/lib/clock.ts'
-import { atLength } from './support/engines.ts'
 import { type Service, startService } from './support/service.ts'
-import { type MailServer, startMailServer } from './support/smtp.ts'
+import { startMailServer } from './support/smtp.ts'
 import { everyLanguage } from './support/texts.ts'
 import { eventually, outboxEmpty } from './support/wait.ts'
 
@@ -327,74 +324,4 @@ test('A mail to a suspended account goes to the spelling on record also when it 
     await service.stop()
     await mail.close()
   }
-})
-
-describe('The way to the mail server', atLength, () => {
-  const message = {
-    from: 'Chiron <no-reply@chiron.example>',
-    to: 'ada@vets.example',
-    subject: 'Hello',
-    text: 'Hello\n',
-    html: '<p>Hello</p>',
-    messageId: '<abc@chiron.example>',
-    language: 'en',
-  }
-  const over = async (options: SMTPServerOptions, url: (mail: MailServer) => string) => {
-    const mail = await startMailServer(options)
-    const transport = smtpTransport({ url: url(mail) })
-    try {
-      await transport.send(message)
-      return mail.received.length
-    } finally {
-      await transport.close()
-      await mail.close()
-    }
-  }
-  // Leads to this machine, yet is no loopback name.
-  const elsewhere = (mail: MailServer) => mail.url.replace('127.0.0.1', '0.0.0.0')
-
-  test('is plain on loopback when the server offers nothing better', async () => {
-    assert.equal(await over({}, (mail) => mail.url), 1)
-  })
-
-  test('is encrypted on loopback when the server offers STARTTLS, whoever signed its certificate', async () => {
-    let encrypted = false
-    const onMailFrom: SMTPServerOptions['onMailFrom'] = (_address, session, callback) => {
-      encrypted = session.secure
-      callback()
-    }
-    assert.equal(await over({ disabledCommands: [], onMailFrom }, (mail) => mail.url), 1)
-    assert.ok(encrypted)
-  })
-
-  test('is refused elsewhere when the server offers no STARTTLS', async () => {
-    await assert.rejects(over({}, elsewhere), /STARTTLS/i)
-  })
-
-  test('is refused elsewhere when the certificate cannot be trusted', async () => {
-    await assert.rejects(over({ disabledCommands: [] }, elsewhere), /certificate/i)
-    await assert.rejects(
-      over({ secure: true }, (mail) => elsewhere(mail).replace('smtp:', 'smtps:')),
-      /certificate/i,
-    )
-  })
-
-  test('may be smtps with a self-signed certificate on loopback', async () => {
-    assert.equal(await over({ secure: true }, (mail) => mail.url.replace('smtp:', 'smtps:')), 1)
-  })
-
-  test('authenticates with the user and password of the URL', async () => {
-    const seen: unknown[] = []
-    const options: SMTPServerOptions = {
-      authOptional: false,
-      allowInsecureAuth: true,
-      onAuth({ username, password }, _session, callback) {
-        seen.push([username, password])
-        callback(null, { user: username })
-      },
-    }
-    const url = (mail: MailServer) => mail.url.replace('//', '//clinic%40school:p%3Ass%2Fw%20rd@')
-    assert.equal(await over(options, url), 1)
-    assert.deepEqual(seen, [['clinic@school', 'p:ss/w rd']])
-  })
 })

@@ -5,7 +5,7 @@ import type { Browser } from 'playwright-core'
 import { openPage, overflow, picture } from './support/browser.ts'
 import { engines, inBrowser } from './support/engines.ts'
 import { portalOfSuite } from './support/portal-suite.ts'
-import { type Service, startService } from './support/service.ts'
+import { type Service, serviceFor, startService } from './support/service.ts'
 import { standsIn, storeCells } from './support/store-text.ts'
 import { originOf } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
@@ -179,134 +179,115 @@ describe('The mailbox', () => {
   })
 })
 
-test('The mailbox is for no other origin, not even for one whose pages may call', async () => {
+test('The mailbox is closed to other origins, even those that CORS allows', async (t) => {
   const origin = 'https://app.vets.example'
-  const service = await startService('sqlite', { env: { ...withoutSmtp, CHIRON_CORS_ORIGINS: origin } })
-  try {
-    const { reference } = await ask(service, 'ada@vets.example')
-    const [id] = await caught(service, 1)
-    for (const path of ['/mailbox', `/mailbox.json?reference=${reference}`, `/mailbox/${id}`]) {
-      for (const [method, site, status] of [
-        ['GET', 'cross-site', 404],
-        ['OPTIONS', 'cross-site', 404],
-        ['HEAD', 'same-site', 404],
-        ['GET', 'same-origin', 200],
-        ['OPTIONS', 'same-origin', 405],
-      ] as const) {
-        const headers = { Origin: origin, 'Access-Control-Request-Method': 'GET', 'Sec-Fetch-Site': site }
-        const reply = await plainly(service.url, path, headers, method)
-        assert.equal(reply.statusCode, status, `${method} ${path} ${site}`)
-        const opened = Object.keys(reply.headers).filter((name) => name.startsWith('access-control'))
-        assert.deepEqual(opened, [])
-        assert.equal(reply.headers['cross-origin-resource-policy'], 'same-origin')
-      }
+  const service = await serviceFor(t, 'sqlite', { env: { ...withoutSmtp, CHIRON_CORS_ORIGINS: origin } })
+  const { reference } = await ask(service, 'ada@vets.example')
+  const [id] = await caught(service, 1)
+  for (const path of ['/mailbox', `/mailbox.json?reference=${reference}`, `/mailbox/${id}`]) {
+    for (const [method, site, status] of [
+      ['GET', 'cross-site', 404],
+      ['OPTIONS', 'cross-site', 404],
+      ['HEAD', 'same-site', 404],
+      ['GET', 'same-origin', 200],
+      ['OPTIONS', 'same-origin', 405],
+    ] as const) {
+      const headers = { Origin: origin, 'Access-Control-Request-Method': 'GET', 'Sec-Fetch-Site': site }
+      const reply = await plainly(service.url, path, headers, method)
+      assert.equal(reply.statusCode, status, `${method} ${path} ${site}`)
+      const opened = Object.keys(reply.headers).filter((name) => name.startsWith('access-control'))
+      assert.deepEqual(opened, [])
+      assert.equal(reply.headers['cross-origin-resource-policy'], 'same-origin')
     }
-    const live = await plainly(service.url, '/health/live', { Origin: origin })
-    assert.equal(live.headers['access-control-allow-origin'], origin)
-  } finally {
-    await service.stop()
   }
+  const live = await plainly(service.url, '/health/live', { Origin: origin })
+  assert.equal(live.headers['access-control-allow-origin'], origin)
 })
 
 for (const engine of engines) {
-  test(`The mailbox as JSON finds mails by address and reference, newest first, on ${engine}`, async () => {
-    const service = await startService(engine, { env: withoutSmtp })
-    try {
-      const sent = []
-      for (const [i, email] of ['Ada@vets.example', 'bea@vets.example', 'ada@vets.example'].entries()) {
-        sent.push(await ask(service, email))
-        await caught(service, i + 1)
-        service.clock.advance(1_000)
-      }
-      assert.equal(
-        (await service.post('/veterinarian/send-otp', { email: 'nobody@vets.example' })).status,
-        202,
-      )
-      await caught(service, 4)
-      const mails = async (query = '') => {
-        const reply = await service.request(`/mailbox.json${query}`)
-        assert.equal(reply.status, 200, query)
-        assert.equal(reply.headers.get('content-type'), 'application/json; charset=utf-8')
-        assert.equal(reply.headers.get('cache-control'), 'no-store')
-        return reply.json.mails as Record<string, string | number | null>[]
-      }
-      const all = await mails()
-      assert.deepEqual(
-        all.map(({ to }) => to),
-        ['nobody@vets.example', 'Ada@vets.example', 'bea@vets.example', 'Ada@vets.example'],
-      )
-      assert.equal(all[0]!.code, null)
-      const [mail] = await mails(`?to=ADA@vets.example&reference=${sent[2]!.reference}`)
-      assert.deepEqual(Object.keys(mail!), [
-        'id',
-        'to',
-        'subject',
-        'reference',
-        'sentAt',
-        'text',
-        'html',
-        'code',
-      ])
-      assert.equal(mail!.reference, sent[2]!.reference)
-      assert.match(String(mail!.subject), new RegExp(sent[2]!.reference))
-      assert.equal(mail!.sentAt, new Date(service.clock.now() - 1_000).toISOString())
-      assert.match(String(mail!.text), new RegExp(`^ +${mail!.code}$`, 'm'))
-      assert.match(String(mail!.html), new RegExp(`>${mail!.code}<`))
-      const answer = { email: 'ada@vets.example', otp_code: mail!.code, sessionId: sent[2]!.sessionId }
-      assert.equal((await service.post('/veterinarian/validate-otp', answer)).status, 200)
-      assert.deepEqual(
-        (await mails('?to=ada%40vets.example')).map(({ reference }) => reference),
-        [sent[2]!.reference, sent[0]!.reference],
-      )
-      assert.equal((await mails('?to=&reference=')).length, 4)
-      for (const query of [
-        '?to=x',
-        '?to=ada@vets.example&to=bea@vets.example',
-        '?to=%00',
-        '?reference=%27',
-        '?reference=abc',
-        `?to=bea@vets.example&reference=${sent[2]!.reference}`,
-      ])
-        assert.deepEqual(await mails(query), [], query)
-    } finally {
-      await service.stop()
+  test(`The mailbox as JSON finds mails by address and reference, newest first, on ${engine}`, async (t) => {
+    const service = await serviceFor(t, engine, { env: withoutSmtp })
+    const sent = []
+    for (const [i, email] of ['Ada@vets.example', 'bea@vets.example', 'ada@vets.example'].entries()) {
+      sent.push(await ask(service, email))
+      await caught(service, i + 1)
+      service.clock.advance(1_000)
     }
+    assert.equal((await service.post('/veterinarian/send-otp', { email: 'nobody@vets.example' })).status, 202)
+    await caught(service, 4)
+    const mails = async (query = '') => {
+      const reply = await service.request(`/mailbox.json${query}`)
+      assert.equal(reply.status, 200, query)
+      assert.equal(reply.headers.get('content-type'), 'application/json; charset=utf-8')
+      assert.equal(reply.headers.get('cache-control'), 'no-store')
+      return reply.json.mails as Record<string, string | number | null>[]
+    }
+    const all = await mails()
+    assert.deepEqual(
+      all.map(({ to }) => to),
+      ['nobody@vets.example', 'Ada@vets.example', 'bea@vets.example', 'Ada@vets.example'],
+    )
+    assert.equal(all[0]!.code, null)
+    const [mail] = await mails(`?to=ADA@vets.example&reference=${sent[2]!.reference}`)
+    assert.deepEqual(Object.keys(mail!), [
+      'id',
+      'to',
+      'subject',
+      'reference',
+      'sentAt',
+      'text',
+      'html',
+      'code',
+    ])
+    assert.equal(mail!.reference, sent[2]!.reference)
+    assert.match(String(mail!.subject), new RegExp(sent[2]!.reference))
+    assert.equal(mail!.sentAt, new Date(service.clock.now() - 1_000).toISOString())
+    assert.match(String(mail!.text), new RegExp(`^ +${mail!.code}$`, 'm'))
+    assert.match(String(mail!.html), new RegExp(`>${mail!.code}<`))
+    const answer = { email: 'ada@vets.example', otp_code: mail!.code, sessionId: sent[2]!.sessionId }
+    assert.equal((await service.post('/veterinarian/validate-otp', answer)).status, 200)
+    assert.deepEqual(
+      (await mails('?to=ada%40vets.example')).map(({ reference }) => reference),
+      [sent[2]!.reference, sent[0]!.reference],
+    )
+    assert.equal((await mails('?to=&reference=')).length, 4)
+    for (const query of [
+      '?to=x',
+      '?to=ada@vets.example&to=bea@vets.example',
+      '?to=%00',
+      '?reference=%27',
+      '?reference=abc',
+      `?to=bea@vets.example&reference=${sent[2]!.reference}`,
+    ])
+      assert.deepEqual(await mails(query), [], query)
   })
 }
 
-test('The mailbox as JSON has the fifty newest mails that match', async () => {
-  const service = await startService('sqlite', { env: { ...withoutSmtp, CHIRON_LIMITS: 'off' } })
-  try {
-    await ask(service, 'first@vets.example')
-    await caught(service, 1)
-    service.clock.advance(1_000)
-    await service.register('many@vets.example')
-    for (let i = 0; i < 51; i++)
-      assert.equal((await service.post('/veterinarian/send-otp', { email: 'many@vets.example' })).status, 202)
-    await caught(service, 52)
-    const found = async (query: string) => (await service.request(`/mailbox.json${query}`)).json.mails
-    assert.equal((await found('')).length, 50)
-    assert.equal((await found('?to=first@vets.example')).length, 1)
-  } finally {
-    await service.stop()
-  }
+test('The mailbox as JSON has the fifty newest mails that match', async (t) => {
+  const service = await serviceFor(t, 'sqlite', { env: { ...withoutSmtp, CHIRON_LIMITS: 'off' } })
+  await ask(service, 'first@vets.example')
+  await caught(service, 1)
+  service.clock.advance(1_000)
+  await service.register('many@vets.example')
+  for (let i = 0; i < 51; i++)
+    assert.equal((await service.post('/veterinarian/send-otp', { email: 'many@vets.example' })).status, 202)
+  await caught(service, 52)
+  const found = async (query: string) => (await service.request(`/mailbox.json${query}`)).json.mails
+  assert.equal((await found('')).length, 50)
+  assert.equal((await found('?to=first@vets.example')).length, 1)
 })
 
-test('There is no mailbox when SMTP is set, nor in production, for any method', async () => {
+test('There is no mailbox when SMTP is set, nor in production, for any method', async (t) => {
   const production = {
     NODE_ENV: 'production',
     CHIRON_PUBLIC_URL: 'https://access.vets.example',
   }
   for (const env of [{}, production]) {
-    const service = await startService('sqlite', { env })
-    try {
-      for (const method of ['GET', 'HEAD', 'POST', 'DELETE'])
-        for (const path of ['/mailbox', '/mailbox.json', '/mailbox/AAAAAAAAAAAAAAAAAAAAAA'])
-          assert.equal(await statusOf(service.url, path, {}, method), 404)
-      assert.doesNotMatch((await service.request('/')).text, /mailbox/i)
-    } finally {
-      await service.stop()
-    }
+    const service = await serviceFor(t, 'sqlite', { env })
+    for (const method of ['GET', 'HEAD', 'POST', 'DELETE'])
+      for (const path of ['/mailbox', '/mailbox.json', '/mailbox/AAAAAAAAAAAAAAAAAAAAAA'])
+        assert.equal(await statusOf(service.url, path, {}, method), 404)
+    assert.doesNotMatch((await service.request('/')).text, /mailbox/i)
   }
 })
 
@@ -322,7 +303,7 @@ describe('In a browser', inBrowser, () => {
     { env: withoutSmtp },
   )
 
-  test('the mailbox shows a new mail by itself, on top, with its code', async () => {
+  test('the mailbox shows a new mail automatically, on top, with its code', async () => {
     const page = await openPage(browser, origin)
     await page.goto(`${origin}/mailbox`)
     await page.getByText('No mail yet').waitFor()

@@ -1,8 +1,9 @@
 /** Metrics, compared with what was done. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { after, suite, test } from 'node:test'
+import { after, before, suite, test } from 'node:test'
 import { Refusals } from '../src/identity/limits/refusals.ts'
+import { minute } from '../src/platform/lib/clock.ts'
 import { endProcesses, type ServingChild, serveStore } from './support/child.ts'
 import { atLength, type Engine, engines, migratedStore } from './support/engines.ts'
 import { freshNetwork } from './support/fresh.ts'
@@ -20,16 +21,19 @@ interface Watched {
   readonly port: number
 }
 
+const stops: (() => Promise<unknown>)[] = []
+after(async () => {
+  for (const stop of stops.reverse()) await stop()
+})
+
 async function watched(engine: Engine, env: Record<string, string> = {}): Promise<Watched> {
   const store = await migratedStore(engine)
+  stops.push(store.remove)
   const mail = await startMailServer()
+  stops.push(mail.close)
   const port = await freePort()
-  after(async () => {
-    await mail.close()
-    await store.remove()
-  })
   const child = await serveStore(store.url, mail, { CHIRON_METRICS_PORT: String(port), ...env })
-  after(() => child.end())
+  stops.push(() => child.end())
   return { child, mail, port }
 }
 
@@ -46,7 +50,7 @@ async function signIn({ child, mail }: Watched, email: string, wrong = 0): Promi
 
 for (const engine of engines) {
   suite(`Metrics on ${engine}`, atLength, () => {
-    test('count requests, sign-ins and mails as they were', async () => {
+    test('count requests, sign-ins and mails', async () => {
       const service = await watched(engine)
       const { child, port } = service
       const token = await signIn(service, 'ada@metrics.example', 2)
@@ -90,7 +94,7 @@ for (const engine of engines) {
       assert.doesNotMatch(seen.text, /metrics\.example|nowhere|xxxx/)
     })
 
-    test('are summed over workers, and stay when a worker ends', atLength, async () => {
+    test('are summed over workers and survive the end of a worker', atLength, async () => {
       const { child, port } = await watched(engine, { CHIRON_WORKERS: '2' })
       const count = async () =>
         (await scrape(port)).value('chiron_http_requests_total', {
@@ -140,7 +144,7 @@ test('Waiting mails show in number and age, and refused or deferred ones in the 
   await store.remove()
 })
 
-test('While the store is away the metrics say so and go on', atLength, async (t) => {
+test('Metrics report an unreachable store and keep working', atLength, async (t) => {
   const { startPostgres } = await import('./support/postgres.ts')
   const server = await startPostgres()
   t.after(() => server.remove())
@@ -160,50 +164,51 @@ test('While the store is away the metrics say so and go on', atLength, async (t)
   await mail.close()
 })
 
-test('The port serves /metrics and nothing else, and the service has no metrics', atLength, async () => {
-  const { child, port } = await watched('sqlite')
-  const at = (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${port}${path}`, init)
-  assert.equal((await at('/')).status, 404)
-  assert.equal((await at('/veterinarian/me')).status, 404)
-  const posted = await at('/metrics', { method: 'POST', body: 'x' })
-  assert.equal(posted.status, 405)
-  assert.equal(posted.headers.get('allow'), 'GET, HEAD')
-  assert.equal((await at('/metrics', { method: 'HEAD' })).status, 200)
-  assert.equal((await child.request('/metrics')).status, 404)
-})
+suite('Metrics of a service that is in use', atLength, () => {
+  let service: Watched
+  before(async () => {
+    service = await watched('sqlite')
+    await signIn(service, 'bea@metrics.example')
+  })
 
-test('A taken port is told in one line that names the setting', atLength, async () => {
-  const { port } = await watched('sqlite')
-  await assert.rejects(watched('sqlite', { CHIRON_METRICS_PORT: String(port) }), (error: Error) => {
-    assert.match(error.message, new RegExp(`chiron: port ${port} is in use: .*CHIRON_METRICS_PORT\n`))
-    return true
+  test('The port serves /metrics and nothing else, and the service has no metrics', async () => {
+    const { child, port } = service
+    const at = (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${port}${path}`, init)
+    assert.equal((await at('/')).status, 404)
+    assert.equal((await at('/veterinarian/me')).status, 404)
+    const posted = await at('/metrics', { method: 'POST', body: 'x' })
+    assert.equal(posted.status, 405)
+    assert.equal(posted.headers.get('allow'), 'GET, HEAD')
+    assert.equal((await at('/metrics', { method: 'HEAD' })).status, 200)
+    assert.equal((await child.request('/metrics')).status, 404)
+  })
+
+  test('A port in use is refused in one line that names the setting', async () => {
+    const { port } = service
+    await assert.rejects(watched('sqlite', { CHIRON_METRICS_PORT: String(port) }), (error: Error) => {
+      assert.match(error.message, new RegExp(`chiron: port ${port} is in use: .*CHIRON_METRICS_PORT\n`))
+      return true
+    })
+  })
+
+  for (const file of ['deploy/prometheus/alerts.yml', 'deploy/grafana/chiron.json'])
+    test(`${file} uses only metrics that exist`, async () => {
+      const { names } = await scrape(service.port)
+      const text = readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
+      const used = new Set(text.match(/\b(?:chiron|process|nodejs)_\w+/g))
+      assert.ok(used.size > 10)
+      for (const name of used) assert.ok(names.has(name.replace(/_(bucket|sum|count)$/, '')), name)
+    })
+
+  test('docs/watching.md describes every metric, and no other', async () => {
+    const { names } = await scrape(service.port)
+    const page = readFileSync(new URL('../docs/watching.md', import.meta.url), 'utf8')
+    const told = new Set(
+      [...page.matchAll(/^\| `((?:chiron|process|nodejs)_\w+)/gm)].map(([, name]) => name!),
+    )
+    assert.deepEqual([...told].sort(), [...names].sort())
   })
 })
-
-test('Alert rules and the dashboard use only metrics that there are', atLength, async () => {
-  const service = await watched('sqlite')
-  await signIn(service, 'bea@metrics.example')
-  const { names } = await scrape(service.port)
-  const files = ['deploy/prometheus/alerts.yml', 'deploy/grafana/chiron.json']
-  for (const file of files) {
-    const text = readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
-    const used = new Set(text.match(/\b(?:chiron|process|nodejs)_\w+/g))
-    assert.ok(used.size > 10, file)
-    for (const name of used)
-      assert.ok(names.has(name.replace(/_(bucket|sum|count)$/, '')), `${file}: ${name}`)
-  }
-})
-
-test('Every metric is described in docs/watching.md, and nothing else is', atLength, async () => {
-  const service = await watched('sqlite')
-  await signIn(service, 'cleo@metrics.example')
-  const { names } = await scrape(service.port)
-  const page = readFileSync(new URL('../docs/watching.md', import.meta.url), 'utf8')
-  const told = new Set([...page.matchAll(/^\| `((?:chiron|process|nodejs)_\w+)/gm)].map(([, name]) => name!))
-  assert.deepEqual([...told].sort(), [...names].sort())
-})
-
-const minute = 60_000
 
 for (const engine of engines) {
   // Five wrong codes in each round.
@@ -237,7 +242,7 @@ for (const engine of engines) {
     })
 }
 
-test('A network that asks for the codes of a hundred wrong answers is named, wherever they come from', async (t) => {
+test('A network that asked for codes is named after a hundred wrong answers, wherever those come from', async (t) => {
   const service = await startService('sqlite')
   t.after(() => service.stop())
   const asking = { 'x-forwarded-for': '192.0.2.46' }
@@ -280,7 +285,7 @@ test('A network that a limit refuses a hundred times in ten minutes is one log l
   assert.deepEqual(lines, [{ limit: 'register', network: 'a network', refused: 100, withinMinutes: 10 }])
 })
 
-test('What a limit refuses is noted for its network', async (t) => {
+test('Refusals are counted for the network', async (t) => {
   const service = await startService('sqlite')
   t.after(() => service.stop())
   const network = { 'x-forwarded-for': '192.0.2.45' }

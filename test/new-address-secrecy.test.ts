@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { byOperator, bySystem } from '../src/platform/lib/by.ts'
+import { day, second } from '../src/platform/lib/clock.ts'
 import { engines } from './support/engines.ts'
 import { freshNetwork } from './support/fresh.ts'
 import { addUser, bulk } from './support/roster-school.ts'
@@ -16,9 +17,6 @@ import { addStaff, newStaff } from './support/staff.ts'
 import { studentSchool } from './support/student-school.ts'
 import { outboxEmpty } from './support/wait.ts'
 
-const second = 1_000
-const minute = 60 * second
-const day = 24 * 60 * minute
 const worlds = ['nobody', 'pending', 'active', 'suspended', 'closed', 'student', 'staff'] as const
 type World = (typeof worlds)[number]
 /** `refused`: the mail server takes no mail to the address. */

@@ -2,17 +2,19 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { byOperator } from '../src/platform/lib/by.ts'
+import { day, hour, minute, second } from '../src/platform/lib/clock.ts'
 import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
-import { type Reply, type Service, type SignedIn, startService } from './support/service.ts'
+import {
+  outcome,
+  type Reply,
+  type Service,
+  type SignedIn,
+  startService,
+  wrongFor,
+} from './support/service.ts'
 import { outboxEmpty } from './support/wait.ts'
 
-const second = 1_000
-const minute = 60 * second
-const hour = 60 * minute
-const day = 24 * hour
-const wrongFor = (code: number) => (code === 100_000 ? 100_001 : code - 1)
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 const unusable = [401, 'otp-unusable']
 const incorrect = [401, 'otp-incorrect']
 
@@ -127,7 +129,7 @@ for (const engine of engines) {
       )
     })
 
-    test('The old address signs nobody in any more, not even with a code sent before', async () => {
+    test('The old address no longer signs in, not even with a code sent before', async () => {
       const who = await vet()
       const pending = await service.code(who.email, freshNetwork())
       const { sessionId, code } = await codeAt(who, freshAddress('new'))
@@ -158,7 +160,7 @@ for (const engine of engines) {
       assert.equal((await me(owner)).json.email, owner.email)
     })
 
-    test('Who has the address hears of it once a day', async () => {
+    test('The owner of the address is told at most once a day', async () => {
       const [who, owner] = [await vet(), await vet()]
       const before = mailsTo(owner.email).length
       for (let i = 0; i < 3; i++) assert.equal((await ask(who, { email: owner.email })).status, 202)
@@ -166,7 +168,7 @@ for (const engine of engines) {
       assert.equal(mailsTo(owner.email).length, before + 1)
     })
 
-    test('A registration that nobody confirmed does not keep an address', async () => {
+    test('An unconfirmed registration does not hold an address', async () => {
       const who = await vet()
       const email = freshAddress('squatted')
       await service.register(email, { firstname: 'Squatter' })
@@ -207,7 +209,7 @@ for (const engine of engines) {
       assert.deepEqual(outcome(await confirm(who, late.sessionId, late.code)), unusable)
     })
 
-    test('Anything that is no code or no session is refused', async () => {
+    test('An invalid code or session is refused', async () => {
       const who = await vet()
       const { sessionId, code } = await codeAt(who, freshAddress('new'))
       for (const otp_code of [String(code), code + 0.5, null, 99_999, 100_000_000])
@@ -238,7 +240,7 @@ for (const engine of engines) {
       assert.equal((await service.mail.mailTo(email, 2)).code, code)
     })
 
-    test('A code is worth nothing to anybody else, and nothing in a sign-in', async () => {
+    test('A code works only for whoever asked for it, and not for signing in', async () => {
       const [who, stranger] = [await vet(), await vet()]
       const email = freshAddress('new')
       await service.register(email)
@@ -264,7 +266,7 @@ for (const engine of engines) {
       assert.equal((await confirm(who, later.sessionId, later.code)).status, 200)
     })
 
-    test('It is for veterinarians, with an address that is one and not their own', async () => {
+    test('It needs a token, and an address that is valid and not the current one', async () => {
       const who = await vet()
       for (const email of ['x', who.email, who.email.toUpperCase(), '']) {
         const reply = await ask(who, { email })
@@ -336,7 +338,7 @@ for (const engine of engines) {
       }
     })
 
-    test('Who has taken the address meanwhile keeps it, and the code fits no more', async () => {
+    test('An address taken in the meantime stays taken, and the code no longer works', async () => {
       const who = await vet()
       const email = freshAddress('new')
       const { sessionId, code } = await codeAt(who, email)

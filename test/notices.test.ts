@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { claimMails, type Lane, lanes } from '../src/messages/mail/store.ts'
-import { day, minute } from '../src/platform/lib/clock.ts'
+import { day, minute, second } from '../src/platform/lib/clock.ts'
 import { atLength, engines, migratedStore, onPostgres, type Store } from './support/engines.ts'
 import { bulk } from './support/roster-school.ts'
 import { rosterOf, studentCode } from './support/roster-world.ts'
-import { type Service, startService, TestClock } from './support/service.ts'
+import { type Service, serviceFor, startService, TestClock } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
 import { studentSchool } from './support/student-school.ts'
 import { eventually, outboxEmpty } from './support/wait.ts'
@@ -149,7 +149,7 @@ for (const engine of engines) {
       await mail.mailTo(email, 3 + 1 + 5)
     })
 
-    test('A new address that nobody has gets three codes a day as well', async () => {
+    test('A new address without an account gets three codes a day as well', async () => {
       clock.advance(day)
       const { access } = await service.signIn('mover@three.example')
       const move = () =>
@@ -193,246 +193,185 @@ for (const engine of engines) {
       }
     })
 
-    test('are forgotten with the account of the inbox', async () => {
+    test('are forgotten with the account of the inbox', async (t) => {
       clock.advance(day + 1)
       await service.app.parts.sweeper.sweep()
       assert.equal((await service.rows('select * from notice')).length, 0)
       assert.equal((await budgets()).length, 0)
-      const own = await startService(engine)
-      try {
-        await ask(own, 'leaver+vet@forget.example')
-        await outboxEmpty(own)
-        assert.equal((await own.rows('select * from notice')).length, 1)
-        const { access } = await own.signIn('leaver+vet@forget.example')
-        await own.request('/veterinarian/me', { method: 'DELETE', token: access })
-        assert.deepEqual(await own.rows('select * from notice'), [])
-      } finally {
-        await own.stop()
-      }
+      const own = await serviceFor(t, engine)
+      await ask(own, 'leaver+vet@forget.example')
+      await outboxEmpty(own)
+      assert.equal((await own.rows('select * from notice')).length, 1)
+      const { access } = await own.signIn('leaver+vet@forget.example')
+      await own.request('/veterinarian/me', { method: 'DELETE', token: access })
+      assert.deepEqual(await own.rows('select * from notice'), [])
     })
   })
 
   test(
     `A code goes before 120 notices to a mail server that takes its time, on ${engine}`,
     atLength,
-    async () => {
+    async (t) => {
       const held: (() => void)[] = []
       let open = false
-      const mail = await startMailServer({
-        onRcptTo({ address }, _session, callback) {
-          if (open || !address.startsWith('nobody')) callback()
-          else held.push(() => callback())
+      const service = await serviceFor(t, engine, {
+        smtp: {
+          onRcptTo({ address }, _session, callback) {
+            if (open || !address.startsWith('nobody')) callback()
+            else held.push(() => callback())
+          },
         },
       })
-      const service = await startService(engine, { mail })
-      try {
-        const crowd = Array.from({ length: 8 }, (_, i) => strangers(15, `slow${i}.example`)).flat()
-        await ask(service, ...crowd)
-        await eventually('notices have all the connections that they may have', async () => {
-          const unknown = await service.rows('select id from outbox where kind is null')
-          return unknown.length === 0 && held.length >= connections / 4
-        })
-        for (let i = 0; i < 3; i++) {
-          await service.register(`vet${i}@slow.example`)
-          await ask(service, `vet${i}@slow.example`)
-          assert.notEqual((await mail.mailTo(`vet${i}@slow.example`)).code, null)
-        }
-        assert.equal(mail.received.length, 3)
-        assert.ok(held.length <= connections / 4, `${held.length} connections are held`)
-        assert.equal(
-          (await service.rows("select id from outbox where email like 'nobody%'")).length,
-          crowd.length,
-        )
+      const { mail } = service
+      const release = () => {
         open = true
         for (const go of held.splice(0)) go()
-        // On a busy machine some of them may have waited too long, and are tried again after a pause.
-        await eventually('an empty outbox', async () => {
-          service.clock.advance(1_000)
-          return (await service.rows('select id from outbox')).length === 0
-        })
-        assert.deepEqual(
-          mail.received
-            .slice(3)
-            .map((one) => one.to)
-            .sort(),
-          crowd.sort(),
-        )
-      } finally {
-        open = true
-        for (const go of held) go()
-        await service.stop()
-        await mail.close()
       }
+      t.after(release)
+      const crowd = Array.from({ length: 8 }, (_, i) => strangers(15, `slow${i}.example`)).flat()
+      await ask(service, ...crowd)
+      await eventually('notices have all the connections that they may have', async () => {
+        const unknown = await service.rows('select id from outbox where kind is null')
+        return unknown.length === 0 && held.length >= connections / 4
+      })
+      for (let i = 0; i < 3; i++) {
+        await service.register(`vet${i}@slow.example`)
+        await ask(service, `vet${i}@slow.example`)
+        assert.notEqual((await mail.mailTo(`vet${i}@slow.example`)).code, null)
+      }
+      assert.equal(mail.received.length, 3)
+      assert.ok(held.length <= connections / 4, `${held.length} connections are held`)
+      assert.equal(
+        (await service.rows("select id from outbox where email like 'nobody%'")).length,
+        crowd.length,
+      )
+      release()
+      // On a busy machine some of them may have waited too long, and are tried again after a pause.
+      await eventually('an empty outbox', async () => {
+        service.clock.advance(1_000)
+        return (await service.rows('select id from outbox')).length === 0
+      })
+      assert.deepEqual(
+        mail.received
+          .slice(3)
+          .map((one) => one.to)
+          .sort(),
+        crowd.sort(),
+      )
     },
   )
 
   test(
     `Notices over budget are a line in the log when it begins and one when it is over, on ${engine}`,
     atLength,
-    async () => {
-      const service = await startService(engine)
-      try {
-        const lines = () =>
-          service.log
-            .map((line) => JSON.parse(line))
-            .filter(({ msg }) => /^mails without a code/.test(msg ?? ''))
-            .map(({ msg, dropped }) => [/exceeded their|within their/.exec(msg)![0], dropped])
-        await ask(service, ...strangers(domainBurst, 'log.example'))
-        await outboxEmpty(service)
-        assert.deepEqual(lines(), [])
-        for (const from of [100, 110]) await ask(service, ...strangers(10, 'log.example', from))
-        await ask(service, 'nobody@elsewhere.example')
-        await outboxEmpty(service)
-        assert.deepEqual(lines(), [['exceeded their', undefined]])
-        await eventually('the second line', () => {
-          // The last one may be counted a moment after it is gone from the store.
-          service.clock.advance(minute)
-          service.app.parts.outbox.wake()
-          return lines().length === 2
-        })
-        assert.deepEqual(lines()[1], ['within their', 20])
-      } finally {
-        await service.stop()
-      }
+    async (t) => {
+      const service = await serviceFor(t, engine)
+      const lines = () =>
+        service.log
+          .map((line) => JSON.parse(line))
+          .filter(({ msg }) => /^mails without a code/.test(msg ?? ''))
+          .map(({ msg, dropped }) => [/exceeded their|within their/.exec(msg)![0], dropped])
+      await ask(service, ...strangers(domainBurst, 'log.example'))
+      await outboxEmpty(service)
+      assert.deepEqual(lines(), [])
+      for (const from of [100, 110]) await ask(service, ...strangers(10, 'log.example', from))
+      await ask(service, 'nobody@elsewhere.example')
+      await outboxEmpty(service)
+      assert.deepEqual(lines(), [['exceeded their', undefined]])
+      await eventually('the second line', () => {
+        // The last one may be counted a moment after it is gone from the store.
+        service.clock.advance(minute)
+        service.app.parts.outbox.wake()
+        return lines().length === 2
+      })
+      assert.deepEqual(lines()[1], ['within their', 20])
     },
   )
 
-  test(`A notice that fails is tried again after a pause, as a code is, on ${engine}`, async () => {
-    let tries = 0
-    const mail = await startMailServer({
-      onRcptTo(_address, _session, callback) {
-        callback(++tries === 1 ? Object.assign(new Error('later'), { responseCode: 451 }) : null)
-      },
-    })
-    const service = await startService(engine, { mail })
-    try {
-      await ask(service, 'nobody@later.example')
+  for (const [what, email, isRegistered] of [
+    ['A notice', 'nobody@later.example', false],
+    ['A first code', 'first@later.example', true],
+  ] as const)
+    test(`${what} that fails is tried again after two seconds and sent once, on ${engine}`, async (t) => {
+      let tries = 0
+      const service = await serviceFor(t, engine, {
+        smtp: {
+          onRcptTo(_address, _session, callback) {
+            callback(++tries === 1 ? Object.assign(new Error('later'), { responseCode: 451 }) : null)
+          },
+        },
+      })
+      if (isRegistered) await service.register(email)
+      await ask(service, email)
       const row = await eventually('the first try', async () => {
         const [found] = await service.rows<{ attempts: number; next_at: number }>(
           'select attempts, next_at from outbox',
         )
-        return tries === 1 && found!.next_at - service.clock.now() === 2_000 && found
+        return tries === 1 && found!.next_at - service.clock.now() === 2 * second && found
       })
       assert.equal(row.attempts, 1)
-      service.clock.advance(2_000)
+      service.clock.advance(2 * second)
       service.app.parts.outbox.wake()
-      await mail.mailTo('nobody@later.example')
+      assert.equal((await service.mail.mailTo(email)).code !== null, isRegistered)
       await outboxEmpty(service)
-      assert.equal(mail.received.length, 1)
-    } finally {
-      await service.stop()
-      await mail.close()
-    }
-  })
-
-  test(`A first code that fails is tried again, and counted once, on ${engine}`, async () => {
-    let tries = 0
-    const mail = await startMailServer({
-      onRcptTo(_address, _session, callback) {
-        callback(++tries === 1 ? Object.assign(new Error('later'), { responseCode: 451 }) : null)
-      },
-    })
-    const service = await startService(engine, { mail })
-    try {
-      await service.register('first@later.example')
-      await ask(service, 'first@later.example')
-      await eventually('the first try', async () => {
-        const [found] = await service.rows<{ next_at: number }>('select next_at from outbox')
-        return tries === 1 && found!.next_at - service.clock.now() === 2_000
-      })
-      service.clock.advance(2_000)
-      service.app.parts.outbox.wake()
-      assert.notEqual((await mail.mailTo('first@later.example')).code, null)
-      const [{ times } = { times: '' }] = await service.rows<{ times: string }>(
+      assert.equal(service.mail.received.length, 1)
+      const counted = await service.rows<{ times: string }>(
         "select times from quota where key like 'first:%'",
       )
-      assert.equal(times.length, '1763000000000'.length)
-    } finally {
-      await service.stop()
-      await mail.close()
-    }
-  })
-
-  test(`A code for a new address goes before notices, on ${engine}`, async () => {
-    const service = await startService(engine)
-    try {
-      const { access } = await service.signIn('mover@vets.example')
-      await service.app.parts.outbox.stop()
-      await service.request('/veterinarian/me/email', {
-        method: 'POST',
-        token: access,
-        body: { email: 'moved@vets.example' },
-      })
-      const { db } = service.app.parts
-      const claim = (lane: Lane) =>
-        claimMails(db, { lane, by: 'test', now: service.clock.now(), leaseUntil: 0, limit: 20 })
-      assert.deepEqual(await claim('notices'), [])
       assert.deepEqual(
-        (await claim('codes')).map(({ kind }) => kind),
-        ['address-code'],
+        counted.map(({ times }) => times.length),
+        isRegistered ? ['1763000000000'.length] : [],
       )
-    } finally {
-      await service.stop()
-    }
+    })
+
+  test(`A code for a new address goes before notices, on ${engine}`, async (t) => {
+    const service = await serviceFor(t, engine)
+    const { access } = await service.signIn('mover@vets.example')
+    await service.app.parts.outbox.stop()
+    await service.request('/veterinarian/me/email', {
+      method: 'POST',
+      token: access,
+      body: { email: 'moved@vets.example' },
+    })
+    const { db } = service.app.parts
+    const claim = (lane: Lane) =>
+      claimMails(db, { lane, by: 'test', now: service.clock.now(), leaseUntil: 0, limit: 20 })
+    assert.deepEqual(await claim('notices'), [])
+    assert.deepEqual(
+      (await claim('codes')).map(({ kind }) => kind),
+      ['address-code'],
+    )
   })
 
-  test(`A veterinarian is greeted by a confirmed name only, on ${engine}`, async () => {
-    const service = await startService(engine)
-    try {
-      const email = 'greeted@vets.example'
-      await service.register(email, { firstname: 'Phone 555 01 99' })
-      const { sessionId, code } = await service.code(email)
-      assert.equal(
-        (await service.post('/veterinarian/validate-otp', { email, otp_code: code, sessionId })).status,
-        200,
-      )
-      await service.code(email)
-      assert.doesNotMatch((await service.mail.mailTo(email, 2)).raw, /555/)
-      await service.app.parts.db.run("update person set confirmed_at = 1, firstname = 'Grace'")
-      await service.code(email)
-      assert.match((await service.mail.mailTo(email, 3)).mail.text!, /^Hello Grace,/)
-    } finally {
-      await service.stop()
-    }
-  })
-
-  test(`A student is greeted by the roster’s name, on ${engine}`, async () => {
-    const service = await startService(engine)
-    try {
-      await rosterOf(service).import(bulk(studentSchool([])))
-      const { mail } = await studentCode(service, 'ada.byron@school.example')
-      assert.match(mail.text!, /^Hello Ada,/)
-    } finally {
-      await service.stop()
-    }
+  test(`A student is greeted by the roster’s name, on ${engine}`, async (t) => {
+    const service = await serviceFor(t, engine)
+    await rosterOf(service).import(bulk(studentSchool([])))
+    const { mail } = await studentCode(service, 'ada.byron@school.example')
+    assert.match(mail.text!, /^Hello Ada,/)
   })
 }
 
 test(
   'With a hundred thousand mails waiting, PostgreSQL finds those that are due by an index',
   onPostgres,
-  async () => {
-    const service = await startService('postgres')
-    try {
-      await service.app.parts.outbox.stop()
-      const { db } = service.app.parts
-      for (const kind of ['null', "'no-account'"])
-        await db.run(
-          `insert into outbox (id, session_id, role, email, address_fingerprint, language, digits, reference, kind, created_at, expires_at, attempts, next_at)
-         select 'mail-' || coalesce(${kind}, '') || n, 's', 'veterinarian', 'a@b.example', 'h', 'en', 6, 'ABC', ${kind}, 0, 1, 0, n
-         from generate_series(1, 50000) n`,
+  async (t) => {
+    const service = await serviceFor(t, 'postgres')
+    await service.app.parts.outbox.stop()
+    const { db } = service.app.parts
+    for (const kind of ['null', "'no-account'"])
+      await db.run(
+        `insert into outbox (id, session_id, role, email, address_fingerprint, language, digits, reference, kind, created_at, expires_at, attempts, next_at)
+       select 'mail-' || coalesce(${kind}, '') || n, 's', 'veterinarian', 'a@b.example', 'h', 'en', 6, 'ABC', ${kind}, 0, 1, 0, n
+       from generate_series(1, 50000) n`,
+      )
+    for (const analyzed of [false, true]) {
+      if (analyzed) await db.analyze(['outbox'])
+      for (const lane of Object.values(lanes)) {
+        const plan = await db.all<Record<string, string>>(
+          `explain select id from outbox where sent_at is null and ${lane} and next_at <= 1000000 order by next_at limit 20`,
         )
-      for (const analyzed of [false, true]) {
-        if (analyzed) await db.analyze(['outbox'])
-        for (const lane of Object.values(lanes)) {
-          const plan = await db.all<Record<string, string>>(
-            `explain select id from outbox where sent_at is null and ${lane} and next_at <= 1000000 order by next_at limit 20`,
-          )
-          assert.match(JSON.stringify(plan), /Index (Only )?Scan using outbox_(codes|notices)_due/)
-        }
+        assert.match(JSON.stringify(plan), /Index (Only )?Scan using outbox_(codes|notices)_due/)
       }
-    } finally {
-      await service.stop()
     }
   },
 )

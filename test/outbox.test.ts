@@ -74,6 +74,21 @@ async function stallingServer(stalls: (address: string, from: string) => boolean
   }
 }
 
+async function behindStall(
+  t: TestContext,
+  engine: Engine,
+  stalls: (address: string, from: string) => boolean,
+) {
+  const server = await stallingServer(stalls)
+  const service = await startService(engine, { mail: server.mail })
+  t.after(async () => {
+    server.release()
+    await service.stop()
+    await server.mail.close()
+  })
+  return { ...server, service }
+}
+
 const ask = async (service: Service, email: string) => {
   await service.register(email)
   const sent = await service.post('/veterinarian/send-otp', { email })
@@ -192,23 +207,18 @@ for (const engine of engines) {
       }
     })
 
-    test('is not held up by slow recipients', atLength, async () => {
-      const { mail, held, release } = await stallingServer((address) => address.startsWith('slow'))
-      const service = await startService(engine, { mail })
-      try {
-        for (let i = 0; i < 5; i++) await ask(service, `slow${i}@vets.example`)
-        await eventually('the slow ones stall', () => held.length === 5)
-        for (let i = 0; i < 10; i++) await service.signIn(`quick${i}@vets.example`)
-        assert.equal(mail.received.length, 10)
-        release()
-        for (let i = 0; i < 5; i++) await mail.mailTo(`slow${i}@vets.example`)
-        await outboxEmpty(service)
-        assert.equal(mail.received.length, 15)
-      } finally {
-        release()
-        await service.stop()
-        await mail.close()
-      }
+    test('is not held up by slow recipients', atLength, async (t) => {
+      const { mail, held, release, service } = await behindStall(t, engine, (address) =>
+        address.startsWith('slow'),
+      )
+      for (let i = 0; i < 5; i++) await ask(service, `slow${i}@vets.example`)
+      await eventually('the slow ones stall', () => held.length === 5)
+      for (let i = 0; i < 10; i++) await service.signIn(`quick${i}@vets.example`)
+      assert.equal(mail.received.length, 10)
+      release()
+      for (let i = 0; i < 5; i++) await mail.mailTo(`slow${i}@vets.example`)
+      await outboxEmpty(service)
+      assert.equal(mail.received.length, 15)
     })
 
     test(
@@ -282,24 +292,19 @@ for (const engine of engines) {
       assert.equal(tries, 4)
     })
 
-    test('does not send a mail again that it is sending when the clock jumps', async () => {
-      const { mail, held, release } = await stallingServer((address) => address.startsWith('slow'))
-      const service = await startService(engine, { mail })
-      try {
-        await ask(service, 'slow@vets.example')
-        await eventually('the mail is under way', () => held.length === 1)
-        service.clock.advance(2 * leaseMs)
-        service.app.parts.outbox.wake()
-        // It has looked for mails that are due when this one has arrived.
-        await service.signIn('other@vets.example')
-        release()
-        await outboxEmpty(service)
-        assert.equal(mail.received.filter(({ to }) => to === 'slow@vets.example').length, 1)
-      } finally {
-        release()
-        await service.stop()
-        await mail.close()
-      }
+    test('does not send a mail again that it is sending when the clock jumps', async (t) => {
+      const { mail, held, release, service } = await behindStall(t, engine, (address) =>
+        address.startsWith('slow'),
+      )
+      await ask(service, 'slow@vets.example')
+      await eventually('the mail is under way', () => held.length === 1)
+      service.clock.advance(2 * leaseMs)
+      service.app.parts.outbox.wake()
+      // It has looked for mails that are due when this one has arrived.
+      await service.signIn('other@vets.example')
+      release()
+      await outboxEmpty(service)
+      assert.equal(mail.received.filter(({ to }) => to === 'slow@vets.example').length, 1)
     })
 
     test('of two services on one store share the work, and never send a mail twice', atLength, async () => {
@@ -429,80 +434,58 @@ for (const engine of engines) {
       await mail.mailTo('late@vets.example')
     })
 
-    test('leaves a mail that a command would send at once to the worker that has it', async () => {
-      const { mail, held, release } = await stallingServer(() => true)
-      const service = await startService(engine, { mail })
-      try {
-        await ask(service, 'taken@vets.example')
-        await eventually('the mail is under way', () => held.length === 1)
-        const [{ id }] = (await service.rows<{ id: string }>('select id from outbox')) as [{ id: string }]
-        assert.equal(await service.app.parts.outbox.sendNow(id), false)
-        release()
-        await outboxEmpty(service)
-        assert.equal(mail.received.length, 1)
-      } finally {
-        await service.stop()
-        await mail.close()
-      }
+    test('leaves a mail that a command would send at once to the worker that has it', async (t) => {
+      const { mail, held, release, service } = await behindStall(t, engine, () => true)
+      await ask(service, 'taken@vets.example')
+      await eventually('the mail is under way', () => held.length === 1)
+      const [{ id }] = (await service.rows<{ id: string }>('select id from outbox')) as [{ id: string }]
+      assert.equal(await service.app.parts.outbox.sendNow(id), false)
+      release()
+      await outboxEmpty(service)
+      assert.equal(mail.received.length, 1)
     })
 
-    test('holds on to the mail that it is sending, and to no other', async () => {
-      const { mail, held, release } = await stallingServer(() => true)
-      const service = await startService(engine, { mail })
-      try {
-        for (const name of ['one', 'two']) await ask(service, `${name}@vets.example`)
-        await eventually('both are under way', () => held.length === 2)
-        const waiting = () =>
-          service.rows<{ id: string; claimed_by: string; next_at: number }>(
-            'select id, claimed_by, next_at from outbox order by id',
-          )
-        const [one, two] = await waiting()
-        const later = one!.next_at + day
-        const { db } = service.app.parts
-        await db.tx([
-          claimUntil(one!.id, one!.claimed_by, later),
-          claimUntil(two!.id, 'another worker', later),
-        ])
-        assert.deepEqual(
-          (await waiting()).map(({ next_at }) => next_at),
-          [later, two!.next_at],
+    test('holds on to the mail that it is sending, and to no other', async (t) => {
+      const { held, service } = await behindStall(t, engine, () => true)
+      for (const name of ['one', 'two']) await ask(service, `${name}@vets.example`)
+      await eventually('both are under way', () => held.length === 2)
+      const waiting = () =>
+        service.rows<{ id: string; claimed_by: string; next_at: number }>(
+          'select id, claimed_by, next_at from outbox order by id',
         )
-      } finally {
-        release()
-        await service.stop()
-        await mail.close()
-      }
+      const [one, two] = await waiting()
+      const later = one!.next_at + day
+      const { db } = service.app.parts
+      await db.tx([claimUntil(one!.id, one!.claimed_by, later), claimUntil(two!.id, 'another worker', later)])
+      assert.deepEqual(
+        (await waiting()).map(({ next_at }) => next_at),
+        [later, two!.next_at],
+      )
     })
 
-    test('takes no further mails when it is being stopped', async () => {
-      const { mail, held, release } = await stallingServer(() => true)
-      const service = await startService(engine, { mail })
-      try {
-        const { outbox } = service.app.parts
-        await repeat(50, (i) => ask(service, `wait${i}@vets.example`))
-        await eventually('no connection is free', () => {
-          outbox.wake()
-          return held.length === atOnce
-        })
-        const stopped = outbox.stop()
-        release()
-        await stopped
-        const left = await eventually('those under way are sent', async () => {
-          const rows = await service.rows<Waiting>('select attempts from outbox')
-          return rows.length <= 50 - atOnce ? rows : undefined
-        })
-        assert.deepEqual(
-          left.map(({ attempts }) => attempts),
-          Array(50 - atOnce).fill(0),
-        )
+    test('takes no further mails when it is being stopped', async (t) => {
+      const { held, release, service } = await behindStall(t, engine, () => true)
+      const { outbox } = service.app.parts
+      await repeat(50, (i) => ask(service, `wait${i}@vets.example`))
+      await eventually('no connection is free', () => {
         outbox.wake()
-        await pause(200)
-        const later = await service.rows<Waiting>('select attempts from outbox where attempts = 0')
-        assert.equal(later.length, 50 - atOnce)
-      } finally {
-        await service.stop()
-        await mail.close()
-      }
+        return held.length === atOnce
+      })
+      const stopped = outbox.stop()
+      release()
+      await stopped
+      const left = await eventually('those under way are sent', async () => {
+        const rows = await service.rows<Waiting>('select attempts from outbox')
+        return rows.length <= 50 - atOnce ? rows : undefined
+      })
+      assert.deepEqual(
+        left.map(({ attempts }) => attempts),
+        Array(50 - atOnce).fill(0),
+      )
+      outbox.wake()
+      await pause(200)
+      const later = await service.rows<Waiting>('select attempts from outbox where attempts = 0')
+      assert.equal(later.length, 50 - atOnce)
     })
 
     test('leaves no mail waiting for its lease that it took while it was being stopped', async () => {

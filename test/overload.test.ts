@@ -126,7 +126,7 @@ suite('The queue in front of the routes', () => {
     assert.equal(refused.length, 200 - workingMax)
   })
 
-  test('When nobody was refused for a moment and there is room, all is as before', () => {
+  test('When nobody was refused for a moment and there is room, overload ends', () => {
     const { log, started, refused, enter, leave, pass } = overloadedQueue()
     enter(1)
     pass(inTimeMs)
@@ -407,7 +407,7 @@ suite('Overload', () => {
       assert.deepEqual(stayPaused, [true])
     })
 
-  test('What was refused was not done', async () => {
+  test('Refused requests have no effect', async () => {
     const { replies } = await overloadWith(150, (n) => register(1_000 + n))
     assert.equal(replies.filter(({ status }) => status === 202).length, workingMax)
     await service.app.parts.veterinarians.settle()

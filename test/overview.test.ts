@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { readFigures } from '../src/operate/metrics/readings.ts'
 import { Overview } from '../src/operate/support/overview.ts'
+import { minute } from '../src/platform/lib/clock.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { bulk } from './support/roster-school.ts'
@@ -12,8 +13,6 @@ import { type MailServer, startMailServer } from './support/smtp.ts'
 import { newStaff } from './support/staff.ts'
 import { studentSchool } from './support/student-school.ts'
 import { eventually } from './support/wait.ts'
-
-const minute = 60_000
 
 for (const engine of engines) {
   suite(`The overview on ${engine}`, () => {

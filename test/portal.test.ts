@@ -5,19 +5,17 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, suite, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
+import { day, second } from '../src/platform/lib/clock.ts'
 import { engines, inBrowser } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { cookieOf, type PortalCall, portalCall, setCookie, signInByPortal } from './support/portal.ts'
 import { portalOfSuite } from './support/portal-suite.ts'
 import { bulk, newSchool } from './support/roster-school.ts'
 import { rosterOf, studentCode } from './support/roster-world.ts'
-import { type Reply, type Service, startService } from './support/service.ts'
+import { outcome, type Reply, type Service, startService } from './support/service.ts'
 import { eventually } from './support/wait.ts'
 import { wire } from './support/wire.ts'
 
-const second = 1_000
-const day = 24 * 60 * 60 * second
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 const ended = [401, 'session-ended']
 const name = 'chiron_refresh'
 const cleared = { name, value: '' }

@@ -165,7 +165,7 @@ function meetAndDie(engine: Engine): void {
 
   suite(`Imports that are killed on ${engine}`, { concurrency: 1, ...atLength }, () => {
     // Several batches.
-    const big = newSchool(6_000, 20)
+    const big = newSchool(2_500, 20)
     const bigger = edited(renamed(big, 'Renamed'), (s) => {
       for (const n of numbers(100)) drop(s, `stu-${n}`)
       for (const n of numbers(100)) addUser(s, `new-${n}`, 'student')

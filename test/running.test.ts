@@ -134,7 +134,7 @@ describe('chiron serve', atLength, () => {
     )
   })
 
-  test('answers, logs JSON when nobody watches, and ends with 0', async () => {
+  test('answers, logs JSON without a terminal, and ends with 0', async () => {
     const child = await serveChild({ cwd: folder.path, env: ownStore() })
     const reply = await fetch(`${child.url}/health/live`)
     assert.deepEqual(await reply.json(), { status: 'ok' })

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { createHmac, createPublicKey, type KeyObject } from 'node:crypto'
 import { after, before, suite, test } from 'node:test'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
-import { type Reply, type Service, type SignedIn, startService } from './support/service.ts'
+import { outcome, type Reply, type Service, type SignedIn, startService } from './support/service.ts'
 import { decode, newSigner, part, signedBy, verifiesUnder } from './support/tokens.ts'
 import { wire } from './support/wire.ts'
 
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 const invalid = [401, 'invalid-token']
 const publicUrl = 'https://access.school.example'
 

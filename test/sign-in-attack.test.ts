@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { day, hour, minute } from '../src/platform/lib/clock.ts'
 import { atLength, engines, migratedStore } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
 import { type Service, startService, TestClock } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
-
-const minute = 60_000
-const hour = 60 * minute
-const day = 24 * hour
 
 for (const engine of engines) {
   suite(`Guessing codes on ${engine}`, () => {
@@ -190,7 +187,7 @@ for (const engine of engines) {
       assert.equal(await digits(freshAddress()), 6)
     })
 
-    test('Answers to sessions that are not theirs count as no failure', async () => {
+    test('Answers to other people’s sessions do not count as failures', async () => {
       const email = freshAddress('not.counted')
       const network = freshNetwork()
       const body = { email, sessionId: 'A'.repeat(22), otp_code: 123456 }

@@ -3,14 +3,13 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { after, before, suite, test } from 'node:test'
 import type { ReadById, Statement } from '../src/platform/db/db.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
+import { day, second } from '../src/platform/lib/clock.ts'
 import { deriveCode } from '../src/platform/lib/code.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
 
-const second = 1_000
-const day = 24 * 3_600_000
 const secret = 'a secret for tests that is long enough'
 
 /** What an outsider can compare: everything except random values and the address itself. */

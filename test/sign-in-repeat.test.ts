@@ -1,14 +1,12 @@
 /** When the reply to a right code was lost, the same request with the same Idempotency-Key is answered again. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { minute } from '../src/platform/lib/clock.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { cookieOf, portalCall, signInByPortal } from './support/portal.ts'
-import { type Reply, type Service, startService } from './support/service.ts'
+import { outcome, type Reply, type Service, startService } from './support/service.ts'
 
-const second = 1_000
-const minute = 60 * second
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 const unusable = [401, 'otp-unusable']
 
 for (const engine of engines) {

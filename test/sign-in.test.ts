@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { openDb } from '../src/platform/db/open.ts'
+import { minute, second } from '../src/platform/lib/clock.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
-import { type Reply, type Service, startService } from './support/service.ts'
+import { outcome, type Service, startService, wrongFor } from './support/service.ts'
 
-const second = 1_000
-const minute = 60 * second
-const wrongFor = (code: number) => (code === 100_000 ? 100_001 : code - 1)
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 const unusable = [401, 'otp-unusable']
 
 for (const engine of engines) {
@@ -106,25 +102,6 @@ for (const engine of engines) {
       assert.equal(reply.status, 202)
       const again = await send(email, sessionId)
       assert.deepEqual([again.status, again.headers.get('retry-after')], [429, '30'])
-    })
-
-    test('Of many resends at once one is granted', async () => {
-      const email = await registered('resend.race')
-      const { sessionId } = (await send(email)).json
-      service.clock.advance(30 * second)
-      const store = openDb(service.databaseUrl)
-      let asked: Promise<Reply[]> | undefined
-      // On SQLite nobody else can write meanwhile, so all of them have looked before the first is granted.
-      await store.exclusively(async () => {
-        asked = Promise.all(Array.from({ length: 10 }, () => send(email, sessionId)))
-        for (let i = 0; i < 5; i++) await service.request('/health/live')
-      })
-      await store.close()
-      const refused = (await asked!).filter((reply) => reply.status !== 202)
-      assert.deepEqual(
-        refused.map((reply) => [reply.status, reply.headers.get('retry-after')]),
-        Array(9).fill([429, '30']),
-      )
     })
 
     test('A resend does not lengthen the life of the code', async () => {
@@ -291,7 +268,7 @@ for (const engine of engines) {
       assert.equal((await validate(email, sessionId, code)).status, 200)
     })
 
-    test('Neither the code nor the address stands in the session’s row', async () => {
+    test('The row of a session contains neither the code nor the address', async () => {
       const email = await registered('rows')
       const { sessionId, code } = await service.code(email, freshNetwork())
       const [row] = await service.rows<object>('select * from challenge where id = $1', [sessionId])

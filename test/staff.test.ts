@@ -2,16 +2,14 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { byOperator } from '../src/platform/lib/by.ts'
+import { minute } from '../src/platform/lib/clock.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { bulk } from './support/roster-school.ts'
 import { rosterOf, signInStudent } from './support/roster-world.ts'
-import { type Reply, type Service, startService } from './support/service.ts'
+import { outcome, type Service, serviceFor, startService } from './support/service.ts'
 import { addStaff, newStaff, signInStaff } from './support/staff.ts'
 import { studentSchool } from './support/student-school.ts'
-
-const minute = 60_000
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 
 /** Which right each endpoint for staff needs. An endpoint that is missing here fails the test below. */
 const needs: Record<string, 'support' | 'registrar' | 'admin' | 'any'> = {
@@ -215,7 +213,7 @@ for (const engine of engines) {
         assert.deepEqual(outcome(await get(path, access)), [403, 'forbidden'], path)
     })
 
-    test('What cannot be taken back easily needs a sign-in at most 30 minutes old', async () => {
+    test('Actions that are hard to undo need a sign-in at most 30 minutes old', async () => {
       const { email } = await addStaff(service, ['admin'])
       const { refresh } = await signInStaff(service, email)
       service.clock.advance(30 * minute + 1)
@@ -307,27 +305,23 @@ for (const engine of engines) {
       }
     })
 
-    test('The last admin stays one, also when two remove each other at once', async () => {
-      const own = await startService(engine)
-      try {
-        const [one, two] = [await newStaff(own, 'admin'), await newStaff(own, 'admin')]
-        const removals = [
-          own.request(`/staff/members/${two.userId}`, { method: 'DELETE', token: one.access }),
-          own.request(`/staff/members/${one.userId}`, { method: 'DELETE', token: two.access }),
-        ]
-        const statuses = (await Promise.all(removals)).map(({ status }) => status).sort()
-        assert.equal(statuses[0], 204)
-        assert.ok(statuses[1] === 409 || statuses[1] === 401, String(statuses[1]))
-        const [last] = await own.app.parts.staff.list()
-        assert.deepEqual(last!.may, ['admin'])
-        const refused = { code: 'conflict', message: /the last admin/ }
-        await assert.rejects(own.app.parts.staff.remove(last!.userId, byOperator), refused)
-        const support = own.app.parts.staff.change(last!.userId, { may: ['support'] }, byOperator)
-        await assert.rejects(support, refused)
-        assert.equal((await own.app.parts.staff.list()).length, 1)
-      } finally {
-        await own.stop()
-      }
+    test('The last admin stays one, also when two remove each other at once', async (t) => {
+      const own = await serviceFor(t, engine)
+      const [one, two] = [await newStaff(own, 'admin'), await newStaff(own, 'admin')]
+      const removals = [
+        own.request(`/staff/members/${two.userId}`, { method: 'DELETE', token: one.access }),
+        own.request(`/staff/members/${one.userId}`, { method: 'DELETE', token: two.access }),
+      ]
+      const statuses = (await Promise.all(removals)).map(({ status }) => status).sort()
+      assert.equal(statuses[0], 204)
+      assert.ok(statuses[1] === 409 || statuses[1] === 401, String(statuses[1]))
+      const [last] = await own.app.parts.staff.list()
+      assert.deepEqual(last!.may, ['admin'])
+      const refused = { code: 'conflict', message: /the last admin/ }
+      await assert.rejects(own.app.parts.staff.remove(last!.userId, byOperator), refused)
+      const support = own.app.parts.staff.change(last!.userId, { may: ['support'] }, byOperator)
+      await assert.rejects(support, refused)
+      assert.equal((await own.app.parts.staff.list()).length, 1)
     })
   })
 }

@@ -6,7 +6,7 @@ import { engines } from './support/engines.ts'
 import { freshNetwork } from './support/fresh.ts'
 import { addUser, autumn, bulk, change, drop, enrol, type School } from './support/roster-school.ts'
 import { answer, onRead, rosterOf, signInStudent, studentCode } from './support/roster-world.ts'
-import { type Reply, type Service, startService } from './support/service.ts'
+import { type Reply, type Service, serviceFor } from './support/service.ts'
 import {
   leavings,
   type ServedSchool,
@@ -61,7 +61,7 @@ for (const engine of engines) {
         assert.match(id, opaque)
     })
 
-    test('What the roster does not say is null or an empty list', async () => {
+    test('Fields missing from the roster are null or empty lists', async () => {
       const { user } = await signInStudent(service, emailOf('idle'))
       const { studentNumber, preferredName, pronouns, year, groups } = user
       assert.deepEqual([studentNumber, preferredName, pronouns, year], [null, null, null, null])
@@ -193,7 +193,7 @@ for (const engine of engines) {
       assert.equal(me.json.updatedAt, new Date(service.clock.now()).toISOString())
     })
 
-    test('Who is not on the roster is told so by mail, and by nothing else', async () => {
+    test('Somebody who is not on the roster learns it by mail only', async () => {
       const nobodies: [name: string, email: string][] = [
         ['unknown', emailOf('nobody')],
         ['a teacher', emailOf('tea-1')],
@@ -366,32 +366,28 @@ const zones: [zone: string, firstInstant: string, lastInstant: string][] = [
 
 for (const engine of engines) {
   for (const [zone, first, last] of zones) {
-    test(`A day in ${zone} counts from its first moment to its last, on ${engine}`, async () => {
-      const service = await startService(engine, { env: { CHIRON_TIME_ZONE: zone } })
-      try {
-        const school = studentSchool(['day'])
-        enrol(school, 'day', 'rot-now', { beginDate: '2026-11-20', endDate: '2026-11-20' })
-        await rosterOf(service).import(bulk(school))
-        let { refresh } = await signInStudent(service, emailOf('day'))
-        const moments: [at: number, when: string][] = [
-          [Date.parse(first) - 1, 'upcoming'],
-          [Date.parse(first), 'current'],
-          [Date.parse(last), 'current'],
-          [Date.parse(last) + 1, 'past'],
-        ]
-        for (const [at, expected] of moments) {
-          service.clock.advance(at - service.clock.now())
-          const renewed = await service.post('/session/refresh', { refresh_token: refresh })
-          refresh = renewed.json.refresh_token
-          assert.equal(renewed.json.user.groups.length, expected === 'current' ? 1 : 0)
-          for (const when of ['current', 'upcoming', 'past']) {
-            const token = renewed.json.access_token
-            const reply = await service.request(`/student/me/classes?when=${when}`, { token })
-            assert.equal(reply.status, when === expected ? 200 : 204, `${new Date(at).toISOString()} ${when}`)
-          }
+    test(`A day in ${zone} counts from its first moment to its last, on ${engine}`, async (t) => {
+      const service = await serviceFor(t, engine, { env: { CHIRON_TIME_ZONE: zone } })
+      const school = studentSchool(['day'])
+      enrol(school, 'day', 'rot-now', { beginDate: '2026-11-20', endDate: '2026-11-20' })
+      await rosterOf(service).import(bulk(school))
+      let { refresh } = await signInStudent(service, emailOf('day'))
+      const moments: [at: number, when: string][] = [
+        [Date.parse(first) - 1, 'upcoming'],
+        [Date.parse(first), 'current'],
+        [Date.parse(last), 'current'],
+        [Date.parse(last) + 1, 'past'],
+      ]
+      for (const [at, expected] of moments) {
+        service.clock.advance(at - service.clock.now())
+        const renewed = await service.post('/session/refresh', { refresh_token: refresh })
+        refresh = renewed.json.refresh_token
+        assert.equal(renewed.json.user.groups.length, expected === 'current' ? 1 : 0)
+        for (const when of ['current', 'upcoming', 'past']) {
+          const token = renewed.json.access_token
+          const reply = await service.request(`/student/me/classes?when=${when}`, { token })
+          assert.equal(reply.status, when === expected ? 200 : 204, `${new Date(at).toISOString()} ${when}`)
         }
-      } finally {
-        await service.stop()
       }
     })
   }

@@ -115,7 +115,7 @@ test('A caller who does not want a trace gets none', async (t) => {
   )
 })
 
-test('A collector that fails is told of once and disturbs nobody', atLength, async (t) => {
+test('A failing collector is logged once and affects nobody', atLength, async (t) => {
   const collector = await startCollector()
   t.after(() => collector.close())
   collector.answer.status = 503

@@ -92,7 +92,7 @@ suite('Fields of a registration', () => {
     ['an object', { name: 'Ada' }],
     ['true', true],
   ]
-  test('What is wrong with a name is said in plain words', async () => {
+  test('Errors about names are in plain words', async () => {
     const details = async (firstname: string) =>
       (await register({ firstname, lastname: 'Marsh', email: freshAddress() })).json.errors
     assert.deepEqual(await details('12'), [

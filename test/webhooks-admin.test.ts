@@ -1,17 +1,15 @@
 /** Webhooks as admins change them over HTTP and operators by command. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { minute } from '../src/platform/lib/clock.ts'
 import { commandFolder, serveChild } from './support/child.ts'
 import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { type Receiver, signatureOf, startReceiver, status, verify } from './support/receiver.ts'
 import { run } from './support/roster-commands.ts'
-import { type Reply, type Service, type SignedIn, startService } from './support/service.ts'
+import { outcome, type Service, type SignedIn, startService } from './support/service.ts'
 import { newStaff } from './support/staff.ts'
 import { eventually } from './support/wait.ts'
-
-const minute = 60_000
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 
 for (const engine of engines) {
   suite(`/staff/webhooks on ${engine}`, () => {
@@ -93,7 +91,7 @@ for (const engine of engines) {
         assert.deepEqual(outcome(await call(method, `/${id}${path}`, body)), [404, 'not-found'])
     })
 
-    test('What is wrong is said, with where', async () => {
+    test('An invalid request is refused, with a pointer to the error', async () => {
       const url = 'https://hook.example/'
       const wrong: [body: unknown, pointer: string][] = [
         [{ url }, '#'],
@@ -152,7 +150,7 @@ for (const engine of engines) {
       assert.deepEqual(outcome(await call('POST', `/${hook.id}/test`)), [404, 'not-found'])
     })
 
-    test('There are fifty at most', async () => {
+    test('At most fifty webhooks can be added', async () => {
       const add = () => call('POST', '', { url: 'https://hook.example/', events: ['*'] })
       const ids: string[] = []
       for (let i = 0; i < 50; i++) ids.push((await add()).json.id)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { eventHappened } from '../src/messages/events/events.ts'
 import { bySystem } from '../src/platform/lib/by.ts'
+import { day, hour, minute, second } from '../src/platform/lib/clock.ts'
 import { newId } from '../src/platform/lib/random.ts'
 import { serveStore } from './support/child.ts'
 import { atLength, type Engine, engines, migratedStore, type Store } from './support/engines.ts'
@@ -13,10 +14,6 @@ import { startMailServer } from './support/smtp.ts'
 import { sqliteBytes, storeCells } from './support/store-text.ts'
 import { eventually } from './support/wait.ts'
 
-const second = 1_000
-const minute = 60 * second
-const hour = 60 * minute
-const day = 24 * hour
 const allow = { CHIRON_WEBHOOK_ALLOW: '127.0.0.1' }
 
 const serve = (engine: Engine, options: Parameters<typeof startService>[1] = {}) =>

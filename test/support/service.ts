@@ -1,4 +1,6 @@
 /** The whole service in this process, with a real store, socket and mail server, and a clock that tests control. */
+import type { TestContext } from 'node:test'
+import type { SMTPServerOptions } from 'smtp-server'
 import { type App, createApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Clock } from '../../src/platform/lib/clock.ts'
@@ -40,6 +42,12 @@ export interface Reply {
   readonly json: any
 }
 
+/** Its status, and the code of a problem. */
+export const outcome = ({ status, json }: Reply) => [status, json?.code]
+
+/** A wrong answer to a code of six digits. */
+export const wrongFor = (code: number) => (code === 100_000 ? 100_001 : code - 1)
+
 export interface RequestOptions {
   readonly method?: string
   /** Sent as JSON; a string is sent unchanged. */
@@ -77,6 +85,21 @@ export interface Service extends Calls {
   signIn(email: string, headers?: Record<string, string>): Promise<SignedIn>
   rows<R>(sql: string, params?: (string | number)[]): Promise<R[]>
   stop(): Promise<void>
+}
+
+/** A service for one test; `smtp` says how its mail server behaves. */
+export async function serviceFor(
+  t: TestContext,
+  engine: Engine,
+  { smtp, ...options }: { env?: Record<string, string>; smtp?: SMTPServerOptions } = {},
+): Promise<Service> {
+  const mail = await startMailServer(smtp)
+  const service = await startService(engine, { ...options, mail })
+  t.after(async () => {
+    await service.stop()
+    await mail.close()
+  })
+  return service
 }
 
 export async function startService(

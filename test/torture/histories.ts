@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { byOperator } from '../../src/platform/lib/by.ts'
+import { day, minute, second } from '../../src/platform/lib/clock.ts'
 import { deriveCode } from '../../src/platform/lib/code.ts'
 import { secretsFrom } from '../../src/platform/lib/secret.ts'
 import type { Engine } from '../support/engines.ts'
@@ -10,9 +11,6 @@ import { rosterOf } from '../support/roster-world.ts'
 import { type Reply, type Service, startService } from '../support/service.ts'
 import { Model, type Outcome, type Role } from './model.ts'
 
-const second = 1_000
-const minute = 60 * second
-const day = 24 * 60 * minute
 const secret = 'torture-9c41be70d2f8463aa5e1'.repeat(2)
 
 const people = fc.nat(2)

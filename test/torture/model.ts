@@ -2,9 +2,7 @@
  * What the contract says of people, codes and sessions, as plainly as it can be said: no store, no HTTP, no secrets. Every
  * answer of the service is compared with this one's.
  */
-const second = 1_000
-const minute = 60 * second
-const day = 24 * 60 * minute
+import { day, minute, second } from '../../src/platform/lib/clock.ts'
 
 export type Role = 'veterinarian' | 'student'
 /** A status and, for errors, a code. */

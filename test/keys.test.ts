@@ -1,24 +1,24 @@
+/** Signing keys while the store is out of reach, and when the secret that seals them changes. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { SigningKeys } from '../src/identity/session/keys.ts'
 import type { Db } from '../src/platform/db/db.ts'
-import { byOperator } from '../src/platform/lib/by.ts'
+import { minute } from '../src/platform/lib/clock.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
 import { atLength, type Engine, engines, migratedStore, type Store } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { loseLog } from './support/lost-log.ts'
 import { startPostgres } from './support/postgres.ts'
-import { type Reply, type Service, startService, TestClock } from './support/service.ts'
+import { startReceiver } from './support/receiver.ts'
+import { outcome, type Service, startService, TestClock } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
-import { decode, newSigner, signedBy, verifiesUnder } from './support/tokens.ts'
+import { decode, newSigner, signedBy } from './support/tokens.ts'
 import { until } from './support/wait.ts'
 
-const minute = 60_000
-const day = 24 * 60 * minute
-const outcome = (reply: Reply) => [reply.status, reply.json?.code]
 const publicUrl = 'https://access.school.example'
 const oldSecret = 'the secret of yesterday, long enough'
 const newSecret = 'the secret of tomorrow, long enough!'
+const both = { CHIRON_SECRET: newSecret, CHIRON_SECRET_PREVIOUS: oldSecret }
 
 /** A separate store that can be made unreachable and brought back. */
 async function storeThatGoesAway(engine: Engine) {
@@ -99,7 +99,7 @@ for (const engine of engines) {
       assert.equal((await me(access)).status, 200)
     })
 
-    test('A store that is away is not asked at every request', async () => {
+    test('An unreachable store is not queried for every request', async () => {
       const { db } = service.app.parts
       let asked = 0
       const counted: Db = {
@@ -126,69 +126,6 @@ for (const engine of engines) {
         }
       } finally {
         await comeBack()
-      }
-    })
-  })
-
-  suite(`Signing keys on ${engine}`, () => {
-    let service: Service
-    before(async () => {
-      service = await startService(engine)
-    })
-    after(() => service.stop())
-
-    const jwks = async () => (await service.request('/.well-known/jwks.json')).json.keys as { kid: string }[]
-    const me = (token: string) => service.request('/veterinarian/me', { token })
-    const kidOf = (token: string) => decode(token).header.kid
-
-    test('Rotating signs with the new key, keeps old tokens valid and publishes both', async () => {
-      const before = await service.signIn(freshAddress())
-      service.clock.advance(minute)
-      await service.app.parts.keys.rotate(byOperator, { signsIn: 0 })
-      const after = await service.signIn(freshAddress())
-      assert.notEqual(kidOf(before.access), kidOf(after.access))
-      const keys = await jwks()
-      assert.deepEqual(keys.map((key) => key.kid).sort(), [kidOf(before.access), kidOf(after.access)].sort())
-      for (const { access } of [before, after]) {
-        assert.equal((await me(access)).status, 200)
-        assert.equal(verifiesUnder(access, keys.find((key) => key.kid === kidOf(access))! as object), true)
-      }
-      const refreshed = await service.post('/session/refresh', { refresh_token: before.refresh })
-      assert.equal(kidOf(refreshed.json.access_token), kidOf(after.access))
-    })
-
-    test('An old key is published until its last token has expired, then goes', async () => {
-      service.clock.advance(minute)
-      const before = await service.signIn(freshAddress())
-      await service.app.parts.keys.rotate(byOperator, { signsIn: 0 })
-      service.clock.advance(14 * minute)
-      await service.app.parts.sweeper.sweep()
-      assert.ok((await jwks()).some((key) => key.kid === kidOf(before.access)))
-      assert.equal((await me(before.access)).status, 200)
-      service.clock.advance(3 * minute)
-      await service.app.parts.sweeper.sweep()
-      assert.equal((await jwks()).length, 1)
-      assert.deepEqual(outcome(await me(before.access)), [401, 'invalid-token'])
-    })
-
-    test('Keys rotate on schedule, and a new one is published before it signs', async () => {
-      const old = kidOf((await service.signIn(freshAddress())).access)
-      service.clock.advance(90 * day)
-      await service.app.parts.sweeper.sweep()
-      assert.equal((await jwks()).length, 2)
-      const email = freshAddress()
-      assert.equal(kidOf((await service.signIn(email, freshNetwork())).access), old)
-      service.clock.advance(10 * minute)
-      const { access } = await service.signIn(email, freshNetwork())
-      assert.notEqual(kidOf(access), old)
-      assert.ok((await jwks()).some((key) => key.kid === kidOf(access)))
-    })
-
-    test('The private halves stand in the store only sealed', async () => {
-      const rows = await service.rows<{ sealed: string; public_jwk: string }>('select * from signing_key')
-      for (const row of rows) {
-        assert.doesNotMatch(Buffer.from(row.sealed, 'base64url').toString('latin1'), /"kty"|"crv"/)
-        assert.equal('d' in JSON.parse(row.public_jwk), false)
       }
     })
   })
@@ -231,7 +168,6 @@ for (const engine of engines) {
         challenge: await service.code(email, freshNetwork()),
         keys: await keys(service),
       }))
-    const both = { CHIRON_SECRET: newSecret, CHIRON_SECRET_PREVIOUS: oldSecret }
 
     test('With CHIRON_SECRET_PREVIOUS tokens, codes under way and signing keys stay valid', async () => {
       const email = freshAddress('kept')
@@ -282,7 +218,7 @@ for (const engine of engines) {
       })
     })
 
-    test('What the new secret makes is unknown to a service that has only the old one', async () => {
+    test('A service that has only the old secret rejects what the new one made', async () => {
       const email = freshAddress('forward')
       const who = await during(both, (service) => service.signIn(email, freshNetwork()))
       await during({ CHIRON_SECRET: oldSecret }, async (service) =>
@@ -305,6 +241,64 @@ for (const engine of engines) {
         assert.equal((await me(service, again.access)).status, 200)
         assert.equal(again.userId, old.who.userId)
       })
+    })
+  })
+
+  suite(`Resealing on ${engine}`, atLength, () => {
+    test('A start reseals everything under the current secret, and the previous one can be removed', async (t) => {
+      const store = await migratedStore(engine)
+      const mail = await startMailServer()
+      const receiver = await startReceiver()
+      t.after(async () => {
+        await receiver.close()
+        await mail.close()
+        await store.remove()
+      })
+      const clock = new TestClock()
+      const serve = (env: Record<string, string>) =>
+        startService(engine, {
+          databaseUrl: store.url,
+          mail,
+          clock,
+          env: { CHIRON_PUBLIC_URL: publicUrl, CHIRON_WEBHOOK_ALLOW: '127.0.0.1', ...env },
+        })
+      const sealed = (service: Service) =>
+        service.rows<{ sealed: string }>(
+          `select sealed from signing_key union all select sealed from webhook
+           union all select sealed_before from webhook`,
+        )
+
+      const first = await serve({ CHIRON_SECRET: oldSecret })
+      const who = await first.signIn(freshAddress(), freshNetwork())
+      const hook = await first.app.parts.webhooks.add({ url: receiver.url, events: ['session.started'] })
+      const { secret } = await first.app.parts.webhooks.rotate(hook.id)
+      const before = await sealed(first)
+      await first.stop()
+
+      const second = await serve(both)
+      const after = await sealed(second)
+      assert.equal(after.length, 3)
+      for (const { sealed } of after) assert.ok(!before.some((old) => old.sealed === sealed))
+      assert.equal((await second.request('/veterinarian/me', { token: who.access })).status, 200)
+      await second.stop()
+
+      const third = await serve({ CHIRON_SECRET: newSecret })
+      t.after(() => third.stop())
+      assert.deepEqual(await sealed(third), after)
+      assert.equal(
+        (await third.request('/veterinarian/me', { token: who.access })).status,
+        200,
+        'the key that signed it can still be opened',
+      )
+      const again = await third.signIn(freshAddress(), freshNetwork())
+      assert.equal(decode(again.access).header.kid, decode(who.access).header.kid)
+      const [one] = await receiver.until(1)
+      const { Webhook } = await import('standardwebhooks')
+      const at = new Date(Number(one!.headers['webhook-timestamp']) * 1000)
+      const signatures = [secret, hook.secret].map((each) =>
+        new Webhook(each).sign(String(one!.headers['webhook-id']), at, one!.body),
+      )
+      assert.equal(one!.headers['webhook-signature'], signatures.join(' '))
     })
   })
 }
