@@ -60,8 +60,8 @@ export const groups = [
 ] as const
 export type Group = (typeof groups)[number]
 
-export const planStates = ['ready', 'refused', 'applying', 'applied', 'failed'] as const
+export const planStates = ['planning', 'ready', 'refused', 'applying', 'applied', 'failed'] as const
 
-/** Why an import did not happen. `stopped`: its process ended. `error`: the log tells. */
+/** Why a plan or its import did not happen. `stopped`: its process ended. `error`: the log tells. */
 export const planFailures = ['moved-on', 'busy', 'held', 'refused', 'stopped', 'error'] as const
 export type PlanFailure = (typeof planFailures)[number]
