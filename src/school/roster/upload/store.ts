@@ -117,7 +117,7 @@ export function addChanges(
   )
 }
 
-const packed = (text: string) => deflateRawSync(text, { level: 3 }).toString('base64')
+const packed = (text: string) => deflateRawSync(text, { level: 1 }).toString('base64')
 const unpacked = (base64: string) => inflateRawSync(Buffer.from(base64, 'base64')).toString()
 
 export interface ChangesPage {

@@ -36,7 +36,11 @@ export function ImportPage({ number: id, user }: { number: string; user: Staff }
           <p className="soft">
             <About of={data} user={user} />
           </p>
-          <Allowed of={data} user={user} />
+          {data.allowed.length > 0 && (
+            <p>
+              <Allowed of={data} user={user} />
+            </p>
+          )}
           {!data.changesKept && <p>{text.changesGone}</p>}
           {data.changesKept && data.groups.length === 0 && <p>{text.changedNothing}</p>}
           {data.groups.length > 0 && <Changes groups={data.groups} path={`${path}/changes`} />}

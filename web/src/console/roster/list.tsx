@@ -38,14 +38,14 @@ export function ClassList({
   )
 }
 
-function Columns({ of: { mapping, unused } }: { of: ListTable }) {
+function Columns({ of: { file, sheet, mapping, unused } }: { of: ListTable }) {
   const { text: all } = useConsole()
   const text = all.roster.list
   const samples = mapping[0]?.samples ?? []
   return (
     <>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table is scrolled by keyboard */}
-      <section className="scrolls" tabIndex={0} aria-label={text.title}>
+      <section className="scrolls" tabIndex={0} aria-label={[file, sheet].filter(Boolean).join(', ')}>
         <table className="texts">
           <thead>
             <tr>

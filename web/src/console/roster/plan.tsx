@@ -83,6 +83,7 @@ function Body({ plan, user, onChanged }: { plan: Plan; user: Staff; onChanged():
       <About plan={plan} user={user} />
       <Outcome plan={plan} />
       <Sending of={again} />
+      {plan.list && plan.errors > 0 && <Findings of={plan} />}
       {plan.list && <ClassList plan={plan} onReadAs={file ? readAs : undefined} />}
       {isOpen && plan.holds.length > 0 && (
         <Holds
@@ -109,7 +110,7 @@ function Body({ plan, user, onChanged }: { plan: Plan; user: Staff; onChanged():
           onChanged={onChanged}
         />
       )}
-      {plan.errors > 0 && <Findings of={plan} />}
+      {!plan.list && plan.errors > 0 && <Findings of={plan} />}
       {!changesSomething && isOpen && <p>{plan.holds.length > 0 ? text.nothingSo : text.nothing}</p>}
       {changesSomething && plan.state !== 'applied' && (
         <Changes groups={plan.groups} path={`${pathOf(plan.planId)}/changes`} />

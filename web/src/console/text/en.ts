@@ -502,7 +502,8 @@ export const english = {
     title: 'Roster',
     lead: 'Students, classes and enrolments, from your student system or from class lists.',
     drop: 'Drop a file here or choose it',
-    dropHint: 'Nothing changes yet: you will see the changes first.',
+    dropHint:
+      'A zip from your student system, or a class list as CSV or Excel. Nothing changes yet: you will see the changes first.',
     choose: 'Choose a file',
     notTaken: 'Choose a zip from your student system, or a class list as CSV or Excel (.xlsx).',
     tooLarge: 'The file is larger than 64 MiB.',
@@ -568,8 +569,8 @@ export const english = {
       returning: 'Returning',
     } satisfies Record<Operation, string> as Record<Operation, string>,
     changes: 'Changes',
-    find: 'Find a person by name, number or address',
-    foundNothing: 'Nothing would change for anybody like that.',
+    find: 'Find by name, number or address',
+    foundNothing: 'No changes for anybody like that.',
     foundChanges: (n: number, shown: string) => counted(n, shown, 'change', 'changes'),
     downloadChanges: 'Download all as CSV',
     groups: {

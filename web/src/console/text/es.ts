@@ -505,7 +505,8 @@ export const spanish: ConsoleText = {
     title: 'Lista de estudiantes',
     lead: 'Estudiantes, clases y matrículas, de su programa de secretaría o de listas de clase.',
     drop: 'Suelte aquí un archivo, o elíjalo',
-    dropHint: 'Todavía no cambia nada: primero verá los cambios previstos.',
+    dropHint:
+      'Un zip de su programa de secretaría, o una lista de clase en CSV o Excel. Todavía no cambia nada: primero verá los cambios previstos.',
     choose: 'Elegir un archivo',
     notTaken: 'Elija un zip de su programa de secretaría, o una lista de clase en CSV o Excel (.xlsx).',
     tooLarge: 'El archivo supera 64 MiB.',
@@ -566,8 +567,8 @@ export const spanish: ConsoleText = {
     after: 'Después',
     operations: { added: 'Nuevos', changed: 'Modificados', leaving: 'Salientes', returning: 'Vuelven' },
     changes: 'Cambios',
-    find: 'Buscar a una persona por nombre, número o correo',
-    foundNothing: 'No cambiaría nada para nadie así.',
+    find: 'Buscar por nombre, número o correo',
+    foundNothing: 'Ningún cambio para nadie así.',
     foundChanges: (n, shown) => `${shown} ${n === 1 ? 'cambio' : 'cambios'}`,
     downloadChanges: 'Descargar todo en CSV',
     groups: {

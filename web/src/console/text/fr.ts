@@ -516,7 +516,8 @@ export const french: ConsoleText = {
     title: 'Liste des étudiants',
     lead: 'Étudiants, cours et inscriptions, issus de votre logiciel de scolarité ou de listes de classe.',
     drop: 'Déposez ici un fichier, ou choisissez-le',
-    dropHint: 'Rien ne change encore : vous verrez d’abord les changements prévus.',
+    dropHint:
+      'Un zip de votre logiciel de scolarité, ou une liste de classe en CSV ou Excel. Rien ne change encore : vous verrez d’abord les changements prévus.',
     choose: 'Choisir un fichier',
     notTaken:
       'Choisissez un zip de votre logiciel de scolarité, ou une liste de classe en CSV ou Excel (.xlsx).',
@@ -578,8 +579,8 @@ export const french: ConsoleText = {
     after: 'Après',
     operations: { added: 'Nouveaux', changed: 'Modifiés', leaving: 'Sortants', returning: 'De retour' },
     changes: 'Changements',
-    find: 'Chercher une personne par nom, numéro ou adresse',
-    foundNothing: 'Rien ne changerait pour une telle personne.',
+    find: 'Chercher par nom, numéro ou adresse',
+    foundNothing: 'Aucun changement pour une telle personne.',
     foundChanges: (n, shown) => `${shown} ${n > 1 ? 'changements' : 'changement'}`,
     downloadChanges: 'Tout télécharger en CSV',
     groups: {
