@@ -1,8 +1,15 @@
 import { Nullable, OpenObject, Timestamp } from '../../../platform/http/schemas.ts'
 import { Type } from '../../../platform/http/type.ts'
-import { dayOrders } from '../lists/day-text.ts'
-import { fieldNames } from '../lists/headers.ts'
-import { groups, holdCodes, matchKeys, planFailures, planKinds, planStates } from '../words.ts'
+import {
+  dayOrders,
+  fieldNames,
+  groups,
+  holdCodes,
+  matchKeys,
+  planFailures,
+  planKinds,
+  planStates,
+} from '../words.ts'
 
 export const generationNumbers = { min: 0, max: 2 ** 31 - 1 }
 
