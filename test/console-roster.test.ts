@@ -340,7 +340,7 @@ suite('The roster in the console by keyboard', inBrowser, () => {
     await button(page, 'Read the list again').click()
     await page.getByRole('heading', { name: 'Changes planned from list.csv' }).waitFor()
     await columns.getByRole('cell', { name: 'S3', exact: true }).waitFor()
-    await page.getByText('class list', { exact: false }).first().waitFor()
+    await page.getByText('class list · complete · 20 rows').waitFor()
     await assertFit(page, 'console-roster-list-read', 360)
     await page.reload()
     await page.getByText('To correct the columns, choose the file again').waitFor()

@@ -132,11 +132,13 @@ function About({ plan, user }: { plan: Plan; user: Staff }) {
   const { text: all, number } = useConsole()
   const text = all.roster
   const nameOf = useActors(user)
+  // Of a class list its own, not those of the set that was made of it.
+  const rows = plan.list?.tables.reduce((sum, table) => sum + table.rows, 0) || (plan.rows ?? 0)
   const modes = plan.modes.map((mode) => text.modes[mode] ?? mode)
   const parts = [
     plan.modes.length > 0 && (plan.list ? text.list.kinds[plan.list.kind] : `OneRoster ${plan.version}`),
     ...modes,
-    plan.rows !== null && plan.rows > 0 && text.rows(plan.rows, number(plan.rows)),
+    rows > 0 && text.rows(rows, number(rows)),
     `${dates.moment(plan.createdAt)}, ${all.events.by(nameOf(plan.createdBy))}`,
     plan.options.match && text.matched[plan.options.match],
     plan.skipsBadRows && text.skipped(plan.badRows, number(plan.badRows)),

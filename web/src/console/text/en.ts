@@ -724,7 +724,8 @@ export const english = {
       error:
         'The plan could not be made. Upload the file again. If it fails again, tell whoever runs the service.',
     } satisfies Record<Failure, string> as Record<Failure, string>,
-    refusedList: 'This list cannot be imported yet. Correct the columns below or the file itself.',
+    refusedList:
+      'This list cannot be imported yet. Correct the file, or say below what its columns mean: there is a field for each option that the messages name (--map, --term, --dates).',
     list: {
       kinds: {
         'class list': 'class list',

@@ -725,7 +725,8 @@ export const spanish: ConsoleText = {
       error:
         'No se pudo preparar el plan. Suba el archivo de nuevo. Si vuelve a fallar, avise a quien gestiona el servicio.',
     },
-    refusedList: 'Esta lista aún no se puede importar. Corrija las columnas de abajo o el propio archivo.',
+    refusedList:
+      'Esta lista aún no se puede importar. Corrija el archivo, o indique abajo qué significan sus columnas: cada opción que nombran los mensajes (--map, --term, --dates) tiene allí su campo.',
     list: {
       kinds: {
         'class list': 'lista de clase',

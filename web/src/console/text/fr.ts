@@ -739,7 +739,7 @@ export const french: ConsoleText = {
         'Le plan n’a pas pu être établi. Envoyez de nouveau le fichier. Si cela échoue encore, prévenez la personne qui gère le service.',
     },
     refusedList:
-      'Cette liste ne peut pas encore être importée. Corrigez les colonnes ci-dessous ou le fichier lui-même.',
+      'Cette liste ne peut pas encore être importée. Corrigez le fichier, ou indiquez ci-dessous le sens de ses colonnes : chaque option citée par les messages (--map, --term, --dates) y a son champ.',
     list: {
       kinds: {
         'class list': 'liste de classe',
