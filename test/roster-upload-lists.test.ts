@@ -129,11 +129,13 @@ for (const engine of engines) {
       }
     })
 
-    test('The samples of a list go with its plan', async () => {
+    test('The samples of a list go with its plan, and are in no log', async () => {
       const { json } = await send(list)
-      assert.match(JSON.stringify(await service.rows('select list from roster_plan')), /ada@school/)
+      const kept = async () =>
+        JSON.stringify(await service.rows(`select * from roster_plan where id = '${json.planId}'`))
+      assert.match(await kept(), /ada@school/)
       await service.request(planPath(json.planId), { method: 'DELETE', token })
-      await service.rows('delete from roster_plan')
+      assert.equal(await kept(), '[]')
       assert.ok(!service.log.join('\n').includes('@school.example'))
     })
   })
