@@ -179,7 +179,8 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     staff: new SignIn(signInDeps, staff),
   }
   const { databaseUrl, timeZone, secret, secretPrevious } = config
-  const settings = { databaseUrl, secret, secretPrevious, ...rosterSettingsOf(config) }
+  const schoolName = config.school.name ?? 'School'
+  const settings = { databaseUrl, secret, secretPrevious, schoolName, ...rosterSettingsOf(config) }
   const uploads = new Uploads({ db, clock, roster, settings, log })
   const keepEventsMs = config.keepEventsDays * day
   const sweeper = new Sweeper({

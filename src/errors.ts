@@ -106,7 +106,7 @@ export const errorKinds = {
     status: 415,
     title: 'Unsupported media type',
     explanation:
-      'The `Accept` header of the reply lists the media types this call takes: `application/json`, or `application/zip` for a roster. Set `Content-Type` accordingly, and send no `Content-Encoding`.',
+      'The `Accept` header of the reply lists the media types this call takes: `application/json`, or for a roster those of zip, CSV and XLSX files. Set `Content-Type` accordingly, and send no `Content-Encoding`.',
   },
   'too-many-requests': {
     status: 429,
@@ -141,6 +141,8 @@ export type FieldError = { readonly detail: string } & (
 )
 
 interface Extra {
+  /** In place of the usual one, where it can be more exact. */
+  readonly title?: string
   readonly errors?: readonly FieldError[]
   readonly attemptsLeft?: number
   readonly retryAfterSeconds?: number

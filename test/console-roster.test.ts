@@ -74,11 +74,11 @@ suite('The roster in the console', inBrowser, () => {
     await place(page, '#/roster')
     await look('empty', page.getByText('Nothing has been imported yet.'))
     await page.setInputFiles('input[type=file]', {
-      name: 'roster.xlsx',
-      mimeType: 'application/vnd.ms-excel',
+      name: 'roster.pdf',
+      mimeType: 'application/pdf',
       buffer: Buffer.from('no zip'),
     })
-    await page.getByText('This is not a zip file.').waitFor()
+    await page.getByText('Choose a zip from your student system').waitFor()
 
     await choose(page, 'school.zip', await zipOf(school))
     await page.getByRole('heading', { name: 'Changes planned from school.zip' }).waitFor()
@@ -118,6 +118,19 @@ suite('The roster in the console', inBrowser, () => {
     await fresh.getByRole('button', { name: 'Show more' }).click()
     await fresh.locator('li').nth(24).waitFor()
     await look('plan', page.getByText('Students with other changes (1)'))
+    const find = page.getByLabel('Find by name, number or address')
+    await find.fill('S2')
+    await page.getByText('<b>Married</b>').first().waitFor()
+    await page.getByText(/^\d+ changes?$/).waitFor()
+    assert.equal(await page.locator('.group').filter({ hasText: 'New students' }).count(), 0)
+    await look('found', page.getByText('Students · Changed'))
+    await find.fill('nobody at all')
+    await page.getByText('No changes for anybody like that.').waitFor()
+    await find.fill('')
+    const all = page.waitForEvent('download')
+    await button(page, 'Download all as CSV').click()
+    const report = await (await all).createReadStream().then((stream) => stream.toArray())
+    assert.match(Buffer.concat(report as Buffer[]).toString(), /"new\.address@school\.example"/)
     await page.getByText('In numbers').click()
     await look('numbers', page.getByRole('cell', { name: '44' }))
     await button(page, 'Import now').click()
@@ -135,7 +148,11 @@ suite('The roster in the console', inBrowser, () => {
     assert.equal(await students(), 36)
 
     await page.getByRole('link', { name: 'Back to the roster' }).click()
-    await page.getByText('Confirmed: many leave').waitFor()
+    await page.getByText('Confirmed: many leavers').waitFor()
+    await page.getByRole('link', { name: 'Number 3' }).click()
+    await look('import', page.getByText('Students leaving (8)'))
+    await page.getByText('Given Family stu-3').first().waitFor()
+    await page.getByRole('link', { name: 'Back to the roster' }).click()
     await look('history', page.getByText('current', { exact: true }))
     await page.getByRole('link', { name: 'Go back to this… 2' }).click()
     await page.getByText('Students who leave: 0; return: 8; change: 0.').waitFor()
@@ -144,6 +161,8 @@ suite('The roster in the console', inBrowser, () => {
     await dialog(page).getByRole('button', { name: 'Go back' }).click()
     await page.getByText('The roster has been restored.').waitFor()
     assert.equal(await students(), 44)
+    await place(page, '#/roster/imports/99')
+    await page.getByText('There is no import with this number').waitFor()
     await place(page, '#/roster/undo/99')
     await look('no-way-back', page.getByText('You cannot go back to this'))
     await place(page, '#/roster/plans/AAAAAAAAAAAAAAAAAAAAAA')
@@ -198,7 +217,7 @@ suite('The roster in the console by keyboard', inBrowser, () => {
       const asked = page.waitForEvent('filechooser')
       await keyboard.press('Enter')
       await (await asked).setFiles({ name, mimeType: 'application/zip', buffer })
-      await page.getByRole('heading', { name: `Changes planned from ${name}` }).waitFor()
+      await button(page, 'Import now').waitFor()
     }
     await send('school.zip', await zipOf(school))
     await page.reload()
@@ -257,6 +276,74 @@ suite('The roster in the console by keyboard', inBrowser, () => {
     await button(page, 'Try again').click()
     await dialog(page).getByRole('button', { name: 'Import now' }).click()
     await page.getByText('The roster has been imported.').waitFor()
+    assert.deepEqual(page.faults, [])
+  })
+
+  test('A plan that is being made shows how many rows were read, can be cancelled, and is found again', async () => {
+    const { page } = await openConsole(browser, service, ['registrar'])
+    let standing: object = {
+      state: 'planning',
+      roster: null,
+      groups: [],
+      progress: { done: 12_000, total: null },
+    }
+    const zip = await zipOf(edited(school, (copy) => addUser(copy, 'planned', 'student')))
+    const plans = /\/staff\/roster\/plans\/[^/]+$/
+    await page.route(plans, async (route) => {
+      if (route.request().method() !== 'GET') return route.continue()
+      const reply = await route.fetch()
+      await route.fulfill({ response: reply, json: { ...(await reply.json()), ...standing } })
+    })
+    await choose(page, 'planned.zip', zip)
+    await page.getByText('12,000 rows read').waitFor()
+    await assertFit(page, 'console-roster-planning', 360)
+    assert.equal(await button(page, 'Import now').count(), 0)
+    standing = { state: 'failed', failure: 'stopped', roster: null, groups: [], progress: null }
+    await page.clock.runFor(1_000)
+    await page.getByText('The service was stopped before the plan was made.').waitFor()
+    assert.equal(await button(page, 'Try again').count(), 0)
+    standing = {}
+    await page.getByRole('link', { name: 'Back to the roster' }).click()
+    const pending = page.getByRole('region', { name: 'Uploaded, not imported' })
+    const mine = pending.getByRole('listitem').filter({ hasText: 'planned.zip' })
+    await mine.getByText('Ready').waitFor()
+    await mine.getByText(/kept until/).waitFor()
+    await assertFit(page, 'console-roster-pending', 360)
+    await mine.getByRole('link', { name: 'planned.zip' }).click()
+    await page.getByText('New students (1)').waitFor()
+    const { page: theirs } = await openConsole(browser, service, ['registrar'])
+    await place(theirs, '#/roster')
+    await theirs.getByRole('link', { name: 'planned.zip' }).click()
+    await theirs.getByText('New students (1)').waitFor()
+    assert.equal(await button(theirs, 'Discard the plan').count(), 0, 'only its owner discards it')
+    standing = { state: 'planning', roster: null, groups: [], progress: { done: 0, total: null } }
+    await page.reload()
+    await button(page, 'Cancel').click()
+    await page.getByRole('heading', { name: 'History' }).waitFor()
+    assert.equal(await page.getByRole('link', { name: 'planned.zip' }).count(), 0)
+    assert.deepEqual(page.faults, [])
+  })
+
+  test('A class list shows how its columns were read, and the registrar corrects them', async () => {
+    await rosterOf(service).import(writeZip(await zipOf(school)))
+    const { page } = await openConsole(browser, service, ['registrar'])
+    const rows = numbers(20).map((n) => `S${n},Given,Family stu-${n},stu-${n}@school.example,Anatomy`)
+    const list = ['Matricola,First name,Last name,E-mail,Class', ...rows].join('\n')
+    await choose(page, 'list.csv', Buffer.from(list))
+    await page.getByText('This list cannot be imported yet.').waitFor()
+    const columns = page.getByRole('region', { name: 'How the columns were read' })
+    await columns.getByRole('cell', { name: 'stu-3@school.example' }).waitFor()
+    await page.getByText('Not used: Matricola').waitFor()
+    await assertFit(page, 'console-roster-list', 360)
+    await page.getByLabel('Student number').selectOption('Matricola')
+    await page.getByLabel('First and last day of the terms').fill('2026-09-01..2027-01-31')
+    await button(page, 'Read the list again').click()
+    await page.getByRole('heading', { name: 'Changes planned from list.csv' }).waitFor()
+    await columns.getByRole('cell', { name: 'S3', exact: true }).waitFor()
+    await page.getByText('class list · complete · 20 rows').waitFor()
+    await assertFit(page, 'console-roster-list-read', 360)
+    await page.reload()
+    await page.getByText('To correct the columns, choose the file again').waitFor()
     assert.deepEqual(page.faults, [])
   })
 

@@ -11,8 +11,8 @@ import { oneCellRows, people } from './support/roster-floods.ts'
 import { newSchool } from './support/roster-school.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
 import { newStaff } from './support/staff.ts'
-import { planPath, upload, zipOf } from './support/uploads.ts'
-import { eventually } from './support/wait.ts'
+import { apply, beginUpload, planPath, upload, zipOf } from './support/uploads.ts'
+import { eventually, until } from './support/wait.ts'
 
 const outcome = ({ status, json }: Reply) => [status, json?.code]
 
@@ -42,62 +42,70 @@ for (const engine of engines) {
     const send = (body: Buffer) => upload(service, token, body)
     const isAtWork = () => readdirSync(folder).some((name) => name.startsWith('chiron-upload-'))
     const plans = () => service.rows<{ id: string; state: string }>('select id, state from roster_plan')
-    const start = (body: Buffer): ClientRequest => {
+    const start = (length: number): ClientRequest => {
       const { hostname, port } = new URL(service.url)
-      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/zip' }
+      const headers = {
+        ...{ authorization: `Bearer ${token}`, 'content-type': 'application/zip', 'content-length': length },
+      }
       const call = request({ hostname, port, path: '/staff/roster/plans', method: 'POST', headers })
       call.on('error', () => {})
-      call.end(body)
       return call
     }
     const whenAtWork = () => eventually('the file is being read', async () => isAtWork())
     const assertServed = async () => {
       const next = await send(small)
-      assert.deepEqual([next.status, next.json.state], [201, 'ready'], next.text)
-      assert.equal(
-        (await service.request(planPath(next.json.planId), { method: 'DELETE', token })).status,
-        204,
-      )
+      assert.deepEqual([next.status, next.json.state], [202, 'ready'], next.text)
+      assert.equal((await discard(next.json.planId)).status, 204)
       assert.deepEqual(await plans(), [])
-      assert.ok(!isAtWork())
+      await eventually('the work has ended', async () => !isAtWork())
+    }
+    const discard = (planId: string) => service.request(planPath(planId), { method: 'DELETE', token })
+    const begin = async () => {
+      const { status, json, text } = await beginUpload(service, token, slow)
+      assert.deepEqual([status, json?.state], [202, 'planning'], text)
+      return json.planId as string
     }
 
-    test('A client that goes away while its file is read ends the work', async () => {
-      const call = start(slow)
-      await whenAtWork()
+    test('A client that goes away before its file has arrived leaves nothing', async () => {
+      const call = start(slow.length)
+      call.write(slow.subarray(0, slow.length / 2))
+      await eventually('a part has arrived', async () => (await plans()).length === 1)
       call.destroy()
       await eventually('the plan no longer exists', async () => (await plans()).length === 0)
       await assertServed()
     })
 
-    test('One that goes away while its file waits for its turn, too', async () => {
-      const first = start(slow)
-      await whenAtWork()
-      const second = start(slow)
-      await eventually('the second waits', async () => (await plans()).length === 2)
-      second.destroy()
-      await eventually('the second is gone', async () => (await plans()).length === 1)
-      assert.ok(isAtWork(), 'the first is still read')
-      first.destroy()
+    test('The reply does not wait for the plan, which shows how many rows were read', async () => {
+      const planId = await begin()
+      const path = planPath(planId)
+      const { json } = await until(
+        () => service.request(path, { token }),
+        ({ json: plan }) => plan.progress?.done > 0,
+      )
+      assert.deepEqual(
+        [json.state, json.progress.total, json.roster, json.counts],
+        ['planning', null, null, {}],
+      )
+      assert.deepEqual(outcome(await apply(service, token, planId)), [409, 'conflict'])
+      assert.equal((await discard(planId)).status, 204)
+      assert.equal((await service.request(path, { token })).status, 404)
       await assertServed()
     })
 
-    test('A plan that is discarded while its file is read ends the work', async () => {
-      const reply = send(slow)
+    test('One that is discarded while it waits for its turn never begins', async () => {
+      const first = await begin()
       await whenAtWork()
-      const [plan] = await plans()
-      assert.equal(plan?.state, 'reading')
-      assert.equal((await service.request(planPath(plan!.id), { token })).status, 404, 'there is no plan yet')
-      const gone = await service.request(planPath(plan!.id), { method: 'DELETE', token })
-      assert.equal(gone.status, 204, gone.text)
-      assert.deepEqual(outcome(await reply), [404, 'not-found'])
+      const second = await begin()
+      assert.equal((await discard(second)).status, 204)
+      assert.ok(isAtWork(), 'the first is still read')
+      assert.equal((await discard(first)).status, 204)
       await assertServed()
     })
 
     test('A flood of bad rows is a plan that is refused, and says in a sentence why', async () => {
       const flood = await packZip({ ...clean12, 'users.csv': oneCellRows(3_000_000) })
       const { status, json, text } = await send(flood)
-      assert.equal(status, 201, text)
+      assert.equal(status, 202, text)
       assert.deepEqual([json.state, json.counts, json.holds], ['refused', {}, []])
       assert.equal(json.findings[0].code, 'too-many-errors')
       assert.match(json.findings[0].message, /more than 10,000 errors, .*: fix those listed/)

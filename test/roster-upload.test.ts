@@ -6,25 +6,40 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { Staff } from '../src/identity/staff/staff.ts'
+import type { Db } from '../src/platform/db/db.ts'
 import { openDb } from '../src/platform/db/open.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { systemClock } from '../src/platform/lib/clock.ts'
 import { serveStore } from './support/child.ts'
 import { atLength, engines, migratedStore } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
-import { packZip, without } from './support/roster-files.ts'
+import { clean12, packZip, without } from './support/roster-files.ts'
+import { people } from './support/roster-floods.ts'
 import { addUser, bulkFiles, change, drop, edited, newSchool, numbers } from './support/roster-school.ts'
 import { contentOf, rosterOf, signInStudent } from './support/roster-world.ts'
-import { type Reply, type Service, startService, TestClock } from './support/service.ts'
-import { startMailServer } from './support/smtp.ts'
+import { type Calls, type Reply, type Service, startService, TestClock } from './support/service.ts'
+import { type MailServer, startMailServer } from './support/smtp.ts'
 import { newStaff, signInStaff } from './support/staff.ts'
-import { apply, planPath, upload, whenOver, zipOf } from './support/uploads.ts'
+import { apply, beginUpload, planPath, upload, whenOver, zipOf } from './support/uploads.ts'
 import { eventually } from './support/wait.ts'
 
 const minute = 60_000
 const hour = 60 * minute
 const mebibyte = 1024 * 1024
 const outcome = (reply: Reply) => [reply.status, reply.json?.code]
+
+/** Signed in at a service in another process. */
+async function newRegistrar(child: Pick<Calls, 'post'>, db: Db, mail: MailServer) {
+  const email = freshAddress('registrar')
+  const names = { firstname: 'Grace', lastname: 'Hopper', may: ['registrar'] as const }
+  const staff = new Staff({ db, clock: systemClock })
+  await staff.add({ email, key: email }, names, byOperator)
+  const { json: sent } = await child.post('/staff/send-otp', { email })
+  const { code: otp_code } = await mail.mailTo(email)
+  const answer = { email, otp_code, sessionId: sent.sessionId }
+  const { access_token: token } = (await child.post('/staff/validate-otp', answer)).json
+  return { email, token: token as string }
+}
 
 for (const engine of engines) {
   suite(`Rosters that staff upload, on ${engine}`, atLength, () => {
@@ -61,7 +76,7 @@ for (const engine of engines) {
 
     test('A file is uploaded, looked at and imported; the plan shows how far it is, and the event who did it', async () => {
       const made = await send(await zipOf(school), '?name=autumn%2Fschool.zip')
-      assert.equal(made.status, 201, made.text)
+      assert.equal(made.status, 202, made.text)
       const plan = made.json
       assert.equal(made.headers.get('location'), planPath(plan.planId))
       assert.equal(made.headers.get('cache-control'), 'no-store')
@@ -159,7 +174,7 @@ for (const engine of engines) {
       ] as const
       for (const [body, expected] of engine === 'sqlite' ? several : several.slice(1, 3)) {
         const { status, json } = await send(body)
-        assert.equal(status, 201)
+        assert.equal(status, 202)
         assert.deepEqual([json.state, json.counts, json.holds], ['refused', {}, []])
         assert.ok(json.errors > 0 && json.findings[0].severity === 'error')
         assert.match(json.findings[0].message, expected)
@@ -175,7 +190,8 @@ for (const engine of engines) {
       assert.deepEqual([refused.state, refused.badRows], ['refused', 1])
       const { json } = await send(zip, '?skipBadRows=1&mode=delta&match=number')
       assert.deepEqual([json.state, json.skipsBadRows, json.modes], ['ready', true, ['delta']])
-      assert.deepEqual(json.options, { mode: 'delta', match: 'number', skipBadRows: 1 })
+      const lists = { map: [], term: [], dates: null }
+      assert.deepEqual(json.options, { mode: 'delta', match: 'number', skipBadRows: 1, ...lists })
       for (const query of ['?mode=both', '?match=name', '?skipBadRows=-1'])
         assert.deepEqual(outcome(await send(zip, query)), [400, 'invalid-request'], query)
       const named = await send(
@@ -282,7 +298,8 @@ for (const engine of engines) {
         headers: { 'content-type': 'application/octet-stream' },
       })
       assert.deepEqual(outcome(other), [415, 'unsupported-media-type'])
-      assert.equal(other.headers.get('accept'), 'application/zip')
+      assert.match(other.headers.get('accept') ?? '', /^application\/zip, text\/csv, /)
+      assert.equal(other.json.title, 'The body must be zip, CSV or XLSX')
       const json = await service.request('/staff/roster/plans', { token, body: {} })
       assert.deepEqual(outcome(json), [415, 'unsupported-media-type'])
       assert.deepEqual(outcome(await send(Buffer.alloc(0))), [400, 'invalid-request'])
@@ -381,14 +398,7 @@ for (const engine of engines) {
         await mail.close()
         await store.remove()
       })
-      const email = freshAddress('registrar')
-      const names = { firstname: 'Grace', lastname: 'Hopper', may: ['registrar'] as const }
-      const staff = new Staff({ db, clock: systemClock })
-      await staff.add({ email, key: email }, names, byOperator)
-      const { json: sent } = await child.post('/staff/send-otp', { email })
-      const { code: otp_code } = await mail.mailTo(email)
-      const answer = { email, otp_code, sessionId: sent.sessionId }
-      const { access_token: token } = (await child.post('/staff/validate-otp', answer)).json
+      const { token, email } = await newRegistrar(child, db, mail)
       const { planId, holds } = (await upload(child, token, await zipOf(newSchool(1_500, 20)))).json
       // Outside production there is a demo school already.
       const allow = holds.map(({ code }: { code: string }) => code)
@@ -413,6 +423,53 @@ for (const engine of engines) {
       assert.equal(done.state, 'applied')
       const { content } = (await db.one<{ content: number }>('select content from roster_state'))!
       assert.equal(content, done.generation)
+    },
+  )
+
+  test(
+    `A plan whose process was killed while it was made says so, and can be discarded, on ${engine}`,
+    atLength,
+    async (t) => {
+      const store = await migratedStore(engine)
+      const mail = await startMailServer()
+      const workers = engine === 'postgres' ? '2' : '1'
+      const child = await serveStore(store.url, mail, { CHIRON_LIMITS: 'off', CHIRON_WORKERS: workers })
+      const db = openDb(store.url)
+      t.after(async () => {
+        await child.end('SIGKILL')
+        await db.close()
+        await mail.close()
+        await store.remove()
+      })
+      const { token, email } = await newRegistrar(child, db, mail)
+      const slow = await packZip({ ...clean12, 'users.csv': people(1_000_000) })
+      const begun = await beginUpload(child, token, slow)
+      assert.deepEqual([begun.status, begun.json.state], [202, 'planning'], begun.text)
+      const { planId } = begun.json
+      const progress = async () => (await child.request(planPath(planId), { token })).json.progress?.done
+      await eventually('rows are read', async () => (await progress()) > 0)
+      await child.end('SIGKILL')
+
+      const clock = new TestClock()
+      clock.advance(Date.now() - clock.now() + minute)
+      const service = await startService(engine, { databaseUrl: store.url, mail, clock })
+      t.after(() => service.stop())
+      const { access } = await signInStaff(service, email)
+      const [listed] = (await service.request('/staff/roster/plans', { token: access })).json.plans
+      assert.deepEqual([listed.planId, listed.state, listed.failure], [planId, 'failed', 'stopped'])
+      const { json: plan } = await service.request(planPath(planId), { token: access })
+      assert.deepEqual(
+        [plan.state, plan.failure, plan.roster, plan.progress],
+        ['failed', 'stopped', null, null],
+      )
+      const again = await apply(service, access, planId)
+      assert.deepEqual(outcome(again), [409, 'conflict'])
+      assert.match(again.json.detail, /Upload the file again/)
+      assert.deepEqual((await service.request(`${planPath(planId)}/changes`, { token: access })).json, {
+        ...{ changes: [], next: null },
+      })
+      const gone = await service.request(planPath(planId), { method: 'DELETE', token: access })
+      assert.equal(gone.status, 204)
     },
   )
 

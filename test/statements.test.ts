@@ -82,7 +82,7 @@ for (const engine of engines) {
       const reads: ((limit: number) => Promise<unknown>)[] = [
         (limit) => countClients(db, '', limit),
         (limit) => caughtMails(db, {}, limit),
-        (limit) => changesFrom(db, 'none', { place: 0, page: 0 }, null, limit),
+        (limit) => changesFrom(db, 'none', 'changes', { place: 0, page: 0 }, null, limit),
         (limit) => publishedGenerations(db, limit),
         (limit) => oldestRegistrations(db, limit),
         (limit) => deliveriesTo(db, 'none', limit),

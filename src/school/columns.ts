@@ -93,6 +93,7 @@ export const schoolColumns = {
     sha256: 'other',
     summary: 'other',
     findings: uploaded,
+    list: uploaded,
     claimed_by: 'id',
     busy_until: 'time',
     done: 'other',
@@ -101,7 +102,7 @@ export const schoolColumns = {
     imported_as: 'id',
   },
   roster_plan_part: { plan_id: 'id', number: 'other', base64: uploaded },
-  roster_plan_change: { plan_id: 'id', place: 'other', page: 'other', changes: uploaded },
+  roster_plan_change: { plan_id: 'id', place: 'other', page: 'other', changes: uploaded, keys: uploaded },
   roster_departure: { generation: 'id', person_id: 'id' },
   student_identity: { sourced_id: 'id', person_id: 'id', generation: 'id', matched_from: 'id' },
   student: {

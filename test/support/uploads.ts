@@ -8,11 +8,26 @@ import { wire } from './wire.ts'
 
 export const zipOf = (school: School): Promise<Buffer> => packZip(bulkFiles(school))
 
-export function upload(
-  { url }: { readonly url: string },
+/** Uploads a file and waits until its plan is made; other replies come at once. */
+export async function upload(
+  service: Uploaded,
   token: string,
   body: Buffer,
-  { query = '', headers = {}, chunked = false } = {},
+  options: UploadOptions = {},
+): Promise<Reply> {
+  const begun = await beginUpload(service, token, body, options)
+  if (begun.status !== 202) return begun
+  return { ...begun, json: await whenOver(service, token, begun.json.planId) }
+}
+
+type Uploaded = Pick<Calls, 'request'> & { readonly url: string }
+type UploadOptions = { query?: string; headers?: Record<string, string>; chunked?: boolean }
+
+export function beginUpload(
+  { url }: Pick<Uploaded, 'url'>,
+  token: string,
+  body: Buffer,
+  { query = '', headers = {}, chunked = false }: UploadOptions = {},
 ): Promise<Reply> {
   return wire(url, `/staff/roster/plans${query}`, {
     method: 'POST',
@@ -33,7 +48,7 @@ export function apply(
   return request(`${planPath(planId)}/apply`, { token, body: { allow } })
 }
 
-/** The plan, once its import is over. */
+/** The plan, once it is made, or once its import is over. */
 export async function whenOver(
   { request }: Pick<Calls, 'request'>,
   token: string,
@@ -41,7 +56,7 @@ export async function whenOver(
 ): Promise<Reply['json']> {
   const { json } = await until(
     () => request(planPath(planId), { token }),
-    ({ status, json: plan }) => status !== 200 || plan.state !== 'applying',
+    ({ status, json: plan }) => status !== 200 || !['planning', 'applying'].includes(plan.state),
   )
   return json
 }

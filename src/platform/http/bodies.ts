@@ -33,6 +33,19 @@ export function withoutBody(request: FastifyRequest): undefined {
 
 const takenBy = (request: FastifyRequest) => schemaOf(request)?.consumes ?? [jsonMediaType]
 
+const fileTypes: Readonly<Record<string, string>> = {
+  'application/zip': 'zip',
+  'text/csv': 'CSV',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'XLSX',
+}
+
+/** For people who send a file: "zip, CSV or XLSX". */
+function titleOf(types: readonly string[]): string | undefined {
+  const names = types.flatMap((type) => fileTypes[type] ?? [])
+  if (names.length < types.length) return undefined
+  return `The body must be ${names.join(', ').replace(/, (?=[^,]*$)/, ' or ')}`
+}
+
 /** The reply says what the route takes. */
 export function unsupportedBody(
   request: FastifyRequest,
@@ -40,7 +53,11 @@ export function unsupportedBody(
   headers: Record<string, string> = {},
 ): AppError {
   const Accept = takenBy(request).join(', ')
-  return new AppError('unsupported-media-type', detail, { headers: { Accept, ...headers } })
+  const title = titleOf(takenBy(request))
+  return new AppError('unsupported-media-type', detail, {
+    headers: { Accept, ...headers },
+    ...(title && { title }),
+  })
 }
 
 export function demandBodies(app: FastifyInstance): void {

@@ -35,7 +35,7 @@ export function problemOf(error: AppError, publicUrl: string, requestId: string)
   const { errors, attemptsLeft } = error.extra
   return {
     type: `${publicUrl}/problems/${error.code}`,
-    title,
+    title: error.extra.title ?? title,
     status,
     detail: error.message,
     instance: requestId,

@@ -4,37 +4,9 @@
  */
 import { folded } from '../../platform/lib/folded.ts'
 import { bare } from '../../platform/lib/nearest.ts'
+import { type Field, fieldNames } from './words.ts'
 
-/** Each with its meaning, for messages and docs/roster.md. */
-export const fields = {
-  name: 'full name',
-  firstName: 'first name',
-  lastName: 'last name',
-  secondLastName: 'second last name',
-  number: 'student number',
-  email: 'e-mail address',
-  year: 'year of study',
-  school: 'school or campus',
-  class: 'class',
-  code: 'code of the class',
-  group: 'group within the class',
-  kind: 'kind of class',
-  teacher: 'teacher',
-  teacherFirstName: 'teacher’s first name',
-  teacherLastName: 'teacher’s last name',
-  teacherEmail: 'teacher’s e-mail address',
-  term: 'term',
-  start: 'first day',
-  end: 'last day',
-  room: 'room',
-  meets: 'meeting times',
-  day: 'day of the week',
-  startTime: 'time at which it begins',
-  endTime: 'time at which it ends',
-} as const
-
-export type Field = keyof typeof fields
-export const fieldNames = Object.keys(fields) as Field[]
+export { type Field, fieldNames, fields } from './words.ts'
 
 export function fieldNamed(text: string): Field | undefined {
   return fieldNames.find((field) => bare(field) === bare(text))

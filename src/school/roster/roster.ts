@@ -30,8 +30,11 @@ import {
   type Corrected,
   compare,
   deltaBetween,
+  groupOf,
   Incomings,
+  type PastChange,
   partOfRoster,
+  pastChanges,
   RecordTable,
   type Standing,
   studentChange,
@@ -48,6 +51,7 @@ import {
   addressesIn,
   ClosedMeanwhile,
   clearLeftovers,
+  countDiffering,
   differencesBetween,
   forgetRedo,
   type GenerationRow,
@@ -64,16 +68,19 @@ import {
 } from './store.ts'
 import {
   type BadRows,
+  type Group,
+  groups,
   type HoldCode,
   type HoldShares,
   type MatchBy,
   openHolds,
+  planKinds,
   usualShares,
 } from './words.ts'
 
 export { tooMuchMemory } from './bounds.ts'
 export type { Hold } from './checks/checks.ts'
-export { type Change, fieldsOf } from './compare/compare.ts'
+export { type Change, fieldsOf, groupOf } from './compare/compare.ts'
 export { exitCodes, RosterError, type RosterFailure } from './errors.ts'
 export { isEmpty, isRefused, type Plan } from './plan.ts'
 export { meetingsText } from './read/read.ts'
@@ -87,6 +94,7 @@ const rowsPerBatch = { sqlite: 10_000, postgres: 2_000 } as const
 const pauseMs = 5
 const historyMax = 100
 const marginDays = 7
+const recordKinds = planKinds.filter((kind) => kind !== 'student')
 
 export type Progress = (stage: 'reading' | 'writing', done: number, total: number | null) => void
 
@@ -255,6 +263,29 @@ export class Roster {
 
   history(): Promise<HistoryRow[]> {
     return publishedGenerations(this.#db, historyMax)
+  }
+
+  /** The numbers whose changes can still be told, because the rosters before and after them are kept. */
+  async told(rows: readonly GenerationRow[]): Promise<ReadonlySet<number>> {
+    const { content, folded, redo } = await rosterState(this.#db)
+    const line = await lineageOf(this.#db, Math.max(content, redo ?? 0))
+    const kept = new Set([0, ...line.map(({ id }) => id)].filter((id) => id >= folded))
+    return new Set(rows.filter((row) => kept.has(row.parent) && kept.has(row.content)).map(({ id }) => id))
+  }
+
+  /** The changes that an import, undo or correction made, of one group, after the one with this key. */
+  changesOf({ parent, content }: GenerationRow, group: Group, after?: string): AsyncGenerator<PastChange> {
+    return pastChanges(this.#db, { from: parent, to: content }, group, after)
+  }
+
+  /** How many changes of each group it made. */
+  async groupsOf(row: GenerationRow): Promise<{ group: Group; count: number }[]> {
+    const counts = new Map<Group, number>(groups.map((group) => [group, 0]))
+    const between = { from: row.parent, to: row.content }
+    for await (const { change } of pastChanges(this.#db, between, 'student'))
+      counts.set(groupOf(change), counts.get(groupOf(change))! + 1)
+    for (const kind of recordKinds) counts.set(kind, await countDiffering(this.#db, between, kind))
+    return [...counts].flatMap(([group, count]) => (count > 0 ? [{ group, count }] : []))
   }
 
   /** The current roster, and the numbers that `undo` can go to; 0 is the empty roster. */

@@ -599,6 +599,76 @@ export async function identitiesAmong(
   return new Map(rows.map((row) => [row.sourced_id, row.person_id]))
 }
 
+/** Which of these people were on the roster in this generation or before. */
+export async function knownBefore(
+  db: Db,
+  content: number,
+  personIds: readonly string[],
+): Promise<Set<string>> {
+  const rows = await lookUp<{ person_id: string }>(
+    db,
+    (list) =>
+      `select distinct i.person_id from student_identity i where i.person_id in (${list}) and i.generation <= $1`,
+    content,
+    personIds,
+  )
+  return new Set(rows.map((row) => row.person_id))
+}
+
+/** The table and key of a kind; other kinds are in one table. */
+function placeOf(kind: string): { table: string; key: string; where: string } {
+  if (kind === 'student') return { table: 'student', key: 'person_id', where: 'true' }
+  if (kind === 'enrolment') return { table: 'roster_enrolment', key: 'sourced_id', where: 'true' }
+  return { table: 'roster_record', key: 'sourced_id', where: `t.kind = '${kind}'` }
+}
+
+const onlyIn = (content: string, other: string) =>
+  `${isVisible('t', content)} and not (${isVisible('t', other)})`
+
+/** Pages of the keys of rows that differ between two generations of one line, from `after` on. */
+export async function* differingIds(
+  db: Db,
+  { from, to }: { from: number; to: number },
+  kind: string,
+  after: string,
+): AsyncGenerator<string[]> {
+  const { table, key, where } = placeOf(kind)
+  let last = after
+  for (;;) {
+    const page = await db.all<{ id: string }>(
+      `select distinct t.${key} as id from ${table} t
+       where ${where} and ((${onlyIn('$1', '$2')}) or (${onlyIn('$2', '$1')})) and t.${key} > $3
+       order by t.${key} limit ${pageSize}`,
+      [from, to, last],
+    )
+    if (page.length > 0) yield page.map(({ id }) => id)
+    if (page.length < pageSize) return
+    last = page.at(-1)!.id
+  }
+}
+
+/** How many records of a kind differ between two generations. */
+export async function countDiffering(
+  db: Db,
+  { from, to }: { from: number; to: number },
+  kind: string,
+): Promise<number> {
+  const { table, where } = placeOf(kind)
+  const of = kind === 'enrolment' ? '' : 'o.kind = t.kind and '
+  // A class is also written again when its teachers change.
+  const isSame = kind === 'enrolment' ? 'false' : 'o.data = t.data'
+  const hasOther = (content: string, condition: string) =>
+    `exists (select 1 from ${table} o
+       where ${of}o.sourced_id = t.sourced_id and ${isVisible('o', content)} and ${condition})`
+  const row = await db.one<{ n: number }>(
+    `select cast(count(*) as bigint) as n from ${table} t where ${where} and (
+       (${onlyIn('$2', '$1')} and not ${hasOther('$1', isSame)}) or
+       (${onlyIn('$1', '$2')} and not ${hasOther('$2', 'true')}))`,
+    [from, to],
+  )
+  return row!.n
+}
+
 /** Address → sourcedId of the student who has it or, if nobody does, who had it last. */
 export async function ownersAmong(
   db: Db,

@@ -60,8 +60,43 @@ export const groups = [
 ] as const
 export type Group = (typeof groups)[number]
 
-export const planStates = ['ready', 'refused', 'applying', 'applied', 'failed'] as const
+export const planStates = ['planning', 'ready', 'refused', 'applying', 'applied', 'failed'] as const
 
-/** Why an import did not happen. `stopped`: its process ended. `error`: the log tells. */
+/** Why a plan or its import did not happen. `stopped`: its process ended. `error`: the log tells. */
 export const planFailures = ['moved-on', 'busy', 'held', 'refused', 'stopped', 'error'] as const
 export type PlanFailure = (typeof planFailures)[number]
+
+/** What the columns of a class list may be, each with its meaning for messages and docs/roster.md. */
+export const fields = {
+  name: 'full name',
+  firstName: 'first name',
+  lastName: 'last name',
+  secondLastName: 'second last name',
+  number: 'student number',
+  email: 'e-mail address',
+  year: 'year of study',
+  school: 'school or campus',
+  class: 'class',
+  code: 'code of the class',
+  group: 'group within the class',
+  kind: 'kind of class',
+  teacher: 'teacher',
+  teacherFirstName: 'teacher’s first name',
+  teacherLastName: 'teacher’s last name',
+  teacherEmail: 'teacher’s e-mail address',
+  term: 'term',
+  start: 'first day',
+  end: 'last day',
+  room: 'room',
+  meets: 'meeting times',
+  day: 'day of the week',
+  startTime: 'time at which it begins',
+  endTime: 'time at which it ends',
+} as const
+
+export type Field = keyof typeof fields
+export const fieldNames = Object.keys(fields) as Field[]
+
+/** Which comes first in 03/09/2026. */
+export const dayOrders = ['day-first', 'month-first'] as const
+export type DayOrder = (typeof dayOrders)[number]

@@ -18,6 +18,7 @@ import { NotFound } from './not-found.tsx'
 import { OverviewPage } from './overview.tsx'
 import { PeoplePage } from './people.tsx'
 import { PersonPage } from './person.tsx'
+import { ImportPage } from './roster/import.tsx'
 import { PlanPage } from './roster/plan.tsx'
 import { RosterPage } from './roster/roster.tsx'
 import { UndoPage } from './roster/undo.tsx'
@@ -139,6 +140,8 @@ function StaffScreen({ user, route }: { user: Staff; route: readonly string[] })
     return <PersonPage key={id} userId={id} user={user} />
   if (place === 'roster' && id === 'plans' && rest.length === 1)
     return <PlanPage key={rest[0]} planId={rest[0]!} user={user} />
+  if (place === 'roster' && id === 'imports' && rest.length === 1)
+    return <ImportPage key={rest[0]} number={rest[0]!} user={user} />
   if (place === 'roster' && id === 'undo' && rest.length === 1)
     return <UndoPage key={rest[0]} to={rest[0]!} user={user} />
   if (id !== undefined) return <NotFound />

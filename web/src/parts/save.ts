@@ -1,5 +1,5 @@
 /** Puts a file into the reader's downloads. */
-export function save(name: string, type: string, content: string): void {
+export function save(name: string, type: string, content: string | Blob): void {
   const address = URL.createObjectURL(new Blob([content], { type }))
   const link = document.createElement('a')
   link.href = address

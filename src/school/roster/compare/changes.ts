@@ -1,7 +1,8 @@
-/** Every difference between the current and the next roster, with the names of the people and classes concerned. */
+/** Every difference between two rosters, with the names of the people and classes concerned. */
+import { folded } from '../../../platform/lib/folded.ts'
 import type { DataOf, UserData } from '../records.ts'
 import type { StudentFields } from '../store.ts'
-import type { PlanKind } from '../words.ts'
+import type { Group, PlanKind } from '../words.ts'
 import type { NextRoster, NextRows, Operation } from './next.ts'
 import type { NextStudents } from './students.ts'
 
@@ -20,16 +21,66 @@ export interface Change {
 }
 
 const kinds = ['class', 'user', 'role', 'course', 'term', 'org', 'enrolment'] as const
+type RecordKind = (typeof kinds)[number]
 
-export function* namedChanges(next: NextRoster, students: NextStudents): Generator<Change> {
+/** Looks up the records that others refer to. */
+export interface Lookup {
+  user(id: string): UserData | undefined
+  class(id: string): { readonly title: string } | undefined
+}
+
+/** The new records or, of those that leave, the current ones. */
+export function lookupFor(next: NextRoster): Lookup {
+  return { user: remembered((id) => found(next.user, id)), class: remembered((id) => found(next.class, id)) }
+}
+
+/** Most changes ask for the same record twice, and records are kept as JSON. */
+function remembered<T>(read: (id: string) => T): (id: string) => T {
+  let last: { id: string; value: T } | null = null
+  return (id) => {
+    if (last?.id !== id) last = { id, value: read(id) }
+    return last.value
+  }
+}
+
+export function* namedChanges(next: NextRoster, students: NextStudents, lookup: Lookup): Generator<Change> {
   yield* studentChanges(students)
-  for (const kind of kinds) {
-    for (const { sourcedId, operation, before, after } of differences<object>(next[kind])) {
-      const name = nameOf(next, kind, after ?? before!)
-      const sides = { before: before as Side, after: after as Side }
-      yield { kind, sourcedId, operation, name, studentNumber: null, ...sides }
+  for (const kind of kinds)
+    for (const { sourcedId, operation, before, after } of differences<object>(next[kind]))
+      yield recordChange(kind, sourcedId, operation, { before, after }, lookup)
+}
+
+export function recordChange(
+  kind: RecordKind,
+  sourcedId: string,
+  operation: Operation,
+  { before, after }: { before: object | null; after: object | null },
+  lookup: Lookup,
+): Change {
+  const name = nameOf(lookup, kind, after ?? before!)
+  const sides = { before: before as Side, after: after as Side }
+  return { kind, sourcedId, operation, name, studentNumber: null, ...sides }
+}
+
+export function groupOf(change: Change): Group {
+  const { kind, operation } = change
+  if (kind !== 'student') return kind
+  const moves = operation === 'changed' && fieldsOf(change).some(({ field }) => field === 'email')
+  return moves ? 'addresses' : operation
+}
+
+/** What a change is found by: its name, and the names, numbers and addresses of the person concerned. */
+export function searchTextOf({ name, studentNumber, before, after }: Change, lookup: Lookup): string {
+  const texts = new Set([name, studentNumber])
+  for (const side of [before, after]) {
+    if (side === null) continue
+    const user = typeof side.userId === 'string' ? lookup.user(side.userId) : undefined
+    for (const { firstname, lastname, number, email } of [side, user ?? {}] as Partial<UserData>[]) {
+      if (firstname !== undefined) texts.add(fullName({ firstname, lastname: lastname ?? '' }))
+      texts.add(number ?? null).add(email ?? null)
     }
   }
+  return folded([...texts].filter(Boolean).join(' ').replaceAll(/\s+/g, ' '))
 }
 
 /** By person: a student who is matched with another sourcedId changes, and neither leaves nor is added. */
@@ -102,9 +153,9 @@ export function fullName({ firstname, lastname }: { firstname: string; lastname:
   return `${firstname} ${lastname}`.trim()
 }
 
-function nameOf(next: NextRoster, kind: (typeof kinds)[number], shown: object): string {
+function nameOf(lookup: Lookup, kind: RecordKind, shown: object): string {
   const nameOfUser = (id: string) => {
-    const user = found(next.user, id)
+    const user = lookup.user(id)
     return user ? fullName(user) : id
   }
   switch (kind) {
@@ -116,7 +167,7 @@ function nameOf(next: NextRoster, kind: (typeof kinds)[number], shown: object): 
     }
     case 'enrolment': {
       const { userId, classId, role } = shown as DataOf['enrolment']
-      const title = found(next.class, classId)?.title ?? classId
+      const title = lookup.class(classId)?.title ?? classId
       return `${nameOfUser(userId)} in ${title}${role === 'student' ? '' : ` as ${role}`}`
     }
     case 'org':
@@ -126,7 +177,6 @@ function nameOf(next: NextRoster, kind: (typeof kinds)[number], shown: object): 
   }
 }
 
-/** The new record or, if it leaves, the current one. */
 function found<D>(next: NextRows<D>, id: string): D | undefined {
   const was = next.was.ids.find(id)
   return next.get(id) ?? (was < 0 ? undefined : next.was.dataAt(was))

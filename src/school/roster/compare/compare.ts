@@ -8,7 +8,7 @@
 import type { Kind, RosterFile, UserData } from '../records.ts'
 import { enrolmentOf, type RecordRow } from '../store.ts'
 import type { MatchBy, PlanKind } from '../words.ts'
-import { type Change, namedChanges } from './changes.ts'
+import { type Change, lookupFor, namedChanges, searchTextOf } from './changes.ts'
 import { Documents, lookupIn } from './documents.ts'
 import type { Incomings } from './incoming.ts'
 import { type Counts, type NextRoster, newNextRoster } from './next.ts'
@@ -16,7 +16,7 @@ import type { RecordKind, Standing } from './standing.ts'
 import { type NextStudents, nextStudents } from './students.ts'
 
 export { deltaBetween } from './between.ts'
-export { type Change, fieldsOf, fullName, studentChange } from './changes.ts'
+export { type Change, fieldsOf, fullName, groupOf, studentChange } from './changes.ts'
 export { digestOf } from './documents.ts'
 export { type BadRow, Incomings } from './incoming.ts'
 export type {
@@ -26,6 +26,7 @@ export type {
   NextStudent,
 } from './next.ts'
 export { partOfRoster } from './part.ts'
+export { type PastChange, pastChanges } from './past.ts'
 export { noRoster, type Standing, wholeRoster } from './standing.ts'
 export { corrected, type NextStudents } from './students.ts'
 export { type EnrolmentTable, RecordTable, type Rest } from './tables.ts'
@@ -37,6 +38,8 @@ export interface Comparison {
   readonly documents: Documents
   readonly counts: Readonly<Record<PlanKind, Counts>>
   changes(): Generator<Change>
+  /** What a change is found by. */
+  searchTextOf(change: Change): string
 }
 
 export interface CompareOptions {
@@ -59,6 +62,7 @@ export async function compare(
   for await (const page of standing.documents())
     for (const { sourced_id, document } of page) documents.meet(sourced_id, document)
   const students = await nextStudents(standing, next, today, lookup, match)
+  const names = lookupFor(next)
   const { org, term, course, class: classes, user, role, enrolment } = next
   return {
     standing,
@@ -75,7 +79,8 @@ export async function compare(
       term: term.counts,
       org: org.counts,
     },
-    changes: () => namedChanges(next, students),
+    changes: () => namedChanges(next, students, names),
+    searchTextOf: (change) => searchTextOf(change, names),
   }
 }
 

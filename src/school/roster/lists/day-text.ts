@@ -1,11 +1,9 @@
 /** Reads days, terms and meeting times as people write them in class lists. Pure. */
 import { folded } from '../../../platform/lib/folded.ts'
 import { isDay, parseMeetings } from '../read/read.ts'
+import { type DayOrder, dayOrders } from '../words.ts'
 
-/** Which comes first in 03/09/2026. */
-export type DayOrder = 'day-first' | 'month-first'
-
-export const dayOrders: readonly DayOrder[] = ['day-first', 'month-first']
+export { type DayOrder, dayOrders } from '../words.ts'
 
 /** `null`: not a day. `unclear`: it depends on the order. */
 export function dayFrom(text: string, order: DayOrder | null): string | 'unclear' | null {

@@ -70,6 +70,43 @@ export async function makeSet(
   return made
 }
 
+/** Whether a zip is a workbook or the export of another system, and not a OneRoster set. */
+export async function isListZip(path: string): Promise<boolean> {
+  if (!(await startOf(path))?.startsWith('PK')) return false
+  const contents = { entriesMax: partsMax, other: () => null, otherStart: () => null }
+  const archive = await openArchive(path, usualBounds.octetsMax, contents)
+  try {
+    if (isWorkbook(archive)) return true
+    const files = new ExportFiles(beginningsIn(archive), new FindingLog(), new Meter(), null)
+    if (files.has('manifest')) return false
+    const isSds =
+      isSds1(files) || ((await files.hasColumn('roles', 'usersourcedid')) && (await isSds2(files)))
+    return isSds || (await isCanvas(files))
+  } catch (error) {
+    if (error instanceof FatalFinding) return false
+    throw error
+  } finally {
+    archive.close()
+  }
+}
+
+const headerOctets = 64 * 1024
+
+/** Enough of each file for its header. */
+function beginningsIn(archive: Archive): Files {
+  const read = async (name: string) => {
+    const pieces: Buffer[] = []
+    let octets = 0
+    for await (const piece of await archive.open(name)) {
+      pieces.push(piece)
+      octets += piece.length
+      if (octets >= headerOctets) break
+    }
+    return Buffer.concat(pieces)
+  }
+  return { name: archive.name, names: archive.names, read }
+}
+
 const nameOf = ({ path, name }: ListFile) => name ?? basename(path)
 /** A workbook with many sheets, pictures and comments has a few hundred parts. */
 const partsMax = 2000

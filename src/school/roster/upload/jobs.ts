@@ -1,6 +1,6 @@
 /**
- * Long-running work on rosters: reading an uploaded file, importing it, and undoing imports. It runs in its own thread
- * (thread.ts), so that requests are still answered.
+ * Long-running work on rosters: reading an uploaded file, importing it, and undoing imports. It runs in a process of its own
+ * (process.ts), so that requests are still answered.
  */
 import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
@@ -8,43 +8,66 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Db } from '../../../platform/db/db.ts'
 import type { By } from '../../../platform/lib/by.ts'
+import { type DayOrder, type Field, isListZip, type MadeSet, makeSet, TermDays } from '../lists/lists.ts'
 import {
   type Change,
-  fieldsOf,
+  type Finding,
+  groupOf,
   type Hold,
   type HoldCode,
   isRefused,
   type Plan,
   type Roster,
   RosterError,
+  type Seen,
 } from '../roster.ts'
 import { type Group, groups } from '../words.ts'
-import { addChanges, finishReading, type PlanRow, partsOf, planById } from './store.ts'
+import { addChanges, finishPlanning, type Planned, type PlanRow, partsOf, planById } from './store.ts'
 
-export const findingsMax = 1_000
+const findingsMax = 1_000
 const changesPerPage = 100
-/** Of each group; nobody reads more. */
-const changesKeptMax = 10_000
 const undoChangesMax = 1_000
 
 export interface PlanSummary {
-  readonly file: { version: string; rows: number; modes: string[]; missing: string[] }
+  readonly file: {
+    readonly version: string | null
+    readonly rows: number | null
+    readonly modes: readonly string[]
+    readonly missing: readonly string[]
+  }
   readonly counts: Plan['counts'] | Record<string, never>
-  readonly holds: Hold[]
+  readonly holds: readonly Hold[]
   readonly badRows: number
   readonly skipsBadRows: boolean
   readonly findings: { readonly errors: number; readonly warnings: number }
-  readonly groups: { group: Group; count: number; kept: number }[]
+  readonly groups: readonly { readonly group: Group; readonly count: number }[]
+}
+
+/** Of a plan that is not made yet, or of a file that is refused. */
+export const noSummary: PlanSummary = {
+  file: { version: null, rows: null, modes: [], missing: [] },
+  counts: {},
+  holds: [],
+  badRows: 0,
+  skipsBadRows: false,
+  findings: { errors: 0, warnings: 0 },
+  groups: [],
 }
 
 export interface PlanOptions {
   readonly mode?: 'bulk' | 'delta'
   readonly match?: 'number' | 'address'
   readonly skipBadRowsMax?: number
+  /** It was sent as a CSV file or a workbook, not as a zip. */
+  readonly isList?: boolean
+  /** The options of class lists. */
+  readonly map?: Readonly<Partial<Record<Field, string>>>
+  readonly terms?: readonly string[]
+  readonly dates?: DayOrder
 }
 
 export type Job =
-  | { readonly kind: 'read'; readonly planId: string }
+  | { readonly kind: 'plan'; readonly planId: string }
   | { readonly kind: 'apply'; readonly planId: string; readonly allow: readonly HoldCode[]; readonly by: By }
   | { readonly kind: 'show-undo'; readonly to: number | null }
   | ({ readonly kind: 'undo' } & UndoJob)
@@ -70,7 +93,7 @@ export interface UndoView {
 }
 
 export interface ResultOf {
-  readonly read: undefined
+  readonly plan: undefined
   readonly apply: number | null
   readonly 'show-undo': UndoView
   readonly undo: number
@@ -81,13 +104,14 @@ export interface JobDeps {
   readonly roster: Roster
   /** For files, emptied by the caller. */
   readonly folder: string
+  readonly schoolName: string
   onProgress(done: number, total: number | null): void
 }
 
 export async function work(job: Job, deps: JobDeps): Promise<ResultOf[Job['kind']]> {
   switch (job.kind) {
-    case 'read':
-      return read(job.planId, deps)
+    case 'plan':
+      return plan(job.planId, deps)
     case 'apply':
       return apply(job, deps)
     case 'show-undo':
@@ -97,40 +121,64 @@ export async function work(job: Job, deps: JobDeps): Promise<ResultOf[Job['kind'
   }
 }
 
-async function read(planId: string, deps: JobDeps): Promise<undefined> {
+async function plan(planId: string, deps: JobDeps): Promise<undefined> {
   const row = await rowOf(planId, deps)
-  const plan = await planOf(row, deps)
-  const refused = isRefused(plan)
-  const { file, counts, holds, badRows, skipsBadRows, findings, content, generation } = plan
-  const { version, rows, missing } = file
-  const errors = findings.filter(({ severity }) => severity === 'error').length
-  const summary: PlanSummary = {
-    file: { version, rows, modes: [...new Set(Object.values(file.modes))], missing: [...missing] },
-    // A refused file has no plan, only findings.
-    counts: refused ? {} : counts,
-    holds: refused ? [] : [...holds],
-    badRows,
-    skipsBadRows,
-    findings: { errors, warnings: findings.length - errors },
-    groups: refused ? [] : await keepChanges(planId, plan, deps),
+  const set = await setOf(row, deps)
+  const { db, roster } = deps
+  const list = set.list && JSON.stringify(shownList(set.list))
+  if (set.path === null) {
+    const { findings } = set.list!
+    await db.tx(finishPlanning(planId, { ...refusal(findings, await roster.standing()), list }))
+    return
   }
-  const gravest = findings.toSorted((a, b) => a.severity.localeCompare(b.severity)).slice(0, findingsMax)
-  await deps.db.tx(
-    finishReading(planId, {
-      state: refused ? 'refused' : 'ready',
-      content,
-      generation,
-      sha256: file.sha256,
+  const made = await planOf(row, set.path, deps)
+  const findings = [...(set.list?.findings ?? []), ...made.findings]
+  const { file, content, generation, badRows, skipsBadRows } = made
+  const { version, rows, missing, sha256 } = file
+  const about = { version, rows, modes: [...new Set(Object.values(file.modes))], missing: [...missing] }
+  const isBad = isRefused(made)
+  const summary: PlanSummary = {
+    ...noSummary,
+    ...{ file: about, badRows, skipsBadRows, findings: countsOf(findings) },
+    // A refused file has no plan, only findings.
+    ...(!isBad && { counts: made.counts, holds: made.holds, groups: await keepChanges(planId, made, deps) }),
+  }
+  await db.tx(
+    finishPlanning(planId, {
+      state: isBad ? 'refused' : 'ready',
+      ...{ content, generation, sha256, list },
       summary: JSON.stringify(summary),
-      findings: JSON.stringify(gravest),
+      findings: gravest(findings),
     }),
   )
+}
+
+/** The plan of a file that could not be compared at all. */
+export function refusal(findings: readonly Finding[], { content, generation }: Seen): Planned {
+  const summary = { ...noSummary, findings: countsOf(findings) }
+  return {
+    ...{ state: 'refused', content, generation, sha256: null, list: null },
+    summary: JSON.stringify(summary),
+    findings: gravest(findings),
+  }
+}
+
+function countsOf(findings: readonly Finding[]) {
+  const errors = findings.filter(({ severity }) => severity === 'error').length
+  return { errors, warnings: findings.length - errors }
+}
+
+function gravest(findings: readonly Finding[]): string {
+  const sorted = findings.toSorted((a, b) => a.severity.localeCompare(b.severity))
+  return JSON.stringify(sorted.slice(0, findingsMax))
 }
 
 /** Plans again from the kept file; fails if the result differs from what was shown. */
 async function apply(job: Extract<Job, { kind: 'apply' }>, deps: JobDeps): Promise<number | null> {
   const row = await rowOf(job.planId, deps)
-  const plan = await planOf(row, deps)
+  const { path } = await setOf(row, deps)
+  // A list makes the same set every time.
+  const plan = await planOf(row, path!, deps)
   const { counts }: PlanSummary = JSON.parse(row.summary!)
   const isSame =
     plan.content === row.content &&
@@ -170,40 +218,79 @@ async function rowOf(planId: string, { db }: JobDeps): Promise<PlanRow> {
   return row
 }
 
-async function planOf(row: PlanRow, { db, roster, folder, onProgress }: JobDeps): Promise<Plan> {
-  const path = join(folder, 'roster.zip')
+interface FoundSet {
+  /** null: the list has errors, and there is no set. */
+  readonly path: string | null
+  readonly list: MadeSet | null
+}
+
+/** The uploaded set, or the one that is made of an uploaded list. */
+async function setOf(row: PlanRow, { db, folder, schoolName }: JobDeps): Promise<FoundSet> {
+  const path = join(folder, 'upload')
   await pipeline(Readable.from(partsOf(db, row.id)), createWriteStream(path))
-  const options: PlanOptions = JSON.parse(row.options)
+  const { isList = false, map = {}, terms = [], dates }: PlanOptions = JSON.parse(row.options)
+  if (!isList && !(await isListZip(path))) return { path, list: null }
+  const days = new TermDays()
+  for (const term of terms) days.add(term)
+  const out = join(folder, 'set.zip')
+  const mapping = new Map(Object.entries(map) as [Field, string][])
+  const list = await makeSet([{ path, name: row.file_name }], out, {
+    ...{ mapping, terms: days, dayOrder: dates ?? null, schoolName },
+  })
+  return { path: list.counts === null ? null : out, list }
+}
+
+function planOf(row: PlanRow, path: string, { roster, onProgress }: JobDeps): Promise<Plan> {
+  const { mode, match, skipBadRowsMax }: PlanOptions = JSON.parse(row.options)
   return roster.plan(path, {
-    ...options,
+    ...(mode && { mode }),
+    ...(match && { match }),
+    ...(skipBadRowsMax !== undefined && { skipBadRowsMax }),
     name: row.file_name,
     onProgress: (_stage, done, total) => onProgress(done, total),
   })
 }
 
-async function keepChanges(planId: string, plan: Plan, { db }: JobDeps): Promise<PlanSummary['groups']> {
-  const found = groups.map((group) => ({ group, count: 0, kept: 0, pages: 0, open: [] as Change[] }))
-  const flush = async (place: number) => {
-    const one = found[place]!
-    if (one.open.length > 0) await addChanges(db, planId, place, one.pages++, JSON.stringify(one.open))
-    one.open = []
-  }
-  for await (const change of plan.changes()) {
-    const place = groups.indexOf(groupOf(change))
-    const one = found[place]!
-    one.count++
-    if (one.kept >= changesKeptMax) continue
-    one.kept++
-    one.open.push(change)
-    if (one.open.length === changesPerPage) await flush(place)
-  }
-  for (const place of found.keys()) await flush(place)
-  return found.flatMap(({ group, count, kept }) => (count > 0 ? [{ group, count, kept }] : []))
+/** How a list was understood. */
+function shownList({ kind, tables }: MadeSet) {
+  return { kind, tables }
 }
 
-function groupOf(change: Change): Group {
-  const { kind, operation } = change
-  if (kind !== 'student') return kind
-  const moves = operation === 'changed' && fieldsOf(change).some(({ field }) => field === 'email')
-  return moves ? 'addresses' : operation
+/** Every change, in pages by group. Returns how many there are. */
+async function keepChanges(
+  planId: string,
+  plan: Plan,
+  { db, onProgress }: JobDeps,
+): Promise<PlanSummary['groups']> {
+  const total = Object.values(plan.counts).reduce(
+    (sum, { added, changed, leaving, returning }) => sum + added + changed + leaving + returning,
+    0,
+  )
+  const found = groups.map((group, place) => ({
+    group,
+    place,
+    count: 0,
+    open: [] as Change[],
+    keys: [] as string[],
+  }))
+  const flush = async ({ place, count, open, keys }: (typeof found)[number]) => {
+    const page = Math.ceil(count / changesPerPage) - 1
+    await db.stage([addChanges(planId, { place, page }, JSON.stringify(open), keys.join('\n'))])
+    open.length = 0
+    keys.length = 0
+  }
+  let done = 0
+  for (const change of plan.changes()) {
+    const one = found[groups.indexOf(groupOf(change))]!
+    one.count++
+    one.open.push(change)
+    one.keys.push(plan.searchTextOf(change))
+    if (one.open.length === changesPerPage) {
+      await flush(one)
+      done += changesPerPage
+      onProgress(done, total)
+    }
+  }
+  for (const one of found) if (one.open.length > 0) await flush(one)
+  return found.flatMap(({ group, count }) => (count > 0 ? [{ group, count }] : []))
 }

@@ -1,5 +1,5 @@
 /** The roster for staff with the right `registrar`. */
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { AppError, invalidField } from '../../../errors.ts'
@@ -20,13 +20,17 @@ import {
 import { Empty, Id, integerFrom, QueryInteger } from '../../../platform/http/schemas.ts'
 import { Type } from '../../../platform/http/type.ts'
 import { type Clock, minute } from '../../../platform/lib/clock.ts'
+import { mappingFrom, termsFrom } from './list-options.ts'
 import {
+  DayOrder,
   Group,
   generationNumbers,
   MatchKey,
   Mode,
+  PendingRosterPlans,
   RosterApproval,
   RosterChangePage,
+  RosterImportDetail,
   RosterImportList,
   RosterPlan,
   RosterUndo,
@@ -38,6 +42,7 @@ import { fileBytesMax, type Uploads } from './upload.ts'
 const limits = { min: 1, max: 200 }
 const badRows = { min: 0, max: 1_000_000 }
 const zip = 'application/zip'
+const mediaTypes = [zip, 'text/csv', 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet']
 const uploadWithinMs = 10 * minute
 
 export interface UploadRoutesDeps {
@@ -56,9 +61,32 @@ export async function uploadRoutes(
   const config = routeConfig({ access: 'staff', may: 'registrar' })
   const params = Type.Object({ planId: Id('The plan’s id.') })
   const path = '/staff/roster/plans'
+  const wanted = {
+    group: Type.Optional({ ...Group, description: 'Only these.' }),
+    q: Type.Optional(
+      Type.String({ description: 'Only of people with this name, number or address, or parts of them.' }),
+    ),
+  }
+  const page = {
+    ...wanted,
+    after: Type.Optional(Type.String({ description: 'The `next` value of the previous page.' })),
+    limit: QueryInteger(limits, 'Maximum number of results; default 50.'),
+  }
+  const pageFrom = <Q extends { limit?: string }>({ limit = '50', ...rest }: Q) => ({
+    ...rest,
+    limit: integerFrom('limit', limit, limits),
+  })
+  const csv = {
+    200: {
+      description:
+        'A line for each change. Texts that a spreadsheet would take for a formula begin with an apostrophe.',
+      content: { 'text/csv': { schema: Type.String() } },
+    },
+    ...problems(...staffReadProblems, 'not-found'),
+  }
 
   await root.register(async (scope) => {
-    scope.addContentTypeParser(zip, (_request, payload, done) => done(null, payload))
+    scope.addContentTypeParser(mediaTypes, (_request, payload, done) => done(null, payload))
     scope.withTypeProvider<TypeBoxTypeProvider>().post(
       path,
       {
@@ -69,7 +97,7 @@ export async function uploadRoutes(
           operationId: 'planRoster',
           summary: 'See what a roster would change',
           description:
-            'A OneRoster set as a zip, of at most 64 MiB. Nothing changes yet. A file that cannot be imported results in a plan in the state `refused`, whose findings say why. Plans are kept for a day, at most five per member of staff.',
+            'A OneRoster set or the export of another system as a zip, or a class list as CSV or XLSX, of at most 64 MiB. Nothing changes yet. The plan is made after the reply; it shows its progress, and DELETE cancels it. A file that cannot be imported results in a plan in the state `refused`, whose findings say why. Plans are kept for a day, at most five per member of staff.',
           querystring: Type.Object({
             mode: Type.Optional({ ...Mode, description: 'Overrides the manifest.' }),
             match: Type.Optional({
@@ -77,16 +105,28 @@ export async function uploadRoutes(
               description: 'How to match accounts when the school’s system has assigned new sourcedIds.',
             }),
             skipBadRows: QueryInteger(badRows, 'Skip up to this many bad rows.'),
+            map: Several(
+              'What a column of a class list means, such as `number=Matricola`.',
+              'number=Matricola',
+            ),
+            term: Several(
+              'First and last day of a term of a class list, or of all its classes if no name is given.',
+              'Autumn 2026=2026-08-17..2026-12-18',
+            ),
+            dates: Type.Optional({ ...DayOrder, description: 'How the dates of a class list are written.' }),
             name: Type.Optional(Type.String({ description: 'The file’s name, for display.' })),
           }),
-          consumes: [zip],
+          consumes: mediaTypes,
           body: {
-            content: {
-              [zip]: { schema: Type.Unsafe<Readable>({ documented: { type: 'string', format: 'binary' } }) },
-            },
+            content: Object.fromEntries(
+              mediaTypes.map((type) => [
+                type,
+                { schema: Type.Unsafe<Readable>({ documented: { type: 'string', format: 'binary' } }) },
+              ]),
+            ),
           },
           response: {
-            201: RosterPlan,
+            202: RosterPlan,
             ...problems(
               'invalid-request',
               'timeout',
@@ -100,8 +140,13 @@ export async function uploadRoutes(
         },
       },
       async (request, reply) => {
-        const { mode, match, skipBadRows, name } = request.query
+        const { mode, match, skipBadRows, map, term, dates, name } = request.query
+        const type = request.headers['content-type'] ?? zip
         const options = {
+          ...(!type.toLowerCase().startsWith(zip) && { isList: true }),
+          ...(map !== undefined && { map: mappingFrom([map].flat()) }),
+          ...(term !== undefined && { terms: termsFrom([term].flat()) }),
+          ...(dates && { dates }),
           ...(mode && { mode }),
           ...(match && { match }),
           ...(skipBadRows !== undefined && {
@@ -112,13 +157,26 @@ export async function uploadRoutes(
           file: request.body as Readable,
           bytes: Number(request.headers['content-length'] ?? 0),
           name,
-          gone: whenGone(reply),
         }
         const plan = await uploads.upload(upload, options, byStaffOf(request))
-        return reply.code(201).header('Location', `${path}/${plan.planId}`).send(plan)
+        return reply.code(202).header('Location', `${path}/${plan.planId}`).send(plan)
       },
     )
   })
+
+  app.get(
+    path,
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'listRosterPlans',
+        summary: 'Uploaded plans that are pending, newest first',
+        response: { 200: PendingRosterPlans, ...problems(...staffReadProblems) },
+      },
+    },
+    async () => ({ plans: await uploads.pending() }),
+  )
 
   app.get(
     `${path}/:planId`,
@@ -127,7 +185,7 @@ export async function uploadRoutes(
       schema: {
         tags,
         operationId: 'getRosterPlan',
-        summary: 'A plan and the progress of its import',
+        summary: 'A plan and its progress',
         params,
         response: { 200: RosterPlan, ...problems(...staffReadProblems, 'not-found') },
       },
@@ -145,19 +203,30 @@ export async function uploadRoutes(
         summary: 'The changes of a plan',
         description: 'Students first: leavers, changed addresses, other changes, newcomers.',
         params,
-        querystring: Type.Object({
-          group: Type.Optional({ ...Group, description: 'Only these.' }),
-          after: Type.Optional(Type.String({ description: 'The `next` value of the previous page.' })),
-          limit: QueryInteger(limits, 'Maximum number of results; default 50.'),
-        }),
+        querystring: Type.Object(page),
         response: {
           200: RosterChangePage,
           ...problems(...staffReadProblems, 'not-found'),
         },
       },
     },
-    ({ params: { planId }, query: { limit = '50', ...rest } }) =>
-      uploads.changes(planId, { ...rest, limit: integerFrom('limit', limit, limits) }),
+    ({ params: { planId }, query }) => uploads.changes(planId, pageFrom(query)),
+  )
+
+  app.get(
+    `${path}/:planId/changes.csv`,
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'downloadRosterChanges',
+        summary: 'The changes of a plan as CSV',
+        params,
+        querystring: Type.Object(wanted),
+        response: csv,
+      },
+    },
+    async ({ params: { planId }, query }, reply) => sendCsv(reply, await uploads.report(planId, query)),
   )
 
   app.delete(
@@ -169,7 +238,7 @@ export async function uploadRoutes(
         operationId: 'discardRosterPlan',
         summary: 'Discard a plan and its file',
         description:
-          'Also works while the file is being read: reading stops, and the upload is answered with 404.',
+          'Also cancels a plan that is being made. Only the member of staff who uploaded it may do this, or an admin.',
         params,
         response: {
           204: Empty,
@@ -178,7 +247,8 @@ export async function uploadRoutes(
       },
     },
     async (request, reply) => {
-      await uploads.discard(request.params.planId)
+      const { id, may } = callerOf(request, 'staff')
+      await uploads.discard(request.params.planId, { id, isAdmin: may.split(',').includes('admin') })
       return reply.code(204).send()
     },
   )
@@ -231,6 +301,63 @@ export async function uploadRoutes(
       },
     },
     async () => ({ imports: await uploads.imports() }),
+  )
+
+  const numbered = Type.Object({
+    number: Type.String({ description: 'The number of an import, undo or correction.' }),
+  })
+  const numberFrom = ({ number }: { number: string }) => {
+    if (/^\d{1,9}$/.test(number)) return Number(number)
+    throw new AppError('not-found', 'There is no such import.')
+  }
+
+  app.get(
+    '/staff/roster/imports/:number',
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'getRosterImport',
+        summary: 'An import, undo or correction',
+        params: numbered,
+        response: { 200: RosterImportDetail, ...problems(...staffReadProblems, 'not-found') },
+      },
+    },
+    ({ params: number }) => uploads.showImport(numberFrom(number)),
+  )
+
+  app.get(
+    '/staff/roster/imports/:number/changes',
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'listRosterImportChanges',
+        summary: 'The changes that an import made',
+        description: '404 if they are no longer kept; `changesKept` says so beforehand.',
+        params: numbered,
+        querystring: Type.Object(page),
+        response: { 200: RosterChangePage, ...problems(...staffReadProblems, 'not-found') },
+      },
+    },
+    ({ params: number, query }) => uploads.importChanges(numberFrom(number), pageFrom(query)),
+  )
+
+  app.get(
+    '/staff/roster/imports/:number/changes.csv',
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'downloadRosterImportChanges',
+        summary: 'The changes that an import made, as CSV',
+        params: numbered,
+        querystring: Type.Object(wanted),
+        response: csv,
+      },
+    },
+    async ({ params: number, query }, reply) =>
+      sendCsv(reply, await uploads.importReport(numberFrom(number), query)),
   )
 
   app.get(
@@ -287,13 +414,20 @@ export async function uploadRoutes(
   )
 }
 
-/** Aborted when the connection ends before the reply. */
-function whenGone({ raw }: FastifyReply): AbortSignal {
-  const gone = new AbortController()
-  raw.once('close', () => {
-    if (!raw.writableFinished) gone.abort(new AppError('invalid-request', 'The connection was closed.'))
-  })
-  return gone.signal
+/** A parameter that may be repeated. */
+const Several = (description: string, example: string) =>
+  Type.Optional(
+    Type.Unsafe<string | string[]>({
+      description,
+      documented: { type: 'array', items: { type: 'string', examples: [example] } },
+    }),
+  )
+
+function sendCsv(reply: FastifyReply, pieces: AsyncIterable<string>): FastifyReply {
+  return reply
+    .type('text/csv; charset=utf-8')
+    .header('Content-Disposition', 'attachment; filename="roster-changes.csv"')
+    .send(Readable.from(pieces))
 }
 
 /** In a query there are no pointers. */

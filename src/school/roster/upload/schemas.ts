@@ -1,6 +1,15 @@
 import { Nullable, OpenObject, Timestamp } from '../../../platform/http/schemas.ts'
 import { Type } from '../../../platform/http/type.ts'
-import { groups, holdCodes, matchKeys, planFailures, planKinds, planStates } from '../words.ts'
+import {
+  dayOrders,
+  fieldNames,
+  groups,
+  holdCodes,
+  matchKeys,
+  planFailures,
+  planKinds,
+  planStates,
+} from '../words.ts'
 
 export const generationNumbers = { min: 0, max: 2 ** 31 - 1 }
 
@@ -33,9 +42,10 @@ const Finding = Type.Object(
   },
   { title: 'RosterFinding' },
 )
+const HoldCode = Type.Enum([...holdCodes], { title: 'RosterHoldCode' })
 const Hold = Type.Object(
   {
-    code: Type.Enum([...holdCodes], { title: 'RosterHoldCode' }),
+    code: HoldCode,
     reason: Type.String(),
     numbers: OpenObject<number>(),
   },
@@ -44,21 +54,55 @@ const Hold = Type.Object(
 const Progress = Type.Object(
   {
     done: Type.Integer(),
-    total: Nullable(Type.Integer({ description: 'Null while the file is being read.' })),
+    total: Nullable(
+      Type.Integer({ description: 'Null while the file is being read; `done` then counts rows.' }),
+    ),
   },
-  { title: 'RosterProgress' },
+  { title: 'RosterProgress', description: 'Of the plan while it is made, then of its import.' },
 )
 
 export const Mode = Type.Enum(['bulk', 'delta'], { title: 'RosterMode' })
 export const MatchKey = Type.Enum([...matchKeys], { title: 'RosterMatchKey' })
 export const Group = Type.Enum([...groups], { title: 'RosterGroup' })
+export const DayOrder = Type.Enum([...dayOrders], { title: 'RosterDayOrder' })
 export const PlanOptions = Type.Object(
   {
     mode: Nullable(Mode),
     match: Nullable(MatchKey),
     skipBadRows: Type.Integer(),
+    map: Type.Array(Type.String({ examples: ['number=Matricola'] })),
+    term: Type.Array(Type.String({ examples: ['Autumn 2026=2026-08-17..2026-12-18'] })),
+    dates: Nullable(DayOrder),
   },
   { title: 'RosterPlanOptions' },
+)
+const ListTable = Type.Object(
+  {
+    file: Type.String(),
+    sheet: Nullable(Type.String()),
+    encoding: Nullable(Type.String({ description: 'If it is not UTF-8.' })),
+    headerLine: Type.Integer(),
+    rows: Type.Integer(),
+    mapping: Type.Array(
+      Type.Object(
+        {
+          field: Type.Enum([...fieldNames], { title: 'RosterListField' }),
+          header: Type.String(),
+          samples: Type.Array(Type.String(), { description: 'The cells of the first three rows.' }),
+        },
+        { title: 'RosterListColumn' },
+      ),
+    ),
+    unused: Type.Array(Type.String(), { description: 'Headers of columns that are not used.' }),
+  },
+  { title: 'RosterListTable' },
+)
+const List = Type.Object(
+  {
+    kind: Type.Enum(['class list', 'Canvas export', 'School Data Sync files'], { title: 'RosterListKind' }),
+    tables: Type.Array(ListTable, { description: 'How the columns of a class list were understood.' }),
+  },
+  { title: 'RosterList' },
 )
 const GroupCount = Type.Object(
   {
@@ -69,30 +113,37 @@ const GroupCount = Type.Object(
   { title: 'RosterGroupCount' },
 )
 
+const State = Type.Enum([...planStates], {
+  title: 'RosterPlanState',
+  description:
+    '`planning`: the changes are being worked out. `refused`: the file has errors. `failed`: nothing has changed; an import can be tried again, and a file whose plan could not be made (`roster` is null) is uploaded again.',
+})
+const Failure = Type.Enum([...planFailures], {
+  title: 'RosterPlanFailure',
+  description: 'Why it failed. `stopped`: the service was stopped. `error`: see the service’s log.',
+})
+
 export const RosterPlan = Type.Object(
   {
     planId: Type.String(),
-    state: Type.Enum([...planStates], {
-      title: 'RosterPlanState',
-      description: '`refused`: the file has errors. `failed`: nothing has changed; it can be tried again.',
-    }),
-    failure: Nullable(
-      Type.Enum([...planFailures], {
-        title: 'RosterPlanFailure',
-        description: 'Why it failed. `error`: see the service’s log.',
-      }),
-    ),
+    state: State,
+    failure: Nullable(Failure),
     createdAt: Timestamp(),
     createdBy: Type.String({ description: 'The userId of the member of staff.' }),
     expiresAt: Timestamp('It can be imported until then.'),
     fileName: Type.String(),
-    sha256: Type.String(),
-    version: Type.String({ examples: ['1.2'] }),
-    rows: Type.Integer(),
+    sha256: Nullable(Type.String()),
+    version: Nullable(Type.String({ examples: ['1.2'] })),
+    rows: Nullable(Type.Integer()),
     modes: Type.Array(Type.String(), { description: '`bulk`, `delta` or both, as the file was read.' }),
     missing: Type.Array(Type.String(), { description: 'Files of the standard that are not in it.' }),
     options: PlanOptions,
-    roster: Type.Integer({ description: 'The number of the roster it was compared with.' }),
+    list: Nullable(List),
+    roster: Nullable(
+      Type.Integer({
+        description: 'The number of the roster it was compared with; null until the plan is made.',
+      }),
+    ),
     counts: Counts,
     groups: Type.Array(GroupCount, {
       description: 'Changes in groups: students first, by kind of change.',
@@ -142,8 +193,40 @@ export const RosterImport = Type.Object(
     students: StudentCounts,
     current: Type.Boolean({ description: 'Whether this is the current roster.' }),
     canGoBack: Type.Boolean({ description: 'Whether an undo can restore it.' }),
+    changesKept: Type.Boolean({ description: 'Whether its changes can still be listed.' }),
   },
   { title: 'RosterImport' },
+)
+export const RosterImportDetail = Type.Object(
+  {
+    ...RosterImport.properties,
+    groups: Type.Array(GroupCount, {
+      description: 'Its changes in groups; empty if they are no longer kept.',
+    }),
+  },
+  { title: 'RosterImportDetail' },
+)
+export const PendingRosterPlan = Type.Object(
+  {
+    planId: Type.String(),
+    state: State,
+    failure: Nullable(Failure),
+    createdAt: Timestamp(),
+    createdBy: Type.String({ description: 'The userId of the member of staff.' }),
+    createdByName: Nullable(Type.String()),
+    expiresAt: Timestamp(),
+    fileName: Type.String(),
+    students: StudentCounts,
+    holds: Type.Array(HoldCode),
+    errors: Type.Integer(),
+    warnings: Type.Integer(),
+    progress: Nullable(Progress),
+  },
+  { title: 'PendingRosterPlan' },
+)
+export const PendingRosterPlans = Type.Object(
+  { plans: Type.Array(PendingRosterPlan) },
+  { title: 'PendingRosterPlans' },
 )
 
 export const RosterChangePage = Type.Object(

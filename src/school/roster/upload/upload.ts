@@ -1,15 +1,18 @@
 /**
  * The roster for staff: they upload a file, review its changes and import it, or undo an import. The rules of the
  * roster itself are in `roster/`, for these and for the commands alike. A plan and its file are in the store, so any
- * process can show and import them; a plan whose process died can be imported again.
+ * process can show, discard and import them. The process that makes or imports a plan renews its claim to it; if it
+ * dies, the plan counts as failed, and its import can be tried again.
  */
 import type { Readable } from 'node:stream'
 import { AppError, invalidField, UsageError } from '../../../errors.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import type { By } from '../../../platform/lib/by.ts'
 import { type Clock, day, second, timestamp } from '../../../platform/lib/clock.ts'
+import { folded } from '../../../platform/lib/folded.ts'
 import { isId, newId } from '../../../platform/lib/random.ts'
 import { visible } from '../../../platform/lib/visible.ts'
+import { aboutFile } from '../findings.ts'
 import {
   type Change,
   type Finding,
@@ -20,7 +23,17 @@ import {
   RosterError,
 } from '../roster.ts'
 import { type Group, groups, openHolds, type PlanFailure, type planStates } from '../words.ts'
-import type { PlanOptions, PlanSummary, UndoJob, UndoView } from './jobs.ts'
+import {
+  type Job,
+  noSummary,
+  type PlanOptions,
+  type PlanSummary,
+  refusal,
+  type UndoJob,
+  type UndoView,
+} from './jobs.ts'
+import { JobProcess, type JobSettings } from './process.ts'
+import { changeReport } from './report.ts'
 import {
   addPart,
   addPlan,
@@ -29,13 +42,15 @@ import {
   dropPlan,
   failPlan,
   finishPlan,
+  finishPlanning,
+  type PendingRow,
   type PlanRow,
+  pendingPlans,
   planById,
   renewClaim,
   settleDead,
   sweepPlans,
 } from './store.ts'
-import { Thread, type ThreadSettings } from './thread.ts'
 
 export type { PlanOptions, UndoView } from './jobs.ts'
 
@@ -48,15 +63,14 @@ const plansPerPerson = 5
 const uploadsMax = 4
 const claimMs = 30 * second
 const renewEveryMs = second
-const lookEveryMs = second
 const fileNameMax = 100
-const pagesAtOnce = 4
+const pagesAtOnce = { changes: 4, keys: 200 }
 
 export interface UploadsDeps {
   readonly db: Db
   readonly clock: Clock
   readonly roster: Roster
-  readonly settings: ThreadSettings
+  readonly settings: JobSettings
   readonly log: {
     info(fields: object, message: string): void
     error(fields: object, message: string): void
@@ -69,29 +83,46 @@ export interface Upload {
   readonly bytes: number
   /** For display. */
   readonly name?: string | undefined
-  /** Aborted when the client has left. */
-  readonly gone: AbortSignal
+}
+
+/** Which changes to list. */
+export interface Wanted {
+  readonly group?: Group
+  /** Words that each change must have. */
+  readonly q?: string
+}
+
+export interface WantedPage extends Wanted {
+  /** The `next` value of the previous page. */
+  readonly after?: string
+  readonly limit: number
+}
+
+/** A change, and the `next` value of a page that begins with it. */
+interface Placed {
+  readonly change: Change
+  readonly at: string
 }
 
 export class Uploads {
   readonly #deps: UploadsDeps
-  readonly #thread: Thread
+  readonly #jobs: JobProcess
   /** Names this process in claims. */
   readonly #id = newId()
-  readonly #imports = new Set<Promise<void>>()
+  readonly #running = new Set<Promise<void>>()
   #uploads = 0
 
   constructor(deps: UploadsDeps) {
     this.#deps = deps
-    this.#thread = new Thread(deps.settings, deps.clock)
+    this.#jobs = new JobProcess(deps.settings, deps.clock)
   }
 
   start(): Promise<void> {
-    return this.#thread.clean()
+    return this.#jobs.clean()
   }
 
-  /** Stores the file, reads it and plans its changes; stops when the client leaves or the plan is discarded. */
-  async upload({ file, bytes, name, gone }: Upload, options: PlanOptions, by: By) {
+  /** Stores the file and begins to plan its changes; `show` reports the progress. */
+  async upload({ file, bytes, name }: Upload, options: PlanOptions, by: By) {
     if (this.#uploads >= uploadsMax)
       throw new AppError('unavailable', 'Other rosters are being read.', { retryAfterSeconds: 30 })
     const { db, clock } = this.#deps
@@ -110,46 +141,71 @@ export class Uploads {
       if (bytes > fileBytesMax) await refuseLarge(file)
       await db.tx(addPlan(plan, plansPerPerson))
       await this.#keep(id, file)
-      await this.#read(id, gone)
-      return await this.show(id)
+      if (!(await claimPlan(db, 'planning', this.#claim(id)))) throw noPlan()
     } catch (error) {
+      this.#uploads--
       await db.tx(dropPlan(id)).catch(() => {})
       throw error
-    } finally {
-      this.#uploads--
     }
+    this.#start({ kind: 'plan', planId: id }, () => this.#uploads--)
+    return this.show(id)
   }
 
   async show(planId: string) {
     return viewOf(await this.#plan(planId))
   }
 
-  /** Changes of one group or of all; `after` is the `next` value of the previous page. */
-  async changes(planId: string, about: { group?: Group; after?: string; limit: number }) {
+  /** Those that can still be imported, or that say why they cannot; newest first. */
+  async pending() {
+    const { db, clock } = this.#deps
+    const now = clock.now()
+    await db.tx(settleDead(now))
+    return (await pendingPlans(db, now)).map(pendingOf)
+  }
+
+  async changes(planId: string, wanted: WantedPage) {
     await this.#plan(planId)
-    const { group, limit } = about
+    return pageOf(this.#placed(planId, wanted, wanted.after), wanted.limit)
+  }
+
+  /** All changes of a plan as CSV, in pieces. */
+  async report(planId: string, wanted: Wanted): Promise<AsyncIterable<string>> {
+    await this.#plan(planId)
+    return changeReport(changesIn(this.#placed(planId, wanted)))
+  }
+
+  async *#placed(planId: string, { group, q }: Wanted, after?: string): AsyncGenerator<Placed> {
+    const { db } = this.#deps
+    const words = wordsOf(q)
     const only = group === undefined ? null : groups.indexOf(group)
-    let at = cursorFrom(about.after ?? `${only ?? 0}.0.0`)
-    const changes: Change[] = []
-    for (;;) {
-      const pages = await changesFrom(this.#deps.db, planId, at, only, pagesAtOnce)
-      for (const { place, page, changes: text } of pages) {
-        const all: Change[] = JSON.parse(text)
-        const isFirst = place === at.place && page === at.page
-        for (let index = isFirst ? at.index : 0; index < all.length; index++) {
-          if (changes.length === limit) return { changes, next: `${place}.${page}.${index}` }
-          changes.push(all[index]!)
-        }
+    const start = cursorFrom(after ?? `${only ?? 0}.0.0`)
+    const column = words.length > 0 ? 'keys' : 'changes'
+    const limit = pagesAtOnce[column]
+    for (let at: { place: number; page: number } = start; ; ) {
+      const pages = await changesFrom(db, planId, column, at, only, limit)
+      for (const { place, page, text } of pages) {
+        const first = place === start.place && page === start.page ? start.index : 0
+        const lines = column === 'keys' ? text.split('\n') : null
+        if (lines && !lines.some((line) => hasAll(line, words))) continue
+        const json = lines
+          ? (await changesFrom(db, planId, 'changes', { place, page }, place, 1))[0]?.text
+          : text
+        const changes: Change[] = JSON.parse(json ?? '[]')
+        for (let index = first; index < changes.length; index++)
+          if (!lines || hasAll(lines[index]!, words))
+            yield { change: changes[index]!, at: `${place}.${page}.${index}` }
       }
       const last = pages.at(-1)
-      if (!last || pages.length < pagesAtOnce) return { changes, next: null }
-      at = { place: last.place, page: last.page + 1, index: 0 }
+      if (!last || pages.length < limit) return
+      at = { place: last.place, page: last.page + 1 }
     }
   }
 
-  /** Also works while the file is being read, in any process. */
-  async discard(planId: string): Promise<void> {
+  /** Also works while the plan is being made, in any process. Only its owner may do it, or an admin. */
+  async discard(planId: string, by: { readonly id: string; readonly isAdmin: boolean }): Promise<void> {
     const row = await this.#kept(planId)
+    if (row.person_id !== by.id && !by.isAdmin)
+      throw new AppError('forbidden', 'Only the person who uploaded this plan, or an admin, may discard it.')
     const [, , gone] = await this.#deps.db.tx(dropPlan(row.id))
     if (gone!.length === 0)
       throw new AppError('conflict', 'This plan is being imported and cannot be discarded now.')
@@ -160,20 +216,20 @@ export class Uploads {
     const allowed = allow.map(holdCodeFrom)
     const row = await this.#plan(planId)
     if (row.state === 'applying' || row.state === 'applied') return viewOf(row)
+    if (row.state === 'planning')
+      throw new AppError('conflict', 'This plan is still being made. Wait until its state is ready.')
     if (row.state === 'refused')
       throw new AppError('conflict', 'This file has errors and cannot be imported.')
-    const { db, clock, roster } = this.#deps
+    if (row.summary === null)
+      throw new AppError('conflict', 'The plan could not be made. Upload the file again.')
+    const { db, roster } = this.#deps
     const { content, generation } = await roster.standing()
     if (content !== row.content || generation !== row.generation) throw new AppError('roster-moved-on')
     const open = openHolds(summaryOf(row).holds, allowed)
     if (open.length > 0)
       throw invalidField({ pointer: '#/allow', detail: `must include ${open.join(', ')} to confirm` })
-    const now = clock.now()
-    if (await claimPlan(db, { id: planId, by: this.#id, now, until: now + claimMs })) {
-      const work = this.#import(planId, allowed, by)
-      this.#imports.add(work)
-      work.finally(() => this.#imports.delete(work))
-    }
+    if (await claimPlan(db, 'applying', this.#claim(planId)))
+      this.#start({ kind: 'apply', planId, allow: allowed, by })
     return this.show(planId)
   }
 
@@ -181,17 +237,65 @@ export class Uploads {
   async imports() {
     const { roster } = this.#deps
     const [rows, standing] = await Promise.all([roster.history(), roster.standing()])
-    return rows.map((row) => importOf(row, standing))
+    const told = await roster.told(rows)
+    return rows.map((row) => importOf(row, standing, told))
+  }
+
+  /** One of them, with how many changes of each group it made. */
+  async showImport(number: number) {
+    const { roster } = this.#deps
+    const row = await this.#imported(number)
+    const [standing, told] = await Promise.all([roster.standing(), roster.told([row])])
+    const found = told.has(number) ? await roster.groupsOf(row) : []
+    return { ...importOf(row, standing, told), groups: found.map(listed) }
+  }
+
+  async importChanges(number: number, wanted: WantedPage) {
+    return pageOf(this.#placedIn(await this.#told(number), wanted, wanted.after), wanted.limit)
+  }
+
+  /** All changes of an import as CSV, in pieces. */
+  async importReport(number: number, wanted: Wanted): Promise<AsyncIterable<string>> {
+    return changeReport(changesIn(this.#placedIn(await this.#told(number), wanted)))
+  }
+
+  async #imported(number: number): Promise<HistoryRow> {
+    const row = (await this.#deps.roster.history()).find(({ id }) => id === number)
+    if (!row) throw new AppError('not-found', 'There is no such import.')
+    return row
+  }
+
+  async #told(number: number): Promise<HistoryRow> {
+    const row = await this.#imported(number)
+    if ((await this.#deps.roster.told([row])).has(number)) return row
+    throw new AppError(
+      'not-found',
+      `The changes of number ${number} are no longer kept: the roster before or after it is gone.`,
+    )
+  }
+
+  async *#placedIn(row: HistoryRow, { group, q }: Wanted, after?: string): AsyncGenerator<Placed> {
+    const words = wordsOf(q)
+    const [start, key] = keyFrom(after)
+    for (const [place, each] of groups.entries()) {
+      if (place < start || (group !== undefined && each !== group)) continue
+      let before = place === start ? key : ''
+      for await (const one of this.#deps.roster.changesOf(row, each, before)) {
+        if (hasAll(one.text, words))
+          yield { change: one.change, at: `${place}.${Buffer.from(before).toString('base64url')}` }
+        before = one.key
+      }
+    }
   }
 
   showUndo(to: number | null): Promise<UndoView> {
-    return this.#thread.run({ kind: 'show-undo', to }).catch(asRefusal)
+    return this.#jobs.run({ kind: 'show-undo', to }).catch(asRefusal)
   }
 
   /** Returns the number of the new roster. */
   async undo({ allow, ...job }: Omit<UndoJob, 'allow'> & { allow: readonly string[] }): Promise<number> {
     const allowed = allow.map(holdCodeFrom)
-    const generation = await this.#thread.run({ kind: 'undo', ...job, allow: allowed }).catch(asRefusal)
+    const generation = await this.#jobs.run({ kind: 'undo', ...job, allow: allowed }).catch(asRefusal)
     this.#deps.log.info({ generation }, 'roster imports were undone in the console')
     return generation
   }
@@ -200,10 +304,14 @@ export class Uploads {
     return sweepPlans(now)
   }
 
-  /** Aborts running imports; their plans can be imported again. */
+  /** Aborts running work; imports can be tried again. */
   async stop(): Promise<void> {
-    await this.#thread.stop()
-    await Promise.all(this.#imports)
+    await this.#jobs.stop()
+    await Promise.all(this.#running)
+  }
+
+  #claim(id: string) {
+    return { id, by: this.#id, until: this.#deps.clock.now() + claimMs }
   }
 
   async #keep(planId: string, file: Readable): Promise<void> {
@@ -225,57 +333,64 @@ export class Uploads {
       if (waitingBytes >= partBytes) await flush()
     }
     if (bytes > fileBytesMax) await refuseLarge(file)
-    if (bytes === 0) throw new AppError('invalid-request', 'The body is empty; it must be the zip file.')
+    if (bytes === 0) throw new AppError('invalid-request', 'The body is empty; it must be the file.')
     if (waitingBytes > 0) await flush()
   }
 
-  async #read(planId: string, gone: AbortSignal): Promise<void> {
-    const { db } = this.#deps
-    const discarded = new AbortController()
-    const look = async () => {
-      if (!(await planById(db, planId))) discarded.abort(wasDiscarded())
-    }
-    // Keep going: the store may only be unreachable for a moment.
-    const timer = setInterval(() => look().catch(() => {}), lookEveryMs)
-    try {
-      const signal = AbortSignal.any([gone, discarded.signal])
-      await this.#thread.run({ kind: 'read', planId }, { signal })
-    } catch (error) {
-      if (!(error instanceof RosterError)) throw error
-      throw error.failure === 'moved-on' ? wasDiscarded() : new AppError('invalid-request', error.message)
-    } finally {
-      clearInterval(timer)
-    }
+  #start(job: PlanJob, onEnd: () => void = () => {}): void {
+    const work = this.#run(job).finally(onEnd)
+    this.#running.add(work)
+    work.finally(() => this.#running.delete(work))
   }
 
-  async #import(planId: string, allow: readonly HoldCode[], by: By): Promise<void> {
-    const { db, clock, log } = this.#deps
+  /** Makes or imports a plan. Making ends early if the plan is discarded, in any process. */
+  async #run(job: PlanJob): Promise<void> {
+    const { db, log } = this.#deps
+    const { planId } = job
     const progress: { done: number; total: number | null } = { done: 0, total: null }
-    const claim = { id: planId, by: this.#id }
+    const discarded = new AbortController()
+    const renew = async () => {
+      if (!(await renewClaim(db, this.#claim(planId), progress))) discarded.abort(noPlan())
+    }
     // Keep going: the store may only be unreachable for a moment.
-    const renew = () => renewClaim(db, { ...claim, until: clock.now() + claimMs }, progress).catch(() => {})
-    const timer = setInterval(renew, renewEveryMs)
+    const timer = setInterval(() => renew().catch(() => {}), renewEveryMs)
     try {
-      const job = { kind: 'apply', planId, allow, by } as const
-      const generation = await this.#thread.run(job, {
+      const generation = await this.#jobs.run(job, {
         onProgress: (done, total) => Object.assign(progress, { done, total }),
+        ...(job.kind === 'plan' && { signal: discarded.signal }),
       })
-      await db.tx(finishPlan(planId, generation))
-      log.info({ planId, generation }, 'a roster was imported in the console')
+      if (job.kind === 'apply') {
+        await db.tx(finishPlan(planId, generation ?? null))
+        log.info({ planId, generation }, 'a roster was imported in the console')
+      }
     } catch (error) {
-      const failure = failureOf(error)
-      if (failure === 'error') log.error({ planId, err: error }, 'a roster import failed')
       // If this fails, the claim expires.
-      await failPlan(db, planId, this.#id, failure).catch(() => {})
+      if (!discarded.signal.aborted) await this.#failed(job, error).catch(() => {})
     } finally {
       clearInterval(timer)
     }
   }
 
-  /** A plan whose file has been read. */
+  async #failed({ kind, planId }: PlanJob, error: unknown): Promise<void> {
+    const { db, log, roster } = this.#deps
+    const failure = failureOf(error)
+    if (kind === 'plan' && failure === 'refused') {
+      const finding = aboutFile('error', 'too-much-memory', 'roster', (error as Error).message)
+      await db.tx(finishPlanning(planId, refusal([finding], await roster.standing())))
+      return
+    }
+    if (failure === 'error')
+      log.error(
+        { planId, err: error },
+        kind === 'plan' ? 'a roster could not be planned' : 'a roster import failed',
+      )
+    await failPlan(db, planId, this.#id, failure)
+  }
+
+  /** A plan whose file has arrived. */
   async #plan(planId: string): Promise<PlanRow> {
     const row = await this.#kept(planId)
-    if (row.state === 'reading') throw noPlan()
+    if (row.state === 'arriving') throw noPlan()
     return row
   }
 
@@ -284,7 +399,7 @@ export class Uploads {
     const read = async () => (isId(planId) ? await planById(db, planId) : undefined)
     let row = await read()
     const now = clock.now()
-    if (row?.state === 'applying' && row.busy_until! <= now) {
+    if (row && row.busy_until !== null && row.busy_until <= now) {
       await db.tx(settleDead(now))
       row = await read()
     }
@@ -294,7 +409,24 @@ export class Uploads {
 }
 
 const noPlan = () => new AppError('not-found', 'There is no such plan. Plans are kept for a day.')
-const wasDiscarded = () => new AppError('not-found', 'The plan was discarded while its file was being read.')
+
+type PlanJob = Extract<Job, { readonly planId: string }>
+
+async function pageOf(placed: AsyncGenerator<Placed>, limit: number) {
+  const changes: Change[] = []
+  for await (const { change, at } of placed) {
+    if (changes.length === limit) return { changes, next: at }
+    changes.push(change)
+  }
+  return { changes, next: null }
+}
+
+async function* changesIn(placed: AsyncIterable<Placed>): AsyncGenerator<Change> {
+  for await (const { change } of placed) yield change
+}
+
+const wordsOf = (q = '') => folded(q).split(/\s+/).filter(Boolean)
+const hasAll = (text: string, words: readonly string[]) => words.every((word) => text.includes(word))
 
 /** Leaving the loop early does not destroy the stream, and with it the connection that the reply needs. */
 const chunksOf = (file: Readable): AsyncIterable<Buffer> => file.iterator({ destroyOnReturn: false })
@@ -322,9 +454,19 @@ function holdCodeFrom(text: string): HoldCode {
 
 function cursorFrom(text: string): { place: number; page: number; index: number } {
   const [, place, page, index] = /^(\d{1,2})\.(\d{1,6})\.(\d{1,6})$/.exec(text) ?? []
-  if (place === undefined)
-    throw invalidField({ parameter: 'after', detail: 'must be the `next` value of the previous page' })
+  if (place === undefined) throw wrongCursor()
   return { place: Number(place), page: Number(page), index: Number(index) }
+}
+
+/** The group and key after which a page of past changes begins. */
+function keyFrom(text = '0.'): [place: number, key: string] {
+  const [, place, key] = /^(\d{1,2})\.([\w-]*)$/.exec(text) ?? []
+  if (place === undefined || key === undefined) throw wrongCursor()
+  return [Number(place), Buffer.from(key, 'base64url').toString()]
+}
+
+function wrongCursor(): AppError {
+  return invalidField({ parameter: 'after', detail: 'must be the `next` value of the previous page' })
 }
 
 function failureOf(error: unknown): PlanFailure {
@@ -343,12 +485,43 @@ function asRefusal(error: unknown): never {
   throw error
 }
 
-const summaryOf = (row: PlanRow): PlanSummary => JSON.parse(row.summary!)
+const summaryOf = ({ summary }: Pick<PlanRow, 'summary'>): PlanSummary =>
+  summary === null ? noSummary : JSON.parse(summary)
 
-/** Of a plan whose file has been read. */
+const progressOf = ({ state, done, total }: Pick<PlanRow, 'state' | 'done' | 'total'>) =>
+  state === 'planning' || state === 'applying' ? { done: done ?? 0, total } : null
+
+/** Every change is listed. */
+const listed = ({ group, count }: { group: Group; count: number }) => ({ group, count, kept: count })
+
+function pendingOf(row: PendingRow) {
+  const { counts, holds, findings } = summaryOf(row)
+  const { added, changed, leaving, returning } = counts.student ?? {
+    added: 0,
+    changed: 0,
+    leaving: 0,
+    returning: 0,
+  }
+  return {
+    planId: row.id,
+    state: row.state as (typeof planStates)[number],
+    failure: row.failure as PlanFailure | null,
+    createdAt: timestamp(row.created_at),
+    createdBy: row.person_id,
+    createdByName: row.person_name?.trim() || null,
+    expiresAt: timestamp(row.expires_at),
+    fileName: row.file_name,
+    students: { added, changed, leaving, returning },
+    holds: [...new Set(holds.map(({ code }) => code))],
+    errors: findings.errors,
+    warnings: findings.warnings,
+    progress: progressOf(row),
+  }
+}
+
 function viewOf(row: PlanRow) {
   const { file, counts, holds, badRows, skipsBadRows, findings, groups: found } = summaryOf(row)
-  const { mode, match, skipBadRowsMax = 0 }: PlanOptions = JSON.parse(row.options)
+  const options: PlanOptions = JSON.parse(row.options)
   const shown: Finding[] = JSON.parse(row.findings ?? '[]')
   return {
     planId: row.id,
@@ -358,27 +531,39 @@ function viewOf(row: PlanRow) {
     createdBy: row.person_id,
     expiresAt: timestamp(row.expires_at),
     fileName: row.file_name,
-    sha256: row.sha256!,
+    sha256: row.sha256,
     version: file.version,
     rows: file.rows,
-    modes: file.modes,
-    missing: file.missing,
-    options: { mode: mode ?? null, match: match ?? null, skipBadRows: skipBadRowsMax },
-    roster: row.generation!,
+    modes: [...file.modes],
+    missing: [...file.missing],
+    options: {
+      mode: options.mode ?? null,
+      match: options.match ?? null,
+      skipBadRows: options.skipBadRowsMax ?? 0,
+      map: Object.entries(options.map ?? {}).map(([field, header]) => `${field}=${header}`),
+      term: [...(options.terms ?? [])],
+      dates: options.dates ?? null,
+    },
+    list: row.list === null ? null : JSON.parse(row.list),
+    roster: row.generation,
     counts,
-    groups: found,
-    holds,
+    groups: found.map(listed),
+    holds: [...holds],
     badRows,
     skipsBadRows,
     errors: findings.errors,
     warnings: findings.warnings,
     findings: shown,
-    progress: row.state === 'applying' ? { done: row.done ?? 0, total: row.total } : null,
+    progress: progressOf(row),
     generation: row.imported_as,
   }
 }
 
-function importOf(row: HistoryRow, standing: Awaited<ReturnType<Roster['standing']>>) {
+function importOf(
+  row: HistoryRow,
+  standing: Awaited<ReturnType<Roster['standing']>>,
+  told: ReadonlySet<number>,
+) {
   const summary = JSON.parse(row.summary)
   return {
     generation: row.id,
@@ -395,6 +580,7 @@ function importOf(row: HistoryRow, standing: Awaited<ReturnType<Roster['standing
     students: studentsOf(row.kind, summary),
     current: row.id === standing.generation,
     canGoBack: standing.reachable.includes(row.content),
+    changesKept: told.has(row.id),
   }
 }
 

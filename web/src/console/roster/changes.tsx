@@ -1,45 +1,86 @@
 import { useState } from 'react'
+import { useAction } from '../../parts/action.ts'
 import { Address } from '../../parts/address.tsx'
 import { Button } from '../../parts/button.tsx'
+import { Field } from '../../parts/field.tsx'
 import { Loading } from '../../parts/loading.tsx'
 import { ProblemNotice } from '../../parts/notice.tsx'
+import { download } from '../download.ts'
 import { usePages } from '../pages.ts'
 import { useConsole } from '../text/console-words.ts'
-import { type Change, kinds, operations, type Plan, studentGroups } from './replies.ts'
+import { type Change, type GroupCount, kinds, operations, type Plan, studentGroups } from './replies.ts'
 
 const pageSize = 20
+const typingMs = 200
 
-/** Students first, by kind of change; the rest is loaded when it is opened. */
-export function Changes({ of, path }: { of: Plan; path: string }) {
+/** Students first, by kind of change; the rest is loaded when it is opened. A search shows what it finds instead. */
+export function Changes({ groups, path }: { groups: readonly GroupCount[]; path: string }) {
   const { text: all, number } = useConsole()
   const text = all.roster
+  const [typed, setTyped] = useState('')
+  const query = typed.trim()
+  const saving = useAction(() => download(`${path}.csv`, 'roster-changes.csv'))
   return (
     <section aria-labelledby="changes">
       <h2 id="changes">{text.changes}</h2>
-      {of.groups.map(({ group, count, kept }) => (
-        <Group
-          key={group}
-          title={`${text.groups[group]} (${number(count)})`}
-          path={`${path}?group=${group}&limit=${pageSize}`}
-          opened={studentGroups.some((each) => each === group)}
-          rest={kept < count ? text.onlyFirst(number(kept)) : null}
+      <div className="inline">
+        <Field
+          label={text.find}
+          type="search"
+          autoComplete="off"
+          autoCapitalize="off"
+          spellCheck={false}
+          enterKeyHint="search"
+          value={typed}
+          onText={setTyped}
         />
-      ))}
+        <Button busy={saving.busy} onPress={saving.run}>
+          {text.downloadChanges}
+        </Button>
+      </div>
+      {saving.problem && <ProblemNotice problem={saving.problem} />}
+      {query === '' ? (
+        groups.map(({ group, count }) => (
+          <Group
+            key={group}
+            title={`${text.groups[group]} (${number(count)})`}
+            path={`${path}?group=${group}&limit=${pageSize}`}
+            opened={studentGroups.some((each) => each === group)}
+          />
+        ))
+      ) : (
+        <Found path={`${path}?q=${encodeURIComponent(query)}&limit=${pageSize}`} />
+      )}
     </section>
   )
 }
 
-function Group({
-  title,
-  path,
-  opened,
-  rest,
-}: {
-  title: string
-  path: string
-  opened: boolean
-  rest: string | null
-}) {
+function Found({ path }: { path: string }) {
+  const { text: all, number } = useConsole()
+  const text = all.roster
+  const { items, problem, hasMore, busy, more, reload } = usePages<Change>(path, 'changes', typingMs)
+  const count = items?.length ?? 0
+  return (
+    <>
+      <p role="status" className="soft">
+        {items &&
+          (count === 0
+            ? text.foundNothing
+            : text.foundChanges(count, `${number(count)}${hasMore ? '+' : ''}`))}
+      </p>
+      {problem && <ProblemNotice problem={problem} onRetry={reload} />}
+      {!items && !problem && <Loading />}
+      {items && <ChangeList of={items} withKind />}
+      {hasMore && (
+        <Button busy={busy} onPress={more}>
+          {all.more}
+        </Button>
+      )}
+    </>
+  )
+}
+
+function Group({ title, path, opened }: { title: string; path: string; opened: boolean }) {
   const { text: all } = useConsole()
   const [open, setOpen] = useState(opened)
   const { items, problem, hasMore, busy, more, reload } = usePages<Change>(open ? path : null, 'changes')
@@ -56,13 +97,12 @@ function Group({
           {all.more}
         </Button>
       )}
-      {!hasMore && rest && <p className="soft">{rest}</p>}
     </details>
   )
 }
 
-/** Old beside new. */
-export function ChangeList({ of }: { of: readonly Change[] }) {
+/** Old beside new. `withKind`: where no heading says what happens to a student. */
+export function ChangeList({ of, withKind = false }: { of: readonly Change[]; withKind?: boolean }) {
   const { text: all } = useConsole()
   const text = all.roster
   return (
@@ -71,7 +111,8 @@ export function ChangeList({ of }: { of: readonly Change[] }) {
         <li key={`${change.kind} ${change.sourcedId} ${change.operation}`}>
           <span>
             <bdi className="name">{change.name || change.sourcedId}</bdi>
-            {change.kind !== 'student' && (
+            {withKind && <span className="soft"> · {text.kinds[change.kind]}</span>}
+            {(withKind || change.kind !== 'student') && (
               <span className="soft"> · {text.operations[change.operation]}</span>
             )}
             <Details of={change} />

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { byteOrderMark, spreadsheetLine } from '../../../../src/platform/lib/spreadsheet.ts'
 import { Button } from '../../parts/button.tsx'
 import { save } from '../../parts/save.ts'
 import { StateMark } from '../state.tsx'
@@ -57,13 +58,8 @@ export function Findings({ of: { findings, errors, warnings } }: { of: Plan }) {
   )
 }
 
-/** Keeps a spreadsheet from reading a value as a formula. */
 function csvOf(findings: readonly Finding[]): string {
   const columns = ['severity', 'code', 'file', 'line', 'column', 'value', 'message'] as const
-  const cell = (value: string | number | null) => {
-    const text = String(value ?? '')
-    return `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`
-  }
-  const lines = findings.map((finding) => columns.map((column) => cell(finding[column])).join(','))
-  return `\uFEFF${[columns.join(','), ...lines].join('\r\n')}\r\n`
+  const lines = findings.map((finding) => spreadsheetLine(columns.map((column) => finding[column])))
+  return [byteOrderMark, spreadsheetLine(columns), ...lines].join('')
 }

@@ -15,6 +15,7 @@ import { useConsole } from '../text/console-words.ts'
 import { Changes, CountsTable } from './changes.tsx'
 import { Findings } from './findings.tsx'
 import { Holds } from './holds.tsx'
+import { ClassList } from './list.tsx'
 import type { Plan, PlanOptions } from './replies.ts'
 import { Sending, useSending } from './sending.tsx'
 import { fileOf } from './upload.ts'
@@ -32,12 +33,12 @@ export function PlanPage({ planId, user }: { planId: string; user: Staff }) {
   const text = all.roster
   const plan = useResource(pathOf(planId), read)
   const { data, problem, reload } = plan
-  const isApplying = data?.state === 'applying'
+  const isBusy = data?.state === 'planning' || data?.state === 'applying'
   useEffect(() => {
-    if (!isApplying) return
+    if (!isBusy) return
     const timer = setInterval(reload, lookEveryMs)
     return () => clearInterval(timer)
-  }, [isApplying, reload])
+  }, [isBusy, reload])
 
   if (!data && problem?.code === 'not-found')
     return (
@@ -74,13 +75,16 @@ function Body({ plan, user, onChanged }: { plan: Plan; user: Staff; onChanged():
   const again = useSending()
   const file = fileOf(plan.planId)
   const readAs = (options: Partial<PlanOptions>) => file && again.run(file, { ...plan.options, ...options })
-  const isOpen = plan.state === 'ready' || (plan.state === 'failed' && plan.failure !== 'moved-on')
+  const isMade = plan.roster !== null
+  const isOpen = plan.state === 'ready' || (plan.state === 'failed' && isMade && plan.failure !== 'moved-on')
   const changesSomething = plan.groups.length > 0
   return (
     <>
       <About plan={plan} user={user} />
       <Outcome plan={plan} />
       <Sending of={again} />
+      {plan.list && plan.errors > 0 && <Findings of={plan} />}
+      {plan.list && <ClassList plan={plan} onReadAs={file ? readAs : undefined} />}
       {isOpen && plan.holds.length > 0 && (
         <Holds
           of={plan.holds}
@@ -106,10 +110,10 @@ function Body({ plan, user, onChanged }: { plan: Plan; user: Staff; onChanged():
           onChanged={onChanged}
         />
       )}
-      {plan.errors > 0 && <Findings of={plan} />}
+      {!plan.list && plan.errors > 0 && <Findings of={plan} />}
       {!changesSomething && isOpen && <p>{plan.holds.length > 0 ? text.nothingSo : text.nothing}</p>}
       {changesSomething && plan.state !== 'applied' && (
-        <Changes of={plan} path={`${pathOf(plan.planId)}/changes`} />
+        <Changes groups={plan.groups} path={`${pathOf(plan.planId)}/changes`} />
       )}
       {changesSomething && <CountsTable of={plan} opened={plan.state === 'applied'} />}
       {plan.errors === 0 && plan.warnings > 0 && plan.findings.length > 0 && <Findings of={plan} />}
@@ -128,11 +132,13 @@ function About({ plan, user }: { plan: Plan; user: Staff }) {
   const { text: all, number } = useConsole()
   const text = all.roster
   const nameOf = useActors(user)
+  // Of a class list its own, not those of the set that was made of it.
+  const rows = plan.list?.tables.reduce((sum, table) => sum + table.rows, 0) || (plan.rows ?? 0)
   const modes = plan.modes.map((mode) => text.modes[mode] ?? mode)
   const parts = [
-    plan.modes.length > 0 && `OneRoster ${plan.version}`,
+    plan.modes.length > 0 && (plan.list ? text.list.kinds[plan.list.kind] : `OneRoster ${plan.version}`),
     ...modes,
-    plan.rows > 0 && text.rows(plan.rows, number(plan.rows)),
+    rows > 0 && text.rows(rows, number(rows)),
     `${dates.moment(plan.createdAt)}, ${all.events.by(nameOf(plan.createdBy))}`,
     plan.options.match && text.matched[plan.options.match],
     plan.skipsBadRows && text.skipped(plan.badRows, number(plan.badRows)),
@@ -145,9 +151,11 @@ function About({ plan, user }: { plan: Plan; user: Staff }) {
 }
 
 function Outcome({ plan }: { plan: Plan }) {
-  const { text: all, percent } = useConsole()
+  const { text: all, percent, number } = useConsole()
   const text = all.roster
   const done = plan.progress?.total ? plan.progress.done / plan.progress.total : null
+  const rows = done === null ? (plan.progress?.done ?? 0) : 0
+  const work = plan.state === 'planning' ? text.planning : done === null ? text.preparing : text.applying
   return (
     <div className="outcome">
       <div role="status">
@@ -158,22 +166,23 @@ function Outcome({ plan }: { plan: Plan }) {
         )}
         {plan.state === 'failed' && (
           <Notice tone="bad">
-            <p>{text.failures[plan.failure ?? 'error']}</p>
+            <p>{(plan.roster === null ? text.planFailures : text.failures)[plan.failure ?? 'error']}</p>
           </Notice>
         )}
         {plan.state === 'refused' && (
           <Notice tone="bad">
-            <p>{text.refused}</p>
+            <p>{plan.list ? text.refusedList : text.refused}</p>
           </Notice>
         )}
-        {plan.state === 'applying' && <p>{done === null ? text.preparing : text.applying}</p>}
+        {plan.progress && <p>{work}</p>}
       </div>
-      {plan.state === 'applying' && (
+      {plan.progress && (
         <progress
-          aria-label={done === null ? text.preparing : `${text.applying} ${percent(done)}`}
+          aria-label={done === null ? work : `${work} ${percent(done)}`}
           {...(done !== null && { value: done })}
         />
       )}
+      {rows > 0 && <p className="soft">{text.rowsRead(rows, number(rows))}</p>}
     </div>
   )
 }
@@ -197,6 +206,7 @@ function Decision({
   const text = all.roster
   const [asking, setAsking] = useState(false)
   const [reminded, setReminded] = useState(false)
+  const mayDiscard = plan.createdBy === user.userId || user.may.includes('admin')
   const discarding = useAction(async () => {
     await ask(pathOf(plan.planId), { method: 'DELETE' })
     go('#/roster')
@@ -209,9 +219,11 @@ function Decision({
             {plan.state === 'failed' ? text.applyAgain : text.apply}
           </Button>
         )}
-        <Button busy={discarding.busy} onPress={discarding.run}>
-          {text.discard}
-        </Button>
+        {mayDiscard && (
+          <Button busy={discarding.busy} onPress={discarding.run}>
+            {plan.state === 'planning' ? text.cancel : text.discard}
+          </Button>
+        )}
       </div>
       <p role="alert" className={reminded && unanswered ? 'field-error' : 'said'}>
         {reminded && unanswered ? text.applyFirst : ''}

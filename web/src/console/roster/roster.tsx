@@ -5,12 +5,12 @@ import { Page } from '../../parts/page.tsx'
 import type { Staff } from '../../people.ts'
 import { useResource } from '../../resource.ts'
 import { ask } from '../../session.ts'
-import { useWords } from '../../text/text.ts'
-import { useActors } from '../event-list.tsx'
-import { StateMark } from '../state.tsx'
 import { useConsole } from '../text/console-words.ts'
-import { type Import, operations } from './replies.ts'
+import { History } from './history.tsx'
+import { Pending } from './pending.tsx'
+import type { Import } from './replies.ts'
 import { Sending, useSending } from './sending.tsx'
+import { mediaTypeOf } from './upload.ts'
 
 const fileBytesMax = 64 * 1024 * 1024
 
@@ -23,6 +23,7 @@ export function RosterPage({ user }: { user: Staff }) {
   return (
     <Page title={text.title} lead={text.lead}>
       <Upload />
+      <Pending user={user} />
       <section aria-labelledby="history">
         <h2 id="history">{text.history}</h2>
         <Reading of={imports} />
@@ -44,10 +45,10 @@ function Upload() {
 
   function take(file: File | undefined) {
     if (!file || sending.busy) return
-    const isZip = /\.zip$/i.test(file.name)
+    const isTaken = mediaTypeOf(file) !== undefined
     const fits = file.size <= fileBytesMax
-    setWrong(isZip ? (fits ? null : text.tooLarge) : text.notZip)
-    if (isZip && fits) sending.run(file)
+    setWrong(isTaken ? (fits ? null : text.tooLarge) : text.notTaken)
+    if (isTaken && fits) sending.run(file)
   }
   function drop(event: DragEvent) {
     event.preventDefault()
@@ -71,7 +72,7 @@ function Upload() {
       <input
         ref={input}
         type="file"
-        accept=".zip,application/zip"
+        accept=".zip,.csv,.xlsx"
         hidden
         onChange={(event) => {
           take(event.currentTarget.files?.[0])
@@ -88,75 +89,5 @@ function Upload() {
         </p>
       )}
     </section>
-  )
-}
-
-function History({ of, user }: { of: readonly Import[]; user: Staff }) {
-  const { dates } = useWords()
-  const { text: all, number } = useConsole()
-  const text = all.roster
-  const nameOf = useActors(user)
-  const isEmptied = of.find(({ current }) => current)?.content === 0
-  return (
-    <ol className="rows plain-list">
-      {of.map((one) => (
-        <li key={one.generation} className="import">
-          <span>
-            <strong>{text.numbered(number(one.generation))}</strong>
-            {' · '}
-            {one.kind === 'undo' ? text.undoOf(number(one.content)) : text.what[one.kind]}
-            {one.kind === 'import' && (
-              <>
-                {' · '}
-                <bdi>{one.fileName}</bdi>
-              </>
-            )}
-            {one.current && (
-              <>
-                {' '}
-                <StateMark state="good" word={text.current} />
-              </>
-            )}
-          </span>
-          <span className="soft">
-            {dates.moment(one.publishedAt)} · <bdi>{all.events.by(whoOf(one))}</bdi>
-            {summaryOf(one)}
-          </span>
-          {one.allowed.length > 0 && (
-            <span className="soft">
-              {text.allowed} {one.allowed.map((code) => text.holdNames[code] ?? code).join(', ')}
-            </span>
-          )}
-          {one.canGoBack && <GoBack to={one.generation} />}
-        </li>
-      ))}
-      {!isEmptied && (
-        <li className="import">
-          <span className="soft">{text.atFirst}</span>
-          <GoBack to={0} />
-        </li>
-      )}
-    </ol>
-  )
-
-  function whoOf({ actor, actorName }: Import): string {
-    if (actor === user.userId || actorName === null) return nameOf(actor ?? '')
-    return actorName
-  }
-  function summaryOf({ students }: Import): string {
-    const parts = operations.flatMap((operation) =>
-      students[operation] > 0 ? [`${text.operations[operation]} ${number(students[operation])}`] : [],
-    )
-    return parts.length > 0 ? ` · ${text.kinds.student} (${parts.join(', ')})` : ''
-  }
-}
-
-function GoBack({ to }: { to: number }) {
-  const { text: all } = useConsole()
-  const text = all.roster
-  return (
-    <a href={`#/roster/undo/${to}`} aria-label={`${text.undo} ${to}`}>
-      {text.undo}
-    </a>
   )
 }

@@ -17,11 +17,11 @@ export function useSending() {
   return { ...action, share }
 }
 
-/** Progress: first the upload, then reading, whose duration is unknown. */
+/** Progress of the upload; the plan's own page shows the rest. */
 export function Sending({ of: { busy, share, problem } }: { of: ReturnType<typeof useSending> }) {
   const { text: all, percent } = useConsole()
   const text = all.roster
-  const words = share < 1 ? text.uploading(percent(share)) : text.reading
+  const words = text.uploading(percent(share))
   return (
     <>
       <div role="status">{busy && <p>{words}</p>}</div>

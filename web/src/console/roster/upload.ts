@@ -8,14 +8,25 @@ let last: { readonly planId: string; readonly file: File } | null = null
 
 export const fileOf = (planId: string): File | null => (last?.planId === planId ? last.file : null)
 
-/** `onProgress`: 0 to 1; 1 while the service reads the file. */
+const mediaTypes: Readonly<Record<string, string>> = {
+  zip: 'application/zip',
+  csv: 'text/csv',
+  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+}
+
+/** Of files that the service takes, by their names: browsers do not agree on the type of a CSV file. */
+export const mediaTypeOf = ({ name }: File): string | undefined =>
+  mediaTypes[name.split('.').at(-1)!.toLowerCase()]
+
+/** `onProgress`: 0 to 1. */
 export async function uploadRoster(
   file: File,
   options: Partial<PlanOptions>,
   onProgress: (share: number) => void,
 ): Promise<Plan> {
   const query = new URLSearchParams({ name: file.name })
-  for (const [name, value] of Object.entries(options)) if (value) query.set(name, String(value))
+  for (const [name, value] of Object.entries(options))
+    for (const each of [value].flat()) if (each) query.append(name, String(each))
   try {
     const plan = await withToken((token) => post(file, `/staff/roster/plans?${query}`, token, onProgress))
     last = { planId: plan.planId, file }
@@ -29,7 +40,7 @@ function post(file: File, path: string, token: string, onProgress: (share: numbe
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
     request.open('POST', path)
-    request.setRequestHeader('Content-Type', 'application/zip')
+    request.setRequestHeader('Content-Type', mediaTypeOf(file) ?? 'application/zip')
     request.setRequestHeader('Accept', 'application/json')
     request.setRequestHeader('Authorization', `Bearer ${token}`)
     request.upload.addEventListener('progress', ({ loaded, total }) => onProgress(total ? loaded / total : 0))

@@ -1,6 +1,6 @@
 import type { Right } from '../../people.ts'
 import type { DeliveryState, EventType, PersonStatus, StepName, WebhookState } from '../replies.ts'
-import type { Failure, Group, Kind, Operation } from '../roster/replies.ts'
+import type { Failure, Group, Kind, ListField, ListKind, Operation, PlanState } from '../roster/replies.ts'
 
 const counted = (n: number, shown: string, one: string, more: string) => `${shown} ${n === 1 ? one : more}`
 const some = (shown: string | undefined, one: string, more: string) =>
@@ -538,16 +538,31 @@ export const english = {
 
   roster: {
     title: 'Roster',
-    lead: 'Students, classes and enrolments, from the OneRoster export of your student system.',
-    drop: 'Drop the zip file here or choose it',
-    dropHint: 'Nothing changes yet: you will see the changes first.',
+    lead: 'Students, classes and enrolments, from your student system or from class lists.',
+    drop: 'Drop a file here or choose it',
+    dropHint:
+      'A zip from your student system, or a class list as CSV or Excel. Nothing changes yet: you will see the changes first.',
     choose: 'Choose a file',
-    notZip: 'This is not a zip file. Export the roster as a zip and choose that.',
+    notTaken: 'Choose a zip from your student system, or a class list as CSV or Excel (.xlsx).',
     tooLarge: 'The file is larger than 64 MiB.',
     uploading: (percent: string) => `Uploading, ${percent}`,
-    reading: 'Reading the file. This may take a minute.',
     history: 'History',
     noHistory: 'Nothing has been imported yet.',
+    pending: 'Uploaded, not imported',
+    expires: (moment: string) => `kept until ${moment}`,
+    held: 'To be confirmed',
+    states: {
+      planning: 'Working out the changes',
+      ready: 'Ready',
+      refused: 'Cannot be imported',
+      applying: 'Being imported',
+      applied: 'Imported',
+      failed: 'Failed',
+    } satisfies Record<PlanState, string> as Record<PlanState, string>,
+    importUnknown: 'There is no import with this number',
+    changesGone:
+      'Its changes are no longer kept: only rosters that can still be restored are compared. The history keeps the figures.',
+    changedNothing: 'It changed nothing.',
     what: { import: 'Import', correction: 'Correction by hand' },
     undoOf: (n: string) => `Undo to number ${n}`,
     allowed: 'Confirmed:',
@@ -592,6 +607,10 @@ export const english = {
       returning: 'Returning',
     } satisfies Record<Operation, string> as Record<Operation, string>,
     changes: 'Changes',
+    find: 'Find by name, number or address',
+    foundNothing: 'No changes for anybody like that.',
+    foundChanges: (n: number, shown: string) => counted(n, shown, 'change', 'changes'),
+    downloadChanges: 'Download all as CSV',
     groups: {
       leaving: 'Students leaving',
       addresses: 'Students whose address changes',
@@ -606,7 +625,6 @@ export const english = {
       term: 'Terms',
       org: 'Schools',
     } satisfies Record<Group, string> as Record<Group, string>,
-    onlyFirst: (shown: string) => `Only the first ${shown} are listed.`,
     newId: 'Only the student system’s id is new.',
     fields: {
       firstname: 'First name',
@@ -722,6 +740,9 @@ export const english = {
     ],
     applyUndo: 'You can undo it completely from the history.',
     discard: 'Discard the plan',
+    cancel: 'Cancel',
+    planning: 'Working out the changes. You can leave this page and find the plan on the roster page.',
+    rowsRead: (n: number, shown: string) => counted(n, shown, 'row read', 'rows read'),
     preparing: 'Reading the file again.',
     applying: 'Importing. You can leave this page; the import continues.',
     applied: 'The roster has been imported.',
@@ -735,6 +756,66 @@ export const english = {
       error:
         'The import failed, and nothing has changed. Try again. If it fails again, tell whoever runs the service.',
     } satisfies Record<Failure, string> as Record<Failure, string>,
+    planFailures: {
+      'moved-on': 'The roster changed while the plan was made. Upload the file again.',
+      busy: 'Another import is running. Upload the file again when it has finished.',
+      held: 'The plan could not be made. Upload the file again.',
+      refused: 'The file cannot be imported.',
+      stopped: 'The service was stopped before the plan was made. Upload the file again.',
+      error:
+        'The plan could not be made. Upload the file again. If it fails again, tell whoever runs the service.',
+    } satisfies Record<Failure, string> as Record<Failure, string>,
+    refusedList:
+      'This list cannot be imported yet. Correct the file, or say below what its columns mean: there is a field for each option that the messages name (--map, --term, --dates).',
+    list: {
+      kinds: {
+        'class list': 'class list',
+        'Canvas export': 'Canvas export',
+        'School Data Sync files': 'School Data Sync files',
+      } satisfies Record<ListKind, string> as Record<ListKind, string>,
+      title: 'How the columns were read',
+      lead: 'Please compare the first rows with your list. Whoever is not in the list leaves.',
+      meaning: 'Meaning',
+      column: 'Column',
+      row: (n: string) => `Row ${n}`,
+      unused: 'Not used:',
+      correct: 'Correct the columns',
+      chooseAgain: 'To correct the columns, choose the file again on the roster page.',
+      none: '(none)',
+      terms: 'First and last day of the terms',
+      termsHint:
+        'Only if the list has no dates. A line for each term, such as Autumn 2026=2026-08-17..2026-12-18; without a name it applies to all classes.',
+      dates: 'Dates such as 03/09/2026',
+      datesGuessed: 'worked out from the list',
+      orders: { 'day-first': 'day first', 'month-first': 'month first' },
+      again: 'Read the list again',
+      fields: {
+        name: 'Full name',
+        firstName: 'First name',
+        lastName: 'Last name',
+        secondLastName: 'Second last name',
+        number: 'Student number',
+        email: 'E-mail address',
+        year: 'Year of study',
+        school: 'School or campus',
+        class: 'Class',
+        code: 'Code of the class',
+        group: 'Group within the class',
+        kind: 'Kind of class',
+        teacher: 'Teacher',
+        teacherFirstName: 'Teacher’s first name',
+        teacherLastName: 'Teacher’s last name',
+        teacherEmail: 'Teacher’s e-mail address',
+        term: 'Term',
+        start: 'First day',
+        end: 'Last day',
+        room: 'Room',
+        meets: 'Meeting times',
+        day: 'Day of the week',
+        startTime: 'Begins at',
+        endTime: 'Ends at',
+      } satisfies Record<ListField, string> as Record<ListField, string>,
+    },
     undo: 'Go back to this…',
     undoTitle: (n: string) => `Go back to number ${n}?`,
     undoToNothing: 'Go back to an empty roster?',

@@ -1,11 +1,12 @@
 /**
- * Runs jobs in a thread, one at a time in each process: reading and comparing a large roster keeps a processor busy for
- * a while, and needs memory.
+ * Runs jobs in a child process, one at a time in each process of the service. Comparing a large roster keeps a processor
+ * busy for a while and leaves much garbage; the child is started like the command, and its memory ends with it.
  */
+import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Worker } from 'node:worker_threads'
+import { fileURLToPath } from 'node:url'
 import { AppError, type ErrorCode, UsageError } from '../../../errors.ts'
 import { type Clock, day, second } from '../../../platform/lib/clock.ts'
 import { RosterError, type RosterFailure, tooMuchMemory } from '../roster.ts'
@@ -14,27 +15,31 @@ import type { Job, ResultOf } from './jobs.ts'
 
 const folderPrefix = 'chiron-upload-'
 const stopPatienceMs = 5 * second
-/** More than a roster may take (roster/bounds.ts). */
-const heapMbMax = 1280
+const start = fileURLToPath(new URL('./worker.js', import.meta.url))
+/** As for the command (main.js); the heap is more than a roster may take (roster/bounds.ts). */
+const execArgv = ['--max-semi-space-size=2', '--max-old-space-size=1280']
+const errorsKept = 2_000
 
-/** Everything a thread needs to open the store. */
-export interface ThreadSettings {
+/** Everything a job needs to open the store. */
+export interface JobSettings {
   readonly databaseUrl: string
   readonly timeZone: string
   readonly secret: string
   readonly secretPrevious: string | null
   readonly holdShares: Partial<HoldShares>
   readonly badRows: BadRows
+  /** For class lists, which do not name it. */
+  readonly schoolName: string
 }
 
-export interface Task extends ThreadSettings {
+export interface Task extends JobSettings {
   readonly job: Job
   readonly folder: string
-  /** The thread's clock starts here. */
+  /** The child's clock starts here. */
   readonly now: number
 }
 
-/** Messages from the thread. */
+/** Messages from the child. */
 export interface Note {
   readonly progress?: { readonly done: number; readonly total: number | null }
   readonly result?: unknown
@@ -53,14 +58,14 @@ export interface RunOptions {
   readonly signal?: AbortSignal
 }
 
-export class Thread {
-  readonly #settings: ThreadSettings
+export class JobProcess {
+  readonly #settings: JobSettings
   readonly #clock: Clock
   #turn: Promise<unknown> = Promise.resolve()
-  #worker: Worker | null = null
+  #child: ChildProcess | null = null
   #stopping = false
 
-  constructor(settings: ThreadSettings, clock: Clock) {
+  constructor(settings: JobSettings, clock: Clock) {
     this.#settings = settings
     this.#clock = clock
   }
@@ -80,8 +85,8 @@ export class Thread {
   /** Aborts running work; nothing of it becomes visible. */
   async stop(): Promise<void> {
     this.#stopping = true
-    this.#worker?.postMessage('stop')
-    const force = setTimeout(() => this.#worker?.terminate(), stopPatienceMs)
+    if (this.#child?.connected) this.#child.send('stop', () => {})
+    const force = setTimeout(() => this.#child?.kill('SIGKILL'), stopPatienceMs)
     await this.#turn
     clearTimeout(force)
   }
@@ -99,32 +104,37 @@ export class Thread {
   }
 
   #work(task: Task, { onProgress, signal }: RunOptions): Promise<unknown> {
-    const worker = new Worker(new URL('./worker.js', import.meta.url), {
-      workerData: task,
-      // Its garbage is collected often, as in main.js.
-      resourceLimits: { maxYoungGenerationSizeMb: 6, maxOldGenerationSizeMb: heapMbMax },
+    const child = fork(start, [], {
+      execArgv,
+      env: { ...process.env, MALLOC_ARENA_MAX: '1' },
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })
-    this.#worker = worker
-    const end = () => void worker.terminate()
+    this.#child = child
+    // By message: arguments and environments can be read by others.
+    child.send(task, () => {})
+    const end = () => void child.kill('SIGKILL')
     signal?.addEventListener('abort', end, { once: true })
     if (signal?.aborted) end()
     let outcome: Note | undefined
-    let crash: unknown
-    worker.on('message', (note: Note) => {
+    let errors = ''
+    child.on('message', (note: Note) => {
       if (note.progress) onProgress?.(note.progress.done, note.progress.total)
       else outcome = note
     })
-    worker.on('error', (error) => {
-      crash = error
+    child.stderr!.on('data', (chunk) => {
+      errors = (errors + chunk).slice(-errorsKept)
     })
     return new Promise((resolve, reject) => {
-      worker.on('exit', () => {
-        this.#worker = null
+      const ended = (crash?: Error) => {
+        this.#child = null
         signal?.removeEventListener('abort', end)
         if (outcome && !outcome.error) resolve(outcome.result)
         else if (this.#stopping) reject(shuttingDown())
-        else reject(outcome ? errorOf(outcome) : crashOf(crash))
-      })
+        else reject(outcome ? errorOf(outcome) : (crash ?? crashOf(errors)))
+      }
+      child.once('error', ended)
+      // Its last message may arrive after it has ended, but not after its channel has.
+      child.once('exit', () => (child.connected ? child.once('disconnect', () => ended()) : ended()))
     })
   }
 }
@@ -141,14 +151,13 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
   })
 }
 
-/** What a file takes is counted as it is read, but not so closely that V8 never reaches its limit first. */
-function crashOf(crash: unknown): unknown {
-  if ((crash as NodeJS.ErrnoException | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY')
-    return new RosterError('refused', tooMuchMemory)
-  return crash ?? new Error('the thread ended before its work')
+/** The memory that a file takes is counted as it is read, but V8 may reach its limit first. */
+function crashOf(errors: string): Error {
+  if (/heap limit|out of memory/i.test(errors)) return new RosterError('refused', tooMuchMemory)
+  return new Error(`the child process ended before its work: ${errors.trim()}`)
 }
 
-/** Errors lose their class between threads. */
+/** Errors lose their class between processes. */
 export function noteOf(error: unknown): Note {
   const { message, stack } = error instanceof Error ? error : new Error(String(error))
   if (error instanceof RosterError) return { error: { failure: error.failure, message } }
