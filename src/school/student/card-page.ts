@@ -108,7 +108,8 @@ export function cardPage(
 ): { title: string; body: string } {
   const { verdicts, ...words } = texts[language]
   const { heading, lead } = verdicts[verdict.state]
-  const clock = new Intl.DateTimeFormat(language, {
+  // Plain `en` would mean American dates, with the month first.
+  const clock = new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, {
     ...({ day: 'numeric', month: 'long', year: 'numeric' } as const),
     ...({ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' } as const),
     ...({ timeZone, timeZoneName: 'short' } as const),
