@@ -155,7 +155,6 @@ export function CodeForm({
           onText={(typed) => {
             const next = onlyDigits(typed).slice(0, digits)
             setCode(next)
-            if (said?.tone === 'bad' && next.length < code.length) setSaid(null)
             if (next.length === digits && next !== code) answer(next)
           }}
           onPaste={(event) => {
