@@ -65,7 +65,7 @@ ${copyButton(codeIn(message))}<iframe src="/mailbox/${mail.id}" title="${escapeH
           title: 'Mailbox',
           head: '<script defer src="/assets/mailbox.js"></script>',
           body: `<h1>Mailbox</h1><p>Mail caught on this machine, for development. Newest first.</p>
-<div class="find" hidden><label for="to">Only mail to</label><input id="to" type="search" autocomplete="off" spellcheck="false" placeholder="ada@example.org" aria-describedby="found"><p id="found" class="soft" role="status"></p></div>
+<div class="find"><label for="to">Only mail to</label><input id="to" type="search" autocomplete="off" spellcheck="false" placeholder="ada@example.org" aria-describedby="found"><p id="found" class="soft" role="status"></p></div>
 <div id="mails" aria-live="polite">${mails.join('\n') || none}</div>`,
         }),
       )

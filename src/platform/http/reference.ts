@@ -101,7 +101,7 @@ ${tags.map((tag) => this.#tag(tag)).join('\n')}
 </div></div>`
   }
 
-  /** On a phone the list is closed at first. */
+  /** Closed at first, as it stays on a phone: what is open and then closes would move the whole page. */
   #side(): string {
     const parts = this.#document.tags.map(({ name }) => {
       const calls = this.#operationsOf(name).map(
@@ -113,8 +113,8 @@ ${tags.map((tag) => this.#tag(tag)).join('\n')}
         : `<li><a class="part" href="#${name}">${name}</a><ul>${calls.join('')}</ul></li>`
     })
     return `<div class="side">
-<div class="find" hidden><label for="find">Find a call</label><input id="find" type="search" autocomplete="off" spellcheck="false" aria-describedby="found"><p id="found" class="soft" role="status"></p></div>
-<details id="list" open><summary>All calls</summary><nav aria-label="Calls"><ul>${parts.join('\n')}</ul></nav></details>
+<div class="find"><label for="find">Find a call</label><input id="find" type="search" autocomplete="off" spellcheck="false" aria-describedby="found"><p id="found" class="soft" role="status"></p></div>
+<details id="list"><summary>All calls</summary><nav aria-label="Calls"><ul>${parts.join('\n')}</ul></nav></details>
 </div>`
   }
 
@@ -150,7 +150,7 @@ ${needsToken ? '<p class="soft">Needs an access token.</p>' : ''}${fields.join('
 <button class="button" aria-label="Send ${method.toUpperCase()} ${escapeHtml(path)}">Send</button>
 <div class="reply" role="status"></div>
 </form>
-<div class="command" hidden><pre tabindex="0" aria-label="As a curl command"></pre><button type="button" class="copy" aria-label="Copy the command">Copy</button></div></div>
+<div class="command" hidden><pre tabindex="0" aria-label="As a curl command"></pre><button type="button" class="copy">Copy the command</button></div></div>
 <h3>Replies</h3>
 <dl class="replies">${replies
       .filter(([, reply]) => !isProblem(reply))

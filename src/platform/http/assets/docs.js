@@ -2,20 +2,19 @@
 // is kept, and no text becomes markup.
 const token = document.querySelector('#token')
 
-for (const form of document.querySelectorAll('form[data-path]')) {
-  form.addEventListener('submit', async (event) => {
-    event.preventDefault()
-    const out = form.querySelector('.reply')
-    const [url, init] = callOf(form)
-    out.replaceChildren(line('Sending…'))
-    try {
-      const reply = await fetch(url, init)
-      show(out, reply, await reply.text())
-    } catch (error) {
-      out.replaceChildren(line(`No reply: ${error.message}`))
-    }
-  })
-}
+document.addEventListener('submit', async (event) => {
+  event.preventDefault()
+  const form = event.target
+  const out = form.querySelector('.reply')
+  const [url, init] = callOf(form)
+  out.replaceChildren(line('Sending…'))
+  try {
+    const reply = await fetch(url, init)
+    show(out, reply, await reply.text())
+  } catch (error) {
+    out.replaceChildren(line(`No reply: ${error.message}`))
+  }
+})
 
 function callOf(form) {
   const { method, path } = form.dataset
@@ -90,40 +89,53 @@ function showCommand(form) {
   form.parentElement.querySelector('.command pre').textContent = curlOf(form)
 }
 
-const forms = [...document.querySelectorAll('form[data-path]')]
-for (const operation of document.querySelectorAll('.operation')) {
-  operation.addEventListener('toggle', () => {
-    const command = operation.querySelector('.command')
-    command.hidden = false
-    showCommand(operation.querySelector('form'))
-  })
+// This event does not bubble.
+const onToggle = ({ target }) => {
+  if (!target.matches('.operation[open]')) return
+  target.querySelector('.command').hidden = false
+  showCommand(target.querySelector('form'))
 }
+document.addEventListener('toggle', onToggle, true)
 document.addEventListener('input', ({ target }) => {
   const form = target.closest?.('form[data-path]')
   if (form) showCommand(form)
-  else if (target.matches('.token *')) for (const each of forms) if (each.closest('[open]')) showCommand(each)
+  else if (target.matches('.token *'))
+    for (const each of document.querySelectorAll('.operation[open] form')) showCommand(each)
 })
 document.addEventListener('click', async ({ target }) => {
   if (!target.matches('.copy')) return
   await navigator.clipboard?.writeText(target.parentElement.querySelector('pre').textContent)
   target.textContent = 'Copied'
   setTimeout(() => {
-    target.textContent = 'Copy'
+    target.textContent = 'Copy the command'
   }, 3000)
 })
 
 // Every word must be in the path, the method, the summary or the description of a call.
 const find = document.querySelector('#find')
 const found = document.querySelector('#found')
-const operations = [...document.querySelectorAll('.operation')].map((element) => ({
-  element,
-  link: document.querySelector(`.side a[href="#${element.id}"]`).parentElement,
-  text: `${element.querySelector('summary').textContent} ${element.querySelector(':scope > p')?.textContent ?? ''} ${element.closest('.part').querySelector('h2').textContent}`.toLowerCase(),
-}))
+let operations
+
+/** When somebody begins to type, not before: the page is large. */
+function readOperations() {
+  return [...document.querySelectorAll('.operation')].map((element) => {
+    const words = [
+      element.querySelector('summary'),
+      element.querySelector(':scope > p'),
+      element.closest('.part').querySelector('h2'),
+    ]
+    return {
+      element,
+      link: document.querySelector(`.side a[href="#${element.id}"]`).parentElement,
+      text: words.map((each) => each?.textContent.toLowerCase()).join(' '),
+    }
+  })
+}
 
 function filter() {
   const words = find.value.toLowerCase().split(/\s+/).filter(Boolean)
   let count = 0
+  operations ??= readOperations()
   for (const { element, link, text } of operations) {
     const fits = words.every((word) => text.includes(word))
     element.hidden = link.hidden = !fits
@@ -136,7 +148,6 @@ function filter() {
   document.querySelector('.intro').hidden = words.length > 0
   found.textContent = words.length === 0 ? '' : count === 1 ? '1 call' : `${count} calls`
 }
-document.querySelector('.find').hidden = false
 find.addEventListener('input', filter)
 addEventListener('keydown', (event) => {
   if (event.key !== '/' || event.target.matches('input, textarea, select')) return

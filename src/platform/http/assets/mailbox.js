@@ -40,6 +40,5 @@ document.addEventListener('click', async ({ target }) => {
   }, 3000)
 })
 
-document.querySelector('.find').hidden = false
 to.addEventListener('input', filter)
 setTimeout(update, 2000)
