@@ -69,8 +69,9 @@ function leave(reason: Farewell | null): void {
   forgetOffline()
   forgetAll()
   become({ state: 'out', reason })
-  // The next person must not land on a page of the last one. After a session that merely ended, it is the same person.
-  if (reason !== 'ended' && location.hash.length > 2) go('#/', { replace: true })
+  // In the portal the next person must not land on a page of the last one. After a session that merely ended, it is
+  // the same person.
+  if (reason !== 'ended' && location.pathname === '/' && location.hash.length > 2) go('#/', { replace: true })
 }
 
 /**
