@@ -183,6 +183,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const settings = { databaseUrl, secret, secretPrevious, schoolName, ...rosterSettingsOf(config) }
   const uploads = new Uploads({ db, clock, roster, settings, log })
   const keepEventsMs = config.keepEventsDays * day
+  const cards = new Cards({ db, clock, publicUrl })
   const sweeper = new Sweeper({
     db,
     clock,
@@ -198,6 +199,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
       deliveries,
       webhooks,
       uploads,
+      cards,
       events: { sweep: (now) => pruneEvents(now - keepEventsMs) },
       people: { sweep: (now) => [prunePeople(now - keepEventsMs)] },
       roster: {
@@ -293,8 +295,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   }
   studentRoutes(app, { students, callerOf })
   calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), callerOf, publicUrl })
-  const cards = new Cards({ db, clock, students, keys, publicUrl })
-  cardRoutes(app, { cards, clock, timeZone: config.timeZone, callerOf })
+  cardRoutes(app, { cards, clock, timeZone: config.timeZone, branding: config.school, callerOf })
   const Profile = Type.Union(
     roles.map((role) => Profiles[role]),
     { title: 'Profile' },

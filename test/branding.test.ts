@@ -166,7 +166,7 @@ suite('With the school’s face', () => {
   test('the not-found page has them too', async () => {
     const { status, text } = await page('/nowhere')
     assert.equal(status, 404)
-    assert.match(text, /<title>Not found · Riverside Veterinary School<\/title>/)
+    assert.match(text, /<title>Page not found · Riverside Veterinary School<\/title>/)
     assert.match(text, /<a href="mailto:help@riverside\.example">Help<\/a>/)
     assert.match(text, /<a href="https:\/\/riverside\.example\/privacy">Privacy<\/a>/)
   })

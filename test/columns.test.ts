@@ -119,6 +119,7 @@ for (const engine of engines) {
         "update person set confirm_before = 1, unverified_at = 1, unverified_because = 'name' where id = $1",
         [userId],
       )
+      await db.run("insert into teacher_link values ('tea-1', 'tea-1@school.example', $1, 1)", [userId])
       // From here on nothing is applied and no mail goes, so that their rows are there to be erased.
       await sweeper.stop()
       await outbox.stop()

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type IncomingMessage, request } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import type { Browser } from 'playwright-core'
+import { accessFaults } from './support/axe.ts'
 import { openPage, overflow, picture } from './support/browser.ts'
 import { engines, inBrowser } from './support/engines.ts'
 import { portalOfSuite } from './support/portal-suite.ts'
@@ -323,6 +324,35 @@ describe('In a browser', inBrowser, () => {
     await page.goto(`${origin}${await page.locator('.mail iframe').first().getAttribute('src')}`)
     await picture(page, 'mail')
     assert.equal(await overflow(page, 360), 0)
+  })
+
+  test('the mailbox shows only mail to an address, also new mail, and copies a code', async () => {
+    const page = await openPage(browser, origin)
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    for (const name of ['ada', 'bea']) await ask(service, `${name}@filtered.example`)
+    await page.goto(`${origin}/mailbox`)
+    const to = page.getByLabel('Only mail to')
+    const shown = () =>
+      page.locator('.mail:visible').evaluateAll((mails) => mails.map((mail) => mail.dataset.to))
+    await eventually('both', async () => (await shown()).filter((one) => /filtered/.test(one!)).length === 2)
+    await to.fill('Ada@Filtered.example')
+    assert.deepEqual(await shown(), ['ada@filtered.example'])
+    await page.getByText('1 mail', { exact: true }).waitFor()
+    assert.equal(new URL(page.url()).search, '')
+    service.clock.advance(1_000)
+    for (const name of ['bea', 'ada']) await ask(service, `${name}@filtered.example`)
+    await eventually('the new one', async () => (await shown()).length === 2)
+    assert.deepEqual(await shown(), ['ada@filtered.example', 'ada@filtered.example'])
+    assert.deepEqual(await accessFaults(page), [])
+    await page
+      .getByRole('button', { name: /^Copy the code/ })
+      .first()
+      .click()
+    await page.getByRole('button', { name: 'Copied' }).waitFor()
+    const { mails } = (await service.request('/mailbox.json?to=ada@filtered.example')).json
+    assert.equal(await page.evaluate<string>('navigator.clipboard.readText()'), String(mails[0].code))
+    assert.equal(await overflow(page, 320), 0)
+    assert.deepEqual(page.faults, [])
   })
 
   for (const [name, path] of [

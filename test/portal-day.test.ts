@@ -62,15 +62,17 @@ suite('A student’s day', inBrowser, () => {
     await region.waitFor()
     return region.getByRole('listitem').allInnerTexts()
   }
+  const nextOf = async (page: Page) =>
+    (await page.getByRole('region', { name: 'Next', exact: true }).innerText()).replace(/\s+/g, ' ').trim()
   const flat = (lines: readonly string[]) => lines.map((line) => line.replace(/\s+/g, ' ').trim())
 
   test('On a Sunday the coming week is shown, and what comes next with its day', async () => {
     const page = await visit()
     assert.deepEqual(flat(await linesOf(page, 'Today')), [
       'All day Equine rotation Rotation · until 30 Nov 2026',
-      'Mon 16 Nov 09:00–10:30 Anatomy A Course · Hall 1 · next',
     ])
-    await page.getByRole('heading', { name: 'Next week' }).waitFor()
+    assert.equal(await nextOf(page), 'Next Mon 16 Nov, 09:00–10:30 Anatomy A Hall 1')
+    await page.getByRole('heading', { name: 'Next week, 16 – 22 Nov' }).waitFor()
     assert.deepEqual(await accessFaults(page), [])
     assert.deepEqual(page.faults, [])
     await page.context().close()
@@ -82,13 +84,17 @@ suite('A student’s day', inBrowser, () => {
     assert.deepEqual(flat(await linesOf(page, 'Today')), [
       'Mon 3 Pathology Course · until 18 Dec 2026',
       'All day Equine rotation Rotation · until 30 Nov 2026',
-      '09:00–10:30 Anatomy A Course · Hall 1 · now',
-      '11:00–12:00 Physiology Course · Hall 2 · next',
+      '09:00–10:30 now Anatomy A Course · Hall 1',
+      '11:00–12:00 Physiology Course · Hall 2',
     ])
+    assert.equal(await nextOf(page), 'Next 11:00–12:00 Physiology Hall 2')
     const week = page.getByRole('region', { name: 'This week' })
+    assert.deepEqual(flat(await week.locator('.band').allInnerTexts()), [
+      'Mon 16 Nov – Fri 20 Nov Equine rotation until 30 Nov 2026',
+    ])
     const days = flat(await week.locator('ol > li').allInnerTexts())
     assert.deepEqual(days, [
-      'Mon 16 Nov 09:00–10:30 Anatomy A Hall 1 11:00–12:00 Physiology Hall 2',
+      'Mon 16 Nov 09:00–10:30 Anatomy A Hall 1 now 11:00–12:00 Physiology Hall 2',
       'Tue 17 Nov',
       'Wed 18 Nov 14:00–15:00 Anatomy A Hall 1',
       'Thu 19 Nov',
@@ -106,13 +112,13 @@ suite('A student’s day', inBrowser, () => {
     await page.context().close()
   })
 
-  test('On a phone the week is an agenda, today is said once, and one’s details are behind the avatar', async () => {
+  test('On a phone the week is an agenda with today in it, and one’s details are behind the avatar', async () => {
     const page = await visit(phone)
     assert.equal(await overflow(page, 320), 0)
     assert.deepEqual(await accessFaults(page), [])
     const days = page.getByRole('region', { name: 'This week' }).locator('h3:visible')
     const shown = await days.allInnerTexts()
-    assert.deepEqual(shown, ['Wed 18 Nov'])
+    assert.deepEqual(shown, ['Mon 16 Nov', 'Wed 18 Nov'])
     assert.equal(await page.getByText('Student number S100').first().isVisible(), false)
     const avatar = page.getByRole('button', { name: 'My account', exact: true })
     await avatar.click()
@@ -140,7 +146,7 @@ suite('A student’s day', inBrowser, () => {
     await page.getByRole('heading', { name: 'Bonjour, Addie' }).waitFor()
     const lines = flat(await linesOf(page, 'Aujourd’hui'))
     assert.match(lines[0]!, /^lun\. 3 Pathology/)
-    assert.match(lines[2]!, /^09:00\s?–\s?10:30 Anatomy A/)
+    assert.match(lines[2]!, /^09:00\s?–\s?10:30 maintenant Anatomy A/)
     await page.goto(`${originOf(service)}/#/`)
     await page.getByRole('link', { name: 'Pathology' }).first().click()
     await page.getByText('lun. 3, mar. 1').waitFor()

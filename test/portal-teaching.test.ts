@@ -1,13 +1,16 @@
 /** A veterinarian's home in the portal: classes taught, the public page, and a change of address. */
 import assert from 'node:assert/strict'
-import { suite, test } from 'node:test'
+import { before, suite, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { accessFaults } from './support/axe.ts'
-import { overflow, picture } from './support/browser.ts'
+import { focusOn, overflow, picture } from './support/browser.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import { portalOfSuite } from './support/portal-suite.ts'
+import { bulk, change, edited, enrol } from './support/roster-school.ts'
+import { rosterOf } from './support/roster-world.ts'
 import type { Service } from './support/service.ts'
+import { studentSchool } from './support/student-school.ts'
 import { codeField, newVisitor, openTab, originOf, signIn } from './support/visitor.ts'
 
 const minute = 60_000
@@ -21,6 +24,13 @@ suite('A veterinarian’s home', inBrowser, () => {
     },
     { students: ['idle'] },
   )
+  before(async () => {
+    const school = edited(studentSchool(['idle']), (school) => {
+      change(school.users, 'tea-2', { email: 'tea-2@clinics.example' })
+      enrol(school, 'tea-2', 'rot-now', { role: 'teacher' })
+    })
+    await rosterOf(service).import(bulk(school))
+  })
   const visit = async () => openTab(await newVisitor(browser), service)
 
   test('Whoever teaches by the roster sees the classes and who comes; others see no such list', async () => {
@@ -40,6 +50,45 @@ suite('A veterinarian’s home', inBrowser, () => {
     await other.getByText('Not verified yet').waitFor()
     assert.equal(await other.getByRole('region', { name: 'My classes' }).count(), 0)
     assert.deepEqual([...page.faults, ...other.faults], [])
+  })
+
+  test('A rotation shows its dates, and when each student comes', async () => {
+    const page = await visit()
+    await signIn(page, service, 'Veterinarian', 'tea-2@clinics.example')
+    const rotation = page.getByRole('article').filter({ hasText: 'Equine rotation' })
+    await rotation.getByText('1 – 30 Nov 2026', { exact: true }).waitFor()
+    await rotation.getByText('1 student', { exact: true }).click()
+    await rotation.getByText('Addie Byron (she/her) · 1 – 30 Nov 2026').waitFor()
+    assert.deepEqual(await accessFaults(page), [])
+    assert.equal(await overflow(page, 320), 0)
+  })
+
+  test('Classes stay after a change of address', async () => {
+    const page = await visit()
+    const after = freshAddress('kept')
+    await signIn(page, service, 'Veterinarian', 'tea-3@school.example')
+    await page.getByRole('heading', { name: 'Anatomy A' }).waitFor()
+    await page.getByRole('link', { name: 'Change my address' }).click()
+    await page.getByLabel('New e-mail address').fill(after)
+    await page.getByRole('button', { name: 'Send me a code' }).click()
+    await codeField(page).fill(String((await service.mail.mailTo(after)).code))
+    await page.getByRole('link', { name: 'Back to my profile' }).click()
+    await page.getByRole('heading', { name: 'Anatomy A' }).waitFor()
+    await page.getByRole('main').getByText(after).waitFor()
+  })
+
+  test('Confirming one’s name leaves the page where it is', async () => {
+    const page = await openTab(await newVisitor(browser, { width: 360 }), service)
+    await signIn(page, service, 'Veterinarian', 'tea-1@school.example', 2)
+    await page.getByRole('heading', { name: 'Anatomy A' }).waitFor()
+    const yes = page.getByRole('button', { name: 'Yes, this is my name' })
+    await yes.scrollIntoViewIfNeeded()
+    const before = await page.evaluate<number>('scrollY')
+    await yes.click()
+    await page.getByText('Thank you. Our mails will greet you by this name.').waitFor()
+    assert.equal(await page.evaluate<number>('scrollY'), before)
+    await focusOn(page, 'Ada Marsh')
+    assert.deepEqual(await accessFaults(page), [])
   })
 
   test('The home says whether the school has verified the person', async () => {

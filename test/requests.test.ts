@@ -206,6 +206,19 @@ suite('Requests', () => {
     })
   }
 
+  test('The page of an unknown path is in the reader’s language', async () => {
+    const languages: [accept: string, language: string, heading: string][] = [
+      ['fr-CA, en;q=0.5', 'fr', 'Page introuvable'],
+      ['es', 'es', 'Página no encontrada'],
+      ['de', 'en', 'Page not found'],
+    ]
+    for (const [wish, language, heading] of languages) {
+      const headers = { ...freshNetwork(), accept: browser, 'accept-language': wish }
+      const { text } = await wire(service.url, '/nowhere', { headers })
+      assert.match(text, new RegExp(`<html lang="${language}">[^]*<h1>${heading}</h1>`), wish)
+    }
+  })
+
   test('A browser that calls the interface still gets problems', async () => {
     const headers = () => ({ ...freshNetwork(), accept: browser })
     const asked = await wire(service.url, '/veterinarian/AAAAAAAAAAAAAAAAAAAAAA', { headers: headers() })

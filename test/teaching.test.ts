@@ -20,8 +20,9 @@ for (const engine of engines) {
     let service: Service
     let importedAt: string
     let reimport: ServedSchool['reimport']
+    let undo: ServedSchool['undo']
     schoolOfSuite(engine, ['zoe', 'leaver', 'moving'], (served) => {
-      ;({ service, importedAt, reimport } = served)
+      ;({ service, importedAt, reimport, undo } = served)
     })
     const signIn = async (email: string) => (await service.signIn(email, freshNetwork())).access
     const get = (token: string, query = '') => service.request(`${path}${query}`, { token })
@@ -156,6 +157,82 @@ for (const engine of engines) {
         await reimport(edit)
         assert.equal((await get(token, '?when=all')).status, 204, how)
       }
+    })
+
+    test('Whoever changes the address keeps the classes, and whoever takes the old one gets none', async () => {
+      const teach = async (id: string) => {
+        await reimport((s) => {
+          addUser(s, id, 'teacher')
+          addClass(s, `of-${id}`, { title: `Of ${id}` })
+          enrol(s, id, `of-${id}`, { role: 'teacher' })
+        })
+        return [`Of ${id}`]
+      }
+      const moved = async (token: string, email: string) => {
+        const post = (path: string, body: object) =>
+          service.request(`/veterinarian/me/email${path}`, {
+            method: 'POST',
+            token,
+            body,
+            headers: freshNetwork(),
+          })
+        const { sessionId, reference } = (await post('', { email })).json
+        const { code } = await service.mail.mailWith(email, reference)
+        assert.equal((await post('/confirm', { otp_code: code, sessionId })).status, 200)
+      }
+      const byHelpDesk = async (userId: string, email: string) => {
+        const action = { by: byOperator, note: null, now: service.clock.now() }
+        const { veterinarians } = service.app.parts
+        const person = await veterinarians.findAccount(
+          (
+            await service.rows<{ email_key: string }>('select email_key from person where id = $1', [userId])
+          )[0]!.email_key,
+        )
+        await veterinarians.changeAddress(person!, { email, key: email }, action)
+      }
+
+      const own = await teach('tea-10')
+      const first = await service.signIn(emailOf('tea-10'), freshNetwork())
+      const [second, third] = [freshAddress('second'), freshAddress('third')]
+      await moved(first.access, second)
+      assert.deepEqual(titles(await get(first.access)), own)
+      const other = await signIn(emailOf('tea-10'))
+      assert.equal((await get(other)).status, 204, 'somebody else at the old address')
+      await moved(other, freshAddress('elsewhere'))
+      assert.equal((await get(other)).status, 204, 'nor after moving on')
+
+      await byHelpDesk(first.userId, third)
+      const again = await signIn(third)
+      assert.deepEqual(titles(await get(again)), own, 'also by the help desk, and twice')
+      await reimport((s) => change(s.users, 'tea-10', { familyName: 'Renamed' }))
+      assert.deepEqual(titles(await get(again)), own, 'an import changes nothing')
+      const { json } = await service.request('/veterinarian/me/export', { token: again })
+      assert.deepEqual(
+        json.classes.map(({ title }: { title: string }) => title),
+        own,
+      )
+
+      await reimport((s) => change(s.users, 'tea-10', { email: emailOf('successor') }))
+      assert.equal((await get(again)).status, 204, 'the roster gives the teacher to another address')
+      assert.deepEqual(titles(await get(await signIn(emailOf('successor')))), own)
+      await undo()
+      assert.deepEqual(titles(await get(again)), own, 'undone')
+      await reimport((s) => change(s.users, 'tea-10', { email: third }))
+      assert.deepEqual(titles(await get(again)), own, 'the roster has followed')
+      await undo()
+      await service.request('/veterinarian/me', { method: 'DELETE', token: again })
+      assert.deepEqual(await service.rows('select sourced_id from teacher_link'), [], 'closed')
+    })
+
+    test('A change of address that fails links nobody', async () => {
+      const [taken, email] = [freshAddress('taken'), emailOf('tea-1')]
+      await signIn(taken)
+      const { veterinarians } = service.app.parts
+      await signIn(email)
+      const person = (await veterinarians.findAccount(email))!
+      const action = { by: byOperator, note: null, now: service.clock.now() }
+      await assert.rejects(veterinarians.changeAddress(person, { email: taken, key: taken }, action))
+      assert.deepEqual(await service.rows('select sourced_id from teacher_link'), [])
     })
 
     test('An international domain is the same however the roster writes it', async () => {

@@ -134,4 +134,11 @@ export const schoolColumns = {
     email_key: hidden(ofRoster, lowerCased),
     last_read_at: 'time',
   },
+  student_card: { card_hash: 'fingerprint', person_id: 'id', roster: 'id', expires_at: 'time' },
+  teacher_link: {
+    sourced_id: 'id',
+    email_key: hidden('row', 'the roster has it; classes shows what follows from it'),
+    person_id: 'id',
+    linked_at: 'time',
+  },
 } as const satisfies Tables

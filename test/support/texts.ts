@@ -8,6 +8,7 @@ export const everyLanguage = Object.keys(languages) as Language[]
 interface PortalText {
   readonly signIn: { readonly title: string }
   readonly fields: { readonly email: string }
+  readonly sessions: { readonly unknownDevice: string }
   readonly footer: { readonly help: string; readonly privacy: string; about(school: string | null): string }
 }
 

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react'
 import { now } from './clock.ts'
 import { school } from './school.ts'
 
-const minuteMs = 60_000
+const secondMs = 1_000
 
 export interface SchoolTime {
   /** Such as 2026-11-16. */
@@ -29,18 +29,19 @@ function schoolFormat(): Intl.DateTimeFormat {
   }
 }
 
-function schoolTime(): SchoolTime {
-  const text = there.format(now())
+const wallClock = () => there.format(now())
+
+/**
+ * Follows the clock. It looks every second, because the minute can also change when a sleeping device wakes up, or when
+ * a reply says what time it really is.
+ */
+export function useSchoolTime(): SchoolTime {
+  const [, show] = useState(wallClock)
+  useEffect(() => {
+    const timer = setInterval(() => show(wallClock), secondMs)
+    return () => clearInterval(timer)
+  }, [])
+  const text = wallClock()
   const [date = '', time = ''] = text.split(' ')
   return { date, time, isElsewhere: text !== here.format(now()) }
-}
-
-/** Updates every minute. */
-export function useSchoolTime(): SchoolTime {
-  const [, tick] = useState(0)
-  useEffect(() => {
-    const timer = setTimeout(() => tick((before) => before + 1), minuteMs - (now() % minuteMs))
-    return () => clearTimeout(timer)
-  })
-  return schoolTime()
 }

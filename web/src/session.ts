@@ -13,6 +13,7 @@ import { forgetOffline, lastForOffline } from './offline.ts'
 import { isStaff, type Role, type User } from './people.ts'
 import { registerWorker } from './register-worker.ts'
 import { forgetAll, keep } from './resource.ts'
+import { go } from './route.ts'
 import { isShared } from './shared-computer.ts'
 import { forgetDraft } from './sign-in/draft.ts'
 
@@ -56,6 +57,7 @@ function admit({ access_token: value, expires_in, user }: TokenReply): void {
   if (!token && !isStaff(user) && !isShared()) registerWorker()
   token = { value, freshUntil: Date.now() + expires_in * 1000 - renewBeforeMs }
   remember('signed-in', '1')
+  remember('waiting', null)
   forgetDraft()
   become({ state: 'in', user })
 }
@@ -67,6 +69,9 @@ function leave(reason: Farewell | null): void {
   forgetOffline()
   forgetAll()
   become({ state: 'out', reason })
+  // In the portal the next person must not land on a page of the last one. After a session that merely ended, it is
+  // the same person.
+  if (reason !== 'ended' && location.pathname === '/' && location.hash.length > 2) go('#/', { replace: true })
 }
 
 /**

@@ -4,7 +4,6 @@
  */
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import type { JWK, JWTPayload } from 'jose'
-import { JWTExpired } from 'jose/errors'
 import { calculateJwkThumbprint } from 'jose/jwk/thumbprint'
 import { jwtVerify } from 'jose/jwt/verify'
 import { exportJWK } from 'jose/key/export'
@@ -30,7 +29,7 @@ export type PublicJwk = JWK
 export type VerifyingKey = Awaited<ReturnType<typeof importJWK>>
 
 /** The purpose of a token. A token of one kind is never accepted as another. */
-export interface TokenKind {
+interface TokenKind {
   /** `typ` in the header. */
   readonly type: string
   readonly issuer: string
@@ -65,7 +64,7 @@ export function importSigningKey(jwk: JWK): KeyObject {
 
 const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-export function signToken(
+function signToken(
   { kid, key }: SigningKey,
   { type, issuer, audience }: TokenKind,
   claims: Readonly<Record<string, unknown>> & { readonly sub: string },
@@ -78,24 +77,19 @@ export function signToken(
   return `${header}.${payload}.${signature.toString('base64url')}`
 }
 
-export interface ReadToken {
+interface ReadToken {
   readonly claims: JWTPayload & { readonly sub: string; readonly exp: number }
-  readonly expired: boolean
   readonly kid: string
 }
 
-/** The claims of a token of this kind that we issued, and whether it has expired; null for any other. */
-export async function readToken(
+/** The claims of a valid token of this kind that we issued; null for any other. */
+async function readToken(
   token: string,
   { type, issuer, audience }: TokenKind,
   now: number,
   keyFor: KeyFor,
 ): Promise<ReadToken | null> {
   let kid = ''
-  const found = (payload: JWTPayload, expired: boolean) => {
-    const { sub, exp } = payload
-    return sub === undefined || exp === undefined ? null : { claims: { ...payload, sub, exp }, expired, kid }
-  }
   try {
     const { payload } = await jwtVerify(
       token,
@@ -114,11 +108,11 @@ export async function readToken(
         requiredClaims: ['sub', 'exp', 'iat'],
       },
     )
-    return found(payload, false)
+    const { sub, exp } = payload
+    return sub === undefined || exp === undefined ? null : { claims: { ...payload, sub, exp }, kid }
   } catch (error) {
     if (error instanceof Error && error.name === 'AppError') throw error
-    // jose checks the expiry last, after the signature and everything else.
-    return error instanceof JWTExpired ? found(error.payload, true) : null
+    return null
   }
 }
 
@@ -139,7 +133,7 @@ export async function verifyAccessToken(
   keyFor: KeyFor,
 ): Promise<AccessClaims | null> {
   const read = await readToken(token, accessTokens(issuer), now, keyFor)
-  if (!read || read.expired) return null
+  if (!read) return null
   const { sub, sid, roles, exp, jti, client_id } = read.claims
   if (typeof sid !== 'string' || !Array.isArray(roles) || jti === undefined || client_id === undefined)
     return null

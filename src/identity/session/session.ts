@@ -33,7 +33,6 @@ import {
 } from './store.ts'
 
 export { historyOf } from './history.ts'
-export { readToken, signToken } from './jwt.ts'
 export type { SigningKeys } from './keys.ts'
 export type { LiveSession, Session } from './store.ts'
 export { endSessions, isOpen } from './store.ts'

@@ -72,9 +72,7 @@ export type { FindRecipient } from './recipient.ts'
 export type { Mail } from './store.ts'
 export type { Report, ToldKind } from './templates/texts.ts'
 
-import { chooseLanguage, mailTexts } from './templates/languages.ts'
-
-export { chooseLanguage } from './templates/languages.ts'
+import { mailTexts } from './templates/languages.ts'
 
 export interface Transport {
   /** As the delivery timeline names it. */
@@ -485,7 +483,7 @@ function toldMail(secrets: Secrets, { email, role, now, language }: Told): NewMa
     role,
     email,
     address_fingerprint: fingerprint(secrets.current, 'address', email.toLowerCase()),
-    language: language ?? chooseLanguage(undefined),
+    language: language ?? 'en',
     reference: newReference(),
     expires_at: now + toldWithinMs,
     now,
@@ -517,7 +515,7 @@ export function tellOfWebhook(
   when: Condition,
 ): Statement[] {
   // The language of an admin is unknown.
-  const report = mailTexts[chooseLanguage(undefined)].webhookOff(off)
+  const report = mailTexts.en.webhookOff(off)
   return queueReport(secrets, { email, report, now }, when).statements
 }
 

@@ -39,7 +39,7 @@ ${page.head ?? ''}
 <main class="page${page.wide ? ' wide' : ''}">
 ${page.body}
 </main>
-${brandingLinks(branding)}</body>
+${brandingLinks(branding, page.language ?? 'en')}</body>
 </html>
 `
 }
@@ -52,21 +52,49 @@ export function brandHtml(branding: Branding): string {
   return `${logo}${escapeHtml(brandOf(branding))}`
 }
 
-function brandingLinks({ support, privacy }: Branding): string {
+const linkTexts: Readonly<Record<Language, { readonly help: string; readonly privacy: string }>> = {
+  en: { help: 'Help', privacy: 'Privacy' },
+  fr: { help: 'Aide', privacy: 'Confidentialité' },
+  es: { help: 'Ayuda', privacy: 'Privacidad' },
+}
+
+function brandingLinks({ support, privacy }: Branding, language: Language): string {
+  const texts = linkTexts[language]
   const link = (href: string | null, text: string) =>
     href === null ? [] : [`<a href="${escapeHtml(href)}">${text}</a>`]
-  const links = [...link(support, 'Help'), ...link(privacy, 'Privacy')]
+  const links = [...link(support, texts.help), ...link(privacy, texts.privacy)]
   return links.length === 0 ? '' : `<footer class="page"><p>${links.join(' · ')}</p></footer>\n`
 }
 
-export const notFoundPage = (branding: Branding) =>
-  html({
-    title: 'Not found',
+const notFoundTexts: Readonly<Record<Language, { title: string; lead: string; home: string }>> = {
+  en: {
+    title: 'Page not found',
+    lead: 'The address may be mistyped, or the page no longer exists.',
+    home: 'Go to the start page',
+  },
+  fr: {
+    title: 'Page introuvable',
+    lead: 'L’adresse contient peut-être une erreur, ou la page n’existe plus.',
+    home: 'Aller à la page d’accueil',
+  },
+  es: {
+    title: 'Página no encontrada',
+    lead: 'Puede que la dirección esté mal escrita o que la página ya no exista.',
+    home: 'Ir a la página de inicio',
+  },
+}
+
+export function notFoundPage(branding: Branding, language: Language): string {
+  const { title, lead, home } = notFoundTexts[language]
+  return html({
+    title,
+    language,
     branding,
-    body: `<h1>Page not found</h1>
-<p>The address may be mistyped, or the page no longer exists.</p>
-<p><a href="/">Go to the start page</a></p>`,
+    body: `<h1>${title}</h1>
+<p>${lead}</p>
+<p><a href="/">${home}</a></p>`,
   })
+}
 
 export const publicPage = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
 

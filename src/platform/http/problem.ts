@@ -6,6 +6,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type ErrorCode, errorKinds, type FieldError } from '../../errors.ts'
+import { chooseLanguage, type Language } from '../lib/languages.ts'
 import { apiVersion, pageContentPolicy } from './headers.ts'
 import { weightsOf } from './preference.ts'
 import { problemMediaType } from './problem-schemas.ts'
@@ -65,7 +66,7 @@ export function errorHandler(
   publicUrl: string,
   { countUncounted, failed }: ErrorHooks,
   log: FastifyBaseLogger,
-  notFoundPage: string,
+  notFoundPage: (language: Language) => string,
 ) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     let error = asAppError(thrown)
@@ -85,7 +86,7 @@ export function errorHandler(
         .code(status)
         .headers({ 'Cache-Control': 'no-store', 'Content-Security-Policy': pageContentPolicy })
         .type('text/html; charset=utf-8')
-        .send(notFoundPage)
+        .send(notFoundPage(chooseLanguage(request.headers['accept-language'])))
     return reply
       .code(status)
       .headers({ 'Cache-Control': 'no-store', ...problemHeaders(error) })

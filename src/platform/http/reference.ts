@@ -1,6 +1,7 @@
 /**
- * The reference page: the OpenAPI document as plain HTML, rendered once on the server. Every operation is a form, and
- * assets/docs.js sends it; without the script the page can still be read.
+ * The reference page: the OpenAPI document as plain HTML, rendered once on the server, with a list of all calls at the
+ * side. Every operation is a form: assets/docs.js sends it, shows it as a curl command and finds calls. Without the script
+ * the page can still be read.
  */
 import { escapeHtml } from '../lib/html.ts'
 import { html } from './pages.ts'
@@ -22,6 +23,13 @@ interface Operation {
   readonly responses: Readonly<
     Record<string, { readonly $ref?: string; readonly description: string; readonly content?: Content }>
   >
+}
+
+interface Call {
+  readonly id: string
+  readonly method: string
+  readonly path: string
+  readonly operation: Operation
 }
 
 interface Ref {
@@ -79,30 +87,55 @@ class Reference {
 
   body(): string {
     const { info, tags } = this.#document
-    return `<h1>API reference</h1>
+    return `<div class="reference">
+${this.#side()}
+<div class="calls"><h1>API reference</h1>
 <p>Version ${escapeHtml(info.version)} · <a href="/openapi.json">openapi.json</a> · <a href="/problems">errors</a></p>
-${prose(info.description)}
-<nav aria-label="Parts"><ul class="parts">${tags.map(({ name }) => `<li><a href="#${name}">${name}</a></li>`).join('')}</ul></nav>
+<div class="intro">${prose(info.description)}</div>
 <section class="card token" aria-labelledby="token-title"><h2 id="token-title">Trying calls</h2>
 <p>Every call below can be sent from this page to this service. The token stays in this page; a sign-in sent from here fills it in.</p>
 <div class="field"><label for="token">Access token</label><input id="token" autocomplete="off" spellcheck="false"></div>
 ${[...this.#common].map(($ref, index) => this.#parameter(this.#resolved<Parameter>({ $ref }), `common-${index}`)).join('\n')}
 </section>
-${tags.map((tag) => this.#tag(tag)).join('\n')}`
+${tags.map((tag) => this.#tag(tag)).join('\n')}
+</div></div>`
+  }
+
+  /** Closed at first, as it stays on a phone: what is open and then closes would move the whole page. */
+  #side(): string {
+    const parts = this.#document.tags.map(({ name }) => {
+      const calls = this.#operationsOf(name).map(
+        ({ id, method, path }) =>
+          `<li><a href="#${id}"><span class="method ${method}">${method.toUpperCase()}</span> <span>${breakable(path)}</span></a></li>`,
+      )
+      return calls.length === 0
+        ? ''
+        : `<li><a class="part" href="#${name}">${name}</a><ul>${calls.join('')}</ul></li>`
+    })
+    return `<div class="side">
+<div class="find"><label for="find">Find a call</label><input id="find" type="search" autocomplete="off" spellcheck="false" aria-describedby="found"><p id="found" class="soft" role="status"></p></div>
+<details id="list"><summary>All calls</summary><nav aria-label="Calls"><ul>${parts.join('\n')}</ul></nav></details>
+</div>`
+  }
+
+  #operationsOf(tag: string): Call[] {
+    return Object.entries(this.#document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods)
+        .filter(([, operation]) => operation.tags?.includes(tag))
+        .map(([method, operation]) => {
+          const id = `${method}${path.replace(/[^a-z]+/gi, '-')}`.replace(/-$/, '')
+          return { id, method, path, operation }
+        }),
+    )
   }
 
   #tag({ name, description }: { name: string; description: string }): string {
-    const operations = Object.entries(this.#document.paths).flatMap(([path, methods]) =>
-      Object.entries(methods)
-        .filter(([, operation]) => operation.tags?.includes(name))
-        .map(([method, operation]) => this.#operation(method, path, operation)),
-    )
+    const operations = this.#operationsOf(name)
     if (operations.length === 0) return ''
-    return `<section aria-labelledby="${name}"><h2 id="${name}">${name}</h2>${prose(description)}${operations.join('\n')}</section>`
+    return `<section class="part" aria-labelledby="${name}"><h2 id="${name}">${name}</h2>${prose(description)}${operations.map((one) => this.#operation(one)).join('\n')}</section>`
   }
 
-  #operation(method: string, path: string, operation: Operation): string {
-    const id = `${method}${path.replace(/[^a-z]+/gi, '-')}`.replace(/-$/, '')
+  #operation({ id, method, path, operation }: Call): string {
     const needsToken = operation.security?.length !== 0
     const fields = (operation.parameters ?? [])
       .filter((one) => !refOf(one).some((ref) => this.#common.has(ref)))
@@ -110,13 +143,14 @@ ${tags.map((tag) => this.#tag(tag)).join('\n')}`
     const replies = Object.entries(operation.responses)
     const errors = replies.filter(([, reply]) => isProblem(reply))
     return `<details class="card operation" id="${id}">
-<summary><span class="method ${method}">${method.toUpperCase()}</span> <code>${escapeHtml(path).replaceAll('/', '/<wbr>')}</code> <span class="soft">${escapeHtml(operation.summary ?? '')}</span></summary>
+<summary><span class="method ${method}">${method.toUpperCase()}</span> <code>${breakable(path)}</code> <span class="soft">${escapeHtml(operation.summary ?? '')}</span></summary>
 ${prose(operation.description ?? '')}
-<form data-method="${method.toUpperCase()}" data-path="${escapeHtml(path)}"${needsToken ? ' data-token' : ''}>
+<div class="try"><form data-method="${method.toUpperCase()}" data-path="${escapeHtml(path)}"${needsToken ? ' data-token' : ''}>
 ${needsToken ? '<p class="soft">Needs an access token.</p>' : ''}${fields.join('\n')}${this.#body(operation, id)}
 <button class="button" aria-label="Send ${method.toUpperCase()} ${escapeHtml(path)}">Send</button>
 <div class="reply" role="status"></div>
 </form>
+<div class="command" hidden><pre tabindex="0" aria-label="As a curl command"></pre><button type="button" class="copy">Copy the command</button></div></div>
 <h3>Replies</h3>
 <dl class="replies">${replies
       .filter(([, reply]) => !isProblem(reply))
@@ -211,6 +245,8 @@ ${field}<div class="soft" id="${id}-about">${inline(description ?? schema?.descr
 }
 
 type Reply = Operation['responses'][string]
+
+const breakable = (path: string) => escapeHtml(path).replaceAll('/', '/<wbr>')
 
 const refOf = (value: object): string[] => ('$ref' in value ? [String(value.$ref)] : [])
 

@@ -63,7 +63,7 @@ export interface ServerOptions {
 
 export function createServer(options: ServerOptions): Server {
   const { publicUrl, corsOrigins, branding, logger, clock } = options
-  const onError = errorHandler(publicUrl, options, logger, notFoundPage(branding))
+  const onError = errorHandler(publicUrl, options, logger, (language) => notFoundPage(branding, language))
   const requests = new RequestLog(logger, options.answered)
   const onClientError = clientErrorHandler(publicUrl, requests)
   const headers = commonHeaders(publicUrl.startsWith('https:'))

@@ -30,7 +30,7 @@ const texts: Readonly<Record<Language, CardTexts>> = {
       },
       none: {
         heading: 'Not a card of this school',
-        lead: 'The school has not issued this card, or it was changed. Do not accept it.',
+        lead: 'The school does not know this card. It is forged or mistyped, or more than a day old. Do not accept it.',
       },
     },
     name: 'Name',
@@ -43,7 +43,7 @@ const texts: Readonly<Record<Language, CardTexts>> = {
   fr: {
     verdicts: {
       active: {
-        heading: 'Authentique\u00a0: actuellement étudiant·e',
+        heading: 'Authentique\u202f: actuellement étudiant·e',
         lead: 'L’école confirme que cette personne y est actuellement étudiante.',
       },
       inactive: {
@@ -56,7 +56,7 @@ const texts: Readonly<Record<Language, CardTexts>> = {
       },
       none: {
         heading: 'Cette carte n’est pas de cette école',
-        lead: 'L’école n’a pas émis cette carte, ou elle a été modifiée. Ne l’acceptez pas.',
+        lead: 'L’école ne connaît pas cette carte. Elle est fausse, mal saisie ou date de plus d’un jour. Ne l’acceptez pas.',
       },
     },
     name: 'Nom',
@@ -82,7 +82,7 @@ const texts: Readonly<Record<Language, CardTexts>> = {
       },
       none: {
         heading: 'No es un carné de esta escuela',
-        lead: 'La escuela no ha emitido este carné, o alguien lo ha modificado. No lo acepte.',
+        lead: 'La escuela no conoce este carné. Es falso, está mal escrito o tiene más de un día. No lo acepte.',
       },
     },
     name: 'Nombre',
@@ -94,14 +94,22 @@ const texts: Readonly<Record<Language, CardTexts>> = {
   },
 }
 
+/** A sign for each verdict, in a frame of another shape: the colour alone tells nobody anything. */
+const signs: Readonly<Record<Verdict['state'], string>> = {
+  active: '✓',
+  inactive: '✕',
+  expired: '!',
+  none: '✕',
+}
+
 export function cardPage(
   verdict: Verdict,
   { language, timeZone, now }: { language: Language; timeZone: string; now: number },
 ): { title: string; body: string } {
   const { verdicts, ...words } = texts[language]
   const { heading, lead } = verdicts[verdict.state]
-  const mark = verdict.state === 'active' ? '✓' : '✕'
-  const clock = new Intl.DateTimeFormat(language, {
+  // Plain `en` would mean American dates, with the month first.
+  const clock = new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, {
     ...({ day: 'numeric', month: 'long', year: 'numeric' } as const),
     ...({ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' } as const),
     ...({ timeZone, timeZoneName: 'short' } as const),
@@ -109,9 +117,9 @@ export function cardPage(
   const facts: [label: string, value: string | number | null][] =
     'facts' in verdict
       ? [
-          [words.name, verdict.facts.name],
-          [words.number, verdict.facts.number],
-          [words.school, verdict.facts.school],
+          [words.name, [verdict.facts.firstname, verdict.facts.lastname].filter(Boolean).join(' ') || null],
+          [words.number, verdict.facts.student_number],
+          [words.school, verdict.facts.school_name],
           [words.year, verdict.facts.year],
           [words.validUntil, clock.format(verdict.validUntil)],
         ]
@@ -124,8 +132,9 @@ export function cardPage(
     )
   return {
     title: heading,
-    body: `<h1><span aria-hidden="true">${mark}</span> ${escapeHtml(heading)}</h1>
-<p>${escapeHtml(lead)}</p>
+    body: `<div class="verdict ${verdict.state}"><span class="sign" aria-hidden="true">${signs[verdict.state]}</span>
+<div><h1>${escapeHtml(heading)}</h1>
+<p>${escapeHtml(lead)}</p></div></div>
 <table><tbody>
 ${rows.join('\n')}
 </tbody></table>`,

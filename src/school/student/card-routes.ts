@@ -2,12 +2,13 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import type { LiveSession } from '../../identity/session/session.ts'
-import { chooseLanguage } from '../../messages/mail/outbox.ts'
 import { type CallerOf, routeConfig } from '../../platform/http/access.ts'
 import { pageContentPolicy } from '../../platform/http/headers.ts'
 import { html } from '../../platform/http/pages.ts'
 import { problems, tokenProblems } from '../../platform/http/problem-schemas.ts'
+import type { Branding } from '../../platform/lib/branding.ts'
 import { type Clock, timestamp } from '../../platform/lib/clock.ts'
+import { chooseLanguage } from '../../platform/lib/languages.ts'
 import type { Cards } from './card.ts'
 import { cardPage } from './card-page.ts'
 import { StudentCard } from './schemas.ts'
@@ -16,12 +17,13 @@ export interface CardRoutesDeps {
   readonly cards: Cards
   readonly clock: Clock
   readonly timeZone: string
+  readonly branding: Branding
   readonly callerOf: CallerOf<LiveSession>
 }
 
 export function cardRoutes(
   root: FastifyInstance,
-  { cards, clock, timeZone, callerOf }: CardRoutesDeps,
+  { cards, clock, timeZone, branding, callerOf }: CardRoutesDeps,
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
 
@@ -47,7 +49,7 @@ export function cardRoutes(
     },
   )
 
-  // A wildcard, because a card is longer than other parameters may be.
+  // A wildcard, so that anything else in place of a card gets this page too.
   app.get(
     '/c/*',
     { config: routeConfig({ access: 'public' }), schema: { hide: true } },
@@ -60,7 +62,7 @@ export function cardRoutes(
         .code(verdict.state === 'none' ? 404 : 200)
         .headers({ 'Content-Security-Policy': pageContentPolicy, 'X-Robots-Tag': 'noindex' })
         .type('text/html; charset=utf-8')
-        .send(html({ ...page, language }))
+        .send(html({ ...page, language, branding }))
     },
   )
 }

@@ -159,11 +159,8 @@ export const NewCalendarFeed = Type.Object(
 
 export const StudentCard = Type.Object(
   {
-    card: Type.String({
-      description:
-        'A JWT of type chiron-card+jwt, with name, number, school and year. Its audience is the public URL with /c.',
-    }),
-    url: Type.String({ examples: ['https://access.example.org/c/…'] }),
+    card: Id('A random id that says nothing about the student and is not a credential.'),
+    url: Type.String({ examples: ['https://access.example.org/c/qX7-b_c9dEfGhIjKlMnOpQ'] }),
     expiresAt: Timestamp(),
   },
   { title: 'StudentCard' },

@@ -1,5 +1,5 @@
 import { accounts, inRoster, lockPerson } from '../../identity/people/people.ts'
-import { type Db, type Statement, statement } from '../../platform/db/db.ts'
+import { type Condition, type Db, prune, type Statement, statement } from '../../platform/db/db.ts'
 
 export interface StudentRow {
   /** The generation of the roster that this was read from. */
@@ -80,17 +80,28 @@ export interface TaughtRow {
   readonly email: string | null
 }
 
+/** A veterinarian as the roster may know them: by an address, in either spelling, or by a link from an earlier one. */
+export interface TeacherKeys {
+  readonly personId: string
+  readonly addresses: readonly [string, string]
+}
+
 /**
- * The classes of the teachers with these addresses, and the students in them, in one statement so that everything comes
- * from the same roster. Classes and students are rows of their own: a class is not repeated for each student.
+ * The classes of the teachers that somebody is, and the students in them, in one statement so that everything comes
+ * from the same roster. Classes and students are rows of their own: a class is not repeated for each student. A teacher
+ * who is linked to somebody else is not found by address.
  */
-export function classesTaught(db: Db, addresses: readonly [string, string]): Promise<TaughtRow[]> {
+export function classesTaught(db: Db, { personId, addresses }: TeacherKeys): Promise<TaughtRow[]> {
   return db.all<TaughtRow>(
     `with taught as (
        select e.class_id, e.start_date, e.end_date
        from roster_user u
+       left join teacher_link l on l.sourced_id = u.sourced_id and l.email_key = u.email_key
        join roster_enrolment e on e.user_id = u.sourced_id and e.role = 'teacher' and ${inRoster('e')}
-       where u.email_key in ($1, $2) and ${inRoster('u')}
+       where u.email_key in (
+           select cast($1 as text) union select $2 union select email_key from teacher_link where person_id = $3)
+         and (l.person_id = $3 or (l.person_id is null and u.email_key in ($1, $2)))
+         and ${inRoster('u')}
      )
      select t.class_id, t.start_date, t.end_date, c.document, c.updated_at as class_updated_at,
        null as firstname, null as lastname, null as preferred_name, null as pronouns, null as email
@@ -102,8 +113,29 @@ export function classesTaught(db: Db, addresses: readonly [string, string]): Pro
      join student_identity i on i.sourced_id = e.user_id
      join student s on s.person_id = i.person_id and ${inRoster('s')}
      where e.class_id in (select class_id from taught) and e.role = 'student' and ${inRoster('e')}`,
-    addresses,
+    [...addresses, personId],
   )
+}
+
+/**
+ * For somebody who leaves an address that the roster has for a teacher. It lasts while the roster keeps that address:
+ * with another one, the teacher is whoever has it.
+ */
+export function linkTeachers({ personId, addresses }: TeacherKeys, now: number, when: Condition): Statement {
+  return statement(
+    `insert into teacher_link (sourced_id, email_key, person_id, linked_at)
+     select u.sourced_id, u.email_key, $3, cast($4 as bigint) from roster_user u
+     where u.email_key in ($1, $2) and ${inRoster('u')} and ${when.sql(5)}
+     on conflict (sourced_id, email_key) do nothing`,
+    ...addresses,
+    personId,
+    now,
+    ...when.params,
+  )
+}
+
+export function unlinkTeachers(personId: string): Statement {
+  return statement('delete from teacher_link where person_id = $1', personId)
 }
 
 export async function isOnRoster(db: Db, personId: string): Promise<boolean> {
@@ -197,4 +229,55 @@ export function endFeedsOfMoved(generation: number): Statement {
        where d.generation = $1)`,
     generation,
   )
+}
+
+export interface CardRow {
+  readonly person_id: string
+  readonly expires_at: number
+  /** The rest is null if the roster that it was made from is gone. */
+  readonly firstname: string | null
+  readonly lastname: string | null
+  readonly student_number: string | null
+  readonly year: number | null
+  readonly school_name: string | null
+}
+
+const cardsMax = 50
+
+/** Forgets the oldest cards of somebody who asks for many. */
+export function addCard(card: {
+  cardHash: string
+  personId: string
+  roster: number
+  expiresAt: number
+}): Statement[] {
+  return [
+    statement(
+      'insert into student_card (card_hash, person_id, roster, expires_at) values ($1, $2, $3, $4)',
+      card.cardHash,
+      card.personId,
+      card.roster,
+      card.expiresAt,
+    ),
+    statement(
+      `delete from student_card where person_id = $1 and card_hash not in (
+         select card_hash from student_card where person_id = $1 order by expires_at desc limit ${cardsMax})`,
+      card.personId,
+    ),
+  ]
+}
+
+/** With the student as in the roster that the card was made from: they may have left it since. */
+export function cardByHash(db: Db, cardHash: string): Promise<CardRow | undefined> {
+  return db.one<CardRow>(
+    `select c.person_id, c.expires_at, s.firstname, s.lastname, s.student_number, s.year, s.school_name
+     from student_card c
+     left join student s on s.person_id = c.person_id and s.from_gen <= c.roster and (s.to_gen is null or s.to_gen > c.roster)
+     where c.card_hash = $1`,
+    [cardHash],
+  )
+}
+
+export function pruneCards(expiredBefore: number): Statement {
+  return prune('student_card', 'card_hash', 'expires_at < $1', expiredBefore)
 }

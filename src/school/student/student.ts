@@ -21,7 +21,8 @@ import { type TaughtClass, teachingOf } from './teaching.ts'
 import { type ClassOfStudent, classOf, hasClass, spanFor, type Timetable, Timetables } from './timetable.ts'
 
 export type { When } from './classes.ts'
-export { endFeedsOfMoved } from './store.ts'
+export { endFeedsOfMoved, unlinkTeachers } from './store.ts'
+export { keepTeaching } from './teaching.ts'
 
 export interface StudentDeps {
   readonly db: Db
@@ -63,10 +64,10 @@ export class Students implements RoleRules {
     return this.#select(await this.#timetable(student), when).map(classOf)
   }
 
-  /** The classes of the teacher with this address, and who is in them. */
-  async taughtBy(addressKey: string, when: When): Promise<TaughtClass[]> {
+  /** The classes that a veterinarian teaches, and who is in them. */
+  async taughtBy(veterinarian: Pick<Person, 'id' | 'email_key'>, when: When): Promise<TaughtClass[]> {
     const today = this.#dayOf(this.#clock.now())
-    const taught = await teachingOf(this.#db, addressKey)
+    const taught = await teachingOf(this.#db, veterinarian)
     return taught
       .filter(({ spans }) => spans.some((span) => isWhen(span, when, today)))
       .map(({ entry }) => entry)

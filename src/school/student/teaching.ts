@@ -1,12 +1,14 @@
 /**
  * A teacher's view of the roster: their classes and who is in them. Teachers have no account of their own; a
- * veterinarian is a teacher if the roster has one with the same address.
+ * veterinarian is a teacher if the roster has one with the same address. Whoever moves to another address stays that
+ * teacher, and whoever takes the old address is not.
  */
 import { domainToUnicode } from 'node:url'
-import type { Db } from '../../platform/db/db.ts'
+import type { Person } from '../../identity/people/people.ts'
+import type { Condition, Db, Statement } from '../../platform/db/db.ts'
 import { type Span, spanOf } from './classes.ts'
 import { type ClassDocument, readDocument } from './document.ts'
-import { classesTaught, type TaughtRow } from './store.ts'
+import { classesTaught, linkTeachers, type TaughtRow, type TeacherKeys } from './store.ts'
 
 export interface TaughtClass extends ClassDocument {
   readonly students: ReturnType<typeof studentOf>[]
@@ -18,9 +20,11 @@ export interface Taught {
   readonly spans: readonly Span[]
 }
 
+type Veterinarian = Pick<Person, 'id' | 'email_key'>
+
 /** Sorted by start date, then title; students by name. */
-export async function teachingOf(db: Db, addressKey: string): Promise<Taught[]> {
-  const rows = await classesTaught(db, [addressKey, spelledOut(addressKey)])
+export async function teachingOf(db: Db, veterinarian: Veterinarian): Promise<Taught[]> {
+  const rows = await classesTaught(db, keysOf(veterinarian))
   const byClass = Map.groupBy(rows, ({ class_id }) => class_id)
   return [...byClass.values()].flatMap(taughtOf).sort(byFirstDay)
 }
@@ -35,6 +39,15 @@ function taughtOf(rows: readonly TaughtRow[]): Taught[] {
   const spans = own.map((row) => spanOf({ ...document, enrolment: datesOf(row) }))
   return [{ entry: { ...document, students: students.sort(byName) }, spans }]
 }
+
+/** For the transaction in which a veterinarian leaves this address. */
+export const keepTeaching = (leaving: Veterinarian, now: number, when: Condition): Statement =>
+  linkTeachers(keysOf(leaving), now, when)
+
+const keysOf = ({ id, email_key }: Veterinarian): TeacherKeys => ({
+  personId: id,
+  addresses: [email_key, spelledOut(email_key)],
+})
 
 /** The roster may contain an internationalised domain in Unicode. */
 function spelledOut(addressKey: string): string {

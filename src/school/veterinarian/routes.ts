@@ -5,7 +5,6 @@ import { Fields } from '../../identity/people/fields.ts'
 import type { LiveSession } from '../../identity/session/session.ts'
 import { CodeSent } from '../../identity/sign-in/schemas.ts'
 import type { SignIn } from '../../identity/sign-in/sign-in.ts'
-import { chooseLanguage } from '../../messages/mail/outbox.ts'
 import { type ByOf, type CallerOf, routeConfig } from '../../platform/http/access.ts'
 import { requestCaller } from '../../platform/http/caller.ts'
 import { etagOf, matches } from '../../platform/http/etag.ts'
@@ -14,6 +13,7 @@ import { Empty, Id, languageNames } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import type { CallerNetwork } from '../../platform/lib/bucket.ts'
 import { minute, timestamp } from '../../platform/lib/clock.ts'
+import { chooseLanguage } from '../../platform/lib/languages.ts'
 import { TaughtClassList, WhenQuery } from '../student/schemas.ts'
 import {
   NameChange,
@@ -136,7 +136,7 @@ export function veterinarianRoutes(
         operationId: 'listTaughtClasses',
         summary: 'The classes that I teach, and who is in them',
         description:
-          'The classes of the teacher on the school’s roster with my e-mail address. `when` as in GET /student/me/classes.',
+          'The classes of the teacher on the school’s roster with my e-mail address, or with the one that I had before I changed it. `when` as in GET /student/me/classes.',
         querystring: WhenQuery,
         response: {
           200: TaughtClassList,

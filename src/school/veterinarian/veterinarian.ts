@@ -21,7 +21,7 @@ import { type Clock, day, timestamp } from '../../platform/lib/clock.ts'
 import type { Language } from '../../platform/lib/languages.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
 import { fingerprint, type Secrets } from '../../platform/lib/secret.ts'
-import type { Students, When } from '../student/student.ts'
+import { keepTeaching, type Students, unlinkTeachers, type When } from '../student/student.ts'
 import {
   accountAt,
   appendRegistration,
@@ -154,6 +154,7 @@ export class Veterinarians implements RoleRules {
     const inboxes = secrets.all.map((keys) => fingerprint(keys, 'address', inboxOf(email_key)))
     await db.tx([
       ...erase(id, email_key, now),
+      unlinkTeachers(id),
       eventHappened('veterinarian.closed', by, { id: `closed.${id}`, at: now, personId: id }),
       ...noteOn(`closed.${id}`, id, note),
       ...endSessions({ personId: id }, 'account', now, by),
@@ -184,6 +185,7 @@ export class Veterinarians implements RoleRules {
     const done = db.tx([
       lockPerson(id),
       ...setAddress(person, address, eventId, action),
+      keepTeaching(person, now, happened(eventId)),
       ...endSessions({ personId: id, when: happened(eventId) }, 'account', now, by),
       ...noteOn(eventId, id, action.note),
       ...tell('address-left', email),
@@ -212,6 +214,7 @@ export class Veterinarians implements RoleRules {
       lockPerson(id),
       claim(both(mayMove(caller, address.key), isOpen(session_id))),
       ...setAddress(caller, address, eventId, { by, note: null, now }, claimed),
+      keepTeaching(caller, now, happened(eventId)),
       ...endSessions({ personId: id, except: session_id, when: happened(eventId) }, 'account', now, by),
       ...tellOf(secrets, told, happened(eventId)),
     ])
@@ -221,8 +224,8 @@ export class Veterinarians implements RoleRules {
   }
 
   /** The veterinarian's classes according to the roster. */
-  classes({ email_key }: Veterinarian, when: When) {
-    return this.#deps.students.taughtBy(email_key, when)
+  classes(person: Veterinarian, when: When) {
+    return this.#deps.students.taughtBy(person, when)
   }
 
   /** Without the students in the classes: it is about the veterinarian, not about them. */

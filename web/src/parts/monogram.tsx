@@ -1,7 +1,13 @@
-export function Monogram({ of: { firstname, lastname } }: { of: { firstname: string; lastname: string } }) {
+interface Named {
+  readonly firstname: string
+  readonly lastname: string
+  readonly preferredName?: string | null
+}
+
+export function Monogram({ of: { firstname, lastname, preferredName } }: { of: Named }) {
   return (
     <span className="monogram" aria-hidden="true">
-      {initial(firstname)}
+      {initial(preferredName ?? firstname)}
       {initial(lastname)}
     </span>
   )

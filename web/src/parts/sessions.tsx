@@ -2,7 +2,7 @@ import { useState } from 'react'
 import type { LiveSession } from '../people.ts'
 import { useResource } from '../resource.ts'
 import { ask, signOut } from '../session.ts'
-import { useWords } from '../text/text.ts'
+import { type Text, useWords } from '../text/text.ts'
 import { useAction } from './action.ts'
 import { Button } from './button.tsx'
 import { Confirm } from './confirm.tsx'
@@ -25,7 +25,7 @@ export function Sessions() {
   const ending = useAction(async ({ sessionId, device }: LiveSession) => {
     setSaid('')
     await ask(`/session/${encodeURIComponent(sessionId)}`, { method: 'DELETE' })
-    setSaid(text.sessions.signedOutThere(device))
+    setSaid(text.sessions.signedOutThere(deviceName(device, text)))
     list.replace((list.data ?? []).filter((each) => each.sessionId !== sessionId))
     focusHeading()
   })
@@ -79,7 +79,8 @@ function Device({
   onEnd(session: LiveSession): void
 }) {
   const { text, dates } = useWords()
-  const { device, current, lastSeenAt, startedAt } = session
+  const { current, lastSeenAt, startedAt } = session
+  const device = deviceName(session.device, text)
   return (
     <li className={current ? 'card here' : 'card'}>
       <div>
@@ -99,4 +100,11 @@ function Device({
       )}
     </li>
   )
+}
+
+/** The service names devices in English: a program, a system, "Firefox on Android" or "Unknown device". */
+function deviceName(device: string, { sessions }: Text): string {
+  if (device === 'Unknown device') return sessions.unknownDevice
+  const [program, system] = device.split(' on ')
+  return system === undefined ? device : sessions.deviceOn(program!, system)
 }

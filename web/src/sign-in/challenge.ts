@@ -6,6 +6,7 @@ import { send } from '../http.ts'
 import type { Role } from '../people.ts'
 import { go } from '../route.ts'
 import { signIn } from '../session.ts'
+import { keepWaiting, type Waiting } from './waiting.ts'
 
 const codeTtlMs = 10 * 60_000
 const resendPauseMs = 30_000
@@ -85,16 +86,27 @@ export interface Kept {
   readonly challenge: Challenge
   /** The place to open after sign-in. */
   readonly next: string
+  /** The masked address, if the device no longer knows the whole one. */
+  readonly address?: string
   /** Whether the reader has just registered, so that there is an account to send a code to. */
   readonly registered: boolean
 }
 
 export function showCode(kept: Kept): void {
+  keepWaiting(kept.challenge)
   go('#/code', { state: kept })
 }
 
 export function keep(kept: Kept): void {
+  keepWaiting(kept.challenge)
   history.replaceState(kept, '')
+}
+
+/** The code screen of somebody who is back in a new tab; it asks for the address first. */
+export function showWaiting(waiting: Waiting): void {
+  const { address, ...known } = waiting
+  const challenge = { ...known, email: '', attemptsLeft: null, idempotencyKey: newKey(), replaced: false }
+  showCode({ challenge, address, next: '#/', registered: false })
 }
 
 export const kept = (): Kept | null => (history.state?.challenge ? history.state : null)

@@ -7,6 +7,7 @@ import { Field } from '../parts/field.tsx'
 import { ProblemNotice } from '../parts/notice.tsx'
 import { useWords } from '../text/text.ts'
 import { type Challenge, type CodeUse, forSignIn } from './challenge.ts'
+import { providerOf } from './mail-providers.ts'
 
 /**
  * The form for the code. The field keeps the focus after a wrong answer, messages go to one live region, and when the
@@ -29,6 +30,7 @@ export function CodeForm({
   const { text } = useWords()
   const [code, setCode] = useState('')
   const [busy, setBusy] = useState(false)
+  const [checking, setChecking] = useState(false)
   const [failure, setFailure] = useState<{ problem: Problem; retry: () => void } | null>(null)
   const [said, setSaid] = useState<{ tone: 'good' | 'bad' | 'plain'; text: string } | null>(null)
   const field = useRef<HTMLInputElement>(null)
@@ -37,6 +39,7 @@ export function CodeForm({
   const resendIn = useSecondsUntil(challenge.resendAt)
   const { digits, attemptsLeft } = challenge
   const over = secondsLeft === 0 || attemptsLeft === 0
+  const provider = providerOf(challenge.email)
   const lastMinute = secondsLeft > 0 && secondsLeft <= 60
 
   useEffect(() => {
@@ -52,9 +55,10 @@ export function CodeForm({
       setSaid({ tone: 'bad', text: text.code.tooFew(digits) })
       return field.current?.focus()
     }
+    // An earlier message stays until there is another, so that nothing moves meanwhile.
     setBusy(true)
+    setChecking(true)
     setFailure(null)
-    setSaid(null)
     try {
       await use.answer(challenge, Number(digitsTyped))
       onDone()
@@ -62,6 +66,7 @@ export function CodeForm({
       await refused(asProblem(error), () => answer(digitsTyped))
     } finally {
       setBusy(false)
+      setChecking(false)
     }
   }
 
@@ -78,7 +83,10 @@ export function CodeForm({
       if (!challenge.replaced) return replace()
       onChallenge({ ...challenge, attemptsLeft: 0 })
       setSaid({ tone: 'bad', text: text.problems[code] })
-    } else return setFailure({ problem, retry })
+    } else {
+      setSaid(null)
+      return setFailure({ problem, retry })
+    }
     requestAnimationFrame(() => field.current?.select())
   }
 
@@ -147,7 +155,6 @@ export function CodeForm({
           onText={(typed) => {
             const next = onlyDigits(typed).slice(0, digits)
             setCode(next)
-            if (said?.tone === 'bad' && next.length < code.length) setSaid(null)
             if (next.length === digits && next !== code) answer(next)
           }}
           onPaste={(event) => {
@@ -168,6 +175,11 @@ export function CodeForm({
           dir="ltr"
           aria-invalid={said?.tone === 'bad' || undefined}
         />
+      )}
+      {!over && (
+        <p role="status" className="progress">
+          {checking && text.code.checking}
+        </p>
       )}
       <dl className="facts">
         <div>
@@ -198,7 +210,7 @@ export function CodeForm({
           </Button>
         ) : (
           <>
-            <Button look="main" submits busy={busy}>
+            <Button look="main" submits busy={checking} waits={busy}>
               {action}
             </Button>
             {challenge.resendAt === null ? (
@@ -206,8 +218,8 @@ export function CodeForm({
             ) : (
               <Button
                 look="quiet"
-                waits={resendIn > 0}
-                busy={busy}
+                waits={resendIn > 0 || checking}
+                busy={busy && !checking}
                 onPress={() => ask(() => use.sendAgain(challenge), text.code.resent)}
               >
                 {resendIn > 0 ? text.code.resendIn(minutesAndSeconds(resendIn)) : text.code.resend}
@@ -217,10 +229,19 @@ export function CodeForm({
         )}
       </div>
       <div role="status" className="said">
-        {busy && <span className="visually-hidden">{text.code.checking}</span>}
         {lastMinute && <span className="visually-hidden">{text.code.lastMinute}</span>}
         {said?.tone === 'good' && <p className="notice good">{said.text}</p>}
       </div>
+      {!over && (
+        <div className="help">
+          <p className="small soft">{text.code.spam}</p>
+          {provider && (
+            <a className="button plain" href={provider.url} target="_blank" rel="noopener noreferrer">
+              {text.code.openMail(provider.name)}
+            </a>
+          )}
+        </div>
+      )}
       {hasMailbox && (
         <p className="small">
           <a href="/mailbox" target="_blank" rel="noopener">

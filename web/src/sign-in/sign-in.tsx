@@ -1,10 +1,14 @@
 import { useEffect, useRef, useState } from 'react'
-import { Page } from '../parts/page.tsx'
+import { useSecondsUntil } from '../clock.ts'
+import { Button } from '../parts/button.tsx'
+import { focusHeading, Page } from '../parts/page.tsx'
 import type { Farewell } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { AddressForm } from './address-form.tsx'
+import { showWaiting } from './challenge.ts'
 import { chooseRole, draft } from './draft.ts'
 import { RoleChoice } from './role-choice.tsx'
+import { forgetWaiting, recallWaiting } from './waiting.ts'
 
 export function SignIn({ farewell }: { farewell: Farewell | null }) {
   const { text } = useWords()
@@ -18,6 +22,7 @@ export function SignIn({ farewell }: { farewell: Farewell | null }) {
 
   return (
     <Page title={text.signIn.title} lead={text.signIn.lead} narrow>
+      <Offer />
       <AddressForm
         farewell={farewell}
         as={role}
@@ -39,5 +44,33 @@ export function SignIn({ farewell }: { farewell: Farewell | null }) {
         {text.signIn.newHere} <a href="#/register">{text.signIn.register}</a>
       </p>
     </Page>
+  )
+}
+
+/** For somebody who closed the tab to read the mail. */
+function Offer() {
+  const { text } = useWords()
+  const [waiting, setWaiting] = useState(recallWaiting)
+  const left = useSecondsUntil(waiting?.expiresAt ?? null)
+  if (!waiting || left === 0) return null
+  return (
+    <section className="card waiting" aria-labelledby="waiting">
+      <h2 id="waiting">{text.signIn.waiting}</h2>
+      <div className="actions">
+        <Button look="main" onPress={() => showWaiting(waiting)}>
+          {text.signIn.enter(waiting.address)}
+        </Button>
+        <Button
+          look="quiet"
+          onPress={() => {
+            forgetWaiting()
+            setWaiting(null)
+            focusHeading()
+          }}
+        >
+          {text.code.other}
+        </Button>
+      </div>
+    </section>
   )
 }

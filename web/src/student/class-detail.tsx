@@ -9,7 +9,7 @@ import type { Class } from '../people.ts'
 import { type SchoolTime, useSchoolTime } from '../school-time.ts'
 import { useWords } from '../text/text.ts'
 import { type Placed, spanText, stateWord, useClasses } from './classes.ts'
-import { periodText } from './week.ts'
+import { dayOf, isOn, periodText } from './week.ts'
 
 export function ClassDetail({ classId }: { classId: string }) {
   const { text } = useWords()
@@ -39,7 +39,8 @@ export function ClassDetail({ classId }: { classId: string }) {
 
 function Detail({ placed, now, children }: { placed: Placed; now: SchoolTime; children: ReactNode }) {
   const { text, dates } = useWords()
-  const { entry, state } = placed
+  const { entry } = placed
+  const isMeeting = dayOf([placed], now.date).occurrences.some((one) => isOn(one, now))
   const course = [entry.course.title, entry.course.code].filter(Boolean).join(' · ')
   const facts: [name: string, value: ReactNode][] = [
     [text.student.dates, spanText(placed, text, dates)],
@@ -72,7 +73,11 @@ function Detail({ placed, now, children }: { placed: Placed; now: SchoolTime; ch
     <Page title={entry.title}>
       <p className={`tags ${entry.kind}`}>
         <span className="kind">{text.student.kinds[entry.kind]}</span>
-        <span className={`badge ${state}`}>{stateWord(placed, text)}</span>
+        {isMeeting ? (
+          <span className="badge now">{text.student.now}</span>
+        ) : (
+          <span className="badge">{stateWord(placed, text)}</span>
+        )}
       </p>
       {children}
       {entry.meetings.length > 0 && <TimesElsewhere at={now} />}

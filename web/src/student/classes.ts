@@ -1,4 +1,5 @@
 /** A student's classes and their dates, by the service's own rules. */
+import { useEffect, useRef } from 'react'
 import { byStart, isWhen, spanOf } from '../../../src/school/student/classes.ts'
 import { keepForOffline } from '../offline.ts'
 import type { Class, Student } from '../people.ts'
@@ -31,9 +32,16 @@ const read = async (): Promise<ClassList> => {
   return list
 }
 
-/** `today` is the date at the school. */
+/** `today` is the date at the school. A new day reads the list again. */
 export function useClasses(today: string): Resource<readonly Placed[]> {
   const list = useResource(path, read)
+  const { reload } = list
+  const readOn = useRef(today)
+  useEffect(() => {
+    if (readOn.current === today) return
+    readOn.current = today
+    reload()
+  }, [today, reload])
   return { ...list, data: list.data && placed(list.data, today), replace: () => {} }
 }
 
@@ -46,7 +54,7 @@ function placed({ classes }: ClassList, today: string): readonly Placed[] {
 }
 
 export const stateWord = ({ state }: Placed, { student }: Text): string =>
-  ({ past: student.over, now: student.now, ahead: student.ahead })[state]
+  ({ past: student.over, now: student.underWay, ahead: student.ahead })[state]
 
 export function spanText({ start, end }: Pick<Placed, 'start' | 'end'>, text: Text, dates: Dates): string {
   if (start !== null && end !== null) return dates.span(start, end)

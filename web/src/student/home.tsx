@@ -11,14 +11,14 @@ import { useWords } from '../text/text.ts'
 import { Changes } from './changes.tsx'
 import { ClassCard } from './class-card.tsx'
 import { type Placed, useClasses } from './classes.ts'
-import { Today } from './day.tsx'
+import { Next, Today } from './day.tsx'
 import { isBar, Timeline } from './timeline.tsx'
-import { weekOf } from './week.ts'
+import { comingMonday, isAllDay, weekFrom } from './week.ts'
 import { Week } from './week.tsx'
 
 /**
- * A student's day. Each class has one place: in the week if it meets in it, in the picture of the term if it is a
- * rotation, and otherwise in a list.
+ * A student's day. Each class has one place: in the week if it meets in it, in the week and in the picture of the term if
+ * it is a rotation, and otherwise in a list.
  */
 export function Home({ user }: { user: Student }) {
   const { text, dates } = useWords()
@@ -57,19 +57,20 @@ export function Home({ user }: { user: Student }) {
 function Classes({ user, classes, now }: { user: Student; classes: readonly Placed[]; now: SchoolTime }) {
   const { text } = useWords()
   const today = now.date
-  const { days, isNext } = weekOf(classes, today)
+  const { days } = weekFrom(classes, comingMonday(classes, now), today)
   const inWeek = new Set(days.flatMap(({ occurrences }) => occurrences.map(({ placed }) => placed)))
   const listed = (state: Placed['state']) =>
     classes.filter((placed) => placed.state === state && !inWeek.has(placed) && !isBar(placed))
   const past = listed('past').reverse()
+  const hasWeek = classes.some((placed) => placed.entry.meetings.length > 0 || isAllDay(placed))
   return (
     <div className="home">
       <div className="main">
         <Changes user={user} classes={classes} />
-        {!classes.some(({ state }) => state === 'now') && <p>{text.student.nothingNow}</p>}
         <TimesElsewhere at={now} />
+        <Next classes={classes} now={now} />
         <Today classes={classes} now={now} />
-        {inWeek.size > 0 && <Week days={days} isNext={isNext} today={today} />}
+        {hasWeek && <Week classes={classes} now={now} />}
         <Group id="current" title={text.student.current} list={listed('now')} />
         <Group id="upcoming" title={text.student.upcoming} list={listed('ahead')} />
         {past.length > 0 && (

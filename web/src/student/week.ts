@@ -13,8 +13,21 @@ export interface Day {
   readonly occurrences: readonly Occurrence[]
 }
 
+/** A rotation over the days that it covers without a break, the first and the last as places in the week. */
+interface Band {
+  readonly placed: Placed
+  readonly first: number
+  readonly last: number
+}
+
+interface Week {
+  readonly days: readonly Day[]
+  readonly bands: readonly Band[]
+}
+
 const daysAheadMax = 21
-const saturday = 5
+const [friday, saturday] = [4, 5]
+const fridayEvening = '17:00'
 
 export const dayAfter = (date: string, days: number): string => {
   const moved = new Date(`${date}T00:00:00Z`)
@@ -23,12 +36,18 @@ export const dayAfter = (date: string, days: number): string => {
 }
 
 /** 0 is Monday. */
-export const weekdayOf = (date: string): number => (new Date(`${date}T00:00:00Z`).getUTCDay() + 6) % 7
+const weekdayOf = (date: string): number => (new Date(`${date}T00:00:00Z`).getUTCDay() + 6) % 7
+
+export const mondayOf = (date: string): string => dayAfter(date, -weekdayOf(date))
+
+/** Without meetings a rotation takes the whole day. */
+export const isAllDay = ({ entry }: Placed): boolean =>
+  entry.kind === 'rotation' && entry.meetings.length === 0
 
 export function dayOf(classes: readonly Placed[], date: string): Day {
   const weekday = weekdays[weekdayOf(date)]!
   const occurrences = classes
-    .filter((placed) => meetsOn(placed, date))
+    .filter((placed) => takesPlaceOn(placed, date))
     .flatMap((placed) =>
       placed.entry.meetings
         .filter(({ day }) => day === weekday)
@@ -39,7 +58,7 @@ export function dayOf(classes: readonly Placed[], date: string): Day {
 }
 
 /** As in the calendar feed: a class meets in its terms, not in the holidays between them. */
-function meetsOn({ entry: { terms }, start, end }: Placed, date: string): boolean {
+export function takesPlaceOn({ entry: { terms }, start, end }: Placed, date: string): boolean {
   if ((start !== null && date < start) || (end !== null && date > end)) return false
   const within = terms.filter(
     (term) => (end === null || term.startDate <= end) && (start === null || term.endDate >= start),
@@ -47,19 +66,47 @@ function meetsOn({ entry: { terms }, start, end }: Placed, date: string): boolea
   return within.length === 0 || within.some((term) => term.startDate <= date && date <= term.endDate)
 }
 
-/** Monday to Friday and further if there is something; at a weekend with nothing left, the next week. */
-export function weekOf(classes: readonly Placed[], today: string): { days: readonly Day[]; isNext: boolean } {
-  const monday = dayAfter(today, -weekdayOf(today))
-  const days = daysFrom(classes, monday)
-  const isNext =
-    weekdayOf(today) >= saturday && !days.some((day) => day.date >= today && day.occurrences.length > 0)
-  const shown = isNext ? daysFrom(classes, dayAfter(monday, 7)) : days
-  const last = shown.findLastIndex((day, index) => index < saturday || day.occurrences.length > 0)
-  return { days: shown.slice(0, last + 1), isNext }
+/** Monday to Friday, and further if there is a class or if it is today. */
+export function weekFrom(classes: readonly Placed[], monday: string, today: string): Week {
+  const all = daysFrom(classes, monday)
+  const last = all.findLastIndex(
+    ({ date, occurrences }, index) => index < saturday || occurrences.length > 0 || date === today,
+  )
+  const days = all.slice(0, last + 1)
+  const bands = classes.filter(isAllDay).flatMap((placed) => bandsOf(placed, days))
+  return { days, bands }
+}
+
+function bandsOf(placed: Placed, days: readonly Day[]): Band[] {
+  const bands: Band[] = []
+  for (const [index, { date }] of days.entries()) {
+    if (!takesPlaceOn(placed, date)) continue
+    const before = bands.at(-1)
+    if (before?.last === index - 1) bands[bands.length - 1] = { ...before, last: index }
+    else bands.push({ placed, first: index, last: index })
+  }
+  return bands
+}
+
+/** The Monday of this week; from Friday evening, when no class is left in it, of the next one. */
+export function comingMonday(classes: readonly Placed[], { date: today, time }: SchoolTime): string {
+  const monday = mondayOf(today)
+  const weekday = weekdayOf(today)
+  const isEnding = weekday >= saturday || (weekday === friday && time >= fridayEvening)
+  const isOver = !daysFrom(classes, monday).some(({ date, occurrences }) =>
+    occurrences.some(({ end }) => date > today || (date === today && end > time)),
+  )
+  return isEnding && isOver ? dayAfter(monday, 7) : monday
 }
 
 const daysFrom = (classes: readonly Placed[], monday: string): Day[] =>
   weekdays.map((_, index) => dayOf(classes, dayAfter(monday, index)))
+
+export const isOver = ({ date, end }: Occurrence, now: SchoolTime): boolean =>
+  date < now.date || (date === now.date && end <= now.time)
+
+export const isOn = (one: Occurrence, now: SchoolTime): boolean =>
+  one.date === now.date && one.start <= now.time && !isOver(one, now)
 
 /** The next meeting that has not begun; at most three weeks ahead. */
 export function nextMeeting(classes: readonly Placed[], { date, time }: SchoolTime): Occurrence | null {

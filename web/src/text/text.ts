@@ -77,6 +77,7 @@ function datesIn(language: Language) {
     /** 0 is Monday. */
     weekday: (index: number) => weekday.format(`2024-01-0${index + 1}`),
     weekdayAndDay: weekdayAndDay.format,
+    weekdaySpan: (start: string, end: string) => weekdayAndDay.range.formatRange(at(start), at(end)),
     /** A time of the school's timetable, such as 09:00, without a date or time zone. */
     times: (start: string, end: string) => timetable.formatRange(onClock(start), onClock(end)),
     timeOfDay: (time: string) => timetable.format(onClock(time)),

@@ -16,6 +16,7 @@ export function Profile({ user }: { user: Veterinarian }) {
   const { text, dates } = useWords()
   const [editing, setEditing] = useState(false)
   const [saved, setSaved] = useState(false)
+  const [confirmed, setConfirmed] = useState(false)
   const edit = useRef<HTMLButtonElement>(null)
   const name = `${user.firstname} ${user.lastname}`
 
@@ -34,8 +35,19 @@ export function Profile({ user }: { user: Veterinarian }) {
   return (
     <Page title={name} lead={text.profile.lead}>
       {!user.confirmed && !editing && (
-        <ConfirmNames user={user} onDone={() => close(true)} onChange={() => setEditing(true)} />
+        <ConfirmNames
+          user={user}
+          onDone={() => {
+            setConfirmed(true)
+            // Where the page is, so that it does not jump to the details far below.
+            document.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true })
+          }}
+          onChange={() => setEditing(true)}
+        />
       )}
+      <div role="status" className="said">
+        {confirmed && <p className="notice good">{text.profile.confirmed}</p>}
+      </div>
       <Teaching />
       <div className="columns">
         <section className="card" aria-labelledby="details">

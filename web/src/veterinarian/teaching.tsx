@@ -6,6 +6,7 @@ import type { TaughtClass } from '../people.ts'
 import { useResource } from '../resource.ts'
 import { useSchoolTime } from '../school-time.ts'
 import { ask } from '../session.ts'
+import { spanText } from '../student/classes.ts'
 import { useWords } from '../text/text.ts'
 
 const read = async (path: string) => (await ask<{ classes: TaughtClass[] } | undefined>(path))?.classes ?? []
@@ -37,6 +38,7 @@ export function Teaching() {
 
 function Taught({ entry }: { entry: TaughtClass }) {
   const { text, dates } = useWords()
+  const dated = datesOf(entry)
   const times = entry.meetings.map(
     ({ day, start, end }) => `${dates.weekday(weekdays.indexOf(day))} ${dates.times(start, end)}`,
   )
@@ -44,6 +46,7 @@ function Taught({ entry }: { entry: TaughtClass }) {
     <article className={`card class ${entry.kind}`}>
       <p className="kind">{text.student.kinds[entry.kind]}</p>
       <h3>{entry.title}</h3>
+      {dated && <p>{spanText(dated, text, dates)}</p>}
       <p className="soft">{[times.join(', '), entry.location].filter(Boolean).join(' · ')}</p>
       <details>
         <summary>{text.teaching.students(entry.students.length)}</summary>
@@ -53,6 +56,12 @@ function Taught({ entry }: { entry: TaughtClass }) {
               <span>
                 {one.preferredName ?? one.firstname} {one.lastname}
                 {one.pronouns && <span className="soft"> ({one.pronouns})</span>}
+                {(one.startDate || one.endDate) && (
+                  <span className="soft">
+                    {' · '}
+                    {spanText({ start: one.startDate, end: one.endDate }, text, dates)}
+                  </span>
+                )}
               </span>
               {one.email && (
                 <a href={`mailto:${one.email}`}>
@@ -65,4 +74,19 @@ function Taught({ entry }: { entry: TaughtClass }) {
       </details>
     </article>
   )
+}
+
+/** Of a rotation, which does not last a whole term: from its first student to its last, or else its terms. */
+function datesOf({
+  kind,
+  students,
+  terms,
+}: TaughtClass): { start: string | null; end: string | null } | null {
+  if (kind !== 'rotation') return null
+  const known = (dates: readonly (string | null)[]) => dates.filter((date) => date !== null).sort()
+  const starts = known(students.map(({ startDate }) => startDate))
+  const ends = known(students.map(({ endDate }) => endDate))
+  const start = starts[0] ?? known(terms.map(({ startDate }) => startDate))[0] ?? null
+  const end = ends.at(-1) ?? known(terms.map(({ endDate }) => endDate)).at(-1) ?? null
+  return start === null && end === null ? null : { start, end }
 }
