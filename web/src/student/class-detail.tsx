@@ -9,7 +9,7 @@ import type { Class } from '../people.ts'
 import { type SchoolTime, useSchoolTime } from '../school-time.ts'
 import { useWords } from '../text/text.ts'
 import { type Placed, spanText, stateWord, useClasses } from './classes.ts'
-import { dayOf, isOn, periodText } from './week.ts'
+import { dayOf, isOn, periodText } from './timetable.ts'
 
 export function ClassDetail({ classId }: { classId: string }) {
   const { text } = useWords()

@@ -11,7 +11,7 @@ import {
   periodsOn,
   periodText,
   takesPlaceOn,
-} from './week.ts'
+} from './timetable.ts'
 
 /** What comes next, today or later. */
 export function Next({ classes, now }: { classes: readonly Placed[]; now: SchoolTime }) {

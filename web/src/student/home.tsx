@@ -13,7 +13,7 @@ import { ClassCard } from './class-card.tsx'
 import { type Placed, useClasses } from './classes.ts'
 import { Next, Today } from './day.tsx'
 import { isBar, Timeline } from './timeline.tsx'
-import { comingMonday, isAllDay, weekFrom } from './week.ts'
+import { comingMonday, isAllDay, weekFrom } from './timetable.ts'
 import { Week } from './week.tsx'
 
 /**

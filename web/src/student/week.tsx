@@ -4,7 +4,7 @@ import type { SchoolTime } from '../school-time.ts'
 import { type Text, useWords } from '../text/text.ts'
 import { classLink, type Placed, spanText } from './classes.ts'
 import { State, Times } from './day.tsx'
-import { comingMonday, type Day, dayAfter, mondayOf, weekFrom } from './week.ts'
+import { comingMonday, type Day, dayAfter, mondayOf, weekFrom } from './timetable.ts'
 
 /**
  * One week: days side by side where there is room, and one below the other on a phone. Rotations are bands over the days
