@@ -12,7 +12,7 @@ import {
   staffReadProblems,
   tokenProblems,
 } from '../../platform/http/problem-schemas.ts'
-import { Empty, Id, integerFrom, QueryInteger } from '../../platform/http/schemas.ts'
+import { Empty, Id, integerFrom, QueryInteger, Timestamp } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { type Clock, minute, second } from '../../platform/lib/clock.ts'
 import { Recent } from '../../platform/lib/recent.ts'
@@ -30,9 +30,10 @@ import {
   TestMail,
   Why,
 } from './schemas.ts'
-import { type Support, verifiedStates } from './support.ts'
+import { type Support, sorts, verifiedStates } from './support.ts'
 
 const limits = { min: 1, max: 200 }
+const years = { min: 0, max: 99 }
 
 const testEveryMs = minute
 const testersMax = 1_000
@@ -79,7 +80,8 @@ export function supportRoutes(
         tags,
         operationId: 'findPeople',
         summary: 'Find people',
-        description: 'Veterinarians and students by words of their name, address, number or id.',
+        description:
+          'Veterinarians and students by words of their name, address, number or id. Without `sort`, whoever has exactly this address, number or id comes first.',
         querystring: Type.Object({
           q: Type.Optional(Type.String()),
           role: Type.Optional(ServedRoleName),
@@ -88,6 +90,7 @@ export function supportRoutes(
               title: 'AccountStatus',
             }),
           ),
+          year: QueryInteger(years, 'Students of this year.'),
           verified: Type.Optional(
             Type.Enum([...verifiedStates], {
               title: 'Verification',
@@ -95,7 +98,21 @@ export function supportRoutes(
                 'Veterinarians only. `lost`: those who were verified and have to be verified again.',
             }),
           ),
-          after: Type.Optional(Type.String({ description: 'The `next` value of the previous page.' })),
+          updatedSince: Type.Optional(
+            Timestamp(
+              'Only people whose profile or status has changed at or after this time, closed accounts included. To keep a copy up to date, give the largest `updatedAt` that you have seen, less a minute.',
+            ),
+          ),
+          sort: Type.Optional(
+            Type.Enum([...sorts], {
+              title: 'PeopleOrder',
+              description:
+                'By last and first name (people without a name come last), by the time when the account was created, or by the time of the last change; with `-`, backwards. The default is `name`, or `updated` with `updatedSince`. Nobody who does not change is skipped or repeated between pages.',
+            }),
+          ),
+          after: Type.Optional(
+            Type.String({ description: 'The `next` value of the previous page, in the same order.' }),
+          ),
           limit: QueryInteger(limits, 'Maximum number of results; default 50.'),
         }),
         response: {
@@ -104,8 +121,14 @@ export function supportRoutes(
         },
       },
     },
-    ({ query: { q = '', limit = '50', ...rest } }) =>
-      support.find({ text: q, ...rest, limit: integerFrom('limit', limit, limits) }),
+    ({ query: { q = '', limit = '50', year, updatedSince, ...rest } }) =>
+      support.find({
+        text: q,
+        ...rest,
+        ...(year !== undefined && { year: integerFrom('year', year, years) }),
+        ...(updatedSince !== undefined && { updatedSince: timeFrom('updatedSince', updatedSince) }),
+        limit: integerFrom('limit', limit, limits),
+      }),
   )
 
   app.get(
@@ -216,6 +239,16 @@ export function supportRoutes(
   act('close', 'Close a veterinarian’s account permanently', Why, true, (id, { reason }, request) =>
     support.close(id, reason, byStaffOf(request)),
   )
+}
+
+// RFC 3339, section 5.6.
+const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i
+
+function timeFrom(parameter: string, text: string): number {
+  const at = timePattern.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(at))
+    throw invalidField({ parameter, detail: 'must be a time such as 2026-11-15T09:00:00Z' })
+  return at
 }
 
 function seenAtFrom(text: string | undefined): number | undefined {

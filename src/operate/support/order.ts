@@ -1,0 +1,61 @@
+/**
+ * The orders in which staff read people. A page ends at a place in its order, not at a person: whoever is renamed or
+ * changes in the meantime moves, and nobody else is skipped or repeated.
+ */
+import { invalidField } from '../../errors.ts'
+
+export const sorts = ['name', '-name', 'created', '-created', 'updated', '-updated'] as const
+export type Sort = (typeof sorts)[number]
+
+/** Last name, first name and id; or time and id. People without a name are a list of their own, by id alone. */
+export type Place = readonly (string | number)[]
+
+/** The parts of each order, one after the other. */
+export const partsOf: Readonly<Record<Sort, readonly PartName[]>> = {
+  name: ['named', 'nameless'],
+  '-name': ['named', 'nameless'],
+  created: ['created'],
+  '-created': ['created'],
+  updated: ['updated'],
+  '-updated': ['updated'],
+}
+export type PartName = 'named' | 'nameless' | 'created' | 'updated'
+
+const keyTypes: Readonly<Record<PartName, readonly string[]>> = {
+  named: ['string', 'string', 'string'],
+  nameless: ['string'],
+  created: ['number', 'string'],
+  updated: ['number', 'string'],
+}
+
+/** The end of a page. */
+export interface Mark {
+  readonly part: PartName
+  /** Empty at the start. */
+  readonly place: Place
+}
+
+export const startOf = (sort: Sort): Mark => ({ part: partsOf[sort][0]!, place: [] })
+
+export function markText(sort: Sort, { part, place }: Mark): string {
+  return Buffer.from(JSON.stringify([sort, part, ...place])).toString('base64url')
+}
+
+export function markFrom(sort: Sort, text: string): Mark {
+  const [itsSort, itsPart, ...place] = parsed(text)
+  const part = partsOf[sort].find((each) => each === itsPart)
+  const isPlace = (of: PartName) =>
+    place.length === 0 || place.map((key) => typeof key).join() === keyTypes[of].join()
+  if (itsSort !== sort || !part || !isPlace(part))
+    throw invalidField({ parameter: 'after', detail: 'must be the `next` value of a page in the same order' })
+  return { part, place: place as (string | number)[] }
+}
+
+function parsed(text: string): unknown[] {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
+    return Array.isArray(value) ? value : []
+  } catch {
+    return []
+  }
+}
