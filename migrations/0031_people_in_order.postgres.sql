@@ -1,5 +1,5 @@
 -- Staff read people in the order of their names, or of when they came or changed.
-create index person_name on person (lastname_key, firstname_key, id) where role = 'veterinarian';
+create index person_name on person (lastname_key, firstname_key, id) where lastname_key is not null;
 create index person_created on person (created_at, id);
 create index person_updated on person (updated_at, id);
 create index student_name on student (lastname_key, firstname_key, person_id);

@@ -11,7 +11,7 @@ import type { By } from '../../platform/lib/by.ts'
 import { firstIdAt } from '../../platform/lib/random.ts'
 import type { Role } from '../../roles.ts'
 import { eventsFrom } from '../events/events.ts'
-import type { State } from './states.ts'
+import { type State, waiting } from './states.ts'
 
 export interface DeliveryRow {
   readonly id: string
@@ -125,6 +125,7 @@ export interface DeliveryFilter {
   /** One for each secret. */
   readonly fingerprints?: readonly string[]
   readonly personId?: string
+  /** Or `waiting`. */
   readonly state?: string
   /** Epoch milliseconds. */
   readonly since?: number
@@ -148,7 +149,9 @@ export function someDeliveries(db: Db, filter: DeliveryFilter): Promise<Delivery
     erasedToo ? 'true' : isKept,
     fingerprints && `address_fingerprint in (${fingerprints.map(take).join(', ')})`,
     personId !== undefined && isOf(take(personId)),
-    state !== undefined && `state = ${take(state)}`,
+    state === waiting
+      ? 'id in (select o.id from outbox o where o.sent_at is null)'
+      : state !== undefined && `state = ${take(state)}`,
     isTrouble && inTrouble,
     since !== undefined && `id >= ${take(firstIdAt(since))}`,
     before !== undefined && `id < ${take(before)}`,

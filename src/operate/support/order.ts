@@ -3,9 +3,7 @@
  * changes in the meantime moves, and nobody else is skipped or repeated.
  */
 import { invalidField } from '../../errors.ts'
-
-export const sorts = ['name', '-name', 'created', '-created', 'updated', '-updated'] as const
-export type Sort = (typeof sorts)[number]
+import type { Sort } from './sorts.ts'
 
 /** Last name, first name and id; or time and id. People without a name are a list of their own, by id alone. */
 export type Place = readonly (string | number)[]

@@ -12,7 +12,7 @@ import {
   staffReadProblems,
   tokenProblems,
 } from '../../platform/http/problem-schemas.ts'
-import { Empty, Id, integerFrom, QueryInteger, Timestamp } from '../../platform/http/schemas.ts'
+import { Empty, Id, integerFrom, QueryInteger, QueryTime, timeFrom } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { type Clock, minute, second } from '../../platform/lib/clock.ts'
 import { Recent } from '../../platform/lib/recent.ts'
@@ -98,10 +98,8 @@ export function supportRoutes(
                 'Veterinarians only. `lost`: those who were verified and have to be verified again.',
             }),
           ),
-          updatedSince: Type.Optional(
-            Timestamp(
-              'Only people whose profile or status has changed at or after this time, closed accounts included. To keep a copy up to date, give the largest `updatedAt` that you have seen, less a minute.',
-            ),
+          updatedSince: QueryTime(
+            'Only people whose profile or status has changed at or after this time, closed accounts included. To keep a copy up to date, give the largest `updatedAt` that you have seen, less a minute.',
           ),
           sort: Type.Optional(
             Type.Enum([...sorts], {
@@ -239,16 +237,6 @@ export function supportRoutes(
   act('close', 'Close a veterinarian’s account permanently', Why, true, (id, { reason }, request) =>
     support.close(id, reason, byStaffOf(request)),
   )
-}
-
-// RFC 3339, section 5.6.
-const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i
-
-function timeFrom(parameter: string, text: string): number {
-  const at = timePattern.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at))
-    throw invalidField({ parameter, detail: 'must be a time such as 2026-11-15T09:00:00Z' })
-  return at
 }
 
 function seenAtFrom(text: string | undefined): number | undefined {

@@ -11,7 +11,8 @@ import {
 } from '../../identity/people/people.ts'
 import type { Db, Value } from '../../platform/db/db.ts'
 import type { ServedRole } from '../../roles.ts'
-import { type Mark, type PartName, type Place, partsOf, type Sort } from './order.ts'
+import { type Mark, type PartName, type Place, partsOf } from './order.ts'
+import type { Sort } from './sorts.ts'
 
 /** Somebody whom the school serves. */
 export interface Client extends Person<ServedRole> {
@@ -76,36 +77,31 @@ interface Source {
   readonly where: string
   readonly id: string
   readonly keys: readonly string[]
-  /** To search in; `null` if only the account has it. */
-  readonly text: string
 }
 
 /** Veterinarians alone have their names in `person`. */
 const veterinarians: Source = {
   from: 'person t',
   where: "t.role <> 'staff' and t.lastname_key is not null",
-  ...{ id: 't.id', keys: names, text: textOf('t', 'null') },
+  ...{ id: 't.id', keys: names },
 }
 const students: Source = {
   from: 'student t',
   where: isVisible('t'),
-  ...{ id: 't.person_id', keys: names, text: textOf('t', 't.student_number') },
+  ...{ id: 't.person_id', keys: names },
 }
 const disabled: Source = {
   from: 'disabled_student t',
   where: `${isVisible('t')} and not ${isIn('student', 't.person_id')}`,
-  ...{ id: 't.person_id', keys: names, text: textOf('t', 't.student_number') },
+  ...{ id: 't.person_id', keys: names },
 }
 const everybody = (...keys: string[]): Source => ({
   from: 'person t',
   where: "t.role <> 'staff'",
-  ...{ id: 't.id', keys, text: 'null' },
+  ...{ id: 't.id', keys },
 })
-/** Accounts that are closed, and students who left the roster. */
-const nameless: Source = {
-  ...everybody(),
-  where: `t.role <> 'staff' and t.lastname_key is null and not ${isIn('student', 't.id')} and not ${isIn('disabled_student', 't.id')}`,
-}
+/** Among others, accounts that are closed and students who left the roster. */
+const nameless: Source = { ...everybody(), where: "t.role <> 'staff' and t.lastname_key is null" }
 
 /** Those in which somebody may be wanted. */
 function sourcesOf(part: PartName, { words, role, status, year, verified, since }: Wanted): Source[] {
@@ -125,7 +121,7 @@ function sourcesOf(part: PartName, { words, role, status, year, verified, since 
 }
 
 /** How many people one statement reads: SQLite works in the service's own thread and must not keep it long. */
-const readAtOnceMax = { sqlite: 4_000, postgres: 1_000_000_000 }
+const readAtOnceMax = { sqlite: 2_000, postgres: 1_000_000_000 }
 const growth = 4
 
 /**
@@ -135,19 +131,20 @@ const growth = 4
 export async function* clientsInOrder(
   db: Db,
   sort: Sort,
-  wanted: Wanted,
+  asked: Wanted,
   after: Mark,
   atOnce: number,
 ): AsyncGenerator<{ client: Client; mark: Mark }> {
   const parts = partsOf[sort]
-  const since = wanted.since === undefined ? undefined : await changesSeenFrom(db, wanted.since)
-  const filter = { ...wanted, since }
+  const since = asked.since === undefined ? undefined : await changesSeenFrom(db, asked.since)
+  const wanted = { ...asked, since }
+  const few = await fewCandidates(db, wanted)
   for (const part of parts.slice(parts.indexOf(after.part))) {
     const sources = sourcesOf(part, wanted)
+    const isDown = sort.startsWith('-') && part !== 'nameless'
     let place = part === after.part ? after.place : []
     for (let size = atOnce; sources.length > 0; size = Math.min(size * growth, readAtOnceMax[db.engine])) {
-      const isDown = sort.startsWith('-') && part !== 'nameless'
-      const rows = await readSome(db, { part, sources, isDown }, filter, { place, size, atOnce })
+      const rows = await readSome(db, { part, sources, isDown, few }, wanted, { place, size, atOnce })
       for (const row of rows) {
         place = placeOf(row)
         if (row.wanted === 1) yield { client: row, mark: { part, place } }
@@ -157,6 +154,64 @@ export async function* clientsInOrder(
       await setImmediate()
     }
   }
+}
+
+/** How many people one statement scans, in about ten milliseconds. */
+const scannedAtOnce = 10_000
+const fewMax = 1_000
+
+/**
+ * The ids of all who may be wanted, if these are few. People are read in the order of the store, which is many times
+ * faster than in another one. Undefined if there are many: then some are found soon in any order.
+ */
+async function fewCandidates(
+  db: Db,
+  { words, status, verified, since }: Wanted,
+): Promise<string[] | undefined> {
+  const params: Value[] = []
+  const param = (value: Value) => `$${params.push(value)}`
+  const [from, to, max] = [param(''), param(''), param(fewMax + 1)]
+  const ofPerson = [
+    status === 'inactive' && `t.role = 'student' and not ${isIn('student', 't.id')}`,
+    status !== undefined && status !== 'active' && status !== 'inactive' && `t.status = ${param(status)}`,
+    verified === 'true' && 't.verified_at is not null',
+    verified === 'lost' && 't.unverified_at is not null',
+    since !== undefined && `t.updated_at >= ${param(since)}`,
+  ].filter(Boolean)
+  if (words.length === 0 && ofPerson.length === 0) return undefined
+  const patterns = words.map((word) => param(patternOf(word)))
+  const search = ({ from: table, where, id, number }: Source & { number: string }) => {
+    const has = patterns.map((pattern) => `${textOf('t', number)} like ${pattern} escape '\\'`)
+    return `select ${id} as id from ${table} where ${[`${id} > ${from}`, `${id} <= ${to}`, where, ...has].join(' and ')}`
+  }
+  const sql =
+    words.length === 0
+      ? `select t.id from person t where t.id > ${from} and t.id <= ${to} and ${ofPerson.join(' and ')} limit ${max}`
+      : `${searched.map(search).join(' union all ')} limit ${max}`
+  const ids: string[] = []
+  for (let last = ''; ; ) {
+    const end = await endOfScan(db, last)
+    const some = await db.all<{ id: string }>(sql, [last, end ?? lastId, ...params.slice(2)])
+    for (const { id } of some) ids.push(id)
+    if (ids.length > fewMax) return undefined
+    if (end === undefined) return ids
+    last = end
+    await setImmediate()
+  }
+}
+
+/** Behind every id in any collation. */
+const lastId = 'zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz'
+const searched = [
+  { ...veterinarians, number: 'null' },
+  ...[students, disabled].map((source) => ({ ...source, number: 't.student_number' })),
+]
+
+/** PostgreSQL looks through everybody at once. */
+async function endOfScan(db: Db, after: string): Promise<string | undefined> {
+  if (db.engine === 'postgres') return undefined
+  const sql = `select p.id from person p where p.id > $1 order by p.id limit 1 offset ${scannedAtOnce - 1}`
+  return (await db.one<{ id: string }>(sql, [after]))?.id
 }
 
 interface Found extends Client {
@@ -169,10 +224,23 @@ interface Found extends Client {
 
 const placeOf = ({ k0, k1, id }: Found): Place => [k0, k1, id].filter((key) => key !== undefined)
 
+interface Reading {
+  readonly sources: readonly Source[]
+  readonly isDown: boolean
+  readonly part: PartName
+  /** Nobody else is wanted. */
+  readonly few: readonly string[] | undefined
+}
+
+const listed = {
+  sqlite: (json: string) => `(select value from json_each(${json}))`,
+  postgres: (json: string) => `(select json_array_elements_text(cast(${json} as json)))`,
+}
+
 /** Returns those of the next `size` people who are wanted, and the last of all. */
 function readSome(
   db: Db,
-  { part, sources, isDown }: { part: PartName; sources: readonly Source[]; isDown: boolean },
+  { part, sources, isDown, few }: Reading,
   { words, role, status, year, verified, since }: Wanted,
   { place, size, atOnce }: { place: Place; size: number; atOnce: number },
 ): Promise<Found[]> {
@@ -182,49 +250,43 @@ function readSome(
   const inOrder = (keys: readonly string[]) => keys.map((key) => `${key}${direction}`).join(', ')
   const from = place.map(param)
   const count = param(size)
-  const since$ = since === undefined ? undefined : param(since)
-  const outKeys = sources[0]!.keys.map((_, i) => `k${i}`)
-  const read = sources.map(({ from: table, where, id, keys, text }, i) => {
-    const [all, out] = [[...keys, id], keys.map((key, k) => `${key} as k${k}`)]
-    const isAfter =
-      from.length > 0 ? `and (${all.join(', ')}) ${isDown ? '<' : '>'} (${from.join(', ')})` : ''
-    const isNew = since$ && part === 'updated' ? `and t.updated_at >= ${since$}` : ''
-    const columns = [...out, `${id} as id`, `${text} as text`].join(', ')
-    return `select * from (select ${columns} from ${table} where ${where} ${isAfter} ${isNew} order by ${inOrder(all)} limit ${count}) s${i}`
+  const ids = few && listed[db.engine](param(JSON.stringify(few)))
+  const keyNames = sources[0]!.keys.map((_, i) => `k${i}`)
+  const read = sources.map(({ from: table, where, id, keys }, i) => {
+    const all = [...keys, id]
+    const isAfter = from.length > 0 && `(${all.join(', ')}) ${isDown ? '<' : '>'} (${from.join(', ')})`
+    const isIn = [where, ids && `${id} in ${ids}`, isAfter].filter(Boolean).join(' and ')
+    const columns = [...keys.map((key, k) => `${key} as k${k}`), `${id} as id`].join(', ')
+    return `select * from (select ${columns} from ${table} where ${isIn} order by ${inOrder(all)} limit ${count}) s${i}`
   })
-  const words$ = words.map((word) => param(`%${word.replaceAll(/[\\%_]/g, '\\$&')}%`))
-  const text = part === 'named' ? 'c.text' : `coalesce(${textOf('c', 'c.student_number')}, '')`
   const filters = [
-    ...words$.map((pattern) => `${text} like ${pattern} escape '\\'`),
+    ...words.map((word) => `c.text like ${param(patternOf(word))} escape '\\'`),
+    part === 'nameless' && 'c.text is null',
     role && `c.role = ${param(role)}`,
     status === undefined ? since === undefined && "c.status <> 'closed'" : `c.status = ${param(status)}`,
     year !== undefined && `c.year = ${param(year)}`,
     verified && isVerified[verified],
-    since$ && `c.updated_at >= ${since$}`,
+    since !== undefined && `c.updated_at >= ${param(since)}`,
   ].filter(Boolean)
   const isWanted = filters.length === 0 ? 'true' : filters.join(' and ')
-  const mayBe =
-    part === 'named' && words$.length > 0
-      ? words$.map((pattern) => `some.text like ${pattern} escape '\\'`).join(' and ')
-      : 'true'
   return db.all<Found>(
     `with some as (
-       select u.*, row_number() over (order by ${inOrder([...outKeys, 'id'])}) as n
+       select u.*, row_number() over (order by ${inOrder([...keyNames, 'id'])}) as n
        from (${read.join(' union all ')}) u order by n limit ${count}
      )
      select c.*, case when ${isWanted} then 1 else 0 end as wanted from (
-       select some.n, ${outKeys.map((key) => `some.${key}, `).join('')}some.text, ${searchKeys}, ${clientColumns}
+       select some.n, ${keyNames.map((key) => `some.${key}, `).join('')}${clientText} as text, ${clientColumns}
        from some cross join ${clientTables}
-       where p.id = some.id and (some.n = ${count} or (${mayBe}))
+       where p.id = some.id
      ) c
      where c.n = ${count} or (${isWanted}) order by c.n limit ${param(atOnce)}`,
     params,
   )
 }
 
-const searchKeys = ['firstname_key', 'lastname_key']
-  .map((name) => `coalesce(s.${name}, p.${name}, d.${name}) as ${name}`)
-  .join(', ')
+const patternOf = (word: string) => `%${word.replaceAll(/[\\%_]/g, '\\$&')}%`
+/** Null for somebody without a name. */
+const clientText = `coalesce(${textOf('s', 's.student_number')}, ${textOf('p', 'null')}, ${textOf('d', 'd.student_number')})`
 
 /** An import writes its changes before they can be seen: whatever was published since counts from its start. */
 async function changesSeenFrom(db: Db, since: number): Promise<number> {

@@ -25,11 +25,12 @@ import type { ServedRole } from '../../roles.ts'
 import { spanOf } from '../../school/student/classes.ts'
 import type { Students } from '../../school/student/student.ts'
 import type { Veterinarians } from '../../school/veterinarian/veterinarian.ts'
-import { markFrom, markText, type Sort, startOf } from './order.ts'
+import { markFrom, markText, startOf } from './order.ts'
+import type { Sort } from './sorts.ts'
 import { type Client, clientById, clientsByKey, clientsInOrder, type Verified } from './store.ts'
 
-export { type Sort, sorts } from './order.ts'
 export type { SharedFigures } from './overview.ts'
+export { type Sort, sorts } from './sorts.ts'
 export { verifiedStates } from './store.ts'
 
 export interface SupportDeps {
