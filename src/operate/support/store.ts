@@ -270,14 +270,14 @@ function readSome(
   ].filter(Boolean)
   const isWanted = filters.length === 0 ? 'true' : filters.join(' and ')
   return db.all<Found>(
-    `with some as (
+    `with chunk as (
        select u.*, row_number() over (order by ${inOrder([...keyNames, 'id'])}) as n
        from (${read.join(' union all ')}) u order by n limit ${count}
      )
      select c.*, case when ${isWanted} then 1 else 0 end as wanted from (
-       select some.n, ${keyNames.map((key) => `some.${key}, `).join('')}${clientText} as text, ${clientColumns}
-       from some cross join ${clientTables}
-       where p.id = some.id
+       select chunk.n, ${keyNames.map((key) => `chunk.${key}, `).join('')}${clientText} as text, ${clientColumns}
+       from chunk cross join ${clientTables}
+       where p.id = chunk.id
      ) c
      where c.n = ${count} or (${isWanted}) order by c.n limit ${param(atOnce)}`,
     params,
