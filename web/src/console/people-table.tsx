@@ -43,7 +43,7 @@ export function PeopleTable({
     </th>
   )
   return (
-    <table className="results people" aria-label={text.results}>
+    <table className="results directory" aria-label={text.results}>
       <thead>
         <tr>
           <td className="pick">
