@@ -32,7 +32,7 @@ import {
 } from './store.ts'
 import { mailNamedIn } from './tag.ts'
 
-export { type State, states, waiting } from './states.ts'
+export { states, waiting } from './states.ts'
 export { bounceAddress, tagOf } from './tag.ts'
 
 const textMax = 500
