@@ -133,6 +133,11 @@ for (const engine of engines) {
         [{ status: 'pending' }, ['Bakker', 'Marsh', 'Øster']],
         [{ status: 'active' }, ['Abel', 'Álvarez', 'Çelik', 'Zuse']],
         [{ verified: 'false', q: 'ada' }, ['Marsh', 'Øster']],
+        [{ status: 'pending', q: 'ada' }, ['Marsh', 'Øster']],
+        [{ status: 'inactive', q: 'nadia' }, ['Mertens']],
+        [{ verified: 'true', q: 'ada' }, []],
+        [{ updatedSince: '2020-01-01T00:00:00Z', q: 'ada', sort: 'name' }, ['Marsh', 'Øster']],
+        [{ updatedSince: '2020-01-01T00:00:00Z', year: '4', sort: '-name' }, ['Zuse', 'Abel']],
         [{ q: 'ada', sort: '-created' }, ['Øster', 'Marsh']],
       ] as [Query, string[]][])
         assert.deepEqual(names(await found(query)), expected, JSON.stringify(query))

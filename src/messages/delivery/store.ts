@@ -11,7 +11,7 @@ import type { By } from '../../platform/lib/by.ts'
 import { firstIdAt } from '../../platform/lib/random.ts'
 import type { Role } from '../../roles.ts'
 import { eventsFrom } from '../events/events.ts'
-import { type State, waiting } from './states.ts'
+import type { State } from './states.ts'
 
 export interface DeliveryRow {
   readonly id: string
@@ -125,8 +125,9 @@ export interface DeliveryFilter {
   /** One for each secret. */
   readonly fingerprints?: readonly string[]
   readonly personId?: string
-  /** Or `waiting`. */
   readonly state?: string
+  /** Only those still to be sent. */
+  readonly isWaiting?: boolean
   /** Epoch milliseconds. */
   readonly since?: number
   /** Only older ones than this id. */
@@ -143,15 +144,14 @@ const isOf = (person: string) => `(person_id = ${person} or asker_id = ${person}
 export function someDeliveries(db: Db, filter: DeliveryFilter): Promise<DeliveryRow[]> {
   const params: Value[] = []
   const take = (value: Value) => `$${params.push(value)}`
-  const { fingerprints, personId, state, since, before, erasedToo, limit } = filter
+  const { fingerprints, personId, state, isWaiting, since, before, erasedToo, limit } = filter
   const isTrouble = state !== undefined && inTrouble.includes(`'${state}'`)
   const conditions = [
     erasedToo ? 'true' : isKept,
     fingerprints && `address_fingerprint in (${fingerprints.map(take).join(', ')})`,
     personId !== undefined && isOf(take(personId)),
-    state === waiting
-      ? 'id in (select o.id from outbox o where o.sent_at is null)'
-      : state !== undefined && `state = ${take(state)}`,
+    state !== undefined && `state = ${take(state)}`,
+    isWaiting && 'id in (select o.id from outbox o where o.sent_at is null)',
     isTrouble && inTrouble,
     since !== undefined && `id >= ${take(firstIdAt(since))}`,
     before !== undefined && `id < ${take(before)}`,

@@ -8,16 +8,26 @@ import type { Sort } from './sorts.ts'
 /** Last name, first name and id; or time and id. People without a name are a list of their own, by id alone. */
 export type Place = readonly (string | number)[]
 
-/** The parts of each order, one after the other. */
-export const partsOf: Readonly<Record<Sort, readonly PartName[]>> = {
-  name: ['named', 'nameless'],
-  '-name': ['named', 'nameless'],
-  created: ['created'],
-  '-created': ['created'],
-  updated: ['updated'],
-  '-updated': ['updated'],
-}
 export type PartName = 'named' | 'nameless' | 'created' | 'updated'
+
+export interface Order {
+  /** One after the other. */
+  readonly parts: readonly PartName[]
+  /** Whether it goes backwards. People without a name come last all the same. */
+  readonly isDown: boolean
+}
+
+const named = ['named', 'nameless'] as const
+const orders: Readonly<Record<Sort, Order>> = {
+  name: { parts: named, isDown: false },
+  '-name': { parts: named, isDown: true },
+  created: { parts: ['created'], isDown: false },
+  '-created': { parts: ['created'], isDown: true },
+  updated: { parts: ['updated'], isDown: false },
+  '-updated': { parts: ['updated'], isDown: true },
+}
+
+export const orderOf = (sort: Sort): Order => orders[sort]
 
 const keyTypes: Readonly<Record<PartName, readonly string[]>> = {
   named: ['string', 'string', 'string'],
@@ -33,7 +43,7 @@ export interface Mark {
   readonly place: Place
 }
 
-export const startOf = (sort: Sort): Mark => ({ part: partsOf[sort][0]!, place: [] })
+export const startOf = ({ parts }: Order): Mark => ({ part: parts[0]!, place: [] })
 
 export function markText(sort: Sort, { part, place }: Mark): string {
   return Buffer.from(JSON.stringify([sort, part, ...place])).toString('base64url')
@@ -41,7 +51,7 @@ export function markText(sort: Sort, { part, place }: Mark): string {
 
 export function markFrom(sort: Sort, text: string): Mark {
   const [itsSort, itsPart, ...place] = parsed(text)
-  const part = partsOf[sort].find((each) => each === itsPart)
+  const part = orders[sort].parts.find((each) => each === itsPart)
   const isPlace = (of: PartName) =>
     place.length === 0 || place.map((key) => typeof key).join() === keyTypes[of].join()
   if (itsSort !== sort || !part || !isPlace(part))

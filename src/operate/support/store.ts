@@ -11,8 +11,7 @@ import {
 } from '../../identity/people/people.ts'
 import type { Db, Value } from '../../platform/db/db.ts'
 import type { ServedRole } from '../../roles.ts'
-import { type Mark, type PartName, type Place, partsOf } from './order.ts'
-import type { Sort } from './sorts.ts'
+import type { Mark, Order, PartName, Place } from './order.ts'
 
 /** Somebody whom the school serves. */
 export interface Client extends Person<ServedRole> {
@@ -130,21 +129,20 @@ const growth = 4
  */
 export async function* clientsInOrder(
   db: Db,
-  sort: Sort,
+  { parts, isDown }: Order,
   asked: Wanted,
   after: Mark,
   atOnce: number,
 ): AsyncGenerator<{ client: Client; mark: Mark }> {
-  const parts = partsOf[sort]
   const since = asked.since === undefined ? undefined : await changesSeenFrom(db, asked.since)
   const wanted = { ...asked, since }
   const few = await fewCandidates(db, wanted)
   for (const part of parts.slice(parts.indexOf(after.part))) {
     const sources = sourcesOf(part, wanted)
-    const isDown = sort.startsWith('-') && part !== 'nameless'
+    const reading = { part, sources, isDown: isDown && part !== 'nameless', few }
     let place = part === after.part ? after.place : []
     for (let size = atOnce; sources.length > 0; size = Math.min(size * growth, readAtOnceMax[db.engine])) {
-      const rows = await readSome(db, { part, sources, isDown, few }, wanted, { place, size, atOnce })
+      const rows = await readSome(db, reading, wanted, { place, size, atOnce })
       for (const row of rows) {
         place = placeOf(row)
         if (row.wanted === 1) yield { client: row, mark: { part, place } }
@@ -171,13 +169,19 @@ async function fewCandidates(
   const params: Value[] = []
   const param = (value: Value) => `$${params.push(value)}`
   const [from, to, max] = [param(''), param(''), param(fewMax + 1)]
-  const ofPerson = [
-    status === 'inactive' && `t.role = 'student' and not ${isIn('student', 't.id')}`,
-    status !== undefined && status !== 'active' && status !== 'inactive' && `t.status = ${param(status)}`,
-    verified === 'true' && 't.verified_at is not null',
-    verified === 'lost' && 't.unverified_at is not null',
-    since !== undefined && `t.updated_at >= ${param(since)}`,
-  ].filter(Boolean)
+  const ofPerson =
+    words.length > 0
+      ? []
+      : [
+          status === 'inactive' && `t.role = 'student' and not ${isIn('student', 't.id')}`,
+          status !== undefined &&
+            status !== 'active' &&
+            status !== 'inactive' &&
+            `t.status = ${param(status)}`,
+          verified === 'true' && 't.verified_at is not null',
+          verified === 'lost' && 't.unverified_at is not null',
+          since !== undefined && `t.updated_at >= ${param(since)}`,
+        ].filter(Boolean)
   if (words.length === 0 && ofPerson.length === 0) return undefined
   const patterns = words.map((word) => param(patternOf(word)))
   const search = ({ from: table, where, id, number }: Source & { number: string }) => {

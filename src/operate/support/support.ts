@@ -25,7 +25,7 @@ import type { ServedRole } from '../../roles.ts'
 import { spanOf } from '../../school/student/classes.ts'
 import type { Students } from '../../school/student/student.ts'
 import type { Veterinarians } from '../../school/veterinarian/veterinarian.ts'
-import { markFrom, markText, startOf } from './order.ts'
+import { markFrom, markText, orderOf, startOf } from './order.ts'
 import type { Sort } from './sorts.ts'
 import { type Client, clientById, clientsByKey, clientsInOrder, type Verified } from './store.ts'
 
@@ -73,7 +73,7 @@ export class Support {
     const { db } = this.#deps
     const role = verified !== undefined ? 'veterinarian' : year !== undefined ? 'student' : asked
     const sort = order ?? (updatedSince === undefined ? 'name' : 'updated')
-    const start = after === undefined ? startOf(sort) : markFrom(sort, after)
+    const start = after === undefined ? startOf(orderOf(sort)) : markFrom(sort, after)
     const isImpossible = verified !== undefined && year !== undefined
     if (isImpossible || (asked !== undefined && asked !== role)) return { people: [], next: null }
     const words = folded(text).split(/\s+/).filter(Boolean).slice(0, wordsMax)
@@ -90,7 +90,7 @@ export class Support {
     const page = (next: string | null) => ({ people: found.map(summaryOf), next })
     let last = start
     const wanted = { words, role, status, year, verified, since: updatedSince }
-    for await (const one of clientsInOrder(db, sort, wanted, start, limit + exact.length + 1)) {
+    for await (const one of clientsInOrder(db, orderOf(sort), wanted, start, limit + exact.length + 1)) {
       if (!exact.some(({ id }) => id === one.client.id)) {
         if (found.length >= limit) return page(markText(sort, last))
         found.push(one.client)
