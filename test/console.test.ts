@@ -202,7 +202,7 @@ suite('The console', inBrowser, () => {
     const { code } = await service.mail.mailTo(email, 2)
     await dialog(page).getByRole('textbox', { name: 'Code' }).fill(String(code))
     await page.getByText('The account is suspended.').waitFor()
-    await page.getByText('Asked on the phone').waitFor()
+    await page.locator('.log').getByText('Asked on the phone').waitFor()
     assert.deepEqual(
       page.faults.filter((fault) => !/40[13]/.test(fault)),
       [],
