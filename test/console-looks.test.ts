@@ -67,7 +67,10 @@ suite('The console’s screens', inBrowser, () => {
     await page.getByText('Nobody has this address.').waitFor()
     await look('people-unknown-address', page.getByText('5.1.1 No such user here'))
     await page.getByLabel('Find somebody').fill('vet1@clinic.example')
-    await page.getByRole('row', { name: /vet1@clinic/ }).getByRole('link').click()
+    await page
+      .getByRole('row', { name: /vet1@clinic/ })
+      .getByRole('link')
+      .click()
     await look('person', page.getByText('The code arrived and was entered.'))
     await press('Close the account…')
     await look('person-close', dialog(page))

@@ -106,7 +106,7 @@ suite('The list of people in the console', inBrowser, () => {
     await button(page, 'Clear filters').click()
     await page.getByLabel('Status').selectOption('inactive')
     await shows(page, ['Given Family s4'])
-    await table(page).getByText('not active on the roster').waitFor()
+    await table(page).getByRole('cell', { name: 'not active on the roster', exact: true }).waitFor()
     await place(page, '#/people?verified=false&sort=-name')
     await shows(page, veterinarians.toReversed())
     await page.getByLabel('Find somebody').fill('nolte')

@@ -60,7 +60,9 @@ export function PeopleTable({
           <th scope="col" className="wide">
             {text.role}
           </th>
-          <th scope="col">{text.status}</th>
+          <th scope="col" className="wide">
+            {text.status}
+          </th>
           {head('created', text.columns.created, 'wide')}
           {head('updated', text.columns.updated, 'wide')}
         </tr>
@@ -94,6 +96,12 @@ function Row({
   const role = [all.roles[person.role], person.year !== null && text.inYear(person.year)]
     .filter(Boolean)
     .join(' · ')
+  const status = (
+    <>
+      <StatusMark status={person.status} />
+      {person.verificationLost && <StateMark state="warning" word={all.person.checkAgain} />}
+    </>
+  )
   return (
     <tr>
       <td className="pick">
@@ -110,6 +118,7 @@ function Row({
         <a href={personHash(person.userId)}>
           <Name of={person} />
         </a>
+        <span className="narrow">{status}</span>
         <span className="soft">
           <span className="narrow">{role}</span>
           {person.studentNumber && <bdi>{person.studentNumber}</bdi>}
@@ -117,10 +126,7 @@ function Row({
         </span>
       </td>
       <td className="wide">{role}</td>
-      <td>
-        <StatusMark status={person.status} />
-        {person.verificationLost && <StateMark state="warning" word={all.person.checkAgain} />}
-      </td>
+      <td className="wide">{status}</td>
       <td className="wide">{dates.dayOf(person.createdAt)}</td>
       <td className="wide">{dates.dayOf(person.updatedAt)}</td>
     </tr>
