@@ -26,6 +26,7 @@ import { migrate } from '../src/platform/db/migrate.ts'
 import { openDb } from '../src/platform/db/open.ts'
 import { bySystem } from '../src/platform/lib/by.ts'
 import { day, systemClock } from '../src/platform/lib/clock.ts'
+import { folded } from '../src/platform/lib/folded.ts'
 import { newId } from '../src/platform/lib/random.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
 import type { Role } from '../src/roles.ts'
@@ -74,11 +75,13 @@ async function addVeterinarians(total: number): Promise<void> {
     const rows = ids.slice(done, done + perTransaction).map((id, i): Value[] => {
       const number = String(done + i).padStart(8, '0')
       const email = `vet.${run}.${number}@practice.example`
-      return [id, 'veterinarian', 'active', email, email, 'Ada', `Marsh ${number}`, now, now, now]
+      const [first, last] = ['Ada', `Marsh ${number}`]
+      const names = [first, folded(first), last, folded(last)]
+      return [id, 'veterinarian', 'active', email, email, ...names, now, now, now]
     })
     await db.tx(
       inserts(
-        'person (id, role, status, email, email_key, firstname, lastname, created_at, updated_at, activated_at)',
+        'person (id, role, status, email, email_key, firstname, firstname_key, lastname, lastname_key, created_at, updated_at, activated_at)',
         rows,
       ),
     )

@@ -87,7 +87,8 @@ suite('The console', inBrowser, () => {
     await dialog(page).getByRole('button', { name: 'Suspend' }).click()
     await page.getByText('The account is suspended.').waitFor()
     await page.getByText('Not signed in anywhere.').waitFor()
-    await page.getByText('Lost her <b>phone</b>').waitFor()
+    await page.locator('.notice').getByText('Lost her <b>phone</b>').waitFor()
+    await page.locator('.log').getByText('Lost her <b>phone</b>').waitFor()
     assert.equal(await page.locator('.lead .state').textContent(), 'suspended')
     await page.locator('.log li').filter({ hasText: 'Veterinarian suspended by you' }).waitFor()
     // The button is gone.
@@ -152,7 +153,7 @@ suite('The console', inBrowser, () => {
     await dialog(page).getByRole('button', { name: 'Leave unverified' }).click()
     await page.getByText('Not checked by the school').waitFor()
     await place(page, '#/people')
-    await page.getByText('Type a few letters.').waitFor()
+    await page.getByRole('table', { name: 'People' }).waitFor()
     await list.waitFor({ state: 'detached' })
     assert.deepEqual(
       page.faults.filter((fault) => !/409/.test(fault)),
@@ -200,7 +201,7 @@ suite('The console', inBrowser, () => {
     const { code } = await service.mail.mailTo(email, 2)
     await dialog(page).getByRole('textbox', { name: 'Code' }).fill(String(code))
     await page.getByText('The account is suspended.').waitFor()
-    await page.getByText('Asked on the phone').waitFor()
+    await page.locator('.log').getByText('Asked on the phone').waitFor()
     assert.deepEqual(
       page.faults.filter((fault) => !/40[13]/.test(fault)),
       [],

@@ -135,6 +135,27 @@ for (const engine of engines) {
       assert.deepEqual(stepsOf(handed), ['queued', 'deferred', 'handed'])
     })
 
+    test('The waiting mails are those that the overview counts, deferred ones included', async () => {
+      const { access: token } = await newStaff(service, 'support')
+      const get = async (path: string) => (await service.request(path, { token })).json
+      const waiting = async () => (await get('/staff/deliveries?state=waiting')).deliveries
+      await outboxEmpty(service)
+      assert.deepEqual(await waiting(), [])
+      const emails = [freshAddress('waits'), freshAddress('waits')]
+      for (const email of emails) {
+        busy.add(email)
+        await service.register(email)
+        await ask(email)
+        await deliveredAs(service, email, 'deferred')
+      }
+      assert.equal((await waiting()).length, 2)
+      assert.equal((await get('/staff/overview')).mail.unsent, 2)
+      for (const email of emails) busy.delete(email)
+      service.clock.advance(minute)
+      for (const email of emails) await deliveredAs(service, email, 'handed')
+      assert.deepEqual([await waiting(), (await get('/staff/overview')).mail.unsent], [[], 0])
+    })
+
     test('A mail that is put off a thousand times keeps a timeline of moderate length', async () => {
       const email = freshAddress('never')
       busy.add(email)

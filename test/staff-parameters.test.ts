@@ -71,8 +71,8 @@ suite('Parameters of what staff read', () => {
   })
 
   test('The reply says which there are, and names ten at most', async () => {
-    const { json } = await get('/staff/people', 'updatedSince=2026-01-01')
-    assert.deepEqual(json.errors[0].parameter, 'updatedSince')
+    const { json } = await get('/staff/people', 'changedSince=2026-01-01')
+    assert.deepEqual(json.errors[0].parameter, 'changedSince')
     assert.match(json.errors[0].detail, /q, role, status/)
     const many = Array.from({ length: 1_000 }, (_, i) => `a${i}=`).join('&')
     assert.equal((await get('/staff/people', many)).json.errors.length, 10)

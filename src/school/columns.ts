@@ -1,6 +1,7 @@
 import { foldedName, hidden, lowerCased, shown, type Tables } from '../platform/db/columns.ts'
 
 const ofRoster = { because: 'the roster is the school’s, and students do not close their accounts' }
+const ofDisabled = 'whoever is disabled cannot sign in and ask for an export'
 const uploaded = hidden(
   { because: 'it goes a day after it was uploaded, or when it is imported' },
   'what is imported of it is shown as profile and classes',
@@ -124,6 +125,21 @@ export const schoolColumns = {
     school_id: shown(ofRoster, 'profile.school.schoolId'),
     school_name: shown(ofRoster, 'profile.school.name'),
     updated_at: 'time',
+  },
+  disabled_student: {
+    person_id: 'id',
+    from_gen: 'id',
+    to_gen: 'id',
+    sourced_id: 'id',
+    digest: 'other',
+    email: hidden(ofRoster, ofDisabled),
+    email_key: hidden(ofRoster, lowerCased),
+    firstname: hidden(ofRoster, ofDisabled),
+    firstname_key: hidden(ofRoster, foldedName),
+    lastname: hidden(ofRoster, ofDisabled),
+    lastname_key: hidden(ofRoster, foldedName),
+    student_number: hidden(ofRoster, ofDisabled),
+    year: hidden(ofRoster, ofDisabled),
   },
   calendar_feed: {
     id: 'id',

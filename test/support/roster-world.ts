@@ -62,6 +62,7 @@ export async function visibleRows(db: Db): Promise<Record<string, object[]>> {
     ['roster_record', 'kind, sourced_id'],
     ['roster_enrolment', 'sourced_id'],
     ['student', 'sourced_id, person_id'],
+    ['disabled_student', 'sourced_id, person_id'],
   ] as const) {
     const found = await db.all(`select * from ${table} t where ${isVisible('t')} order by ${order}`)
     rows[table] = found.map(({ to_gen: _, ...row }) => row)

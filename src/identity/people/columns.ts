@@ -27,7 +27,8 @@ const fields = {
   firstname: ofRoster<string>(shown('null', 'profile.firstname')),
   lastname: ofRoster<string>(shown('null', 'profile.lastname')),
   created_at: own<number>('time'),
-  updated_at: ofRoster<number>('time'),
+  /** Imports change it, too, if they change a student. */
+  updated_at: own<number>('time'),
   confirm_before: own<number | null>(hidden('null', 'who can ask for an export has confirmed')),
   /** When the owner set or confirmed the names while signed in. */
   confirmed_at: own<number | null>(hidden('null', 'shown as profile.confirmed')),
@@ -55,10 +56,8 @@ export type PersonFields = {
 const contents = Object.entries(fields).map(([name, { contains }]): [string, Column] => [name, contains])
 export const personColumns: Readonly<Record<string, Column>> = { ...Object.fromEntries(contents), ...more }
 
-export const personList = (alias: string) =>
-  Object.keys(fields)
-    .map((name) => `${alias}.${name}`)
-    .join(', ')
+export const personNames: readonly string[] = Object.keys(fields)
+export const personList = (alias: string) => personNames.map((name) => `${alias}.${name}`).join(', ')
 
 /** Rows of the roster that is visible now. */
 export const inRoster = (alias: string) =>
@@ -68,8 +67,16 @@ const values: [name: string, value: string][] = [
   ...Object.entries(fields).map(([name, { value }]): [string, string] => [name, value]),
   ...Object.keys(more).map((name): [string, string] => [name, 'p.*']),
   ['student_number', 's.*'],
+  ['year', 's.*'],
 ]
 
+/** The columns of an account as SQL, by their names; for `accountTables`. */
+export const accountValues: Readonly<Record<string, string>> = Object.fromEntries(
+  values.map(([name, value]) => [name, value.replaceAll('*', name)]),
+)
+export const accountTables = `person p left join student s on s.person_id = p.id and ${inRoster('s')}`
+
 /** Everybody, in place of a table: students with the names and addresses of the roster that is visible now. */
-export const accounts = `(select ${values.map(([name, value]) => `${value.replaceAll('*', name)} as ${name}`).join(', ')}
-  from person p left join student s on s.person_id = p.id and ${inRoster('s')})`
+export const accounts = `(select ${Object.entries(accountValues)
+  .map(([name, value]) => `${value} as ${name}`)
+  .join(', ')} from ${accountTables})`

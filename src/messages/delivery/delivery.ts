@@ -14,7 +14,7 @@ import type { By } from '../../platform/lib/by.ts'
 import { type Clock, day, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import { isId } from '../../platform/lib/random.ts'
 import { fingerprint, type Secrets } from '../../platform/lib/secret.ts'
-import { type StepName, stateAfter } from './states.ts'
+import { type StepName, stateAfter, waiting } from './states.ts'
 import {
   addBounce,
   addStep,
@@ -32,7 +32,7 @@ import {
 } from './store.ts'
 import { mailNamedIn } from './tag.ts'
 
-export { type State, states } from './states.ts'
+export { states, waiting } from './states.ts'
 export { bounceAddress, tagOf } from './tag.ts'
 
 const textMax = 500
@@ -167,7 +167,7 @@ export class Deliveries {
       throw invalidField({ parameter: 'after', detail: 'must be the `next` value of a page' })
     const rows = await someDeliveries(db, {
       ...(email !== undefined && { fingerprints: fingerprintsOf(secrets, addressFrom(email).key) }),
-      ...(state !== undefined && { state }),
+      ...(state === waiting ? { isWaiting: true } : state !== undefined && { state }),
       ...(since !== undefined && { since }),
       ...(after !== undefined && { before: after }),
       limit: limit + 1,

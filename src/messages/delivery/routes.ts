@@ -11,7 +11,7 @@ import { Type } from '../../platform/http/type.ts'
 import { bySystem } from '../../platform/lib/by.ts'
 import type { FailureLog } from '../../platform/lib/failure.ts'
 import type { Secrets } from '../../platform/lib/secret.ts'
-import { type Deliveries, states } from './delivery.ts'
+import { type Deliveries, states, waiting } from './delivery.ts'
 import { hookSecret } from './hook.ts'
 import { readHook } from './providers.ts'
 import { DeliveryPage } from './schemas.ts'
@@ -41,7 +41,13 @@ export async function deliveryRoutes(root: FastifyInstance, deps: DeliveryRoutes
           'Of one address, which need not belong to anyone, or of all. Kept for 30 days. Never contains a code.',
         querystring: Type.Object({
           email: Type.Optional(Type.String({ description: 'All mails to this address, ignoring case.' })),
-          state: Type.Optional(Type.Enum([...states], { title: 'DeliveryState' })),
+          state: Type.Optional(
+            Type.Enum([...states, waiting], {
+              title: 'DeliveryState',
+              description:
+                '`waiting`: still to be sent, whether `queued` or `deferred`; these are the unsent mails of the overview.',
+            }),
+          ),
           after: Type.Optional(Type.String({ description: 'The `next` value of the previous page.' })),
           limit: QueryInteger(limits, 'Maximum number of results; default 50.'),
         }),

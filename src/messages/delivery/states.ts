@@ -4,6 +4,9 @@
 export const states = ['queued', 'deferred', 'handed', 'not-sent', 'failed', 'bounced', 'opened'] as const
 export type State = (typeof states)[number]
 
+/** For searches: still to be sent, whether `queued` or `deferred`. */
+export const waiting = 'waiting'
+
 export const stateAfter = {
   deferred: 'deferred',
   handed: 'handed',

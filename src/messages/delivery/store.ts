@@ -126,6 +126,8 @@ export interface DeliveryFilter {
   readonly fingerprints?: readonly string[]
   readonly personId?: string
   readonly state?: string
+  /** Only those still to be sent. */
+  readonly isWaiting?: boolean
   /** Epoch milliseconds. */
   readonly since?: number
   /** Only older ones than this id. */
@@ -142,13 +144,14 @@ const isOf = (person: string) => `(person_id = ${person} or asker_id = ${person}
 export function someDeliveries(db: Db, filter: DeliveryFilter): Promise<DeliveryRow[]> {
   const params: Value[] = []
   const take = (value: Value) => `$${params.push(value)}`
-  const { fingerprints, personId, state, since, before, erasedToo, limit } = filter
+  const { fingerprints, personId, state, isWaiting, since, before, erasedToo, limit } = filter
   const isTrouble = state !== undefined && inTrouble.includes(`'${state}'`)
   const conditions = [
     erasedToo ? 'true' : isKept,
     fingerprints && `address_fingerprint in (${fingerprints.map(take).join(', ')})`,
     personId !== undefined && isOf(take(personId)),
     state !== undefined && `state = ${take(state)}`,
+    isWaiting && 'id in (select o.id from outbox o where o.sent_at is null)',
     isTrouble && inTrouble,
     since !== undefined && `id >= ${take(firstIdAt(since))}`,
     before !== undefined && `id < ${take(before)}`,

@@ -2,7 +2,7 @@
 import { smtpSettingsOf } from '../../config.ts'
 import { UsageError } from '../../errors.ts'
 import type { Features } from '../../features.ts'
-import { type State, states } from '../../messages/delivery/delivery.ts'
+import { states, waiting } from '../../messages/delivery/delivery.ts'
 import { hookSecret } from '../../messages/delivery/hook.ts'
 import { bySystem } from '../../platform/lib/by.ts'
 import {
@@ -36,18 +36,18 @@ export async function listMail(options: ListOptions): Promise<void> {
   if (options.failed && options.state !== undefined)
     throw new UsageError('--failed is the same as --state failed; give one of the two')
   const state = options.failed ? 'failed' : options.state
-  if (state !== undefined && !isState(state))
-    throw new UsageError(`--state must be one of ${states.join(', ')}`)
+  if (state !== undefined && !searchStates.includes(state))
+    throw new UsageError(`--state must be one of ${searchStates.join(', ')}`)
   await withFeatures(options, (features) =>
     print(features, { ...(state && { state }) }, options, 'No mails match.'),
   )
 }
 
-const isState = (text: string): text is State => states.some((state) => state === text)
+const searchStates: readonly string[] = [...states, waiting]
 
 async function print(
   { deliveries, clock }: Features,
-  about: { email?: string; state?: State },
+  about: { email?: string; state?: string },
   options: ListOptions,
   none: string,
 ): Promise<void> {

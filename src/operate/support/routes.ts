@@ -12,7 +12,7 @@ import {
   staffReadProblems,
   tokenProblems,
 } from '../../platform/http/problem-schemas.ts'
-import { Empty, Id, integerFrom, QueryInteger } from '../../platform/http/schemas.ts'
+import { Empty, Id, integerFrom, QueryInteger, QueryTime, timeFrom } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { type Clock, minute, second } from '../../platform/lib/clock.ts'
 import { Recent } from '../../platform/lib/recent.ts'
@@ -30,9 +30,10 @@ import {
   TestMail,
   Why,
 } from './schemas.ts'
-import { type Support, verifiedStates } from './support.ts'
+import { type Support, sorts, verifiedStates } from './support.ts'
 
 const limits = { min: 1, max: 200 }
+const years = { min: 0, max: 99 }
 
 const testEveryMs = minute
 const testersMax = 1_000
@@ -79,7 +80,8 @@ export function supportRoutes(
         tags,
         operationId: 'findPeople',
         summary: 'Find people',
-        description: 'Veterinarians and students by words of their name, address, number or id.',
+        description:
+          'Veterinarians and students by words of their name, address, number or id. Without `sort`, whoever has exactly this address, number or id comes first.',
         querystring: Type.Object({
           q: Type.Optional(Type.String()),
           role: Type.Optional(ServedRoleName),
@@ -88,6 +90,7 @@ export function supportRoutes(
               title: 'AccountStatus',
             }),
           ),
+          year: QueryInteger(years, 'Students of this year.'),
           verified: Type.Optional(
             Type.Enum([...verifiedStates], {
               title: 'Verification',
@@ -95,7 +98,19 @@ export function supportRoutes(
                 'Veterinarians only. `lost`: those who were verified and have to be verified again.',
             }),
           ),
-          after: Type.Optional(Type.String({ description: 'The `next` value of the previous page.' })),
+          updatedSince: QueryTime(
+            'Only people whose profile or status has changed at or after this time, closed accounts included. To keep a copy up to date, give the largest `updatedAt` that you have seen, less a minute.',
+          ),
+          sort: Type.Optional(
+            Type.Enum([...sorts], {
+              title: 'PeopleOrder',
+              description:
+                'By last and first name (people without a name come last), by the time when the account was created, or by the time of the last change; with `-`, backwards. The default is `name`, or `updated` with `updatedSince`. Nobody who does not change is skipped or repeated between pages.',
+            }),
+          ),
+          after: Type.Optional(
+            Type.String({ description: 'The `next` value of the previous page, in the same order.' }),
+          ),
           limit: QueryInteger(limits, 'Maximum number of results; default 50.'),
         }),
         response: {
@@ -104,8 +119,14 @@ export function supportRoutes(
         },
       },
     },
-    ({ query: { q = '', limit = '50', ...rest } }) =>
-      support.find({ text: q, ...rest, limit: integerFrom('limit', limit, limits) }),
+    ({ query: { q = '', limit = '50', year, updatedSince, ...rest } }) =>
+      support.find({
+        text: q,
+        ...rest,
+        ...(year !== undefined && { year: integerFrom('year', year, years) }),
+        ...(updatedSince !== undefined && { updatedSince: timeFrom('updatedSince', updatedSince) }),
+        limit: integerFrom('limit', limit, limits),
+      }),
   )
 
   app.get(

@@ -32,8 +32,11 @@ const summaryFields = {
   lastname: Nullable(Type.String()),
   email: Nullable(Type.String()),
   studentNumber: Nullable(Type.String()),
+  year: Nullable(Type.Integer({ description: 'Of a student.' })),
   verified: Type.Boolean(),
   verificationLost: Nullable(VerificationLost),
+  createdAt: Timestamp(),
+  updatedAt: Timestamp('When the profile or the status last changed.'),
 }
 export const PersonSummary = Type.Object(summaryFields, { title: 'PersonSummary' })
 export const PersonPage = Type.Object(
@@ -44,8 +47,6 @@ const PersonProfile = Type.Object(
   {
     ...summaryFields,
     confirmed: Type.Boolean(),
-    createdAt: Timestamp(),
-    updatedAt: Timestamp(),
   },
   { title: 'PersonProfile' },
 )

@@ -1,35 +1,42 @@
+import { setImmediate } from 'node:timers/promises'
 import {
   accounts,
+  accountTables,
+  accountValues,
   inRoster,
   type LostBy,
   type Person,
-  personList,
+  personNames,
   type Status,
 } from '../../identity/people/people.ts'
 import type { Db, Value } from '../../platform/db/db.ts'
 import type { ServedRole } from '../../roles.ts'
+import type { Mark, Order, PartName, Place } from './order.ts'
 
 /** Somebody whom the school serves. */
 export interface Client extends Person<ServedRole> {
   readonly student_number: string | null
+  readonly year: number | null
   /** When a change cleared the verification, and what changed; null once staff have verified again. */
   readonly unverified_at: number | null
   readonly unverified_because: LostBy | null
 }
 
-const clientColumns = `${personList('a')}, a.student_number, a.unverified_at, a.unverified_because`
+/** Students who are disabled on the roster have their names there. */
+const clientTables = `${accountTables}
+  left join disabled_student d on d.person_id = p.id and s.person_id is null and p.role = 'student' and ${inRoster('d')}`
+const ofDisabled = ['email', 'email_key', 'firstname', 'lastname', 'student_number', 'year']
+const clientColumns = [...personNames, 'student_number', 'year', 'unverified_at', 'unverified_because']
+  .map((name) => {
+    const value = accountValues[name]!
+    return ofDisabled.includes(name) ? `coalesce(${value}, d.${name}) as ${name}` : `${value} as ${name}`
+  })
+  .join(', ')
 // Everybody but staff. Not as a list of roles: SQLite would read by the index on roles, and sort everybody for each chunk.
-const served = "a.role <> 'staff'"
+const served = "p.role <> 'staff'"
 
 export function clientById(db: Db, id: string): Promise<Client | undefined> {
-  return db.one<Client>(`select ${clientColumns} from ${accounts} a where a.id = $1 and ${served}`, [id])
-}
-
-/** A part of all people, by their ids. */
-export interface Range {
-  readonly after: string
-  /** The last one; undefined for no upper bound. */
-  readonly upTo: string | undefined
+  return db.one<Client>(`select ${clientColumns} from ${clientTables} where p.id = $1 and ${served}`, [id])
 }
 
 export interface Wanted {
@@ -37,83 +44,272 @@ export interface Wanted {
   readonly words: readonly string[]
   readonly role: ServedRole | undefined
   readonly status: string | undefined
+  readonly year: number | undefined
   readonly verified: Verified | undefined
+  /** Only people who have changed since; epoch milliseconds. Closed accounts are included. */
+  readonly since: number | undefined
 }
 
 /** For veterinarians: verified, not verified, or to be verified again. */
 export const verifiedStates = ['true', 'false', 'lost'] as const
 export type Verified = (typeof verifiedStates)[number]
 
-const isVerified: Record<Verified, (t: string) => string> = {
-  true: (t) => `${t}.verified_at is not null`,
-  false: (t) => `${t}.verified_at is null`,
-  lost: (t) => `${t}.unverified_at is not null`,
+const isVerified: Record<Verified, string> = {
+  true: 'c.verified_at is not null',
+  false: 'c.verified_at is null',
+  lost: 'c.unverified_at is not null',
+}
+
+/** "+ 0" keeps SQLite from the index of generations: it has to read in the order of names. */
+const isVisible = (t: string) =>
+  `${t}.from_gen + 0 <= (select content from roster_state) and (${t}.to_gen is null or ${t}.to_gen > (select content from roster_state))`
+const isIn = (table: string, id: string) =>
+  `exists (select 1 from ${table} x where x.person_id = ${id} and ${inRoster('x')})`
+
+const textOf = (t: string, number: string) =>
+  `${t}.firstname_key || ' ' || ${t}.lastname_key || ' ' || coalesce(${t}.email_key, '') || ' ' || lower(coalesce(${number}, ''))`
+const names = ['t.lastname_key', 't.firstname_key']
+
+/** A table that can be read in an order. */
+interface Source {
+  readonly from: string
+  readonly where: string
+  readonly id: string
+  readonly keys: readonly string[]
+}
+
+/** Veterinarians alone have their names in `person`. */
+const veterinarians: Source = {
+  from: 'person t',
+  where: "t.role <> 'staff' and t.lastname_key is not null",
+  ...{ id: 't.id', keys: names },
+}
+const students: Source = {
+  from: 'student t',
+  where: isVisible('t'),
+  ...{ id: 't.person_id', keys: names },
+}
+const disabled: Source = {
+  from: 'disabled_student t',
+  where: `${isVisible('t')} and not ${isIn('student', 't.person_id')}`,
+  ...{ id: 't.person_id', keys: names },
+}
+const everybody = (...keys: string[]): Source => ({
+  from: 'person t',
+  where: "t.role <> 'staff'",
+  ...{ id: 't.id', keys },
+})
+/** Among others, accounts that are closed and students who left the roster. */
+const nameless: Source = { ...everybody(), where: "t.role <> 'staff' and t.lastname_key is null" }
+
+/** Those in which somebody may be wanted. */
+function sourcesOf(part: PartName, { words, role, status, year, verified, since }: Wanted): Source[] {
+  const isClosed = status === 'closed' || since !== undefined
+  const forStudents = role !== 'veterinarian' && verified === undefined && status !== 'pending'
+  if (part === 'named')
+    return [
+      ...(role !== 'student' && year === undefined && status !== 'inactive' ? [veterinarians] : []),
+      ...(forStudents && status !== 'inactive' ? [students] : []),
+      ...(forStudents ? [disabled] : []),
+    ]
+  if (part === 'nameless') {
+    const isPossible = words.length === 0 && year === undefined && verified === undefined
+    return isPossible && status !== 'active' && (forStudents || isClosed) ? [nameless] : []
+  }
+  return [everybody(part === 'created' ? 't.created_at' : 't.updated_at')]
+}
+
+/** How many people one statement reads: SQLite works in the service's own thread and must not keep it long. */
+const readAtOnceMax = { sqlite: 2_000, postgres: 1_000_000_000 }
+const growth = 4
+
+/**
+ * People in an order, from a place on. `atOnce` is how many the caller is going to take. The first statement reads about
+ * as many; if few of them are wanted, the following ones read more.
+ */
+export async function* clientsInOrder(
+  db: Db,
+  { parts, isDown }: Order,
+  asked: Wanted,
+  after: Mark,
+  atOnce: number,
+): AsyncGenerator<{ client: Client; mark: Mark }> {
+  const since = asked.since === undefined ? undefined : await changesSeenFrom(db, asked.since)
+  const wanted = { ...asked, since }
+  const few = await fewCandidates(db, wanted)
+  for (const part of parts.slice(parts.indexOf(after.part))) {
+    const sources = sourcesOf(part, wanted)
+    const reading = { part, sources, isDown: isDown && part !== 'nameless', few }
+    let place = part === after.part ? after.place : []
+    for (let size = atOnce; sources.length > 0; size = Math.min(size * growth, readAtOnceMax[db.engine])) {
+      const rows = await readSome(db, reading, wanted, { place, size, atOnce })
+      for (const row of rows) {
+        place = placeOf(row)
+        if (row.wanted === 1) yield { client: row, mark: { part, place } }
+      }
+      if (rows.length < atOnce && rows.at(-1)?.n !== size) break
+      // Others get a turn.
+      await setImmediate()
+    }
+  }
 }
 
 /** How many people one statement scans, in about ten milliseconds. */
-const rangeSize = 10_000
+const scannedAtOnce = 10_000
+const fewMax = 1_000
 
-/** SQLite works in the service's own thread and must not keep it long; PostgreSQL looks through everybody at once. */
-export async function endOfRange(db: Db, after: string): Promise<string | undefined> {
+/**
+ * The ids of all who may be wanted, if these are few. People are read in the order of the store, which is many times
+ * faster than in another one. Undefined if there are many: then some are found soon in any order.
+ */
+async function fewCandidates(
+  db: Db,
+  { words, status, verified, since }: Wanted,
+): Promise<string[] | undefined> {
+  const params: Value[] = []
+  const param = (value: Value) => `$${params.push(value)}`
+  const [from, to, max] = [param(''), param(''), param(fewMax + 1)]
+  const ofPerson =
+    words.length > 0
+      ? []
+      : [
+          status === 'inactive' && `t.role = 'student' and not ${isIn('student', 't.id')}`,
+          status !== undefined &&
+            status !== 'active' &&
+            status !== 'inactive' &&
+            `t.status = ${param(status)}`,
+          verified === 'true' && 't.verified_at is not null',
+          verified === 'lost' && 't.unverified_at is not null',
+          since !== undefined && `t.updated_at >= ${param(since)}`,
+        ].filter(Boolean)
+  if (words.length === 0 && ofPerson.length === 0) return undefined
+  const patterns = words.map((word) => param(patternOf(word)))
+  const search = ({ from: table, where, id, number }: Source & { number: string }) => {
+    const has = patterns.map((pattern) => `${textOf('t', number)} like ${pattern} escape '\\'`)
+    return `select ${id} as id from ${table} where ${[`${id} > ${from}`, `${id} <= ${to}`, where, ...has].join(' and ')}`
+  }
+  const sql =
+    words.length === 0
+      ? `select t.id from person t where t.id > ${from} and t.id <= ${to} and ${ofPerson.join(' and ')} limit ${max}`
+      : `${searched.map(search).join(' union all ')} limit ${max}`
+  const ids: string[] = []
+  for (let last = ''; ; ) {
+    const end = await endOfScan(db, last)
+    const some = await db.all<{ id: string }>(sql, [last, end ?? lastId, ...params.slice(2)])
+    for (const { id } of some) ids.push(id)
+    if (ids.length > fewMax) return undefined
+    if (end === undefined) return ids
+    last = end
+    await setImmediate()
+  }
+}
+
+/** Behind every id in any collation. */
+const lastId = 'zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz'
+const searched = [
+  { ...veterinarians, number: 'null' },
+  ...[students, disabled].map((source) => ({ ...source, number: 't.student_number' })),
+]
+
+/** PostgreSQL looks through everybody at once. */
+async function endOfScan(db: Db, after: string): Promise<string | undefined> {
   if (db.engine === 'postgres') return undefined
-  const sql = `select p.id from person p where p.id > $1 order by p.id limit 1 offset ${rangeSize - 1}`
+  const sql = `select p.id from person p where p.id > $1 order by p.id limit 1 offset ${scannedAtOnce - 1}`
   return (await db.one<{ id: string }>(sql, [after]))?.id
 }
 
-/** In the order of their ids, without closed accounts. */
-export async function findClients(db: Db, range: Range, wanted: Wanted, limit: number): Promise<Client[]> {
-  const params: Value[] = []
-  const param = (value: Value) => `$${params.push(value)}`
-  const after = param(range.after)
-  const upTo = range.upTo === undefined ? undefined : param(range.upTo)
-  const isIn = (id: string) => `${id} > ${after}${upTo === undefined ? '' : ` and ${id} <= ${upTo}`}`
-  const { words, role, verified } = wanted
-  const isSo = (t: string) => (verified === undefined ? 'true' : isVerified[verified](t))
-  const status = wanted.status === undefined ? "<> 'closed'" : `= ${param(wanted.status)}`
-  if (words.length === 0) {
-    const isRole = role === undefined ? 'true' : `a.role = ${param(role)}`
-    return db.all<Client>(
-      `select ${clientColumns} from ${accounts} a where ${isIn('a.id')} and ${served} and a.status ${status} and ${isRole} and ${isSo('a')}
-       order by a.id limit ${param(limit)}`,
-      params,
-    )
-  }
-  const patterns = words.map((word) => param(`%${word.replaceAll(/[\\%_]/g, '\\$&')}%`))
-  const has = (text: string) =>
-    patterns.map((pattern) => `(${text}) like ${pattern} escape '\\'`).join(' and ')
-  const isStatus =
-    wanted.status === undefined
-      ? 'true'
-      : `exists (select 1 from person p where p.id = s.person_id and p.status ${status})`
-  // Not through the view, which would look up each student separately. Only students on the roster have a name.
-  const matching = {
-    student: `select s.person_id as id from student s
-      where ${isIn('s.person_id')} and ${inRoster('s')} and ${isStatus}
-        and ${has(`${nameKeys('s')} || ' ' || lower(coalesce(s.student_number, ''))`)}`,
-    veterinarian: `select p.id from person p
-      where ${isIn('p.id')} and p.role <> 'staff' and p.status ${status} and ${isSo('p')} and ${has(nameKeys('p'))}`,
-  }
-  const parts = role === undefined ? Object.values(matching) : [matching[role]]
-  const sql = `${parts.join(' union all ')} order by id limit ${param(limit)}`
-  return clientsById(db, await db.all<{ id: string }>(sql, params))
+interface Found extends Client {
+  /** Counted from the place. */
+  readonly n: number
+  readonly wanted: 0 | 1
+  readonly k0?: string | number
+  readonly k1?: string | number
 }
 
-const nameKeys = (t: string) =>
-  `${t}.firstname_key || ' ' || ${t}.lastname_key || ' ' || coalesce(${t}.email_key, '')`
+const placeOf = ({ k0, k1, id }: Found): Place => [k0, k1, id].filter((key) => key !== undefined)
+
+interface Reading {
+  readonly sources: readonly Source[]
+  readonly isDown: boolean
+  readonly part: PartName
+  /** Nobody else is wanted. */
+  readonly few: readonly string[] | undefined
+}
+
+const listed = {
+  sqlite: (json: string) => `(select value from json_each(${json}))`,
+  postgres: (json: string) => `(select json_array_elements_text(cast(${json} as json)))`,
+}
+
+/** Returns those of the next `size` people who are wanted, and the last of all. */
+function readSome(
+  db: Db,
+  { part, sources, isDown, few }: Reading,
+  { words, role, status, year, verified, since }: Wanted,
+  { place, size, atOnce }: { place: Place; size: number; atOnce: number },
+): Promise<Found[]> {
+  const params: Value[] = []
+  const param = (value: Value) => `$${params.push(value)}`
+  const direction = isDown ? ' desc' : ''
+  const inOrder = (keys: readonly string[]) => keys.map((key) => `${key}${direction}`).join(', ')
+  const from = place.map(param)
+  const count = param(size)
+  const ids = few && listed[db.engine](param(JSON.stringify(few)))
+  const keyNames = sources[0]!.keys.map((_, i) => `k${i}`)
+  const read = sources.map(({ from: table, where, id, keys }, i) => {
+    const all = [...keys, id]
+    const isAfter = from.length > 0 && `(${all.join(', ')}) ${isDown ? '<' : '>'} (${from.join(', ')})`
+    const isIn = [where, ids && `${id} in ${ids}`, isAfter].filter(Boolean).join(' and ')
+    const columns = [...keys.map((key, k) => `${key} as k${k}`), `${id} as id`].join(', ')
+    return `select * from (select ${columns} from ${table} where ${isIn} order by ${inOrder(all)} limit ${count}) s${i}`
+  })
+  const filters = [
+    ...words.map((word) => `c.text like ${param(patternOf(word))} escape '\\'`),
+    part === 'nameless' && 'c.text is null',
+    role && `c.role = ${param(role)}`,
+    status === undefined ? since === undefined && "c.status <> 'closed'" : `c.status = ${param(status)}`,
+    year !== undefined && `c.year = ${param(year)}`,
+    verified && isVerified[verified],
+    since !== undefined && `c.updated_at >= ${param(since)}`,
+  ].filter(Boolean)
+  const isWanted = filters.length === 0 ? 'true' : filters.join(' and ')
+  return db.all<Found>(
+    `with chunk as (
+       select u.*, row_number() over (order by ${inOrder([...keyNames, 'id'])}) as n
+       from (${read.join(' union all ')}) u order by n limit ${count}
+     )
+     select c.*, case when ${isWanted} then 1 else 0 end as wanted from (
+       select chunk.n, ${keyNames.map((key) => `chunk.${key}, `).join('')}${clientText} as text, ${clientColumns}
+       from chunk cross join ${clientTables}
+       where p.id = chunk.id
+     ) c
+     where c.n = ${count} or (${isWanted}) order by c.n limit ${param(atOnce)}`,
+    params,
+  )
+}
+
+const patternOf = (word: string) => `%${word.replaceAll(/[\\%_]/g, '\\$&')}%`
+/** Null for somebody without a name. */
+const clientText = `coalesce(${textOf('s', 's.student_number')}, ${textOf('p', 'null')}, ${textOf('d', 'd.student_number')})`
+
+/** An import writes its changes before they can be seen: whatever was published since counts from its start. */
+async function changesSeenFrom(db: Db, since: number): Promise<number> {
+  const sql = 'select min(started_at) as first from roster_generation where published_at >= $1'
+  const row = await db.one<{ first: number | null }>(sql, [since])
+  return Math.min(since, row?.first ?? since)
+}
 
 /** Those with exactly this address, student number or id. */
 export async function clientsByKey(db: Db, key: string): Promise<Client[]> {
+  const ofRoster = (table: string, column: string, value: string) =>
+    `select t.person_id from ${table} t where t.${column} = ${value} and ${inRoster('t')}`
   const ids = await db.all<{ id: string }>(
     `select p.id from person p where p.role = 'veterinarian' and p.email_key = $1
-     union select s.person_id from student s where s.email_key = $1 and ${inRoster('s')}
-     union select s.person_id from student s where s.student_number = $2 and ${inRoster('s')}
+     union ${ofRoster('student', 'email_key', '$1')} union ${ofRoster('student', 'student_number', '$2')}
+     union ${ofRoster('disabled_student', 'email_key', '$1')} union ${ofRoster('disabled_student', 'student_number', '$2')}
      union select p.id from person p where p.id = $2`,
     [key.toLowerCase(), key],
   )
-  return clientsById(db, ids)
-}
-
-async function clientsById(db: Db, ids: readonly { readonly id: string }[]): Promise<Client[]> {
   const clients = await Promise.all(ids.map(({ id }) => clientById(db, id)))
   return clients.filter((client) => client !== undefined)
 }
@@ -141,7 +337,7 @@ export async function hasStudents(db: Db): Promise<boolean> {
 export function countClients(db: Db, after: string, limit: number): Promise<Counts[]> {
   return db.all<Counts>(
     `select role, status, cast(count(*) as bigint) as count, max(max(id)) over () as last
-     from (select a.id, a.role, a.status from ${accounts} a where a.id > $1 and ${served} order by a.id limit $2) chunk
+     from (select a.id, a.role, a.status from ${accounts} a where a.id > $1 and a.role <> 'staff' order by a.id limit $2) chunk
      group by role, status`,
     [after, limit],
   )

@@ -2,7 +2,6 @@
  * Actions of staff and operators on accounts: find, show, suspend, sign out, verify, change address, close. The routes
  * for staff and the commands both call this; the rules are here and in the features.
  */
-import { setImmediate } from 'node:timers/promises'
 import { AppError, invalidField } from '../../errors.ts'
 import {
   type Action,
@@ -26,10 +25,12 @@ import type { ServedRole } from '../../roles.ts'
 import { spanOf } from '../../school/student/classes.ts'
 import type { Students } from '../../school/student/student.ts'
 import type { Veterinarians } from '../../school/veterinarian/veterinarian.ts'
-import { type Client, clientById, clientsByKey, endOfRange, findClients, type Verified } from './store.ts'
+import { markFrom, markText, orderOf, startOf } from './order.ts'
+import type { Sort } from './sorts.ts'
+import { type Client, clientById, clientsByKey, clientsInOrder, type Verified } from './store.ts'
 
 export type { SharedFigures } from './overview.ts'
-
+export { type Sort, sorts } from './sorts.ts'
 export { verifiedStates } from './store.ts'
 
 export interface SupportDeps {
@@ -45,7 +46,12 @@ export interface Search {
   readonly text: string
   readonly role?: ServedRole
   readonly status?: string
+  readonly year?: number
   readonly verified?: Verified
+  /** Only people whose profile or status has changed since; epoch milliseconds. Closed accounts are included. */
+  readonly updatedSince?: number
+  /** By name if not given, or by the time of the last change with `updatedSince`. */
+  readonly sort?: Sort
   /** The `next` value of the previous page. */
   readonly after?: string
   readonly limit: number
@@ -62,35 +68,36 @@ export class Support {
     this.#deps = deps
   }
 
-  /** Exact addresses, student numbers and ids come first, the others in no particular order. */
-  async find({ text, role: asked, status, verified, after, limit }: Search) {
+  /** If no order is asked for, exact addresses, student numbers and ids come first. */
+  async find({ text, role: asked, status, year, verified, updatedSince, sort: order, after, limit }: Search) {
     const { db } = this.#deps
-    const role = verified === undefined ? asked : 'veterinarian'
-    if (asked !== undefined && asked !== role) return { people: [], next: null }
+    const role = verified !== undefined ? 'veterinarian' : year !== undefined ? 'student' : asked
+    const sort = order ?? (updatedSince === undefined ? 'name' : 'updated')
+    const start = after === undefined ? startOf(orderOf(sort)) : markFrom(sort, after)
+    const isImpossible = verified !== undefined && year !== undefined
+    if (isImpossible || (asked !== undefined && asked !== role)) return { people: [], next: null }
     const words = folded(text).split(/\s+/).filter(Boolean).slice(0, wordsMax)
     const isWanted = (client: Client) =>
-      client.status !== 'closed' &&
+      (client.status !== 'closed' || status === 'closed') &&
       (role === undefined || client.role === role) &&
       (status === undefined || client.status === status) &&
-      (verified === undefined || verifiedOf(client).includes(verified))
-    const exact = words.length === 1 ? (await clientsByKey(db, text.trim())).filter(isWanted) : []
+      (year === undefined || client.year === year) &&
+      (verified === undefined || verifiedOf(client).includes(verified)) &&
+      (updatedSince === undefined || client.updated_at >= updatedSince)
+    const exact =
+      words.length === 1 && order === undefined ? (await clientsByKey(db, text.trim())).filter(isWanted) : []
     const found = after === undefined ? exact.slice(0, limit) : []
-    let last = after ?? ''
-    for (;;) {
-      const range = { after: last, upTo: await endOfRange(db, last) }
-      const some = await findClients(db, range, { words, role, status, verified }, limit + exact.length + 1)
-      for (const client of some) {
-        if (!exact.some(({ id }) => id === client.id)) {
-          if (found.length >= limit) return { people: found.map(summaryOf), next: last }
-          found.push(client)
-        }
-        last = client.id
+    const page = (next: string | null) => ({ people: found.map(summaryOf), next })
+    let last = start
+    const wanted = { words, role, status, year, verified, since: updatedSince }
+    for await (const one of clientsInOrder(db, orderOf(sort), wanted, start, limit + exact.length + 1)) {
+      if (!exact.some(({ id }) => id === one.client.id)) {
+        if (found.length >= limit) return page(markText(sort, last))
+        found.push(one.client)
       }
-      if (range.upTo === undefined) return { people: found.map(summaryOf), next: null }
-      last = range.upTo
-      // Others get a turn.
-      await setImmediate()
+      last = one.mark
     }
+    return page(null)
   }
 
   async show(userId: string) {
@@ -280,11 +287,14 @@ function summaryOf(client: Client) {
     lastname: client.lastname,
     email: client.email,
     studentNumber: client.student_number,
+    year: client.year,
     verified: client.verified_at !== null,
     verificationLost:
       client.unverified_at === null
         ? null
         : { at: timestamp(client.unverified_at), because: client.unverified_because! },
+    createdAt: timestamp(client.created_at),
+    updatedAt: timestamp(client.updated_at),
   }
 }
 
@@ -292,7 +302,5 @@ function detailOf(client: Client) {
   return {
     ...summaryOf(client),
     confirmed: client.confirmed_at !== null,
-    createdAt: timestamp(client.created_at),
-    updatedAt: timestamp(client.updated_at),
   }
 }

@@ -125,6 +125,7 @@ export async function writeCorrection(
     { closes: 'student', row: [personId, student.from_gen] },
     { table: 'student', row: studentRow(personId, fields, digest, generation, now) },
     { table: 'event', row: event },
+    { changes: 'person', row: [personId, now] },
   ]
   if (row) writes.push({ closes: 'roster_correction', row: [personId, row.from_gen] })
   if (left) {

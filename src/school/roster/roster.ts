@@ -251,6 +251,7 @@ export class Roster {
       if (generation === undefined) throw movedOn()
       const published = await applyPlan(plan, generation, now, {
         db: this.#db,
+        clock: this.#clock,
         lease,
         writesPerBatch: this.#batch,
         by,
@@ -398,7 +399,8 @@ export class Roster {
         lease,
         writesPerBatch: this.#batch,
       })
-      if (!(await publishGeneration(lease, undo, plan.seen, now, by, redo))) throw movedOn()
+      const publishedAt = this.#clock.now()
+      if (!(await publishGeneration(lease, undo, plan.seen, publishedAt, by, redo))) throw movedOn()
       return undo
     }
     return this.#alone(plan.seen, change, { keepsRedo: true })
@@ -493,6 +495,7 @@ function* undoWrites(plan: UndoPlan, undo: number, now: number, by: By): Generat
   for (const { before, after } of plan.differences()) {
     if (before === null) yield event('student.reactivated', after!.person_id)
     else yield event(after === null ? 'student.deactivated' : 'student.updated', before.person_id)
+    yield { changes: 'person', row: [(before ?? after)!.person_id, now] }
     if (before && (after === null || before.email_key !== after.email_key))
       yield { table: 'roster_departure', row: [undo, before.person_id] }
   }

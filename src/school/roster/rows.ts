@@ -23,6 +23,20 @@ const columnsOf = {
     'school_name',
     'updated_at',
   ],
+  disabled_student: [
+    'person_id',
+    'from_gen',
+    'sourced_id',
+    'digest',
+    'email',
+    'email_key',
+    'firstname',
+    'firstname_key',
+    'lastname',
+    'lastname_key',
+    'student_number',
+    'year',
+  ],
   roster_correction: ['person_id', 'from_gen', 'email', 'firstname', 'lastname', 'actor', 'corrected_at'],
   roster_departure: ['generation', 'person_id'],
   roster_record: ['kind', 'sourced_id', 'from_gen', 'digest', 'data', 'document', 'updated_at'],
@@ -52,6 +66,7 @@ const columnsOf = {
 
 const keysOf = {
   student: ['person_id', 'from_gen'],
+  disabled_student: ['person_id', 'from_gen'],
   roster_correction: ['person_id', 'from_gen'],
   roster_record: ['kind', 'sourced_id', 'from_gen'],
   roster_enrolment: ['sourced_id', 'from_gen'],
@@ -60,10 +75,11 @@ const keysOf = {
 type Table = keyof typeof columnsOf
 type Closable = keyof typeof keysOf
 
-/** A new row, or the key of one that ends. */
+/** A new row, the key of one that ends, or a person who changes. */
 export type RowWrite =
   | { readonly table: Table; readonly row: readonly Value[] }
   | { readonly closes: Closable; readonly row: readonly Value[] }
+  | { readonly changes: 'person'; readonly row: readonly [id: string, updatedAt: number] }
 
 const insertOne = each(columnsOf, (table, columns) => {
   const places = columns.map((_, i) => `$${i + 1}`)
@@ -75,8 +91,11 @@ const closeOne = each(keysOf, (table, names) => {
   return `update ${table} set to_gen = $1 where ${where}`
 })
 
+const changeOne = 'update person set updated_at = $2 where id = $1'
+
 /** A row that is closed ends with this generation. */
 export function writeRow(write: RowWrite, generation: number): Statement {
+  if ('changes' in write) return { sql: changeOne, params: write.row }
   return 'closes' in write
     ? { sql: closeOne[write.closes], params: [generation, ...write.row] }
     : { sql: insertOne[write.table], params: write.row }
@@ -113,8 +132,12 @@ const closeMany = each(keysOf, (table, names) => {
   return `update ${table} t set to_gen = $2 from json_populate_recordset(null::${table}, $1::json) k where ${where}`
 })
 
+const changeMany =
+  'update person t set updated_at = k.updated_at from json_populate_recordset(null::person, $1::json) k where t.id = k.id'
+
 class JsonBatch {
   readonly #generation: number
+  readonly #changes = new JsonRows(['id', 'updated_at'])
   readonly #closes = each(keysOf, (_, names) => new JsonRows(names))
   readonly #inserts = each(columnsOf, (_, columns) => new JsonRows(columns))
 
@@ -123,11 +146,14 @@ class JsonBatch {
   }
 
   statements(writes: Iterable<RowWrite>): Statement[] {
-    for (const rows of [...Object.values(this.#closes), ...Object.values(this.#inserts)]) rows.clear()
+    const all = [this.#changes, ...Object.values(this.#closes), ...Object.values(this.#inserts)]
+    for (const rows of all) rows.clear()
     for (const write of writes)
-      if ('closes' in write) this.#closes[write.closes].add(write.row)
+      if ('changes' in write) this.#changes.add(write.row)
+      else if ('closes' in write) this.#closes[write.closes].add(write.row)
       else this.#inserts[write.table].add(write.row)
     return [
+      ...(this.#changes.isEmpty ? [] : [{ sql: changeMany, params: [this.#changes.json()] }]),
       ...filled(this.#closes).map(([table, rows]) => ({
         sql: closeMany[table],
         params: [rows.json(), this.#generation],

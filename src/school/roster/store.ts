@@ -201,6 +201,7 @@ export function foldGenerations(keptSince: number, keptImports: number): Stateme
     prune('roster_record', 'kind, sourced_id, from_gen', isFolded('to_gen')),
     prune('roster_enrolment', 'sourced_id, from_gen', isFolded('to_gen')),
     prune('student', 'person_id, from_gen', isFolded('to_gen')),
+    prune('disabled_student', 'person_id, from_gen', isFolded('to_gen')),
     prune('roster_correction', 'person_id, from_gen', isFolded('to_gen')),
     prune('roster_departure', 'generation, person_id', isFolded('generation')),
   ]
@@ -214,11 +215,21 @@ const leftovers = [
   ['roster_record', 'kind, sourced_id, from_gen'],
   ['roster_enrolment', 'sourced_id, from_gen'],
   ['student', 'person_id, from_gen'],
+  ['disabled_student', 'person_id, from_gen'],
   ['roster_correction', 'person_id, from_gen'],
 ].flatMap(([table, key]) => [
   { change: `delete from ${table}`, table, key, where: `from_gen > ${kept}` },
   { change: `update ${table} set to_gen = null`, table, key, where: `to_gen > ${kept}` },
 ])
+/** Accounts that such a generation created for disabled students. */
+const strangers = {
+  change: 'delete from person',
+  table: 'person',
+  key: 'id',
+  where: `id in (select d.person_id from disabled_student d where d.from_gen > ${kept}
+    and not exists (select 1 from disabled_student o where o.person_id = d.person_id and o.from_gen <= ${kept})
+    and not exists (select 1 from student_identity i where i.person_id = d.person_id))`,
+}
 const unseen = [
   // Of a generation that was undone: the next import may decide otherwise.
   {
@@ -252,7 +263,7 @@ export async function clearLeftovers(
     const sql = `${change} where (${key}) in (select ${key} from ${table} where ${where} limit ${batch}) returning 1 as one`
     while ((await lease.write([statement(sql)]))[0]!.length === batch) await pause()
   }
-  for (const some of leftovers) await clear(some)
+  for (const some of [strangers, ...leftovers]) await clear(some)
   await clearNewcomers(db, lease, batch, pause)
   for (const some of unseen) await clear(some)
   await lease.write([statement('delete from roster_generation where published_at is null')])
@@ -272,7 +283,11 @@ async function clearNewcomers(
     await lease.write(
       people.flatMap(({ person_id }) => [
         statement('delete from student_identity where person_id = $1', person_id),
-        statement('delete from person where id = $1', person_id),
+        statement(
+          `delete from person where id = $1
+             and not exists (select 1 from disabled_student d where d.person_id = person.id)`,
+          person_id,
+        ),
       ]),
     )
     if (people.length < batch) return
@@ -716,6 +731,21 @@ export interface StudentVersion extends StudentFields {
 const studentColumns =
   `person_id, from_gen, sourced_id, digest, email, email_key, firstname, lastname, preferred_name,
   pronouns, student_number, year, school_id, school_name`.replaceAll(/\w+/g, 't.$&')
+
+export interface DisabledVersion {
+  readonly person_id: string
+  readonly from_gen: number
+  readonly sourced_id: string
+  readonly digest: string
+}
+
+/** Students whom the roster has, but who may not sign in. */
+export function disabledIn(db: Db, content: number): Promise<DisabledVersion[]> {
+  return db.all<DisabledVersion>(
+    `select t.person_id, t.from_gen, t.sourced_id, t.digest from disabled_student t where ${isVisible('t')}`,
+    [content],
+  )
+}
 
 export interface StudentDifference {
   readonly before: StudentVersion | null

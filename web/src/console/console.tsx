@@ -1,9 +1,11 @@
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useId, useState } from 'react'
 import { Brand, Footer, Offline, Skip } from '../frame.tsx'
+import { About } from '../parts/about.tsx'
 import { useAction } from '../parts/action.ts'
 import { Boundary } from '../parts/boundary.tsx'
 import { Button } from '../parts/button.tsx'
 import { Loading } from '../parts/loading.tsx'
+import { Monogram } from '../parts/monogram.tsx'
 import { ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { isStaff, type Staff } from '../people.ts'
@@ -69,9 +71,11 @@ function ConsoleFrame({ children }: { children: ReactNode }) {
         {session.state === 'in' && isStaff(session.user) && (
           <>
             <Places user={session.user} />
-            <Button look="quiet" busy={leaving.busy} onPress={leaving.run}>
-              {shared.nav.signOut}
-            </Button>
+            <Account user={session.user}>
+              <Button look="quiet" busy={leaving.busy} onPress={leaving.run}>
+                {shared.nav.signOut}
+              </Button>
+            </Account>
           </>
         )}
       </header>
@@ -82,6 +86,24 @@ function ConsoleFrame({ children }: { children: ReactNode }) {
         </div>
       )}
       {children}
+    </>
+  )
+}
+
+/** Who is signed in: part of the bar on a wide screen; on a phone it opens at the avatar. */
+function Account({ user, children }: { user: Staff; children: ReactNode }) {
+  const { text } = useWords()
+  const id = useId()
+  return (
+    <>
+      <button type="button" className="avatar" popoverTarget={id}>
+        <Monogram of={user} />
+        <span className="visually-hidden">{text.nav.account}</span>
+      </button>
+      <div id={id} className="account" popover="auto">
+        <About user={user} />
+        {children}
+      </div>
     </>
   )
 }
@@ -147,7 +169,7 @@ function StaffScreen({ user, route }: { user: Staff; route: readonly string[] })
   if (id !== undefined) return <NotFound />
   const pages: Record<PageName, ReactNode> = {
     '': <OverviewPage user={user} />,
-    people: <PeoplePage />,
+    people: <PeoplePage user={user} />,
     mail: <MailPage user={user} />,
     roster: <RosterPage user={user} />,
     events: <Events user={user} />,

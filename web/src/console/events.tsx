@@ -10,6 +10,7 @@ import type { Staff } from '../people.ts'
 import { useQuery } from '../route.ts'
 import { ask } from '../session.ts'
 import { EventList, type Names, useActors, useStaffNames } from './event-list.tsx'
+import { Choice } from './filter.tsx'
 import { isInUse } from './in-use.ts'
 import type { EventPage, FeedEvent } from './replies.ts'
 import { useConsole } from './text/console-words.ts'
@@ -93,27 +94,6 @@ export function Events({ user }: { user: Staff }) {
         </Button>
       )}
     </Page>
-  )
-}
-
-function Choice(props: {
-  label: string
-  value: string
-  of: readonly (readonly [value: string, words: string])[]
-  onChange(value: string): void
-}) {
-  const id = useId()
-  return (
-    <span className="filter">
-      <label htmlFor={id}>{props.label}</label>
-      <select id={id} value={props.value} onChange={(event) => props.onChange(event.currentTarget.value)}>
-        {props.of.map(([value, words]) => (
-          <option key={value} value={value}>
-            {words}
-          </option>
-        ))}
-      </select>
-    </span>
   )
 }
 

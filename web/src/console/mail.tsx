@@ -1,4 +1,4 @@
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import { useAction } from '../parts/action.ts'
 import { Address } from '../parts/address.tsx'
 import { Button } from '../parts/button.tsx'
@@ -7,15 +7,18 @@ import { Loading } from '../parts/loading.tsx'
 import { Notice, ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import type { Staff } from '../people.ts'
+import { useQuery } from '../route.ts'
 import { ask } from '../session.ts'
 import { looksLikeAddress } from '../sign-in/draft.ts'
 import { DeliveryList } from './deliveries.tsx'
+import { Choice } from './filter.tsx'
 import { usePages } from './pages.ts'
 import { MailTo } from './people.tsx'
-import type { Delivery, DeliveryState, TestResult } from './replies.ts'
+import type { Delivery, TestResult } from './replies.ts'
 import { useConsole } from './text/console-words.ts'
 
-const troubles: readonly DeliveryState[] = ['failed', 'bounced', 'deferred', 'queued', 'not-sent']
+/** `waiting`: still to be sent, deferred ones included, as the overview counts them. */
+const troubles = ['failed', 'bounced', 'waiting', 'deferred', 'not-sent'] as const
 
 export function MailPage({ user }: { user: Staff }) {
   const { text: all } = useConsole()
@@ -91,8 +94,8 @@ function Test({ user }: { user: Staff }) {
 function Troubles() {
   const { text: all } = useConsole()
   const text = all.mail
-  const id = useId()
-  const [state, setState] = useState<DeliveryState>('failed')
+  const [query, change] = useQuery()
+  const state = troubles.find((each) => each === query.get('state')) ?? 'failed'
   const { items, problem, busy, hasMore, more, reload } = usePages<Delivery>(
     `/staff/deliveries?state=${state}`,
     'deliveries',
@@ -101,18 +104,15 @@ function Troubles() {
     <section aria-labelledby="troubles">
       <h2 id="troubles">{text.troubles}</h2>
       <p className="choose">
-        <label htmlFor={id}>{text.state}</label>
-        <select
-          id={id}
+        <Choice
+          label={text.state}
           value={state}
-          onChange={(event) => setState(event.currentTarget.value as DeliveryState)}
-        >
-          {troubles.map((each) => (
-            <option key={each} value={each}>
-              {all.delivery.states[each]}
-            </option>
-          ))}
-        </select>
+          onChange={(next) => change({ state: next })}
+          of={troubles.map((each) => [
+            each,
+            each === 'waiting' ? all.overview.unsent : all.delivery.states[each],
+          ])}
+        />
       </p>
       {problem && <ProblemNotice problem={problem} onRetry={reload} />}
       {items ? <DeliveryList of={items} none={text.noneInTrouble} withPerson /> : !problem && <Loading />}

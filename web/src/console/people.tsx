@@ -1,42 +1,59 @@
 import { type KeyboardEvent, useRef, useState } from 'react'
 import { Button } from '../parts/button.tsx'
 import { Field } from '../parts/field.tsx'
-import { ProblemNotice } from '../parts/notice.tsx'
+import { Loading } from '../parts/loading.tsx'
+import { Notice, ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
+import type { Staff } from '../people.ts'
+import { useQuery } from '../route.ts'
 import { looksLikeAddress } from '../sign-in/draft.ts'
+import { BulkSignOut } from './bulk-sign-out.tsx'
 import { DeliveryList } from './deliveries.tsx'
+import { Choice } from './filter.tsx'
 import { usePages } from './pages.ts'
-import { Name, StatusMark } from './person-parts.tsx'
-import type { Delivery, PersonSummary } from './replies.ts'
-import { StateMark } from './state.tsx'
+import { PeopleTable } from './people-table.tsx'
+import { listLeft, Result } from './person-parts.tsx'
+import type { Delivery, PersonSummary, Sort } from './replies.ts'
+import { personStatuses, sorts } from './replies.ts'
 import { useConsole } from './text/console-words.ts'
 
 const typingMs = 200
 const pageSize = 25
+const yearsShown = 8
 
 /** The last search, for going back from a person. Not in the URL: it may be somebody's address. */
 let searched = ''
 
-/** Searches while typing. For an address, also shows the mails sent to it. */
-export function PeoplePage() {
+/** Searches while typing. Filters and order are in the URL. For an address, also shows the mails sent to it. */
+export function PeoplePage({ user }: { user: Staff }) {
   const { text: all, number } = useConsole()
   const text = all.people
+  const [query, change] = useQuery()
   const [typed, setTyped] = useState(searched)
-  const list = useRef<HTMLUListElement>(null)
-  const query = typed.trim()
-  const path = query === '' ? null : `/staff/people?limit=${pageSize}&q=${encodeURIComponent(query)}`
+  const [chosen, setChosen] = useState<ReadonlyMap<string, PersonSummary>>(new Map())
+  const [signsOut, setSignsOut] = useState(false)
+  const [said, setSaid] = useState<{ tone: 'good' | 'bad'; text: string } | null>(null)
+  const list = useRef<HTMLDivElement>(null)
+  const words = typed.trim()
+  const path = pathOf(words, query)
   const { items, problem, hasMore, busy, more, reload } = usePages<PersonSummary>(path, 'people', typingMs)
-  const isAddress = looksLikeAddress(query)
+  const isAddress = looksLikeAddress(words)
+  const isFiltered = filters.some((name) => query.has(name))
+  listLeft.hash = location.hash
 
   function move(event: KeyboardEvent) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     const links = [...(list.current?.querySelectorAll('a') ?? [])]
-    if (step === undefined || links.length === 0) return
+    if (step === undefined || links.length === 0 || event.target instanceof HTMLSelectElement) return
     event.preventDefault()
     const here = links.indexOf(document.activeElement as HTMLAnchorElement)
     const next = links[here + step]
     if (next) next.focus()
     else if (step < 0) document.querySelector<HTMLInputElement>('input[type=search]')?.focus()
+  }
+  const choose = (next: ReadonlyMap<string, PersonSummary>) => {
+    setSaid(null)
+    setChosen(next)
   }
 
   const count = items?.length ?? 0
@@ -59,37 +76,145 @@ export function PeoplePage() {
             setTyped(next)
           }}
         />
+        <Filters query={query} onChange={change} />
+        {words === '' && !isFiltered && <ToCheckAgain />}
         <p role="status" className="soft">
-          {query === ''
-            ? text.start
-            : items &&
-              (count === 0
-                ? isAddress
-                  ? text.nobodyWithAddress
-                  : text.nobody
-                : hasMore
-                  ? text.foundMore(number(count))
-                  : text.found(count, number(count)))}
+          {items &&
+            (count === 0
+              ? isAddress
+                ? text.nobodyWithAddress
+                : text.nobody
+              : hasMore
+                ? text.foundMore(number(count))
+                : text.found(count, number(count)))}
         </p>
         {problem && <ProblemNotice problem={problem} onRetry={reload} />}
-        {count > 0 && (
-          <ul ref={list} className="results" aria-label={text.results}>
-            {items?.map((person) => (
-              <li key={person.userId}>
-                <Result person={person} />
-              </li>
-            ))}
-          </ul>
+        <div role="status">
+          {said && (
+            <Notice tone={said.tone}>
+              <p>{said.text}</p>
+            </Notice>
+          )}
+        </div>
+        {chosen.size > 0 && (
+          <div className="choose chosen">
+            <strong>{text.chosen(chosen.size, number(chosen.size))}</strong>
+            <Button onPress={() => setSignsOut(true)}>{text.signOut.open}</Button>
+            <Button look="quiet" onPress={() => choose(new Map())}>
+              {text.chooseNone}
+            </Button>
+          </div>
         )}
+        <div ref={list}>
+          {items && count > 0 && (
+            <PeopleTable
+              of={items}
+              sort={sortIn(query)}
+              onSort={(sort) => change({ sort })}
+              chosen={chosen}
+              onChoose={choose}
+            />
+          )}
+          {!items && !problem && <Loading />}
+        </div>
         {hasMore && (
           <Button busy={busy} onPress={more}>
             {all.more}
           </Button>
         )}
       </div>
-      {isAddress && items && <MailTo email={query} />}
-      {query === '' && <ToCheckAgain />}
+      {isAddress && items && <MailTo email={words} />}
+      {signsOut && (
+        <BulkSignOut
+          of={[...chosen.values()]}
+          user={user}
+          onCancel={() => setSignsOut(false)}
+          onDone={(left, result) => {
+            setSignsOut(false)
+            setChosen(new Map(left.map((person) => [person.userId, person])))
+            setSaid(result)
+          }}
+        />
+      )}
     </Page>
+  )
+}
+
+const filters = ['role', 'status', 'year', 'verified'] as const
+
+const sortIn = (query: URLSearchParams): Sort => sorts.find((sort) => sort === query.get('sort')) ?? 'name'
+
+/** If no order was chosen, the service puts whoever matches exactly first. */
+function pathOf(words: string, query: URLSearchParams): string {
+  const asked = new URLSearchParams({ limit: String(pageSize) })
+  for (const name of [...filters, 'sort'] as const) {
+    const value = query.get(name)
+    if (value) asked.set(name, value)
+  }
+  if (words !== '') asked.set('q', words)
+  return `/staff/people?${asked}`
+}
+
+function Filters({
+  query,
+  onChange,
+}: {
+  query: URLSearchParams
+  onChange(changes: Readonly<Record<string, string>>): void
+}) {
+  const { text: all } = useConsole()
+  const text = all.people
+  const asked = (name: (typeof filters)[number]) => query.get(name) ?? ''
+  const statuses = personStatuses.filter((status) => status !== 'closed' || asked('status') === status)
+  const years = [...Array(yearsShown).keys()].map((i) => String(i + 1))
+  const year = asked('year')
+  return (
+    <search className="choose" aria-label={text.filters}>
+      <Choice
+        label={text.role}
+        value={asked('role')}
+        onChange={(role) => onChange({ role, ...(role === 'student' ? { verified: '' } : { year: '' }) })}
+        of={[['', text.any], ...Object.entries(all.rolesMany)]}
+      />
+      <Choice
+        label={text.status}
+        value={asked('status')}
+        onChange={(status) => onChange({ status })}
+        of={[['', text.any], ...statuses.map((status) => [status, all.statuses[status]] as const)]}
+      />
+      {asked('role') !== 'veterinarian' && (
+        <Choice
+          label={text.year}
+          value={year}
+          onChange={(next) => onChange({ year: next, ...(next !== '' && { verified: '' }) })}
+          of={[
+            ['', text.any],
+            ...(year === '' || years.includes(year) ? years : [...years, year]).map(
+              (each) => [each, each] as const,
+            ),
+          ]}
+        />
+      )}
+      {asked('role') !== 'student' && (
+        <Choice
+          label={text.verified}
+          value={asked('verified')}
+          onChange={(verified) => onChange({ verified, ...(verified !== '' && { year: '' }) })}
+          of={[['', text.any], ...Object.entries(text.verifiedStates)]}
+        />
+      )}
+      <Choice
+        label={text.sort}
+        value={sortIn(query)}
+        onChange={(sort) => onChange({ sort })}
+        of={sorts.map((sort) => [sort, text.sorts[sort]] as const)}
+      />
+      {filters.some((name) => query.has(name)) && (
+        <Button look="quiet" onPress={() => onChange({ role: '', status: '', year: '', verified: '' })}>
+          {text.noFilters}
+        </Button>
+      )}
+    </search>
   )
 }
 
@@ -117,33 +242,6 @@ function ToCheckAgain() {
         </Button>
       )}
     </section>
-  )
-}
-
-function Result({ person }: { person: PersonSummary }) {
-  const { text } = useConsole()
-  const { email, studentNumber, role } = person
-  return (
-    <a href={`#/people/${encodeURIComponent(person.userId)}`}>
-      <Name of={person} />
-      <StatusMark status={person.status} />
-      {person.verificationLost && <StateMark state="warning" word={text.person.checkAgain} />}
-      <span className="soft">
-        {text.roles[role]}
-        {studentNumber && (
-          <>
-            {' · '}
-            <bdi>{studentNumber}</bdi>
-          </>
-        )}
-        {email && (
-          <>
-            {' · '}
-            <bdi dir="ltr">{email}</bdi>
-          </>
-        )}
-      </span>
-    </a>
   )
 }
 

@@ -24,3 +24,36 @@ export function StatusMark({ status }: { status: PersonStatus }) {
   const { text } = useConsole()
   return <StateMark state={states[status] ?? 'empty'} word={text.statuses[status] ?? status} />
 }
+
+/** Where the reader was in the list, for the way back. */
+export const listLeft = { hash: '#/people' }
+
+export const personHash = (userId: string) => `#/people/${encodeURIComponent(userId)}`
+
+/** A person in a list. */
+export function Result({ person }: { person: PersonSummary }) {
+  const { text } = useConsole()
+  const { email, studentNumber, role } = person
+  return (
+    <a href={personHash(person.userId)}>
+      <Name of={person} />
+      <StatusMark status={person.status} />
+      {person.verificationLost && <StateMark state="warning" word={text.person.checkAgain} />}
+      <span className="soft">
+        {text.roles[role]}
+        {studentNumber && (
+          <>
+            {' · '}
+            <bdi>{studentNumber}</bdi>
+          </>
+        )}
+        {email && (
+          <>
+            {' · '}
+            <bdi dir="ltr">{email}</bdi>
+          </>
+        )}
+      </span>
+    </a>
+  )
+}

@@ -10,10 +10,10 @@ import { useResource } from '../resource.ts'
 import { ask } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { DeliveryList } from './deliveries.tsx'
-import { EventList } from './event-list.tsx'
+import { EventList, useActors } from './event-list.tsx'
 import { canOpen } from './navigation.ts'
 import { type ActionName, actionsFor, PersonAction } from './person-actions.tsx'
-import { fullName, Name, StatusMark } from './person-parts.tsx'
+import { fullName, listLeft, Name, StatusMark } from './person-parts.tsx'
 import type { ClassSummary, Device, PersonDetail } from './replies.ts'
 import { useConsole } from './text/console-words.ts'
 
@@ -56,6 +56,7 @@ export function PersonPage({ userId, user }: { userId: string; user: Staff }) {
       <p role="status" className={said ? 'notice good' : 'said'}>
         {said}
       </p>
+      <Suspension of={data} user={user} />
       {profile.verificationLost && (
         <Notice tone="bad">
           <p>
@@ -125,11 +126,32 @@ export function PersonPage({ userId, user }: { userId: string; user: Staff }) {
   )
 }
 
+/** Why, when and by whom the account was suspended. */
+function Suspension({ of: { profile, events, names }, user }: { of: PersonDetail; user: Staff }) {
+  const { dates } = useWords()
+  const { text } = useConsole()
+  const nameOf = useActors(user, names)
+  const suspended = events.findLast(({ type }) => type === `${profile.role}.suspended`)
+  if (profile.status !== 'suspended' || !suspended) return null
+  return (
+    <Notice tone="bad">
+      <p>
+        <bdi>{text.person.suspended(dates.moment(suspended.at), nameOf(suspended.actor))}</bdi>
+      </p>
+      {suspended.note && (
+        <p>
+          {text.person.suspendedWhy} <bdi>{suspended.note}</bdi>
+        </p>
+      )}
+    </Notice>
+  )
+}
+
 function Back() {
   const { text } = useConsole()
   return (
     <p>
-      <a href="#/people">{text.person.toSearch}</a>
+      <a href={listLeft.hash}>{text.person.toSearch}</a>
     </p>
   )
 }
@@ -144,6 +166,7 @@ function About({ of }: { of: PersonDetail['profile'] }) {
       of={[
         [text.email, of.email && <bdi dir="ltr">{of.email}</bdi>],
         [text.number, of.studentNumber && <bdi>{of.studentNumber}</bdi>],
+        [text.year, of.year !== null && String(of.year)],
         [
           text.verified,
           isVeterinarian &&

@@ -20,6 +20,7 @@ import type {
   PersonSummary as PersonSummaryEntry,
   TestMail,
 } from '../../../src/operate/support/schemas.ts'
+import type { Sort as SortName } from '../../../src/operate/support/sorts.ts'
 
 export type Overview = Static<typeof OverviewReply>
 
@@ -32,6 +33,16 @@ export const personStatuses = [
   'suspended',
   'closed',
 ] as const satisfies PersonStatus[]
+
+export const sorts = [
+  'name',
+  '-name',
+  'created',
+  '-created',
+  'updated',
+  '-updated',
+] as const satisfies SortName[]
+export type Sort = SortName
 
 export type PersonDetail = Static<typeof PersonDetailReply>
 export type ClassSummary = Static<typeof ClassSummaryEntry>

@@ -8,6 +8,7 @@ import { endSessions } from '../../../identity/session/session.ts'
 import { type EventType, stagedEvent } from '../../../messages/events/events.ts'
 import type { Db, Statement, Value } from '../../../platform/db/db.ts'
 import type { By } from '../../../platform/lib/by.ts'
+import type { Clock } from '../../../platform/lib/clock.ts'
 import { folded } from '../../../platform/lib/folded.ts'
 import { newId } from '../../../platform/lib/random.ts'
 import { endFeedsOfMoved } from '../../student/student.ts'
@@ -27,6 +28,7 @@ const muchShare = 0.1
 
 export interface ApplyDeps {
   readonly db: Db
+  readonly clock: Clock
   readonly lease: Lease
   readonly writesPerBatch: number
   readonly by: By
@@ -47,7 +49,7 @@ export async function applyPlan(
   deps.onBatch(total, total)
   // With the statistics of an empty table, reading a class list takes a hundred times as long.
   if (changesMuch(plan)) await deps.db.analyze(['person', 'student', 'roster_record', 'roster_enrolment'])
-  return publishGeneration(deps.lease, generation, plan, now, deps.by)
+  return publishGeneration(deps.lease, generation, plan, deps.clock.now(), deps.by)
 }
 
 export async function publishGeneration(
@@ -169,10 +171,9 @@ function* studentWrites({ students }: Plan, generation: number, now: number, by:
   for (const student of students.corrected()) yield* correctionWrites(student, generation)
   for (const row of students.rows()) {
     if (students.stateOf(row) === 'same') continue
-    const { fields, digest, personId, before, isKnown, matchedFrom } = students.at(row)
+    const { fields, digest, personId, before, isKnown, isNewPerson, matchedFrom } = students.at(row)
     const { sourced_id: id } = fields
-    if (!isKnown && matchedFrom === null)
-      yield { table: 'person', row: [personId, 'student', 'active', now, now] }
+    yield isNewPerson ? newPerson(personId, now) : { changes: 'person', row: [personId, now] }
     if (!isKnown) yield { table: 'student_identity', row: [id, personId, generation, matchedFrom] }
     if (before) yield { closes: 'student', row: [personId, before.from_gen] }
     if (before && before.email_key !== fields.email_key) {
@@ -183,10 +184,25 @@ function* studentWrites({ students }: Plan, generation: number, now: number, by:
   }
   for (const { person_id, from_gen } of students.leaving()) {
     yield { closes: 'student', row: [person_id, from_gen] }
+    yield { changes: 'person', row: [person_id, now] }
     yield { table: 'roster_departure', row: [generation, person_id] }
     yield event('student.deactivated', person_id)
   }
+  for (const { personId, fields, digest, before, isNewPerson } of students.disabled()) {
+    yield isNewPerson ? newPerson(personId, now) : { changes: 'person', row: [personId, now] }
+    if (before) yield { closes: 'disabled_student', row: [personId, before.from_gen] }
+    yield { table: 'disabled_student', row: disabledRow(personId, fields, digest, generation) }
+  }
+  for (const { person_id, from_gen } of students.noLongerDisabled()) {
+    yield { closes: 'disabled_student', row: [person_id, from_gen] }
+    yield { changes: 'person', row: [person_id, now] }
+  }
 }
+
+const newPerson = (id: string, now: number): RowWrite => ({
+  table: 'person',
+  row: [id, 'student', 'active', now, now],
+})
 
 /** A correction loses the fields in which the file now agrees. */
 function* correctionWrites({ personId, correction }: NextStudent, generation: number): Generator<RowWrite> {
@@ -253,4 +269,10 @@ export function studentRow(
   const names = [firstname, folded(firstname), lastname, folded(lastname), preferred_name, pronouns]
   const school = [student_number, year, school_id, school_name]
   return [personId, generation, sourced_id, digest, email, email_key, ...names, ...school, now]
+}
+
+function disabledRow(personId: string, fields: StudentFields, digest: string, generation: number): Value[] {
+  const { sourced_id, email, email_key, firstname, lastname, student_number, year } = fields
+  const names = [firstname, folded(firstname), lastname, folded(lastname)]
+  return [personId, generation, sourced_id, digest, email, email_key, ...names, student_number, year]
 }

@@ -1,7 +1,7 @@
 /** The roster after an import, and how each row differs from the current one. */
 import { Numbers } from '../compact.ts'
 import type { DataOf } from '../records.ts'
-import type { CorrectionRow, StudentFields, StudentVersion } from '../store.ts'
+import type { CorrectionRow, DisabledVersion, StudentFields, StudentVersion } from '../store.ts'
 import type { IncomingRows, Incomings } from './incoming.ts'
 import type { RecordKind } from './standing.ts'
 import { EnrolmentTable, type Parts, RecordTable, type Rest, type Table } from './tables.ts'
@@ -256,11 +256,23 @@ export interface NextStudent {
   readonly digest: string
   /** The same person's current row, perhaps under another sourcedId; null also if nothing changes. */
   readonly before: StudentVersion | null
-  /** Whether the sourcedId had an account before this import. */
+  /** Whether the sourcedId was a student's before this import. */
   readonly isKnown: boolean
+  /** Whether the account is new. */
+  readonly isNewPerson: boolean
   /** The sourcedId of the account that this one takes over. */
   readonly matchedFrom: string | null
   readonly correction: AppliedCorrection | null
+}
+
+/** A student of the next roster who may not sign in, and who differs from the current one. */
+export interface NextDisabled {
+  readonly personId: string
+  readonly fields: StudentFields
+  readonly digest: string
+  readonly before: DisabledVersion | null
+  /** Whether the account is new. */
+  readonly isNewPerson: boolean
 }
 
 export interface AppliedCorrection {

@@ -5,7 +5,9 @@ import {
   type CorrectionRow,
   classSizes,
   correctionsIn,
+  type DisabledVersion,
   type DocumentRow,
+  disabledIn,
   documentsIn,
   type EnrolmentRow,
   enrolmentsIn,
@@ -41,6 +43,8 @@ export interface Standing {
   documents(): Pages<DocumentRow>
   enrolments(): Pages<EnrolmentRow>
   students(): Pages<StudentVersion>
+  /** Students who may not sign in; all of them, also if not all rows are loaded. */
+  disabled(): Promise<readonly DisabledVersion[]>
   /** How many students are enrolled in the classes that count. */
   enrolmentsOf(counts: (classId: string) => boolean): Promise<number>
   /** Those that are absent now and existed before. */
@@ -57,6 +61,7 @@ export function noRoster({ content, generation }: Seen): Standing {
   return {
     ...{ content, generation, corrections: new Map(), lineage: [], sizes: null },
     ...{ records: nothing, documents: nothing, enrolments: nothing, students: nothing },
+    disabled: async () => [],
     enrolmentsOf: async () => 0,
     gone: async () => new Set(),
     identities: async () => new Map(),
@@ -76,6 +81,7 @@ export async function wholeRoster(db: Db, { content, generation }: StateRow): Pr
     documents: () => documentsIn(db, content),
     enrolments: () => enrolmentsIn(db, content),
     students: () => studentsIn(db, content),
+    disabled: () => disabledIn(db, content),
     async enrolmentsOf(counts) {
       const sizes = await classSizes(db, content)
       return sizes.reduce((sum, { class_id, n }) => sum + (counts(class_id) ? n : 0), 0)

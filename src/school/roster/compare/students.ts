@@ -4,7 +4,7 @@ import { parseAddress } from '../../../platform/lib/address.ts'
 import { newId } from '../../../platform/lib/random.ts'
 import { Ids, Numbers, Texts } from '../compact.ts'
 import type { RoleData } from '../records.ts'
-import type { CorrectionRow, StudentFields, StudentVersion } from '../store.ts'
+import type { CorrectionRow, DisabledVersion, StudentFields, StudentVersion } from '../store.ts'
 import type { MatchBy } from '../words.ts'
 import { digestOf, isStudent, type Lookup, studentFields } from './documents.ts'
 import {
@@ -12,6 +12,7 @@ import {
   type Corrected,
   type Counts,
   lookedUpAtOnce,
+  type NextDisabled,
   type NextRoster,
   type NextStudent,
   noCounts,
@@ -65,6 +66,10 @@ export class NextStudents {
   /** Row → the sourcedId of the account that it takes over. */
   readonly #matchedFrom = new Map<number, string>()
   readonly #matched = new Set<string>()
+  /** Rows of those who may not sign in. */
+  readonly #disabled = new Set<number>()
+  /** By sourcedId: those who may not sign in now. */
+  #disabledBefore: ReadonlyMap<string, DisabledVersion> = new Map()
 
   constructor(next: NextRoster, roles: RolesToday, lookup: Lookup, standing: Standing) {
     this.#next = next
@@ -75,7 +80,11 @@ export class NextStudents {
     for (const row of next.user.rows()) {
       const user = next.user.dataAt(row)
       const own = roles.of(row)
-      if (!user.enabled || !isStudent(user, own)) continue
+      if (!isStudent(user, own)) continue
+      if (!user.enabled) {
+        this.#disabled.add(row)
+        continue
+      }
       const fields = studentFields(next.user.idAt(row), user, own, lookup)
       this.#setState(row, 'added')
       this.#setKey(row, fields)
@@ -110,28 +119,22 @@ export class NextStudents {
 
   /** Finds the accounts of those who are not on the roster now. */
   async settle(match: MatchBy | null): Promise<void> {
-    let some: number[] = []
-    const flush = async () => {
-      const known = await this.#standing.identities(some.map((row) => this.#next.user.idAt(row)))
-      for (const row of some) {
-        const personId = known.get(this.#next.user.idAt(row))
-        if (personId === undefined) continue
+    this.#disabledBefore = new Map((await this.#standing.disabled()).map((one) => [one.sourced_id, one]))
+    await this.#withAccounts(
+      this.rows().filter((row) => this.stateOf(row) === 'added'),
+      (row, personId) => {
         this.#setPerson(row, personId)
         this.#setState(row, 'returning')
         this.counts.returning++
-      }
-      some = []
-    }
-    for (const row of this.rows()) {
-      if (this.stateOf(row) !== 'added') continue
-      some.push(row)
-      if (some.length === lookedUpAtOnce) await flush()
-    }
-    if (some.length > 0) await flush()
+      },
+    )
+    await this.#withAccounts(this.#disabled.values(), (row, personId) => {
+      this.#persons[row] = personId
+    })
     if (match !== null) this.#match(match)
     for (const row of this.rows()) {
       if (this.stateOf(row) !== 'added') continue
-      this.#persons[row] = newId()
+      this.#persons[row] = this.#disabledBefore.get(this.idAt(row))?.person_id ?? newId()
       this.counts.added++
     }
     const { sizes } = this.#standing
@@ -139,6 +142,24 @@ export class NextStudents {
     if (sizes) this.addressesBefore = sizes.address
     if (sizes) this.numbersBefore = sizes.number
     this.counts.after = this.size
+  }
+
+  /** Calls `each` with the rows whose sourcedIds have accounts. */
+  async #withAccounts(rows: Iterable<number>, each: (row: number, personId: string) => void): Promise<void> {
+    let some: number[] = []
+    const flush = async () => {
+      const known = await this.#standing.identities(some.map((row) => this.idAt(row)))
+      for (const row of some) {
+        const personId = known.get(this.idAt(row))
+        if (personId !== undefined) each(row, personId)
+      }
+      some = []
+    }
+    for (const row of rows) {
+      some.push(row)
+      if (some.length === lookedUpAtOnce) await flush()
+    }
+    if (some.length > 0) await flush()
   }
 
   #match(match: MatchBy): void {
@@ -234,6 +255,7 @@ export class NextStudents {
       digest: digestOf(fields),
       before: was < 0 ? null : this.#was.dataAt(was),
       isKnown: state !== 'added' && matchedFrom === null,
+      isNewPerson: state === 'added' && !this.#disabledBefore.has(inFile.sourced_id),
       matchedFrom,
       correction,
     }
@@ -247,6 +269,28 @@ export class NextStudents {
     for (let was = 0; was < this.#was.ids.size; was++) {
       const id = this.#was.ids.at(was)
       if (!this.has(id) && !this.#matched.has(id)) yield this.#was.dataAt(was)
+    }
+  }
+
+  /** Those who may not sign in and are new or differ from the current roster. */
+  *disabled(): Generator<NextDisabled> {
+    for (const row of this.#disabled) {
+      const fields = this.#fieldsInFile(row)
+      const digest = digestOf(fields)
+      const before = this.#disabledBefore.get(fields.sourced_id) ?? null
+      if (before?.digest === digest) continue
+      const known = before?.person_id ?? this.#persons[row]
+      yield { personId: known ?? newId(), fields, digest, before, isNewPerson: known === undefined }
+    }
+  }
+
+  /** Those who may not sign in now and are enabled or gone in the next roster. */
+  *noLongerDisabled(): Generator<DisabledVersion> {
+    const { user } = this.#next
+    for (const one of this.#disabledBefore.values()) {
+      const row = user.find(one.sourced_id)
+      const isGone = this.#standing.sizes === null || user.incoming.goes(one.sourced_id)
+      if (row < 0 ? isGone : !this.#disabled.has(row)) yield one
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Right } from '../../people.ts'
-import type { DeliveryState, EventType, PersonStatus, StepName, WebhookState } from '../replies.ts'
+import type { DeliveryState, EventType, PersonStatus, Sort, StepName, WebhookState } from '../replies.ts'
 import type { Failure, Group, Kind, ListField, ListKind, Operation, PlanState } from '../roster/replies.ts'
 
 const counted = (n: number, shown: string, one: string, more: string) => `${shown} ${n === 1 ? one : more}`
@@ -133,7 +133,7 @@ export const english = {
   statuses: {
     pending: 'not yet signed in',
     active: 'active',
-    inactive: 'not on the roster',
+    inactive: 'not active on the roster',
     suspended: 'suspended',
     closed: 'closed',
   } satisfies Record<PersonStatus, string> as Record<PersonStatus, string>,
@@ -142,9 +142,39 @@ export const english = {
     title: 'People',
     lead: 'Veterinarians and students, by name, e-mail address or student number.',
     search: 'Find somebody',
-    hint: 'Arrow keys move through the results.',
-    start: 'Type a few letters. Words can be in any order.',
-    results: 'Results',
+    hint: 'Words can be in any order. Arrow keys move through the list.',
+    results: 'People',
+    filters: 'Filters',
+    any: 'all',
+    role: 'Role',
+    status: 'Status',
+    year: 'Year',
+    verified: 'Verified',
+    verifiedStates: { true: 'verified', false: 'not verified', lost: 'to verify again' },
+    sort: 'Order',
+    sorts: {
+      name: 'by name, A to Z',
+      '-name': 'by name, Z to A',
+      created: 'oldest accounts first',
+      '-created': 'newest accounts first',
+      updated: 'least recently changed first',
+      '-updated': 'most recently changed first',
+    } satisfies Record<Sort, string> as Record<Sort, string>,
+    noFilters: 'Clear filters',
+    columns: { name: 'Name', created: 'Created', updated: 'Changed' },
+    inYear: (year: number) => `year ${year}`,
+    choose: (name: string) => `Select ${name}`,
+    chooseAll: 'Select everybody shown',
+    chooseNone: 'Clear selection',
+    chosen: (n: number, shown: string) => counted(n, shown, 'person selected', 'people selected'),
+    signOut: {
+      open: 'Sign out everywhere…',
+      title: (n: number, shown: string) => `Sign ${counted(n, shown, 'person', 'people')} out everywhere?`,
+      progress: (done: string, all: string) => `${done} of ${all} signed out`,
+      done: (n: number, shown: string) =>
+        counted(n, shown, 'person is signed out everywhere.', 'people are signed out everywhere.'),
+      failed: (names: string) => `Not signed out: ${names}. They are still selected, so you can try again.`,
+    },
     found: (n: number, shown: string) => counted(n, shown, 'person found', 'people found'),
     foundMore: (shown: string) => `The first ${shown} people; type more to narrow the list`,
     nobody: 'No matches.',
@@ -164,6 +194,9 @@ export const english = {
     about: 'About',
     email: 'E-mail address',
     number: 'Student number',
+    year: 'Year',
+    suspended: (time: string, actor: string) => `Suspended on ${time} by ${actor}.`,
+    suspendedWhy: 'Reason:',
     verified: 'Verified',
     checkAgain: 'verify again',
     verificationLost: {
