@@ -36,7 +36,7 @@ export { historyOf } from './history.ts'
 export { readToken, signToken } from './jwt.ts'
 export type { SigningKeys } from './keys.ts'
 export type { LiveSession, Session } from './store.ts'
-export { endSessions, isOpen } from './store.ts'
+export { endSessions, isOpen, renewProof } from './store.ts'
 
 export const accessTtlMs = 15 * minute
 const graceMs = 30 * second

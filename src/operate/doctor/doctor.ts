@@ -13,6 +13,7 @@ export const areas = [
   'public url',
   'proxy',
   'keys',
+  'passkeys',
   'backup',
   'roster',
   'outbox',

@@ -3,7 +3,7 @@ import { day, hour, minute } from '../../platform/lib/clock.ts'
 import { bad, type Finding, good, lasting, warning } from './doctor.ts'
 import type { KeyRow } from './store.ts'
 
-export { failingWebhooks, keyRows, unfinishedImport } from './store.ts'
+export { failingWebhooks, keyRows, passkeyCounts, unfinishedImport } from './store.ts'
 
 const keyAgeMax = 100 * day
 const rosterAgeMax = 35 * day

@@ -4,6 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { AppError, invalidField } from '../../errors.ts'
+import { passkeysOf } from '../../identity/passkeys/passkeys.ts'
 import {
   type Action,
   lockPerson,
@@ -96,14 +97,16 @@ export class Support {
     const client = await this.#client(userId)
     const { db } = this.#deps
     await numberEvents(db)
-    const [{ sessions, deliveries }, events, classes] = await Promise.all([
+    const [{ sessions, deliveries }, events, classes, passkeys] = await Promise.all([
       historyOf(db, client.id, deliveriesOf),
       eventsOf(db, client.id),
       this.#classes(client),
+      passkeysOf(db, client.id),
     ])
     return {
       profile: detailOf(client),
       classes,
+      passkeys,
       sessions,
       deliveries,
       events: events.map((event) => ({ ...eventView(event), note: event.note })),

@@ -52,7 +52,8 @@ export async function describeApi(
       servers: [{ url: '/' }],
       tags: [
         ...roles.map((name) => ({ name, description: roleTags[name] })),
-        { name: 'session', description: 'Refreshing, listing and ending sessions' },
+        { name: 'session', description: 'Refreshing, listing, renewing and ending sessions' },
+        { name: 'passkey', description: 'Signing in with passkeys, and managing them' },
         {
           name: 'portal',
           // No security scheme: the reference page would offer to set the cookie, which no script can.

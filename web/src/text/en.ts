@@ -57,6 +57,8 @@ export const english = {
     'otp-unusable': 'This code can no longer be used. Ask for a new one.',
     forbidden: 'Your account does not have access to this.',
     'recent-sign-in-required': 'Please confirm that it is you with a new code.',
+    'passkey-unusable': 'This passkey cannot be used. Please sign in with a code.',
+    'passkey-exists': 'This device already has a passkey for your account.',
     'not-found': 'There is nothing here.',
     'method-not-allowed': 'Something went wrong on our side. Please try again.',
     conflict: 'That is not possible at the moment. Please reload the page and check.',

@@ -59,6 +59,8 @@ export const spanish: Text = {
     'otp-unusable': 'Este código ya no se puede usar. Pida uno nuevo.',
     forbidden: 'Su cuenta no tiene acceso a esto.',
     'recent-sign-in-required': 'Confirme primero su identidad con un código nuevo.',
+    'passkey-unusable': 'Esta llave de acceso no se puede usar. Entre con un código.',
+    'passkey-exists': 'Este dispositivo ya tiene una llave de acceso para su cuenta.',
     'not-found': 'Aquí no hay nada.',
     'method-not-allowed': ourFault,
     conflict: 'No es posible en este momento. Vuelva a cargar la página y compruébelo.',

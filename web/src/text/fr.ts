@@ -60,6 +60,8 @@ export const french: Text = {
     'otp-unusable': 'Ce code n’est plus valable. Demandez-en un nouveau.',
     forbidden: 'Votre compte n’a pas accès à cette fonction.',
     'recent-sign-in-required': 'Confirmez d’abord votre identité avec un nouveau code.',
+    'passkey-unusable': 'Cette clé d’accès ne peut pas être utilisée. Connectez-vous avec un code.',
+    'passkey-exists': 'Cet appareil a déjà une clé d’accès pour votre compte.',
     'not-found': 'Il n’y a rien ici.',
     'method-not-allowed': ourFault,
     conflict: 'Ce n’est pas possible dans l’état actuel. Rechargez la page et vérifiez.',

@@ -3,14 +3,7 @@ import type { Readable } from 'node:stream'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { AppError, invalidField } from '../../../errors.ts'
-import type { LiveSession } from '../../../identity/session/session.ts'
-import {
-  type ByOf,
-  type CallerOf,
-  mustBeRecent,
-  routeConfig,
-  staffChange,
-} from '../../../platform/http/access.ts'
+import { type ByOf, type MustBeRecent, routeConfig, staffChange } from '../../../platform/http/access.ts'
 import {
   bodyProblems,
   problems,
@@ -19,7 +12,7 @@ import {
 } from '../../../platform/http/problem-schemas.ts'
 import { Empty, Id, integerFrom, QueryInteger } from '../../../platform/http/schemas.ts'
 import { Type } from '../../../platform/http/type.ts'
-import { type Clock, minute } from '../../../platform/lib/clock.ts'
+import { minute } from '../../../platform/lib/clock.ts'
 import {
   Group,
   generationNumbers,
@@ -42,14 +35,13 @@ const uploadWithinMs = 10 * minute
 
 export interface UploadRoutesDeps {
   readonly uploads: Uploads
-  readonly clock: Clock
-  readonly callerOf: CallerOf<LiveSession>
   readonly byStaffOf: ByOf
+  readonly mustBeRecent: MustBeRecent
 }
 
 export async function uploadRoutes(
   root: FastifyInstance,
-  { uploads, clock, callerOf, byStaffOf }: UploadRoutesDeps,
+  { uploads, byStaffOf, mustBeRecent }: UploadRoutesDeps,
 ): Promise<void> {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['staff']
@@ -211,7 +203,7 @@ export async function uploadRoutes(
     },
     async (request, reply) => {
       const { allow = [] } = request.body
-      if (allow.length > 0) mustBeRecent(callerOf(request), clock.now())
+      if (allow.length > 0) await mustBeRecent(request)
       return reply.code(202).send(await uploads.apply(request.params.planId, allow, byStaffOf(request)))
     },
   )
