@@ -342,7 +342,11 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const mailDomain = addressOf(config.mailFrom).split('@')[1]!
   plainRoutes(app, { publicUrl, mailDomain, clock })
   const publicProfile = (userId: string) => veterinarians.publicProfile(userId)
-  webRoutes(app, { log, mailbox, publicUrl, branding: config.school, timeZone, publicProfile })
+  webRoutes(app, {
+    ...{ log, mailbox, publicUrl, timeZone, publicProfile },
+    branding: config.school,
+    passkeys: config.passkeys ? config.staffPasskey : null,
+  })
   if (mailbox) mailboxRoutes(app, { outbox })
   await app.ready()
 

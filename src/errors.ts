@@ -73,7 +73,7 @@ export const errorKinds = {
     status: 403,
     title: 'Sign in again first',
     explanation:
-      'Actions that are hard to undo need a proof of who you are at most 10 minutes old (30 minutes for staff): `within` says how many seconds. Prove it again in this session by one of `methods`, with POST /session/step-up/options (`passkey`) or POST /session/step-up/send-otp (`code`), and repeat the call.',
+      'Actions that are hard to undo need a recent proof of who you are; `within` says how recent, in seconds. Prove it again in this session by one of `methods`, with POST /session/step-up/options (`passkey`) or POST /session/step-up/send-otp (`code`), and repeat the call.',
   },
   'not-found': {
     status: 404,

@@ -79,7 +79,7 @@ function Device({
   onEnd(session: LiveSession): void
 }) {
   const { text, dates } = useWords()
-  const { device, current, lastSeenAt, startedAt } = session
+  const { device, current, lastSeenAt, startedAt, method } = session
   return (
     <li className={current ? 'card here' : 'card'}>
       <div>
@@ -91,6 +91,7 @@ function Device({
           <time dateTime={lastSeenAt}>{text.sessions.lastUsed(dates.recent(lastSeenAt))}</time>
         </p>
         <p className="soft">{text.sessions.since(dates.moment(startedAt))}</p>
+        {method === 'passkey' && <p className="soft">{text.passkeys.proved}</p>}
       </div>
       {!current && (
         <Button busy={busy} label={`${text.sessions.signOutThere}: ${device}`} onPress={() => onEnd(session)}>

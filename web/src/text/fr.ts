@@ -180,6 +180,35 @@ export const french: Text = {
     toPortal: 'Aller à la page d’accueil',
   },
 
+  passkeys: {
+    title: 'Clés d’accès',
+    lead: 'Avec une clé d’accès, vous vous connectez par l’empreinte, le visage ou le code PIN de votre appareil, sans attendre de code. Un code envoyé à votre adresse fonctionne toujours.',
+    none: 'Vous n’avez pas encore de clé d’accès.',
+    add: 'Ajouter une clé d’accès',
+    added: (name: string) => `La clé d’accès « ${name} » a été ajoutée.`,
+    addedOn: (time: string) => `Ajoutée le ${time}`,
+    lastUsed: (time: string) => `Dernière utilisation : ${time}`,
+    neverUsed: 'Pas encore utilisée',
+    backedUp: 'Aussi sur vos autres appareils',
+    remove: 'Supprimer',
+    removeTitle: (name: string) => `Supprimer la clé d’accès « ${name} » ?`,
+    removeLead: 'Elle ne permettra plus de se connecter. Supprimez-la aussi sur votre appareil.',
+    removed: (name: string) => `La clé d’accès « ${name} » a été supprimée.`,
+    fresh: 'Votre connexion date de quelque temps. Confirmez d’abord que c’est bien vous.',
+    goOn: 'Confirmer et continuer',
+    signIn: 'Se connecter avec une clé d’accès',
+    confirm: 'Confirmer avec une clé d’accès',
+    proved: 'Avec une clé d’accès',
+    failed: 'Cela n’a pas fonctionné. Réessayez, ou utilisez un code.',
+    offer: 'La prochaine fois sans code',
+    offerLead:
+      'Ajoutez une clé d’accès pour vous connecter par l’empreinte, le visage ou le code PIN de cet appareil.',
+    offerDone: 'C’est fait. La prochaine fois, vous pourrez vous connecter avec votre clé d’accès.',
+    notNow: 'Pas maintenant',
+    required:
+      'La console ne s’ouvre qu’avec une clé d’accès. Ajoutez-en une si vous n’en avez pas, puis confirmez avec elle.',
+  },
+
   sessions: {
     title: 'Où vous êtes connecté',
     lead: 'Si vous ne reconnaissez pas un appareil, déconnectez-le.',

@@ -195,7 +195,6 @@ export const english = {
     final: 'This cannot be undone.',
     whatHappens: 'What happens:',
     recent: 'You signed in a while ago. Confirm that it is you with a new code; the action then continues.',
-    sendCode: 'Send me a code',
     confirmAndGoOn: 'Confirm and continue',
     refused: 'That is not possible now. Reload the page: somebody may have made a change in the meantime.',
     suspend: {

@@ -191,7 +191,6 @@ export const spanish: ConsoleText = {
     whatHappens: 'Consecuencias:',
     recent:
       'Hace tiempo que inició la sesión. Confirme su identidad con un código nuevo; después, la acción continuará.',
-    sendCode: 'Enviarme un código',
     confirmAndGoOn: 'Confirmar y continuar',
     refused: 'Ahora no es posible. Vuelva a cargar la página: puede que alguien haya hecho un cambio.',
     suspend: {

@@ -199,7 +199,6 @@ export const french: ConsoleText = {
     whatHappens: 'Conséquences :',
     recent:
       'Votre connexion n’est plus récente. Confirmez votre identité avec un nouveau code ; l’action se poursuivra ensuite.',
-    sendCode: 'M’envoyer un code',
     confirmAndGoOn: 'Confirmer et continuer',
     refused:
       'Ce n’est pas possible maintenant. Actualisez la page : quelqu’un a peut-être fait une modification entre-temps.',
@@ -303,8 +302,8 @@ export const french: ConsoleText = {
       'address-moved': 'Avis : l’adresse a changé',
       'address-left': 'Avis : l’adresse a changé',
       'address-taken': 'Avis : l’adresse a changé',
-      'passkey-added': 'Avis : une clé d’accès a été ajoutée',
-      'passkey-removed': 'Avis : une clé d’accès a été supprimée',
+      'passkey-added': 'Avis : une clé d’accès a été ajoutée',
+      'passkey-removed': 'Avis : une clé d’accès a été supprimée',
       report: 'Un rapport sur la liste',
     },
     unknownKind: 'Un courriel',
