@@ -201,7 +201,8 @@ test('Only features.ts, commands and the roster’s thread open engines, and onl
   noneOf(({ from, to }) => /^platform\/db\/(sqlite|postgres)\.ts$/.test(to) && top(from) !== 'platform/db')
 })
 
-test('Only session/jwt.ts imports jose, only mail/smtp.ts and mail/mime.ts nodemailer', () => {
+test('Only session/jwt.ts imports jose, only mail/smtp.ts and mail/mime.ts nodemailer, only passkeys/webauthn.ts WebAuthn', () => {
+  noneOf((one) => packageOf(one) === '@simplewebauthn/server' && one.from !== 'identity/passkeys/webauthn.ts')
   noneOf((one) => packageOf(one) === 'jose' && one.from !== 'identity/session/jwt.ts')
   noneOf((one) => packageOf(one) === 'nodemailer' && !/^messages\/mail\/(smtp|mime)\.ts$/.test(one.from))
 })
