@@ -189,15 +189,18 @@ export class Passkeys {
   /** The answer is right by itself; whether its challenge is still free, the transaction decides. */
   async #check(credential: Assertion, purpose: Purpose, now: number): Promise<Proof> {
     const { db, secrets, relyingParty } = this.#deps
-    const found = await passkeyByCredential(db, credential.id)
+    const passkey = await passkeyByCredential(db, credential.id)
     const given = challengeIn(credential)
     const challenge = given === null ? null : readChallenge(secrets.all, purpose, given, now)
-    const asserted = await verifyAssertion(credential, given ?? '', found?.passkey.public_key, relyingParty)
-    if (!found) throw unusable({ known: false })
+    const asserted = await verifyAssertion(credential, given ?? '', passkey?.public_key, relyingParty)
+    if (!passkey) throw unusable({ known: false })
     const { userHandle } = credential.response
-    const isOwners = !userHandle || userHandle === found.passkey.user_handle
+    const isOwners = !userHandle || userHandle === passkey.user_handle
     if (!challenge || !asserted || !isOwners) throw unusable()
-    return { ...asserted, ...found, challenge }
+    // Only now, so that a wrong answer costs the same for known and unknown credentials.
+    const owner = await personById(db, passkey.person_id)
+    if (!owner) throw unusable()
+    return { ...asserted, passkey, owner, challenge }
   }
 
   /**

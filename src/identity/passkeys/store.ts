@@ -10,7 +10,7 @@ import {
   value,
 } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
-import { accounts, type Person, personList } from '../people/people.ts'
+import { accounts } from '../people/people.ts'
 
 export interface Passkey {
   readonly passkey_id: string
@@ -34,18 +34,8 @@ export interface Passkey {
 const columns = `k.id as passkey_id, k.person_id, k.credential_id, k.public_key, k.user_handle, k.rp_id, k.aaguid, k.transports,
   k.name, k.sign_count, k.backed_up, k.created_at, k.last_used_at`
 
-export async function passkeyByCredential(
-  db: Db,
-  credentialId: string,
-): Promise<{ passkey: Passkey; owner: Person } | undefined> {
-  const passkey = await db.one<Passkey>(`select ${columns} from passkey k where k.credential_id = $1`, [
-    credentialId,
-  ])
-  // Also for a credential that nobody has, so that both cost the same.
-  const owner = await db.one<Person>(`select ${personList('p')} from ${accounts} p where p.id = $1`, [
-    passkey?.person_id ?? '',
-  ])
-  return passkey && owner && { passkey, owner }
+export function passkeyByCredential(db: Db, credentialId: string): Promise<Passkey | undefined> {
+  return db.one<Passkey>(`select ${columns} from passkey k where k.credential_id = $1`, [credentialId])
 }
 
 export function passkeysOfPerson(db: Db, personId: string): Promise<Passkey[]> {
