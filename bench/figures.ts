@@ -33,3 +33,15 @@ export function table(rows: readonly (readonly string[])[]): string {
     `| ${cells.map((cell, c) => cell.padEnd(widths[c]!)).join(' | ')} |`
   return [line(head), line(widths.map((width) => '-'.repeat(width))), ...body.map(line), ''].join('\n')
 }
+
+/** The chance that a time of one list is longer than one of the other. */
+export function areaUnderCurve(known: number[], unknown: number[]): number {
+  const all = [
+    ...known.map((ms) => ({ ms, isKnown: true })),
+    ...unknown.map((ms) => ({ ms, isKnown: false })),
+  ]
+  all.sort((a, b) => a.ms - b.ms)
+  let rankSum = 0
+  for (const [i, { isKnown }] of all.entries()) if (isKnown) rankSum += i + 1
+  return (rankSum - (known.length * (known.length + 1)) / 2) / (known.length * unknown.length)
+}

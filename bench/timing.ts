@@ -6,7 +6,7 @@
  */
 import { Bench } from './bench.ts'
 import { serve, thisBuild } from './builds.ts'
-import { spread } from './figures.ts'
+import { areaUnderCurve, spread } from './figures.ts'
 import { bodyOf, Connection, json, wire } from './http.ts'
 import type { Engine } from './stores.ts'
 
@@ -72,16 +72,4 @@ try {
   connection.end()
 } finally {
   await bench.close()
-}
-
-/** The chance that a known address takes longer than an unknown one. */
-function areaUnderCurve(known: number[], unknown: number[]): number {
-  const all = [
-    ...known.map((ms) => ({ ms, isKnown: true })),
-    ...unknown.map((ms) => ({ ms, isKnown: false })),
-  ]
-  all.sort((a, b) => a.ms - b.ms)
-  let rankSum = 0
-  for (const [i, { isKnown }] of all.entries()) if (isKnown) rankSum += i + 1
-  return (rankSum - (known.length * (known.length + 1)) / 2) / (known.length * unknown.length)
 }

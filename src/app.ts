@@ -3,9 +3,14 @@ import fastifyStatic from '@fastify/static'
 import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import { type Config, rosterSettingsOf, smtpSettingsOf } from './config.ts'
+import { UsageError } from './errors.ts'
 import { openFeatures } from './features.ts'
 import { type Attack, firstCodes } from './identity/limits/limits.ts'
 import { Refusals } from './identity/limits/refusals.ts'
+import type { Passkeys } from './identity/passkeys/passkeys.ts'
+import { passkeyRoutes } from './identity/passkeys/routes.ts'
+import { StepUpByCode } from './identity/passkeys/step-up.ts'
+import { stepUpRoutes } from './identity/passkeys/step-up-routes.ts'
 import { namesOf, prunePeople, recipientsIn } from './identity/people/people.ts'
 import { portalSessionRoutes, refreshRoute, sessionRoutes } from './identity/session/routes.ts'
 import { wellKnownRoutes } from './identity/session/well-known.ts'
@@ -123,6 +128,12 @@ const attackLines: Record<Attack['on'], string> = {
     'wrong codes have reached a threshold; all new codes have eight digits for now, and open six-digit codes are refused',
 }
 
+function noAdminWithPasskey(): UsageError {
+  return new UsageError(
+    'CHIRON_STAFF_PASSKEY cannot be required: no admin has a passkey. Start without it, let an admin add one in the console, and set it again',
+  )
+}
+
 async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooksMs }: Pace) {
   const { publicUrl } = config
   const watchers = await openWatchers(config, log)
@@ -131,6 +142,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     clock,
     tell: (line) => log.info(line),
     watch: watchers.watchDb,
+    log,
   })
   const {
     db,
@@ -142,9 +154,11 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     staff,
     roles: rules,
     sessions,
+    passkeys,
     support,
   } = features
   const { deliveries, webhooks, roster } = features
+  if (config.staffPasskey === 'required' && !(await passkeys.adminHasOne())) throw noAdminWithPasskey()
   await keys.open()
   await webhooks.reseal()
 
@@ -194,6 +208,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
       registrations: veterinarians,
       limits,
       codes: signIn.veterinarian,
+      passkeys,
       sessions,
       outbox,
       deliveries,
@@ -245,7 +260,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   }
 
   const buckets = config.limits ? new MemoryBuckets(clock) : null
-  const access = { sessions, buckets, clock, log, networkOf: callerNetworkOf }
+  const access = { sessions, proofs: passkeys, buckets, clock, log, networkOf: callerNetworkOf }
   const { corsOrigins } = config
   const refusals = new Refusals(log, clock)
   const mailbox = config.smtpUrl === null && !config.production
@@ -267,7 +282,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   })
   const { app } = server
   warnOfUntrustedProxy(app, config.trustedProxies, log)
-  const { callerOf, byOf, byStaffOf } = guardAccess(app, access)
+  const { callerOf, byOf, byStaffOf, mustBeRecent } = guardAccess(app, access)
   await app.register(fastifyStatic, { serve: false, preCompressed: true })
   const portal = portalCookie(publicUrl)
   await describeApi(app, {
@@ -302,6 +317,12 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   )
   await refreshRoute(app, { sessions, byOf, Profile })
   sessionRoutes(app, { sessions, callerOf, byOf })
+  const asked = { portal, callerOf, byOf, networkOf: callerNetworkOf }
+  const validate: Passkeys['validate'] =
+    metrics?.watchPasskeys(passkeys) ?? ((...answer) => passkeys.validate(...answer))
+  if (config.passkeys) passkeyRoutes(app, { ...asked, passkeys, validate, Profile, publicUrl })
+  const byCode = new StepUpByCode({ db, clock, signIn, passkeys })
+  stepUpRoutes(app, { ...asked, byCode, passkeys: config.passkeys ? passkeys : null })
   portalSessionRoutes(app, { sessions, byOf, Profile, portal })
   staffRoutes(app, { staff, callerOf, byStaffOf })
   eventRoutes(app, {
@@ -325,7 +346,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   supportRoutes(app, { support, overview, testMail, clock, callerOf, byStaffOf })
   await deliveryRoutes(app, { deliveries, secrets, byOf, log })
   webhookRoutes(app, { webhooks, byStaffOf })
-  await uploadRoutes(app, { uploads, clock, callerOf, byStaffOf })
+  await uploadRoutes(app, { uploads, callerOf, byStaffOf, mustBeRecent })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })
   openApiRoutes(app)
@@ -333,7 +354,11 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const mailDomain = addressOf(config.mailFrom).split('@')[1]!
   plainRoutes(app, { publicUrl, mailDomain, clock })
   const publicProfile = (userId: string) => veterinarians.publicProfile(userId)
-  webRoutes(app, { log, mailbox, publicUrl, branding: config.school, timeZone, publicProfile })
+  webRoutes(app, {
+    ...{ log, mailbox, publicUrl, timeZone, publicProfile },
+    branding: config.school,
+    passkeys: config.passkeys ? config.staffPasskey : null,
+  })
   if (mailbox) mailboxRoutes(app, { outbox })
   await app.ready()
 
@@ -344,6 +369,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     sweeper,
     deliverer,
     sessions,
+    passkeys,
     veterinarians,
     keys,
     limits,

@@ -159,6 +159,14 @@ about('export', 'everything held about somebody, as JSON').action(async (who, op
   (await people()).exportPerson(who, options),
 )
 
+about('passkeys', 'the passkeys of somebody').action(async (who, options) =>
+  (await people()).listPasskeys(who, options),
+)
+peopleCommand
+  .command('remove-passkey <who> <passkey>')
+  .description('remove a passkey by its id; its owner is notified')
+  .action(async (who, passkey, options) => (await people()).removePasskey(who, passkey, options))
+
 const staff = () => import('./operate/commands/staff.ts')
 const staffCommand = program.command('staff').description('members of staff, who use the console')
 staffCommand
@@ -181,6 +189,10 @@ staffCommand
   .command('remove <who>')
   .description('remove a member of staff; <who> is an id or address')
   .action(async (who, options) => (await staff()).removeStaff(who, options))
+staffCommand
+  .command('reset-passkeys <who>')
+  .description('remove all passkeys of a member of staff who lost them; <who> is an id or address')
+  .action(async (who, options) => (await staff()).resetPasskeys(who, options))
 
 const mail = () => import('./operate/commands/mail.ts')
 const mailCommand = program.command('mail').description('delivery records of mails')

@@ -29,8 +29,9 @@ import {
 type Single = Values<typeof settings.single>
 
 /** A field is null if its setting is unset. */
-export interface Config extends Omit<Single, 'publicUrl' | 'mailFrom' | 'secret'> {
+export interface Config extends Omit<Single, 'publicUrl' | 'mailFrom' | 'secret' | 'passkeyId'> {
   readonly publicUrl: string
+  readonly passkeyId: string
   readonly mailFrom: string
   readonly secret: string
   readonly school: Branding
@@ -73,6 +74,7 @@ export function loadConfig(env: Env, { makeSecret = true } = {}): Config {
   const config: Config = {
     ...single,
     publicUrl,
+    passkeyId: (single.passkeyId ?? new URL(publicUrl).hostname).toLowerCase(),
     mailFrom: single.mailFrom ?? `Chiron <no-reply@${new URL(publicUrl).hostname}>`,
     secret: single.secret ?? (production ? '' : ownSecret(databaseUrl, makeSecret)),
     school: valuesOf(settings.school, env),
@@ -200,6 +202,14 @@ function checkTogether(config: Config): void {
     metricsPort !== 0 &&
       metricsPort === port &&
       wrong('CHIRON_METRICS_PORT', 'must be another port than CHIRON_PORT'),
+    !isWithin(new URL(publicUrl).hostname, config.passkeyId) &&
+      wrong(
+        'CHIRON_PASSKEY_ID',
+        `must be the host of CHIRON_PUBLIC_URL (${new URL(publicUrl).hostname}), or a domain above it with a dot`,
+      ),
+    config.staffPasskey === 'required' &&
+      !config.passkeys &&
+      wrong('CHIRON_STAFF_PASSKEY', 'cannot be required while CHIRON_PASSKEYS is off'),
     production && !limits && wrong('CHIRON_LIMITS', 'cannot be off in production'),
     !production &&
       smtpUrl === null &&
@@ -218,6 +228,16 @@ function checkTogether(config: Config): void {
       ),
   ].filter((complaint) => complaint !== false)
   if (complaints.length > 0) throw new UsageError(complaints.map(({ message }) => message).join('; '))
+}
+
+/** Browsers accept a domain above the host, but not a top-level one. */
+function isWithin(host: string, domain: string): boolean {
+  return host === domain || (domain.includes('.') && host.endsWith(`.${domain}`))
+}
+
+/** The origins whose pages may use passkeys: the portal's, and those that may call the service from the same domain. */
+export function passkeyOriginsOf({ publicUrl, corsOrigins, passkeyId }: Config): string[] {
+  return [publicUrl, ...corsOrigins.filter((origin) => isWithin(new URL(origin).hostname, passkeyId))]
 }
 
 /** Not a measure of strength; it catches what people type in a hurry. */

@@ -57,6 +57,12 @@ export const errorKinds = {
     explanation:
       'It has expired, has been used, or had too many wrong answers; or the session is unknown or belongs to another address. Ask for a new code.',
   },
+  'passkey-unusable': {
+    status: 401,
+    title: 'The passkey cannot be used',
+    explanation:
+      'Nobody has this passkey, its answer is not right, its challenge is older than five minutes or was answered before, or its account cannot sign in. Ask for new options, or sign in with a code. With `known: false` the passkey does not exist here: tell the browser with `PublicKeyCredential.signalUnknownCredential`.',
+  },
   forbidden: {
     status: 403,
     title: 'Not allowed',
@@ -67,7 +73,7 @@ export const errorKinds = {
     status: 403,
     title: 'Sign in again first',
     explanation:
-      'Actions that are hard to undo need a sign-in at most 10 minutes old (30 minutes for staff). Sign in with a new code and repeat the call.',
+      'Actions that are hard to undo need a recent proof of who you are; `within` says how recent, in seconds. Prove it again in this session by one of `methods`, with POST /session/step-up/options (`passkey`) or POST /session/step-up/send-otp (`code`), and repeat the call.',
   },
   'not-found': {
     status: 404,
@@ -90,6 +96,11 @@ export const errorKinds = {
     title: 'The current state does not allow this',
     explanation:
       'The request is valid but conflicts with the current state. `detail` says why: for example, it would remove the last admin, the address belongs to somebody else, or the account is suspended. Fetch the current state before you repeat the call.',
+  },
+  'passkey-exists': {
+    status: 409,
+    title: 'This passkey was added before',
+    explanation: 'The authenticator already has a passkey of this account. Use it, or choose another one.',
   },
   'roster-moved-on': {
     status: 409,
@@ -146,6 +157,11 @@ interface Extra {
   readonly errors?: readonly FieldError[]
   readonly attemptsLeft?: number
   readonly retryAfterSeconds?: number
+  /** For recent-sign-in-required: how recent in seconds, and how to prove it again. */
+  readonly within?: number
+  readonly methods?: readonly string[]
+  /** For passkey-unusable: false if the store has no such passkey. */
+  readonly known?: false
   readonly headers?: Readonly<Record<string, string>>
   /** The limit that refused; for metrics and the log, not for the reply. */
   readonly limit?: string

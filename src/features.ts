@@ -1,6 +1,7 @@
 /** The features without the HTTP server: what the service and the commands both need. */
-import { type Config, rosterSettingsOf } from './config.ts'
+import { type Config, passkeyOriginsOf, rosterSettingsOf } from './config.ts'
 import { Limits } from './identity/limits/limits.ts'
+import { Passkeys } from './identity/passkeys/passkeys.ts'
 import type { Roles } from './identity/people/people.ts'
 import { SigningKeys } from './identity/session/keys.ts'
 import { accessTtlMs, Sessions } from './identity/session/session.ts'
@@ -11,7 +12,9 @@ import { Support } from './operate/support/support.ts'
 import type { Db } from './platform/db/db.ts'
 import { migrate } from './platform/db/migrate.ts'
 import { openDb } from './platform/db/open.ts'
+import { brandOf } from './platform/lib/branding.ts'
 import { type Clock, day, systemClock } from './platform/lib/clock.ts'
+import type { FailureLog } from './platform/lib/failure.ts'
 import { secretsFrom } from './platform/lib/secret.ts'
 import { Roster } from './school/roster/roster.ts'
 import { Students } from './school/student/student.ts'
@@ -29,11 +32,13 @@ export async function openFeatures(
     clock = systemClock,
     tell,
     watch = (db) => db,
+    log = { warn() {} },
   }: {
     clock?: Clock
     tell?: (line: string) => void
     /** Puts metrics and traces around the store. */
     watch?: (db: Db) => Db
+    log?: Pick<FailureLog, 'warn'>
   } = {},
 ) {
   const { publicUrl } = config
@@ -56,6 +61,21 @@ export async function openFeatures(
     roles,
     keepEndedMs: config.keepSessionsDays * day,
   })
+  const passkeys = new Passkeys({
+    db,
+    clock,
+    secrets,
+    limits,
+    sessions,
+    log,
+    relyingParty: {
+      id: config.passkeyId,
+      name: brandOf(config.school),
+      origins: passkeyOriginsOf(config),
+    },
+    enabled: config.passkeys,
+    staffMustUse: config.staffPasskey === 'required',
+  })
   const support = new Support({ db, clock, sessions, veterinarians, students })
   const deliveries = new Deliveries({ db, clock, secrets, keepMs: config.keepMailDays * day })
   const roster = new Roster(db, clock, { ...rosterSettingsOf(config), secrets })
@@ -77,6 +97,7 @@ export async function openFeatures(
     staff,
     roles,
     sessions,
+    passkeys,
     support,
     deliveries,
     roster,

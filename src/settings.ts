@@ -185,6 +185,25 @@ const single = {
     parse: (text: string) => parse.oneOf('on', 'off')(text) === 'on',
     about: '`off` disables all limits, for development and benchmarks',
   },
+  passkeys: {
+    name: 'CHIRON_PASSKEYS',
+    default: 'on',
+    parse: (text: string) => parse.oneOf('on', 'off')(text) === 'on',
+    about: '`off` if nobody can use passkeys',
+  },
+  passkeyId: {
+    name: 'CHIRON_PASSKEY_ID',
+    default: null,
+    defaultInWords: 'the host of the public URL',
+    parse: parse.hostName,
+    about: 'The host that passkeys belong to: that of the public URL, or a parent domain',
+  },
+  staffPasskey: {
+    name: 'CHIRON_STAFF_PASSKEY',
+    default: 'optional',
+    parse: parse.oneOf('optional', 'required'),
+    about: '`required` if staff must use a passkey, so that a code opens nothing but adding the first one',
+  },
   webhookAllow: {
     name: 'CHIRON_WEBHOOK_ALLOW',
     default: '',

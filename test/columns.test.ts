@@ -5,6 +5,7 @@ import { columns } from '../src/columns.ts'
 import { isPersonal, type Personal } from '../src/platform/db/columns.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { engines } from './support/engines.ts'
+import { addPasskey, newAuthenticator, ok } from './support/passkeys.ts'
 import { bulk } from './support/roster-school.ts'
 import { rosterOf, signInStudent } from './support/roster-world.ts'
 import { type Service, startService } from './support/service.ts'
@@ -30,6 +31,7 @@ const exported: readonly string[] = [
   'note',
   'delivery',
   'calendar_feed',
+  'passkey',
 ]
 const nameOf = ({ table, name }: PersonalColumn) => `${table}.${name}`
 
@@ -97,6 +99,7 @@ for (const engine of engines) {
       const { access, userId } = await signInStudent(service, 'ada.byron@school.example')
       const feed = { method: 'POST', token: access, body: { name: 'My own phone' } }
       assert.equal((await service.request('/student/me/calendar', feed)).status, 201)
+      ok(await addPasskey(service, access, newAuthenticator(service)), 201)
       const { json } = await service.request('/student/me/export', { token: access })
       const [identity] = await service.rows<{ sourced_id: string }>('select sourced_id from student_identity')
       await assertExported(json, {
@@ -105,6 +108,7 @@ for (const engine of engines) {
         session: `person_id = '${userId}'`,
         delivery: `person_id = '${userId}'`,
         calendar_feed: `person_id = '${userId}'`,
+        passkey: `person_id = '${userId}'`,
       })
     })
 
@@ -120,6 +124,7 @@ for (const engine of engines) {
         [userId],
       )
       await db.run("insert into teacher_link values ('tea-1', 'tea-1@school.example', $1, 1)", [userId])
+      ok(await addPasskey(service, access, newAuthenticator(service)), 201)
       // From here on nothing is applied and no mail goes, so that their rows are there to be erased.
       await sweeper.stop()
       await outbox.stop()
@@ -130,13 +135,23 @@ for (const engine of engines) {
 
       const { json } = await service.request('/veterinarian/me/export', { token: access })
       const own = `person_id = '${userId}'`
-      await assertExported(json, { person: `id = '${userId}'`, session: own, note: own, delivery: own })
+      await assertExported(json, {
+        person: `id = '${userId}'`,
+        session: own,
+        note: own,
+        delivery: own,
+        passkey: own,
+      })
 
       const erased = personal.filter(({ about }) => typeof about.closing === 'string')
       // The student of the test above is still there.
       const ofStudents = "role = 'student'"
       const where = ({ table }: PersonalColumn) =>
-        table === 'session' ? own : table === 'delivery' ? `not (${ofStudents})` : 'true'
+        table === 'session' || table === 'passkey'
+          ? own
+          : table === 'delivery'
+            ? `not (${ofStudents})`
+            : 'true'
       for (const column of erased)
         assert.ok((await filled(column, where(column))).length > 0, `${nameOf(column)} is empty before`)
       const closed = await service.request('/veterinarian/me', { method: 'DELETE', token: access })

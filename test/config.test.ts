@@ -66,6 +66,9 @@ test('Without settings the service is on this machine alone, on port 3000, with 
     rosterHolds: {},
     rosterBadRows: { max: 0 },
     rosterMaxAgeDays: 7,
+    passkeys: true,
+    passkeyId: 'localhost',
+    staffPasskey: 'optional',
   } satisfies Omit<Config, 'secret'>)
 })
 
@@ -103,6 +106,9 @@ const good: [name: string, value: string, field: keyof Config, expected: unknown
   ['CHIRON_ROSTER_BAD_ROWS', '2.5 %', 'rosterBadRows', { share: 0.025 }],
   ['CHIRON_ROSTER_MAX_AGE_DAYS', '30', 'rosterMaxAgeDays', 30],
   ['CHIRON_LIMITS', 'on', 'limits', true],
+  ['CHIRON_PASSKEYS', 'off', 'passkeys', false],
+  ['CHIRON_PASSKEY_ID', 'LOCALHOST', 'passkeyId', 'localhost'],
+  ['CHIRON_STAFF_PASSKEY', 'required', 'staffPasskey', 'required'],
   ['CHIRON_ROSTER_SOURCE', '/srv/roster', 'rosterSource', { kind: 'folder', path: '/srv/roster' }],
   [
     'CHIRON_ROSTER_SOURCE',
@@ -204,6 +210,9 @@ const bad: [name: string, ...values: string[]][] = [
   ['CHIRON_CORS_ORIGINS', '*', 'https://a.example/', 'a.example', 'null', 'https://u:p@a.example'],
   ['CHIRON_TIME_ZONE', 'Mars/Olympus', 'x\ny', '+25:00'],
   ['CHIRON_LIMITS', 'maybe', 'ON', 'false'],
+  ['CHIRON_PASSKEYS', 'ON', 'yes'],
+  ['CHIRON_PASSKEY_ID', 'elsewhere.example', 'host', 'https://localhost'],
+  ['CHIRON_STAFF_PASSKEY', 'always'],
   ['CHIRON_WORKERS', '0', '257', '-1', 'two', '1.5'],
   ['CHIRON_METRICS_PORT', '3000', '65536', 'on'],
   ['CHIRON_KEEP_MAIL_DAYS', '0', '3661', 'ever'],

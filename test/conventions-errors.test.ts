@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { after, before, suite, test } from 'node:test'
 import { type ErrorCode, errorKinds } from '../src/errors.ts'
+import { Authenticator } from './support/authenticator.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
+import { addOptions, addPasskey, ok, passkeySignIn } from './support/passkeys.ts'
 import { bulk, newSchool } from './support/roster-school.ts'
 import { rosterOf } from './support/roster-world.ts'
 import { type Reply, type Service, type SignedIn, startService } from './support/service.ts'
@@ -14,18 +16,29 @@ import { rawWire, wire } from './support/wire.ts'
 const codes = Object.keys(errorKinds) as ErrorCode[]
 const contract: Record<number, string[]> = {
   400: ['invalid-request', 'malformed-json', 'unsupported-version'],
-  401: ['unauthenticated', 'invalid-token', 'session-ended', 'otp-incorrect', 'otp-unusable'],
+  401: [
+    'unauthenticated',
+    'invalid-token',
+    'session-ended',
+    'otp-incorrect',
+    'otp-unusable',
+    'passkey-unusable',
+  ],
   403: ['forbidden', 'recent-sign-in-required'],
   404: ['not-found'],
   405: ['method-not-allowed'],
   408: ['timeout'],
-  409: ['conflict', 'roster-moved-on'],
+  409: ['conflict', 'passkey-exists', 'roster-moved-on'],
   413: ['body-too-large'],
   415: ['unsupported-media-type'],
   429: ['too-many-requests'],
   431: ['headers-too-large'],
   500: ['internal-error'],
   503: ['unavailable'],
+}
+const more: Record<string, string[]> = {
+  'passkey-unusable': ['known'],
+  'recent-sign-in-required': ['within', 'methods'],
 }
 const publicUrl = 'https://access.school.example'
 const internals = /\bat .*:\d+|node_modules|\.ts\b|\/src\/|select |insert |sqlite|postgres|stack|ECONN|FST_/i
@@ -43,7 +56,17 @@ function isProblem(reply: Reply, code: string): void {
   assert.equal(reply.headers.get('api-version'), '1')
   assert.equal(reply.headers.get('cache-control'), 'no-store')
   assert.doesNotMatch(reply.text.replace(reply.json.type, '').replace(reply.json.instance, ''), internals)
-  const known = ['type', 'title', 'status', 'detail', 'instance', 'code', 'errors', 'attemptsLeft']
+  const known = [
+    'type',
+    'title',
+    'status',
+    'detail',
+    'instance',
+    'code',
+    'errors',
+    'attemptsLeft',
+    ...(more[code] ?? []),
+  ]
   assert.deepEqual(
     Object.keys(reply.json).filter((name) => !known.includes(name)),
     [],
@@ -85,6 +108,11 @@ suite('Errors', () => {
     },
     'otp-unusable': () =>
       service.post('/veterinarian/validate-otp', { email, sessionId: 'x', otp_code: 123456 }),
+    'passkey-unusable': () => {
+      const device = new Authenticator(publicUrl)
+      device.create({ challenge: '', rp: { id: 'x' }, user: { id: 'x' } })
+      return passkeySignIn(service, device)
+    },
     forbidden: () => service.request('/student/me', { token: me.access }),
     'recent-sign-in-required': async () => {
       const { access } = await service.signIn(freshAddress())
@@ -95,6 +123,13 @@ suite('Errors', () => {
     conflict: async () => {
       const { access: token, userId } = await newStaff(service, 'admin')
       return service.request(`/staff/members/${userId}`, { method: 'DELETE', token })
+    },
+    'passkey-exists': async () => {
+      const { access: token } = await service.signIn(freshAddress())
+      const device = new Authenticator(publicUrl)
+      ok(await addPasskey(service, token, device), 201)
+      const credential = device.createAgain(device.credentials[0]!, await addOptions(service, token))
+      return service.request('/passkey', { method: 'POST', token, body: { credential } })
     },
     'roster-moved-on': async () => {
       const { access } = await newStaff(service, 'registrar')
@@ -168,6 +203,7 @@ suite('Errors', () => {
     ['session-ended', 'Bearer error="invalid_token"'],
     ['otp-incorrect', 'OTP'],
     ['otp-unusable', 'OTP'],
+    ['passkey-unusable', 'Passkey'],
     ['forbidden', 'Bearer error="insufficient_scope"'],
     ['recent-sign-in-required', null],
     ['not-found', null],

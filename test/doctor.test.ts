@@ -11,6 +11,7 @@ import { after, before, suite, test } from 'node:test'
 import pg from 'pg'
 import { checkClock } from '../src/operate/doctor/clock.ts'
 import type { Finding } from '../src/operate/doctor/doctor.ts'
+import { checkPasskeys, type PasskeyFacts } from '../src/operate/doctor/passkeys.ts'
 import { checkSender } from '../src/operate/doctor/sender.ts'
 import { explainReply } from '../src/operate/doctor/smtp-replies.ts'
 import { checkBackup } from '../src/operate/doctor/upkeep.ts'
@@ -85,6 +86,16 @@ const asOtherHost = (url: string) => url.replace('127.0.0.1', '0.0.0.0')
 suite('The doctor finds', atLength, () => {
   test('a wrong setting', async () => {
     assertBad(await doctor({ CHIRON_PORT: 'x' }), 'settings', /^CHIRON_PORT must be/)
+  })
+
+  test('passkeys that a change of their host has lost', async () => {
+    const { env, path } = await madeStore()
+    change(
+      path,
+      `insert into passkey (id, person_id, credential_id, public_key, user_handle, rp_id, aaguid, transports, name, sign_count, backed_up, created_at)
+       values ('k', 'p', 'c', '', '', 'elsewhere.example', '', '', '', 0, 0, 0)`,
+    )
+    assertBad(await doctor(env), 'passkeys', /1 of elsewhere\.example/)
   })
 
   test('limits that are off', async () => {
@@ -511,6 +522,37 @@ test('The doctor leaves a SQLite store as it was', async () => {
   assert.deepEqual({ mtime: statSync(path).mtimeMs, size: statSync(path).size }, before)
   const outside = join(folder.path, 'data')
   assert.ok(!existsSync(outside) || readdirSync(outside).length === 0)
+})
+
+suite('The host of passkeys', () => {
+  const facts: PasskeyFacts = {
+    enabled: true,
+    publicUrl: 'https://access.example.org',
+    rpId: 'access.example.org',
+    staffMustUse: false,
+    counts: [{ rp_id: 'access.example.org', count: 12 }],
+    adminHasOne: false,
+  }
+  const cases: [how: string, change: Partial<PasskeyFacts>, state: Finding['state'], text: RegExp][] = [
+    ['fits the public URL', {}, 'good', /12 in use.*changing CHIRON_PASSKEY_ID would lose them all/],
+    ['has changed', { rpId: 'example.org' }, 'bad', /earlier ones do not work: 12 of access\.example\.org/],
+    ['is an address', { publicUrl: 'https://192.0.2.1', counts: [] }, 'warning', /need https and a name/],
+    ['is without https', { publicUrl: 'http://access.example.org' }, 'warning', /need https and a name/],
+    [
+      'is localhost',
+      { publicUrl: 'http://localhost:3000', rpId: 'localhost', counts: [] },
+      'good',
+      /0 in use/,
+    ],
+    ['does not matter, as they are off', { enabled: false }, 'good', /switched off/],
+    ['is that of no admin, but staff must use one', { staffMustUse: true }, 'bad', /no admin has one/],
+  ]
+  for (const [how, change, state, text] of cases)
+    test(how, () => {
+      const [finding] = checkPasskeys({ ...facts, ...change })
+      assert.equal(finding!.state, state)
+      assert.match(finding!.text, text)
+    })
 })
 
 suite('The sender’s domain', () => {

@@ -244,7 +244,7 @@ for (const engine of engines) {
         assert.ok(event.person_id !== null || event.session_id !== null)
         const data = Object.keys(JSON.parse(event.data))
         assert.ok(
-          data.every((name) => name === 'reason'),
+          data.every((name) => name === 'reason' || name === 'method'),
           event.data,
         )
       }

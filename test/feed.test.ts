@@ -337,7 +337,7 @@ for (const engine of engines) {
       const started = (await get(`?types=session.started,session.ended&person=${other.userId}`)).json
       assert.deepEqual(
         started.events.map((event: { data: object }) => event.data),
-        [{ sessionId: other.sessionId }],
+        [{ sessionId: other.sessionId, method: 'code' }],
       )
       const [last] = started.events
       const later = await get(`?types=session.started&after=${last.number}&person=${other.userId}`)

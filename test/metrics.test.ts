@@ -76,9 +76,12 @@ for (const engine of engines) {
       const durations = { method: 'GET', route: '/veterinarian/me' }
       assert.equal(seen.value('chiron_http_request_duration_seconds_count', durations), 3)
       const signIns = (outcome: string) =>
-        seen.value('chiron_sign_ins_total', { role: 'veterinarian', outcome })
+        seen.value('chiron_sign_ins_total', { role: 'veterinarian', outcome, method: 'code' })
       assert.deepEqual(['sent', 'wrong', 'right', 'refused'].map(signIns), [1, 2, 1, 0])
-      assert.equal(seen.value('chiron_sign_ins_total', { role: 'student', outcome: 'sent' }), 0)
+      assert.equal(
+        seen.value('chiron_sign_ins_total', { role: 'student', outcome: 'sent', method: 'code' }),
+        0,
+      )
       assert.equal(seen.value('chiron_codes_total', { digits: '6' }), 1)
       assert.equal(seen.value('chiron_mails_total', { outcome: 'sent' }), 1)
       assert.equal(seen.value('chiron_http_errors_total', { code: 'otp-incorrect' }), 2)

@@ -300,7 +300,10 @@ suite('/openapi.json', atLength, () => {
     const described = all().map(([name]) => name)
     for (const name of operations) assert.ok(described.includes(name), `${name} is missing`)
     for (const name of described)
-      assert.match(name, / \/(veterinarian|student|staff|session|portal|calendar|health|\.well-known)\b/)
+      assert.match(
+        name,
+        / \/(veterinarian|student|staff|session|passkey|portal|calendar|health|\.well-known)\b/,
+      )
     assert.doesNotMatch(described.join('\n'), /mailbox|\/docs|\/assets|openapi|HEAD|TRACE|OPTIONS/)
   })
 

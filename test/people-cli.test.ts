@@ -6,11 +6,12 @@ import { after, before, suite, test } from 'node:test'
 import { commandFolder, startChiron } from './support/child.ts'
 import { atLength } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
+import { addPasskey, newAuthenticator, ok, passkeySignIn } from './support/passkeys.ts'
 import { run } from './support/roster-commands.ts'
 import { bulk } from './support/roster-school.ts'
 import { rosterOf, signInStudent } from './support/roster-world.ts'
 import { type Service, startService } from './support/service.ts'
-import { signInStaff } from './support/staff.ts'
+import { addStaff, signInStaff } from './support/staff.ts'
 import { studentSchool } from './support/student-school.ts'
 import { eventually } from './support/wait.ts'
 
@@ -58,6 +59,29 @@ suite('chiron people, staff and events', { ...atLength }, () => {
     assert.match(paged.out, /There are more: add --after \S+\n$/)
     await refused(/--role must be veterinarian or student/, 'people', 'find', 'x', '--role', 'staff')
     await refused(/--limit must be a whole number/, 'people', 'find', 'x', '--limit', 'many')
+  })
+
+  test('passkeys, remove-passkey and staff reset-passkeys tell what happened', async () => {
+    const email = freshAddress('keys')
+    const vet = await service.signIn(email, freshNetwork())
+    assert.match((await done('people', 'passkeys', email)).out, /has no passkeys/)
+    const device = newAuthenticator(service)
+    const { passkeyId } = ok(await addPasskey(service, vet.access, device, { name: 'Lost phone' }), 201)
+    assert.match((await done('people', 'passkeys', email)).out, new RegExp(`${passkeyId} +Lost phone`))
+    const { json } = await done('people', 'passkeys', email, '--json')
+    assert.deepEqual(json[0].passkeys, ok(await service.request('/passkey', { token: vet.access })).passkeys)
+    await refused(/There is no such passkey/, 'people', 'remove-passkey', email, 'none')
+    assert.match((await done('people', 'remove-passkey', email, passkeyId)).out, /is removed/)
+    assert.equal((await passkeySignIn(service, device)).json.known, false)
+    const { mail } = await service.mail.mailTo(email, 3)
+    assert.equal(mail.subject, 'A passkey was removed from your account')
+
+    const { email: member } = await addStaff(service, ['support'])
+    const { access } = await signInStaff(service, member)
+    ok(await addPasskey(service, access, newAuthenticator(service)), 201)
+    assert.match((await done('staff', 'reset-passkeys', member)).out, /has lost 1 passkey and is signed out/)
+    assert.equal((await service.request('/staff/me', { token: access })).json.code, 'session-ended')
+    await refused(/no such member/, 'staff', 'reset-passkeys', 'nobody@school.example')
   })
 
   test('suspend, reactivate, sign-out, verify, unverify and show tell what happened', async () => {
@@ -166,7 +190,7 @@ suite('chiron people, staff and events', { ...atLength }, () => {
       ['veterinarian.registered', 'veterinarian.activated', 'session.started'],
     )
     const started = json[2]
-    assert.deepEqual(started.data, { sessionId: vet.sessionId })
+    assert.deepEqual(started.data, { sessionId: vet.sessionId, method: 'code' })
     assert.deepEqual([started.userId, started.actor], [vet.userId, 'self'])
     const only = await done('events', '--type', 'session.started', '--after', String(started.number - 1))
     assert.match(only.out, /^ +\d+ {2}\d{4}-\d\d-\d\dT\S+ {2}session\.started/)

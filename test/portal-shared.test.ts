@@ -168,7 +168,7 @@ suite('A shared computer', inBrowser, () => {
     assert.deepEqual((await stored(page)).local, names)
     assert.deepEqual((await stored(page)).tab, [])
     assert.deepEqual(await visitor.cookies(), [])
-    assert.equal(await page.getByLabel('Adresse e-mail').getAttribute('autocomplete'), 'email')
+    assert.equal(await page.getByLabel('Adresse e-mail').getAttribute('autocomplete'), 'email webauthn')
   })
 
   test('Another tab follows: it is signed in with the first, and out with it', async () => {

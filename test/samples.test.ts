@@ -5,6 +5,7 @@ import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { Authenticator } from './support/authenticator.ts'
 import { newFolder, type ServingChild, serveChild, startProcess } from './support/child.ts'
 import { atLength } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
@@ -28,9 +29,11 @@ const samples: Sample[] = pages.flatMap((page) =>
     ([, language, text]) => ({ page, language: language!, text: text! }),
   ),
 )
-const sampleIn = (page: string, language: string) => {
-  const found = samples.filter((one) => one.page === page && one.language === language)
-  assert.equal(found.length, 1, `${page} has one sample in ${language}`)
+const sampleIn = (page: string, language: string, word = '') => {
+  const found = samples.filter(
+    (one) => one.page === page && one.language === language && one.text.includes(word),
+  )
+  assert.equal(found.length, 1, `${page} has one sample in ${language} with "${word}"`)
   return found[0]!.text
 }
 
@@ -98,12 +101,37 @@ suite('Samples in the documentation', atLength, () => {
   test('check a token in another service', async () => {
     const file = folder.write(
       'checks.ts',
-      sampleIn('docs/integrating.md', 'ts').replace('https://access.example.org', service.url),
+      sampleIn('docs/integrating.md', 'ts', 'jose').replace('https://access.example.org', service.url),
     )
     const { callerOf } = await import(pathToFileURL(file).href)
     const { access, userId, sessionId } = await service.signIn(freshAddress(), freshNetwork())
     assert.deepEqual(await callerOf(access), { userId, sessionId, roles: ['veterinarian'] })
     await assert.rejects(callerOf(`${access.slice(0, -4)}AAAA`))
+  })
+
+  test('use passkeys in a front end', async (t) => {
+    const sample = sampleIn('docs/integrating.md', 'ts', 'navigator')
+    assert.ok(sample.split('\n').length <= 31, 'it is short')
+    const file = folder.write('passkeys.ts', sample.replace('https://access.example.org', service.url))
+    const { addPasskey, signIn } = await import(pathToFileURL(file).href)
+    const device = new Authenticator(service.url)
+    // What a browser has and Node has not.
+    const same = (options: object) => options
+    Object.assign(globalThis, {
+      PublicKeyCredential: { parseCreationOptionsFromJSON: same, parseRequestOptionsFromJSON: same },
+    })
+    Object.assign(navigator, {
+      credentials: {
+        create: async ({ publicKey }: { publicKey: object }) => ({ toJSON: () => device.create(publicKey) }),
+        get: async ({ publicKey }: { publicKey: object }) => ({ toJSON: () => device.get(publicKey) }),
+      },
+    })
+    t.after(() => Reflect.deleteProperty(globalThis, 'PublicKeyCredential'))
+    const { access, userId } = await service.signIn(freshAddress(), freshNetwork())
+    assert.ok((await addPasskey(access)).passkeyId)
+    assert.equal((await signIn()).user.userId, userId)
+    await service.request('/session/all', { method: 'DELETE', token: access })
+    await assert.rejects(addPasskey(access), { code: 'session-ended' })
   })
 
   const receivers: [language: string, name: string, command: () => string][] = [

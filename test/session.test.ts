@@ -293,6 +293,8 @@ for (const engine of engines) {
         startedAt: iso(phoneAt),
         lastSeenAt: iso(phoneAt),
         expiresAt: iso(phoneAt + 30 * day),
+        authenticatedAt: iso(phoneAt),
+        method: 'code',
         device: 'Firefox on Android',
       })
       assert.equal(byId[desk.sessionId].current, true)

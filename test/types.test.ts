@@ -46,6 +46,7 @@ test('A route that does not say who may call it, or says it in other words, stop
   const app = Fastify()
   guardAccess(app, {
     sessions,
+    proofs: { mustUsePasskey: () => false, methodsOf: async () => [] },
     buckets: null,
     clock: systemClock,
     log: app.log,

@@ -77,7 +77,7 @@ for (const engine of engines) {
       assert.equal(data.id, one!.headers['webhook-id'])
       assert.deepEqual(
         [data.userId, data.actor, data.data],
-        [who.userId, 'self', { sessionId: who.sessionId }],
+        [who.userId, 'self', { sessionId: who.sessionId, method: 'code' }],
       )
       assert.ok(data.number > 0 && typeof data.requestId === 'string')
       assert.equal(one!.headers['content-type'], 'application/json')

@@ -18,6 +18,7 @@ interface Words {
   readonly language: string
   readonly footer: { about(school: string | null): string }
   readonly fields: { readonly email: string }
+  readonly passkeys: { readonly signIn: string }
   readonly signIn: Readonly<
     Record<
       | 'title'
@@ -78,6 +79,7 @@ async function formIn(language: Language): Promise<string> {
 <p class="hint">${text(signIn.sharedHint)}</p></div>
 <div class="actions"><button type="button" class="button main" aria-disabled="true">${text(signIn.send)}</button></div>
 </div>
+<div class="actions"><button type="button" class="button quiet" aria-disabled="true">${text(words.passkeys.signIn)}</button></div>
 <p class="aside">${text(signIn.newHere)} <a href="#/register">${text(signIn.register)}</a></p>
 </main>
 </div>

@@ -7,10 +7,11 @@ import { Elsewhere } from './parts/elsewhere.tsx'
 import { Loading } from './parts/loading.tsx'
 import { ProblemNotice } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
+import { PasskeyOffer } from './passkeys/offer.tsx'
 import { isStaff, isStudent } from './people.ts'
 import { useRoute } from './route.ts'
 import { brand } from './school.ts'
-import { PublicProfile, StudentScreens, VeterinarianScreens } from './screens.ts'
+import { Passkeys, PublicProfile, StudentScreens, VeterinarianScreens } from './screens.ts'
 import { resume, useSession } from './session.ts'
 import { kept } from './sign-in/challenge.ts'
 import { Code } from './sign-in/code.tsx'
@@ -71,10 +72,17 @@ function Screen() {
   const { user } = session
   if (isStaff(user)) return <Elsewhere path="/console" />
   const inside = route[0] === 'register' || route[0] === 'code' ? [] : route
-  return isStudent(user) ? (
-    <StudentScreens user={user} route={inside} />
-  ) : (
-    <VeterinarianScreens user={user} route={inside} />
+  if (inside[0] === 'passkeys' && inside.length === 1)
+    return <Passkeys as={isStudent(user) ? 'student' : 'veterinarian'} email={user.email} />
+  return (
+    <>
+      <PasskeyOffer />
+      {isStudent(user) ? (
+        <StudentScreens user={user} route={inside} />
+      ) : (
+        <VeterinarianScreens user={user} route={inside} />
+      )}
+    </>
   )
 }
 

@@ -4,7 +4,7 @@
  */
 import { isShared, setShared } from './shared-computer.ts'
 
-type Name = 'language' | 'role' | 'signed-in' | 'waiting' | `seen.${string}`
+type Name = 'language' | 'role' | 'signed-in' | 'waiting' | 'passkey-offered' | `seen.${string}`
 
 const prefix = 'chiron.'
 const storage = () => (isShared() ? sessionStorage : localStorage)

@@ -126,6 +126,7 @@ function Account({ user, children }: { user: Served; children: ReactNode }) {
   const panel = useRef<HTMLDivElement>(null)
   const places: PageName[] = [
     ['sessions', text.nav.sessions],
+    ...(school.passkeys === null ? [] : [['passkeys', text.passkeys.title] as const]),
     ['data', text.nav.data],
   ]
   return (

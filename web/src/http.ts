@@ -14,6 +14,10 @@ export class Problem extends Error {
   /** The names of refused fields. */
   readonly fields: readonly string[]
   readonly attemptsLeft: number | null
+  /** How the reader can prove again who they are. */
+  readonly methods: readonly string[]
+  /** False if the service has no such passkey. */
+  readonly known: boolean
   /** By this device's clock. */
   readonly retryAt: number | null
   /** The reference to give to the operator. */
@@ -25,6 +29,8 @@ export class Problem extends Error {
     this.status = about.status ?? 0
     this.fields = about.fields ?? []
     this.attemptsLeft = about.attemptsLeft ?? null
+    this.methods = about.methods ?? []
+    this.known = about.known ?? true
     this.retryAt = about.retryAt ?? null
     this.instance = about.instance ?? null
   }
@@ -75,9 +81,9 @@ export function problemOf(status: number, retryAfter: string | null, text: strin
   const seconds = Number(retryAfter ?? Number.NaN)
   const retryAt = Number.isFinite(seconds) ? Date.now() + seconds * 1000 : null
   try {
-    const { code, errors = [], attemptsLeft, instance } = JSON.parse(text)
+    const { code, errors = [], attemptsLeft, methods, known, instance } = JSON.parse(text)
     const fields = errors.map(({ pointer = '' }: { pointer?: string }) => pointer.replace(/^#\//, ''))
-    return new Problem(code, { status, fields, attemptsLeft, instance, retryAt })
+    return new Problem(code, { status, fields, attemptsLeft, methods, known, instance, retryAt })
   } catch {
     // This reply came from a proxy that could not reach the service.
     return new Problem(status >= 500 ? 'unavailable' : 'internal-error', { status, retryAt })

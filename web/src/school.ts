@@ -9,6 +9,8 @@ export const school = {
   support: told('support'),
   privacy: told('privacy'),
   timeZone: told('time-zone'),
+  /** `optional`, or `required` for staff; null if nobody can use passkeys. */
+  passkeys: told('passkeys'),
 }
 
 export const brand = school.name ?? 'Chiron'

@@ -5,6 +5,7 @@ import type { Role } from './people.ts'
 const parts = {
   veterinarian: () => import('./veterinarian/veterinarian.tsx'),
   student: () => import('./student/student.tsx'),
+  passkeys: () => import('./passkeys/page.tsx'),
   publicProfile: () => import('./veterinarian/public-profile.tsx'),
   /** Has a page of its own. */
   staff: async () => {},
@@ -14,6 +15,7 @@ export const VeterinarianScreens = lazy(async () => ({
   default: (await parts.veterinarian()).VeterinarianScreens,
 }))
 export const StudentScreens = lazy(async () => ({ default: (await parts.student()).StudentScreens }))
+export const Passkeys = lazy(async () => ({ default: (await parts.passkeys()).Passkeys }))
 export const PublicProfile = lazy(async () => ({ default: (await parts.publicProfile()).PublicProfile }))
 
 /** Called while the code is being typed. */

@@ -141,8 +141,21 @@ export async function signIn(
 ): Promise<void> {
   const call: Call = { method: 'POST', body: answer, idempotencyKey }
   await alone(async () => admit(await send<TokenReply>(`/portal/${role}/validate-otp`, call)))
+  byCode = true
   tabs.postMessage('in')
 }
+
+/** Of any role: the reply says whose it is. Safe to repeat with the same key if no reply came. */
+export async function signInWithPasskey(credential: object, idempotencyKey: string): Promise<void> {
+  const call: Call = { method: 'POST', body: { credential }, idempotencyKey }
+  await alone(async () => admit(await send<TokenReply>('/portal/passkey/validate', call)))
+  tabs.postMessage('in')
+}
+
+let byCode = false
+
+/** Whether the reader has signed in with a code since the page was loaded. */
+export const cameByCode = (): boolean => byCode
 
 /** Throws if the service could not be reached; the person is then still signed in. */
 export async function signOut(reason: Farewell = 'signed-out'): Promise<void> {

@@ -70,6 +70,8 @@ export const bucketPolicies = {
   send: { name: 'send-otp', burst: 600, refillPerMinute: 120 },
   validate: { name: 'validate-otp', burst: 1200, refillPerMinute: 240 },
   register: { name: 'register', burst: 100, refillPerMinute: 20 },
+  passkeyOptions: { name: 'passkey-options', burst: 600, refillPerMinute: 120 },
+  passkeyValidate: { name: 'passkey-validate', burst: 1200, refillPerMinute: 240 },
 } as const satisfies Record<string, BucketPolicy>
 
 export const serviceBuckets = {
@@ -117,6 +119,8 @@ export const limitNames = [
   'send-otp',
   'validate-otp',
   'register',
+  'passkey-options',
+  'passkey-validate',
   'codes',
   'resends',
   'network',
@@ -281,6 +285,17 @@ export class Limits {
       rememberNetwork(inbox, validateNetwork, now),
       // Last, because all sign-ins share these rows.
       countRight(now),
+    ]
+  }
+
+  /** The same for a sign-in with a passkey. Nothing is stored of who asked for its options. */
+  signedInByPasskey(inbox: string, network: string, now: number): Statement[] {
+    if (!this.#enabled) return []
+    const { passkeyOptions, passkeyValidate } = bucketPolicies
+    const given = [bucketOf(passkeyOptions, network), bucketOf(passkeyValidate, network)]
+    return [
+      ...inLockOrder(given).map((bucket) => giveBackToBucket(bucket, now)),
+      rememberNetwork(inbox, network, now),
     ]
   }
 

@@ -25,6 +25,8 @@ export async function historyOf(
       startedAt: timestamp(session.started_at),
       lastSeenAt: timestamp(session.last_seen_at),
       expiresAt: timestamp(session.expires_at),
+      authenticatedAt: timestamp(session.auth_at),
+      method: session.method,
       endedAt: timestampOrNull(session.ended_at),
       endReason: session.end_reason,
     })),

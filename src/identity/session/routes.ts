@@ -104,6 +104,8 @@ export function sessionRoutes(
           startedAt: timestamp(session.started_at),
           lastSeenAt: timestamp(session.last_seen_at),
           expiresAt: timestamp(session.expires_at),
+          authenticatedAt: timestamp(session.auth_at),
+          method: session.method,
           device: session.device,
         })),
       }
@@ -119,7 +121,10 @@ export function sessionRoutes(
 
   app.delete(
     '/session',
-    { config: signedIn, schema: ending('endSession', 'Sign out here') },
+    {
+      config: routeConfig({ access: 'signed-in', beforePasskey: true }),
+      schema: ending('endSession', 'Sign out here'),
+    },
     async (request, reply) => {
       await sessions.end(callerOf(request), 'signed-out', byOf(request))
       return reply.code(204).send()

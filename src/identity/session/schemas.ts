@@ -3,6 +3,11 @@ import { DeliveryEntry } from '../../messages/delivery/schemas.ts'
 import { Nullable, Timestamp } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 
+const proofFields = {
+  authenticatedAt: Timestamp('When the person last proved who they are in this session.'),
+  method: Type.String({ description: 'How: `code`, `passkey` or `school`.', examples: ['passkey'] }),
+}
+
 export const OpenSession = Type.Object(
   {
     sessionId: Type.String(),
@@ -10,6 +15,7 @@ export const OpenSession = Type.Object(
     startedAt: Timestamp(),
     lastSeenAt: Timestamp('Accurate to about a minute.'),
     expiresAt: Timestamp('Unless it is refreshed before then.'),
+    ...proofFields,
     device: Type.String({ examples: ['Firefox on Android'] }),
   },
   { title: 'Session' },
@@ -70,6 +76,7 @@ export const PastSession = Type.Object(
     startedAt: Timestamp(),
     lastSeenAt: Timestamp(),
     expiresAt: Timestamp(),
+    ...proofFields,
     endedAt: Nullable(Timestamp()),
     endReason: Nullable(Type.String()),
   },

@@ -35,7 +35,7 @@ import {
 export { historyOf } from './history.ts'
 export type { SigningKeys } from './keys.ts'
 export type { LiveSession, Session } from './store.ts'
-export { endSessions, isOpen } from './store.ts'
+export { endSessions, isOpen, renewProof } from './store.ts'
 
 export const accessTtlMs = 15 * minute
 const graceMs = 30 * second

@@ -15,6 +15,9 @@ import type { By } from '../../platform/lib/by.ts'
 import type { Role } from '../../roles.ts'
 import { accounts, type Person, type PersonInSession, personList } from '../people/people.ts'
 
+/** How somebody proved who they are: with a code, a passkey, or the school's own account. */
+export type Method = 'code' | 'passkey' | 'school'
+
 export type EndReason = 'signed-out' | 'expired' | 'revoked' | 'reuse' | 'account'
 
 export interface Session {
@@ -23,6 +26,9 @@ export interface Session {
   readonly started_at: number
   readonly last_seen_at: number
   readonly expires_at: number
+  /** When the person last proved who they are in this session, and how. */
+  readonly auth_at: number
+  readonly method: Method
   /** Sequence numbers of the newest refresh token and of its predecessor. */
   readonly refresh_seq: number
   readonly refresh_parent: number
@@ -34,7 +40,7 @@ export interface Session {
 export type SessionAndPerson = Session & Person
 
 const sessionColumns =
-  's.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, s.refresh_seq, s.refresh_parent, s.rotated_at, s.ended_at, s.end_reason'
+  's.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, s.auth_at, s.method, s.refresh_seq, s.refresh_parent, s.rotated_at, s.ended_at, s.end_reason'
 
 const sessionAndPerson = `select ${sessionColumns}, ${personList('p')} from session s join ${accounts} p on p.id = s.person_id`
 
@@ -50,7 +56,7 @@ export type LiveSession<R extends Role = Role> = { [Each in R]: LiveSessionOf<Ea
 
 type LiveSessionOf<R extends Role> = Pick<
   Session,
-  'session_id' | 'started_at' | 'last_seen_at' | 'expires_at'
+  'session_id' | 'last_seen_at' | 'expires_at' | 'auth_at' | 'method'
 > &
   Accounts[R]
 
@@ -61,7 +67,7 @@ interface Accounts {
 }
 
 const live = (columns: string): ReadById => {
-  const select = `select s.id as session_id, s.started_at, s.last_seen_at, s.expires_at, ${columns}
+  const select = `select s.id as session_id, s.last_seen_at, s.expires_at, s.auth_at, s.method, ${columns}
     from session s join person p on p.id = s.person_id where s.ended_at is null and p.status = 'active'`
   return {
     one: `${select} and s.id = $1`,
@@ -99,6 +105,7 @@ export interface NewSession {
   /** Must still be the account’s address, or a code sent to a former address would sign somebody in. */
   readonly addressKey: string
   readonly device: string
+  readonly method: Method
   readonly now: number
 }
 
@@ -106,9 +113,9 @@ export interface NewSession {
 export function startSession(s: NewSession & { expiresAt: number }, by: By, when: Condition): Statement[] {
   return [
     statement(
-      `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at)
-       select $1, p.role, p.id, $2, cast($3 as bigint), cast($3 as bigint), cast($4 as bigint), 1, 0, 0
-       from ${accounts} p where p.id = $5 and p.status = 'active' and p.email_key = $6 and ${when.sql(7)}
+      `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at, auth_at, method)
+       select $1, p.role, p.id, $2, cast($3 as bigint), cast($3 as bigint), cast($4 as bigint), 1, 0, 0, cast($3 as bigint), $7
+       from ${accounts} p where p.id = $5 and p.status = 'active' and p.email_key = $6 and ${when.sql(8)}
        on conflict (id) do nothing
        returning id`,
       s.id,
@@ -117,15 +124,60 @@ export function startSession(s: NewSession & { expiresAt: number }, by: By, when
       s.expiresAt,
       s.personId,
       s.addressKey,
+      s.method,
       ...when.params,
     ),
     eventsFrom(
       'session.started',
       by,
-      { id: "'started.' || id", at: 'started_at', person: 'person_id', session: 'id' },
+      {
+        id: "'started.' || id",
+        at: 'started_at',
+        person: 'person_id',
+        session: 'id',
+        data: `'{"method":"' || method || '"}'`,
+      },
       'from session where id = $1 and person_id = $2',
       s.id,
       s.personId,
+    ),
+  ]
+}
+
+/** Renews the proof of a session, if it is alive and `when` is true. The first statement returns a row if it was. */
+export function renewProof(
+  s: { id: string; personId: string; method: Method; now: number; eventId: string },
+  by: By,
+  when: Condition,
+): Statement[] {
+  return [
+    statement(
+      `update session set auth_at = $1, method = $2
+       where id = $3 and person_id = $4 and ended_at is null and expires_at > $1
+         and exists (select 1 from ${accounts} p where p.id = $4 and p.status = 'active') and ${when.sql(5)}
+       returning id`,
+      s.now,
+      s.method,
+      s.id,
+      s.personId,
+      ...when.params,
+    ),
+    eventsFrom(
+      'session.stepped-up',
+      by,
+      {
+        id: '$1',
+        at: 'auth_at',
+        person: 'person_id',
+        session: 'id',
+        data: `'{"method":"' || method || '"}'`,
+      },
+      `from session where id = $2 and person_id = $3 and auth_at = $4 and ended_at is null and ${when.sql(5)}`,
+      s.eventId,
+      s.id,
+      s.personId,
+      s.now,
+      ...when.params,
     ),
   ]
 }

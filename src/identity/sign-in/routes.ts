@@ -7,11 +7,11 @@ import type { PortalCookie } from '../../platform/http/portal.ts'
 import { bodyProblems, problems } from '../../platform/http/problem-schemas.ts'
 import { languageNames } from '../../platform/http/schemas.ts'
 import type { CallerNetwork } from '../../platform/lib/bucket.ts'
+import { deviceOf } from '../../platform/lib/device.ts'
 import { chooseLanguage } from '../../platform/lib/languages.ts'
 import type { Role } from '../../roles.ts'
 import { Fields } from '../people/fields.ts'
 import { PortalTokenReply, SignInReply } from '../session/schemas.ts'
-import { deviceOf } from './device.ts'
 import { Answer, AnswerHeaders, Ask, CodeSent } from './schemas.ts'
 import type { SignIn } from './sign-in.ts'
 
@@ -51,7 +51,7 @@ export function signInRoutes(
       fields.check()
       const { sessionId, device_token = portal.deviceTokenIn(request) } = request.body
       const language = chooseLanguage(request.headers['accept-language'])
-      const ask = { address, language, deviceToken: device_token, moverId: null }
+      const ask = { address, language, deviceToken: device_token, asker: null }
       const caller = requestCaller(networkOf(request), reply)
       const sent =
         sessionId === undefined ? await signIn.send(ask, caller) : await signIn.resend(ask, caller, sessionId)

@@ -1,6 +1,6 @@
 /**
- * Sign-in with a code, for any role: send, resend, validate. A veterinarian confirms a new address in the same way, with a
- * challenge that belongs to the person who asked for it (`confirm`).
+ * Sign-in with a code, for any role: send, resend, validate. Somebody who is signed in confirms a new address in the same
+ * way, or proves again who they are, with a challenge that belongs to them (`confirm`).
  *
  * `send` never looks up who owns the address. It writes a challenge and a queued mail for any address and answers from
  * that; the outbox decides later what the mail says. So a challenge without an account looks like any other, and its
@@ -82,12 +82,19 @@ export interface CodeRequest {
   readonly language: Language
   /** As sent by the client; a token for another address is ignored. */
   readonly deviceToken?: string | undefined
-  /** The person who wants to move their account to this address; null for a sign-in. */
-  readonly moverId: string | null
+  /** Null for a sign-in. */
+  readonly asker: Asker | null
 }
 
-export interface NewAddressAnswer {
-  readonly moverId: string
+/** Somebody who is signed in and asks for a code. */
+export interface Asker {
+  readonly personId: string
+  /** The session that the code renews; null if the account is to move to the address. */
+  readonly sessionId: string | null
+}
+
+export interface AskersAnswer {
+  readonly asker: Asker
   readonly code: number
   readonly sessionId: string
 }
@@ -167,8 +174,9 @@ export class SignIn {
       resends: 0,
       attempts: 0,
       send_id: newIdAt(now),
-      person_id: request.moverId,
-      email: request.moverId === null ? null : address.email,
+      person_id: request.asker?.personId ?? null,
+      session_id: request.asker?.sessionId ?? null,
+      email: request.asker === null ? null : address.email,
     }
     const bucket = this.#takeSend(ask, caller, challenge.send_id, now)
     const code = limits.takeCode(ask, challenge.send_id, now, bucket.granted)
@@ -198,7 +206,7 @@ export class SignIn {
     const bucket = this.#takeSend(ask, caller, sendId, now)
     await limits.noteBucket(bucket, caller, await db.tx(bucket.statements), now)
 
-    const whose = { ...this.#signInAt(address), personId: request.moverId }
+    const whose = { ...this.#signInAt(address), asker: request.asker }
     const found = await this.#openChallenge(sessionId, whose, now)
     if (!found) throw unusable()
     if (found.resend_at === null || found.resends >= resendsMax) throw noMoreResends(found, now)
@@ -221,14 +229,14 @@ export class SignIn {
     throw await limits.codeRefusal(ask, now)
   }
 
-  #ask({ address, deviceToken: token, moverId }: CodeRequest, caller: Caller, now: number): CodeAsk {
+  #ask({ address, deviceToken: token, asker }: CodeRequest, caller: Caller, now: number): CodeAsk {
     const { secrets } = this.#deps
     const subject = { role: this.#rules.role, addressKey: address.key }
     return {
       inbox: this.#inboxOf(address),
       network: caller.network.fingerprint,
       device: token === undefined ? null : readDeviceToken(secrets.all, subject, token, now),
-      moverId,
+      moverId: asker?.sessionId === null ? asker.personId : null,
     }
   }
 
@@ -258,7 +266,8 @@ export class SignIn {
   #queueMail(challenge: Challenge, { email }: Address, language: Language, now: number): Statement[] {
     const { id: session_id, send_id: id, role, address_fingerprint, reference, expires_at } = challenge
     const mail = { id, session_id, role, email, address_fingerprint, language, reference, expires_at, now }
-    const kind = challenge.person_id === null ? null : 'address-code'
+    const { person_id, session_id: renewed } = challenge
+    const kind = person_id === null ? null : renewed === null ? 'address-code' : 'step-up-code'
     return queueMail(mail, digitsOf(session_id), sent(session_id, id), kind)
   }
 
@@ -280,27 +289,27 @@ export class SignIn {
   }
 
   /**
-   * Checks the code of a new address. `move` changes the account and uses up the code in one transaction; it returns
-   * undefined if that is no longer possible, which is answered like a wrong code.
+   * Checks a code that somebody asked for who is signed in. `use` makes the change and uses up the code in one
+   * transaction; it returns undefined if that is no longer possible, which is answered like a wrong code.
    */
   async confirm<T>(
-    { moverId, code, sessionId }: NewAddressAnswer,
+    { asker, code, sessionId }: AskersAnswer,
     caller: Caller,
-    move: (proven: ProvenAddress) => Promise<T | undefined>,
+    use: (proven: ProvenAddress) => Promise<T | undefined>,
   ): Promise<T> {
     const now = this.#deps.clock.now()
-    const whose = { role: this.#rules.role, personId: moverId }
+    const whose = { role: this.#rules.role, asker }
     const email = (await this.#openChallenge(sessionId, whose, now))?.email ?? ''
     const answer = { address: { email, key: email.toLowerCase() }, code, sessionId }
     const challenge = await this.#check(answer, whose, caller, now)
     if (!challenge) throw unusable()
     const mark = newId()
-    const moved = await move({
+    const used = await use({
       address: answer.address,
       claim: (when) => claim(sessionId, mark, now, when),
       claimed: claimed(sessionId, mark),
     })
-    if (moved !== undefined) return moved
+    if (used !== undefined) return used
     if (await isTrue(this.#deps.db, isUsed(sessionId))) throw unusable()
     throw await this.#failed(answer, challenge, caller, now)
   }
@@ -402,7 +411,11 @@ export class SignIn {
       claim(sessionId, mark, now),
       ...(isFirst && firstSignIn ? activate(person.id, firstSignIn, now, by, won) : []),
       codeAnswered(challenge.send_id, true, now, won),
-      ...sessions.start({ id: sessionId, role, personId: person.id, addressKey, device, now }, by, won),
+      ...sessions.start(
+        { id: sessionId, role, personId: person.id, addressKey, device, method: 'code', now },
+        by,
+        won,
+      ),
     ])
     const started = results.at(-2)!.length > 0
     if (!started) return this.#repeat(answer, caller, now)
@@ -476,7 +489,7 @@ export class SignIn {
   }
 
   #signInAt(address: Address): Whose {
-    return { role: this.#rules.role, personId: null, addressFingerprints: this.#fingerprints(address) }
+    return { role: this.#rules.role, asker: null, addressFingerprints: this.#fingerprints(address) }
   }
 
   #inboxOf(address: Address): string {

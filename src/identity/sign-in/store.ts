@@ -10,6 +10,7 @@ import {
   prune,
   type Statement,
   statement,
+  value,
 } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Digits } from '../../platform/lib/code.ts'
@@ -31,37 +32,37 @@ export interface Challenge {
   readonly resends: number
   readonly attempts: number
   readonly send_id: string
-  /** Set if this confirms a new address: whose, and the address itself. */
+  /** Set if somebody asked who is signed in: who, the session that it renews, if any, and the address. */
   readonly person_id: string | null
+  readonly session_id: string | null
   readonly email: string | null
 }
 
 const columns =
-  'id, role, address_fingerprint, inbox_fingerprint, network_fingerprint, device_id, digits, reference, created_at, expires_at, resend_at, resends, attempts, send_id, person_id, email'
+  'id, role, address_fingerprint, inbox_fingerprint, network_fingerprint, device_id, digits, reference, created_at, expires_at, resend_at, resends, attempts, send_id, person_id, session_id, email'
 
-/** What a request must know to use a challenge: the address for a sign-in, the requester for a new address. */
+/** What a request must know to use a challenge: the address for a sign-in, otherwise who asked for it, and where. */
 export interface Whose {
   readonly role: Role
   /** Null for a sign-in. */
-  readonly personId: string | null
+  readonly asker: { readonly personId: string; readonly sessionId: string | null } | null
   /** Under either secret; left out where the request does not name the address. */
   readonly addressFingerprints?: readonly [string, string]
 }
 
-function belongsTo({ role, personId, addressFingerprints }: Whose): Condition {
-  const person = personId === null ? [] : [personId]
-  const addresses = addressFingerprints ?? []
-  return {
-    sql: (n) =>
-      [
-        `role = $${n}`,
-        personId === null ? 'person_id is null' : `person_id = $${n + 1}`,
-        ...(addressFingerprints
-          ? [`address_fingerprint in ($${n + 1 + person.length}, $${n + 2 + person.length})`]
-          : []),
-      ].join(' and '),
-    params: [role, ...person, ...addresses],
+function belongsTo({ role, asker, addressFingerprints }: Whose): Condition {
+  const parts: Condition[] = [
+    expression`role = ${value(role)}`,
+    asker === null ? expression`person_id is null` : expression`person_id = ${value(asker.personId)}`,
+    asker === null || asker.sessionId === null
+      ? expression`session_id is null`
+      : expression`session_id = ${value(asker.sessionId)}`,
+  ]
+  if (addressFingerprints) {
+    const [current, previous] = addressFingerprints
+    parts.push(expression`address_fingerprint in (${value(current)}, ${value(previous)})`)
   }
+  return parts.reduce(both)
 }
 
 const open = (attemptsMax: number) => `used_at is null and attempts < ${attemptsMax}`
@@ -83,8 +84,8 @@ export function openChallenge(
       : `case when ${openOnes} >= ${longer.openMax} then 8 else cast($7 as integer) end`
   return statement(
     `insert into challenge (${columns})
-     select $1, $2, $3, $4, $5, $6, ${digits}, $8, cast($9 as bigint), cast($10 as bigint), cast($11 as bigint), 0, 0, $12, $13, $14
-     where ${when.sql(15)}
+     select $1, $2, $3, $4, $5, $6, ${digits}, $8, cast($9 as bigint), cast($10 as bigint), cast($11 as bigint), 0, 0, $12, $13, $14, $15
+     where ${when.sql(16)}
      returning digits`,
     c.id,
     c.role,
@@ -99,6 +100,7 @@ export function openChallenge(
     c.resend_at,
     c.send_id,
     c.person_id,
+    c.session_id,
     c.email,
     ...when.params,
   )

@@ -11,6 +11,7 @@ import type { By } from '../../platform/lib/by.ts'
 import { type Clock, timestamp } from '../../platform/lib/clock.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
 import { type Right, rights } from '../../roles.ts'
+import { erasePasskeys } from '../passkeys/passkeys.ts'
 import type { RoleRules } from '../people/people.ts'
 import { endSessions } from '../session/session.ts'
 import {
@@ -100,6 +101,7 @@ export class Staff implements RoleRules {
     const [, removed] = await this.#db.tx([
       ...removeStaff(member.id, now, by),
       ...endSessions({ personId: member.id, when: happened(`removed.${member.id}`) }, 'account', now, by),
+      erasePasskeys(member.id, happened(`removed.${member.id}`)),
     ])
     if (removed!.length === 0) throw lastAdmin()
   }

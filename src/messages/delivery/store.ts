@@ -42,7 +42,7 @@ const inTrouble = "state in ('deferred', 'not-sent', 'failed', 'bounced')"
 export function openDelivery(mailId: string, domain: string): Statement {
   return statement(
     `insert into delivery (id, session_id, role, address_fingerprint, domain, asker_id, state, created_at, updated_at, steps)
-     select o.id, o.session_id, o.role, o.address_fingerprint, $2, c.person_id, 'queued', o.created_at, o.created_at, ''
+     select o.id, o.session_id, o.role, o.address_fingerprint, $2, case when c.session_id is null then c.person_id end, 'queued', o.created_at, o.created_at, ''
      from outbox o left join challenge c on c.id = o.session_id where o.id = $1`,
     mailId,
     domain,

@@ -26,6 +26,7 @@ const count = (description: string) => ({ type: 'integer', description }) as con
 const oneOf = <const V extends readonly string[]>(...values: V) => ({ type: 'string', enum: values }) as const
 
 const sessionId = text('the sign-in')
+const passkeyId = text('the passkey')
 
 /** Events of an account, by role. Add new ones here. */
 const ofRole = {
@@ -59,10 +60,29 @@ const ofRole = {
 } as const satisfies Record<Role, Record<string, EventKind>>
 
 const others = {
-  'session.started': { when: 'somebody signs in', data: { sessionId } },
+  'session.started': {
+    when: 'somebody signs in',
+    data: { sessionId },
+    // Events of former versions have none.
+    optional: { method: oneOf('code', 'passkey', 'school') },
+  },
+  'session.stepped-up': {
+    when: 'somebody proves again who they are, in the same session',
+    data: { sessionId, method: oneOf('code', 'passkey') },
+  },
   'session.ended': {
     when: 'a session ends',
     data: { sessionId, reason: oneOf('signed-out', 'expired', 'revoked', 'reuse', 'account') },
+  },
+  'passkey.added': { when: 'somebody adds a passkey to their account', data: { passkeyId, sessionId } },
+  'passkey.removed': {
+    when: 'the owner, staff or an operator removes a passkey',
+    data: { passkeyId },
+    optional: { sessionId },
+  },
+  'passkey.cloned': {
+    when: 'a passkey is used whose counter went back, as that of a copy would; it is refused',
+    data: { passkeyId },
   },
   'otp.exhausted': { when: 'the fifth wrong code is sent for one sign-in', data: { sessionId } },
   'mail.failed': {

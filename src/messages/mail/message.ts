@@ -44,14 +44,14 @@ export function messageOf(
     kind,
     language: mail.language,
     reference: mail.reference,
-    url: publicUrl,
+    url: mail.role === 'staff' ? `${publicUrl}/console` : publicUrl,
     school,
     ...(mail.report !== null && { report: JSON.parse(mail.report) as Report }),
     ...(isCode(kind) && {
       code: {
         digits: String(deriveCode(keys, subject)),
         // A new address may belong to anyone, so the mail names nobody.
-        name: recipient && kind === 'code' ? greetingName(recipient) : null,
+        name: recipient && kind !== 'address-code' ? greetingName(recipient) : null,
         minutes: Math.max(1, Math.round((mail.expires_at - mail.created_at) / minute)),
         until: timeOfDay(mail.expires_at, mail.language, timeZone),
       },

@@ -56,6 +56,7 @@ import {
 } from './store.ts'
 import {
   absentNotice,
+  isCode,
   isNotice,
   isTold,
   type MailKind,
@@ -313,8 +314,8 @@ export class Outbox {
     // A code for a new address, unless somebody has confirmed it for an account.
     if (mail.kind === 'address-code')
       return !recipient || recipient.status === 'pending' ? 'address-code' : 'address-in-use'
-    if (recipient?.canSignIn) return 'code'
-    if (mail.kind !== null && mail.kind !== 'code') return mail.kind
+    if (recipient?.canSignIn) return mail.kind === 'step-up-code' ? mail.kind : 'code'
+    if (mail.kind !== null && !isCode(mail.kind)) return mail.kind
     return recipient?.status === 'suspended' ? 'suspended' : this.#absence(mail)
   }
 

@@ -81,8 +81,8 @@ const taken = Array.from({ length: takenMax }, (_, i) => `$${i + 4}`).join(', ')
 export type Lane = 'codes' | 'notices'
 /** As in the indexes: a query that repeats these words can use them. */
 export const lanes: Record<Lane, string> = {
-  codes: "(kind is null or kind = 'address-code')",
-  notices: "kind is not null and kind <> 'address-code'",
+  codes: "(kind is null or kind in ('address-code', 'step-up-code'))",
+  notices: "kind is not null and kind not in ('address-code', 'step-up-code')",
 }
 
 /**
@@ -218,7 +218,7 @@ export async function chooseNotice(
     ),
     statement(
       `update outbox set kind = $1, next_at = $2, claimed_by = null, attempts = attempts - 1
-       where id = $3 and (kind is null or kind = 'address-code') and exists (select 1 from notice where inbox_fingerprint = $4 and sent_at = $2)
+       where id = $3 and ${lanes.codes} and exists (select 1 from notice where inbox_fingerprint = $4 and sent_at = $2)
          and ${budgets.taken.sql(5)}`,
       kind,
       now,
@@ -353,9 +353,9 @@ export function failMail(
         id: "'mail.' || id",
         at: 'cast($3 as bigint)',
         person: 'cast($5 as text)',
-        // The owner of the address must not learn who wants to move to it.
+        // Only a sign-in: the owner of the address must not learn who wants to move to it.
         session:
-          "case when kind in ('address-code', 'address-in-use') then null else nullif(session_id, '') end",
+          "case when kind in ('address-code', 'address-in-use', 'step-up-code') then null else nullif(session_id, '') end",
         data: 'cast($4 as text)',
       },
       `from outbox where ${claimed}`,

@@ -3,9 +3,10 @@ import { Resolver } from 'node:dns/promises'
 import { existsSync, readFileSync } from 'node:fs'
 import { type Config, type Env, loadConfig, smtpSettingsOf } from '../../config.ts'
 import { UsageError } from '../../errors.ts'
+import { adminHasPasskey } from '../../identity/passkeys/passkeys.ts'
 import { addressOf } from '../../messages/mail/mime.ts'
 import { checkLogin } from '../../messages/mail/smtp.ts'
-import type { Db } from '../../platform/db/db.ts'
+import { type Db, isTrue } from '../../platform/db/db.ts'
 import { openDb } from '../../platform/db/open.ts'
 import { systemClock } from '../../platform/lib/clock.ts'
 import { isLoopbackHost } from '../../platform/lib/network.ts'
@@ -15,6 +16,7 @@ import { checkFile, checkStore, storeUnreachable } from '../doctor/database.ts'
 import { areas, type Finding } from '../doctor/doctor.ts'
 import { checkMailServer } from '../doctor/mail-server.ts'
 import { checkOutside, type Inside } from '../doctor/outside.ts'
+import { checkPasskeys } from '../doctor/passkeys.ts'
 import { rehearse } from '../doctor/rehearsal.ts'
 import { checkSender, type DkimSettings } from '../doctor/sender.ts'
 import { checkService } from '../doctor/service.ts'
@@ -28,6 +30,7 @@ import {
   checkWebhooks,
   failingWebhooks,
   keyRows,
+  passkeyCounts,
   unfinishedImport,
 } from '../doctor/upkeep.ts'
 import { readFigures } from '../metrics/readings.ts'
@@ -65,7 +68,10 @@ async function examine(env: Env, outside: string | null): Promise<Finding[]> {
       trustsProxies: config.trustedProxies.length > 0,
       hasPreviousSecret: config.secretPrevious !== null,
     }),
-    withStore(config, (db) => examineStore(db, config, outside)),
+    withStore(config, async (db) => [
+      ...(await examinePasskeys(db, config)),
+      ...(await examineStore(db, config, outside)),
+    ]),
     checkMailServer({
       smtpUrl: config.smtpUrl,
       sender,
@@ -101,6 +107,18 @@ async function withStore(config: Config, work: (db: Db | null) => Promise<Findin
   } finally {
     await db?.close()
   }
+}
+
+async function examinePasskeys(db: Db | null, config: Config): Promise<Finding[]> {
+  const { passkeys: enabled, passkeyId: rpId, publicUrl } = config
+  return checkPasskeys({
+    enabled,
+    publicUrl,
+    rpId,
+    staffMustUse: config.staffPasskey === 'required',
+    counts: db && (await passkeyCounts(db)),
+    adminHasOne: db !== null && (await isTrue(db, adminHasPasskey(rpId))),
+  })
 }
 
 async function examineStore(db: Db | null, config: Config, outside: string | null): Promise<Finding[]> {

@@ -159,3 +159,28 @@ export async function exportPerson(who: string, options: CommonOptions): Promise
     printJson(everything, options.json ? 0 : 2)
   })
 }
+
+export async function listPasskeys(who: string, options: CommonOptions): Promise<void> {
+  await withFeatures(options, async ({ support, passkeys }) => {
+    const list = await passkeys.list(await support.idOf(who))
+    if (options.json) return say(options, { passkeys: list }, '')
+    if (list.length === 0) return say(options, {}, `${visible(who)} has no passkeys.`)
+    const rows = list.map((one) => [
+      one.passkeyId,
+      one.name,
+      one.provider ?? '',
+      one.createdAt,
+      one.lastUsedAt ?? 'never',
+    ])
+    say(options, {}, table([['id', 'name', 'provider', 'added', 'last used'], ...rows]))
+  })
+}
+
+export async function removePasskey(who: string, passkeyId: string, options: CommonOptions): Promise<void> {
+  await withFeatures(options, async ({ support, passkeys }) => {
+    const userId = await support.idOf(who)
+    await passkeys.remove(userId, passkeyId, { by: byOperator, sessionId: null })
+    const done = `The passkey is removed, and ${visible(who)} gets a mail. Open sessions stay open; "chiron people sign-out" ends them.`
+    say(options, { userId, passkeyId }, done)
+  })
+}

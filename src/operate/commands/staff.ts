@@ -62,6 +62,25 @@ export async function removeStaff(who: string, options: CommonOptions): Promise<
   })
 }
 
+/** For somebody who lost their passkeys while staff must use one. */
+export async function resetPasskeys(who: string, options: CommonOptions): Promise<void> {
+  await withFeatures(options, async ({ staff, passkeys, sessions }, config) => {
+    const { id, email } = await staff.find(who)
+    const removed = await passkeys.removeAll(id, byOperator)
+    await sessions.endAll(id, 'revoked', byOperator)
+    const locked = config.staffPasskey === 'required' && !(await passkeys.adminHasOne())
+    const warning = locked
+      ? ' No admin has a passkey now: the service does not start again while CHIRON_STAFF_PASSKEY is required.'
+      : ''
+    const count = removed === 1 ? '1 passkey' : `${removed} passkeys`
+    say(
+      options,
+      { userId: id, removed },
+      `${email} has lost ${count} and is signed out everywhere; after a sign-in with a code they can add a new one.${warning}`,
+    )
+  })
+}
+
 /** The last word is the family name; a single word is a first name. */
 function namesFrom(text: string): { firstname: string; lastname: string } {
   const name = parseOwnName(text)

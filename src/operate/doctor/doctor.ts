@@ -14,6 +14,7 @@ export const areas = [
   'public url',
   'proxy',
   'keys',
+  'passkeys',
   'backup',
   'roster',
   'outbox',

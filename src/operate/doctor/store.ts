@@ -60,6 +60,10 @@ export function keyRows(db: Reads): Promise<KeyRow[]> {
   return db.all<KeyRow>('select kid, sealed, created_at from signing_key order by number')
 }
 
+export function passkeyCounts(db: Reads): Promise<{ rp_id: string; count: number }[]> {
+  return db.all('select rp_id, cast(count(*) as bigint) as count from passkey group by rp_id order by rp_id')
+}
+
 /** An unfinished import, and whether it is still running. */
 export async function unfinishedImport(
   db: Reads,

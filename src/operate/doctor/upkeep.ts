@@ -6,7 +6,7 @@ import { isOverdue } from '../../school/roster/overdue.ts'
 import { bad, type Finding, good, lasting, warning } from './doctor.ts'
 import type { KeyRow } from './store.ts'
 
-export { failingWebhooks, keyRows, unfinishedImport } from './store.ts'
+export { failingWebhooks, keyRows, passkeyCounts, unfinishedImport } from './store.ts'
 
 const keyAgeMax = 100 * day
 const rosterAgeMax = 35 * day

@@ -7,6 +7,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { AppError } from '../../errors.ts'
 import { type Attack, attackedKinds, limitNames } from '../../identity/limits/limits.ts'
+import type { Passkeys } from '../../identity/passkeys/passkeys.ts'
 import type { SignIn } from '../../identity/sign-in/sign-in.ts'
 import { type MailOutcome, mailOutcomes } from '../../messages/mail/outbox.ts'
 import type { StoreCall, StoreWatch } from '../../platform/db/watched.ts'
@@ -23,6 +24,7 @@ const signInOutcomes = [
   'failed',
 ] as const
 type SignInOutcome = (typeof signInOutcomes)[number]
+const passkeyRefusals = ['unusable', 'refused', 'failed'] as const satisfies SignInOutcome[]
 
 /** A deferred delivery is retried; after three days it has failed. */
 const webhookOutcomes = ['delivered', 'deferred', 'failed'] as const
@@ -40,7 +42,7 @@ export class Metrics {
   readonly #durations: Histogram<'method' | 'route'>
   readonly #errors: Counter<'code'>
   readonly #limits: Counter<'limit'>
-  readonly #signIns: Counter<'role' | 'outcome'>
+  readonly #signIns: Counter<'role' | 'outcome' | 'method'>
   readonly #codes: Counter<'digits'>
   readonly #attacks: Counter<'on'>
   readonly #mails: Counter<'outcome'>
@@ -80,8 +82,8 @@ export class Metrics {
     })
     this.#signIns = new Counter({
       name: 'chiron_sign_ins_total',
-      help: 'Steps of sign-ins by role and outcome',
-      labelNames: ['role', 'outcome'],
+      help: 'Steps of sign-ins by role, outcome and method; of a refused passkey the role is unknown',
+      labelNames: ['role', 'outcome', 'method'],
       registers,
     })
     this.#codes = new Counter({
@@ -145,7 +147,12 @@ export class Metrics {
   /** A counter that appears only at its first event has no increase that an alert could see. */
   #startAtZero(): void {
     for (const limit of limitNames) this.#limits.inc({ limit }, 0)
-    for (const role of roles) for (const outcome of signInOutcomes) this.#signIns.inc({ role, outcome }, 0)
+    for (const role of roles) {
+      for (const outcome of signInOutcomes) this.#signIns.inc({ role, outcome, method: 'code' }, 0)
+      this.#signIns.inc({ role, outcome: 'right', method: 'passkey' }, 0)
+    }
+    for (const outcome of passkeyRefusals)
+      this.#signIns.inc({ role: 'unknown', outcome, method: 'passkey' }, 0)
     for (const digits of ['6', '8']) this.#codes.inc({ digits }, 0)
     for (const on of attackedKinds) this.#attacks.inc({ on }, 0)
     for (const outcome of mailOutcomes) this.#mails.inc({ outcome }, 0)
@@ -196,7 +203,7 @@ export class Metrics {
   }
 
   watchSignIn(role: Role, signIn: SignInSteps): SignInSteps {
-    const count = (outcome: SignInOutcome) => this.#signIns.inc({ role, outcome })
+    const count = (outcome: SignInOutcome) => this.#signIns.inc({ role, outcome, method: 'code' })
     const counted = async <Result>(step: Promise<Result>, outcome: SignInOutcome): Promise<Result> => {
       try {
         const result = await step
@@ -217,6 +224,20 @@ export class Metrics {
       validate: (...args) => counted(signIn.validate(...args), 'right'),
     }
   }
+
+  watchPasskeys(passkeys: Pick<Passkeys, 'validate'>): Passkeys['validate'] {
+    const method = 'passkey'
+    return async (...args) => {
+      try {
+        const signedIn = await passkeys.validate(...args)
+        this.#signIns.inc({ role: signedIn.role, outcome: 'right', method })
+        return signedIn
+      } catch (error) {
+        this.#signIns.inc({ role: 'unknown', outcome: outcomeOf(error), method })
+        throw error
+      }
+    }
+  }
 }
 
 /** A request that is over; `status` is null if the client left before a reply. */
@@ -232,7 +253,7 @@ type SignInSteps = Pick<SignIn, 'send' | 'resend' | 'validate'>
 function outcomeOf(error: unknown): SignInOutcome {
   if (!(error instanceof AppError)) return 'failed'
   if (error.code === 'otp-incorrect') return error.extra.attemptsLeft === 0 ? 'exhausted' : 'wrong'
-  if (error.code === 'otp-unusable') return 'unusable'
+  if (error.code === 'otp-unusable' || error.code === 'passkey-unusable') return 'unusable'
   return error.code === 'too-many-requests' ? 'refused' : 'failed'
 }
 

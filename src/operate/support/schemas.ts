@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import { PasskeyFields } from '../../identity/passkeys/schemas.ts'
 import type { Status } from '../../identity/people/statuses.ts'
 import { HistoryFields } from '../../identity/session/schemas.ts'
 import { EventEntry, EventPage } from '../../messages/events/schemas.ts'
@@ -81,6 +82,7 @@ export const PersonDetail = Type.Object(
     classes: Type.Array(ClassSummary, {
       description: 'The classes that a student attends or, according to the roster, a veterinarian teaches.',
     }),
+    ...PasskeyFields,
     sessions: HistoryFields.sessions,
     deliveries: HistoryFields.deliveries,
     events: Type.Array(PersonEvent),

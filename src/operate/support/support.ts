@@ -3,6 +3,7 @@
  * for staff and the commands both call this; the rules are here and in the features.
  */
 import { AppError, invalidField } from '../../errors.ts'
+import { passkeysOf } from '../../identity/passkeys/passkeys.ts'
 import {
   type Action,
   lockPerson,
@@ -104,14 +105,16 @@ export class Support {
     const client = await this.#client(userId)
     const { db } = this.#deps
     await numberEvents(db)
-    const [{ sessions, deliveries }, events, classes] = await Promise.all([
+    const [{ sessions, deliveries }, events, classes, passkeys] = await Promise.all([
       historyOf(db, client.id, deliveriesOf),
       eventsOf(db, client.id),
       this.#classes(client),
+      passkeysOf(db, client.id),
     ])
     return {
       profile: detailOf(client),
       classes,
+      passkeys,
       sessions,
       deliveries,
       events: events.map((event) => ({ ...eventView(event), note: event.note })),

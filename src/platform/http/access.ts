@@ -29,8 +29,10 @@ export interface RouteConfig extends FastifyContextConfig {
   readonly may?: Right | 'any'
   /** Which limit counts a call without a token: the network’s, one of the route’s own in the store, or none. */
   readonly limit?: 'network' | 'own' | 'none'
-  /** The maximum age of the sign-in, for actions that are hard to undo. */
-  readonly signedInWithinMs?: number
+  /** How long ago the caller may have proved who they are, for actions that are hard to undo. */
+  readonly provedWithinMs?: number
+  /** Whether members of staff may call it who have to use a passkey and have not yet. */
+  readonly beforePasskey?: true
   /** How long the body may take to arrive, if longer than usual. */
   readonly bodyWithinMs?: number
 }
@@ -46,12 +48,10 @@ const staffChangeWithinMs = 30 * minute
 
 /** For actions of staff that are hard to undo, which need a recent sign-in. */
 export const staffChange = (may: Right): RouteConfig =>
-  routeConfig({ access: 'staff', may, signedInWithinMs: staffChangeWithinMs })
+  routeConfig({ access: 'staff', may, provedWithinMs: staffChangeWithinMs })
 
-/** The same, if it depends on the request. */
-export function mustBeRecent(caller: Identity, now: number, withinMs = staffChangeWithinMs): void {
-  if (now - caller.started_at > withinMs) throw new AppError('recent-sign-in-required')
-}
+/** For actions of the owner that are hard to undo. */
+export const ownChangeWithinMs = 10 * minute
 
 const configOf = (route: { config?: FastifyContextConfig }) =>
   route.config as Partial<RouteConfig> | undefined
@@ -60,7 +60,9 @@ export interface Identity {
   readonly id: string
   readonly session_id: string
   readonly role: Role
-  readonly started_at: number
+  /** When the person last proved who they are in this session, and how. */
+  readonly auth_at: number
+  readonly method: string
   /** The rights of a member of staff, comma-separated. */
   readonly may?: string
 }
@@ -70,8 +72,16 @@ export interface Authenticator<Caller extends Identity> {
   touch(caller: Caller): Promise<unknown> | undefined
 }
 
+export interface Proofs {
+  /** Whether the caller must prove who they are with a passkey before anything else. */
+  mustUsePasskey(caller: Identity): boolean
+  /** How the caller can prove again who they are. */
+  methodsOf(caller: Identity): Promise<readonly string[]>
+}
+
 export interface AccessDeps<Caller extends Identity> {
   readonly sessions: Authenticator<Caller>
+  readonly proofs: Proofs
   /** Null when limits are off. */
   readonly buckets: MemoryBuckets | null
   readonly clock: Clock
@@ -84,6 +94,9 @@ export interface CallerOf<Caller extends Identity> {
   (request: FastifyRequest): Caller
   <R extends Role>(request: FastifyRequest, role: R): Extract<Caller, { role: R }>
 }
+
+/** For actions of staff that are hard to undo only in some requests. */
+export type MustBeRecent = (request: FastifyRequest) => Promise<void>
 
 /** Who makes a change in this request: its owner, or for `byStaffOf` the member of staff who calls. */
 export type ByOf = (request: FastifyRequest) => By
@@ -106,7 +119,7 @@ const caller = Symbol('caller')
 export function guardAccess<Caller extends Identity>(
   app: FastifyInstance,
   deps: AccessDeps<Caller>,
-): { callerOf: CallerOf<Caller>; byOf: ByOf; byStaffOf: ByOf } {
+): { callerOf: CallerOf<Caller>; byOf: ByOf; byStaffOf: ByOf; mustBeRecent: MustBeRecent } {
   app.decorateRequest(caller, null)
   app.addHook('onRoute', (route) => {
     const { access, may } = configOf(route) ?? {}
@@ -128,7 +141,7 @@ export function guardAccess<Caller extends Identity>(
   async function identify(
     request: FastifyRequest,
     reply: FastifyReply,
-    { access, may, signedInWithinMs }: Partial<RouteConfig>,
+    { access, may, provedWithinMs, beforePasskey }: Partial<RouteConfig>,
   ) {
     let session: Caller
     try {
@@ -141,13 +154,21 @@ export function guardAccess<Caller extends Identity>(
     if (access !== 'signed-in' && session.role !== access)
       throw forbidden(`This needs a token of role ${access}.`)
     if (may !== undefined && !hasRight(session, may)) throw forbidden(`This needs the right "${may}".`)
-    if (signedInWithinMs !== undefined) mustBeRecent(session, deps.clock.now(), signedInWithinMs)
+    if (!beforePasskey && deps.proofs.mustUsePasskey(session))
+      throw forbidden('Staff must use a passkey here. Add one, then prove who you are with it.')
+    if (provedWithinMs !== undefined) await refuseOldProof(session, provedWithinMs)
     request.setDecorator<Caller>(caller, session)
     deps.sessions
       .touch(session)
       ?.catch((error) =>
         deps.log.warn({ requestId: request.id, err: error }, 'could not save when a session was last used'),
       )
+  }
+
+  async function refuseOldProof(session: Caller, withinMs: number): Promise<void> {
+    if (deps.clock.now() - session.auth_at <= withinMs) return
+    const methods = await deps.proofs.methodsOf(session)
+    throw new AppError('recent-sign-in-required', undefined, { within: withinMs / 1000, methods })
   }
 
   function countNetwork(request: FastifyRequest, reply: FastifyReply): void {
@@ -172,7 +193,9 @@ export function guardAccess<Caller extends Identity>(
 
   const byStaffOf: ByOf = (request) => ({ ...byOf(request), actor: callerOf(request, 'staff').id })
 
-  return { callerOf, byOf, byStaffOf }
+  const mustBeRecent: MustBeRecent = (request) => refuseOldProof(callerOf(request), staffChangeWithinMs)
+
+  return { callerOf, byOf, byStaffOf, mustBeRecent }
 }
 
 /**

@@ -37,6 +37,17 @@ export const Problem = Type.Object(
       Type.Array(FieldProblem, { description: 'For invalid-request: the fields at fault.' }),
     ),
     attemptsLeft: Type.Optional(Type.Integer({ description: 'For otp-incorrect.' })),
+    within: Type.Optional(
+      Type.Integer({ description: 'For recent-sign-in-required: how recent it must be, in seconds.' }),
+    ),
+    methods: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'For recent-sign-in-required: how the caller can prove it again, `passkey` or `code`.',
+      }),
+    ),
+    known: Type.Optional(
+      Type.Boolean({ description: 'For passkey-unusable: false if there is no such passkey here.' }),
+    ),
   },
   { title: 'Problem', description: 'RFC 9457' },
 )

@@ -21,6 +21,9 @@ export interface Problem {
   readonly code: ErrorCode
   readonly errors?: readonly FieldError[]
   readonly attemptsLeft?: number
+  readonly within?: number
+  readonly methods?: readonly string[]
+  readonly known?: false
 }
 
 const challenges: Partial<Record<ErrorCode, string>> = {
@@ -29,11 +32,12 @@ const challenges: Partial<Record<ErrorCode, string>> = {
   'session-ended': 'Bearer error="invalid_token"',
   'otp-incorrect': 'OTP',
   'otp-unusable': 'OTP',
+  'passkey-unusable': 'Passkey',
 }
 
 export function problemOf(error: AppError, publicUrl: string, requestId: string): Problem {
   const { status, title } = errorKinds[error.code]
-  const { errors, attemptsLeft } = error.extra
+  const { errors, attemptsLeft, within, methods, known } = error.extra
   return {
     type: `${publicUrl}/problems/${error.code}`,
     title: error.extra.title ?? title,
@@ -43,6 +47,9 @@ export function problemOf(error: AppError, publicUrl: string, requestId: string)
     code: error.code,
     ...(errors && { errors }),
     ...(attemptsLeft !== undefined && { attemptsLeft }),
+    ...(within !== undefined && { within }),
+    ...(methods && { methods }),
+    ...(known === false && { known }),
   }
 }
 

@@ -12,6 +12,7 @@ export interface Keys {
   readonly seal: Buffer
   readonly bounce: Buffer
   readonly hook: Buffer
+  readonly passkey: Buffer
 }
 
 export interface Secrets {
@@ -34,6 +35,7 @@ function deriveKeys(secret: string): Keys {
     seal: derive('seal'),
     bounce: derive('bounce'),
     hook: derive('hook'),
+    passkey: derive('passkey'),
   }
 }
 

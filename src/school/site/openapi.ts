@@ -31,7 +31,8 @@ export function apiAbout(cookieName: string): Pick<ApiAbout, 'description' | 'ta
     description,
     tags: [
       ...roles.map((name) => ({ name, description: roleTags[name] })),
-      { name: 'session', description: 'Refreshing, listing and ending sessions' },
+      { name: 'session', description: 'Refreshing, listing, renewing and ending sessions' },
+      { name: 'passkey', description: 'Signing in with passkeys, and managing them' },
       {
         name: 'portal',
         // No security scheme: the reference page would offer to set the cookie, which no script can.

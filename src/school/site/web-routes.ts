@@ -25,6 +25,8 @@ export interface WebDeps {
   readonly publicUrl: string
   readonly branding: Branding
   readonly timeZone: string
+  /** Whether people can use passkeys, and staff must; null if nobody can. */
+  readonly passkeys: 'optional' | 'required' | null
   publicProfile(userId: string): Promise<PublicProfile>
 }
 
@@ -42,13 +44,13 @@ interface About {
 
 export function webRoutes(
   app: FastifyInstance,
-  { log, mailbox, publicUrl, branding, timeZone, publicProfile }: WebDeps,
+  { log, mailbox, publicUrl, branding, timeZone, passkeys, publicProfile }: WebDeps,
 ): void {
   const frame = frameIn('index.html', branding)
   const consoleFrame = frameIn('console.html', branding)
   const brand = brandOf(branding)
   const description = serviceLine(branding)
-  const metas = brandingMetas(branding, timeZone)
+  const metas = brandingMetas(branding, timeZone, passkeys)
   const options = { config: routeConfig({ access: 'public' }), schema: { hide: true } }
 
   const send = (reply: FastifyReply, about: About, document = frame) => {
@@ -118,13 +120,18 @@ function frameIn(name: string, branding: Branding): string {
 }
 
 /** The portal reads them (web/src/school.ts). */
-function brandingMetas({ name, logo, support, privacy }: Branding, timeZone: string): string {
+function brandingMetas(
+  { name, logo, support, privacy }: Branding,
+  timeZone: string,
+  passkeys: WebDeps['passkeys'],
+): string {
   const told = {
     'school-name': name,
     'school-logo': logo?.path ?? null,
     support,
     privacy,
     'time-zone': timeZone,
+    passkeys,
   }
   return Object.entries(told)
     .filter((one): one is [string, string] => one[1] !== null)

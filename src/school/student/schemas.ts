@@ -1,3 +1,4 @@
+import { PasskeyFields } from '../../identity/passkeys/schemas.ts'
 import { statuses } from '../../identity/people/statuses.ts'
 import { HistoryFields } from '../../identity/session/schemas.ts'
 import { Id, Nullable, Timestamp } from '../../platform/http/schemas.ts'
@@ -172,6 +173,7 @@ export const StudentExport = Type.Object(
     profile: StudentProfile,
     classes: Type.Array(ClassEntry),
     calendarFeeds: Type.Array(CalendarFeed),
+    ...PasskeyFields,
     ...HistoryFields,
   },
   { title: 'StudentExport' },

@@ -4,6 +4,7 @@
  */
 
 import { AppError } from '../../errors.ts'
+import { passkeysOf } from '../../identity/passkeys/passkeys.ts'
 import {
   type Person,
   type PersonInSession,
@@ -74,9 +75,10 @@ export class Students implements RoleRules {
   }
 
   async export(student: PersonInSession) {
-    const [timetable, feeds, history] = await Promise.all([
+    const [timetable, feeds, passkeys, history] = await Promise.all([
       this.#timetable(student),
       feedsOf(this.#db, student.id),
+      passkeysOf(this.#db, student.id),
       historyOf(this.#db, student.id),
     ])
     return {
@@ -84,6 +86,7 @@ export class Students implements RoleRules {
       profile: this.#profile(timetable),
       classes: timetable.classes.map(classOf),
       calendarFeeds: feeds.map(feedView),
+      passkeys,
       ...history,
     }
   }

@@ -5,14 +5,14 @@ import { Fields } from '../../identity/people/fields.ts'
 import type { LiveSession } from '../../identity/session/session.ts'
 import { CodeSent } from '../../identity/sign-in/schemas.ts'
 import type { SignIn } from '../../identity/sign-in/sign-in.ts'
-import { type ByOf, type CallerOf, routeConfig } from '../../platform/http/access.ts'
+import { type ByOf, type CallerOf, ownChangeWithinMs, routeConfig } from '../../platform/http/access.ts'
 import { requestCaller } from '../../platform/http/caller.ts'
 import { etagOf, matches } from '../../platform/http/etag.ts'
 import { bodyProblems, problems, tokenProblems } from '../../platform/http/problem-schemas.ts'
 import { Empty, Id, languageNames } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import type { CallerNetwork } from '../../platform/lib/bucket.ts'
-import { minute, timestamp } from '../../platform/lib/clock.ts'
+import { timestamp } from '../../platform/lib/clock.ts'
 import { chooseLanguage } from '../../platform/lib/languages.ts'
 import { TaughtClassList, WhenQuery } from '../student/schemas.ts'
 import {
@@ -36,8 +36,6 @@ export interface VeterinarianRoutesDeps {
   networkOf(request: FastifyRequest): CallerNetwork
 }
 
-const recentSignInMs = 10 * minute
-
 export function veterinarianRoutes(
   root: FastifyInstance,
   { veterinarians, signIn, callerOf, byOf, networkOf }: VeterinarianRoutesDeps,
@@ -45,7 +43,7 @@ export function veterinarianRoutes(
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['veterinarian']
   const own = routeConfig({ access: 'veterinarian' })
-  const recent = routeConfig({ access: 'veterinarian', signedInWithinMs: recentSignInMs })
+  const recent = routeConfig({ access: 'veterinarian', provedWithinMs: ownChangeWithinMs })
 
   app.post(
     '/veterinarian/register',
@@ -202,7 +200,8 @@ export function veterinarianRoutes(
       if (address.key === person.email_key) fields.refuse('email', 'is already your address')
       fields.check()
       const language = chooseLanguage(request.headers['accept-language'])
-      const ask = { address, language, moverId: person.id }
+      const asker = { personId: person.id, sessionId: null }
+      const ask = { address, language, asker }
       const caller = requestCaller(networkOf(request), reply)
       const { sessionId } = request.body
       const sent =
@@ -233,7 +232,7 @@ export function veterinarianRoutes(
       const { otp_code: code, sessionId } = request.body
       const how = { by: byOf(request), language: chooseLanguage(request.headers['accept-language']) }
       const moved = await signIn.confirm(
-        { moverId: person.id, code, sessionId },
+        { asker: { personId: person.id, sessionId: null }, code, sessionId },
         requestCaller(networkOf(request), reply),
         (proven) => veterinarians.move(person, proven, how),
       )

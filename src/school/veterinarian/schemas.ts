@@ -1,3 +1,4 @@
+import { PasskeyFields } from '../../identity/passkeys/schemas.ts'
 import { statuses } from '../../identity/people/statuses.ts'
 import { HistoryFields } from '../../identity/session/schemas.ts'
 import { OtpCode } from '../../identity/sign-in/schemas.ts'
@@ -82,6 +83,7 @@ export const VeterinarianExport = Type.Object(
     exportedAt: Timestamp(),
     profile: OwnProfile,
     classes: Type.Array(PlainClass, { description: 'The classes that I teach, without their students.' }),
+    ...PasskeyFields,
     ...HistoryFields,
   },
   { title: 'VeterinarianExport' },

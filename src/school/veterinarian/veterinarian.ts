@@ -7,6 +7,7 @@
 
 import { AppError } from '../../errors.ts'
 import { bucketPolicies, forgetNetworks, type Limits, serviceBuckets } from '../../identity/limits/limits.ts'
+import { erasePasskeys, passkeysOf } from '../../identity/passkeys/passkeys.ts'
 import { type Action, lockPerson, type Person, type RoleRules } from '../../identity/people/people.ts'
 import { endSessions, historyOf, isOpen, type LiveSession } from '../../identity/session/session.ts'
 import type { ProvenAddress } from '../../identity/sign-in/sign-in.ts'
@@ -158,6 +159,7 @@ export class Veterinarians implements RoleRules {
       eventHappened('veterinarian.closed', by, { id: `closed.${id}`, at: now, personId: id }),
       ...noteOn(`closed.${id}`, id, note),
       ...endSessions({ personId: id }, 'account', now, by),
+      erasePasskeys(id),
       ...inboxes.map(forgetNetworks),
       ...forgetMail(secrets, email_key),
       ...forgetDeliveries(secrets, id, email_key),
@@ -231,11 +233,16 @@ export class Veterinarians implements RoleRules {
   /** Without the students in the classes: it is about the veterinarian, not about them. */
   async export(person: Veterinarian) {
     const { db, clock } = this.#deps
-    const [history, classes] = await Promise.all([historyOf(db, person.id), this.classes(person, 'all')])
+    const [history, classes, passkeys] = await Promise.all([
+      historyOf(db, person.id),
+      this.classes(person, 'all'),
+      passkeysOf(db, person.id),
+    ])
     return {
       exportedAt: timestamp(clock.now()),
       profile: this.profileOf(person),
       classes: classes.map(({ students: _, ...entry }) => entry),
+      passkeys,
       ...history,
     }
   }

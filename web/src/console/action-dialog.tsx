@@ -1,13 +1,12 @@
-import { type FormEvent, type ReactNode, useState } from 'react'
+import type { FormEvent, ReactNode } from 'react'
 import type { Problem } from '../http.ts'
 import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Notice, ProblemNotice } from '../parts/notice.tsx'
 import { focusHeading } from '../parts/page.tsx'
+import { StepUp } from '../passkeys/step-up.tsx'
 import type { Staff } from '../people.ts'
-import { askForCode, type Challenge } from '../sign-in/challenge.ts'
-import { CodeForm } from '../sign-in/code-form.tsx'
 import { useWords } from '../text/text.ts'
 import { useConsole } from './text/console-words.ts'
 
@@ -44,7 +43,7 @@ export function ActionDialog(props: ActionDialogProps) {
     // The button that opened it may be gone after the change.
     requestAnimationFrame(focusHeading)
   })
-  const stale = acting.problem?.code === 'recent-sign-in-required'
+  const stale = acting.problem?.code === 'recent-sign-in-required' ? acting.problem : null
   const explained = acting.problem && props.explain?.(acting.problem)
 
   function submit(event: FormEvent<HTMLFormElement>) {
@@ -57,7 +56,15 @@ export function ActionDialog(props: ActionDialogProps) {
   return (
     <Dialog title={props.title} onCancel={props.onCancel}>
       {stale ? (
-        <FreshCode user={props.user} onFresh={acting.run} onCancel={props.onCancel} />
+        <StepUp
+          as="staff"
+          email={props.user.email}
+          problem={stale}
+          why={own.actions.recent}
+          action={own.actions.confirmAndGoOn}
+          onDone={acting.run}
+          onCancel={props.onCancel}
+        />
       ) : (
         <form noValidate onSubmit={submit}>
           {props.effects && (
@@ -89,42 +96,5 @@ export function ActionDialog(props: ActionDialogProps) {
         </form>
       )}
     </Dialog>
-  )
-}
-
-function FreshCode({ user, onFresh, onCancel }: { user: Staff; onFresh(): void; onCancel(): void }) {
-  const { text } = useWords()
-  const { text: own } = useConsole()
-  const [challenge, setChallenge] = useState<Challenge | null>(null)
-  const asking = useAction(async () => setChallenge(await askForCode('staff', user.email)))
-  return (
-    <>
-      <Notice tone="plain">
-        <p role="alert">{own.actions.recent}</p>
-      </Notice>
-      {challenge ? (
-        <>
-          <CodeForm
-            challenge={challenge}
-            onChallenge={setChallenge}
-            onDone={onFresh}
-            action={own.actions.confirmAndGoOn}
-          />
-          <div className="actions">
-            <Button onPress={onCancel}>{text.cancel}</Button>
-          </div>
-        </>
-      ) : (
-        <>
-          {asking.problem && <ProblemNotice problem={asking.problem} />}
-          <div className="actions">
-            <Button onPress={onCancel}>{text.cancel}</Button>
-            <Button look="main" busy={asking.busy} waits={asking.waits} onPress={asking.run}>
-              {own.actions.sendCode}
-            </Button>
-          </div>
-        </>
-      )}
-    </>
   )
 }

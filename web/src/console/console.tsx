@@ -1,5 +1,6 @@
 import { type ReactNode, useId, useState } from 'react'
 import { Brand, Footer, Offline, Skip } from '../frame.tsx'
+import { Problem } from '../http.ts'
 import { About } from '../parts/about.tsx'
 import { useAction } from '../parts/action.ts'
 import { Boundary } from '../parts/boundary.tsx'
@@ -8,10 +9,12 @@ import { Loading } from '../parts/loading.tsx'
 import { Monogram } from '../parts/monogram.tsx'
 import { ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
+import { Passkeys } from '../passkeys/page.tsx'
+import { StepUp } from '../passkeys/step-up.tsx'
 import { isStaff, type Staff } from '../people.ts'
 import { useRoute } from '../route.ts'
-import { brand } from '../school.ts'
-import { resume, signOut, useSession } from '../session.ts'
+import { brand, school } from '../school.ts'
+import { cameByCode, resume, signOut, useSession } from '../session.ts'
 import { type Language, rememberLanguage, useWords, WordsContext } from '../text/text.ts'
 import { Events } from './events.tsx'
 import { MailPage } from './mail.tsx'
@@ -72,6 +75,7 @@ function ConsoleFrame({ children }: { children: ReactNode }) {
           <>
             <Places user={session.user} />
             <Account user={session.user}>
+              {school.passkeys !== null && <a href="#/passkeys">{shared.passkeys.title}</a>}
               <Button look="quiet" busy={leaving.busy} onPress={leaving.run}>
                 {shared.nav.signOut}
               </Button>
@@ -148,9 +152,34 @@ function Screen() {
   return <StaffScreen user={session.user} route={route[0] === 'code' ? [] : route} />
 }
 
+/** Where staff must use passkeys, a code opens nothing but adding the first one, which then proves who they are. */
+function FirstPasskey({ user, onDone }: { user: Staff; onDone(): void }) {
+  const { text } = useWords()
+  const problem = new Problem('recent-sign-in-required', { methods: ['passkey'] })
+  return (
+    <>
+      <Passkeys as="staff" email={user.email} />
+      <div className="page narrow">
+        <StepUp
+          as="staff"
+          email={user.email}
+          problem={problem}
+          why={text.passkeys.required}
+          action={text.passkeys.goOn}
+          onDone={onDone}
+        />
+      </div>
+    </>
+  )
+}
+
 function StaffScreen({ user, route }: { user: Staff; route: readonly string[] }) {
   const { text } = useConsole()
   const [place = '', id, ...rest] = route
+  const [proved, setProved] = useState(!cameByCode())
+  if (school.passkeys === 'required' && !proved)
+    return <FirstPasskey user={user} onDone={() => setProved(true)} />
+  if (place === 'passkeys' && id === undefined) return <Passkeys as="staff" email={user.email} />
   if (!isPage(place) || rest.length > 1) return <NotFound />
   if (!canOpen(user, place))
     return (

@@ -99,6 +99,7 @@ export function PersonPage({ userId, user }: { userId: string; user: Staff }) {
         <h2 id="devices">{text.devices}</h2>
         <Devices of={data.sessions} />
       </section>
+      <PasskeyList of={data.passkeys} />
       <section aria-labelledby="events">
         <h2 id="events">{text.events}</h2>
         {data.events.length === 0 && <p className="soft">{text.noEvents}</p>}
@@ -144,6 +145,29 @@ function Suspension({ of: { profile, events, names }, user }: { of: PersonDetail
         </p>
       )}
     </Notice>
+  )
+}
+
+/** Nothing for somebody who has none. */
+function PasskeyList({ of: passkeys }: { of: PersonDetail['passkeys'] }) {
+  const { text, dates } = useWords()
+  if (passkeys.length === 0) return null
+  return (
+    <section aria-labelledby="passkeys">
+      <h2 id="passkeys">{text.passkeys.title}</h2>
+      <ul>
+        {passkeys.map(({ passkeyId, name, lastUsedAt }) => (
+          <li key={passkeyId}>
+            <bdi>{name}</bdi>{' '}
+            <span className="soft">
+              {lastUsedAt === null
+                ? text.passkeys.neverUsed
+                : text.passkeys.lastUsed(dates.recent(lastUsedAt))}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
   )
 }
 

@@ -79,7 +79,7 @@ function Device({
   onEnd(session: LiveSession): void
 }) {
   const { text, dates } = useWords()
-  const { current, lastSeenAt, startedAt } = session
+  const { current, lastSeenAt, startedAt, method } = session
   const device = deviceName(session.device, text)
   return (
     <li className={current ? 'card here' : 'card'}>
@@ -92,6 +92,7 @@ function Device({
           <time dateTime={lastSeenAt}>{text.sessions.lastUsed(dates.recent(lastSeenAt))}</time>
         </p>
         <p className="soft">{text.sessions.since(dates.moment(startedAt))}</p>
+        {method === 'passkey' && <p className="soft">{text.passkeys.proved}</p>}
       </div>
       {!current && (
         <Button busy={busy} label={`${text.sessions.signOutThere}: ${device}`} onPress={() => onEnd(session)}>

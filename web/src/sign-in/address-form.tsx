@@ -3,6 +3,8 @@ import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/button.tsx'
 import { AddressField } from '../parts/field.tsx'
 import { Notice, ProblemNotice } from '../parts/notice.tsx'
+import { PasskeySignIn } from '../passkeys/sign-in.tsx'
+import { canUsePasskeys } from '../passkeys/webauthn.ts'
 import type { Role } from '../people.ts'
 import type { Farewell } from '../session.ts'
 import { useWords } from '../text/text.ts'
@@ -71,7 +73,7 @@ export function AddressForm({
           hint={hint}
           error={refused ? text.fields.wrongEmail : null}
           name="email"
-          autoComplete="email"
+          autoComplete={canUsePasskeys() ? 'email webauthn' : 'email'}
           required
           value={email}
           onText={(typed) => {
@@ -88,6 +90,7 @@ export function AddressForm({
           </Button>
         </div>
       </form>
+      <PasskeySignIn />
     </>
   )
 }

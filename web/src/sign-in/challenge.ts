@@ -71,7 +71,7 @@ export const forSignIn: CodeUse = {
   renew: ({ role, email }) => askForCode(role, email),
 }
 
-const newKey = () =>
+export const newKey = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
     '',
   )

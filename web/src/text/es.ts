@@ -59,6 +59,8 @@ export const spanish: Text = {
     'otp-unusable': 'Este código ya no se puede usar. Pida uno nuevo.',
     forbidden: 'Su cuenta no tiene acceso a esto.',
     'recent-sign-in-required': 'Confirme primero su identidad con un código nuevo.',
+    'passkey-unusable': 'Esta llave de acceso no se puede usar. Entre con un código.',
+    'passkey-exists': 'Este dispositivo ya tiene una llave de acceso para su cuenta.',
     'not-found': 'Aquí no hay nada.',
     'method-not-allowed': ourFault,
     conflict: 'No es posible en este momento. Vuelva a cargar la página y compruébelo.',
@@ -187,6 +189,34 @@ export const spanish: Text = {
     noneLead:
       'No hay ningún veterinario en esta dirección. Es posible que el enlace contenga un error o que la cuenta esté cerrada.',
     toPortal: 'Ir a la página de inicio',
+  },
+
+  passkeys: {
+    title: 'Llaves de acceso',
+    lead: 'Con una llave de acceso se entra con la huella, la cara o el PIN del dispositivo, sin esperar un código. Un código enviado a su dirección también sirve siempre.',
+    none: 'Todavía no tiene llaves de acceso.',
+    add: 'Añadir una llave de acceso',
+    added: (name: string) => `Se ha añadido la llave de acceso «${name}».`,
+    addedOn: (time: string) => `Añadida el ${time}`,
+    lastUsed: (time: string) => `Último uso: ${time}`,
+    neverUsed: 'Sin usar todavía',
+    backedUp: 'También en sus otros dispositivos',
+    remove: 'Eliminar',
+    removeTitle: (name: string) => `¿Eliminar la llave de acceso «${name}»?`,
+    removeLead: 'Ya no servirá para entrar. Elimínela también en su dispositivo.',
+    removed: (name: string) => `Se ha eliminado la llave de acceso «${name}».`,
+    fresh: 'Ha pasado un tiempo desde que entró. Confirme primero que es usted.',
+    goOn: 'Confirmar y continuar',
+    signIn: 'Entrar con una llave de acceso',
+    confirm: 'Confirmar con una llave de acceso',
+    proved: 'Con una llave de acceso',
+    failed: 'No ha funcionado. Inténtelo de nuevo o use un código.',
+    offer: 'La próxima vez, sin código',
+    offerLead: 'Añada una llave de acceso para entrar con la huella, la cara o el PIN de este dispositivo.',
+    offerDone: 'Listo. La próxima vez podrá entrar con su llave de acceso.',
+    notNow: 'Ahora no',
+    required:
+      'La consola solo se abre con una llave de acceso. Añada una si no tiene y confirme después con ella.',
   },
 
   sessions: {

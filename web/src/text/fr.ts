@@ -60,6 +60,8 @@ export const french: Text = {
     'otp-unusable': 'Ce code n’est plus valable. Demandez-en un nouveau.',
     forbidden: 'Votre compte n’a pas accès à cette fonction.',
     'recent-sign-in-required': 'Confirmez d’abord votre identité avec un nouveau code.',
+    'passkey-unusable': 'Cette clé d’accès ne peut pas être utilisée. Connectez-vous avec un code.',
+    'passkey-exists': 'Cet appareil a déjà une clé d’accès pour votre compte.',
     'not-found': 'Il n’y a rien ici.',
     'method-not-allowed': ourFault,
     conflict: 'Ce n’est pas possible dans l’état actuel. Rechargez la page et vérifiez.',
@@ -190,6 +192,35 @@ export const french: Text = {
     noneLead:
       'Aucun vétérinaire à cette adresse. Le lien contient peut-être une erreur, ou le compte est fermé.',
     toPortal: 'Aller à la page d’accueil',
+  },
+
+  passkeys: {
+    title: 'Clés d’accès',
+    lead: 'Avec une clé d’accès, vous vous connectez par l’empreinte, le visage ou le code PIN de votre appareil, sans attendre de code. Un code envoyé à votre adresse fonctionne toujours.',
+    none: 'Vous n’avez pas encore de clé d’accès.',
+    add: 'Ajouter une clé d’accès',
+    added: (name: string) => `La clé d’accès « ${name} » a été ajoutée.`,
+    addedOn: (time: string) => `Ajoutée le ${time}`,
+    lastUsed: (time: string) => `Dernière utilisation : ${time}`,
+    neverUsed: 'Pas encore utilisée',
+    backedUp: 'Aussi sur vos autres appareils',
+    remove: 'Supprimer',
+    removeTitle: (name: string) => `Supprimer la clé d’accès « ${name} » ?`,
+    removeLead: 'Elle ne permettra plus de se connecter. Supprimez-la aussi sur votre appareil.',
+    removed: (name: string) => `La clé d’accès « ${name} » a été supprimée.`,
+    fresh: 'Votre connexion date de quelque temps. Confirmez d’abord que c’est bien vous.',
+    goOn: 'Confirmer et continuer',
+    signIn: 'Se connecter avec une clé d’accès',
+    confirm: 'Confirmer avec une clé d’accès',
+    proved: 'Avec une clé d’accès',
+    failed: 'Cela n’a pas fonctionné. Réessayez, ou utilisez un code.',
+    offer: 'La prochaine fois sans code',
+    offerLead:
+      'Ajoutez une clé d’accès pour vous connecter par l’empreinte, le visage ou le code PIN de cet appareil.',
+    offerDone: 'C’est fait. La prochaine fois, vous pourrez vous connecter avec votre clé d’accès.',
+    notNow: 'Pas maintenant',
+    required:
+      'La console ne s’ouvre qu’avec une clé d’accès. Ajoutez-en une si vous n’en avez pas, puis confirmez avec elle.',
   },
 
   sessions: {

@@ -5,13 +5,13 @@ import { Button } from '../parts/button.tsx'
 import { AddressField } from '../parts/field.tsx'
 import { Notice, ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
+import { StepUp } from '../passkeys/step-up.tsx'
 import type { Veterinarian } from '../people.ts'
 import { ask, rename } from '../session.ts'
 import { type Challenge, type CodeUse, challengeOf, type Sent, sentAgain } from '../sign-in/challenge.ts'
 import { CodeForm } from '../sign-in/code-form.tsx'
 import { looksLikeAddress } from '../sign-in/draft.ts'
 import { useWords } from '../text/text.ts'
-import { FreshSignIn } from './fresh-sign-in.tsx'
 
 const path = '/veterinarian/me/email'
 const post = (body: { email: string; sessionId?: string }) => ask<Sent>(path, { method: 'POST', body })
@@ -39,7 +39,7 @@ export function ChangeAddress({ user }: { user: Veterinarian }) {
   const sending = useAction(async () => setChallenge(await start(email.trim())))
   const refused = wrong ?? (sending.problem?.fields.includes('email') ? 'unlike' : null)
   const errors = { unlike: text.fields.wrongEmail, same: text.email.same }
-  const stale = sending.problem?.code === 'recent-sign-in-required'
+  const stale = sending.problem?.code === 'recent-sign-in-required' ? sending.problem : null
 
   return (
     <Page title={text.email.title} narrow>
@@ -63,7 +63,14 @@ export function ChangeAddress({ user }: { user: Veterinarian }) {
           />
         </>
       ) : stale ? (
-        <FreshSignIn user={user} why={text.email.fresh} action={text.email.goOn} onDone={sending.run} />
+        <StepUp
+          as="veterinarian"
+          email={user.email}
+          problem={stale}
+          why={text.email.fresh}
+          action={text.email.goOn}
+          onDone={sending.run}
+        />
       ) : (
         <>
           <p className="lead">

@@ -4,10 +4,10 @@ import { Button } from '../parts/button.tsx'
 import { Field } from '../parts/field.tsx'
 import { ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
+import { StepUp } from '../passkeys/step-up.tsx'
 import type { Veterinarian } from '../people.ts'
 import { ask, signOut } from '../session.ts'
 import { useWords } from '../text/text.ts'
-import { FreshSignIn } from './fresh-sign-in.tsx'
 
 /** Asks for the surname as confirmation, and for a new code if the service requires one. */
 export function Close({ user }: { user: Veterinarian }) {
@@ -18,7 +18,7 @@ export function Close({ user }: { user: Veterinarian }) {
     await ask('/veterinarian/me', { method: 'DELETE' })
     await signOut('closed')
   })
-  const stale = closing.problem?.code === 'recent-sign-in-required'
+  const stale = closing.problem?.code === 'recent-sign-in-required' ? closing.problem : null
 
   return (
     <Page title={text.close.title} narrow>
@@ -29,7 +29,14 @@ export function Close({ user }: { user: Veterinarian }) {
         ))}
       </ul>
       {stale ? (
-        <FreshSignIn user={user} why={text.close.fresh} action={text.close.submit} onDone={closing.run} />
+        <StepUp
+          as="veterinarian"
+          email={user.email}
+          problem={stale}
+          why={text.close.fresh}
+          action={text.close.submit}
+          onDone={closing.run}
+        />
       ) : (
         <form
           noValidate

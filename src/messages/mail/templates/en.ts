@@ -20,6 +20,13 @@ export const english: MailTexts = {
       'Somebody who is signed in to Chiron wants to use this address for their veterinarian account. If this was you, enter this code:',
     unasked: 'If it was not you, ignore this message: without the code nothing changes.',
   },
+  stepUpCode: {
+    subject: (reference) => `Confirm that it is you (reference ${reference})`,
+    intro:
+      'Somebody who is signed in to your account wants to do something that needs a confirmation. If this is you, enter this code:',
+    unasked:
+      'If it was not you, do not share the code, sign in and sign out all other devices, and write to the school.',
+  },
   notices: {
     'no-account': {
       subject,
@@ -90,6 +97,22 @@ export const english: MailTexts = {
       paragraphs: () => [
         'The address of your veterinarian account has been changed from this one to another by somebody who was signed in. All other devices have been signed out.',
         'If it was not you, write to the school at once.',
+      ],
+    },
+    'passkey-added': {
+      subject: () => 'A passkey was added to your account',
+      paragraphs: (url, help) => [
+        'A passkey was added to your account by somebody who was signed in. It can be used to sign in without a code.',
+        `You can see your passkeys here, and remove them: ${url}`,
+        `If it was not you, remove the passkey, sign out all other devices, and write to the school${help} at once.`,
+      ],
+    },
+    'passkey-removed': {
+      subject: () => 'A passkey was removed from your account',
+      paragraphs: (url, help) => [
+        'A passkey was removed from your account. It can no longer be used to sign in. You can always sign in with a code to this address.',
+        `You can see your passkeys here: ${url}`,
+        `If neither you nor the school did this, write to the school${help} at once.`,
       ],
     },
     suspended: {

@@ -22,6 +22,13 @@ export const spanish: MailTexts = {
       'Una persona con sesión abierta en Chiron quiere usar esta dirección para su cuenta de veterinario. Si es usted, introduzca este código:',
     unasked: 'Si no ha sido usted, ignore este mensaje: sin el código no cambia nada.',
   },
+  stepUpCode: {
+    subject: (reference) => `Confirme que es usted (referencia ${reference})`,
+    intro:
+      'Una persona con sesión abierta en su cuenta quiere hacer algo que requiere confirmación. Si es usted, introduzca este código:',
+    unasked:
+      'Si no ha sido usted, no dé el código a nadie, entre en su cuenta para cerrar todas las demás sesiones y escriba a la escuela.',
+  },
   notices: {
     'no-account': {
       subject,
@@ -92,6 +99,22 @@ export const spanish: MailTexts = {
       paragraphs: () => [
         'Una persona que había entrado en su cuenta de veterinario ha cambiado la dirección, que antes era esta. Se han cerrado todas las demás sesiones.',
         'Si no ha sido usted, escriba a la escuela cuanto antes.',
+      ],
+    },
+    'passkey-added': {
+      subject: () => 'Se ha añadido una llave de acceso a su cuenta',
+      paragraphs: (url, help) => [
+        'Una persona que había entrado en su cuenta ha añadido una llave de acceso. Con ella se puede entrar sin código.',
+        `Aquí puede ver sus llaves de acceso y eliminarlas: ${url}`,
+        `Si no ha sido usted, elimine la llave, cierre todas las demás sesiones y escriba a la escuela${help} cuanto antes.`,
+      ],
+    },
+    'passkey-removed': {
+      subject: () => 'Se ha eliminado una llave de acceso de su cuenta',
+      paragraphs: (url, help) => [
+        'Se ha eliminado una llave de acceso de su cuenta. Ya no sirve para entrar. Siempre puede entrar con un código enviado a esta dirección.',
+        `Aquí puede ver sus llaves de acceso: ${url}`,
+        `Si no ha sido ni usted ni la escuela, escriba a la escuela${help} cuanto antes.`,
       ],
     },
     suspended: {

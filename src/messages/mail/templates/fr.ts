@@ -22,6 +22,13 @@ export const french: MailTexts = {
       'Une personne connectée à Chiron souhaite utiliser cette adresse pour son compte de vétérinaire. Si c’est vous, saisissez ce code\u00a0:',
     unasked: 'Si ce n’est pas vous, ignorez ce message\u00a0: sans le code, rien ne change.',
   },
+  stepUpCode: {
+    subject: (reference) => `Confirmez que c’est bien vous (référence ${reference})`,
+    intro:
+      'Une personne connectée à votre compte veut faire une opération qui demande une confirmation. Si c’est vous, saisissez ce code\u00a0:',
+    unasked:
+      'Si ce n’est pas vous, ne transmettez pas le code, connectez-vous pour déconnecter tous les autres appareils et écrivez à l’école.',
+  },
   notices: {
     'no-account': {
       subject,
@@ -92,6 +99,22 @@ export const french: MailTexts = {
       paragraphs: () => [
         'L’adresse de votre compte de vétérinaire, qui était celle-ci, a été changée par une personne qui y était connectée. Tous les autres appareils ont été déconnectés.',
         'Si ce n’est pas vous, écrivez immédiatement à l’école.',
+      ],
+    },
+    'passkey-added': {
+      subject: () => 'Une clé d’accès a été ajoutée à votre compte',
+      paragraphs: (url, help) => [
+        'Une personne connectée à votre compte y a ajouté une clé d’accès. Elle permet de se connecter sans code.',
+        `Vous pouvez voir vos clés d’accès et les supprimer ici\u00a0: ${url}`,
+        `Si ce n’est pas vous, supprimez cette clé, déconnectez tous les autres appareils et écrivez immédiatement à l’école${help}.`,
+      ],
+    },
+    'passkey-removed': {
+      subject: () => 'Une clé d’accès a été supprimée de votre compte',
+      paragraphs: (url, help) => [
+        'Une clé d’accès a été supprimée de votre compte. Elle ne permet plus de se connecter. Vous pouvez toujours vous connecter avec un code envoyé à cette adresse.',
+        `Vous pouvez voir vos clés d’accès ici\u00a0: ${url}`,
+        `Si cela ne vient ni de vous ni de l’école, écrivez immédiatement à l’école${help}.`,
       ],
     },
     suspended: {

@@ -8,7 +8,15 @@ import { type Branding, brandOf, linkText } from '../../../platform/lib/branding
 import { escapeHtml } from '../../../platform/lib/html.ts'
 import type { Language } from '../../../platform/lib/languages.ts'
 import { mailTexts } from './languages.ts'
-import { isCode, type MailKind, type NoticeKind, type Report, reportKind, type ToldKind } from './texts.ts'
+import {
+  type CodeKind,
+  isCode,
+  type MailKind,
+  type NoticeKind,
+  type Report,
+  reportKind,
+  type ToldKind,
+} from './texts.ts'
 
 export interface MailContent {
   readonly kind: MailKind
@@ -27,14 +35,16 @@ export interface Rendered {
 }
 
 export function render(mail: MailContent): Rendered {
-  if (isCode(mail.kind)) return renderCode(mail)
-  if (mail.kind === reportKind) return renderParagraphs(mail, mail.report!)
-  return renderParagraphs(mail, noticeOf(mail, mail.kind))
+  const { kind } = mail
+  if (isCode(kind)) return renderCode({ ...mail, kind })
+  if (kind === reportKind) return renderParagraphs(mail, mail.report!)
+  return renderParagraphs(mail, noticeOf(mail, kind))
 }
 
-function renderCode(mail: MailContent): Rendered {
-  const { code, addressCode } = mailTexts[mail.language]
-  const texts = mail.kind === 'code' ? code : { ...code, ...addressCode }
+function renderCode(mail: MailContent & { readonly kind: CodeKind }): Rendered {
+  const { code, addressCode, stepUpCode } = mailTexts[mail.language]
+  const differing = { code: {}, 'address-code': addressCode, 'step-up-code': stepUpCode }
+  const texts = { ...code, ...differing[mail.kind] }
   const { digits, name, minutes, until } = mail.code!
   const after = [texts.reference(mail.reference), texts.lifetime(minutes, until), texts.never, texts.unasked]
   return {

@@ -11,23 +11,30 @@ export type NoticeKind =
   | 'suspended'
   | 'address-in-use'
 /** Notifies the owner of a change. */
-export type ToldKind = 'address-left' | 'address-taken' | 'address-moved'
-const toldKinds: readonly string[] = ['address-left', 'address-taken', 'address-moved'] satisfies ToldKind[]
-export const isTold = (kind: MailKind): kind is ToldKind => toldKinds.includes(kind)
+const toldKinds = [
+  'address-left',
+  'address-taken',
+  'address-moved',
+  'passkey-added',
+  'passkey-removed',
+] as const
+export type ToldKind = (typeof toldKinds)[number]
+export const isTold = (kind: MailKind): kind is ToldKind => toldKinds.some((told) => told === kind)
 
 /** Has its own text; see `Report`. */
 export const reportKind = 'report'
 
-/** To sign in, or to confirm a new address. */
-export type CodeKind = 'code' | 'address-code'
-export const isCode = (kind: MailKind): kind is CodeKind => kind === 'code' || kind === 'address-code'
+/** To sign in, to confirm a new address, or to prove again who one is. */
+const codeKinds = ['code', 'address-code', 'step-up-code'] as const
+export type CodeKind = (typeof codeKinds)[number]
+export const isCode = (kind: MailKind): kind is CodeKind => codeKinds.some((code) => code === kind)
 
 export type MailKind = CodeKind | NoticeKind | ToldKind | typeof reportKind
 export const isNotice = (kind: MailKind): kind is NoticeKind =>
   !isCode(kind) && !isTold(kind) && kind !== reportKind
 
 /** The kind of a mail when it is queued; null until its owner is looked up. */
-export type NewKind = ToldKind | 'address-code' | typeof reportKind | null
+export type NewKind = ToldKind | 'address-code' | 'step-up-code' | typeof reportKind | null
 
 /** A report to staff. A paragraph may have several lines. */
 export interface Report {
@@ -60,8 +67,9 @@ export interface CodeTexts {
 
 export interface MailTexts {
   readonly code: CodeTexts
-  /** What differs in the code for a new address. */
+  /** What differs in the code for a new address, and in the one that renews a session. */
   readonly addressCode: Pick<CodeTexts, 'subject' | 'intro' | 'unasked'>
+  readonly stepUpCode: Pick<CodeTexts, 'subject' | 'intro' | 'unasked'>
   readonly notices: Readonly<Record<NoticeKind | ToldKind, Notice>>
   /** For admins. The page at `url` shows more. */
   webhookOff(off: WebhookOff): Report

@@ -7,7 +7,7 @@ import type { LiveSession } from '../../../identity/session/session.ts'
 import {
   type ByOf,
   type CallerOf,
-  mustBeRecent,
+  type MustBeRecent,
   routeConfig,
   staffChange,
 } from '../../../platform/http/access.ts'
@@ -19,7 +19,7 @@ import {
 } from '../../../platform/http/problem-schemas.ts'
 import { Empty, Id, integerFrom, QueryInteger } from '../../../platform/http/schemas.ts'
 import { Type } from '../../../platform/http/type.ts'
-import { type Clock, minute } from '../../../platform/lib/clock.ts'
+import { minute } from '../../../platform/lib/clock.ts'
 import { mappingFrom, termsFrom } from './list-options.ts'
 import {
   DayOrder,
@@ -47,14 +47,14 @@ const uploadWithinMs = 10 * minute
 
 export interface UploadRoutesDeps {
   readonly uploads: Uploads
-  readonly clock: Clock
   readonly callerOf: CallerOf<LiveSession>
   readonly byStaffOf: ByOf
+  readonly mustBeRecent: MustBeRecent
 }
 
 export async function uploadRoutes(
   root: FastifyInstance,
-  { uploads, clock, callerOf, byStaffOf }: UploadRoutesDeps,
+  { uploads, callerOf, byStaffOf, mustBeRecent }: UploadRoutesDeps,
 ): Promise<void> {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['staff']
@@ -281,7 +281,7 @@ export async function uploadRoutes(
     },
     async (request, reply) => {
       const { allow = [] } = request.body
-      if (allow.length > 0) mustBeRecent(callerOf(request), clock.now())
+      if (allow.length > 0) await mustBeRecent(request)
       return reply.code(202).send(await uploads.apply(request.params.planId, allow, byStaffOf(request)))
     },
   )

@@ -1,0 +1,75 @@
+/** Proves again who somebody is, in the same session, with a code to the address on record. */
+import { AppError } from '../../errors.ts'
+import { happened } from '../../messages/events/events.ts'
+import { type Db, isTrue } from '../../platform/db/db.ts'
+import type { Caller } from '../../platform/lib/bucket.ts'
+import type { By } from '../../platform/lib/by.ts'
+import type { Clock } from '../../platform/lib/clock.ts'
+import type { Language } from '../../platform/lib/languages.ts'
+import { newId } from '../../platform/lib/random.ts'
+import type { Role } from '../../roles.ts'
+import { lockPerson, personById } from '../people/people.ts'
+import { type LiveSession, renewProof } from '../session/session.ts'
+import type { SendReply, SignIn } from '../sign-in/sign-in.ts'
+import type { Passkeys } from './passkeys.ts'
+import { hasAddress } from './store.ts'
+
+export interface StepUpByCodeDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly signIn: Readonly<Record<Role, Pick<SignIn, 'send' | 'resend' | 'confirm'>>>
+  readonly passkeys: Pick<Passkeys, 'methodsOf'>
+}
+
+interface StepUpAsk {
+  readonly language: Language
+  readonly deviceToken: string | undefined
+  /** To resend the code of an earlier reply. */
+  readonly sessionId: string | undefined
+}
+
+export class StepUpByCode {
+  readonly #deps: StepUpByCodeDeps
+
+  constructor(deps: StepUpByCodeDeps) {
+    this.#deps = deps
+  }
+
+  /** Codes to this address are limited as those for a sign-in. */
+  async send(session: LiveSession, ask: StepUpAsk, caller: Caller): Promise<SendReply> {
+    const { db, signIn, passkeys } = this.#deps
+    if (!(await passkeys.methodsOf(session)).includes('code'))
+      throw new AppError('forbidden', 'Staff must use a passkey here.')
+    const person = await personById(db, session.id)
+    if (!person) throw new AppError('session-ended')
+    const { language, deviceToken, sessionId } = ask
+    const asker = { personId: session.id, sessionId: session.session_id }
+    const request = { address: addressOf(person), language, deviceToken, asker }
+    const own = signIn[session.role]
+    return sessionId === undefined ? own.send(request, caller) : own.resend(request, caller, sessionId)
+  }
+
+  /** Returns when it was proved. */
+  async validate(
+    session: LiveSession,
+    { code, sessionId }: { code: number; sessionId: string },
+    caller: Caller,
+    by: By,
+  ): Promise<number> {
+    const { db, clock, signIn } = this.#deps
+    const { id: personId, session_id, role } = session
+    const asker = { personId, sessionId: session_id }
+    return signIn[role].confirm({ asker, code, sessionId }, caller, async ({ address, claim, claimed }) => {
+      const now = clock.now()
+      const eventId = newId()
+      await db.tx([
+        lockPerson(personId),
+        claim(hasAddress(personId, address.key)),
+        ...renewProof({ id: session_id, personId, method: 'code', now, eventId }, by, claimed),
+      ])
+      return (await isTrue(db, happened(eventId))) ? now : undefined
+    })
+  }
+}
+
+const addressOf = ({ email, email_key }: { email: string; email_key: string }) => ({ email, key: email_key })

@@ -1,0 +1,187 @@
+/** Passkeys in the portal and the console, with Chromium's own authenticator. */
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import type { Browser, CDPSession, Page } from 'playwright-core'
+import { minute } from '../src/platform/lib/clock.ts'
+import { startBrowser } from './support/browser.ts'
+import { openConsole } from './support/console.ts'
+import { inBrowser } from './support/engines.ts'
+import { freshAddress } from './support/fresh.ts'
+import { type Service, startService } from './support/service.ts'
+import { codeField, newVisitor, openTab, signIn, signOut } from './support/visitor.ts'
+
+interface Device {
+  readonly cdp: CDPSession
+  readonly authenticatorId: string
+  credentials(): Promise<{ credentialId: string }[]>
+  /** Whether somebody touches it, and passes its check. */
+  answers(yes: boolean): Promise<void>
+}
+
+/** Gives the tab an authenticator that asks nobody. */
+async function addDevice(page: Page, options: object = {}): Promise<Device> {
+  const cdp = await page.context().newCDPSession(page)
+  await cdp.send('WebAuthn.enable')
+  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+      ...options,
+    },
+  })
+  return {
+    cdp,
+    authenticatorId,
+    credentials: async () => (await cdp.send('WebAuthn.getCredentials', { authenticatorId })).credentials,
+    async answers(yes) {
+      await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: yes })
+    },
+  }
+}
+
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+
+suite('Passkeys in the browser', inBrowser, () => {
+  let service: Service
+  let browser: Browser
+  before(async () => {
+    service = await startService('sqlite')
+    browser = await startBrowser()
+  })
+  after(async () => {
+    await browser.close()
+    await service.stop()
+  })
+
+  /** Somebody who signed in with a code on a device with an authenticator. */
+  const signedIn = async ({ autofills = true } = {}) => {
+    const email = freshAddress()
+    const visitor = await newVisitor(browser)
+    if (!autofills)
+      await visitor.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = async () => false')
+    const page = await openTab(visitor, service)
+    const device = await addDevice(page)
+    await signIn(page, service, 'Veterinarian', email)
+    return { page, device, email }
+  }
+
+  test('After a sign-in with a code, a passkey is offered once, and signs in next time', async () => {
+    const { page, device } = await signedIn()
+    await page.getByRole('heading', { name: 'Next time without a code' }).waitFor()
+    await button(page, 'Add a passkey').click()
+    await page.getByText('Next time you can sign in with your passkey').waitFor()
+    assert.equal((await device.credentials()).length, 1)
+    await signOut(page)
+    // The field offers it, and this authenticator answers at once.
+    await page.locator('.account').waitFor({ state: 'attached' })
+    assert.equal(await page.getByRole('heading', { name: 'Next time without a code' }).count(), 0)
+    await page.evaluate("location.hash = '#/sessions'")
+    await page.getByText('With a passkey').waitFor()
+  })
+
+  test('The button signs in where the field offers nothing; who declines stays where they are', async () => {
+    const { page, device } = await signedIn({ autofills: false })
+    await button(page, 'Add a passkey').click()
+    await page.getByText('Next time you can sign in with your passkey').waitFor()
+    await signOut(page)
+    await device.answers(false)
+    await button(page, 'Sign in with a passkey').click()
+    await page.waitForFunction("!document.querySelector('[aria-busy]')")
+    await button(page, 'Send me a code').waitFor()
+    await device.answers(true)
+    await button(page, 'Sign in with a passkey').click()
+    await page.locator('.account').waitFor({ state: 'attached' })
+  })
+
+  test('A sign-in with a passkey in one tab signs in the others', async () => {
+    const { page } = await signedIn({ autofills: false })
+    await button(page, 'Add a passkey').click()
+    await page.getByText('Next time you can sign in with your passkey').waitFor()
+    await signOut(page)
+    const other = await openTab(page.context(), service)
+    await button(other, 'Send me a code').waitFor()
+    await page.bringToFront()
+    await button(page, 'Sign in with a passkey').click()
+    await page.locator('.account').waitFor({ state: 'attached' })
+    await other.locator('.account').waitFor({ state: 'attached' })
+  })
+
+  test('The page of passkeys adds one and removes it, and asks to confirm if the sign-in is old', async () => {
+    const { page, device, email } = await signedIn()
+    await page.evaluate("location.hash = '#/passkeys'")
+    await page.getByText('You have no passkeys yet.').waitFor()
+    await button(page, 'Add a passkey').click()
+    await page.getByText(/has been added/).waitFor()
+    assert.equal((await device.credentials()).length, 1)
+    service.clock.advance(11 * minute)
+    await page.getByRole('button', { name: /^Remove: / }).click()
+    await button(page, 'Remove').click()
+    await button(page, 'Confirm with a passkey').click()
+    await page.getByText(/has been removed/).waitFor()
+    await page.getByText('You have no passkeys yet.').waitFor()
+    service.clock.advance(11 * minute)
+    await button(page, 'Add a passkey').click()
+    await button(page, 'Send me a code').click()
+    const reference = await page.locator('.reference').textContent()
+    const { code } = await service.mail.mailWith(email, reference!)
+    await codeField(page).fill(String(code))
+    await page.getByText(/has been added/).waitFor()
+  })
+
+  test('A passkey that the service no longer knows is refused, and a code still works', async () => {
+    const { page, email } = await signedIn()
+    await page.evaluate("location.hash = '#/passkeys'")
+    await button(page, 'Add a passkey').click()
+    await page.getByText(/has been added/).waitFor()
+    await service.app.parts.db.run('delete from passkey')
+    await service.mail.mailTo(email, 2)
+    await signOut(page)
+    await page.getByText('This passkey cannot be used. Please sign in with a code.').waitFor()
+    await signIn(page, service, 'Veterinarian', email, 3)
+  })
+
+  test('A device that does not verify its user leaves everything as it was', async () => {
+    const { page, device } = await signedIn()
+    await page.evaluate("location.hash = '#/passkeys'")
+    await page.getByText('You have no passkeys yet.').waitFor()
+    await device.answers(false)
+    await button(page, 'Add a passkey').click()
+    await page.waitForFunction("!document.querySelector('[aria-busy]')")
+    await page.getByText('You have no passkeys yet.').waitFor()
+    assert.deepEqual(await device.credentials(), [])
+  })
+
+  test('Without WebAuthn nothing is shown of passkeys but the empty page', async () => {
+    const visitor = await newVisitor(browser)
+    await visitor.addInitScript('delete window.PublicKeyCredential')
+    const page = await openTab(visitor, service)
+    await button(page, 'Send me a code').waitFor()
+    assert.equal(await button(page, 'Sign in with a passkey').count(), 0)
+    await signIn(page, service, 'Veterinarian', freshAddress())
+    assert.equal(await page.getByRole('heading', { name: 'Next time without a code' }).count(), 0)
+  })
+
+  test('In the console an action under the 30-minute rule goes on after a passkey', async () => {
+    const { page } = await openConsole(browser, service, ['admin'])
+    const device = await addDevice(page)
+    await page.evaluate("location.hash = '#/passkeys'")
+    await button(page, 'Add a passkey').click()
+    await page.getByText(/has been added/).waitFor()
+    assert.equal((await device.credentials()).length, 1)
+    service.clock.advance(31 * minute)
+    await page.evaluate("location.hash = '#/staff'")
+    await button(page, 'Add somebody…').click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('E-mail address').fill(freshAddress('staff'))
+    await dialog.getByLabel('First name').fill('Grace')
+    await dialog.getByLabel('Last name').fill('Hopper')
+    await dialog.getByLabel('Help desk').check()
+    await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+    await dialog.getByRole('button', { name: 'Confirm with a passkey' }).click()
+    await page.getByText('Grace Hopper can sign in now.').waitFor()
+  })
+})

@@ -1,0 +1,57 @@
+/** The steps of passkeys over HTTP, as a front end takes them. */
+import { Authenticator, type AuthenticatorOptions, type Wrongs } from './authenticator.ts'
+import type { Calls, Reply, Service } from './service.ts'
+import { originOf } from './visitor.ts'
+
+export const newAuthenticator = (service: Pick<Service, 'url'>, options?: AuthenticatorOptions) =>
+  new Authenticator(originOf(service as Service), options)
+
+type Headers = Record<string, string>
+
+const post = (service: Calls, path: string, body: unknown, token: string, headers: Headers = {}) =>
+  service.request(path, { method: 'POST', body, token, headers })
+
+export const ok = (reply: Reply, status = 200) => {
+  if (reply.status !== status) throw new Error(`expected ${status}, got ${reply.status}: ${reply.text}`)
+  return reply.json
+}
+
+export const addOptions = async (service: Calls, token: string, headers: Headers = {}) =>
+  ok(await service.request('/passkey/add-options', { method: 'POST', token, headers }))
+
+/** Adds a passkey of a new credential; returns the reply. */
+export async function addPasskey(
+  service: Calls,
+  token: string,
+  device: Authenticator,
+  { name, wrong, headers }: { name?: string; wrong?: Wrongs; headers?: Headers } = {},
+): Promise<Reply> {
+  const credential = device.create(await addOptions(service, token), wrong)
+  return post(service, '/passkey', { credential, ...(name !== undefined && { name }) }, token, headers)
+}
+
+export const signInOptions = async (service: Calls, headers: Headers = {}) =>
+  ok(await service.post('/passkey/options', {}, headers))
+
+/** Signs in with the newest passkey of the device; returns the reply. */
+export async function passkeySignIn(
+  service: Calls,
+  device: Authenticator,
+  { wrong, headers = {} }: { wrong?: Wrongs; headers?: Headers } = {},
+): Promise<Reply> {
+  const credential = device.get(await signInOptions(service, headers), wrong)
+  return service.post('/passkey/validate', { credential }, headers)
+}
+
+export const stepUpOptions = async (service: Calls, token: string) =>
+  ok(await service.request('/session/step-up/options', { method: 'POST', token }))
+
+export async function stepUp(
+  service: Calls,
+  token: string,
+  device: Authenticator,
+  wrong?: Wrongs,
+): Promise<Reply> {
+  const credential = device.get(await stepUpOptions(service, token), wrong)
+  return post(service, '/session/step-up', { credential }, token)
+}

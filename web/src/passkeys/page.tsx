@@ -1,0 +1,167 @@
+import { useState } from 'react'
+import type { Static } from 'typebox'
+import type { PasskeyEntry } from '../../../src/identity/passkeys/schemas.ts'
+import { useAction } from '../parts/action.ts'
+import { Button } from '../parts/button.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { Reading } from '../parts/loading.tsx'
+import { Notice, ProblemNotice } from '../parts/notice.tsx'
+import { focusHeading, Page } from '../parts/page.tsx'
+import type { Role } from '../people.ts'
+import { useResource } from '../resource.ts'
+import { ask } from '../session.ts'
+import { useWords } from '../text/text.ts'
+import { addPasskey } from './add.ts'
+import { StepUp } from './step-up.tsx'
+import { canUsePasskeys, NoPasskey } from './webauthn.ts'
+
+type Passkey = Static<typeof PasskeyEntry>
+
+const read = (path: string) => ask<{ passkeys: Passkey[] }>(path).then(({ passkeys }) => passkeys)
+
+/** One's own passkeys. */
+export function Passkeys({ as: role, email }: { as: Role; email: string }) {
+  const { text } = useWords()
+  const list = useResource('/passkey', read)
+  const [said, setSaid] = useState('')
+  const [failed, setFailed] = useState(false)
+  const [removed, setRemoved] = useState<Passkey | null>(null)
+  const adding = useAction(async () => {
+    setSaid('')
+    setFailed(false)
+    try {
+      const name = await addPasskey()
+      list.replace(await read('/passkey'))
+      setSaid(text.passkeys.added(name))
+    } catch (error) {
+      if (!(error instanceof NoPasskey)) throw error
+      setFailed(!error.isCancelled)
+    }
+  })
+  const stale = adding.problem?.code === 'recent-sign-in-required' ? adding.problem : null
+
+  return (
+    <Page title={text.passkeys.title} lead={text.passkeys.lead}>
+      <Reading of={list} />
+      {adding.problem && !stale && <ProblemNotice problem={adding.problem} />}
+      {failed && (
+        <Notice tone="bad">
+          <p role="alert">{text.passkeys.failed}</p>
+        </Notice>
+      )}
+      <p role="status" className="soft">
+        {said}
+      </p>
+      {list.data?.length === 0 && <p>{text.passkeys.none}</p>}
+      <ul className="cards devices">
+        {list.data?.map((passkey) => (
+          <Entry key={passkey.passkeyId} passkey={passkey} onRemove={() => setRemoved(passkey)} />
+        ))}
+      </ul>
+      {list.data && canUsePasskeys() && (
+        <div className="actions">
+          <Button look="main" busy={adding.busy} waits={adding.waits} onPress={adding.run}>
+            {text.passkeys.add}
+          </Button>
+        </div>
+      )}
+      {stale && (
+        <Dialog title={text.passkeys.add} onCancel={adding.forget}>
+          <StepUp
+            as={role}
+            email={email}
+            problem={stale}
+            why={text.passkeys.fresh}
+            action={text.passkeys.goOn}
+            onDone={adding.run}
+            onCancel={adding.forget}
+          />
+        </Dialog>
+      )}
+      {removed && (
+        <Removal
+          passkey={removed}
+          as={role}
+          email={email}
+          onCancel={() => setRemoved(null)}
+          onDone={() => {
+            list.replace((list.data ?? []).filter((each) => each.passkeyId !== removed.passkeyId))
+            setSaid(text.passkeys.removed(removed.name))
+            setRemoved(null)
+            requestAnimationFrame(focusHeading)
+          }}
+        />
+      )}
+    </Page>
+  )
+}
+
+function Entry({ passkey, onRemove }: { passkey: Passkey; onRemove(): void }) {
+  const { text, dates } = useWords()
+  const { name, provider, createdAt, lastUsedAt, backedUp } = passkey
+  return (
+    <li className="card">
+      <div>
+        <h2>
+          <bdi>{name}</bdi>
+        </h2>
+        {provider && provider !== name && <p>{provider}</p>}
+        <p>
+          {lastUsedAt === null ? text.passkeys.neverUsed : text.passkeys.lastUsed(dates.recent(lastUsedAt))}
+        </p>
+        <p className="soft">{text.passkeys.addedOn(dates.moment(createdAt))}</p>
+        {backedUp && <p className="soft">{text.passkeys.backedUp}</p>}
+      </div>
+      <Button label={`${text.passkeys.remove}: ${name}`} onPress={onRemove}>
+        {text.passkeys.remove}
+      </Button>
+    </li>
+  )
+}
+
+function Removal({
+  passkey,
+  as: role,
+  email,
+  onDone,
+  onCancel,
+}: {
+  passkey: Passkey
+  as: Role
+  email: string
+  onDone(): void
+  onCancel(): void
+}) {
+  const { text } = useWords()
+  const removing = useAction(async () => {
+    await ask(`/passkey/${passkey.passkeyId}`, { method: 'DELETE' })
+    onDone()
+  })
+  const stale = removing.problem?.code === 'recent-sign-in-required' ? removing.problem : null
+  return (
+    <Dialog title={text.passkeys.removeTitle(passkey.name)} onCancel={onCancel}>
+      {stale ? (
+        <StepUp
+          as={role}
+          email={email}
+          problem={stale}
+          why={text.passkeys.fresh}
+          action={text.passkeys.goOn}
+          onDone={removing.run}
+          onCancel={onCancel}
+        />
+      ) : (
+        <>
+          <p>{text.passkeys.removeLead}</p>
+          {removing.problem && <ProblemNotice problem={removing.problem} />}
+          <div className="actions">
+            <Button onPress={onCancel}>{text.cancel}</Button>
+            <Button look="danger" busy={removing.busy} onPress={removing.run}>
+              {text.passkeys.remove}
+            </Button>
+          </div>
+        </>
+      )}
+    </Dialog>
+  )
+}
