@@ -55,6 +55,7 @@ suite('A student’s week', inBrowser, () => {
     const page = await openTab(await newVisitor(browser, look), service)
     await signIn(page, service, 'Student', email, mails(email) + 1)
     await page.getByRole('heading', { level: 1, name: /Good/ }).waitFor()
+    await page.locator('.week h2').waitFor()
     return page
   }
   const flat = (text: string) => text.replace(/\s+/g, ' ').trim()
