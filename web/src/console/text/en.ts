@@ -670,7 +670,7 @@ export const english = {
       leavers: 'Many students would leave. Is that right?',
       changes: 'Most students would change. Is that right?',
       teachers: 'Many teachers would leave. Is that right?',
-      terms: 'Many students would have no current classes. Is that right?',
+      terms: 'Many students would lose current classes. Is that right?',
       classes: 'Many current classes would leave. Is that right?',
       enrolments: 'Many students would leave current classes. Is that right?',
       numbers: 'Many student numbers would change. Is that right?',
@@ -684,7 +684,7 @@ export const english = {
       leavers: 'many leavers',
       changes: 'many changes',
       teachers: 'many teachers leave',
-      terms: 'no current classes',
+      terms: 'current classes end',
       classes: 'classes leave',
       enrolments: 'enrolments leave',
       numbers: 'many numbers change',
@@ -697,7 +697,11 @@ export const english = {
       leavers: (n) => `${n.leaving} of ${some(n.before, 'student', 'students')} would leave.`,
       teachers: (n) => `${n.vanishing} of ${some(n.before, 'teacher', 'teachers')} would leave.`,
       terms: (n) =>
-        `${n.emptied} of ${some(n.before, 'student', 'students')} would no longer have a current class.`,
+        n.classesEnding
+          ? `${n.classesEnding} of ${some(n.before, 'current class', 'current classes')} would not be current by the new dates.`
+          : n.enrolmentsEnding
+            ? `${n.enrolmentsEnding} of ${some(n.before, 'current enrolment', 'current enrolments')} would not be current by the new dates.`
+            : `${n.emptied} of ${some(n.before, 'student', 'students')} would no longer have a current class.`,
       classes: (n) => `${n.leaving} of ${some(n.before, 'current class', 'current classes')} would leave.`,
       enrolments: (n) =>
         `${n.leaving} of ${some(n.before, 'enrolment', 'enrolments')} in current classes would leave.`,

@@ -669,7 +669,7 @@ export const spanish: ConsoleText = {
       leavers: 'Muchos estudiantes se irían. ¿Es correcto?',
       changes: 'La mayoría de los estudiantes cambiaría. ¿Es correcto?',
       teachers: 'Muchos profesores se irían. ¿Es correcto?',
-      terms: 'Muchos estudiantes se quedarían sin clases actuales. ¿Es correcto?',
+      terms: 'Muchos estudiantes perderían clases actuales. ¿Es correcto?',
       classes: 'Desaparecen muchas clases actuales. ¿Es correcto?',
       enrolments: 'Muchos estudiantes dejan clases actuales. ¿Es correcto?',
       numbers: 'Cambian muchos números de estudiante. ¿Es correcto?',
@@ -684,7 +684,7 @@ export const spanish: ConsoleText = {
       leavers: 'muchas bajas',
       changes: 'muchos cambios',
       teachers: 'bajas de profesores',
-      terms: 'sin clases actuales',
+      terms: 'terminan clases actuales',
       classes: 'desaparecen clases',
       enrolments: 'desaparecen matrículas',
       numbers: 'cambian muchos números',
@@ -699,7 +699,11 @@ export const spanish: ConsoleText = {
       teachers: (n) =>
         `${n.vanishing} de ${some(n.before, 'profesor', 'profesores')} se ${n.vanishing === '1' ? 'iría' : 'irían'}.`,
       terms: (n) =>
-        `${n.emptied} de ${some(n.before, 'estudiante', 'estudiantes')} se ${n.emptied === '1' ? 'quedaría' : 'quedarían'} sin clases actuales.`,
+        n.classesEnding
+          ? `${n.classesEnding} de ${some(n.before, 'clase actual', 'clases actuales')} ya no ${n.classesEnding === '1' ? 'estaría' : 'estarían'} en curso según las nuevas fechas.`
+          : n.enrolmentsEnding
+            ? `${n.enrolmentsEnding} de ${some(n.before, 'matrícula actual', 'matrículas actuales')} ya no ${n.enrolmentsEnding === '1' ? 'estaría' : 'estarían'} en curso según las nuevas fechas.`
+            : `${n.emptied} de ${some(n.before, 'estudiante', 'estudiantes')} se ${n.emptied === '1' ? 'quedaría' : 'quedarían'} sin clases actuales.`,
       classes: (n) =>
         `${n.leaving === '1' ? 'Desaparecería' : 'Desaparecerían'} ${n.leaving} de ${some(n.before, 'clase actual', 'clases actuales')}.`,
       enrolments: (n) =>

@@ -681,7 +681,7 @@ export const french: ConsoleText = {
       leavers: 'Beaucoup d’étudiants partiraient. Est-ce exact ?',
       changes: 'La plupart des étudiants seraient modifiés. Est-ce exact ?',
       teachers: 'Beaucoup d’enseignants partiraient. Est-ce exact ?',
-      terms: 'Beaucoup d’étudiants n’auraient plus de cours actuels. Est-ce exact ?',
+      terms: 'Beaucoup d’étudiants perdraient des cours actuels. Est-ce exact ?',
       classes: 'Beaucoup de cours actuels disparaissent. Est-ce exact ?',
       enrolments: 'Beaucoup d’étudiants quittent des cours actuels. Est-ce exact ?',
       numbers: 'Beaucoup de numéros d’étudiant changent. Est-ce exact ?',
@@ -696,7 +696,7 @@ export const french: ConsoleText = {
       leavers: 'nombreux départs',
       changes: 'nombreux changements',
       teachers: 'départs d’enseignants',
-      terms: 'plus de cours actuels',
+      terms: 'des cours actuels se terminent',
       classes: 'des cours disparaissent',
       enrolments: 'des inscriptions disparaissent',
       numbers: 'beaucoup de numéros changent',
@@ -711,7 +711,11 @@ export const french: ConsoleText = {
       teachers: (n) =>
         `${some(n.vanishing, 'enseignant', 'enseignants')} sur ${n.before} ${isOne(n.vanishing) ? 'partirait' : 'partiraient'}.`,
       terms: (n) =>
-        `${some(n.emptied, 'étudiant', 'étudiants')} sur ${n.before} ${isOne(n.emptied) ? 'n’aurait' : 'n’auraient'} plus de cours actuel.`,
+        n.classesEnding
+          ? `${some(n.classesEnding, 'cours actuel', 'cours actuels')} sur ${n.before} ne ${isOne(n.classesEnding) ? 'serait' : 'seraient'} plus en cours d’après les nouvelles dates.`
+          : n.enrolmentsEnding
+            ? `${some(n.enrolmentsEnding, 'inscription actuelle', 'inscriptions actuelles')} sur ${n.before} ne ${isOne(n.enrolmentsEnding) ? 'serait' : 'seraient'} plus en cours d’après les nouvelles dates.`
+            : `${some(n.emptied, 'étudiant', 'étudiants')} sur ${n.before} ${isOne(n.emptied) ? 'n’aurait' : 'n’auraient'} plus de cours actuel.`,
       classes: (n) =>
         `${some(n.leaving, 'cours actuel', 'cours actuels')} sur ${n.before} ${isOne(n.leaving) ? 'disparaîtrait' : 'disparaîtraient'}.`,
       enrolments: (n) =>
