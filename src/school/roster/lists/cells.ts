@@ -51,6 +51,10 @@ export class Cells<Column extends string> {
     return this.#columns.at.values().every((at) => (this.#row.cells[at] ?? '').trim() === '')
   }
 
+  isEmpty(column: Column): boolean {
+    return this.#cell(column) === ''
+  }
+
   isSame(other: Cells<Column>): boolean {
     return this.#columns.at.keys().every((column) => this.#cell(column) === other.#cell(column))
   }
@@ -124,7 +128,7 @@ export class Cells<Column extends string> {
     if (day !== null && day !== 'unclear') return day
     const message =
       day === 'unclear'
-        ? 'The day and the month could be either way round. Add --dates day-first or --dates month-first.'
+        ? 'The day and the month could be either way round. Say which comes first, in the console or with --dates day-first or --dates month-first.'
         : 'This is not a day. Write it like 2026-09-01.'
     this.tell('error', 'bad-date', column, message)
     return null
