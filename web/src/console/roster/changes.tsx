@@ -115,7 +115,7 @@ export function ChangeList({ of, withKind = false }: { of: readonly Change[]; wi
             <bdi className="name">{change.name || change.sourcedId}</bdi>
             {withKind && <span className="soft"> · {text.kinds[change.kind]}</span>}
             {(withKind || change.kind !== 'student') && (
-              <span className="soft"> · {text.operations[change.operation]}</span>
+              <span className="soft"> · {text.happens[change.operation]}</span>
             )}
             <Details of={change} />
           </span>

@@ -7,11 +7,13 @@ import type { Hold, PlanOptions } from './replies.ts'
 export function Holds({
   of,
   asks,
+  lead,
   allowed,
   onAllowed,
   onReadAs,
 }: {
   of: readonly Hold[]
+  lead: string
   /** False if there is nothing to import unless the file is read differently. */
   asks: boolean
   allowed: readonly string[]
@@ -26,7 +28,7 @@ export function Holds({
       <h2 id="holds">
         <StateMark state="warning" word={text.holds} />
       </h2>
-      <p>{text.holdsLead}</p>
+      <p>{lead}</p>
       <ul className="plain-list">
         {[...Map.groupBy(of, ({ code }) => code)].map(([code, holds]) => (
           <li key={code}>

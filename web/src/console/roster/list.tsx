@@ -132,35 +132,37 @@ function Correct({
   const choose = (field: ListField, header: string) => setChosen(new Map([...chosen, [field, header]]))
   return (
     <form onSubmit={submit}>
-      <div className="columns">
-        {(table === null ? [] : (Object.keys(text.fields) as ListField[])).map((field) => {
-          const value = chosen.get(field) ?? recognised.get(field) ?? ''
-          return (
-            <div key={field} className="field">
-              <label htmlFor={`${id}-${field}`}>{text.fields[field]}</label>
-              {headers ? (
-                <select
-                  id={`${id}-${field}`}
-                  value={value}
-                  onChange={(event) => choose(field, event.currentTarget.value)}
-                >
-                  {(value === '' || !recognised.has(field)) && <option value="">{text.none}</option>}
-                  {headers.map((header) => (
-                    <option key={header}>{header}</option>
-                  ))}
-                </select>
-              ) : (
-                <input
-                  id={`${id}-${field}`}
-                  value={value}
-                  autoComplete="off"
-                  onChange={(event) => choose(field, event.currentTarget.value)}
-                />
-              )}
-            </div>
-          )
-        })}
-      </div>
+      {table !== null && (
+        <div className="columns">
+          {(Object.keys(text.fields) as ListField[]).map((field) => {
+            const value = chosen.get(field) ?? recognised.get(field) ?? ''
+            return (
+              <div key={field} className="field">
+                <label htmlFor={`${id}-${field}`}>{text.fields[field]}</label>
+                {headers ? (
+                  <select
+                    id={`${id}-${field}`}
+                    value={value}
+                    onChange={(event) => choose(field, event.currentTarget.value)}
+                  >
+                    {(value === '' || !recognised.has(field)) && <option value="">{text.none}</option>}
+                    {headers.map((header) => (
+                      <option key={header}>{header}</option>
+                    ))}
+                  </select>
+                ) : (
+                  <input
+                    id={`${id}-${field}`}
+                    value={value}
+                    autoComplete="off"
+                    onChange={(event) => choose(field, event.currentTarget.value)}
+                  />
+                )}
+              </div>
+            )
+          })}
+        </div>
+      )}
       <div className="field">
         <label htmlFor={`${id}-terms`}>{text.terms}</label>
         <p className="hint" id={`${id}-terms-hint`}>

@@ -88,6 +88,7 @@ function Body({ plan, user, onChanged }: { plan: Plan; user: Staff; onChanged():
       {isOpen && plan.holds.length > 0 && (
         <Holds
           of={plan.holds}
+          lead={text.holdsLead}
           asks={changesSomething}
           allowed={allowed}
           onAllowed={setAllowed}

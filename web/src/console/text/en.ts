@@ -606,6 +606,13 @@ export const english = {
       leaving: 'Leaving',
       returning: 'Returning',
     } satisfies Record<Operation, string> as Record<Operation, string>,
+    /** To one record, of any kind. */
+    happens: {
+      added: 'new',
+      changed: 'changed',
+      leaving: 'leaving',
+      returning: 'returning',
+    } satisfies Record<Operation, string> as Record<Operation, string>,
     changes: 'Changes',
     find: 'Find by name, number or address',
     foundNothing: 'No changes for anybody like that.',
@@ -666,6 +673,7 @@ export const english = {
     absent: 'none',
     holds: 'Please check this first',
     holdsLead: 'This file changes more than usual. Confirm each point, or correct the file.',
+    undoHoldsLead: 'Going back changes more than usual. Confirm each point.',
     hold: {
       leavers: 'Many students would leave. Is that right?',
       changes: 'Most students would change. Is that right?',
@@ -711,7 +719,15 @@ export const english = {
         `The addresses of ${n.changed} of ${some(n.before, 'student', 'students')} would change, and those students are signed out.`,
       mode: (n) =>
         `Read as a complete roster, ${some(n.leavingAsBulk, 'student', 'students')} would leave; read as changes only, ${n.leavingAsDelta}.`,
-    } as Record<string, (numbers: Record<string, string>) => string>,
+      identities: (n) =>
+        n.byNumber === undefined
+          ? null
+          : `${n.added} of ${some(n.after, 'student', 'students')} ${n.added === '1' ? 'has' : 'have'} a new id and would get a new account. Matching by student number would keep ${some(n.byNumber, 'account', 'accounts')}, by address ${n.byAddress}.`,
+      stale: (n) =>
+        n.generation === undefined
+          ? null
+          : `This file was already imported as number ${n.generation}, and others were imported after it.`,
+    } as Record<string, (numbers: Record<string, string>) => string | null>,
     yes: 'Yes, that is right',
     yeses: {
       identities: 'Yes, create new accounts',
@@ -788,7 +804,7 @@ export const english = {
       none: '(none)',
       terms: 'First and last day of the terms',
       termsHint:
-        'Only if the list has no dates. A line for each term, such as Autumn 2026=2026-08-17..2026-12-18; without a name it applies to all classes.',
+        'Only if the list has no dates. A line for each term, such as Autumn 2026=2026-08-17..2026-12-18; without a name it applies to the classes that have no term.',
       dates: 'Dates such as 03/09/2026',
       datesGuessed: 'worked out from the list',
       orders: { 'day-first': 'day first', 'month-first': 'month first' },

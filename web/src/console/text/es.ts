@@ -605,6 +605,7 @@ export const spanish: ConsoleText = {
     before: 'Antes',
     after: 'Después',
     operations: { added: 'Nuevos', changed: 'Modificados', leaving: 'Salientes', returning: 'Vuelven' },
+    happens: { added: 'alta', changed: 'cambio', leaving: 'baja', returning: 'reincorporación' },
     changes: 'Cambios',
     find: 'Buscar por nombre, número o correo',
     foundNothing: 'Ningún cambio para nadie así.',
@@ -664,6 +665,7 @@ export const spanish: ConsoleText = {
     fieldAfter: 'después',
     absent: 'ninguno',
     holds: 'Revise esto primero',
+    undoHoldsLead: 'Volver atrás cambia más de lo habitual. Confirme cada punto.',
     holdsLead: 'Este archivo cambia más de lo habitual. Confirme cada punto o corrija el archivo.',
     hold: {
       leavers: 'Muchos estudiantes se irían. ¿Es correcto?',
@@ -714,6 +716,14 @@ export const spanish: ConsoleText = {
         `Cambiarían las direcciones de ${n.changed} de ${some(n.before, 'estudiante', 'estudiantes')}, y se cerrarían sus sesiones.`,
       mode: (n) =>
         `Si la lista está completa, se ${n.leavingAsBulk === '1' ? 'iría' : 'irían'} ${some(n.leavingAsBulk, 'estudiante', 'estudiantes')}; si solo contiene cambios, ${n.leavingAsDelta}.`,
+      identities: (n) =>
+        n.byNumber === undefined
+          ? null
+          : `${n.added} de ${some(n.after, 'estudiante', 'estudiantes')} ${n.added === '1' ? 'tiene un identificador nuevo y recibiría' : 'tienen un identificador nuevo y recibirían'} una cuenta nueva. Por número de estudiante se ${n.byNumber === '1' ? 'conservaría' : 'conservarían'} ${some(n.byNumber, 'cuenta', 'cuentas')}; por dirección, ${n.byAddress}.`,
+      stale: (n) =>
+        n.generation === undefined
+          ? null
+          : `Este archivo ya se importó con el número ${n.generation}, y después se importaron otros.`,
     },
     yes: 'Sí, es correcto',
     yeses: {
@@ -793,7 +803,7 @@ export const spanish: ConsoleText = {
       none: '(ninguna)',
       terms: 'Primer y último día de los periodos',
       termsHint:
-        'Solo si la lista no tiene fechas. Una línea por periodo, por ejemplo Otoño 2026=2026-08-17..2026-12-18; sin nombre vale para todas las clases.',
+        'Solo si la lista no tiene fechas. Una línea por periodo, por ejemplo Otoño 2026=2026-08-17..2026-12-18; sin nombre vale para las clases que no tienen periodo.',
       dates: 'Fechas como 03/09/2026',
       datesGuessed: 'se deduce de la lista',
       orders: { 'day-first': 'primero el día', 'month-first': 'primero el mes' },

@@ -616,6 +616,7 @@ export const french: ConsoleText = {
     before: 'Avant',
     after: 'Après',
     operations: { added: 'Nouveaux', changed: 'Modifiés', leaving: 'Sortants', returning: 'De retour' },
+    happens: { added: 'ajout', changed: 'modification', leaving: 'départ', returning: 'retour' },
     changes: 'Changements',
     find: 'Chercher par nom, numéro ou adresse',
     foundNothing: 'Aucun changement pour une telle personne.',
@@ -675,6 +676,7 @@ export const french: ConsoleText = {
     fieldAfter: 'après',
     absent: 'aucun',
     holds: 'À vérifier d’abord',
+    undoHoldsLead: 'Ce retour apporte plus de changements que d’habitude. Confirmez chaque point.',
     holdsLead:
       'Ce fichier apporte plus de changements que d’habitude. Confirmez chaque point, ou corrigez le fichier.',
     hold: {
@@ -726,6 +728,14 @@ export const french: ConsoleText = {
         `Les adresses de ${some(n.changed, 'étudiant', 'étudiants')} sur ${n.before} changeraient, et ces étudiants seraient déconnectés.`,
       mode: (n) =>
         `Si la liste est complète, ${some(n.leavingAsBulk, 'étudiant partirait', 'étudiants partiraient')} ; si elle ne contient que des changements, ${n.leavingAsDelta}.`,
+      identities: (n) =>
+        n.byNumber === undefined
+          ? null
+          : `${some(n.added, 'étudiant', 'étudiants')} sur ${n.after} ${isOne(n.added) ? 'a un nouvel identifiant et aurait' : 'ont un nouvel identifiant et auraient'} un nouveau compte. Le rapprochement par numéro d’étudiant conserverait ${some(n.byNumber, 'compte', 'comptes')}, celui par adresse ${n.byAddress}.`,
+      stale: (n) =>
+        n.generation === undefined
+          ? null
+          : `Ce fichier a déjà été importé sous le numéro ${n.generation}, et d’autres l’ont été depuis.`,
     },
     yes: 'Oui, c’est exact',
     yeses: {
@@ -805,7 +815,7 @@ export const french: ConsoleText = {
       none: '(aucune)',
       terms: 'Premier et dernier jour des périodes',
       termsHint:
-        'Seulement si la liste n’a pas de dates. Une ligne par période, par exemple Automne 2026=2026-08-17..2026-12-18 ; sans nom, elle vaut pour tous les cours.',
+        'Seulement si la liste n’a pas de dates. Une ligne par période, par exemple Automne 2026=2026-08-17..2026-12-18 ; sans nom, elle vaut pour les cours qui n’ont pas de période.',
       dates: 'Dates comme 03/09/2026',
       datesGuessed: 'déduit de la liste',
       orders: { 'day-first': 'jour d’abord', 'month-first': 'mois d’abord' },
