@@ -33,8 +33,9 @@ function makeSet(path: string): string {
   return `chiron roster from-list ${quoted} --out set.zip`
 }
 
+/** The rest of a sentence. */
 const useList = (path: string) =>
-  `Upload it in the console as it is, or make a roster of it: ${makeSet(path)}`
+  `upload it in the console as it is, or make a roster of it: ${makeSet(path)}`
 
 const unpackList = (file: string) =>
   `Unpack it, and use ${file} itself: upload that in the console, or make a roster of it: ${makeSet(file)}`
@@ -79,8 +80,8 @@ function otherThanSet(cells: readonly string[], path: string): string {
     return 'This is a single CSV file of a OneRoster set. Use the zip or the folder that contains all of them.'
   if (isOfCanvas(header))
     return 'This is one file of an export for Canvas. Put all its files in a folder, and make a roster of it: chiron roster from-list FOLDER --out set.zip'
-  if (isClassList(cells)) return `This is a class list. ${useList(path)}`
-  return `This is a single CSV file, and a roster is a set of several (users.csv, classes.csv, enrollments.csv …): use the zip or the folder that contains them all. If it is a class list: ${useList(path)}`
+  if (isClassList(cells)) return `This is a class list: ${useList(path)}`
+  return `This is a single CSV file, and a roster is a set of several (users.csv, classes.csv, enrollments.csv …): use the zip or the folder that contains them all. If it is a class list, ${useList(path)}`
 }
 
 const isOfCanvas = (header: readonly string[]) =>
@@ -94,21 +95,28 @@ function isClassList(cells: readonly string[]): boolean {
 }
 
 /** By the first lines of these files, without `.csv` and in lower case; null if nothing speaks against a OneRoster set. */
-export function otherByHeaders(starts: ReadonlyMap<string, Buffer>, path: string): string | null {
+export function otherByHeaders(
+  starts: ReadonlyMap<string, Buffer>,
+  names: readonly string[],
+  path: string,
+): string | null {
   const headers = new Map([...starts].map(([name, start]) => [name, headerOf(start)]))
   const [users, roles, enrollments] = ['users', 'roles', 'enrollments'].map((name) => headers.get(name))
   if (users && isOfCanvas(users)) return exportFor('Canvas', path)
   const isOfSds = users?.includes('sourcedid') && lacksId(roles) && lacksId(enrollments)
   if (isOfSds) return exportFor('Microsoft School Data Sync', path)
-  const list = [...starts].find(
-    ([name]) => lacksId(headers.get(name)) && isClassList(cellsOf(starts.get(name)!)),
-  )
-  if (!list || [...headers.values()].some((header) => header.includes('sourcedid'))) return null
-  const file = `${list[0]}.csv`
-  if (archiveName.test(path))
-    return `The zip has a class list in it, ${file}, and no roster. ${unpackList(file)}`
-  const shown = starts.size > 1 ? 'FILE' : `${path.replace(/[\\/]$/, '')}/${file}`
-  return `${file} is not a file of OneRoster but a class list. ${useList(shown)}`
+  if ([...headers.values()].some((header) => header.includes('sourcedid'))) return null
+  const lists = names.filter((name) => {
+    const start = starts.get(name.slice(0, -4).toLowerCase())
+    return start !== undefined && isClassList(cellsOf(start))
+  })
+  const [list, another] = lists
+  if (list === undefined) return null
+  const folder = archiveName.test(path) ? null : path.replace(/[\\/]$/, '')
+  if (another !== undefined)
+    return `It has ${lists.length} class lists in it (${list}, ${another}${lists.length > 2 ? ' …' : ''}), and no roster. ${folder === null ? 'Unpack it, and make' : 'Make'} one roster of all of them: chiron roster from-list FILE FILE … --out set.zip`
+  if (folder === null) return `The zip has a class list in it, ${list}, and no roster. ${unpackList(list)}`
+  return `${list} is not a file of OneRoster but a class list: ${useList(`${folder}/${list}`)}`
 }
 
 const lacksId = (header: readonly string[] | undefined) =>
@@ -128,7 +136,7 @@ function otherThanRoster(names: readonly string[], path: string): string | null 
   if (all.has('[content_types].xml')) {
     const isWorkbook = names.some((name) => name.startsWith('xl/'))
     return isWorkbook
-      ? `This is an Excel workbook. ${ask} If it is a class list: ${useList(path)}`
+      ? `This is an Excel workbook. ${ask} If it is a class list, ${useList(path)}`
       : `This is a Microsoft Office document. ${ask}`
   }
   if (all.has('mimetype') && all.has('content.xml')) return `This is a LibreOffice document. ${ask}`
@@ -176,6 +184,6 @@ function otherInside(names: readonly string[], path: string): string | null {
     return `There are no CSV files in it, only ${archives.length} archives: ${archives.slice(0, 3).join(', ')}${archives.length > 3 ? ' …' : ''}. Use one of them instead.`
   const lists = names.filter((name) => /\.(xlsx|csv)$/i.test(name))
   return lists.length === 1 && /\.xlsx$/i.test(lists[0]!)
-    ? `There are no CSV files in it, only an Excel workbook. If it is a class list: ${unpackList(lists[0]!)}`
+    ? `There are no CSV files in it, only an Excel workbook. ${unpackList(lists[0]!)}`
     : null
 }

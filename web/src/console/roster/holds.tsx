@@ -62,13 +62,16 @@ export function Holds({
   )
 }
 
+/** Some reasons of these holds are about other things, and have other numbers. */
+const needs: Readonly<Record<string, string>> = { identities: 'byNumber', stale: 'generation' }
+
 /** In the reader's language if the numbers suffice; otherwise the service's own words, without its options. */
 function Reason({ of: { code, reason, numbers } }: { of: Hold }) {
   const { text: all, number } = useConsole()
   const words = all.roster.reasons[code]
   const shown = Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, number(value)]))
-  const own = words?.(shown) ?? null
-  if (own !== null) return <p>{own}</p>
+  const needed = needs[code]
+  if (words && (needed === undefined || needed in numbers)) return <p>{words(shown)}</p>
   const plain = reason.replaceAll(/ \(--[^)]*\)/g, '')
   return (
     <p lang="en">

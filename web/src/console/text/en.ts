@@ -720,14 +720,10 @@ export const english = {
       mode: (n) =>
         `Read as a complete roster, ${some(n.leavingAsBulk, 'student', 'students')} would leave; read as changes only, ${n.leavingAsDelta}.`,
       identities: (n) =>
-        n.byNumber === undefined
-          ? null
-          : `${n.added} of ${some(n.after, 'student', 'students')} ${n.added === '1' ? 'has' : 'have'} a new id and would get a new account. Matching by student number would keep ${some(n.byNumber, 'account', 'accounts')}, by address ${n.byAddress}.`,
+        `${n.added} of ${some(n.after, 'student', 'students')} ${n.added === '1' ? 'has' : 'have'} a new id and would get a new account. Matching by student number would keep ${some(n.byNumber, 'account', 'accounts')}, by address ${n.byAddress}.`,
       stale: (n) =>
-        n.generation === undefined
-          ? null
-          : `This file was already imported as number ${n.generation}, and others were imported after it.`,
-    } as Record<string, (numbers: Record<string, string>) => string | null>,
+        `This file was already imported as number ${n.generation}, and others were imported after it.`,
+    } as Record<string, (numbers: Record<string, string>) => string>,
     yes: 'Yes, that is right',
     yeses: {
       identities: 'Yes, create new accounts',

@@ -717,13 +717,9 @@ export const spanish: ConsoleText = {
       mode: (n) =>
         `Si la lista está completa, se ${n.leavingAsBulk === '1' ? 'iría' : 'irían'} ${some(n.leavingAsBulk, 'estudiante', 'estudiantes')}; si solo contiene cambios, ${n.leavingAsDelta}.`,
       identities: (n) =>
-        n.byNumber === undefined
-          ? null
-          : `${n.added} de ${some(n.after, 'estudiante', 'estudiantes')} ${n.added === '1' ? 'tiene un identificador nuevo y recibiría' : 'tienen un identificador nuevo y recibirían'} una cuenta nueva. Por número de estudiante se ${n.byNumber === '1' ? 'conservaría' : 'conservarían'} ${some(n.byNumber, 'cuenta', 'cuentas')}; por dirección, ${n.byAddress}.`,
+        `${n.added} de ${some(n.after, 'estudiante', 'estudiantes')} ${n.added === '1' ? 'tiene un identificador nuevo y recibiría' : 'tienen un identificador nuevo y recibirían'} una cuenta nueva. Por número de estudiante se ${n.byNumber === '1' ? 'conservaría' : 'conservarían'} ${some(n.byNumber, 'cuenta', 'cuentas')}; por dirección, ${n.byAddress}.`,
       stale: (n) =>
-        n.generation === undefined
-          ? null
-          : `Este archivo ya se importó con el número ${n.generation}, y después se importaron otros.`,
+        `Este archivo ya se importó con el número ${n.generation}, y después se importaron otros.`,
     },
     yes: 'Sí, es correcto',
     yeses: {

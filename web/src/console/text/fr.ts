@@ -729,13 +729,9 @@ export const french: ConsoleText = {
       mode: (n) =>
         `Si la liste est complète, ${some(n.leavingAsBulk, 'étudiant partirait', 'étudiants partiraient')} ; si elle ne contient que des changements, ${n.leavingAsDelta}.`,
       identities: (n) =>
-        n.byNumber === undefined
-          ? null
-          : `${some(n.added, 'étudiant', 'étudiants')} sur ${n.after} ${isOne(n.added) ? 'a un nouvel identifiant et aurait' : 'ont un nouvel identifiant et auraient'} un nouveau compte. Le rapprochement par numéro d’étudiant conserverait ${some(n.byNumber, 'compte', 'comptes')}, celui par adresse ${n.byAddress}.`,
+        `${some(n.added, 'étudiant', 'étudiants')} sur ${n.after} ${isOne(n.added) ? 'a un nouvel identifiant et aurait' : 'ont un nouvel identifiant et auraient'} un nouveau compte. Le rapprochement par numéro d’étudiant conserverait ${some(n.byNumber, 'compte', 'comptes')}, celui par adresse ${n.byAddress}.`,
       stale: (n) =>
-        n.generation === undefined
-          ? null
-          : `Ce fichier a déjà été importé sous le numéro ${n.generation}, et d’autres l’ont été depuis.`,
+        `Ce fichier a déjà été importé sous le numéro ${n.generation}, et d’autres l’ont été depuis.`,
     },
     yes: 'Oui, c’est exact',
     yeses: {
