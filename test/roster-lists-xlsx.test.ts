@@ -93,7 +93,7 @@ suite('Cells of a workbook', () => {
       ],
     })
     assert.deepEqual(linesOf(made.findings), [
-      'error missing-value list.xlsx, sheet List:2 Number',
+      'error spreadsheet-error list.xlsx, sheet List:2 Number',
       'error missing-value list.xlsx, sheet List:3 Number',
     ])
     assert.match(made.findings[0]!.message, /spreadsheet error/)
@@ -291,6 +291,8 @@ suite('What people write', () => {
     ['Start date', 'start'],
     ['Date de fin', 'end'],
     ['Fecha de inicio', 'start'],
+    ['F. FIN', 'end'],
+    ['Cuatrimestre', 'term'],
     ['Salle', 'room'],
     ['Classroom', 'room'],
     ['Horario', 'meets'],
@@ -338,6 +340,8 @@ suite('What people write', () => {
     test(`${written} is ${read ?? 'not understood'}`, () => assert.equal(meetingsFrom(written), read))
 
   const days: readonly (readonly [written: string, read: string | null])[] = [
+    ['46266', '2026-09-01'],
+    ['12345', null],
     ['1 September 2026', '2026-09-01'],
     ['7-Sep-26', '2026-09-07'],
     ['September 1st, 2026', '2026-09-01'],

@@ -466,7 +466,7 @@ const bad: readonly (readonly [
   [
     'a number that lost its digits, and a formula that failed',
     'Number,Name,E-mail\n1.23E+11,Ada Byron,ada@school.example\n#REF!,Tom Gray,tom@school.example\n',
-    ['error spreadsheet-number list.csv:2 Number', 'error missing-value list.csv:3 Number'],
+    ['error spreadsheet-number list.csv:2 Number', 'error spreadsheet-error list.csv:3 Number'],
     /turned this identifier into a number/,
   ],
   [

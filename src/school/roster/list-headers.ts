@@ -62,10 +62,10 @@ const known: Readonly<Partial<Record<Field, ReadonlySet<string>>>> = {
     'term semester session schoolyear academicyear academicterm semestre cuatrimestre quadrimestre trimestre trimester periode periodo anneeuniversitaire anneeacademique anneescolaire cursoacademico anoacademico cicloescolar',
   ),
   start: words(
-    'start starts startdate startson begin begins begindate beginning from firstday debut datedebut debutcours premierjour inicio fechainicio desde comienzo fechacomienzo primerdia du del',
+    'start starts startdate startson begin begins begindate beginning from firstday debut datedebut debutcours premierjour inicio fechainicio finicio desde comienzo fechacomienzo primerdia du del',
   ),
   end: words(
-    'end ends enddate endson until to lastday finish finishdate fin datefin fincours dernierjour fechafin final fechafinal hasta termino fechatermino ultimodia au al',
+    'end ends enddate endson until to lastday finish finishdate fin datefin fincours dernierjour fechafin ffin final fechafinal hasta termino fechatermino ultimodia au al',
   ),
   room: words('room location place classroom hall salle lieu local aula sala salon lugar'),
   meets: words(

@@ -142,11 +142,20 @@ export class Cells<Column extends string> {
   #sound(column: Column, parse: typeof parseText): string | null {
     const text = this.#cell(column)
     if (spreadsheetErrors.test(text)) {
-      const message =
-        text === uncalculated
-          ? 'The formula of this cell has no result yet. Open the list in the spreadsheet, save it, and try again.'
-          : 'This is a spreadsheet error, not a value. Correct the formula, and save the list again.'
-      this.tell('error', 'missing-value', column, message)
+      if (text === uncalculated)
+        this.tell(
+          'error',
+          'missing-value',
+          column,
+          'The formula of this cell has no result yet. Open the list in the spreadsheet, save it, and try again.',
+        )
+      else
+        this.tell(
+          'error',
+          'spreadsheet-error',
+          column,
+          'This is a spreadsheet error, not a value. Correct the formula, and save the list again.',
+        )
       return null
     }
     return parse(text, (severity, code, message) => this.tell(severity, code, column, message))

@@ -2,12 +2,15 @@
 import { folded } from '../../../platform/lib/folded.ts'
 import { isDay, parseMeetings } from '../read/read.ts'
 import { type DayOrder, dayOrders } from '../words.ts'
+import { shownNumber } from './number-format.ts'
 
 export { type DayOrder, dayOrders } from '../words.ts'
 
 /** `null`: not a day. `unclear`: it depends on the order. */
 export function dayFrom(text: string, order: DayOrder | null): string | 'unclear' | null {
   const trimmed = text.trim()
+  // The number of a day, as Excel shows it in a cell without a format for dates.
+  if (/^[34567]\d{4}$/.test(trimmed)) return shownNumber(Number(trimmed), 'yyyy-mm-dd', false)
   const [, year, month, day] =
     /^(\d{4})([-/.]?)(\d{1,2})\2(\d{1,2})(?:[T ].*)?$/.exec(trimmed)?.filter((_, i) => i !== 2) ?? []
   if (year !== undefined) return real(year, month!, day!)
