@@ -123,7 +123,7 @@ suite('The roster in the console', inBrowser, () => {
     await page.getByText('<b>Married</b>').first().waitFor()
     await page.getByText(/^\d+ changes?$/).waitFor()
     assert.equal(await page.locator('.group').filter({ hasText: 'New students' }).count(), 0)
-    await look('found', page.getByText('Students · Changed'))
+    await look('found', page.getByText('Students · changed'))
     await find.fill('nobody at all')
     await page.getByText('No changes for anybody like that.').waitFor()
     await find.fill('')
@@ -344,6 +344,36 @@ suite('The roster in the console by keyboard', inBrowser, () => {
     await assertFit(page, 'console-roster-list-read', 360)
     await page.reload()
     await page.getByText('To correct the columns, choose the file again').waitFor()
+    assert.deepEqual(page.faults, [])
+  })
+
+  test('An export without dates has a field for them, and meetings are shown as people write them', async () => {
+    const { page } = await openConsole(browser, service, ['registrar'], { locale: 'fr-FR' })
+    const upload = async (name: string, buffer: Buffer) => {
+      await place(page, '#/roster')
+      await button(page, 'Choisir un fichier').waitFor()
+      await page.setInputFiles('input[type=file]', { name, mimeType: 'application/zip', buffer })
+    }
+    const canvas = {
+      'users.csv': 'user_id,first_name,last_name,email,status\nu1,Ada,Byron,ada@school.example,active\n',
+      'courses.csv': 'course_id,short_name,long_name,term_id,status\nc1,VET101,Anatomy,,active\n',
+      'enrollments.csv': 'course_id,user_id,role,status\nc1,u1,student,active\n',
+    }
+    await upload('canvas.zip', await packZip(canvas))
+    await page.getByText('Rien ne dit quand les cours d’une liste ont lieu.').waitFor()
+    await assertFit(page, 'console-roster-export', 360)
+    await page.getByLabel('Premier et dernier jour des périodes').fill('2026-09-01..2027-01-31')
+    await button(page, 'Relire la liste').click()
+    await page.getByRole('heading', { name: 'Changements prévus par canvas.zip' }).waitFor()
+
+    const meeting = (meets: string) =>
+      edited(school, (copy) => change(copy.classes, 'class-1', { 'metadata.meets': meets }))
+    await rosterOf(service).import(writeZip(await zipOf(meeting('Mon 09:00-10:30'))))
+    await upload('meets.zip', await zipOf(meeting('Tue 14:00-15:30; Thu 08:00-09:00')))
+    await page.getByText('Cours (1)').click()
+    await page.getByText('· modification').waitFor()
+    await page.locator('del', { hasText: /lun\. 09:00\s–\s10:30/ }).waitFor()
+    await page.locator('ins', { hasText: /mar\. 14:00\s–\s15:30, jeu\. 08:00\s–\s09:00/ }).waitFor()
     assert.deepEqual(page.faults, [])
   })
 

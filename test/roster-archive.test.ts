@@ -200,18 +200,33 @@ const strangers: Stranger[] = [
     (header): Stranger => [
       `a class list with the header ${header.trim()}`,
       () => written('my list.csv', `${header}Ada,Byron,ada@school.example,Anatomy\n`),
-      /a class list. Make a roster of it: chiron roster from-list "\S+my list.csv" --out set.zip$/,
+      /a class list: upload it in the console as it is, or make a roster of it: chiron roster from-list "\S+my list.csv" --out set.zip$/,
     ],
   ),
   [
     'a class list of UTF-16',
     () => written('list.txt', Buffer.from('\ufeffName\tE-mail\tClass\n', 'utf16le')),
-    /a class list. Make a roster of it: chiron roster from-list \S+list.txt --out set.zip$/,
+    /a class list: .*or make a roster of it: chiron roster from-list \S+list.txt --out set.zip$/,
   ],
   [
     'a folder with a class list',
     () => writeFolder({ 'list.csv': 'Name,E-mail,Class\n' }),
     /list.csv is not .*from-list \S+roster\/list.csv --out/,
+  ],
+  [
+    'a zip with a class list',
+    async () => writeZip(await packZip({ 'Liste.csv': 'Name,E-mail,Class\n' })),
+    /a class list in it, Liste.csv, and no roster. Unpack it, and use Liste.csv itself: .*: chiron roster from-list Liste.csv --out set.zip$/,
+  ],
+  [
+    'a zip with two class lists',
+    async () => writeZip(await packZip({ '1a.csv': 'Name,E-mail,Class\n', '1b.csv': 'Name,E-mail,Class\n' })),
+    /2 class lists in it \(1a.csv, 1b.csv\), and no roster. Unpack it, and make one roster of all of them: chiron/,
+  ],
+  [
+    'a zip with a workbook',
+    async () => writeZip(await packZip({ 'my list.xlsx': 'x' })),
+    /only an Excel workbook. .*: chiron roster from-list "my list.xlsx" --out set.zip$/,
   ],
   [
     'a class list under the name of users.csv',

@@ -127,7 +127,7 @@ suite('Class lists on the command line', { concurrency: 2, ...atLength }, () => 
     assert.equal(code, 3)
     assert.match(
       out,
-      /a class list\. Make a roster of it: chiron roster from-list plain\.csv --out set\.zip\n/,
+      /a class list: upload it in the console as it is, or make a roster of it: chiron roster from-list plain\.csv --out set\.zip\n/,
     )
   })
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { recogniseColumns } from '../src/school/roster/list-headers.ts'
-import { meetingsFrom } from '../src/school/roster/lists/day-text.ts'
+import { dayFrom, meetingsFrom } from '../src/school/roster/lists/day-text.ts'
 import { shownNumber } from '../src/school/roster/lists/number-format.ts'
 import { nameFrom, teacherNameFrom } from '../src/school/roster/lists/person-name.ts'
 import { XmlError, type XmlToken, xmlTokens } from '../src/school/roster/lists/xml.ts'
@@ -93,7 +93,7 @@ suite('Cells of a workbook', () => {
       ],
     })
     assert.deepEqual(linesOf(made.findings), [
-      'error missing-value list.xlsx, sheet List:2 Number',
+      'error spreadsheet-error list.xlsx, sheet List:2 Number',
       'error missing-value list.xlsx, sheet List:3 Number',
     ])
     assert.match(made.findings[0]!.message, /spreadsheet error/)
@@ -291,6 +291,8 @@ suite('What people write', () => {
     ['Start date', 'start'],
     ['Date de fin', 'end'],
     ['Fecha de inicio', 'start'],
+    ['F. FIN', 'end'],
+    ['Cuatrimestre', 'term'],
     ['Salle', 'room'],
     ['Classroom', 'room'],
     ['Horario', 'meets'],
@@ -337,6 +339,23 @@ suite('What people write', () => {
   for (const [written, read] of meetings)
     test(`${written} is ${read ?? 'not understood'}`, () => assert.equal(meetingsFrom(written), read))
 
+  const days: readonly (readonly [written: string, read: string | null])[] = [
+    ['46266', '2026-09-01'],
+    ['12345', null],
+    ['1 September 2026', '2026-09-01'],
+    ['7-Sep-26', '2026-09-07'],
+    ['September 1st, 2026', '2026-09-01'],
+    ['1er septembre 2026', '2026-09-01'],
+    ['15 févr. 2027', '2027-02-15'],
+    ['1 de septiembre de 2026', '2026-09-01'],
+    ['31 enero 2027', '2027-01-31'],
+    ['31 September 2026', null],
+    ['1 jui 2026', null],
+    ['week 1 2026', null],
+  ]
+  for (const [written, read] of days)
+    test(`${written} is ${read ?? 'not a day'}`, () => assert.equal(dayFrom(written, null), read))
+
   const names: readonly (readonly [written: string, given: string, family: string])[] = [
     ['Ada Byron', 'Ada', 'Byron'],
     ['Byron, Ada', 'Ada', 'Byron'],
@@ -344,6 +363,7 @@ suite('What people write', () => {
     ['Marie-Claire DE LA TOUR', 'Marie-Claire', 'DE LA TOUR'],
     ['Ana López García', 'Ana', 'López García'],
     ['ADA BYRON', 'ADA', 'BYRON'],
+    ['Mª Ángeles Ruiz', 'Mª', 'Ángeles Ruiz'],
     ['Plato', '', 'Plato'],
   ]
   for (const [written, given, family] of names)
@@ -352,7 +372,9 @@ suite('What people write', () => {
 
   test('A header may say that the last name comes first, and teachers lose their titles', () => {
     assert.deepEqual(nameFrom('Byron Ada Augusta', true), { given: 'Ada Augusta', family: 'Byron' })
-    for (const written of ['Prof. Dr. Ana López', 'Dra Ana López', 'Dr.Ana López', 'López, Ana'])
+    const titled = ['Prof. Dr. Ana López', 'Dra Ana López', 'Dr.Ana López', 'López, Ana']
+    for (const written of [...titled, 'Ana López, PhD', 'Ana López, DVM, DACVS', 'Dr. Ana López, Ph.D.'])
       assert.deepEqual(teacherNameFrom(written), { given: 'Ana', family: 'López' }, written)
+    assert.deepEqual(teacherNameFrom('Smith, Deborah'), { given: 'Deborah', family: 'Smith' })
   })
 })

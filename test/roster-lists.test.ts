@@ -302,6 +302,55 @@ No.,Name,E-mail,Courses,Teacher
     )
   })
 
+  const perStudent = 'No.,Name,E-mail'
+  for (const [what, list] of [
+    [
+      'numbered columns',
+      `${perStudent},Class 1,Class 2,Class 3\n1,Ada Byron,ada@b.example,Anatomy,Surgery,\n2,Tom Hart,tom@b.example,Surgery,,Equine\n`,
+    ],
+    [
+      'columns with crosses',
+      `${perStudent},Anatomy,Surgery,Equine\n1,Ada Byron,ada@b.example,x,X,\n2,Tom Hart,tom@b.example,,✓,x\n`,
+    ],
+  ] as const)
+    test(`Classes may be in ${what}`, async () => {
+      const terms = ['2026-09-01..2027-01-31']
+      const made = await setFromText(list, { terms })
+      assert.deepEqual(linesOf(made.findings), [])
+      assert.deepEqual(made.counts, { students: 2, teachers: 0, classes: 3, enrolments: 4 })
+      const { classes } = await readSet(made)
+      assert.deepEqual([...classes.values()].map(({ title }) => title).sort(), [
+        'Anatomy',
+        'Equine',
+        'Surgery',
+      ])
+      const [{ mapping, unused }] = made.tables as [(typeof made.tables)[0]]
+      const { header, samples } = mapping.find(({ field }) => field === 'class')!
+      assert.deepEqual([samples, unused], [['Anatomy; Surgery', 'Surgery; Equine'], []])
+      const again = await setFromText(list, { terms, map: { class: header } })
+      assert.deepEqual(again.counts, made.counts, 'a kept mapping fits')
+    })
+
+  test('Crosses beside a column for classes are not classes', async () => {
+    const made = await setFromText(
+      `${perStudent},Class,Paid,Photo\n1,Ada Byron,ada@b.example,Anatomy,x,x\n`,
+      {
+        terms: ['2026-09-01..2027-01-31'],
+      },
+    )
+    assert.deepEqual([made.counts?.classes, made.tables[0]!.unused], [1, ['Paid', 'Photo']])
+  })
+
+  test('A total below the last row is skipped', async () => {
+    const rows =
+      'N° étudiant,Nom,Prénom,Courriel,Matière,Début,Fin\n1,Byron,Ada,ada@b.example,Anatomie,2026-09-01,2027-01-31\n'
+    for (const total of ['Total,1,,,,,', ',,,,Total :,1,']) {
+      const made = await setFromText(`${rows}${total}\n`)
+      assert.deepEqual(linesOf(made.findings), ['warning footer-line list.csv:3'], total)
+      assert.equal(made.counts?.students, 1)
+    }
+  })
+
   test('One class may have several spans of days in its term; each student has one of them', async () => {
     const made = await setFromText(`Number,Name,E-mail,Class,Term,Type,Start,End
 1,Ada Byron,ada@school.example,Equine,Autumn 2026,Rotation,2026-09-01,2026-09-14
@@ -332,7 +381,7 @@ const bad: readonly (readonly [
     'two columns that could be the number',
     'Student ID,Matricule,Name,E-mail\n1,2,Ada Byron,ada@school.example\n',
     ['error ambiguous-column list.csv:1 number'],
-    /"Student ID" \(column A\) and "Matricule" \(column B\)\. Say which with --map number="Student ID"/,
+    /"Student ID" \(column A\) and "Matricule" \(column B\)\. Say which, in the console or with --map number="Student ID"/,
   ],
   [
     'a mapping to a column that is not there',
@@ -363,13 +412,13 @@ const bad: readonly (readonly [
     'a class without a term',
     'Number,Name,E-mail,Class\n1,Ada Byron,ada@school.example,3A\n2,Tom Gray,tom@school.example,3A\n',
     ['error missing-term list.csv:2 Class'],
-    /Give them with --term 2026-09-01\.\.2027-01-31/,
+    /Give the first and the last day, in the console or with --term 2026-09-01\.\.2027-01-31/,
   ],
   [
     'a term without days',
     'Number,Name,E-mail,Class,Term\n1,Ada Byron,ada@school.example,3A,Autumn\n2,Tom Gray,tom@school.example,3A,Autumn\n',
     ['error missing-term list.csv:2 Term'],
-    /Give them with --term "Autumn=2026-09-01\.\.2027-01-31"/,
+    /Give the first and the last day, in the console or with --term "Autumn=2026-09-01\.\.2027-01-31"/,
     { terms: ['2026-09-01..2027-01-31'] },
   ],
   [
@@ -417,7 +466,7 @@ const bad: readonly (readonly [
   [
     'a number that lost its digits, and a formula that failed',
     'Number,Name,E-mail\n1.23E+11,Ada Byron,ada@school.example\n#REF!,Tom Gray,tom@school.example\n',
-    ['error spreadsheet-number list.csv:2 Number', 'error missing-value list.csv:3 Number'],
+    ['error spreadsheet-number list.csv:2 Number', 'error spreadsheet-error list.csv:3 Number'],
     /turned this identifier into a number/,
   ],
   [
@@ -577,14 +626,39 @@ suite('Exports of other systems', () => {
     const courses = canvas['courses.csv'].replace(/2026-09-01.*$/m, ',')
     const files = { ...canvas, 'courses.csv': courses }
     const made = await setFromFolder(files)
-    const error = made.findings.find(({ severity }) => severity === 'error')!
+    assert.deepEqual(
+      linesOf(made.findings).filter((line) => line.startsWith('error')),
+      ['error missing-term enrollments.csv:4 course_id'],
+    )
     assert.match(
-      error.message,
-      /has dates for "Surgery"\. Give them with --term "Default Term=2026-09-01\.\.2027-01-31"/,
+      made.findings.find(({ code }) => code === 'missing-term')!.message,
+      /has dates for "Surgery"\. Give the first and the last day, in the console or with --term "Default Term=2026-09-01\.\.2027-01-31"/,
     )
     const given = await setFromFolder(files, { terms: ['Default Term=2026-09-01..2026-10-31'] })
     assert.equal(given.counts?.classes, 3)
   })
+
+  const undated = {
+    'a Canvas export': {
+      'users.csv':
+        'user_id,login_id,first_name,last_name,email,status\nu1,ada,Ada,Byron,ada@school.example,active\n',
+      'courses.csv': 'course_id,short_name,long_name,term_id,status\nc1,VET101,Anatomy,,active\n',
+      'enrollments.csv': 'course_id,user_id,role,status\nc1,u1,student,active\n',
+    },
+    'School Data Sync files, version 1': {
+      ...sds1,
+      'Section.csv': sds1['Section.csv'].replaceAll(/\d+\/\d+\/\d+/g, ''),
+    },
+    'School Data Sync files, version 2.1': {
+      ...sds2,
+      'classes.csv': sds2['classes.csv'].replace(',T1,', ',,'),
+    },
+  }
+  for (const [what, files] of Object.entries(undated))
+    test(`${what} without dates: one error, and none for what follows from it`, async () => {
+      const { findings, counts } = await setFromFolder(files)
+      assert.deepEqual([findings.map(({ code }) => code), counts], [['missing-term'], null])
+    })
 
   test('Files for School Data Sync, version 1', async () => {
     const made = await setFromFolder(sds1)

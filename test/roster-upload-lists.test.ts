@@ -129,6 +129,19 @@ for (const engine of engines) {
       }
     })
 
+    test('A zip that is not a roster is named as the registrar knows it', async () => {
+      const zips = {
+        'list.zip': await packZip({ 'list.csv': list }),
+        'half.zip': (await packZip(canvas)).subarray(0, 200),
+      }
+      for (const [name, zip] of Object.entries(zips)) {
+        const { json } = await send(zip, 'application/zip', `?name=${name}`)
+        const [{ file, message }] = json.findings
+        assert.deepEqual([json.state, file], ['refused', name])
+        assert.doesNotMatch(message, /\/|upload\b(?! that)/)
+      }
+    })
+
     test('The samples of a list go with its plan, and are in no log', async () => {
       const { json } = await send(list)
       const kept = async () =>

@@ -36,6 +36,16 @@ const endClassesOf = (count: number) => (s: School) => {
 const everybodyInClass1 = (s: School) => {
   for (const id of [...s.users.keys()].filter((id) => id.startsWith('stu-'))) enrol(s, id, 'class-1')
 }
+/** By a term that is over. */
+const endClasses = (count: number) => (s: School) => {
+  const over = { startDate: '2026-01-07', endDate: '2026-05-29' }
+  s.academicSessions.set('term-0', { ...s.academicSessions.get('term-1')!, ...over })
+  for (const n of numbers(count)) change(s.classes, `class-${n + 1}`, { termSourcedIds: 'term-0' })
+}
+const endEnrolments = (count: number) => (s: School) => {
+  for (const n of numbers(count))
+    change(s.enrollments, `class-${n + 1}-stu-${n + 1}`, { endDate: '2026-08-31' })
+}
 const dropClasses = (count: number) => (s: School) => {
   for (const n of numbers(count)) dropClass(s, `class-${n + 1}`)
 }
@@ -134,6 +144,28 @@ export const heldCases: readonly Held[] = [
     [8, 2],
     (s) => change(s.academicSessions, 'term-1', { startDate: '2030-08-17', endDate: '2030-12-18' }),
     ['terms', /8 of 8 students would no longer have a current class/],
+  ],
+  [
+    '5 of 20 current classes ending by new dates is not held',
+    [20, 20],
+    endClasses(5),
+    null,
+    everybodyInClass1,
+  ],
+  [
+    '6 of 20 current classes ending by new dates is held',
+    [20, 20],
+    endClasses(6),
+    ['terms', /6 of 20 current classes would not be current by the new dates \(more than 25 %\)/],
+    everybodyInClass1,
+  ],
+  ['9 of 39 enrolments ending is not held', [20, 20], endEnrolments(9), null, everybodyInClass1],
+  [
+    '10 of 39 enrolments ending is held',
+    [20, 20],
+    endEnrolments(10),
+    ['terms', /10 of 39 current enrolments would not be current by the new dates \(more than 25 %\)/],
+    everybodyInClass1,
   ],
   ['5 of 20 current classes leaving is not held', [20, 20], dropClasses(5), null, everybodyInClass1],
   [

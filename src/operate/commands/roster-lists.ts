@@ -66,7 +66,7 @@ function* listLines({ kind, tables, findings, counts }: MadeSet, options: ListOp
     yield ''
     yield* tableLines(one)
   }
-  if (tables.length === 0 && counts !== null) yield `This is a ${kind}.`
+  if (tables.length === 0 && counts !== null) yield `Read as: ${kind}.`
   yield* findingLines(findings, options.verbose === true)
   if (counts === null) return
   const { students, teachers, classes, enrolments } = counts

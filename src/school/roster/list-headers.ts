@@ -59,13 +59,13 @@ const known: Readonly<Partial<Record<Field, ReadonlySet<string>>>> = {
   group: words('group section groupe grupo seccion groupetd'),
   kind: words('kind type classtype tipo nature'),
   term: words(
-    'term semester session schoolyear academicyear academicterm semestre trimestre trimester periode periodo anneeuniversitaire anneeacademique anneescolaire cursoacademico anoacademico cicloescolar',
+    'term semester session schoolyear academicyear academicterm semestre cuatrimestre quadrimestre trimestre trimester periode periodo anneeuniversitaire anneeacademique anneescolaire cursoacademico anoacademico cicloescolar',
   ),
   start: words(
-    'start starts startdate startson begin begins begindate beginning from firstday debut datedebut debutcours premierjour inicio fechainicio desde comienzo fechacomienzo primerdia du del',
+    'start starts startdate startson begin begins begindate beginning from firstday debut datedebut debutcours premierjour inicio fechainicio finicio desde comienzo fechacomienzo primerdia du del',
   ),
   end: words(
-    'end ends enddate endson until to lastday finish finishdate fin datefin fincours dernierjour fechafin final fechafinal hasta termino fechatermino ultimodia au al',
+    'end ends enddate endson until to lastday finish finishdate fin datefin fincours dernierjour fechafin ffin final fechafinal hasta termino fechatermino ultimodia au al',
   ),
   room: words('room location place classroom hall salle lieu local aula sala salon lugar'),
   meets: words(
@@ -127,6 +127,12 @@ function ofClass(rest: string): Field | null {
   if (known.code!.has(rest)) return 'code'
   const field = knownAs(rest)
   return field !== null && field !== 'email' && field !== 'number' ? field : null
+}
+
+/** "Class 1", "Class 2" …: one of several columns for classes. */
+export function isNumberedClass(header: string): boolean {
+  const [, name] = /^(.*?)[\s.:_-]*\d{1,2}$/.exec(header.trim()) ?? []
+  return name !== undefined && meaningOf(name) === 'class'
 }
 
 export interface Columns {

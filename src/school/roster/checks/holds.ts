@@ -191,13 +191,16 @@ async function currentHolds(roster: Case, { isMore, beyond }: Limits): Promise<H
   const [now, then] = [new Uint8Array(names.size), new Uint8Array(names.size)]
   const spanNow = (id: string) => spanOf(next.class.before(id), (term) => next.term.before(term))
   const spansNow = spans(names, spanNow)
-  const spansThen = spans(names, (id) => spanOf(next.class.get(id), (term) => next.term.get(term)))
+  const spanThen = (id: string) => spanOf(next.class.get(id), (term) => next.term.get(term))
+  const spansThen = spans(names, spanThen)
   const isCurrent = ({ startDate, endDate }: Pick<Rest, 'startDate' | 'endDate'>, span: Span | null) =>
     span !== null && isWhen({ start: startDate ?? span.start, end: endDate ?? span.end }, 'current', today)
   const isMeeting = (id: string) => isCurrent(wholeTerm, spanNow(id))
   // Some systems give enrolments new ids in every export, so they are compared by student and class.
   const pairOf = (table: EnrolmentTable, row: number) => table.userAt(row) * names.size + table.classAt(row)
   const leaving = new Set<number>()
+  // Those that leave, and those that stay but are over by their own dates or those of the class.
+  const ending = new Set<number>()
   const enrolments = { before: 0, leaving: 0 }
   next.enrolment.each((table, row, isNow, isThen) => {
     const [user, rest] = [table.userAt(row), table.restAt(row)]
@@ -205,17 +208,24 @@ async function currentHolds(roster: Case, { isMore, beyond }: Limits): Promise<H
     if (isNow && isCurrent(rest, spansNow(table.classAt(row)))) {
       now[user] = 1
       enrolments.before++
+      const isCurrentThen = isThen && isCurrent(rest, spansThen(table.classAt(row)))
       // Whoever leaves takes their enrolments along, which is counted among the leavers.
-      if (!isThen && students.has(names.at(user))) leaving.add(pairOf(table, row))
+      if (!isCurrentThen && students.has(names.at(user))) {
+        ending.add(pairOf(table, row))
+        if (!isThen) leaving.add(pairOf(table, row))
+      }
     }
     if (isThen && then[user] === 0 && isCurrent(rest, spansThen(table.classAt(row)))) then[user] = 1
   })
-  if (leaving.size > 0)
+  if (ending.size > 0)
     next.enrolment.each((table, row, _isNow, isThen) => {
-      if (isThen && table.restAt(row).role === 'student') leaving.delete(pairOf(table, row))
+      const rest = table.restAt(row)
+      if (!isThen || rest.role !== 'student') return
+      leaving.delete(pairOf(table, row))
+      if (isCurrent(rest, spansThen(table.classAt(row)))) ending.delete(pairOf(table, row))
     })
   enrolments.leaving = leaving.size
-  if (standing.sizes && leaving.size > 0) enrolments.before = await standing.enrolmentsOf(isMeeting)
+  if (standing.sizes && ending.size > 0) enrolments.before = await standing.enrolmentsOf(isMeeting)
   const holds: Hold[] = []
   let emptied = 0
   for (const row of students.rows()) {
@@ -223,16 +233,25 @@ async function currentHolds(roster: Case, { isMore, beyond }: Limits): Promise<H
     const user = names.find(students.idAt(row))
     if (user >= 0 && now[user] === 1 && then[user] === 0) emptied++
   }
-  const { before } = students.counts
-  if (isMore('terms', emptied, before)) {
-    const reason = `${emptied} of ${studentsOf(before)} would no longer have a current class ${beyond('terms')}`
-    holds.push({ code: 'terms', reason, numbers: { emptied, before } })
-  }
   const classes = { before: 0, leaving: 0 }
+  let classesEnding = 0
   for (const { id, isNow } of next.class.sides()) {
     if (!isNow || !isMeeting(id)) continue
     classes.before++
     if (!next.class.has(id)) classes.leaving++
+    else if (!isCurrent(wholeTerm, spanThen(id))) classesEnding++
+  }
+  const enrolmentsEnding = ending.size - leaving.size
+  const { before } = students.counts
+  if (isMore('terms', emptied, before)) {
+    const reason = `${emptied} of ${studentsOf(before)} would no longer have a current class ${beyond('terms')}`
+    holds.push({ code: 'terms', reason, numbers: { emptied, before } })
+  } else if (isMore('terms', classesEnding, classes.before)) {
+    const reason = `${classesEnding} of ${counted(classes.before, 'current class', 'current classes')} would not be current by the new dates ${beyond('terms')}`
+    holds.push({ code: 'terms', reason, numbers: { classesEnding, before: classes.before } })
+  } else if (isMore('terms', enrolmentsEnding, enrolments.before)) {
+    const reason = `${enrolmentsEnding} of ${counted(enrolments.before, 'current enrolment', 'current enrolments')} would not be current by the new dates ${beyond('terms')}`
+    holds.push({ code: 'terms', reason, numbers: { enrolmentsEnding, before: enrolments.before } })
   }
   if (isMore('classes', classes.leaving, classes.before)) {
     const reason = `${classes.leaving} of ${counted(classes.before, 'current class', 'current classes')} would leave ${beyond('classes')}`

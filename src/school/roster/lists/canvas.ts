@@ -109,9 +109,9 @@ class CanvasReader {
     const course = this.#courses.get(courseId)
     if (!course) return void dangling(row, 'courseid', 'no course of courses.csv has this id')
     const classId = this.#sections.has(sectionId) ? sectionId : courseId
-    if (!this.#class(classId, courseId, course, row)) return
     if (this.#roles.get(personId) !== 'student')
       this.#roles.set(personId, role === 'student' ? 'student' : 'teacher')
+    if (!this.#class(classId, courseId, course, row)) return
     const days = daysOf(row)
     this.#content.enrol({ classId, personId, role, start: days?.start ?? '', end: days?.end ?? '' })
   }
@@ -149,7 +149,7 @@ class CanvasReader {
     if (this.#told.has(term)) return false
     this.#told.add(term)
     const which = term === '' ? '' : `${term}=`
-    const message = `Neither terms.csv nor courses.csv has dates for "${course.title}". Give them with --term "${which}2026-09-01..2027-01-31" (first and last day).`
+    const message = `Neither terms.csv nor courses.csv has dates for "${course.title}". Give the first and the last day, in the console or with --term "${which}2026-09-01..2027-01-31".`
     row.tell('error', 'missing-term', 'courseid', message)
     return false
   }

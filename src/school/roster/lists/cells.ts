@@ -51,6 +51,10 @@ export class Cells<Column extends string> {
     return this.#columns.at.values().every((at) => (this.#row.cells[at] ?? '').trim() === '')
   }
 
+  isEmpty(column: Column): boolean {
+    return this.#cell(column) === ''
+  }
+
   isSame(other: Cells<Column>): boolean {
     return this.#columns.at.keys().every((column) => this.#cell(column) === other.#cell(column))
   }
@@ -124,7 +128,7 @@ export class Cells<Column extends string> {
     if (day !== null && day !== 'unclear') return day
     const message =
       day === 'unclear'
-        ? 'The day and the month could be either way round. Add --dates day-first or --dates month-first.'
+        ? 'The day and the month could be either way round. Say which comes first, in the console or with --dates day-first or --dates month-first.'
         : 'This is not a day. Write it like 2026-09-01.'
     this.tell('error', 'bad-date', column, message)
     return null
@@ -138,11 +142,20 @@ export class Cells<Column extends string> {
   #sound(column: Column, parse: typeof parseText): string | null {
     const text = this.#cell(column)
     if (spreadsheetErrors.test(text)) {
-      const message =
-        text === uncalculated
-          ? 'The formula of this cell has no result yet. Open the list in the spreadsheet, save it, and try again.'
-          : 'This is a spreadsheet error, not a value. Correct the formula, and save the list again.'
-      this.tell('error', 'missing-value', column, message)
+      if (text === uncalculated)
+        this.tell(
+          'error',
+          'missing-value',
+          column,
+          'The formula of this cell has no result yet. Open the list in the spreadsheet, save it, and try again.',
+        )
+      else
+        this.tell(
+          'error',
+          'spreadsheet-error',
+          column,
+          'This is a spreadsheet error, not a value. Correct the formula, and save the list again.',
+        )
       return null
     }
     return parse(text, (severity, code, message) => this.tell(severity, code, column, message))

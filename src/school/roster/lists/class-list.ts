@@ -37,6 +37,8 @@ interface ClassAndDays {
   readonly days: Days
 }
 
+/** An example. */
+const days = '2026-09-01..2027-01-31'
 const studentFields: readonly Field[] = [
   ...(['name', 'firstName', 'lastName', 'secondLastName', 'number', 'email', 'year'] as const),
 ]
@@ -81,7 +83,7 @@ class ClassListReader {
       const reader = new RowReader(table, row, this.#log)
       if (reader.isBlank()) continue
       const student = this.#student(reader)
-      const places = this.#classes(reader, order)
+      const places = reader.isNobody() ? [] : this.#classes(reader, order)
       if (student && student.row !== reader && places.length === 0) tellRepeated(student.row, reader)
       if (student) for (const place of places) this.#enrol(student, place, reader)
     }
@@ -230,11 +232,9 @@ class ClassListReader {
   #noTerm(name: string, row: RowReader): null {
     if (this.#told.has(name)) return null
     this.#told.add(name)
-    const columns = 'add columns with the first and the last day ("Start date" and "End date")'
-    const message =
-      name === ''
-        ? `The classes have no dates. Give them with --term 2026-09-01..2027-01-31 (first and last day), or ${columns}.`
-        : `The term "${name}" has no dates. Give them with --term "${name}=2026-09-01..2027-01-31" (first and last day), or ${columns}.`
+    const [what, term] =
+      name === '' ? ['The classes have', days] : [`The term "${name}" has`, `"${name}=${days}"`]
+    const message = `${what} no dates. Give the first and the last day, in the console or with --term ${term}, or add columns for them ("Start date" and "End date").`
     row.tell('error', 'missing-term', name === '' ? 'class' : 'term', message)
     return null
   }
@@ -343,6 +343,10 @@ class RowReader extends Cells<Field> {
     return this.#table === from.#table ? `line ${this.line}` : `${this.place}, line ${this.line}`
   }
 
+  isNobody(): boolean {
+    return studentFields.every((field) => field === 'year' || this.isEmpty(field))
+  }
+
   studentName(): PersonName | null {
     const first = this.name('firstName')
     const last = this.name('lastName')
@@ -354,8 +358,7 @@ class RowReader extends Cells<Field> {
     const at = this.#table.columns.at.get('name')
     if (full !== '') return nameFrom(full, isFamilyFirst(this.#table.headers[at!]!))
     const column = this.has('name') ? 'name' : this.has('lastName') ? 'lastName' : 'firstName'
-    const isNobody = this.text('number') === '' && this.text('email') === ''
-    const message = isNobody
+    const message = this.isNobody()
       ? 'The row has no student. Write the name, number and address in every row (in merged cells, only the first has a value), or remove the row.'
       : 'The row has no name. Fill it in, or remove the row.'
     this.tell('error', 'missing-value', column, message)

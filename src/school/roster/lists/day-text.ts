@@ -2,24 +2,52 @@
 import { folded } from '../../../platform/lib/folded.ts'
 import { isDay, parseMeetings } from '../read/read.ts'
 import { type DayOrder, dayOrders } from '../words.ts'
+import { shownNumber } from './number-format.ts'
 
 export { type DayOrder, dayOrders } from '../words.ts'
 
 /** `null`: not a day. `unclear`: it depends on the order. */
 export function dayFrom(text: string, order: DayOrder | null): string | 'unclear' | null {
   const trimmed = text.trim()
+  // The number of a day, as Excel shows it in a cell without a format for dates.
+  if (/^[34567]\d{4}$/.test(trimmed)) return shownNumber(Number(trimmed), 'yyyy-mm-dd', false)
   const [, year, month, day] =
     /^(\d{4})([-/.]?)(\d{1,2})\2(\d{1,2})(?:[T ].*)?$/.exec(trimmed)?.filter((_, i) => i !== 2) ?? []
   if (year !== undefined) return real(year, month!, day!)
   const [, first, , second, long] =
     /^(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})(?:[T ].*)?$/.exec(trimmed) ?? []
-  if (first === undefined) return null
+  if (first === undefined) return dayInWords(trimmed)
   const full = long!.length === 2 ? `20${long}` : long!
   const dayFirst = real(full, second!, first)
   const monthFirst = real(full, first, second!)
   if (order !== null) return order === 'day-first' ? dayFirst : monthFirst
   if (dayFirst !== null && monthFirst !== null && dayFirst !== monthFirst) return 'unclear'
   return dayFirst ?? monthFirst
+}
+
+const monthNames = [
+  ...['january janvier enero', 'february fevrier febrero', 'march mars marzo', 'april avril abril'],
+  ...['may mai mayo', 'june juin junio', 'july juillet julio', 'august aout agosto'],
+  ...['september septembre septiembre setiembre', 'october octobre octubre', 'november novembre noviembre'],
+  'december decembre diciembre',
+]
+
+/** 1er septembre 2026, 7-Sep-26, 1 de septiembre de 2026, September 1, 2026. */
+function dayInWords(text: string): string | null {
+  const words = folded(text).replaceAll(/\b(de|del|le|el|the|of)\b/g, ' ')
+  const [, day, month, year] =
+    /^\s*(\d{1,2})(?:er|st|nd|rd|th|º|°)?[\s.-]+([a-z]{3,})\.?[\s,.-]+(\d{4}|\d{2})\s*$/.exec(words) ?? []
+  const [, month2, day2, year2] =
+    /^\s*([a-z]{3,})\.?\s+(\d{1,2})(?:st|nd|rd|th)?[\s,]+(\d{4})\s*$/.exec(words) ?? []
+  const name = month ?? month2
+  if (name === undefined) return null
+  const fits = monthNames.flatMap((names, i) =>
+    names.split(' ').some((each) => each.startsWith(name)) ? [i + 1] : [],
+  )
+  const full = (year ?? year2)!
+  return fits.length === 1
+    ? real(full.length === 2 ? `20${full}` : full, String(fits[0]), (day ?? day2)!)
+    : null
 }
 
 function real(year: string, month: string, day: string): string | null {

@@ -156,6 +156,7 @@ class SetMaker {
     const start = await startOf(path)
     if (start === null || start.startsWith('PK')) {
       const opened = await openArchive(path, this.#bounds.octetsMax, {
+        name,
         entriesMax: partsMax,
         other: otherThanList,
         otherStart: () => null,
@@ -163,9 +164,9 @@ class SetMaker {
       const error = opened.findings.find(({ severity }) => severity === 'error')
       if (error) {
         opened.close()
-        throw new FatalFinding({ ...error, file: error.file === opened.name ? name : error.file })
+        throw new FatalFinding(error)
       }
-      return { ...opened, name }
+      return opened
     }
     const other = otherThanText(start)
     if (other !== null) throw refused(name, other)
@@ -183,7 +184,7 @@ class SetMaker {
     }
     for (const { place, first } of found.beginnings) {
       const begins = first === null ? 'It is empty.' : `It begins with: ${shownCells(first.cells)}.`
-      const message = `No row near the top has known column names such as "Last name", "E-mail" or "Class". ${begins} Add a row with column names, or say what yours mean with --map email="…" --map name="…".`
+      const message = `No row near the top has known column names such as "Last name", "E-mail" or "Class". ${begins} Add a row with column names, or say what yours mean, in the console or with --map email="…" --map name="…".`
       this.log.add({ ...aboutFile('error', 'missing-column', place, message), line: first?.line ?? null })
     }
   }
@@ -216,7 +217,7 @@ class SetMaker {
   async #notAnExport(files: Files, meter: Meter): Promise<string> {
     const found = new ExportFiles(files, this.log, meter, null)
     if (found.has('users') && (await found.hasColumn('users', 'sourcedid')))
-      return 'This is already a OneRoster set. Use it unchanged: chiron roster check shows what it would change.'
+      return 'This is already a OneRoster set. Use it unchanged: upload it in the console, or run chiron roster check.'
     return 'This is neither a Canvas SIS export (users.csv, courses.csv, enrollments.csv …) nor files for Microsoft School Data Sync. Use the class lists themselves, not a folder or zip with them.'
   }
 }

@@ -26,12 +26,15 @@ export function nameFrom(text: string, isFamilyFirst: boolean): PersonName {
   return { given: words[0]!, family: words.slice(1).join(' ') }
 }
 
-/** DUPONT, but not the initial J. */
+/** DUPONT, but not the initial J., nor Mª for María. */
 function isInCapitals(word: string): boolean {
-  return word.replace(/\P{L}/gu, '').length > 1 && word === word.toUpperCase() && word !== word.toLowerCase()
+  return word.replace(/\P{Lu}/gu, '').length > 1 && word === word.toUpperCase() && word !== word.toLowerCase()
 }
 
-/** "Dr. Ana López" and "López, Ana" are one teacher. */
+const degrees =
+  /(?:\s*,\s*(?:ph\.?\s?d|d\.?v\.?m|vmd|m\.?d|bvsc|bvms|m\.?sc|b\.?sc|[mf]rcvs|d[ae]cv\w+)\.?)+$/iu
+
+/** "Dr. Ana López", "Ana López, PhD" and "López, Ana" are one teacher. */
 export function teacherNameFrom(text: string): PersonName {
-  return nameFrom(text.trim().replace(titles, ''), false)
+  return nameFrom(text.trim().replace(titles, '').replace(degrees, ''), false)
 }

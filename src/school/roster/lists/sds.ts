@@ -64,17 +64,22 @@ function takeSection(
   const id = idIn(row, 'sisid')
   const name = row.text('termname') || row.text('termsisid')
   const days = row.days('termstartdate', 'termenddate', order) ?? options.terms.of(name, order)
-  if (days === 'refused' || id === '') return
-  if (days === null) return void noDays(row, name, told)
+  if (id === '') return
+  if (days === null) noDays(row, name, told)
+  // Without dates there is no set; its enrolments need no findings of their own.
+  const termIds = new Set<string>()
   const title = row.text('sectionname') || row.text('coursename') || id
   const courseId = idOf('course', idIn(row, 'coursesisid') || id)
   content.courses.set(courseId, { title: row.text('coursename') || title, code: row.text('coursenumber') })
-  const termId = idOf('term', idIn(row, 'termsisid').replaceAll(',', '_'), days.start, days.end)
-  content.terms.set(termId, { title: name || `${days.start} – ${days.end}`, type: 'term', ...days })
+  if (days !== null && days !== 'refused') {
+    const termId = idOf('term', idIn(row, 'termsisid').replaceAll(',', '_'), days.start, days.end)
+    content.terms.set(termId, { title: name || `${days.start} – ${days.end}`, type: 'term', ...days })
+    termIds.add(termId)
+  }
   content.classes.set(id, {
     ...{ title, code: row.text('sectionnumber'), kind: 'course', courseId },
     orgId: orgIn(row, 'schoolsisid', content),
-    ...{ termIds: new Set([termId]), rooms: new Set(), meets: new Set() },
+    ...{ termIds, rooms: new Set(), meets: new Set() },
   })
 }
 
@@ -82,7 +87,7 @@ function noDays(row: ExportRow, name: string, told: Set<string>): void {
   if (told.has(name)) return
   told.add(name)
   const which = name === '' ? '' : `${name}=`
-  const message = `This section has no dates. Fill in Term StartDate and Term EndDate, or give them with --term "${which}2026-09-01..2027-01-31".`
+  const message = `This section has no dates. Fill in Term StartDate and Term EndDate, or give them in the console or with --term "${which}2026-09-01..2027-01-31".`
   row.tell('error', 'missing-term', 'sisid', message)
 }
 
@@ -181,8 +186,8 @@ function takeClass(
   }
   if (termIds.size === 0) {
     const days = options.terms.of(named[0] ?? '', null)
-    if (days === null) return void noDays2(row, named[0] ?? '', told)
-    termIds.add(takeDays(days, content))
+    if (days === null) noDays2(row, named[0] ?? '', told)
+    else termIds.add(takeDays(days, content))
   }
   const title = row.text('title') || id
   const courseId = idIn(row, 'coursesourcedid') || idOf('course', id)
@@ -204,7 +209,7 @@ function noDays2(row: ExportRow, name: string, told: Set<string>): void {
   if (told.has(name)) return
   told.add(name)
   const which = name === '' ? '' : `${name}=`
-  const message = `This class has no dates. Add academicSessions.csv and sessionSourcedIds, or give the dates with --term "${which}2026-09-01..2027-01-31".`
+  const message = `This class has no dates. Add academicSessions.csv and sessionSourcedIds, or give the dates in the console or with --term "${which}2026-09-01..2027-01-31".`
   row.tell('error', 'missing-term', 'sourcedid', message)
 }
 

@@ -3,6 +3,8 @@
  * because the order of day and month may be clear only from the last one.
  */
 
+import { folded } from '../../../platform/lib/folded.ts'
+import { bare } from '../../../platform/lib/nearest.ts'
 import type { Meter } from '../bounds.ts'
 import type { Encoding } from '../encoding.ts'
 import { aboutFile, type CodedFinding } from '../findings.ts'
@@ -12,6 +14,7 @@ import {
   fieldNames,
   fields,
   isDayFirst,
+  isNumberedClass,
   type Mapping,
   mayCountRows,
   recogniseColumns,
@@ -34,6 +37,10 @@ export interface Table {
   readonly otherSheets: readonly string[]
   /** A row counter that looks like a student number; ignored. */
   readonly counter: number | null
+  /** Columns for a class each, which became the one column for classes. */
+  readonly joined: readonly number[]
+  /** A total below the last row; ignored. */
+  readonly footer: Row | null
 }
 
 /** The table of the first sheet that has one; otherwise the beginning of every sheet, for the message. */
@@ -95,18 +102,71 @@ async function tableIn(
   if (best === null) return { place: placeOf(sheet), first: before[0] ?? null }
   const header = before[best.at]!
   const data = [...before.slice(best.at + 1), ...rows].filter((row) => !isSameRow(row, header))
+  const footer = data.length > 1 && isTotal(data.at(-1)!, best.columns) ? data.pop()! : null
   const counter = mapping.has('number') ? null : counterIn(header, best.columns, data)
   const at = new Map(best.columns.at)
   if (counter !== null) at.delete('number')
+  const headers = header.cells.map((cell) => cell.replaceAll(/\s+/g, ' ').trim())
   return {
     file: sheet.file,
     sheet: sheet.sheet,
     encoding: sheet.encoding,
     headerLine: header.line,
-    headers: header.cells.map((cell) => cell.replaceAll(/\s+/g, ' ').trim()),
-    columns: { ...best.columns, at },
-    rows: data,
+    ...withClasses(headers, { ...best.columns, at }, data, mapping),
     counter,
+    footer,
+  }
+}
+
+const total = /^(grand |sub|sous-)?tot(al|aux|ales)\b/
+
+function isTotal({ cells }: Row, { at }: Columns): boolean {
+  const email = cells[at.get('email') ?? -1] ?? ''
+  return email.trim() === '' && cells.some((cell) => total.test(folded(cell).trim()))
+}
+
+const mark = /^[x\u00d7\u2713\u2714\u2611\u2022\u25cf]$/i
+
+/**
+ * Some lists have a row for each student and a column for each class: "Class 1", "Class 2" … with the names of classes,
+ * or the classes as headers with crosses below. These columns become one, which names all classes of a student.
+ */
+function withClasses(
+  headers: readonly string[],
+  columns: Columns,
+  rows: readonly Row[],
+  mapping: Mapping,
+): Pick<Table, 'headers' | 'columns' | 'rows' | 'joined'> {
+  const used = [...columns.at.values(), ...[...columns.unclear.values()].flat()]
+  const free = [...headers.keys()].filter((at) => headers[at] !== '' && !used.includes(at))
+  const numbered = free.filter((at) => isNumberedClass(headers[at]!))
+  const marked = free.filter((at) => {
+    const filled = rows.flatMap(({ cells }) => (cells[at] ?? '').trim() || [])
+    return filled.length > 0 && filled.every((cell) => mark.test(cell))
+  })
+  const joined = numbered.length > 1 ? numbered : marked
+  const header = joined.map((at) => headers[at]).join(', ')
+  const hasClasses = (['class', 'code'] as const).some(
+    (field) => columns.at.has(field) || columns.unclear.has(field),
+  )
+  const isOther = bare(mapping.get('class') ?? header) !== bare(header)
+  if (joined.length < 2 || hasClasses || isOther) return { headers, columns, rows, joined: [] }
+  const namesIn = ({ cells }: Row) =>
+    joined
+      .flatMap((at) => (mark.test((cells[at] ?? '').trim()) ? headers[at]! : (cells[at] ?? '')))
+      .join('\n')
+  return {
+    headers: [...headers, header],
+    columns: {
+      ...columns,
+      at: new Map([...columns.at, ['class', headers.length]]),
+      missing: columns.missing.filter((field) => field !== 'class'),
+    },
+    rows: rows.map((row) => ({
+      line: row.line,
+      cells: [...headers.map((_, at) => row.cells[at] ?? ''), namesIn(row)],
+    })),
+    joined,
   }
 }
 
@@ -145,13 +205,15 @@ export function shownTable({ headers, columns, rows, ...table }: Table): ShownTa
   const mapping = fieldNames.flatMap((field) => {
     const at = columns.at.get(field)
     if (at === undefined) return []
-    return [{ field, header: headers[at]!, samples: samples.map(({ cells }) => (cells[at] ?? '').trim()) }]
+    return [{ field, header: headers[at]!, samples: samples.map(({ cells }) => shownCell(cells[at])) }]
   })
-  const used = new Set(columns.at.values())
+  const used = new Set([...columns.at.values(), ...table.joined])
   const unused = headers.filter((header, at) => header !== '' && !used.has(at))
   const { file, sheet, encoding, headerLine } = table
   return { file, sheet, encoding, headerLine, rows: rows.length, mapping, unused }
 }
+
+const shownCell = (cell = '') => cell.trim().replaceAll(/\s*\n\s*/g, '; ')
 
 export const writesDaysFirst = ({ headers }: Table): boolean => isDayFirst(headers)
 
@@ -183,7 +245,7 @@ export function columnFindings(table: Table, mapping: Mapping): CodedFinding[] {
     tell(
       'ambiguous-column',
       field,
-      `Two columns could be the ${fields[field]}: "${first}" (${letterOf(at[0]!)}) and "${second}" (${letterOf(at[1]!)}). Say which with --map ${field}="${first}", and rename the other if both have the same name.`,
+      `Two columns could be the ${fields[field]}: "${first}" (${letterOf(at[0]!)}) and "${second}" (${letterOf(at[1]!)}). Say which, in the console or with --map ${field}="${first}", and rename the other if both have the same name.`,
     )
   }
   const missing = (field: Field, what: string, example: string) => {
@@ -191,16 +253,21 @@ export function columnFindings(table: Table, mapping: Mapping): CodedFinding[] {
       tell(
         'missing-column',
         field,
-        `No column is recognised as ${what}. If it is one of these, say so with --map ${field}="${example}": ${listed}.`,
+        `No column is recognised as ${what}. If it is one of these, say so, in the console or with --map ${field}="${example}": ${listed}.`,
       )
   }
   for (const sheet of table.otherSheets) {
     const message = `The sheet "${sheet}" looks like a class list, too, and was not read. If it belongs to the list, save it as a file of its own and use both files.`
     findings.push(aboutFile('warning', 'unread-sheet', table.file, message))
   }
+  if (table.footer !== null) {
+    const message = 'The last row is a total, not a student. It was skipped; nothing needs to be done.'
+    const about = aboutFile('warning', 'footer-line', placeOf(table), message)
+    findings.push({ ...about, line: table.footer.line })
+  }
   if (table.counter !== null) {
     const header = headers[table.counter]!
-    const message = `The column "${header}" counts the rows, so it was not used as the student number. If it is, say so with --map number="${header}".`
+    const message = `The column "${header}" counts the rows, so it was not used as the student number. If it is, say so, in the console or with --map number="${header}".`
     findings.push({
       ...{ severity: 'warning', code: 'ambiguous-column', file: placeOf(table), line: table.headerLine },
       ...{ column: header, value: null, message },

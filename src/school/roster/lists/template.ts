@@ -70,6 +70,8 @@ function contentOf(rows: readonly string[][], schoolName: string): SetContent {
       headerLine: 1,
       headers,
       counter: null,
+      joined: [],
+      footer: null,
       otherSheets: [],
     },
     columns: recogniseColumns(headers, noMapping),

@@ -17,6 +17,8 @@ const ratioMax = 100
 
 /** What may be in an archive: a set of CSV files, or something else that a set is made of. */
 export interface Contents {
+  /** Shown instead of the file's own name. */
+  readonly name?: string
   readonly entriesMax: number
   /** By the names of its files: what it is instead, and what to do; null if nothing speaks against it. */
   other(names: readonly string[]): string | null
@@ -86,7 +88,7 @@ async function openFolder(path: string, octetsMax: number, contents: Contents): 
   }
   names.sort()
   const below = names.some(isCsv) ? [] : await csvBelow(path, entries)
-  const name = basename(resolve(path))
+  const name = contents.name ?? basename(resolve(path))
   const { entriesMax } = contents
   const findings =
     names.length > entriesMax
@@ -167,7 +169,7 @@ interface Packed {
 async function openZip(path: string, octetsMax: number, contents: Contents): Promise<Archive> {
   const hash = createHash('sha256')
   await hashFile(path, hash)
-  const name = basename(path)
+  const name = contents.name ?? basename(path)
   const other = contents.otherStart(await startOf(createReadStream(path, { end: startOctets - 1 })))
   const listed = other === null ? await list(path, name, octetsMax, contents) : notARoster(name, other)
   if (!('zip' in listed)) return closedArchive(name, hash.digest('hex'), listed)

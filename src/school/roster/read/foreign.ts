@@ -1,5 +1,6 @@
 /** Recognises files that are not a OneRoster set, and says what to do instead. */
 
+import { basename, resolve } from 'node:path'
 import { bare } from '../../../platform/lib/nearest.ts'
 import { decoded } from '../encoding.ts'
 import { recogniseColumns } from '../list-headers.ts'
@@ -20,6 +21,7 @@ const beginnings: readonly (readonly [bytes: string, what: string])[] = [
 /** `path`: as the user knows it, for the command that makes a set. */
 export function rosterContents(path: string): Contents {
   return {
+    name: basename(resolve(path)),
     entriesMax: 64,
     other: (names) => otherThanRoster(names, path),
     otherStart: (start) => otherThanZip(start, path),
@@ -30,6 +32,13 @@ function makeSet(path: string): string {
   const quoted = /^[\w./\\:@~+-]+$/.test(path) ? path : `"${path}"`
   return `chiron roster from-list ${quoted} --out set.zip`
 }
+
+/** The rest of a sentence. */
+const useList = (path: string) =>
+  `upload it in the console as it is, or make a roster of it: ${makeSet(path)}`
+
+const unpackList = (file: string) =>
+  `Unpack it, and use ${file} itself: upload that in the console, or make a roster of it: ${makeSet(file)}`
 
 /** The names in the first line that has any, without case and punctuation. */
 export function headerOf(start: Buffer): string[] {
@@ -71,8 +80,8 @@ function otherThanSet(cells: readonly string[], path: string): string {
     return 'This is a single CSV file of a OneRoster set. Use the zip or the folder that contains all of them.'
   if (isOfCanvas(header))
     return 'This is one file of an export for Canvas. Put all its files in a folder, and make a roster of it: chiron roster from-list FOLDER --out set.zip'
-  if (isClassList(cells)) return `This is a class list. Make a roster of it: ${makeSet(path)}`
-  return `This is a single CSV file, and a roster is a set of several (users.csv, classes.csv, enrollments.csv …): use the zip or the folder that contains them all. If it is a class list, make a roster of it: ${makeSet(path)}`
+  if (isClassList(cells)) return `This is a class list: ${useList(path)}`
+  return `This is a single CSV file, and a roster is a set of several (users.csv, classes.csv, enrollments.csv …): use the zip or the folder that contains them all. If it is a class list, ${useList(path)}`
 }
 
 const isOfCanvas = (header: readonly string[]) =>
@@ -86,18 +95,28 @@ function isClassList(cells: readonly string[]): boolean {
 }
 
 /** By the first lines of these files, without `.csv` and in lower case; null if nothing speaks against a OneRoster set. */
-export function otherByHeaders(starts: ReadonlyMap<string, Buffer>, path: string): string | null {
+export function otherByHeaders(
+  starts: ReadonlyMap<string, Buffer>,
+  names: readonly string[],
+  path: string,
+): string | null {
   const headers = new Map([...starts].map(([name, start]) => [name, headerOf(start)]))
   const [users, roles, enrollments] = ['users', 'roles', 'enrollments'].map((name) => headers.get(name))
   if (users && isOfCanvas(users)) return exportFor('Canvas', path)
   const isOfSds = users?.includes('sourcedid') && lacksId(roles) && lacksId(enrollments)
   if (isOfSds) return exportFor('Microsoft School Data Sync', path)
-  const list = [...starts].find(
-    ([name]) => lacksId(headers.get(name)) && isClassList(cellsOf(starts.get(name)!)),
-  )
-  if (!list || [...headers.values()].some((header) => header.includes('sourcedid'))) return null
-  const file = starts.size > 1 ? 'FILE' : `${path.replace(/[\\/]$/, '')}/${list[0]}.csv`
-  return `${list[0]}.csv is not a file of OneRoster but a class list. Make a roster of it: ${makeSet(file)}`
+  if ([...headers.values()].some((header) => header.includes('sourcedid'))) return null
+  const lists = names.filter((name) => {
+    const start = starts.get(name.slice(0, -4).toLowerCase())
+    return start !== undefined && isClassList(cellsOf(start))
+  })
+  const [list, another] = lists
+  if (list === undefined) return null
+  const folder = archiveName.test(path) ? null : path.replace(/[\\/]$/, '')
+  if (another !== undefined)
+    return `It has ${lists.length} class lists in it (${list}, ${another}${lists.length > 2 ? ' …' : ''}), and no roster. ${folder === null ? 'Unpack it, and make' : 'Make'} one roster of all of them: chiron roster from-list FILE FILE … --out set.zip`
+  if (folder === null) return `The zip has a class list in it, ${list}, and no roster. ${unpackList(list)}`
+  return `${list} is not a file of OneRoster but a class list: ${useList(`${folder}/${list}`)}`
 }
 
 const lacksId = (header: readonly string[] | undefined) =>
@@ -117,7 +136,7 @@ function otherThanRoster(names: readonly string[], path: string): string | null 
   if (all.has('[content_types].xml')) {
     const isWorkbook = names.some((name) => name.startsWith('xl/'))
     return isWorkbook
-      ? `This is an Excel workbook. ${ask} If it is a class list, make a roster of it: ${makeSet(path)}`
+      ? `This is an Excel workbook. ${ask} If it is a class list, ${useList(path)}`
       : `This is a Microsoft Office document. ${ask}`
   }
   if (all.has('mimetype') && all.has('content.xml')) return `This is a LibreOffice document. ${ask}`
@@ -165,6 +184,6 @@ function otherInside(names: readonly string[], path: string): string | null {
     return `There are no CSV files in it, only ${archives.length} archives: ${archives.slice(0, 3).join(', ')}${archives.length > 3 ? ' …' : ''}. Use one of them instead.`
   const lists = names.filter((name) => /\.(xlsx|csv)$/i.test(name))
   return lists.length === 1 && /\.xlsx$/i.test(lists[0]!)
-    ? `There are no CSV files in it, only an Excel workbook. If it is a class list, make a roster of it: chiron roster from-list "${lists[0]}" --out set.zip`
+    ? `There are no CSV files in it, only an Excel workbook. ${unpackList(lists[0]!)}`
     : null
 }

@@ -67,7 +67,7 @@ class RosterReader {
     if (!this.#log.failsAsAWhole) {
       try {
         const starts = await this.#starts()
-        const other = otherByHeaders(starts, shownPath)
+        const other = otherByHeaders(starts, this.#archive.names, shownPath)
         if (other !== null) throw fatal('not-a-roster', this.#archive.name, other)
         this.#sortOut()
         version = await this.#readManifest(headerOf(starts.get('users') ?? Buffer.alloc(0)))

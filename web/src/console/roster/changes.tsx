@@ -1,10 +1,12 @@
 import { useState } from 'react'
+import { type Meeting, weekdays } from '../../../../src/school/student/classes.ts'
 import { useAction } from '../../parts/action.ts'
 import { Address } from '../../parts/address.tsx'
 import { Button } from '../../parts/button.tsx'
 import { Field } from '../../parts/field.tsx'
 import { Loading } from '../../parts/loading.tsx'
 import { ProblemNotice } from '../../parts/notice.tsx'
+import { useWords } from '../../text/text.ts'
 import { download } from '../download.ts'
 import { usePages } from '../pages.ts'
 import { useConsole } from '../text/console-words.ts'
@@ -113,7 +115,7 @@ export function ChangeList({ of, withKind = false }: { of: readonly Change[]; wi
             <bdi className="name">{change.name || change.sourcedId}</bdi>
             {withKind && <span className="soft"> · {text.kinds[change.kind]}</span>}
             {(withKind || change.kind !== 'student') && (
-              <span className="soft"> · {text.operations[change.operation]}</span>
+              <span className="soft"> · {text.happens[change.operation]}</span>
             )}
             <Details of={change} />
           </span>
@@ -178,17 +180,20 @@ function Differences({ of: { before, after } }: { of: Change }) {
 
 function Value({ of }: { of: unknown }) {
   const { text: all } = useConsole()
+  const { dates } = useWords()
   const text = all.roster
   if (of === null || of === undefined || of === '' || (Array.isArray(of) && of.length === 0))
     return <span className="soft">{text.absent}</span>
   if (typeof of === 'boolean') return of ? text.isTrue : text.isFalse
   if (typeof of === 'string' && of.includes('@')) return <Address of={of} />
-  const words = Array.isArray(of) ? of.map(wordOf).join(', ') : wordOf(of)
-  return <bdi>{words}</bdi>
+  const wordOf = (value: unknown) =>
+    isMeeting(value)
+      ? `${dates.weekday(weekdays.indexOf(value.day))} ${dates.times(value.start, value.end)}`
+      : String(value)
+  return <bdi>{[of].flat().map(wordOf).join(', ')}</bdi>
 }
 
-const wordOf = (value: unknown): string =>
-  typeof value === 'object' && value !== null ? Object.values(value).join(' ') : String(value)
+const isMeeting = (value: unknown): value is Meeting => typeof value === 'object' && value !== null
 
 export function CountsTable({ of, opened }: { of: Plan; opened: boolean }) {
   const { text: all, number } = useConsole()

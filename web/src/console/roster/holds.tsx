@@ -7,11 +7,13 @@ import type { Hold, PlanOptions } from './replies.ts'
 export function Holds({
   of,
   asks,
+  lead,
   allowed,
   onAllowed,
   onReadAs,
 }: {
   of: readonly Hold[]
+  lead: string
   /** False if there is nothing to import unless the file is read differently. */
   asks: boolean
   allowed: readonly string[]
@@ -26,7 +28,7 @@ export function Holds({
       <h2 id="holds">
         <StateMark state="warning" word={text.holds} />
       </h2>
-      <p>{text.holdsLead}</p>
+      <p>{lead}</p>
       <ul className="plain-list">
         {[...Map.groupBy(of, ({ code }) => code)].map(([code, holds]) => (
           <li key={code}>
@@ -60,13 +62,16 @@ export function Holds({
   )
 }
 
+/** Some reasons of these holds are about other things, and have other numbers. */
+const needs: Readonly<Record<string, string>> = { identities: 'byNumber', stale: 'generation' }
+
 /** In the reader's language if the numbers suffice; otherwise the service's own words, without its options. */
 function Reason({ of: { code, reason, numbers } }: { of: Hold }) {
   const { text: all, number } = useConsole()
   const words = all.roster.reasons[code]
   const shown = Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, number(value)]))
-  const own = words?.(shown) ?? null
-  if (own !== null) return <p>{own}</p>
+  const needed = needs[code]
+  if (words && (needed === undefined || needed in numbers)) return <p>{words(shown)}</p>
   const plain = reason.replaceAll(/ \(--[^)]*\)/g, '')
   return (
     <p lang="en">

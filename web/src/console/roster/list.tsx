@@ -3,6 +3,13 @@ import { Button } from '../../parts/button.tsx'
 import { useConsole } from '../text/console-words.ts'
 import type { ListField, ListTable, Plan, PlanOptions } from './replies.ts'
 
+/** Whether a list or export can be read differently. Of an export, only the dates are open. */
+export function canBeCorrected({ list, findings, options }: Plan): boolean {
+  if (list?.kind === 'class list') return true
+  const asks = findings.some(({ code }) => code === 'missing-term' || code === 'bad-date')
+  return list !== null && (asks || options.term.length > 0)
+}
+
 /** How the columns of a class list were understood, with the first rows; each can be corrected. */
 export function ClassList({
   plan,
@@ -15,7 +22,17 @@ export function ClassList({
   const { text: all } = useConsole()
   const text = all.roster.list
   const { list } = plan
-  if (list?.kind !== 'class list') return null
+  if (list === null || !canBeCorrected(plan)) return null
+  if (list.kind !== 'class list')
+    return (
+      <section className="card">
+        {onReadAs ? (
+          <Correct plan={plan} table={null} onReadAs={onReadAs} />
+        ) : (
+          <p className="soft">{all.roster.readAs.chooseAgain}</p>
+        )}
+      </section>
+    )
   const isRefused = plan.state === 'refused'
   return (
     <section aria-labelledby="columns">
@@ -92,7 +109,8 @@ function Correct({
   onReadAs,
 }: {
   plan: Plan
-  table: ListTable | undefined
+  /** Undefined: no header was found, so headers are typed. Null: there are no columns to map. */
+  table: ListTable | undefined | null
   onReadAs(options: Partial<PlanOptions>): void
 }) {
   const { text: all } = useConsole()
@@ -114,35 +132,37 @@ function Correct({
   const choose = (field: ListField, header: string) => setChosen(new Map([...chosen, [field, header]]))
   return (
     <form onSubmit={submit}>
-      <div className="columns">
-        {(Object.keys(text.fields) as ListField[]).map((field) => {
-          const value = chosen.get(field) ?? recognised.get(field) ?? ''
-          return (
-            <div key={field} className="field">
-              <label htmlFor={`${id}-${field}`}>{text.fields[field]}</label>
-              {headers ? (
-                <select
-                  id={`${id}-${field}`}
-                  value={value}
-                  onChange={(event) => choose(field, event.currentTarget.value)}
-                >
-                  {(value === '' || !recognised.has(field)) && <option value="">{text.none}</option>}
-                  {headers.map((header) => (
-                    <option key={header}>{header}</option>
-                  ))}
-                </select>
-              ) : (
-                <input
-                  id={`${id}-${field}`}
-                  value={value}
-                  autoComplete="off"
-                  onChange={(event) => choose(field, event.currentTarget.value)}
-                />
-              )}
-            </div>
-          )
-        })}
-      </div>
+      {table !== null && (
+        <div className="columns">
+          {(Object.keys(text.fields) as ListField[]).map((field) => {
+            const value = chosen.get(field) ?? recognised.get(field) ?? ''
+            return (
+              <div key={field} className="field">
+                <label htmlFor={`${id}-${field}`}>{text.fields[field]}</label>
+                {headers ? (
+                  <select
+                    id={`${id}-${field}`}
+                    value={value}
+                    onChange={(event) => choose(field, event.currentTarget.value)}
+                  >
+                    {(value === '' || !recognised.has(field)) && <option value="">{text.none}</option>}
+                    {headers.map((header) => (
+                      <option key={header}>{header}</option>
+                    ))}
+                  </select>
+                ) : (
+                  <input
+                    id={`${id}-${field}`}
+                    value={value}
+                    autoComplete="off"
+                    onChange={(event) => choose(field, event.currentTarget.value)}
+                  />
+                )}
+              </div>
+            )
+          })}
+        </div>
+      )}
       <div className="field">
         <label htmlFor={`${id}-terms`}>{text.terms}</label>
         <p className="hint" id={`${id}-terms-hint`}>

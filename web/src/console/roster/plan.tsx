@@ -15,7 +15,7 @@ import { useConsole } from '../text/console-words.ts'
 import { Changes, CountsTable } from './changes.tsx'
 import { Findings } from './findings.tsx'
 import { Holds } from './holds.tsx'
-import { ClassList } from './list.tsx'
+import { ClassList, canBeCorrected } from './list.tsx'
 import type { Plan, PlanOptions } from './replies.ts'
 import { Sending, useSending } from './sending.tsx'
 import { fileOf } from './upload.ts'
@@ -88,6 +88,7 @@ function Body({ plan, user, onChanged }: { plan: Plan; user: Staff; onChanged():
       {isOpen && plan.holds.length > 0 && (
         <Holds
           of={plan.holds}
+          lead={text.holdsLead}
           asks={changesSomething}
           allowed={allowed}
           onAllowed={setAllowed}
@@ -171,7 +172,7 @@ function Outcome({ plan }: { plan: Plan }) {
         )}
         {plan.state === 'refused' && (
           <Notice tone="bad">
-            <p>{plan.list ? text.refusedList : text.refused}</p>
+            <p>{canBeCorrected(plan) ? text.refusedList : text.refused}</p>
           </Notice>
         )}
         {plan.progress && <p>{work}</p>}

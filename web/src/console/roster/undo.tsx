@@ -58,7 +58,14 @@ export function UndoPage({ to, user }: { to: string; user: Staff }) {
             )}
           </p>
           {data.holds.length > 0 && (
-            <Holds of={data.holds} asks allowed={allowed} onAllowed={setAllowed} onReadAs={undefined} />
+            <Holds
+              of={data.holds}
+              lead={text.undoHoldsLead}
+              asks
+              allowed={allowed}
+              onAllowed={setAllowed}
+              onReadAs={undefined}
+            />
           )}
           <div className="actions decision">
             <Button look="danger" onPress={() => (unanswered ? setReminded(true) : setAsking(true))}>

@@ -645,6 +645,13 @@ export const english = {
       leaving: 'Leaving',
       returning: 'Returning',
     } satisfies Record<Operation, string> as Record<Operation, string>,
+    /** To one record, of any kind. */
+    happens: {
+      added: 'new',
+      changed: 'changed',
+      leaving: 'leaving',
+      returning: 'returning',
+    } satisfies Record<Operation, string> as Record<Operation, string>,
     changes: 'Changes',
     find: 'Find by name, number or address',
     foundNothing: 'No changes for anybody like that.',
@@ -705,11 +712,12 @@ export const english = {
     absent: 'none',
     holds: 'Please check this first',
     holdsLead: 'This file changes more than usual. Confirm each point, or correct the file.',
+    undoHoldsLead: 'Going back changes more than usual. Confirm each point.',
     hold: {
       leavers: 'Many students would leave. Is that right?',
       changes: 'Most students would change. Is that right?',
       teachers: 'Many teachers would leave. Is that right?',
-      terms: 'Many students would have no current classes. Is that right?',
+      terms: 'Many students would lose current classes. Is that right?',
       classes: 'Many current classes would leave. Is that right?',
       enrolments: 'Many students would leave current classes. Is that right?',
       numbers: 'Many student numbers would change. Is that right?',
@@ -723,7 +731,7 @@ export const english = {
       leavers: 'many leavers',
       changes: 'many changes',
       teachers: 'many teachers leave',
-      terms: 'no current classes',
+      terms: 'current classes end',
       classes: 'classes leave',
       enrolments: 'enrolments leave',
       numbers: 'many numbers change',
@@ -736,7 +744,11 @@ export const english = {
       leavers: (n) => `${n.leaving} of ${some(n.before, 'student', 'students')} would leave.`,
       teachers: (n) => `${n.vanishing} of ${some(n.before, 'teacher', 'teachers')} would leave.`,
       terms: (n) =>
-        `${n.emptied} of ${some(n.before, 'student', 'students')} would no longer have a current class.`,
+        n.classesEnding
+          ? `${n.classesEnding} of ${some(n.before, 'current class', 'current classes')} would not be current by the new dates.`
+          : n.enrolmentsEnding
+            ? `${n.enrolmentsEnding} of ${some(n.before, 'current enrolment', 'current enrolments')} would not be current by the new dates.`
+            : `${n.emptied} of ${some(n.before, 'student', 'students')} would no longer have a current class.`,
       classes: (n) => `${n.leaving} of ${some(n.before, 'current class', 'current classes')} would leave.`,
       enrolments: (n) =>
         `${n.leaving} of ${some(n.before, 'enrolment', 'enrolments')} in current classes would leave.`,
@@ -746,6 +758,10 @@ export const english = {
         `The addresses of ${n.changed} of ${some(n.before, 'student', 'students')} would change, and those students are signed out.`,
       mode: (n) =>
         `Read as a complete roster, ${some(n.leavingAsBulk, 'student', 'students')} would leave; read as changes only, ${n.leavingAsDelta}.`,
+      identities: (n) =>
+        `${n.added} of ${some(n.after, 'student', 'students')} ${n.added === '1' ? 'has' : 'have'} a new id and would get a new account. Matching by student number would keep ${some(n.byNumber, 'account', 'accounts')}, by address ${n.byAddress}.`,
+      stale: (n) =>
+        `This file was already imported as number ${n.generation}, and others were imported after it.`,
     } as Record<string, (numbers: Record<string, string>) => string>,
     yes: 'Yes, that is right',
     yeses: {
@@ -823,7 +839,7 @@ export const english = {
       none: '(none)',
       terms: 'First and last day of the terms',
       termsHint:
-        'Only if the list has no dates. A line for each term, such as Autumn 2026=2026-08-17..2026-12-18; without a name it applies to all classes.',
+        'Only if the list has no dates. A line for each term, such as Autumn 2026=2026-08-17..2026-12-18; without a name it applies to the classes that have no term.',
       dates: 'Dates such as 03/09/2026',
       datesGuessed: 'worked out from the list',
       orders: { 'day-first': 'day first', 'month-first': 'month first' },

@@ -650,6 +650,7 @@ export const spanish: ConsoleText = {
     before: 'Antes',
     after: 'Después',
     operations: { added: 'Nuevos', changed: 'Modificados', leaving: 'Salientes', returning: 'Vuelven' },
+    happens: { added: 'alta', changed: 'cambio', leaving: 'baja', returning: 'reincorporación' },
     changes: 'Cambios',
     find: 'Buscar por nombre, número o correo',
     foundNothing: 'Ningún cambio para nadie así.',
@@ -709,12 +710,13 @@ export const spanish: ConsoleText = {
     fieldAfter: 'después',
     absent: 'ninguno',
     holds: 'Revise esto primero',
+    undoHoldsLead: 'Volver atrás cambia más de lo habitual. Confirme cada punto.',
     holdsLead: 'Este archivo cambia más de lo habitual. Confirme cada punto o corrija el archivo.',
     hold: {
       leavers: 'Muchos estudiantes se irían. ¿Es correcto?',
       changes: 'La mayoría de los estudiantes cambiaría. ¿Es correcto?',
       teachers: 'Muchos profesores se irían. ¿Es correcto?',
-      terms: 'Muchos estudiantes se quedarían sin clases actuales. ¿Es correcto?',
+      terms: 'Muchos estudiantes perderían clases actuales. ¿Es correcto?',
       classes: 'Desaparecen muchas clases actuales. ¿Es correcto?',
       enrolments: 'Muchos estudiantes dejan clases actuales. ¿Es correcto?',
       numbers: 'Cambian muchos números de estudiante. ¿Es correcto?',
@@ -729,7 +731,7 @@ export const spanish: ConsoleText = {
       leavers: 'muchas bajas',
       changes: 'muchos cambios',
       teachers: 'bajas de profesores',
-      terms: 'sin clases actuales',
+      terms: 'terminan clases actuales',
       classes: 'desaparecen clases',
       enrolments: 'desaparecen matrículas',
       numbers: 'cambian muchos números',
@@ -744,7 +746,11 @@ export const spanish: ConsoleText = {
       teachers: (n) =>
         `${n.vanishing} de ${some(n.before, 'profesor', 'profesores')} se ${n.vanishing === '1' ? 'iría' : 'irían'}.`,
       terms: (n) =>
-        `${n.emptied} de ${some(n.before, 'estudiante', 'estudiantes')} se ${n.emptied === '1' ? 'quedaría' : 'quedarían'} sin clases actuales.`,
+        n.classesEnding
+          ? `${n.classesEnding} de ${some(n.before, 'clase actual', 'clases actuales')} ya no ${n.classesEnding === '1' ? 'estaría' : 'estarían'} en curso según las nuevas fechas.`
+          : n.enrolmentsEnding
+            ? `${n.enrolmentsEnding} de ${some(n.before, 'matrícula actual', 'matrículas actuales')} ya no ${n.enrolmentsEnding === '1' ? 'estaría' : 'estarían'} en curso según las nuevas fechas.`
+            : `${n.emptied} de ${some(n.before, 'estudiante', 'estudiantes')} se ${n.emptied === '1' ? 'quedaría' : 'quedarían'} sin clases actuales.`,
       classes: (n) =>
         `${n.leaving === '1' ? 'Desaparecería' : 'Desaparecerían'} ${n.leaving} de ${some(n.before, 'clase actual', 'clases actuales')}.`,
       enrolments: (n) =>
@@ -755,6 +761,10 @@ export const spanish: ConsoleText = {
         `Cambiarían las direcciones de ${n.changed} de ${some(n.before, 'estudiante', 'estudiantes')}, y se cerrarían sus sesiones.`,
       mode: (n) =>
         `Si la lista está completa, se ${n.leavingAsBulk === '1' ? 'iría' : 'irían'} ${some(n.leavingAsBulk, 'estudiante', 'estudiantes')}; si solo contiene cambios, ${n.leavingAsDelta}.`,
+      identities: (n) =>
+        `${n.added} de ${some(n.after, 'estudiante', 'estudiantes')} ${n.added === '1' ? 'tiene un identificador nuevo y recibiría' : 'tienen un identificador nuevo y recibirían'} una cuenta nueva. Por número de estudiante se ${n.byNumber === '1' ? 'conservaría' : 'conservarían'} ${some(n.byNumber, 'cuenta', 'cuentas')}; por dirección, ${n.byAddress}.`,
+      stale: (n) =>
+        `Este archivo ya se importó con el número ${n.generation}, y después se importaron otros.`,
     },
     yes: 'Sí, es correcto',
     yeses: {
@@ -834,7 +844,7 @@ export const spanish: ConsoleText = {
       none: '(ninguna)',
       terms: 'Primer y último día de los periodos',
       termsHint:
-        'Solo si la lista no tiene fechas. Una línea por periodo, por ejemplo Otoño 2026=2026-08-17..2026-12-18; sin nombre vale para todas las clases.',
+        'Solo si la lista no tiene fechas. Una línea por periodo, por ejemplo Otoño 2026=2026-08-17..2026-12-18; sin nombre vale para las clases que no tienen periodo.',
       dates: 'Fechas como 03/09/2026',
       datesGuessed: 'se deduce de la lista',
       orders: { 'day-first': 'primero el día', 'month-first': 'primero el mes' },

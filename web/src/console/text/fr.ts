@@ -655,6 +655,7 @@ export const french: ConsoleText = {
     before: 'Avant',
     after: 'Après',
     operations: { added: 'Nouveaux', changed: 'Modifiés', leaving: 'Sortants', returning: 'De retour' },
+    happens: { added: 'ajout', changed: 'modification', leaving: 'départ', returning: 'retour' },
     changes: 'Changements',
     find: 'Chercher par nom, numéro ou adresse',
     foundNothing: 'Aucun changement pour une telle personne.',
@@ -714,13 +715,14 @@ export const french: ConsoleText = {
     fieldAfter: 'après',
     absent: 'aucun',
     holds: 'À vérifier d’abord',
+    undoHoldsLead: 'Ce retour apporte plus de changements que d’habitude. Confirmez chaque point.',
     holdsLead:
       'Ce fichier apporte plus de changements que d’habitude. Confirmez chaque point, ou corrigez le fichier.',
     hold: {
       leavers: 'Beaucoup d’étudiants partiraient. Est-ce exact ?',
       changes: 'La plupart des étudiants seraient modifiés. Est-ce exact ?',
       teachers: 'Beaucoup d’enseignants partiraient. Est-ce exact ?',
-      terms: 'Beaucoup d’étudiants n’auraient plus de cours actuels. Est-ce exact ?',
+      terms: 'Beaucoup d’étudiants perdraient des cours actuels. Est-ce exact ?',
       classes: 'Beaucoup de cours actuels disparaissent. Est-ce exact ?',
       enrolments: 'Beaucoup d’étudiants quittent des cours actuels. Est-ce exact ?',
       numbers: 'Beaucoup de numéros d’étudiant changent. Est-ce exact ?',
@@ -735,7 +737,7 @@ export const french: ConsoleText = {
       leavers: 'nombreux départs',
       changes: 'nombreux changements',
       teachers: 'départs d’enseignants',
-      terms: 'plus de cours actuels',
+      terms: 'des cours actuels se terminent',
       classes: 'des cours disparaissent',
       enrolments: 'des inscriptions disparaissent',
       numbers: 'beaucoup de numéros changent',
@@ -750,7 +752,11 @@ export const french: ConsoleText = {
       teachers: (n) =>
         `${some(n.vanishing, 'enseignant', 'enseignants')} sur ${n.before} ${isOne(n.vanishing) ? 'partirait' : 'partiraient'}.`,
       terms: (n) =>
-        `${some(n.emptied, 'étudiant', 'étudiants')} sur ${n.before} ${isOne(n.emptied) ? 'n’aurait' : 'n’auraient'} plus de cours actuel.`,
+        n.classesEnding
+          ? `${some(n.classesEnding, 'cours actuel', 'cours actuels')} sur ${n.before} ne ${isOne(n.classesEnding) ? 'serait' : 'seraient'} plus en cours d’après les nouvelles dates.`
+          : n.enrolmentsEnding
+            ? `${some(n.enrolmentsEnding, 'inscription actuelle', 'inscriptions actuelles')} sur ${n.before} ne ${isOne(n.enrolmentsEnding) ? 'serait' : 'seraient'} plus en cours d’après les nouvelles dates.`
+            : `${some(n.emptied, 'étudiant', 'étudiants')} sur ${n.before} ${isOne(n.emptied) ? 'n’aurait' : 'n’auraient'} plus de cours actuel.`,
       classes: (n) =>
         `${some(n.leaving, 'cours actuel', 'cours actuels')} sur ${n.before} ${isOne(n.leaving) ? 'disparaîtrait' : 'disparaîtraient'}.`,
       enrolments: (n) =>
@@ -761,6 +767,10 @@ export const french: ConsoleText = {
         `Les adresses de ${some(n.changed, 'étudiant', 'étudiants')} sur ${n.before} changeraient, et ces étudiants seraient déconnectés.`,
       mode: (n) =>
         `Si la liste est complète, ${some(n.leavingAsBulk, 'étudiant partirait', 'étudiants partiraient')} ; si elle ne contient que des changements, ${n.leavingAsDelta}.`,
+      identities: (n) =>
+        `${some(n.added, 'étudiant', 'étudiants')} sur ${n.after} ${isOne(n.added) ? 'a un nouvel identifiant et aurait' : 'ont un nouvel identifiant et auraient'} un nouveau compte. Le rapprochement par numéro d’étudiant conserverait ${some(n.byNumber, 'compte', 'comptes')}, celui par adresse ${n.byAddress}.`,
+      stale: (n) =>
+        `Ce fichier a déjà été importé sous le numéro ${n.generation}, et d’autres l’ont été depuis.`,
     },
     yes: 'Oui, c’est exact',
     yeses: {
@@ -840,7 +850,7 @@ export const french: ConsoleText = {
       none: '(aucune)',
       terms: 'Premier et dernier jour des périodes',
       termsHint:
-        'Seulement si la liste n’a pas de dates. Une ligne par période, par exemple Automne 2026=2026-08-17..2026-12-18 ; sans nom, elle vaut pour tous les cours.',
+        'Seulement si la liste n’a pas de dates. Une ligne par période, par exemple Automne 2026=2026-08-17..2026-12-18 ; sans nom, elle vaut pour les cours qui n’ont pas de période.',
       dates: 'Dates comme 03/09/2026',
       datesGuessed: 'déduit de la liste',
       orders: { 'day-first': 'jour d’abord', 'month-first': 'mois d’abord' },
