@@ -15,6 +15,7 @@ create index outbox_notices_due on outbox (next_at) where sent_at is null and ki
 create table passkey (
   id text primary key,
   person_id text not null,
+  email_key text not null,
   credential_id text not null unique,
   public_key text not null,
   user_handle text not null,

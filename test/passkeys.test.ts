@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { byOperator } from '../src/platform/lib/by.ts'
 import { minute } from '../src/platform/lib/clock.ts'
 import { type Algorithm, keyPair, type Wrongs } from './support/authenticator.ts'
 import { engines } from './support/engines.ts'
@@ -48,6 +49,37 @@ for (const engine of engines) {
     }
     const sessionsOf = async (userId: string) =>
       (await service.rows<{ id: string }>('select id from session where person_id = $1', [userId])).length
+
+    test('A passkey goes along when its owner moves, and ends when staff give another address', async () => {
+      const { access, userId, device } = await withPasskey()
+      const moved = freshAddress('moved')
+      const email = (path: string, body: object) =>
+        service.request(`/veterinarian/me/email${path}`, { method: 'POST', token: access, body })
+      const { sessionId, reference } = ok(await email('', { email: moved }), 202)
+      const { code } = await service.mail.mailWith(moved, reference)
+      ok(await email('/confirm', { sessionId, otp_code: code }))
+      assert.equal(ok(await passkeySignIn(service, device)).user.email, moved)
+      const given = freshAddress('rescued')
+      const rescued = { email: given, key: given.toLowerCase() }
+      await service.app.parts.support.changeAddress(userId, rescued, null, byOperator)
+      assert.equal(problem(await passkeySignIn(service, device)), '401 passkey-unusable')
+    })
+
+    test('A repeat by Idempotency-Key with the passkey of somebody else is refused', async () => {
+      const [one, other] = [await withPasskey(), await withPasskey()]
+      const options = await signInOptions(service)
+      const send = (device: typeof one.device) =>
+        service.post(
+          '/passkey/validate',
+          { credential: device.get(options) },
+          {
+            ...freshNetwork(),
+            'Idempotency-Key': 'the-same-key-1234',
+          },
+        )
+      ok(await send(one.device))
+      assert.equal(problem(await send(other.device)), '401 passkey-unusable')
+    })
 
     test('Options look the same for everybody, and store nothing', async () => {
       const count = async () =>

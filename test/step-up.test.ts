@@ -7,7 +7,7 @@ import { createLog } from '../src/platform/log.ts'
 import { type Engine, engines, migratedStore } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { addPasskey, newAuthenticator, ok, passkeySignIn, stepUp, stepUpOptions } from './support/passkeys.ts'
-import { bulk } from './support/roster-school.ts'
+import { bulk, change, drop, edited } from './support/roster-school.ts'
 import { rosterOf, signInStudent } from './support/roster-world.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
@@ -223,6 +223,32 @@ for (const engine of engines) {
       await roster.import(bulk(school))
       ok(await passkeySignIn(service, device))
     })
+
+    for (const [what, between] of [
+      ['is corrected', null],
+      ['goes to somebody else after the student has left', 'left'],
+    ] as const)
+      test(`A passkey ends when the address on the roster ${what}`, async (t) => {
+        const service = await startService(engine)
+        t.after(() => service.stop())
+        const roster = rosterOf(service)
+        const school = studentSchool([])
+        await roster.import(bulk(school))
+        const { access, userId } = await signInStudent(service, 'ada.byron@school.example')
+        const device = newAuthenticator(service)
+        ok(await addPasskey(service, access, device), 201)
+        service.clock.advance(1_000)
+        if (between) await roster.import(bulk(edited(school, (s) => drop(s, 'ada'))))
+        service.clock.advance(1_000)
+        const moved = edited(school, (s) => change(s.users, 'ada', { email: 'other@school.example' }))
+        await roster.import(bulk(moved))
+        assert.equal(problem(await passkeySignIn(service, device)), '401 passkey-unusable')
+        const owner = await signInStudent(service, 'other@school.example')
+        assert.equal(owner.userId, userId)
+        assert.deepEqual(ok(await service.request('/passkey', { token: owner.access })).passkeys, [])
+        await service.app.parts.sweeper.sweep()
+        assert.deepEqual(await service.rows('select id from passkey'), [])
+      })
   })
 
   suite(`Staff who must use a passkey on ${engine}`, () => {

@@ -59,6 +59,7 @@ export const identityColumns = {
   passkey: {
     id: 'id',
     person_id: 'id',
+    email_key: hidden('row', 'the address that the account had when it was added'),
     credential_id: hidden('row', 'a random name that means nothing without its device'),
     public_key: hidden('row', 'it only verifies signatures of that device'),
     user_handle: 'fingerprint',

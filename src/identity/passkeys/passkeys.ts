@@ -49,9 +49,11 @@ import {
   type Passkey,
   passkeyByCredential,
   passkeysOfPerson,
+  pruneLostPasskeys,
   pruneUsedChallenges,
   renamePasskey,
   sessionStartedBy,
+  worksStill,
 } from './store.ts'
 import {
   type Asserted,
@@ -62,7 +64,7 @@ import {
   verifyAttestation,
 } from './webauthn.ts'
 
-export { adminHasPasskey, erasePasskeys } from './store.ts'
+export { adminHasPasskey, erasePasskeys, movePasskeys } from './store.ts'
 export type { RelyingParty } from './webauthn.ts'
 
 const passkeysMax = 10
@@ -162,7 +164,12 @@ export class Passkeys {
         return { ...(await sessions.firstTokens(sessionId, owner, now)), role: owner.role }
       }
     }
-    const started = await sessionStartedBy(db, { digest: challenge.digest, mark, since: now - repeatableMs })
+    const started = await sessionStartedBy(db, {
+      personId: owner.id,
+      digest: challenge.digest,
+      mark,
+      since: now - repeatableMs,
+    })
     const again = started === undefined ? null : await sessions.firstTokensAgain(started)
     if (!again) throw unusable()
     return { ...again, role: owner.role }
@@ -219,7 +226,7 @@ export class Passkeys {
     return [
       lockPerson(passkey.person_id),
       claimChallenge({ digest, mark, sessionId, now }),
-      ...work(both(claimed, isNext)),
+      ...work(both(both(claimed, isNext), worksStill(passkey.passkey_id))),
       noteCloned(
         passkey.passkey_id,
         { eventId: `cloned.${digest}`, now, by: bySystem },
@@ -385,7 +392,7 @@ export class Passkeys {
   }
 
   sweep(now: number): Statement[] {
-    return [pruneUsedChallenges(now - usedKeptMs)]
+    return [pruneUsedChallenges(now - usedKeptMs), pruneLostPasskeys()]
   }
 
   /** Otherwise the mailbox of a member of staff would open all that a passkey opens. */

@@ -15,6 +15,8 @@ import { accounts } from '../people/people.ts'
 export interface Passkey {
   readonly passkey_id: string
   readonly person_id: string
+  /** The account's address when it was added, or that the owner has moved to since. */
+  readonly email_key: string
   readonly credential_id: string
   /** COSE, as base64url. */
   readonly public_key: string
@@ -31,16 +33,28 @@ export interface Passkey {
   readonly last_used_at: number | null
 }
 
-const columns = `k.id as passkey_id, k.person_id, k.credential_id, k.public_key, k.user_handle, k.rp_id, k.aaguid, k.transports,
+const columns = `k.id as passkey_id, k.person_id, k.email_key, k.credential_id, k.public_key, k.user_handle, k.rp_id, k.aaguid, k.transports,
   k.name, k.sign_count, k.backed_up, k.created_at, k.last_used_at`
 
+/**
+ * A passkey works only while its account has the address it was added under. Otherwise whoever had the account before
+ * the school corrected or reassigned its address would keep a way in.
+ */
+const isOfAddress = (k: string) =>
+  `exists (select 1 from ${accounts} a where a.id = ${k}.person_id and a.email_key = ${k}.email_key)`
+
+const ofAddress: Condition = { sql: () => isOfAddress('k'), params: [] }
+
 export function passkeyByCredential(db: Db, credentialId: string): Promise<Passkey | undefined> {
-  return db.one<Passkey>(`select ${columns} from passkey k where k.credential_id = $1`, [credentialId])
+  return db.one<Passkey>(
+    `select ${columns} from passkey k where k.credential_id = $1 and ${isOfAddress('k')}`,
+    [credentialId],
+  )
 }
 
 export function passkeysOfPerson(db: Db, personId: string): Promise<Passkey[]> {
   return db.all<Passkey>(
-    `select ${columns} from passkey k where k.person_id = $1 order by k.created_at, k.id`,
+    `select ${columns} from passkey k where k.person_id = $1 and ${isOfAddress('k')} order by k.created_at, k.id`,
     [personId],
   )
 }
@@ -51,7 +65,7 @@ export function credentialExists(credentialId: string): Condition {
 
 /** Whether the person has a passkey that works under this RP ID. */
 export function hasPasskey(personId: string, rpId: string): Condition {
-  return expression`exists (select 1 from passkey where person_id = ${value(personId)} and rp_id = ${value(rpId)})`
+  return expression`exists (select 1 from passkey k where k.person_id = ${value(personId)} and k.rp_id = ${value(rpId)} and ${ofAddress})`
 }
 
 export function adminHasPasskey(rpId: string): Condition {
@@ -59,7 +73,7 @@ export function adminHasPasskey(rpId: string): Condition {
     where p.role = 'staff' and p.status = 'active' and ',' || p.may || ',' like '%,admin,%' and k.rp_id = ${value(rpId)})`
 }
 
-export type NewPasskey = Omit<Passkey, 'last_used_at'>
+export type NewPasskey = Omit<Passkey, 'last_used_at' | 'email_key'>
 
 /** Adds a passkey if `when` is true and the person has fewer than `max`. The first statement returns a row if it did. */
 export function insertPasskey(
@@ -69,8 +83,8 @@ export function insertPasskey(
 ): Statement[] {
   return [
     statement(
-      `insert into passkey (id, person_id, credential_id, public_key, user_handle, rp_id, aaguid, transports, name, sign_count, backed_up, created_at)
-       select $1, p.id, $3, $4, $5, $6, $7, $8, $9, cast($10 as bigint), cast($11 as integer), cast($12 as bigint)
+      `insert into passkey (id, person_id, email_key, credential_id, public_key, user_handle, rp_id, aaguid, transports, name, sign_count, backed_up, created_at)
+       select $1, p.id, p.email_key, $3, $4, $5, $6, $7, $8, $9, cast($10 as bigint), cast($11 as integer), cast($12 as bigint)
        from ${accounts} p
        where p.id = $2 and p.status = 'active' and (select count(*) from passkey where person_id = $2) < cast($13 as bigint)
          and ${when.sql(14)}
@@ -114,8 +128,8 @@ export function insertPasskey(
  * own, so sooner or later one of the two falls behind.
  */
 export function countsOn(passkeyId: string, signCount: number): Condition {
-  return expression`exists (select 1 from passkey where id = ${value(passkeyId)}
-    and (sign_count < ${value(signCount)} or (sign_count = 0 and ${value(signCount)} = 0)))`
+  return expression`exists (select 1 from passkey k where k.id = ${value(passkeyId)}
+    and (k.sign_count < ${value(signCount)} or (k.sign_count = 0 and ${value(signCount)} = 0)))`
 }
 
 export function notePasskeyUsed(
@@ -188,6 +202,34 @@ export function deletePasskey(
   ]
 }
 
+/** True while the account has the address that the passkey belongs to. */
+export function worksStill(passkeyId: string): Condition {
+  return expression`exists (select 1 from passkey k where k.id = ${value(passkeyId)} and ${ofAddress})`
+}
+
+/** The owner has proved the new address, so the passkeys go along. */
+export function movePasskeys(
+  { personId, from, to }: { personId: string; from: string; to: string },
+  when: Condition,
+): Statement {
+  return statement(
+    `update passkey set email_key = $1 where person_id = $2 and email_key = $3 and ${when.sql(4)}`,
+    to,
+    personId,
+    from,
+    ...when.params,
+  )
+}
+
+/** Those whose account has another address now. A student who is away has none, and may come back. */
+export function pruneLostPasskeys(): Statement {
+  return prune(
+    'passkey',
+    'id',
+    `exists (select 1 from ${accounts} a where a.id = passkey.person_id and a.email_key <> passkey.email_key)`,
+  )
+}
+
 /** When an account is closed, or somebody leaves the staff. The event of that says so. */
 export function erasePasskeys(personId: string, when: Condition = always): Statement {
   return statement(`delete from passkey where person_id = $1 and ${when.sql(2)}`, personId, ...when.params)
@@ -220,11 +262,12 @@ export function challengeClaimed(digest: string, mark: string, sessionId: string
 /** The session that the same request (by Idempotency-Key) started since then. */
 export async function sessionStartedBy(
   db: Db,
-  used: { digest: string; mark: string; since: number },
+  used: { personId: string; digest: string; mark: string; since: number },
 ): Promise<string | undefined> {
   const row = await db.one<{ session_id: string | null }>(
-    'select session_id from passkey_challenge where digest = $1 and used_by = $2 and used_at >= $3',
-    [used.digest, used.mark, used.since],
+    `select c.session_id from passkey_challenge c join session s on s.id = c.session_id and s.person_id = $4
+     where c.digest = $1 and c.used_by = $2 and c.used_at >= $3`,
+    [used.digest, used.mark, used.since, used.personId],
   )
   return row?.session_id ?? undefined
 }

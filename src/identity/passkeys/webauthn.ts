@@ -5,6 +5,9 @@
 import type { Static } from 'typebox'
 import type { AssertionCredential, AttestationCredential } from './schemas.ts'
 
+/** WebAuthn §4. */
+const credentialIdOctetsMax = 1_023
+
 type Assertion = Static<typeof AssertionCredential>
 type Attestation = Static<typeof AttestationCredential>
 
@@ -109,7 +112,7 @@ export async function verifyAttestation(
     })
     if (!verified) return null
     const { credential: made, aaguid, credentialBackedUp } = registrationInfo
-    if (made.id !== credential.id) return null
+    if (made.id !== credential.id || bytesOf(made.id).length > credentialIdOctetsMax) return null
     return {
       credentialId: made.id,
       publicKey: Buffer.from(made.publicKey).toString('base64url'),

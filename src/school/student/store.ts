@@ -97,6 +97,7 @@ export function classesTaught(db: Db, { personId, addresses }: TeacherKeys): Pro
        select e.class_id, e.start_date, e.end_date
        from roster_user u
        left join teacher_link l on l.sourced_id = u.sourced_id and l.email_key = u.email_key
+         and exists (select 1 from person p where p.id = l.person_id and p.status = 'active')
        join roster_enrolment e on e.user_id = u.sourced_id and e.role = 'teacher' and ${inRoster('e')}
        where u.email_key in (
            select cast($1 as text) union select $2 union select email_key from teacher_link where person_id = $3)

@@ -7,7 +7,7 @@
 
 import { AppError } from '../../errors.ts'
 import { bucketPolicies, forgetNetworks, type Limits, serviceBuckets } from '../../identity/limits/limits.ts'
-import { erasePasskeys, passkeysOf } from '../../identity/passkeys/passkeys.ts'
+import { erasePasskeys, movePasskeys, passkeysOf } from '../../identity/passkeys/passkeys.ts'
 import { type Action, lockPerson, type Person, type RoleRules } from '../../identity/people/people.ts'
 import { endSessions, historyOf, isOpen, type LiveSession } from '../../identity/session/session.ts'
 import type { ProvenAddress } from '../../identity/sign-in/sign-in.ts'
@@ -188,6 +188,8 @@ export class Veterinarians implements RoleRules {
       lockPerson(id),
       ...setAddress(person, address, eventId, action),
       keepTeaching(person, now, happened(eventId)),
+      // The mailbox may be somebody else's now, and so may what was added through it.
+      erasePasskeys(id, happened(eventId)),
       ...endSessions({ personId: id, when: happened(eventId) }, 'account', now, by),
       ...noteOn(eventId, id, action.note),
       ...tell('address-left', email),
@@ -217,6 +219,7 @@ export class Veterinarians implements RoleRules {
       claim(both(mayMove(caller, address.key), isOpen(session_id))),
       ...setAddress(caller, address, eventId, { by, note: null, now }, claimed),
       keepTeaching(caller, now, happened(eventId)),
+      movePasskeys({ personId: id, from: caller.email_key, to: address.key }, happened(eventId)),
       ...endSessions({ personId: id, except: session_id, when: happened(eventId) }, 'account', now, by),
       ...tellOf(secrets, told, happened(eventId)),
     ])
