@@ -193,6 +193,13 @@ suite('A student’s week', inBrowser, () => {
     await page.getByRole('heading', { name: 'Anatomy A' }).waitFor()
   })
 
+  test('The times of a class are a list, so that none breaks in two', async () => {
+    const page = await visit()
+    await openAnatomy(page)
+    const times = page.locator('.list > div').filter({ hasText: 'Times' }).getByRole('listitem')
+    assert.deepEqual((await times.allInnerTexts()).map(flat), ['Mon 09:00–10:30', 'Wed 14:00–15:00'])
+  })
+
   test('The code of the card is wholly on the screen, upright and across, on the smallest phone', async () => {
     const page = await visit({ width: 320 })
     await page.goto(`${originOf(service)}/#/card`)
