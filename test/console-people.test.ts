@@ -17,6 +17,8 @@ import { eventually } from './support/wait.ts'
 
 const years = ['1', '2', '2', '3']
 
+type Box = { readonly x: number; readonly width: number }
+
 suite('The list of people in the console', inBrowser, () => {
   let service: Service
   let browser: Browser
@@ -32,8 +34,11 @@ suite('The list of people in the console', inBrowser, () => {
   const shown = (page: Page) => table(page).locator('tbody .name').allTextContents()
   const shows = (page: Page, expected: readonly string[]) =>
     eventually(expected.join(), async () => (await shown(page)).join() === expected.join())
-  async function veterinarian(firstname: string, lastname: string): Promise<string> {
-    const email = freshAddress('vet')
+  async function veterinarian(
+    firstname: string,
+    lastname: string,
+    email = freshAddress('vet'),
+  ): Promise<string> {
     await service.register(email, { firstname, lastname })
     const { sessionId, code } = await service.code(email, freshNetwork())
     const answer = { email, otp_code: code, sessionId }
@@ -197,6 +202,50 @@ suite('The list of people in the console', inBrowser, () => {
     await page.getByRole('heading', { name: 'Uwe Sperling' }).waitFor()
     assert.equal(await notice.count(), 0)
     assert.deepEqual(page.faults, [])
+  })
+
+  test('A long address is whole on the page of a person, beside the actions or above them', async () => {
+    const email = `a.very.long.name.of.somebody@${'department.'.repeat(4)}school.example`
+    const userId = await veterinarian('Lena', 'Lang', email)
+    const { page } = await openConsole(browser, service, ['support'])
+    await place(page, `#/people/${userId}`)
+    const address = page.locator('.columns .address')
+    await address.waitFor()
+    assert.equal(await address.innerText(), email)
+    for (const width of [320, 800, 1280]) {
+      assert.equal(await overflow(page, width), 0, `${width}`)
+      const [inner, card] = (await Promise.all([
+        address.boundingBox(),
+        page.locator('.columns .card').first().boundingBox(),
+      ])) as [Box, Box]
+      assert.ok(inner.x + inner.width <= card.x + card.width, `${width}`)
+    }
+    await page.setViewportSize({ width: 1280, height: 900 })
+    const [cards, whole] = (await Promise.all([
+      page.locator('.columns .card').last().boundingBox(),
+      page.locator('.columns').boundingBox(),
+    ])) as [Box, Box]
+    assert.ok(Math.abs(cards.x + cards.width - whole.x - whole.width) < 1, 'the two cards fill the page')
+    assert.deepEqual(page.faults, [])
+  })
+
+  test('A link with an order that does not exist shows the list by name', async () => {
+    const { page } = await open()
+    await place(page, '#/people?role=veterinarian&sort=shoe-size')
+    await eventually('veterinarians alone', async () => {
+      const roles = await table(page).locator('tbody td:nth-child(3)').allTextContents()
+      return roles.length > 0 && roles.every((role) => role === 'Veterinarian')
+    })
+    assert.equal(await page.getByLabel('Order').inputValue(), 'name')
+    assert.deepEqual(page.faults, [])
+  })
+
+  test('The pages of an administrator stand in one row beside the name', async () => {
+    const { page } = await openConsole(browser, service, ['admin'])
+    const tops = await page
+      .locator('header nav a:visible')
+      .evaluateAll((links) => links.map((link) => (link as unknown as { offsetTop: number }).offsetTop))
+    assert.equal(new Set(tops).size, 1, tops.join())
   })
 
   test('It fits on narrow and wide screens, light and dark', async () => {

@@ -379,12 +379,12 @@ suite('The console', inBrowser, () => {
     const downloading = page.waitForEvent('download')
     await button(page, 'Download as CSV').click()
     const download = await downloading
-    const lines = readFileSync(await download.path(), 'utf8')
-      .trim()
-      .split('\r\n')
-    assert.equal(lines[0], 'number,time,event,person,userId,by,actor,data')
+    const file = readFileSync(await download.path(), 'utf8')
+    assert.ok(file.startsWith('\uFEFF'), 'or Excel would not read names as UTF-8')
+    const lines = file.trim().split('\r\n')
+    assert.equal(lines[0], '"number","time","event","person","userId","by","actor","data"')
     assert.equal(lines.length, 6)
-    for (const line of lines.slice(1)) assert.match(line, /,Noor Haddad,.*,themselves,self,/)
+    for (const line of lines.slice(1)) assert.match(line, /,"Noor Haddad",.*,"themselves","self",/)
     await page.getByLabel('To', { exact: true }).fill('2020-01-01')
     await page.locator('.log li').first().waitFor({ state: 'detached' })
     assert.deepEqual(page.faults, [])
@@ -397,6 +397,29 @@ suite('The console', inBrowser, () => {
     await page.locator('.log li').nth(49).waitFor()
     await button(page, 'Show older events').click()
     await page.locator('.log li').nth(60).waitFor()
+    assert.deepEqual(page.faults, [])
+  })
+
+  test('Of more events than a spreadsheet takes, the newest are downloaded, and the page says so', async () => {
+    const max = 10_000
+    const { page } = await open('admin')
+    await service.app.parts.db.run(
+      `insert into event (id, at, type, data, actor)
+       with recursive n(i) as (select 1 union all select i + 1 from n where i < ${max})
+       select 'many-' || i, ${service.clock.now()}, 'key.rotated', '{}', 'operator' from n`,
+    )
+    service.clock.advance(minute)
+    await service.app.parts.support.suspend(await veterinarian('Last', 'Of All'), 'a test', byOperator)
+    await place(page, '#/events')
+    await page.locator('.log li').nth(49).waitFor()
+    const downloading = page.waitForEvent('download')
+    await button(page, 'Download as CSV').click()
+    const lines = readFileSync(await (await downloading).path(), 'utf8')
+      .trim()
+      .split('\r\n')
+    assert.equal(lines.length, 1 + max)
+    assert.match(lines.at(-1)!, /"session.ended","Last Of All"/)
+    await page.getByText('The file has only the newest 10,000 events.').waitFor()
     assert.deepEqual(page.faults, [])
   })
 

@@ -137,6 +137,12 @@ for (const engine of engines) {
       assert.ok(suspended.requestId && suspended.network && suspended.number > 0)
       const started = events.find(({ type }: { type: string }) => type === 'session.started')
       assert.equal(started.actor, 'self')
+      const numbers = events.map(({ number }: { number: number }) => number)
+      assert.deepEqual(
+        numbers,
+        numbers.toSorted((a: number, b: number) => a - b),
+        'in the order of the feed',
+      )
     })
 
     test('Suspending signs out at once and keeps out until reactivated', async () => {

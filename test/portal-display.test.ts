@@ -72,6 +72,17 @@ suite('The portal’s display', inBrowser, () => {
     assert.equal(new Set(boxes.map((box) => box!.y)).size, 1)
   })
 
+  test('On a phone held across, the school’s name keeps clear of the tabs', async () => {
+    const page = await visit({ width: 740 })
+    await signIn(page, service, 'Student', student, mailsTo(student) + 1)
+    await page.evaluate('document.querySelector(".brand").lastChild.textContent = "Northgate School"')
+    const right = await page.evaluate<number>(
+      '(() => { const all = document.createRange(); all.selectNodeContents(document.querySelector(".brand")); return all.getBoundingClientRect().right })()',
+    )
+    const tab = await page.locator('.bar > nav a').first().boundingBox()
+    assert.ok(tab!.x - right >= 8, `${tab!.x - right} px`)
+  })
+
   test('Addresses break after @ and dots, and the footer’s rule is as wide as the page’s text', async () => {
     const page = await visit({ width: 360 })
     await signIn(page, service, 'Veterinarian', `a-rather-long-name.${freshAddress('wraps')}`)

@@ -54,8 +54,7 @@ suite('A student’s week', inBrowser, () => {
   const visit = async (look: Look = {}, email = ada) => {
     const page = await openTab(await newVisitor(browser, look), service)
     await signIn(page, service, 'Student', email, mails(email) + 1)
-    await page.getByRole('heading', { level: 1, name: /Good/ }).waitFor()
-    await page.locator('.week h2').waitFor()
+    await page.locator('.week').waitFor()
     return page
   }
   const flat = (text: string) => text.replace(/\s+/g, ' ').trim()
@@ -70,21 +69,22 @@ suite('A student’s week', inBrowser, () => {
   }
   const box = async (page: Page, selector: string) => (await page.locator(selector).first().boundingBox())!
 
-  test('A rotation is a band over the days that it covers, on a desk under their headings', async () => {
+  test('A rotation is a band over the days that it covers, a weekend shift too, on a desk under their headings', async () => {
     at('2026-11-17T08:00:00Z')
     const page = await visit()
     assert.deepEqual(await bands(page), [
-      'Mon 16 Nov – Fri 20 Nov Equine rotation until 30 Nov 2026',
-      'Wed 18 Nov – Fri 20 Nov Surgery rotation Clinic B · until 24 Nov 2026',
+      'Mon 16 Nov – Sun 22 Nov Equine rotation until 30 Nov 2026',
+      'Wed 18 Nov – Sun 22 Nov Surgery rotation Clinic B · until 24 Nov 2026',
+      'Sat 21 Nov – Sun 22 Nov Night shift Clinic B · until 22 Nov 2026',
     ])
-    const [wednesday, friday, surgery] = await Promise.all([
+    const [wednesday, sunday, surgery] = await Promise.all([
       box(page, '.week ol > li:nth-child(3)'),
-      box(page, '.week ol > li:nth-child(5)'),
+      box(page, '.week ol > li:nth-child(7)'),
       box(page, '.band:nth-child(2)'),
     ])
     assert.ok(surgery.x >= wednesday.x && surgery.x < wednesday.x + 20)
-    assert.ok(surgery.x + surgery.width <= friday.x + friday.width)
-    assert.ok(surgery.x + surgery.width > friday.x + friday.width - 20)
+    assert.ok(surgery.x + surgery.width <= sunday.x + sunday.width)
+    assert.ok(surgery.x + surgery.width > sunday.x + sunday.width - 20)
     const heading = await box(page, '.week h3')
     const slot = await box(page, '.slot')
     assert.ok(heading.y + heading.height <= surgery.y && surgery.y + surgery.height <= slot.y)
@@ -191,6 +191,13 @@ suite('A student’s week', inBrowser, () => {
     const page = await openTab(await newVisitor(browser), service, `/${new URL(link).hash}`)
     await signIn(page, service, 'Student', ada, mails(ada) + 1)
     await page.getByRole('heading', { name: 'Anatomy A' }).waitFor()
+  })
+
+  test('The times of a class are a list, so that none breaks in two', async () => {
+    const page = await visit()
+    await openAnatomy(page)
+    const times = page.locator('.list > div').filter({ hasText: 'Times' }).getByRole('listitem')
+    assert.deepEqual((await times.allInnerTexts()).map(flat), ['Mon 09:00–10:30', 'Wed 14:00–15:00'])
   })
 
   test('The code of the card is wholly on the screen, upright and across, on the smallest phone', async () => {

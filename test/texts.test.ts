@@ -40,6 +40,14 @@ test('No text is left in English, and none is empty but where an action is final
   }
 })
 
+test('A status agrees with several people', async () => {
+  for (const language of translations) {
+    const { statuses, statusesMany } = await consoleText(language)
+    for (const [status, word] of Object.entries(statuses))
+      assert.notEqual(statusesMany[status as keyof typeof statuses], word, language)
+  }
+})
+
 test('Every kind of finding has words of its own in every language', async () => {
   for (const language of translations) {
     const findings = await findingsText(language)

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useId, useState } from 'react'
+import { byteOrderMark, spreadsheetLine } from '../../../src/platform/lib/spreadsheet.ts'
 import { asProblem, type Problem } from '../http.ts'
 import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/button.tsx'
@@ -35,7 +36,8 @@ export function Events({ user }: { user: Staff }) {
   const staff = useStaffNames(user)
   const nameOf = useActors(user, feed.names)
   const person = asked('person')
-  const saving = useAction(() => saveCsv(filter, nameOf))
+  const [isCut, setIsCut] = useState(false)
+  const saving = useAction(async () => setIsCut(await saveCsv(filter, nameOf)))
   const actors = [...new Set([...Object.keys(text.actors), ...Object.keys(staff), asked('actor')])]
   return (
     <Page title={text.title} lead={text.lead}>
@@ -77,6 +79,7 @@ export function Events({ user }: { user: Staff }) {
       <p role="status" className="visually-hidden">
         {feed.fresh > 0 && text.fresh(feed.fresh, number(feed.fresh))}
       </p>
+      <div role="status">{isCut && <p className="notice">{text.csvCut(number(csvEventsMax))}</p>}</div>
       {saving.problem && <ProblemNotice problem={saving.problem} onRetry={saving.run} />}
       {feed.problem && <ProblemNotice problem={feed.problem} onRetry={feed.retry} />}
       {feed.events ? (
@@ -133,26 +136,23 @@ function dayStart(day: string | null, later: number): string | null {
   return new Date(year, month - 1, date + later).toISOString()
 }
 
-/** From the oldest, as many as fit into a spreadsheet that people can use. */
-async function saveCsv(filter: string, nameOf: (actor: string) => string): Promise<void> {
-  const rows = [['number', 'time', 'event', 'person', 'userId', 'by', 'actor', 'data']]
-  for (let after = 0; rows.length <= csvEventsMax; ) {
-    const page = await ask<EventPage>(`/staff/events?limit=${csvPageSize}&after=${after}${filter}`)
+/** The newest, as many as fit into a spreadsheet that people can use. Returns whether some were left out. */
+async function saveCsv(filter: string, nameOf: (actor: string) => string): Promise<boolean> {
+  const rows: string[][] = []
+  for (let before = newest; rows.length <= csvEventsMax; ) {
+    const page = await ask<EventPage>(`/staff/events?limit=${csvPageSize}&before=${before}${filter}`)
     for (const { number, at, type, userId, actor, data } of page.events) {
       const by = page.names[actor] ?? nameOf(actor)
       const person = userId === null ? '' : (page.names[userId] ?? '')
       rows.push([String(number), at, type, person, userId ?? '', by, actor, JSON.stringify(data)])
     }
     if (page.events.length < csvPageSize) break
-    after = page.next
+    before = page.next
   }
-  save('events.csv', 'text/csv', rows.map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join(''))
-}
-
-/** A spreadsheet would compute a cell that begins like a formula. */
-function csvCell(text: string): string {
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  const head = ['number', 'time', 'event', 'person', 'userId', 'by', 'actor', 'data']
+  const lines = [head, ...rows.slice(0, csvEventsMax).reverse()].map(spreadsheetLine)
+  save('events.csv', 'text/csv', [byteOrderMark, ...lines].join(''))
+  return rows.length > csvEventsMax
 }
 
 /** Reads back from the newest, and forward from there while it follows. */

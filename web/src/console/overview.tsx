@@ -227,7 +227,9 @@ function Counts({ of: { people } }: { of: Overview }) {
     personStatuses.flatMap((status) =>
       people.counts
         .filter((each) => each.role === role && each.status === status && each.status !== 'closed')
-        .map(({ count }) => `${text.statuses[status]} (${number(count)})`),
+        .map(
+          ({ count }) => `${(count === 1 ? text.statuses : text.statusesMany)[status]} (${number(count)})`,
+        ),
     )
   return (
     <>

@@ -1,3 +1,4 @@
+import { Address } from '../parts/address.tsx'
 import { useWords } from '../text/text.ts'
 import { fullName, Name, personHash, StatusMark } from './person-parts.tsx'
 import type { PersonSummary, Sort } from './replies.ts'
@@ -122,7 +123,7 @@ function Row({
         <span className="soft">
           <span className="narrow">{role}</span>
           {person.studentNumber && <bdi>{person.studentNumber}</bdi>}
-          {person.email && <bdi dir="ltr">{person.email}</bdi>}
+          {person.email && <Address of={person.email} />}
         </span>
       </td>
       <td className="wide">{role}</td>

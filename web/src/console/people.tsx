@@ -147,10 +147,11 @@ const sortIn = (query: URLSearchParams): Sort => sorts.find((sort) => sort === q
 /** If no order was chosen, the service puts whoever matches exactly first. */
 function pathOf(words: string, query: URLSearchParams): string {
   const asked = new URLSearchParams({ limit: String(pageSize) })
-  for (const name of [...filters, 'sort'] as const) {
+  for (const name of filters) {
     const value = query.get(name)
     if (value) asked.set(name, value)
   }
+  if (query.has('sort')) asked.set('sort', sortIn(query))
   if (words !== '') asked.set('q', words)
   return `/staff/people?${asked}`
 }

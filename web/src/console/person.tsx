@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { now } from '../clock.ts'
+import { Address } from '../parts/address.tsx'
 import { Button } from '../parts/button.tsx'
 import { Facts } from '../parts/facts.tsx'
 import { Reading } from '../parts/loading.tsx'
@@ -188,7 +189,7 @@ function About({ of }: { of: PersonDetail['profile'] }) {
   return (
     <Facts
       of={[
-        [text.email, of.email && <bdi dir="ltr">{of.email}</bdi>],
+        [text.email, of.email && <Address of={of.email} />],
         [text.number, of.studentNumber && <bdi>{of.studentNumber}</bdi>],
         [text.year, of.year !== null && String(of.year)],
         [

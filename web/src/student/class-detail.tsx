@@ -47,9 +47,15 @@ function Detail({ placed, now, children }: { placed: Placed; now: SchoolTime; ch
     [text.student.place, entry.location ?? text.student.noPlace],
     [
       text.student.times,
-      entry.meetings
-        .map(({ day, start, end }) => `${dates.weekday(weekdays.indexOf(day))} ${dates.times(start, end)}`)
-        .join(', '),
+      entry.meetings.length > 0 && (
+        <ul className="plain-list">
+          {entry.meetings.map(({ day, start, end }) => (
+            <li key={`${day} ${start}`}>
+              {dates.weekday(weekdays.indexOf(day))} {dates.times(start, end)}
+            </li>
+          ))}
+        </ul>
+      ),
     ],
     [text.student.periods, entry.periods.map((each) => periodText(each, dates.weekday)).join(', ')],
     [text.student.course, course],

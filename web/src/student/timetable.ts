@@ -66,11 +66,18 @@ export function takesPlaceOn({ entry: { terms }, start, end }: Placed, date: str
   return within.length === 0 || within.some((term) => term.startDate <= date && date <= term.endDate)
 }
 
-/** Monday to Friday, and further if there is a class or if it is today. */
+/** Monday to Friday, and further if there is a class or a weekend shift, or if it is today. */
 export function weekFrom(classes: readonly Placed[], monday: string, today: string): Week {
   const all = daysFrom(classes, monday)
+  const shifts = classes.filter(
+    (placed) => isAllDay(placed) && !takesPlaceOn(placed, dayAfter(monday, friday)),
+  )
   const last = all.findLastIndex(
-    ({ date, occurrences }, index) => index < saturday || occurrences.length > 0 || date === today,
+    ({ date, occurrences }, index) =>
+      index < saturday ||
+      occurrences.length > 0 ||
+      date === today ||
+      shifts.some((placed) => takesPlaceOn(placed, date)),
   )
   const days = all.slice(0, last + 1)
   const bands = classes.filter(isAllDay).flatMap((placed) => bandsOf(placed, days))

@@ -137,6 +137,14 @@ export const english = {
     suspended: 'suspended',
     closed: 'closed',
   } satisfies Record<PersonStatus, string> as Record<PersonStatus, string>,
+  /** For several people, where the language has another form. */
+  statusesMany: {
+    pending: 'not yet signed in',
+    active: 'active',
+    inactive: 'not active on the roster',
+    suspended: 'suspended',
+    closed: 'closed',
+  } satisfies Record<PersonStatus, string> as Record<PersonStatus, string>,
 
   people: {
     title: 'People',
@@ -416,6 +424,8 @@ export const english = {
     from: 'From',
     to: 'To',
     csv: 'Download as CSV',
+    csvCut: (events: string) =>
+      `The file has only the newest ${events} events. Choose days to download older ones.`,
     ofPerson: 'Filter or download these events',
     onlyPerson: 'Only events of',
     everybody: 'Show everybody',

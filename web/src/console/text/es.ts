@@ -133,6 +133,13 @@ export const spanish: ConsoleText = {
     suspended: 'suspendido',
     closed: 'cerrado',
   },
+  statusesMany: {
+    pending: 'aún no han entrado',
+    active: 'activos',
+    inactive: 'inactivos en la lista',
+    suspended: 'suspendidos',
+    closed: 'cerrados',
+  },
 
   people: {
     title: 'Personas',
@@ -141,7 +148,7 @@ export const spanish: ConsoleText = {
     hint: 'El orden de las palabras no importa. Las flechas recorren la lista.',
     results: 'Personas',
     filters: 'Filtros',
-    any: 'todos',
+    any: 'cualquiera',
     role: 'Función',
     status: 'Estado',
     year: 'Curso',
@@ -427,6 +434,8 @@ export const spanish: ConsoleText = {
     from: 'Desde',
     to: 'Hasta',
     csv: 'Descargar en CSV',
+    csvCut: (events: string) =>
+      `El archivo solo contiene los ${events} eventos más recientes. Elija fechas para descargar los anteriores.`,
     ofPerson: 'Filtrar o descargar estos eventos',
     onlyPerson: 'Solo los eventos de',
     everybody: 'Mostrar a todos',

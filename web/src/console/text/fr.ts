@@ -140,6 +140,13 @@ export const french: ConsoleText = {
     suspended: 'suspendu',
     closed: 'fermé',
   },
+  statusesMany: {
+    pending: 'jamais connectés',
+    active: 'actifs',
+    inactive: 'inactifs dans la liste',
+    suspended: 'suspendus',
+    closed: 'fermés',
+  },
 
   people: {
     title: 'Personnes',
@@ -148,7 +155,7 @@ export const french: ConsoleText = {
     hint: 'L’ordre des mots n’a pas d’importance. Les flèches parcourent la liste.',
     results: 'Personnes',
     filters: 'Filtres',
-    any: 'tous',
+    any: 'peu importe',
     role: 'Rôle',
     status: 'État',
     year: 'Année',
@@ -429,6 +436,8 @@ export const french: ConsoleText = {
     from: 'Du',
     to: 'Au',
     csv: 'Télécharger en CSV',
+    csvCut: (events: string) =>
+      `Le fichier ne contient que les ${events} événements les plus récents. Choisissez des dates pour télécharger les plus anciens.`,
     ofPerson: 'Filtrer ou télécharger ces événements',
     onlyPerson: 'Uniquement les événements de',
     everybody: 'Afficher tout le monde',
