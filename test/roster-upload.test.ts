@@ -10,7 +10,7 @@ import type { Db } from '../src/platform/db/db.ts'
 import { openDb } from '../src/platform/db/open.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { systemClock } from '../src/platform/lib/clock.ts'
-import { serveStore } from './support/child.ts'
+import { serveStore, workersOf } from './support/child.ts'
 import { atLength, engines, migratedStore } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { clean12, packZip, without } from './support/roster-files.ts'
@@ -407,7 +407,9 @@ for (const engine of engines) {
         const rows = await db.all('select id from roster_generation where published_at is null')
         return rows.length > 0
       })
-      await child.end('SIGKILL')
+      // As a machine that loses its power ends them: all at once.
+      for (const pid of [child.pid, ...workersOf(child.pid)]) process.kill(pid, 'SIGKILL')
+      await child.exited
       const before = await contentOf(db)
 
       const clock = new TestClock()

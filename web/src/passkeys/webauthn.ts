@@ -59,13 +59,11 @@ async function jsonOf(asking: Promise<Credential | null>): Promise<object> {
   return credential.toJSON()
 }
 
-interface Signals {
-  signalUnknownCredential?(gone: { rpId: string; credentialId: string }): Promise<void>
-}
+type Signal = (gone: { rpId: string; credentialId: string }) => Promise<void>
 
 /** So that the device no longer offers a passkey that the service does not know. */
 export function forgetPasskey(rpId: string, credential: object): void {
   const { id } = credential as { id: string }
-  const signals = PublicKeyCredential as unknown as Signals
-  signals.signalUnknownCredential?.({ rpId, credentialId: id }).catch(() => {})
+  const signal: Signal | undefined = Reflect.get(PublicKeyCredential, 'signalUnknownCredential')
+  signal?.call(PublicKeyCredential, { rpId, credentialId: id }).catch(() => {})
 }
