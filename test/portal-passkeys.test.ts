@@ -1,51 +1,16 @@
-/** Passkeys in the portal and the console, with Chromium's own authenticator. */
+/** Passkeys in the portal, with Chromium's own authenticator. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import type { Browser, CDPSession, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { minute } from '../src/platform/lib/clock.ts'
 import { startBrowser } from './support/browser.ts'
-import { openConsole } from './support/console.ts'
+import { addDevice, button } from './support/device.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import { type Service, startService } from './support/service.ts'
 import { codeField, newVisitor, openTab, signIn, signOut } from './support/visitor.ts'
 
-interface Device {
-  readonly cdp: CDPSession
-  readonly authenticatorId: string
-  credentials(): Promise<{ credentialId: string }[]>
-  /** Whether somebody touches it, and passes its check. */
-  answers(yes: boolean): Promise<void>
-}
-
-/** Gives the tab an authenticator that asks nobody. */
-async function addDevice(page: Page, options: object = {}): Promise<Device> {
-  const cdp = await page.context().newCDPSession(page)
-  await cdp.send('WebAuthn.enable')
-  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-      ...options,
-    },
-  })
-  return {
-    cdp,
-    authenticatorId,
-    credentials: async () => (await cdp.send('WebAuthn.getCredentials', { authenticatorId })).credentials,
-    async answers(yes) {
-      await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: yes })
-    },
-  }
-}
-
-const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
-
-suite('Passkeys in the browser', inBrowser, () => {
+suite('Passkeys in the portal', inBrowser, () => {
   let service: Service
   let browser: Browser
   before(async () => {
@@ -163,25 +128,5 @@ suite('Passkeys in the browser', inBrowser, () => {
     assert.equal(await button(page, 'Sign in with a passkey').count(), 0)
     await signIn(page, service, 'Veterinarian', freshAddress())
     assert.equal(await page.getByRole('heading', { name: 'Next time without a code' }).count(), 0)
-  })
-
-  test('In the console an action under the 30-minute rule goes on after a passkey', async () => {
-    const { page } = await openConsole(browser, service, ['admin'])
-    const device = await addDevice(page)
-    await page.evaluate("location.hash = '#/passkeys'")
-    await button(page, 'Add a passkey').click()
-    await page.getByText(/has been added/).waitFor()
-    assert.equal((await device.credentials()).length, 1)
-    service.clock.advance(31 * minute)
-    await page.evaluate("location.hash = '#/staff'")
-    await button(page, 'Add somebody…').click()
-    const dialog = page.getByRole('dialog')
-    await dialog.getByLabel('E-mail address').fill(freshAddress('staff'))
-    await dialog.getByLabel('First name').fill('Grace')
-    await dialog.getByLabel('Last name').fill('Hopper')
-    await dialog.getByLabel('Help desk').check()
-    await dialog.getByRole('button', { name: 'Add', exact: true }).click()
-    await dialog.getByRole('button', { name: 'Confirm with a passkey' }).click()
-    await page.getByText('Grace Hopper can sign in now.').waitFor()
   })
 })

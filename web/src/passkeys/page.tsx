@@ -5,10 +5,11 @@ import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Reading } from '../parts/loading.tsx'
-import { Notice, ProblemNotice } from '../parts/notice.tsx'
+import { ProblemNotice } from '../parts/notice.tsx'
 import { focusHeading, Page } from '../parts/page.tsx'
 import type { Role } from '../people.ts'
 import { useResource } from '../resource.ts'
+import { school } from '../school.ts'
 import { ask } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { addPasskey } from './add.ts'
@@ -17,38 +18,34 @@ import { canUsePasskeys, NoPasskey } from './webauthn.ts'
 
 type Passkey = Static<typeof PasskeyEntry>
 
-const read = (path: string) => ask<{ passkeys: Passkey[] }>(path).then(({ passkeys }) => passkeys)
+export const readPasskeys = (path: string) =>
+  ask<{ passkeys: Passkey[] }>(path).then(({ passkeys }) => passkeys)
 
 /** One's own passkeys. */
 export function Passkeys({ as: role, email }: { as: Role; email: string }) {
   const { text } = useWords()
-  const list = useResource('/passkey', read)
+  const list = useResource('/passkey', readPasskeys)
   const [said, setSaid] = useState('')
-  const [failed, setFailed] = useState(false)
   const [removed, setRemoved] = useState<Passkey | null>(null)
   const adding = useAction(async () => {
     setSaid('')
-    setFailed(false)
     try {
       const name = await addPasskey()
-      list.replace(await read('/passkey'))
+      list.replace(await readPasskeys('/passkey'))
       setSaid(text.passkeys.added(name))
     } catch (error) {
       if (!(error instanceof NoPasskey)) throw error
-      setFailed(!error.isCancelled)
+      setSaid(text.passkeys.notAdded)
     }
   })
   const stale = adding.problem?.code === 'recent-sign-in-required' ? adding.problem : null
+  const isRequired = role === 'staff' && school.passkeys === 'required'
+  const besides = isRequired ? text.passkeys.required : text.passkeys.codeToo
 
   return (
-    <Page title={text.passkeys.title} lead={text.passkeys.lead}>
+    <Page title={text.passkeys.title} lead={`${text.passkeys.lead} ${besides}`}>
       <Reading of={list} />
       {adding.problem && !stale && <ProblemNotice problem={adding.problem} />}
-      {failed && (
-        <Notice tone="bad">
-          <p role="alert">{text.passkeys.failed}</p>
-        </Notice>
-      )}
       <p role="status" className="soft">
         {said}
       </p>

@@ -189,10 +189,12 @@ export const english = {
 
   passkeys: {
     title: 'Passkeys',
-    lead: 'With a passkey you sign in by fingerprint, face or PIN of your device instead of a code. A code to your address always works as well.',
+    lead: 'With a passkey you sign in by fingerprint, face or PIN of your device instead of a code.',
+    codeToo: 'A code to your address always works as well.',
     none: 'You have no passkeys yet.',
     add: 'Add a passkey',
     added: (name: string) => `The passkey “${name}” has been added.`,
+    notAdded: 'No passkey was added. You may have cancelled, or your device has no room for another.',
     addedOn: (time: string) => `Added on ${time}`,
     lastUsed: (time: string) => `Last used: ${time}`,
     neverUsed: 'Not used yet',
@@ -211,7 +213,11 @@ export const english = {
     offerLead: 'Add a passkey to sign in by fingerprint, face or PIN of this device.',
     offerDone: 'Done. Next time you can sign in with your passkey.',
     notNow: 'Not now',
-    required: 'The console opens with a passkey only. Add one if you have none, then confirm with it.',
+    required: 'The console opens with a passkey only.',
+    requiredConfirm: 'Please confirm with your passkey. If you have lost it, an operator can reset it.',
+    unsupported: 'This browser cannot use passkeys. Please open the console in another one.',
+    tooLate: 'You signed in a while ago. Please sign in again to add a passkey.',
+    signInAgain: 'Sign in again',
   },
 
   sessions: {
