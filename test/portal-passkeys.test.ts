@@ -75,7 +75,7 @@ suite('Passkeys in the portal', inBrowser, () => {
     await other.locator('.account').waitFor({ state: 'attached' })
   })
 
-  test('The page of passkeys adds one and removes it, and asks to confirm if the sign-in is old', async () => {
+  test('The page of passkeys adds one, renames it and removes it, and asks to confirm if the sign-in is old', async () => {
     const { page, device, email } = await signedIn()
     await page.evaluate("location.hash = '#/passkeys'")
     await page.getByText('You have no passkeys yet.').waitFor()
@@ -83,7 +83,11 @@ suite('Passkeys in the portal', inBrowser, () => {
     await page.getByText(/has been added/).waitFor()
     assert.equal((await device.credentials()).length, 1)
     service.clock.advance(11 * minute)
-    await page.getByRole('button', { name: /^Remove: / }).click()
+    await page.getByRole('button', { name: /^Rename: / }).click()
+    await page.getByLabel('Name', { exact: true }).fill('My phone')
+    await button(page, 'Rename').click()
+    await page.getByText('The passkey is now called “My phone”.').waitFor()
+    await page.getByRole('button', { name: 'Remove: My phone' }).click()
     await button(page, 'Remove').click()
     await button(page, 'Confirm with a passkey').click()
     await page.getByText(/has been removed/).waitFor()
