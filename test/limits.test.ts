@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { minute, second } from '../src/platform/lib/clock.ts'
+import { Authenticator } from './support/authenticator.ts'
 import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
+import { addPasskey, newAuthenticator, ok, passkeySignIn } from './support/passkeys.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
 
 const shown = (reply: Reply) => [reply.headers.get('ratelimit-policy'), reply.headers.get('ratelimit')]
@@ -36,6 +38,13 @@ for (const engine of engines) {
       return service.post('/veterinarian/send-otp', { email }, network)
     }
 
+    const passkeyOptions = (network: Network) => service.post('/passkey/options', {}, network)
+    const stranger = new Authenticator('http://localhost')
+    const anyChallenge = { challenge: 'AAAA', rp: { id: 'localhost' }, user: { id: 'AAAA' } }
+    stranger.create(anyChallenge)
+    const wrongAnswer = { credential: stranger.get(anyChallenge) }
+    const passkeyValidate = (network: Network) => service.post('/passkey/validate', wrongAnswer, network)
+
     const buckets: [
       name: string,
       call: (network: Network) => Promise<Reply>,
@@ -46,6 +55,8 @@ for (const engine of engines) {
       ['register', register, 202, 100, 20],
       ['send-otp', send, 202, 600, 120],
       ['validate-otp', validate, 401, 1200, 240],
+      ['passkey-options', passkeyOptions, 200, 600, 120],
+      ['passkey-validate', passkeyValidate, 401, 1200, 240],
     ]
     for (const [name, call, status, burst, perMinute] of often ? buckets : buckets.slice(0, 1)) {
       test(
@@ -170,6 +181,23 @@ for (const engine of engines) {
       assert.match((await validate(sender)).headers.get('ratelimit') ?? '', /r=1199;/)
       assert.match((await validate(bystander)).headers.get('ratelimit') ?? '', /r=1196;/)
       assert.match((await send(validator)).headers.get('ratelimit') ?? '', /r=599;/)
+    })
+
+    test('A sign-in with a passkey gives back its options and its answer, a refused one gives nothing', async () => {
+      const { access } = await service.signIn(freshAddress(), freshNetwork())
+      const device = newAuthenticator(service)
+      ok(await addPasskey(service, access, device), 201)
+      const network = freshNetwork()
+      const left = async () => [
+        shown(await passkeyOptions(network))[1]?.split(';')[1],
+        shown(await passkeyValidate(network))[1]?.split(';')[1],
+      ]
+      assert.deepEqual(await left(), ['r=599', 'r=1199'])
+      ok(await passkeySignIn(service, device, { headers: network }))
+      assert.deepEqual(await left(), ['r=598', 'r=1198'])
+      const refused = await passkeySignIn(service, device, { headers: network, wrong: { isVerified: false } })
+      assert.equal(refused.status, 401)
+      assert.deepEqual(await left(), ['r=596', 'r=1196'])
     })
 
     test('A refund never lifts a bucket above its burst', async () => {

@@ -4,10 +4,12 @@ import { readFileSync } from 'node:fs'
 import { after, before, suite, test } from 'node:test'
 import { Refusals } from '../src/identity/limits/refusals.ts'
 import { minute } from '../src/platform/lib/clock.ts'
+import { Authenticator } from './support/authenticator.ts'
 import { endProcesses, type ServingChild, serveStore } from './support/child.ts'
 import { atLength, type Engine, engines, migratedStore } from './support/engines.ts'
 import { freshNetwork } from './support/fresh.ts'
 import { scrape } from './support/metrics.ts'
+import { addPasskey, ok, passkeySignIn } from './support/passkeys.ts'
 import { freePort } from './support/postgres.ts'
 import { startService, TestClock } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
@@ -95,6 +97,26 @@ for (const engine of engines) {
       const schema = seen.value('chiron_schema_version')
       assert.ok(schema !== undefined && schema >= 10)
       assert.doesNotMatch(seen.text, /metrics\.example|nowhere|xxxx/)
+    })
+
+    test('count sign-ins by method, and of a refused passkey no role', async () => {
+      const service = await watched(engine)
+      const { child, port } = service
+      const token = await signIn(service, 'grace@metrics.example')
+      const device = new Authenticator('http://chiron.localhost')
+      ok(await addPasskey(child, token, device), 201)
+      for (let i = 0; i < 2; i++) ok(await passkeySignIn(child, device))
+      for (let i = 0; i < 3; i++) await passkeySignIn(child, device, { wrong: { isVerified: false } })
+      const seen = await eventually('all answers counted', async () => {
+        const now = await scrape(port)
+        const refused = { role: 'unknown', outcome: 'unusable', method: 'passkey' }
+        return now.value('chiron_sign_ins_total', refused) === 3 && now
+      })
+      const right = (role: string, method: string) =>
+        seen.value('chiron_sign_ins_total', { role, outcome: 'right', method })
+      assert.deepEqual([right('veterinarian', 'passkey'), right('veterinarian', 'code')], [2, 1])
+      assert.deepEqual([right('student', 'passkey'), right('staff', 'passkey')], [0, 0])
+      assert.equal(seen.value('chiron_http_errors_total', { code: 'passkey-unusable' }), 3)
     })
 
     test('are summed over workers and survive the end of a worker', atLength, async () => {

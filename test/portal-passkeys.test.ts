@@ -1,51 +1,16 @@
-/** Passkeys in the portal and the console, with Chromium's own authenticator. */
+/** Passkeys in the portal, with Chromium's own authenticator. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import type { Browser, CDPSession, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { minute } from '../src/platform/lib/clock.ts'
 import { startBrowser } from './support/browser.ts'
-import { openConsole } from './support/console.ts'
+import { addDevice, button } from './support/device.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import { type Service, startService } from './support/service.ts'
 import { codeField, newVisitor, openTab, signIn, signOut } from './support/visitor.ts'
 
-interface Device {
-  readonly cdp: CDPSession
-  readonly authenticatorId: string
-  credentials(): Promise<{ credentialId: string }[]>
-  /** Whether somebody touches it, and passes its check. */
-  answers(yes: boolean): Promise<void>
-}
-
-/** Gives the tab an authenticator that asks nobody. */
-async function addDevice(page: Page, options: object = {}): Promise<Device> {
-  const cdp = await page.context().newCDPSession(page)
-  await cdp.send('WebAuthn.enable')
-  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-      ...options,
-    },
-  })
-  return {
-    cdp,
-    authenticatorId,
-    credentials: async () => (await cdp.send('WebAuthn.getCredentials', { authenticatorId })).credentials,
-    async answers(yes) {
-      await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: yes })
-    },
-  }
-}
-
-const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
-
-suite('Passkeys in the browser', inBrowser, () => {
+suite('Passkeys in the portal', inBrowser, () => {
   let service: Service
   let browser: Browser
   before(async () => {
@@ -110,7 +75,7 @@ suite('Passkeys in the browser', inBrowser, () => {
     await other.locator('.account').waitFor({ state: 'attached' })
   })
 
-  test('The page of passkeys adds one and removes it, and asks to confirm if the sign-in is old', async () => {
+  test('The page of passkeys adds one, renames it and removes it, and asks to confirm if the sign-in is old', async () => {
     const { page, device, email } = await signedIn()
     await page.evaluate("location.hash = '#/passkeys'")
     await page.getByText('You have no passkeys yet.').waitFor()
@@ -118,7 +83,11 @@ suite('Passkeys in the browser', inBrowser, () => {
     await page.getByText(/has been added/).waitFor()
     assert.equal((await device.credentials()).length, 1)
     service.clock.advance(11 * minute)
-    await page.getByRole('button', { name: /^Remove: / }).click()
+    await page.getByRole('button', { name: /^Rename: / }).click()
+    await page.getByLabel('Name', { exact: true }).fill('My phone')
+    await button(page, 'Rename').click()
+    await page.getByText('The passkey is now called “My phone”.').waitFor()
+    await page.getByRole('button', { name: 'Remove: My phone' }).click()
     await button(page, 'Remove').click()
     await button(page, 'Confirm with a passkey').click()
     await page.getByText(/has been removed/).waitFor()
@@ -151,8 +120,60 @@ suite('Passkeys in the browser', inBrowser, () => {
     await device.answers(false)
     await button(page, 'Add a passkey').click()
     await page.waitForFunction("!document.querySelector('[aria-busy]')")
+    await page.getByText(/^No passkey was added/).waitFor()
     await page.getByText('You have no passkeys yet.').waitFor()
     assert.deepEqual(await device.credentials(), [])
+  })
+
+  test('An old sign-in closes the account after a passkey, in place', async () => {
+    const { page, email } = await signedIn()
+    await button(page, 'Add a passkey').click()
+    await page.getByText('Next time you can sign in with your passkey').waitFor()
+    service.clock.advance(11 * minute)
+    await page.evaluate("location.hash = '#/close'")
+    await page.locator('main form input').fill('Marsh')
+    await page.locator('main form button[type=submit]').click()
+    await button(page, 'Confirm with a passkey').click()
+    await page.locator('.account').waitFor({ state: 'detached' })
+    assert.deepEqual(await service.rows('select id from person where email = $1', [email]), [])
+  })
+
+  test('An old sign-in changes the address after a passkey, in place', async () => {
+    const { page } = await signedIn()
+    await button(page, 'Add a passkey').click()
+    await page.getByText('Next time you can sign in with your passkey').waitFor()
+    service.clock.advance(11 * minute)
+    await page.evaluate("location.hash = '#/email'")
+    const moved = freshAddress('moved')
+    await page.locator('main form input').fill(moved)
+    await page.locator('main form button[type=submit]').click()
+    await button(page, 'Confirm with a passkey').click()
+    const { code } = await service.mail.mailTo(moved)
+    await codeField(page).fill(String(code))
+    await page.locator('.notice.good').getByText(moved).waitFor()
+  })
+
+  test('The passkey of a suspended person is refused', async () => {
+    const { page, email } = await signedIn({ autofills: false })
+    await button(page, 'Add a passkey').click()
+    await page.getByText('Next time you can sign in with your passkey').waitFor()
+    await signOut(page)
+    await service.app.parts.db.run("update person set status = 'suspended' where email = $1", [email])
+    await button(page, 'Sign in with a passkey').click()
+    await page.getByText('This passkey cannot be used. Please sign in with a code.').waitFor()
+    assert.equal(await page.locator('.account').count(), 0)
+  })
+
+  test('Who says "Not now" is not asked again', async () => {
+    const { page, email } = await signedIn()
+    await button(page, 'Not now').click()
+    await signOut(page)
+    await signIn(page, service, 'Veterinarian', email, 2)
+    await page.evaluate("location.hash = '#/passkeys'")
+    await page.getByText('You have no passkeys yet.').waitFor()
+    await page.evaluate("location.hash = '#/'")
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    assert.equal(await page.getByRole('heading', { name: 'Next time without a code' }).count(), 0)
   })
 
   test('Without WebAuthn nothing is shown of passkeys but the empty page', async () => {
@@ -163,25 +184,5 @@ suite('Passkeys in the browser', inBrowser, () => {
     assert.equal(await button(page, 'Sign in with a passkey').count(), 0)
     await signIn(page, service, 'Veterinarian', freshAddress())
     assert.equal(await page.getByRole('heading', { name: 'Next time without a code' }).count(), 0)
-  })
-
-  test('In the console an action under the 30-minute rule goes on after a passkey', async () => {
-    const { page } = await openConsole(browser, service, ['admin'])
-    const device = await addDevice(page)
-    await page.evaluate("location.hash = '#/passkeys'")
-    await button(page, 'Add a passkey').click()
-    await page.getByText(/has been added/).waitFor()
-    assert.equal((await device.credentials()).length, 1)
-    service.clock.advance(31 * minute)
-    await page.evaluate("location.hash = '#/staff'")
-    await button(page, 'Add somebody…').click()
-    const dialog = page.getByRole('dialog')
-    await dialog.getByLabel('E-mail address').fill(freshAddress('staff'))
-    await dialog.getByLabel('First name').fill('Grace')
-    await dialog.getByLabel('Last name').fill('Hopper')
-    await dialog.getByLabel('Help desk').check()
-    await dialog.getByRole('button', { name: 'Add', exact: true }).click()
-    await dialog.getByRole('button', { name: 'Confirm with a passkey' }).click()
-    await page.getByText('Grace Hopper can sign in now.').waitFor()
   })
 })

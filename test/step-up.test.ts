@@ -6,11 +6,19 @@ import { minute, second } from '../src/platform/lib/clock.ts'
 import { createLog } from '../src/platform/log.ts'
 import { type Engine, engines, migratedStore } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
-import { addPasskey, newAuthenticator, ok, passkeySignIn, stepUp, stepUpOptions } from './support/passkeys.ts'
+import {
+  addPasskey,
+  newAuthenticator,
+  ok,
+  passkeySignIn,
+  requiring,
+  startRequiringPasskeys,
+  stepUp,
+  stepUpOptions,
+} from './support/passkeys.ts'
 import { bulk, change, drop, edited } from './support/roster-school.ts'
 import { rosterOf, signInStudent } from './support/roster-world.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
-import { startMailServer } from './support/smtp.ts'
 import { addStaff, newStaff, signInStaff } from './support/staff.ts'
 import { studentSchool } from './support/student-school.ts'
 
@@ -252,34 +260,10 @@ for (const engine of engines) {
   })
 
   suite(`Staff who must use a passkey on ${engine}`, () => {
-    const required = { CHIRON_STAFF_PASSKEY: 'required' }
-
-    /** A service where an admin has a passkey, started again with the setting. */
-    const restarted = async () => {
-      const store = await migratedStore(engine)
-      const mail = await startMailServer()
-      const first = await startService(engine, { databaseUrl: store.url, mail })
-      const { email } = await addStaff(first, ['admin'])
-      const { access } = await signInStaff(first, email)
-      const port = new URL(first.url).port
-      const device = newAuthenticator(first)
-      ok(await addPasskey(first, access, device), 201)
-      await mail.mailTo(email, 2)
-      await first.stop()
-      const env = { ...required, CHIRON_PORT: port }
-      const service = await startService(engine, { databaseUrl: store.url, mail, env, clock: first.clock })
-      const stop = async () => {
-        await service.stop()
-        await mail.close()
-        await store.remove()
-      }
-      return { service, email, device, stop }
-    }
-
     test('The service does not start while no admin has a passkey', async () => {
       const store = await migratedStore(engine as Engine)
       const config = loadConfig({
-        ...required,
+        ...requiring,
         CHIRON_PORT: '0',
         CHIRON_DATABASE_URL: store.url,
         CHIRON_SECRET: 'a secret for tests that is long enough',
@@ -290,7 +274,7 @@ for (const engine of engines) {
     })
 
     test('A code opens nothing to them but adding the first passkey', async (t) => {
-      const { service, stop } = await restarted()
+      const { service, stop } = await startRequiringPasskeys(engine)
       t.after(stop)
       const { email } = await addStaff(service, ['admin'])
       const { access } = await signInStaff(service, email)
@@ -317,7 +301,7 @@ for (const engine of engines) {
     })
 
     test('A code adds no second passkey, so a mailbox is not enough', async (t) => {
-      const { service, email, device, stop } = await restarted()
+      const { service, email, device, stop } = await startRequiringPasskeys(engine)
       t.after(stop)
       const { access } = await signInStaff(service, email)
       const options = { method: 'POST', token: access }

@@ -1,6 +1,9 @@
 /** The steps of passkeys over HTTP, as a front end takes them. */
 import { Authenticator, type AuthenticatorOptions, type Wrongs } from './authenticator.ts'
-import type { Calls, Reply, Service } from './service.ts'
+import { type Engine, migratedStore } from './engines.ts'
+import { type Calls, type Reply, type Service, startService } from './service.ts'
+import { startMailServer } from './smtp.ts'
+import { addStaff, signInStaff } from './staff.ts'
 import { originOf } from './visitor.ts'
 
 export const newAuthenticator = (service: Pick<Service, 'url'>, options?: AuthenticatorOptions) =>
@@ -54,4 +57,28 @@ export async function stepUp(
 ): Promise<Reply> {
   const credential = device.get(await stepUpOptions(service, token), wrong)
   return post(service, '/session/step-up', { credential }, token)
+}
+
+export const requiring = { CHIRON_STAFF_PASSKEY: 'required' }
+
+/** A service where an admin has a passkey, started again so that all staff must use one. */
+export async function startRequiringPasskeys(engine: Engine) {
+  const store = await migratedStore(engine)
+  const mail = await startMailServer()
+  const first = await startService(engine, { databaseUrl: store.url, mail })
+  const { email } = await addStaff(first, ['admin'])
+  const { access } = await signInStaff(first, email)
+  const port = new URL(first.url).port
+  const device = newAuthenticator(first)
+  ok(await addPasskey(first, access, device), 201)
+  await mail.mailTo(email, 2)
+  await first.stop()
+  const env = { ...requiring, CHIRON_PORT: port }
+  const service = await startService(engine, { databaseUrl: store.url, mail, env, clock: first.clock })
+  const stop = async () => {
+    await service.stop()
+    await mail.close()
+    await store.remove()
+  }
+  return { service, email, device, stop }
 }

@@ -12,8 +12,7 @@ const clientHeaders = {
 }
 
 /** An ordinary client with keep-alive connections. */
-export function callsTo(url: string): Calls {
-  const agent = new Agent({ keepAlive: true })
+export function callsTo(url: string, agent = new Agent({ keepAlive: true })): Calls {
   const request: Calls['request'] = (path, { method, body, token, headers } = {}) => {
     const { pathname, search } = new URL(path, url)
     return wire(url, pathname + search, {

@@ -1,22 +1,22 @@
 import { type ReactNode, useId, useState } from 'react'
 import { Brand, Footer, Offline, Skip } from '../frame.tsx'
-import { Problem } from '../http.ts'
 import { About } from '../parts/about.tsx'
 import { useAction } from '../parts/action.ts'
 import { Boundary } from '../parts/boundary.tsx'
 import { Button } from '../parts/button.tsx'
-import { Loading } from '../parts/loading.tsx'
+import { Loading, Reading } from '../parts/loading.tsx'
 import { Monogram } from '../parts/monogram.tsx'
 import { ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { Passkeys } from '../passkeys/page.tsx'
-import { StepUp } from '../passkeys/step-up.tsx'
 import { isStaff, type Staff } from '../people.ts'
+import { useResource } from '../resource.ts'
 import { useRoute } from '../route.ts'
 import { brand, school } from '../school.ts'
-import { cameByCode, resume, signOut, useSession } from '../session.ts'
+import { ask, resume, signOut, useSession } from '../session.ts'
 import { type Language, rememberLanguage, useWords, WordsContext } from '../text/text.ts'
 import { Events } from './events.tsx'
+import { FirstPasskey } from './first-passkey.tsx'
 import { MailPage } from './mail.tsx'
 import { canOpen, isPage, type PageName, places } from './navigation.ts'
 import { NotFound } from './not-found.tsx'
@@ -149,36 +149,31 @@ function Screen() {
     )
   if (session.state === 'out') return <SignIn farewell={session.reason} />
   if (!isStaff(session.user)) return <OtherRole user={session.user} />
-  return <StaffScreen user={session.user} route={route[0] === 'code' ? [] : route} />
+  const screen = <StaffScreen user={session.user} route={route[0] === 'code' ? [] : route} />
+  return school.passkeys === 'required' ? <WithPasskey user={session.user}>{screen}</WithPasskey> : screen
 }
 
-/** Where staff must use passkeys, a code opens nothing but adding the first one, which then proves who they are. */
-function FirstPasskey({ user, onDone }: { user: Staff; onDone(): void }) {
+/**
+ * Where staff must use passkeys, a session that a code began cannot even read who it is of. Also after a reload, so the
+ * service is asked.
+ */
+function WithPasskey({ user, children }: { user: Staff; children: ReactNode }) {
   const { text } = useWords()
-  const problem = new Problem('recent-sign-in-required', { methods: ['passkey'] })
+  const me = useResource('/staff/me', readMe)
+  if (me.problem?.code === 'forbidden') return <FirstPasskey user={user} onDone={me.reload} />
+  if (me.data) return children
   return (
-    <>
-      <Passkeys as="staff" email={user.email} />
-      <div className="page narrow">
-        <StepUp
-          as="staff"
-          email={user.email}
-          problem={problem}
-          why={text.passkeys.required}
-          action={text.passkeys.goOn}
-          onDone={onDone}
-        />
-      </div>
-    </>
+    <Page title={text.passkeys.title} narrow>
+      <Reading of={me} />
+    </Page>
   )
 }
+
+const readMe = (path: string) => ask<Staff>(path)
 
 function StaffScreen({ user, route }: { user: Staff; route: readonly string[] }) {
   const { text } = useConsole()
   const [place = '', id, ...rest] = route
-  const [proved, setProved] = useState(!cameByCode())
-  if (school.passkeys === 'required' && !proved)
-    return <FirstPasskey user={user} onDone={() => setProved(true)} />
   if (place === 'passkeys' && id === undefined) return <Passkeys as="staff" email={user.email} />
   if (!isPage(place) || rest.length > 1) return <NotFound />
   if (!canOpen(user, place))

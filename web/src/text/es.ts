@@ -193,15 +193,22 @@ export const spanish: Text = {
 
   passkeys: {
     title: 'Llaves de acceso',
-    lead: 'Con una llave de acceso se entra con la huella, la cara o el PIN del dispositivo, sin esperar un código. Un código enviado a su dirección también sirve siempre.',
+    lead: 'Con una llave de acceso se entra con la huella, la cara o el PIN del dispositivo, sin esperar un código.',
+    codeToo: 'Un código enviado a su dirección también sirve siempre.',
     none: 'Todavía no tiene llaves de acceso.',
     add: 'Añadir una llave de acceso',
     added: (name: string) => `Se ha añadido la llave de acceso «${name}».`,
+    notAdded:
+      'No se ha añadido ninguna llave de acceso. Quizá lo canceló, o a su dispositivo no le queda espacio.',
     addedOn: (time: string) => `Añadida el ${time}`,
     lastUsed: (time: string) => `Último uso: ${time}`,
     neverUsed: 'Sin usar todavía',
     backedUp: 'También en sus otros dispositivos',
     remove: 'Eliminar',
+    rename: 'Cambiar el nombre',
+    renameTitle: (name: string) => `Cambiar el nombre de la llave de acceso «${name}»`,
+    newName: 'Nombre',
+    renamed: (name: string) => `La llave de acceso se llama ahora «${name}».`,
     removeTitle: (name: string) => `¿Eliminar la llave de acceso «${name}»?`,
     removeLead: 'Ya no servirá para entrar. Elimínela también en su dispositivo.',
     removed: (name: string) => `Se ha eliminado la llave de acceso «${name}».`,
@@ -215,8 +222,12 @@ export const spanish: Text = {
     offerLead: 'Añada una llave de acceso para entrar con la huella, la cara o el PIN de este dispositivo.',
     offerDone: 'Listo. La próxima vez podrá entrar con su llave de acceso.',
     notNow: 'Ahora no',
-    required:
-      'La consola solo se abre con una llave de acceso. Añada una si no tiene y confirme después con ella.',
+    required: 'La consola solo se abre con una llave de acceso.',
+    requiredConfirm:
+      'Confirme con su llave de acceso. Si la ha perdido, quien administra el servicio puede restablecerla.',
+    unsupported: 'Este navegador no admite llaves de acceso. Abra la consola en otro.',
+    tooLate: 'Ha pasado un tiempo desde que entró. Vuelva a entrar para añadir una llave de acceso.',
+    signInAgain: 'Volver a entrar',
   },
 
   sessions: {

@@ -196,15 +196,22 @@ export const french: Text = {
 
   passkeys: {
     title: 'Clés d’accès',
-    lead: 'Avec une clé d’accès, vous vous connectez par l’empreinte, le visage ou le code PIN de votre appareil, sans attendre de code. Un code envoyé à votre adresse fonctionne toujours.',
+    lead: 'Avec une clé d’accès, vous vous connectez par l’empreinte, le visage ou le code PIN de votre appareil, sans attendre de code.',
+    codeToo: 'Un code envoyé à votre adresse fonctionne toujours.',
     none: 'Vous n’avez pas encore de clé d’accès.',
     add: 'Ajouter une clé d’accès',
     added: (name: string) => `La clé d’accès « ${name} » a été ajoutée.`,
+    notAdded:
+      'Aucune clé d’accès n’a été ajoutée. Vous avez peut-être annulé, ou votre appareil n’a plus de place.',
     addedOn: (time: string) => `Ajoutée le ${time}`,
     lastUsed: (time: string) => `Dernière utilisation : ${time}`,
     neverUsed: 'Pas encore utilisée',
     backedUp: 'Aussi sur vos autres appareils',
     remove: 'Supprimer',
+    rename: 'Renommer',
+    renameTitle: (name: string) => `Renommer la clé d’accès « ${name} »`,
+    newName: 'Nom',
+    renamed: (name: string) => `La clé d’accès s’appelle maintenant « ${name} ».`,
     removeTitle: (name: string) => `Supprimer la clé d’accès « ${name} » ?`,
     removeLead: 'Elle ne permettra plus de se connecter. Supprimez-la aussi sur votre appareil.',
     removed: (name: string) => `La clé d’accès « ${name} » a été supprimée.`,
@@ -219,8 +226,12 @@ export const french: Text = {
       'Ajoutez une clé d’accès pour vous connecter par l’empreinte, le visage ou le code PIN de cet appareil.',
     offerDone: 'C’est fait. La prochaine fois, vous pourrez vous connecter avec votre clé d’accès.',
     notNow: 'Pas maintenant',
-    required:
-      'La console ne s’ouvre qu’avec une clé d’accès. Ajoutez-en une si vous n’en avez pas, puis confirmez avec elle.',
+    required: 'La console ne s’ouvre qu’avec une clé d’accès.',
+    requiredConfirm:
+      'Confirmez avec votre clé d’accès. Si vous l’avez perdue, un opérateur peut la réinitialiser.',
+    unsupported: 'Ce navigateur ne gère pas les clés d’accès. Ouvrez la console dans un autre.',
+    tooLate: 'Votre connexion date de quelque temps. Reconnectez-vous pour ajouter une clé d’accès.',
+    signInAgain: 'Se reconnecter',
   },
 
   sessions: {
