@@ -459,10 +459,12 @@ function cursorFrom(text: string): { place: number; page: number; index: number 
 }
 
 /** The group and key after which a page of past changes begins. */
-function keyFrom(text = '0.'): [place: number, key: string] {
-  const [, place, key] = /^(\d{1,2})\.([\w-]*)$/.exec(text) ?? []
+function keyFrom(cursor = '0.'): [place: number, key: string] {
+  const [, place, key] = /^(\d{1,2})\.([\w-]*)$/.exec(cursor) ?? []
   if (place === undefined || key === undefined) throw wrongCursor()
-  return [Number(place), Buffer.from(key, 'base64url').toString()]
+  const text = Buffer.from(key, 'base64url').toString()
+  if (text.includes('\0')) throw wrongCursor()
+  return [Number(place), text]
 }
 
 function wrongCursor(): AppError {
