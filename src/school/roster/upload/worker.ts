@@ -3,12 +3,14 @@ import { openDb } from '../../../platform/db/open.ts'
 import { secretsFrom } from '../../../platform/lib/secret.ts'
 import { Roster } from '../roster.ts'
 import { work } from './jobs.ts'
+import { endWithParent } from './orphan.ts'
 import { type Note, noteOf, type Task } from './process.ts'
 
 // A signal to the process group must not end the job before the service says so.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
 const orphaned = () => process.exit(1)
 process.once('disconnect', orphaned)
+endWithParent()
 
 let stopped = false
 const task = await new Promise<Task>((resolve) =>
