@@ -80,8 +80,14 @@ for (const engine of engines)
   })
 
 test('A busy child ends when its parent is killed', { timeout: 60_000 }, async (t) => {
-  const busy = fileURLToPath(new URL('./support/busy-child.ts', import.meta.url))
-  const script = `const child = require('node:child_process').fork(${JSON.stringify(busy)})
+  const worker = fileURLToPath(new URL('../src/school/roster/upload/worker.js', import.meta.url))
+  // Once it waits for its task, its thread never rests.
+  const busy = `import { isMainThread } from 'node:worker_threads'
+    const loop = () => { process.send('busy'); for (;;); }
+    if (isMainThread) process.on('newListener', (event) => event === 'message' && setImmediate(loop))`
+  const execArgv = ['--import', `data:text/javascript,${encodeURIComponent(busy)}`]
+  const script = `const { fork } = require('node:child_process')
+    const child = fork(${JSON.stringify(worker)}, ${JSON.stringify({ execArgv })})
     child.on('message', () => console.log(child.pid))`
   const parent = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = await once(parent.stdout, 'data')

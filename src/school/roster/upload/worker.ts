@@ -1,16 +1,19 @@
 /** Runs in the child process: opens the store, does one job, and reports progress and result. */
+import { Worker } from 'node:worker_threads'
 import { openDb } from '../../../platform/db/open.ts'
 import { secretsFrom } from '../../../platform/lib/secret.ts'
 import { Roster } from '../roster.ts'
 import { work } from './jobs.ts'
-import { endWithParent } from './orphan.ts'
 import { type Note, noteOf, type Task } from './process.ts'
 
 // A signal to the process group must not end the job before the service says so.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
 const orphaned = () => process.exit(1)
 process.once('disconnect', orphaned)
-endWithParent()
+new Worker(new URL('./orphan.js', import.meta.url), {
+  workerData: { ppid: process.ppid },
+  resourceLimits: { maxOldGenerationSizeMb: 16 },
+}).unref()
 
 let stopped = false
 const task = await new Promise<Task>((resolve) =>

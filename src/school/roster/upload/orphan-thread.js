@@ -1,8 +1,0 @@
-/** Orphans get another parent. JavaScript, for the same reason as main.js. */
-import { workerData } from 'node:worker_threads'
-
-const checkEveryMs = 1_000
-
-setInterval(() => {
-  if (process.ppid !== workerData.ppid) process.kill(process.pid, 'SIGKILL')
-}, checkEveryMs)
