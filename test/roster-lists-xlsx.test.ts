@@ -240,6 +240,33 @@ suite('XML in pieces', () => {
       )
   })
 
+  // If reading took quadratic time, these would take minutes.
+  const shapes: readonly (readonly [name: string, some: string])[] = [
+    ['a name without a value', 'a'],
+    ['values without a name', '""'],
+    ['spaces after a name', 'a '],
+    ['names with an equals sign and no value', 'a= '],
+    ['only spaces', ' '],
+    ['slashes', '/'],
+    ['quotes in quotes', `"'"`],
+    ['a > in values', `a='>' `],
+  ]
+  const tagOf = (some: string, length: number) =>
+    Buffer.from(`<a first="1" ${some.repeat(length / some.length)} last="2"></a>`)
+  for (const [name, some] of shapes)
+    test(`a long tag is read, and a very long one refused: ${name}`, async () => {
+      const [open, ...others] = await tokensOf([tagOf(some, 240_000)])
+      assert(open?.kind === 'open')
+      assert.deepEqual([open.attributes.get('first'), open.attributes.get('last')], ['1', '2'])
+      assert.deepEqual(others.at(-1), { kind: 'close', name: 'a' })
+      const long = tagOf(some, 1_000_000)
+      await assert.rejects(tokensOf([long]), new XmlError('a tag is too long'))
+      await assert.rejects(
+        tokensOf([long.subarray(0, 200_000), long.subarray(200_000)]),
+        new XmlError('a tag is too long'),
+      )
+    })
+
   test('and does not go on for ever', async () => {
     await assert.rejects(
       tokensOf(Array.from({ length: 40 }, () => Buffer.from(`<a ${'x'.repeat(40_000)}`))),

@@ -43,6 +43,7 @@ const inOtherTests = [
   'too-many-rows',
   'too-many-errors',
   'too-much-memory',
+  'too-much-time',
   'unpacks-too-large',
   'packed-too-tightly',
   'encrypted-file',

@@ -1,8 +1,10 @@
 /** Whatever staff read: a parameter that the route does not describe is refused, so that no misspelt filter is ignored. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { engines } from './support/engines.ts'
 import { type Service, type SignedIn, startService } from './support/service.ts'
 import { newStaff } from './support/staff.ts'
+import { schoolOfSuite } from './support/student-school.ts'
 
 interface Operation {
   readonly parameters?: readonly { readonly name?: string; readonly in?: string }[]
@@ -88,3 +90,55 @@ suite('Parameters of what staff read', () => {
     assert.equal((await service.request('/staff/people?nonsense=1', { token })).status, 403)
   })
 })
+
+for (const engine of engines)
+  suite(`Values of parameters that no store can hold, on ${engine}`, () => {
+    let service: Service
+    let token: string
+    schoolOfSuite(engine, ['zoe'], (served) => {
+      service = served.service
+    })
+    before(async () => {
+      token = (await newStaff(service, 'admin')).access
+    })
+
+    const mark = (text: string) => Buffer.from(text).toString('base64url')
+    const byTime = (key: string) =>
+      `/staff/people?sort=created&after=${mark(`["created","created",${key},"x"]`)}`
+    const byName = (rest: string) => `/staff/people?sort=name&after=${mark(`["name",${rest}]`)}`
+    const refused: readonly (readonly [path: string, parameter: string])[] = [
+      ['/staff/people?q=%00', 'q'],
+      ['/staff/people?q=a%00b', 'q'],
+      ['/staff/people?q=a&q=%00', 'q'],
+      [byTime('1e999'), 'after'],
+      [byTime('1e30'), 'after'],
+      [byTime('1.5'), 'after'],
+      [byTime('9007199254740993'), 'after'],
+      [byTime('"1"'), 'after'],
+      [byName('"named","a\\u0000","b","c"'), 'after'],
+      [byName('"named","a","b"'), 'after'],
+      [byName('"nameless","\\u0000"'), 'after'],
+      ['/staff/events?person=%00', 'person'],
+      ['/staff/events?actor=a%00', 'actor'],
+      ['/staff/deliveries?email=%00', 'email'],
+      ['/staff/roster/imports/1/changes?q=%00', 'q'],
+      ['/staff/roster/imports/1/changes?after=0.AA', 'after'],
+      ['/staff/roster/imports/1/changes?after=0.%00', 'after'],
+    ]
+    for (const [path, parameter] of refused)
+      test(`${path} is 400`, async () => {
+        const { status, json } = await service.request(path, { token })
+        assert.deepEqual([status, json.code, json.errors?.[0].parameter], [400, 'invalid-request', parameter])
+      })
+
+    for (const path of [
+      byTime('1'),
+      byTime('-9007199254740991'),
+      byName('"named","a","b","c"'),
+      byName('"named","\\ud800","b","c"'),
+      '/staff/roster/imports/1/changes?after=0.YQ',
+    ])
+      test(`${path} is 200`, async () => {
+        assert.equal((await service.request(path, { token })).status, 200)
+      })
+  })

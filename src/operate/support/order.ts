@@ -29,11 +29,15 @@ const orders: Readonly<Record<Sort, Order>> = {
 
 export const orderOf = (sort: Sort): Order => orders[sort]
 
-const keyTypes: Readonly<Record<PartName, readonly string[]>> = {
-  named: ['string', 'string', 'string'],
-  nameless: ['string'],
-  created: ['number', 'string'],
-  updated: ['number', 'string'],
+/** Numbers and text that every engine can compare with. */
+const isNumber = (key: unknown) => Number.isSafeInteger(key)
+const isText = (key: unknown) => typeof key === 'string' && !key.includes('\0')
+
+const keyChecks: Readonly<Record<PartName, readonly ((key: unknown) => boolean)[]>> = {
+  named: [isText, isText, isText],
+  nameless: [isText],
+  created: [isNumber, isText],
+  updated: [isNumber, isText],
 }
 
 /** The end of a page. */
@@ -53,7 +57,8 @@ export function markFrom(sort: Sort, text: string): Mark {
   const [itsSort, itsPart, ...place] = parsed(text)
   const part = orders[sort].parts.find((each) => each === itsPart)
   const isPlace = (of: PartName) =>
-    place.length === 0 || place.map((key) => typeof key).join() === keyTypes[of].join()
+    place.length === 0 ||
+    (place.length === keyChecks[of].length && keyChecks[of].every((isRight, i) => isRight(place[i])))
   if (itsSort !== sort || !part || !isPlace(part))
     throw invalidField({ parameter: 'after', detail: 'must be the `next` value of a page in the same order' })
   return { part, place: place as (string | number)[] }

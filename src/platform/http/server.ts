@@ -8,7 +8,7 @@
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
 import { finished } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { AppError } from '../../errors.ts'
+import { AppError, invalidField } from '../../errors.ts'
 import type { Branding } from '../lib/branding.ts'
 import type { Clock } from '../lib/clock.ts'
 import { newId } from '../lib/random.ts'
@@ -156,6 +156,7 @@ export function createServer(options: ServerOptions): Server {
   })
   queueRequests(app, queue)
   demandBodies(app)
+  refuseNul(app)
   app.addHook('preParsing', (request, _reply, _payload, done) => {
     const encoding = request.headers['content-encoding']
     if (encoding === undefined || /^\s*identity\s*$/i.test(encoding) || !hasBody(request.raw)) return done()
@@ -210,6 +211,15 @@ export function createServer(options: ServerOptions): Server {
       clearTimeout(force)
     },
   }
+}
+
+/** No value that we store has a NUL, and PostgreSQL fails on it. */
+function refuseNul(app: FastifyInstance): void {
+  app.addHook('preValidation', (request, _reply, done) => {
+    if (!request.routeOptions.schema?.querystring) return done()
+    const found = Object.entries(request.query as object).find(([, value]) => String(value).includes('\0'))
+    done(found && invalidField({ parameter: found[0], detail: 'must not contain a NUL character' }))
+  })
 }
 
 const placeOf = Symbol('place')

@@ -78,7 +78,6 @@ import {
   usualShares,
 } from './words.ts'
 
-export { tooMuchMemory } from './bounds.ts'
 export type { Hold } from './checks/checks.ts'
 export { type Change, fieldsOf, groupOf } from './compare/compare.ts'
 export { exitCodes, RosterError, type RosterFailure } from './errors.ts'

@@ -15,8 +15,10 @@ export class XmlError extends Error {
   override readonly name = 'XmlError'
 }
 
-/** Longer than any tag of a workbook. */
-const tagCharactersMax = 1024 * 1024
+/** Longer than any tag of a workbook: the longest list the ranges of a rule, which Excel splits as cells are moved. */
+const tagCharactersMax = 256 * 1024
+/** Of a tag, a comment, or text without a tag. */
+const restCharactersMax = 1024 * 1024
 
 /** One batch of tokens per chunk. */
 export async function* xmlTokens(chunks: AsyncIterable<Buffer>): AsyncGenerator<XmlToken[]> {
@@ -25,7 +27,7 @@ export async function* xmlTokens(chunks: AsyncIterable<Buffer>): AsyncGenerator<
   for await (const chunk of chunks) {
     const tokens: XmlToken[] = []
     rest = takeTokens(rest + decoder.write(chunk), tokens)
-    if (rest.length > tagCharactersMax) throw new XmlError('a tag has no end')
+    if (rest.length > restCharactersMax) throw new XmlError('a tag has no end')
     yield tokens
   }
   if (rest.trim() !== '') throw new XmlError('the end is missing')
@@ -49,6 +51,7 @@ function takeTokens(text: string, tokens: XmlToken[]): string {
       continue
     }
     const close = endOfTag(text, open)
+    if ((close < 0 ? text.length : close) - open > tagCharactersMax) throw new XmlError('a tag is too long')
     if (close < 0) return text.slice(open)
     takeTag(text.slice(open + 1, close), tokens)
     at = close + 1
@@ -79,21 +82,25 @@ function specialAt(text: string, at: number): { text: string; end: number } | 'm
   }
 }
 
-/** A value in quotes may hold a `>`. */
+/** A value in quotes may hold a `>`. Looks at each character once. */
 function endOfTag(text: string, open: number): number {
-  let at = open + 1
+  const mark = /["'>]/g
+  mark.lastIndex = open + 1
   for (;;) {
-    const close = text.indexOf('>', at)
-    if (close < 0) return -1
-    const mark = /["']/.exec(text.slice(at, close))
-    if (!mark) return close
-    const end = text.indexOf(mark[0], at + mark.index + 1)
+    const found = mark.exec(text)
+    if (!found) return -1
+    if (found[0] === '>') return found.index
+    const end = text.indexOf(found[0], found.index + 1)
     if (end < 0) return -1
-    at = end + 1
+    mark.lastIndex = end + 1
   }
 }
 
-const attribute = /([^\s=/]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g
+/**
+ * Also matches names without a value and values without a name, which are ignored. If it failed on them, it would be
+ * tried again from each of their characters, and a long tag would take hours.
+ */
+const attribute = /([^\s=/"']+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'))?|"[^"]*"|'[^']*'/g
 
 function takeTag(tag: string, tokens: XmlToken[]): void {
   if (tag.startsWith('/')) {
@@ -103,8 +110,10 @@ function takeTag(tag: string, tokens: XmlToken[]): void {
   const end = /[\s/]/.exec(tag)?.index ?? tag.length
   const name = localName(tag.slice(0, end))
   const attributes = new Map<string, string>()
-  for (const [, key, double, single] of tag.slice(end).matchAll(attribute))
-    attributes.set(localName(key!), withoutEntities(double ?? single!))
+  for (const [, key, double, single] of tag.slice(end).matchAll(attribute)) {
+    const value = double ?? single
+    if (value !== undefined) attributes.set(localName(key!), withoutEntities(value))
+  }
   tokens.push({ kind: 'open', name, attributes })
   if (tag.endsWith('/')) tokens.push({ kind: 'close', name })
 }

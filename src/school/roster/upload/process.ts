@@ -8,8 +8,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { AppError, type ErrorCode, UsageError } from '../../../errors.ts'
-import { type Clock, day, second } from '../../../platform/lib/clock.ts'
-import { RosterError, type RosterFailure, tooMuchMemory } from '../roster.ts'
+import { type Clock, day, minute, second } from '../../../platform/lib/clock.ts'
+import { tooMuchMemory } from '../bounds.ts'
+import { aboutFile, FatalFinding } from '../findings.ts'
+import { RosterError, type RosterFailure } from '../roster.ts'
 import type { BadRows, HoldShares } from '../words.ts'
 import type { Job, ResultOf } from './jobs.ts'
 
@@ -19,6 +21,12 @@ const start = fileURLToPath(new URL('./worker.js', import.meta.url))
 /** As for the command (main.js); the heap is more than a roster may take (roster/bounds.ts). */
 const execArgv = ['--max-semi-space-size=2', '--max-old-space-size=1280']
 const errorsKept = 2_000
+
+/** How long a job may keep others waiting. Jobs that change the roster have no limit; their files were planned within it. */
+export type JobLimits = Readonly<Partial<Record<Job['kind'], number>>>
+
+/** A plan of 1.2 million rows takes less than a minute (docs/performance.md), and the largest allowed a few. */
+const usualLimits: JobLimits = { plan: 15 * minute, 'show-undo': 5 * minute }
 
 /** Everything a job needs to open the store. */
 export interface JobSettings {
@@ -61,13 +69,15 @@ export interface RunOptions {
 export class JobProcess {
   readonly #settings: JobSettings
   readonly #clock: Clock
+  readonly #limitsMs: JobLimits
   #turn: Promise<unknown> = Promise.resolve()
   #child: ChildProcess | null = null
   #stopping = false
 
-  constructor(settings: JobSettings, clock: Clock) {
+  constructor(settings: JobSettings, clock: Clock, limitsMs = usualLimits) {
     this.#settings = settings
     this.#clock = clock
+    this.#limitsMs = limitsMs
   }
 
   /** Removes leftovers of killed processes. */
@@ -115,6 +125,14 @@ export class JobProcess {
     const end = () => void child.kill('SIGKILL')
     signal?.addEventListener('abort', end, { once: true })
     if (signal?.aborted) end()
+    let isLate = false
+    const limitMs = this.#limitsMs[task.job.kind]
+    const limit =
+      limitMs !== undefined &&
+      setTimeout(() => {
+        isLate = true
+        end()
+      }, limitMs)
     let outcome: Note | undefined
     let errors = ''
     child.on('message', (note: Note) => {
@@ -128,8 +146,10 @@ export class JobProcess {
       const ended = (crash?: Error) => {
         this.#child = null
         signal?.removeEventListener('abort', end)
+        if (limit) clearTimeout(limit)
         if (outcome && !outcome.error) resolve(outcome.result)
         else if (this.#stopping) reject(shuttingDown())
+        else if (isLate) reject(overLimit('too-much-time', tooMuchTime))
         else reject(outcome ? errorOf(outcome) : (crash ?? crashOf(errors)))
       }
       child.once('error', ended)
@@ -151,9 +171,15 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
   })
 }
 
+const tooMuchTime =
+  'The roster takes longer to read and compare than any real one: check the files and export them again.'
+
+const overLimit = (code: 'too-much-memory' | 'too-much-time', message: string) =>
+  new FatalFinding(aboutFile('error', code, 'roster', message))
+
 /** The memory that a file takes is counted as it is read, but V8 may reach its limit first. */
 function crashOf(errors: string): Error {
-  if (/heap limit|out of memory/i.test(errors)) return new RosterError('refused', tooMuchMemory)
+  if (/heap limit|out of memory/i.test(errors)) return overLimit('too-much-memory', tooMuchMemory)
   return new Error(`the child process ended before its work: ${errors.trim()}`)
 }
 

@@ -12,7 +12,7 @@ import { type Clock, day, second, timestamp } from '../../../platform/lib/clock.
 import { folded } from '../../../platform/lib/folded.ts'
 import { isId, newId } from '../../../platform/lib/random.ts'
 import { visible } from '../../../platform/lib/visible.ts'
-import { aboutFile } from '../findings.ts'
+import { FatalFinding } from '../findings.ts'
 import {
   type Change,
   type Finding,
@@ -32,7 +32,7 @@ import {
   type UndoJob,
   type UndoView,
 } from './jobs.ts'
-import { JobProcess, type JobSettings } from './process.ts'
+import { type JobLimits, JobProcess, type JobSettings } from './process.ts'
 import { changeReport } from './report.ts'
 import {
   addPart,
@@ -71,6 +71,7 @@ export interface UploadsDeps {
   readonly clock: Clock
   readonly roster: Roster
   readonly settings: JobSettings
+  readonly limitsMs?: JobLimits
   readonly log: {
     info(fields: object, message: string): void
     error(fields: object, message: string): void
@@ -114,7 +115,7 @@ export class Uploads {
 
   constructor(deps: UploadsDeps) {
     this.#deps = deps
-    this.#jobs = new JobProcess(deps.settings, deps.clock)
+    this.#jobs = new JobProcess(deps.settings, deps.clock, deps.limitsMs)
   }
 
   start(): Promise<void> {
@@ -373,12 +374,11 @@ export class Uploads {
 
   async #failed({ kind, planId }: PlanJob, error: unknown): Promise<void> {
     const { db, log, roster } = this.#deps
-    const failure = failureOf(error)
-    if (kind === 'plan' && failure === 'refused') {
-      const finding = aboutFile('error', 'too-much-memory', 'roster', (error as Error).message)
-      await db.tx(finishPlanning(planId, refusal([finding], await roster.standing())))
+    if (kind === 'plan' && error instanceof FatalFinding) {
+      await db.tx(finishPlanning(planId, refusal([error.finding], await roster.standing())))
       return
     }
+    const failure = failureOf(error)
     if (failure === 'error')
       log.error(
         { planId, err: error },
@@ -459,10 +459,12 @@ function cursorFrom(text: string): { place: number; page: number; index: number 
 }
 
 /** The group and key after which a page of past changes begins. */
-function keyFrom(text = '0.'): [place: number, key: string] {
-  const [, place, key] = /^(\d{1,2})\.([\w-]*)$/.exec(text) ?? []
+function keyFrom(cursor = '0.'): [place: number, key: string] {
+  const [, place, key] = /^(\d{1,2})\.([\w-]*)$/.exec(cursor) ?? []
   if (place === undefined || key === undefined) throw wrongCursor()
-  return [Number(place), Buffer.from(key, 'base64url').toString()]
+  const text = Buffer.from(key, 'base64url').toString()
+  if (text.includes('\0')) throw wrongCursor()
+  return [Number(place), text]
 }
 
 function wrongCursor(): AppError {
@@ -471,6 +473,7 @@ function wrongCursor(): AppError {
 
 function failureOf(error: unknown): PlanFailure {
   if (error instanceof RosterError) return error.failure
+  if (error instanceof FatalFinding) return 'refused'
   return error instanceof AppError && error.code === 'unavailable' ? 'stopped' : 'error'
 }
 
@@ -481,6 +484,10 @@ function asRefusal(error: unknown): never {
     throw invalidField({ pointer: '#/allow', detail: error.message })
   if (error instanceof RosterError && error.failure === 'busy')
     throw new AppError('unavailable', 'Another import is running.', { retryAfterSeconds: 30 })
+  if (error instanceof FatalFinding)
+    throw new AppError('unavailable', 'This takes more time or memory than it may.', {
+      retryAfterSeconds: 60,
+    })
   if (error instanceof UsageError) throw invalidField({ pointer: '#/to', detail: error.message })
   throw error
 }

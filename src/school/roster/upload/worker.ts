@@ -1,4 +1,5 @@
 /** Runs in the child process: opens the store, does one job, and reports progress and result. */
+import { Worker } from 'node:worker_threads'
 import { openDb } from '../../../platform/db/open.ts'
 import { secretsFrom } from '../../../platform/lib/secret.ts'
 import { Roster } from '../roster.ts'
@@ -9,6 +10,10 @@ import { type Note, noteOf, type Task } from './process.ts'
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
 const orphaned = () => process.exit(1)
 process.once('disconnect', orphaned)
+new Worker(new URL('./orphan.js', import.meta.url), {
+  workerData: { ppid: process.ppid },
+  resourceLimits: { maxOldGenerationSizeMb: 16 },
+}).unref()
 
 let stopped = false
 const task = await new Promise<Task>((resolve) =>

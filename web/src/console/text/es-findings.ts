@@ -4,6 +4,7 @@ export const spanishFindings: Readonly<Record<string, string>> = {
   'too-many-rows': 'Los archivos tienen más de 20 millones de filas.',
   'too-many-errors': 'Hay más de 10.000 errores; el resto no se ha comprobado.',
   'too-much-memory': 'Leer o comparar los archivos requiere más de 1 GiB de memoria.',
+  'too-much-time': 'Leer y comparar los archivos requiere más de 15 minutos.',
   'packed-too-tightly': 'Descomprimido, un archivo del zip ocupa más de 100 veces su tamaño.',
   'encrypted-file': 'El zip, o un archivo dentro, está protegido con contraseña.',
   'damaged-file': 'Un archivo del zip no se puede descomprimir.',

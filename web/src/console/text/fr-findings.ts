@@ -4,6 +4,7 @@ export const frenchFindings: Readonly<Record<string, string>> = {
   'too-many-rows': 'Les fichiers ont plus de 20 millions de lignes.',
   'too-many-errors': 'Il y a plus de 10 000 erreurs ; le reste n’a pas été vérifié.',
   'too-much-memory': 'Lire ou comparer les fichiers demande plus de 1 Gio de mémoire.',
+  'too-much-time': 'Lire et comparer les fichiers demande plus de 15 minutes.',
   'packed-too-tightly': 'Décompressé, un fichier du zip fait plus de 100 fois sa taille.',
   'encrypted-file': 'Le zip, ou un fichier dedans, est protégé par un mot de passe.',
   'damaged-file': 'Un fichier du zip ne peut pas être décompressé.',
