@@ -76,11 +76,13 @@ suite('The portal’s display', inBrowser, () => {
     const page = await visit({ width: 740 })
     await signIn(page, service, 'Student', student, mailsTo(student) + 1)
     await page.evaluate('document.querySelector(".brand").lastChild.textContent = "Northgate School"')
-    const right = await page.evaluate<number>(
-      '(() => { const all = document.createRange(); all.selectNodeContents(document.querySelector(".brand")); return all.getBoundingClientRect().right })()',
+    const name = await page.evaluate<{ right: number; bottom: number }>(
+      '(() => { const all = document.createRange(); all.selectNodeContents(document.querySelector(".brand")); return all.getBoundingClientRect().toJSON() })()',
     )
-    const tab = await page.locator('.bar > nav a').first().boundingBox()
-    assert.ok(tab!.x - right >= 8, `${tab!.x - right} px`)
+    for (const links of ['.bar > nav a', '.account a']) {
+      const first = (await page.locator(links).first().boundingBox())!
+      assert.ok(first.y >= name.bottom || first.x - name.right >= 8, links)
+    }
   })
 
   test('Addresses break after @ and dots, and the footer’s rule is as wide as the page’s text', async () => {

@@ -169,7 +169,7 @@ for (const engine of engines) {
     })
 
     test('Pending plans are listed with their owners until they expire or are imported', async () => {
-      await service.rows('delete from roster_plan')
+      await service.app.parts.db.run('delete from roster_plan')
       const zip = await zipOf(edited(school, (copy) => addUser(copy, 'pending', 'student')))
       const { json: plan } = await upload(service, token, zip, { query: '?name=pending.zip' })
       const many = edited(school, (copy) => {
