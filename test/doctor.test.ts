@@ -92,8 +92,8 @@ suite('The doctor finds', atLength, () => {
     const { env, path } = await madeStore()
     change(
       path,
-      `insert into passkey (id, person_id, credential_id, public_key, user_handle, rp_id, aaguid, transports, name, sign_count, backed_up, created_at)
-       values ('k', 'p', 'c', '', '', 'elsewhere.example', '', '', '', 0, 0, 0)`,
+      `insert into passkey (id, person_id, email_key, credential_id, public_key, user_handle, rp_id, aaguid, transports, name, sign_count, backed_up, created_at)
+       values ('k', 'p', 'a@b.example', 'c', '', '', 'elsewhere.example', '', '', '', 0, 0, 0)`,
     )
     assertBad(await doctor(env), 'passkeys', /1 of elsewhere\.example/)
   })
