@@ -217,7 +217,9 @@ export function createServer(options: ServerOptions): Server {
 function refuseNul(app: FastifyInstance): void {
   app.addHook('preValidation', (request, _reply, done) => {
     if (!request.routeOptions.schema?.querystring) return done()
-    const found = Object.entries(request.query as object).find(([, value]) => String(value).includes('\0'))
+    const found = Object.entries(request.query as Record<string, unknown>).find(([, value]) =>
+      String(value).includes('\0'),
+    )
     done(found && invalidField({ parameter: found[0], detail: 'must not contain a NUL character' }))
   })
 }
