@@ -193,7 +193,7 @@ export class Passkeys {
     return now
   }
 
-  /** The answer is right by itself; whether its challenge is still free, the transaction decides. */
+  /** Checks all but whether the challenge was used before, which the transaction decides. */
   async #check(credential: Assertion, purpose: Purpose, now: number): Promise<Proof> {
     const { db, secrets, relyingParty } = this.#deps
     const passkey = await passkeyByCredential(db, credential.id)

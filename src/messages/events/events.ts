@@ -230,9 +230,10 @@ export async function readFeed(db: Db, filter: FeedFilter): Promise<EventRow[]> 
   const isNarrow = personId !== undefined || network !== undefined || isOfStaff
   // An expression that no index has: of one person or network there are few events, of a type there may be millions.
   const type = isNarrow ? "e.type || ''" : 'e.type'
-  const [first, last] = isNarrow ? [] : [await numberBefore(db, since ?? 0), await numberAfter(db, until)]
+  const first = isNarrow || since === undefined ? 0 : await lowerBound(db, since)
+  const last = isNarrow || until === undefined ? undefined : await numberFrom(db, until + numberedWithinMs)
   const conditions = [
-    `e.number > ${take(Math.max(filter.after ?? 0, first ?? 0))}`,
+    `e.number > ${take(Math.max(filter.after ?? 0, first))}`,
     filter.before !== undefined && `e.number < ${take(filter.before)}`,
     last !== undefined && `e.number < ${take(last)}`,
     filter.types &&
@@ -259,18 +260,17 @@ const numberedWithinMs = day
 
 /** Everything that happened at this time or later has a larger number. */
 export async function numberBefore(db: Db, since: number): Promise<number> {
-  if (since <= 0) return 0
   await numberEvents(db)
+  return lowerBound(db, since)
+}
+
+async function lowerBound(db: Db, since: number): Promise<number> {
   const first = await numberFrom(db, since - numberedWithinMs)
   if (first !== undefined) return first - 1
   return (await db.one<{ last: number }>('select last from event_counter'))!.last
 }
 
-/** Everything that happened before this time has a smaller number; undefined if that is all there is. */
-async function numberAfter(db: Db, until: number | undefined): Promise<number | undefined> {
-  return until === undefined ? undefined : numberFrom(db, until + numberedWithinMs)
-}
-
+/** The number of the first event at this time or later; undefined if there is none. */
 async function numberFrom(db: Db, at: number): Promise<number | undefined> {
   const sql = 'select number from event where at >= $1 and number is not null order by at, id limit 1'
   return (await db.one<{ number: number }>(sql, [at]))?.number

@@ -1,20 +1,25 @@
 /** How rows of the roster are written: each by a statement of its own, or many by one. */
 import type { Db, Statement, Value } from '../../platform/db/db.ts'
 
+/** The first columns of both tables of students. */
+const personal = [
+  'person_id',
+  'from_gen',
+  'sourced_id',
+  'digest',
+  'email',
+  'email_key',
+  'firstname',
+  'firstname_key',
+  'lastname',
+  'lastname_key',
+] as const
+
 const columnsOf = {
   person: ['id', 'role', 'status', 'created_at', 'updated_at'],
   student_identity: ['sourced_id', 'person_id', 'generation', 'matched_from'],
   student: [
-    'person_id',
-    'from_gen',
-    'sourced_id',
-    'digest',
-    'email',
-    'email_key',
-    'firstname',
-    'firstname_key',
-    'lastname',
-    'lastname_key',
+    ...personal,
     'preferred_name',
     'pronouns',
     'student_number',
@@ -23,20 +28,7 @@ const columnsOf = {
     'school_name',
     'updated_at',
   ],
-  disabled_student: [
-    'person_id',
-    'from_gen',
-    'sourced_id',
-    'digest',
-    'email',
-    'email_key',
-    'firstname',
-    'firstname_key',
-    'lastname',
-    'lastname_key',
-    'student_number',
-    'year',
-  ],
+  disabled_student: [...personal, 'student_number', 'year'],
   roster_correction: ['person_id', 'from_gen', 'email', 'firstname', 'lastname', 'actor', 'corrected_at'],
   roster_departure: ['generation', 'person_id'],
   roster_record: ['kind', 'sourced_id', 'from_gen', 'digest', 'data', 'document', 'updated_at'],

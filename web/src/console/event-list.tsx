@@ -14,20 +14,19 @@ const readMembers = (path: string) =>
   path === '' ? Promise.resolve([]) : ask<{ members: Member[] }>(path).then(({ members }) => members)
 
 /** The members of staff; only admins can read them. */
-export function useStaffNames(user: Staff): Names {
-  const { data: members = [] } = useResource(can(user, 'admin') ? '/staff/members' : '', readMembers)
+export function useStaffNames(user: Staff, reads = true): Names {
+  const { data: members = [] } = useResource(reads && can(user, 'admin') ? '/staff/members' : '', readMembers)
   return Object.fromEntries(members.map((member) => [member.userId, fullName(member)]))
 }
 
-/** Says who did something. */
+/** Says who did something. `names`: of staff, where the page has them already. */
 export function useActors(user: Staff, names?: Names): (actor: string) => string {
   const { text } = useConsole()
-  const staff = useStaffNames(user)
+  const read = useStaffNames(user, names === undefined)
+  const staff = names ?? read
   return (actor) => {
     if (actor === user.userId) return text.you
-    return (
-      text.events.actors[actor] ?? names?.[actor] ?? staff[actor] ?? text.events.someStaff(actor.slice(0, 6))
-    )
+    return text.events.actors[actor] ?? staff[actor] ?? text.events.someStaff(actor.slice(0, 6))
   }
 }
 
@@ -36,17 +35,17 @@ export function EventList({
   of,
   user,
   names,
-  withPerson = false,
+  staff,
 }: {
   of: readonly EventEntry[]
   user: Staff
   names: Names
-  withPerson?: boolean
+  /** The members of staff. With them, each event says whom it is about. */
+  staff?: Names
 }) {
   const { dates } = useWords()
   const { text } = useConsole()
   const nameOf = useActors(user, names)
-  const staff = useStaffNames(user)
   return (
     <ol className="log plain-list">
       {together(of).map(({ event: { id, at, type, actor, note, userId, data }, sessions, cause }) => (
@@ -72,7 +71,7 @@ export function EventList({
               </p>
             )}
           </div>
-          {withPerson && userId && (
+          {staff && userId && (
             <Whom
               userId={userId}
               name={names[userId]}

@@ -34,7 +34,7 @@ export function Events({ user }: { user: Staff }) {
   const filter = filterOf(query, Object.keys(text.types))
   const feed = useFeed(filter, follows)
   const staff = useStaffNames(user)
-  const nameOf = useActors(user, feed.names)
+  const nameOf = useActors(user, { ...staff, ...feed.names })
   const person = asked('person')
   const [isCut, setIsCut] = useState(false)
   const saving = useAction(async () => setIsCut(await saveCsv(filter, nameOf)))
@@ -84,7 +84,7 @@ export function Events({ user }: { user: Staff }) {
       {feed.problem && <ProblemNotice problem={feed.problem} onRetry={feed.retry} />}
       {feed.events ? (
         feed.events.length > 0 ? (
-          <EventList of={feed.events} user={user} names={feed.names} withPerson />
+          <EventList of={feed.events} user={user} names={feed.names} staff={staff} />
         ) : (
           <p className="soft">{all.none}</p>
         )

@@ -501,6 +501,24 @@ const progressOf = ({ state, done, total }: Pick<PlanRow, 'state' | 'done' | 'to
 /** Every change is listed. */
 const listed = ({ group, count }: { group: Group; count: number }) => ({ group, count, kept: count })
 
+type HeadRow = Pick<
+  PlanRow,
+  'id' | 'state' | 'failure' | 'created_at' | 'person_id' | 'expires_at' | 'file_name'
+>
+
+/** What the list of plans and a plan itself say alike. */
+function headOf(row: HeadRow) {
+  return {
+    planId: row.id,
+    state: row.state as (typeof planStates)[number],
+    failure: row.failure as PlanFailure | null,
+    createdAt: timestamp(row.created_at),
+    createdBy: row.person_id,
+    expiresAt: timestamp(row.expires_at),
+    fileName: row.file_name,
+  }
+}
+
 function pendingOf(row: PendingRow) {
   const { counts, holds, findings } = summaryOf(row)
   const { added, changed, leaving, returning } = counts.student ?? {
@@ -510,14 +528,8 @@ function pendingOf(row: PendingRow) {
     returning: 0,
   }
   return {
-    planId: row.id,
-    state: row.state as (typeof planStates)[number],
-    failure: row.failure as PlanFailure | null,
-    createdAt: timestamp(row.created_at),
-    createdBy: row.person_id,
+    ...headOf(row),
     createdByName: row.person_name?.trim() || null,
-    expiresAt: timestamp(row.expires_at),
-    fileName: row.file_name,
     students: { added, changed, leaving, returning },
     holds: [...new Set(holds.map(({ code }) => code))],
     errors: findings.errors,
@@ -531,13 +543,7 @@ function viewOf(row: PlanRow) {
   const options: PlanOptions = JSON.parse(row.options)
   const shown: Finding[] = JSON.parse(row.findings ?? '[]')
   return {
-    planId: row.id,
-    state: row.state as (typeof planStates)[number],
-    failure: row.failure as PlanFailure | null,
-    createdAt: timestamp(row.created_at),
-    createdBy: row.person_id,
-    expiresAt: timestamp(row.expires_at),
-    fileName: row.file_name,
+    ...headOf(row),
     sha256: row.sha256,
     version: file.version,
     rows: file.rows,
