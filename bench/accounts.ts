@@ -143,8 +143,12 @@ async function addSessions(perRole: number): Promise<void> {
       )
     }
     for (const { id, email, sessionId } of sessions) {
-      const claims = { sub: id, sid: sessionId, roles: [role], jti: newId(), now, ttlMs: accessTtlMs }
-      const accessToken = signAccessToken(await keys.signer(), issuer, claims)
+      const { clientId, audience } = issuer
+      const claims = { sub: id, sid: sessionId, roles: [role], jti: newId(), clientId, audience }
+      const accessToken = signAccessToken(await keys.signer(), issuer.issuer, claims, {
+        now,
+        ttlMs: accessTtlMs,
+      })
       const refresh = refreshToken(secrets.current, { sessionId, seq: 1 })
       out.write(`${JSON.stringify({ role, userId: id, email, accessToken, refreshToken: refresh })}\n`)
       written++

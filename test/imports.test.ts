@@ -53,7 +53,7 @@ const isOurs = ({ to }: Pick<Import, 'to'>) => to.endsWith('.ts') && !to.startsW
 const groups: Readonly<Record<string, readonly string[]>> = {
   platform: ['lib', 'db', 'http'],
   messages: ['events', 'webhooks', 'delivery', 'mail'],
-  identity: ['people', 'limits', 'session', 'sign-in', 'passkeys', 'staff'],
+  identity: ['people', 'limits', 'session', 'clients', 'sign-in', 'passkeys', 'oauth', 'staff'],
   school: ['student', 'veterinarian', 'roster', 'site'],
   operate: ['support', 'backup', 'metrics', 'traces', 'doctor', 'commands'],
 }

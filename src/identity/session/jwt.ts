@@ -12,8 +12,12 @@ import { importJWK } from 'jose/key/import'
 
 export interface AccessClaims {
   readonly sub: string
-  readonly sid: string
+  /** The session; null if a client has the token for itself. */
+  readonly sid: string | null
   readonly roles: readonly string[]
+  readonly clientId: string
+  readonly jti: string
+  readonly iat: number
   readonly exp: number
   /** The key that signed it. */
   readonly kid: string
@@ -28,13 +32,8 @@ export interface Issuer {
 export type PublicJwk = JWK
 export type VerifyingKey = Awaited<ReturnType<typeof importJWK>>
 
-/** The purpose of a token. A token of one kind is never accepted as another. */
-interface TokenKind {
-  /** `typ` in the header. */
-  readonly type: string
-  readonly issuer: string
-  readonly audience: string
-}
+/** `typ` in the header: the purpose of a token. A token of one kind is never accepted as another. */
+export type TokenType = 'at+jwt' | 'JWT' | 'logout+jwt'
 
 export interface SigningKey {
   readonly kid: string
@@ -44,7 +43,6 @@ export interface SigningKey {
 export type KeyFor = (kid: string) => Promise<VerifyingKey | undefined>
 
 const algorithm = 'ES256'
-const accessTokens = ({ issuer, audience }: Issuer): TokenKind => ({ type: 'at+jwt', issuer, audience })
 
 export async function newKeyPair(): Promise<{ kid: string; privateJwk: JWK; publicJwk: JWK }> {
   const pair = await generateKeyPair(algorithm, { extractable: true })
@@ -64,28 +62,34 @@ export function importSigningKey(jwk: JWK): KeyObject {
 
 const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-function signToken(
+interface Claims extends Readonly<Record<string, unknown>> {
+  readonly iss: string
+  readonly aud: string
+}
+
+export function signToken(
   { kid, key }: SigningKey,
-  { type, issuer, audience }: TokenKind,
-  claims: Readonly<Record<string, unknown>> & { readonly sub: string },
+  type: TokenType,
+  claims: Claims,
   { now, ttlMs }: { now: number; ttlMs: number },
 ): string {
   const iat = Math.floor(now / 1000)
   const header = encoded({ alg: algorithm, typ: type, kid })
-  const payload = encoded({ ...claims, iss: issuer, aud: audience, iat, exp: iat + ttlMs / 1000 })
+  const payload = encoded({ ...claims, iat, exp: iat + ttlMs / 1000 })
   const signature = sign('sha256', Buffer.from(`${header}.${payload}`), { key, dsaEncoding: 'ieee-p1363' })
   return `${header}.${payload}.${signature.toString('base64url')}`
 }
 
 interface ReadToken {
-  readonly claims: JWTPayload & { readonly sub: string; readonly exp: number }
+  readonly claims: JWTPayload & { readonly sub: string; readonly iat: number; readonly exp: number }
   readonly kid: string
 }
 
-/** The claims of a valid token of this kind that we issued; null for any other. */
-async function readToken(
+/** The claims of a valid token of this type that we issued, for any audience; null for any other. */
+export async function readToken(
   token: string,
-  { type, issuer, audience }: TokenKind,
+  type: TokenType,
+  issuer: string,
   now: number,
   keyFor: KeyFor,
 ): Promise<ReadToken | null> {
@@ -103,39 +107,53 @@ async function readToken(
         algorithms: [algorithm],
         typ: type,
         issuer,
-        audience,
         currentDate: new Date(now),
         requiredClaims: ['sub', 'exp', 'iat'],
       },
     )
-    const { sub, exp } = payload
-    return sub === undefined || exp === undefined ? null : { claims: { ...payload, sub, exp }, kid }
+    const { sub, iat, exp } = payload
+    if (sub === undefined || iat === undefined || exp === undefined) return null
+    return { claims: { ...payload, sub, iat, exp }, kid }
   } catch (error) {
     if (error instanceof Error && error.name === 'AppError') throw error
     return null
   }
 }
 
+/** For a client, `audience` is its own unless the token opens something here. */
+export interface NewAccessToken {
+  readonly sub: string
+  readonly sid?: string
+  readonly roles?: readonly string[]
+  readonly jti: string
+  readonly clientId: string
+  readonly audience: string
+  readonly scope?: string
+}
+
 export function signAccessToken(
   key: SigningKey,
-  issuer: Issuer,
-  claims: { sub: string; sid: string; roles: readonly string[]; jti: string; now: number; ttlMs: number },
+  issuer: string,
+  { clientId, audience, ...claims }: NewAccessToken,
+  times: { now: number; ttlMs: number },
 ): string {
-  const { now, ttlMs, ...rest } = claims
-  return signToken(key, accessTokens(issuer), { ...rest, client_id: issuer.clientId }, { now, ttlMs })
+  return signToken(key, 'at+jwt', { ...claims, iss: issuer, aud: audience, client_id: clientId }, times)
 }
 
 /** The claims of a valid token that we issued; null for any other. */
 export async function verifyAccessToken(
   token: string,
-  issuer: Issuer,
+  { issuer, audience, clientId: ownId }: Issuer,
   now: number,
   keyFor: KeyFor,
 ): Promise<AccessClaims | null> {
-  const read = await readToken(token, accessTokens(issuer), now, keyFor)
+  const read = await readToken(token, 'at+jwt', issuer, now, keyFor)
   if (!read) return null
-  const { sub, sid, roles, exp, jti, client_id } = read.claims
-  if (typeof sid !== 'string' || !Array.isArray(roles) || jti === undefined || client_id === undefined)
-    return null
-  return { sub, sid, roles, exp, kid: read.kid }
+  const { sub, sid, roles = [], iat, exp, jti, aud, client_id: clientId } = read.claims
+  if (typeof clientId !== 'string' || !Array.isArray(roles) || jti === undefined) return null
+  const isOwn = clientId === ownId
+  if (aud !== audience && (isOwn || aud !== clientId)) return null
+  if (sid !== undefined && typeof sid !== 'string') return null
+  if (sid === undefined && isOwn) return null
+  return { sub, sid: sid ?? null, roles, clientId, jti, iat, exp, kid: read.kid }
 }

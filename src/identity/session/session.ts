@@ -13,28 +13,39 @@ import { Recent } from '../../platform/lib/recent.ts'
 import type { Secrets } from '../../platform/lib/secret.ts'
 import { type Role, roles } from '../../roles.ts'
 import type { Person, Roles } from '../people/people.ts'
-import { type AccessClaims, type Issuer, signAccessToken, verifyAccessToken } from './jwt.ts'
+import {
+  type AccessClaims,
+  type Issuer,
+  type NewAccessToken,
+  signAccessToken,
+  verifyAccessToken,
+} from './jwt.ts'
 import type { SigningKeys } from './keys.ts'
 import { readRefreshToken, refreshToken } from './refresh.ts'
 import {
+  clientAllows,
   type EndReason,
   endSessions,
   type LiveSession,
+  liveServiceToken,
   liveSession,
+  type NewClientSession,
   type NewSession,
   pruneSessions,
   rotate,
+  type ServiceToken,
   type Session,
   type SessionAndPerson,
   seen,
   sessionById,
   sessionsOf,
+  startClientSession,
   startSession,
 } from './store.ts'
 
 export { historyOf } from './history.ts'
 export type { SigningKeys } from './keys.ts'
-export type { LiveSession, Session } from './store.ts'
+export type { LiveSession, ServiceToken, Session, SessionAndPerson } from './store.ts'
 export { endSessions, isOpen, renewProof } from './store.ts'
 
 export const accessTtlMs = 15 * minute
@@ -61,6 +72,16 @@ export interface IssuedTokens {
   readonly reply: TokenReply
   /** Lifetime of the refresh token if it is not used. */
   readonly refreshTtlMs: number
+}
+
+/** A client that calls for itself. */
+export interface ServiceCaller extends ServiceToken {
+  readonly role: 'service'
+}
+
+export interface Refreshed {
+  readonly session: SessionAndPerson
+  readonly refreshToken: string
 }
 
 export interface SessionsDeps {
@@ -100,15 +121,48 @@ export class Sessions {
     return session && isAlive(session, this.#deps.clock.now()) ? this.#tokens(session, 1) : null
   }
 
-  async authenticate(token: string): Promise<LiveSession> {
-    const now = this.#deps.clock.now()
-    const claims = (await this.#verifiedBefore(token, now)) ?? (await this.#verify(token, now))
+  /** Starts a session at a client, from one of the portal. */
+  startAtClient(
+    session: Omit<NewClientSession, 'expiresAt'>,
+    role: Role,
+    by: By,
+    when: Condition,
+  ): Statement[] {
+    return startClientSession({ ...session, expiresAt: session.now + lifetimes[role].idleMs }, by, when)
+  }
+
+  /** Who has this token: a person, at the portal or at a client, or a client for itself. */
+  async authenticate(token: string): Promise<LiveSession | ServiceCaller> {
+    const claims = await this.verify(token)
     if (!claims) throw new AppError('invalid-token')
-    const role = roles.find((each) => claims.roles.includes(each))
+    return claims.sid === null ? this.#service(claims) : this.#person(claims, claims.sid)
+  }
+
+  /** The claims of a token that has not expired. Its session may have ended. */
+  async verify(token: string): Promise<AccessClaims | null> {
+    const now = this.#deps.clock.now()
+    return (await this.#verifiedBefore(token, now)) ?? (await this.#verify(token, now))
+  }
+
+  async #service({ jti, clientId }: AccessClaims): Promise<ServiceCaller> {
+    const live = await liveServiceToken(this.#deps.db, jti, this.#deps.clock.now())
+    if (!live) throw new AppError('session-ended')
+    if (live.client_id !== clientId) throw new AppError('invalid-token')
+    return { ...live, role: 'service' }
+  }
+
+  async #person({ sub, roles: named, clientId }: AccessClaims, sid: string): Promise<LiveSession> {
+    const { db, clock, issuer } = this.#deps
+    const now = clock.now()
+    const role = roles.find((each) => named.includes(each))
     if (!role) throw new AppError('invalid-token')
-    const session = await liveSession(this.#deps.db, claims.sid, role, now)
+    const session = await liveSession(db, sid, role, now)
     if (!session) throw new AppError('session-ended')
-    if (session.id !== claims.sub || session.role !== role) throw new AppError('invalid-token')
+    if (session.role !== role || (session.client_id ?? issuer.clientId) !== clientId)
+      throw new AppError('invalid-token')
+    // A client may know the person by another name.
+    if (session.client_id === null ? session.id !== sub : !(await clientAllows(db, sid, now)))
+      throw new AppError(session.client_id === null ? 'invalid-token' : 'session-ended')
     if (!(await this.#deps.roles[role].isPresent(session))) throw new AppError('session-ended')
     return session
   }
@@ -134,33 +188,75 @@ export class Sessions {
    * one will present a void token. Any other token, however young, is a copy and ends the session.
    */
   async refresh(token: string, by: By): Promise<IssuedTokens> {
-    const { db, clock, secrets } = this.#deps
-    const ticket = readRefreshToken(secrets.all, token)
-    if (!ticket) throw new AppError('invalid-token')
+    const { session, seq } = await this.#rotate(token, null, by)
+    return this.#tokens(session, seq)
+  }
+
+  /** The same for a client, which gets tokens of its own making (oauth/token.ts). */
+  async refreshAtClient(token: string, clientId: string, by: By): Promise<Refreshed> {
+    const { session, seq } = await this.#rotate(token, clientId, by)
+    return { session, refreshToken: this.refreshTokenOf(session.session_id, seq) }
+  }
+
+  /** The first is number 1. */
+  refreshTokenOf(sessionId: string, seq = 1): string {
+    return refreshToken(this.#deps.secrets.current, { sessionId, seq })
+  }
+
+  async #rotate(
+    token: string,
+    clientId: string | null,
+    by: By,
+  ): Promise<{ session: SessionAndPerson; seq: number }> {
+    const { db, clock } = this.#deps
+    const session = await this.#sessionOf(token, clientId)
+    if (!session) throw new AppError('invalid-token')
     const now = clock.now()
-    const session = await sessionById(db, ticket.sessionId)
-    if (!session || !isAlive(session, now)) throw new AppError('session-ended')
+    const isAllowed = clientId === null || (await clientAllows(db, session.session_id, now))
+    if (!isAlive(session, now) || !isAllowed) throw new AppError('session-ended')
 
     const { refresh_seq: current, refresh_parent: parent, rotated_at } = session
-    if (ticket.seq === parent && now - rotated_at <= graceMs) return this.#tokens(session, current)
-    if (ticket.seq !== current && ticket.seq !== parent) {
+    if (session.seq === parent && now - rotated_at <= graceMs) return { session, seq: current }
+    if (session.seq !== current && session.seq !== parent) {
       await this.end(session, 'reuse', by)
       throw new AppError('session-ended')
     }
     const { idleMs, maxMs } = lifetimes[session.role]
     const times = { now, expiresAt: now + idleMs, expiresMaxMs: maxMs }
-    const [rotated] = await rotate(db, { id: ticket.sessionId, current, from: ticket.seq, ...times })
-    if (rotated) return this.#tokens({ ...session, ...rotated }, rotated.refresh_seq)
+    const [rotated] = await rotate(db, { id: session.session_id, current, from: session.seq, ...times })
     // Another request was faster; decide again with the new state.
-    return this.refresh(token, by)
+    if (!rotated) return this.#rotate(token, clientId, by)
+    // Whoever uses an application is not idle.
+    if (session.parent_id !== null)
+      await seen(db, { id: session.parent_id, ...times, unlessSince: now - seenEveryMs + 1 })
+    return { session: { ...session, ...rotated }, seq: rotated.refresh_seq }
+  }
+
+  /** The session of a refresh token, whatever its state, if the token is this client's. */
+  async #sessionOf(
+    token: string,
+    clientId: string | null,
+  ): Promise<(SessionAndPerson & { seq: number }) | undefined> {
+    const ticket = readRefreshToken(this.#deps.secrets.all, token)
+    if (!ticket) return undefined
+    const session = await sessionById(this.#deps.db, ticket.sessionId)
+    if (!session) throw new AppError('session-ended')
+    return session.client_id === clientId ? { ...session, seq: ticket.seq } : undefined
+  }
+
+  /** The live session of the portal's cookie; its token is not used up. */
+  async ofPortal(token: string): Promise<SessionAndPerson | null> {
+    const session = await this.#sessionOf(token, null).catch(() => undefined)
+    if (!session || !isAlive(session, this.#deps.clock.now())) return null
+    const { refresh_seq: current, refresh_parent: parent } = session
+    return session.seq === current || session.seq === parent ? session : null
   }
 
   /** Accepts a refresh token of any age. Unknown tokens and ended sessions are ignored. */
-  async signOut(token: string, by: By): Promise<void> {
-    const { db, secrets } = this.#deps
-    const ticket = readRefreshToken(secrets.all, token)
-    const session = ticket && (await sessionById(db, ticket.sessionId))
-    if (session) await this.end(session, 'signed-out', by)
+  async signOut(token: string, by: By, clientId: string | null = null): Promise<void> {
+    const ticket = readRefreshToken(this.#deps.secrets.all, token)
+    const session = ticket && (await sessionById(this.#deps.db, ticket.sessionId))
+    if (session?.client_id === clientId) await this.end(session, 'signed-out', by)
   }
 
   async list(personId: string): Promise<Session[]> {
@@ -169,9 +265,15 @@ export class Sessions {
     return sessions.filter((session) => session.ended_at === null && session.expires_at > now)
   }
 
-  async end(session: { session_id: string; id: string }, reason: EndReason, by: By): Promise<boolean> {
+  /** The client that ends it itself need not be told. */
+  async end(
+    session: { session_id: string; id: string },
+    reason: EndReason,
+    by: By,
+    told: string | null = null,
+  ): Promise<boolean> {
     const scope = { id: session.session_id, personId: session.id }
-    const [ended] = await this.#deps.db.tx(endSessions(scope, reason, this.#deps.clock.now(), by))
+    const [ended] = await this.#deps.db.tx(endSessions(scope, reason, this.#deps.clock.now(), by, told))
     return ended!.length > 0
   }
 
@@ -198,24 +300,31 @@ export class Sessions {
     session: Pick<Session, 'session_id' | 'expires_at'> & Person,
     seq: number,
   ): Promise<IssuedTokens> {
-    const { keys, issuer, secrets, roles, clock } = this.#deps
-    const now = clock.now()
-    const accessToken = signAccessToken(await keys.signer(), issuer, {
+    const { issuer, roles, clock } = this.#deps
+    const accessToken = await this.accessToken({
       sub: session.id,
       sid: session.session_id,
       roles: [session.role],
       jti: newId(),
-      now,
-      ttlMs: accessTtlMs,
+      clientId: issuer.clientId,
+      audience: issuer.audience,
     })
     const reply: TokenReply = {
       access_token: accessToken,
       token_type: 'Bearer',
       expires_in: accessTtlMs / 1000,
-      refresh_token: refreshToken(secrets.current, { sessionId: session.session_id, seq }),
+      refresh_token: this.refreshTokenOf(session.session_id, seq),
       user: await roles[session.role].profileOf(session),
     }
-    return { reply, refreshTtlMs: session.expires_at - now }
+    return { reply, refreshTtlMs: session.expires_at - clock.now() }
+  }
+
+  async accessToken(token: NewAccessToken): Promise<string> {
+    const { keys, issuer, clock } = this.#deps
+    return signAccessToken(await keys.signer(), issuer.issuer, token, {
+      now: clock.now(),
+      ttlMs: accessTtlMs,
+    })
   }
 
   /** A key may have been revoked since. */

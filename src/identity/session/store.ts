@@ -35,12 +35,17 @@ export interface Session {
   readonly rotated_at: number
   readonly ended_at: number | null
   readonly end_reason: EndReason | null
+  /** The client of the session, and the scopes that it has; null for the portal and for front ends of one's own. */
+  readonly client_id: string | null
+  readonly scope: string | null
+  /** The session with which this one ends. */
+  readonly parent_id: string | null
 }
 
 export type SessionAndPerson = Session & Person
 
 const sessionColumns =
-  's.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, s.auth_at, s.method, s.refresh_seq, s.refresh_parent, s.rotated_at, s.ended_at, s.end_reason'
+  's.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, s.auth_at, s.method, s.refresh_seq, s.refresh_parent, s.rotated_at, s.ended_at, s.end_reason, s.client_id, s.scope, s.parent_id'
 
 const sessionAndPerson = `select ${sessionColumns}, ${personList('p')} from session s join ${accounts} p on p.id = s.person_id`
 
@@ -56,7 +61,7 @@ export type LiveSession<R extends Role = Role> = { [Each in R]: LiveSessionOf<Ea
 
 type LiveSessionOf<R extends Role> = Pick<
   Session,
-  'session_id' | 'last_seen_at' | 'expires_at' | 'auth_at' | 'method'
+  'session_id' | 'last_seen_at' | 'expires_at' | 'auth_at' | 'method' | 'client_id' | 'scope'
 > &
   Accounts[R]
 
@@ -67,7 +72,7 @@ interface Accounts {
 }
 
 const live = (columns: string): ReadById => {
-  const select = `select s.id as session_id, s.last_seen_at, s.expires_at, s.auth_at, s.method, ${columns}
+  const select = `select s.id as session_id, s.last_seen_at, s.expires_at, s.auth_at, s.method, s.client_id, s.scope, ${columns}
     from session s join person p on p.id = s.person_id where s.ended_at is null and p.status = 'active'`
   return {
     one: `${select} and s.id = $1`,
@@ -127,21 +132,88 @@ export function startSession(s: NewSession & { expiresAt: number }, by: By, when
       s.method,
       ...when.params,
     ),
-    eventsFrom(
-      'session.started',
-      by,
-      {
-        id: "'started.' || id",
-        at: 'started_at',
-        person: 'person_id',
-        session: 'id',
-        data: `'{"method":"' || method || '"}'`,
-      },
-      'from session where id = $1 and person_id = $2',
-      s.id,
-      s.personId,
-    ),
+    started(by, s.id),
   ]
+}
+
+export interface NewClientSession {
+  readonly id: string
+  readonly clientId: string
+  readonly scope: string
+  /** The portal's session from which it was started. */
+  readonly startedFrom: string
+  /** Whether it goes on when that one ends. */
+  readonly offline: boolean
+  readonly now: number
+  readonly expiresAt: number
+}
+
+/** Starts a session at a client, if the one it is started from is alive. Device and proof are taken from there. */
+export function startClientSession(s: NewClientSession, by: By, when: Condition): Statement[] {
+  return [
+    statement(
+      `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at,
+         rotated_before_at, auth_at, method, client_id, scope, parent_id)
+       select $1, o.role, o.person_id, o.device, cast($2 as bigint), cast($2 as bigint), cast($3 as bigint), 1, 0, 0,
+         o.auth_at, o.method, $4, $5, $6
+       from session o join ${accounts} p on p.id = o.person_id
+       where o.id = $7 and o.ended_at is null and o.client_id is null and o.expires_at > $2 and p.status = 'active'
+         and ${when.sql(8)}
+       on conflict (id) do nothing
+       returning id, person_id`,
+      s.id,
+      s.now,
+      s.expiresAt,
+      s.clientId,
+      s.scope,
+      s.offline ? null : s.startedFrom,
+      s.startedFrom,
+      ...when.params,
+    ),
+    started(by, s.id),
+  ]
+}
+
+function started(by: By, sessionId: string): Statement {
+  return eventsFrom(
+    'session.started',
+    by,
+    {
+      id: "'started.' || id",
+      at: 'started_at',
+      person: 'person_id',
+      session: 'id',
+      data: `'{"method":"' || method || '"' || ${clientData} || '}'`,
+    },
+    'from session where id = $1',
+    sessionId,
+  )
+}
+
+/** Whether the client of a session is enabled, and the session that it depends on alive. */
+export async function clientAllows(db: Db, sessionId: string, now: number): Promise<boolean> {
+  const alive = await db.one(
+    `select 1 as alive from session s join client c on c.id = s.client_id and c.disabled_at is null
+     where s.id = $1 and (s.parent_id is null
+       or exists (select 1 from session p where p.id = s.parent_id and p.ended_at is null and p.expires_at > $2))`,
+    [sessionId, now],
+  )
+  return alive !== undefined
+}
+
+/** A token that a client has for itself. */
+export interface ServiceToken {
+  readonly session_id: string
+  readonly client_id: string
+  readonly scope: string
+}
+
+export function liveServiceToken(db: Db, id: string, now: number): Promise<ServiceToken | undefined> {
+  return db.one<ServiceToken>(
+    `select t.id as session_id, t.client_id, t.scope from service_token t
+     join client c on c.id = t.client_id and c.disabled_at is null where t.id = $1 and t.expires_at > $2`,
+    [id, now],
+  )
 }
 
 /** Renews the proof of a session, if it is alive and `when` is true. The first statement returns a row if it was. */
@@ -217,22 +289,41 @@ export function seen(
 }
 
 /**
- * Ends sessions and records each: one, all of a person, some of the expired ones, those of people who left the roster, or
- * all there are.
+ * Ends sessions and records each: one with those below it, all of a person, some of the expired ones, those of people
+ * who left the roster, those of a client, or all there are. Their clients are told, except `told`, which ended it.
  */
 export function endSessions(
-  scope:
-    | { id: string; personId: string }
-    | { personId: string; except?: string; when?: Condition }
-    | { expiredAt: number }
-    | { departedIn: number }
-    | 'all',
+  scope: Scope | { expiredAt: number },
   reason: EndReason,
   now: number,
   by: By,
+  told: string | null = null,
 ): Statement[] {
-  const [where, ...params] = scopeOf(scope)
-  const change = scope !== 'all' && 'expiredAt' in scope ? changeSome : changeAll
+  if (scope === 'all' || !('expiredAt' in scope))
+    return ending(changeAll, wherein(scope), reason, now, by, told)
+  const { expiredAt } = scope
+  const belowExpired: Where = [
+    (n) => `parent_id in (select p.id from session p where p.ended_at is null and p.expires_at <= $${n})`,
+    expiredAt,
+  ]
+  const expired: Where = [
+    (n) => `expires_at <= $${n} and not exists (
+      select 1 from session c where c.parent_id = session.id and c.ended_at is null)`,
+    expiredAt,
+  ]
+  return [belowExpired, expired].flatMap((where) => ending(changeSome, where, reason, now, by, told))
+}
+
+type Where = [sql: (first: number) => string, ...params: Value[]]
+
+function ending(
+  change: typeof changeAll,
+  [where, ...params]: Where,
+  reason: EndReason,
+  now: number,
+  by: By,
+  told: string | null,
+): Statement[] {
   return [
     change(
       'update session set ended_at = $1, end_reason = $2',
@@ -249,14 +340,28 @@ export function endSessions(
         at: 'ended_at',
         person: 'person_id',
         session: 'id',
-        data: `'{"reason":"' || end_reason || '"}'`,
+        data: `'{"reason":"' || end_reason || '"' || ${clientData} || '}'`,
       },
       `from session where ended_at = $1 and ${where(2)}`,
       now,
       ...params,
     ),
+    statement(
+      `insert into logout_call (session_id, client_id, uri, person_id, subject_salt, next_at, created_at)
+       select s.id, c.id, c.backchannel_uri, s.person_id, c.subject_salt, s.ended_at, s.ended_at
+       from (select id, client_id, person_id, ended_at from session
+         where ended_at = $1 and client_id is not null and client_id <> $2 and ${where(3)}) s
+       join client c on c.id = s.client_id where c.backchannel_uri is not null
+       on conflict (session_id) do nothing`,
+      now,
+      told ?? '',
+      ...params,
+    ),
   ]
 }
+
+/** As part of the `data` of an event. */
+const clientData = `case when client_id is null then '' else ',"client":"' || client_id || '"' end`
 
 export function isOpen(sessionId: string): Condition {
   return {
@@ -269,13 +374,34 @@ export function isOpen(sessionId: string): Condition {
 const departed = (n: number) =>
   `person_id in (select d.person_id from roster_departure d join roster_state r on r.generation = d.generation where d.generation = $${n})`
 
-type Scope = [where: (first: number) => string, ...params: Value[]]
+export type Scope =
+  | { id: string; personId: string }
+  | { personId: string; except?: string; when?: Condition }
+  | { departedIn: number }
+  | { clientId: string }
+  | { oldestOf: { personId: string; clientId: string; keep: number; now: number } }
+  | 'all'
 
-function scopeOf(scope: Parameters<typeof endSessions>[0]): Scope {
+function wherein(scope: Scope): Where {
   if (scope === 'all') return [() => 'true']
   if ('departedIn' in scope) return [departed, scope.departedIn]
-  if ('expiredAt' in scope) return [(n) => `expires_at <= $${n}`, scope.expiredAt]
-  if ('id' in scope) return [(n) => `id = $${n} and person_id = $${n + 1}`, scope.id, scope.personId]
+  if ('clientId' in scope) return [(n) => `client_id = $${n}`, scope.clientId]
+  if ('id' in scope)
+    return [(n) => `(id = $${n} or parent_id = $${n}) and person_id = $${n + 1}`, scope.id, scope.personId]
+  if ('oldestOf' in scope) {
+    const { personId, clientId, keep, now } = scope.oldestOf
+    return [
+      // The same before and after they have ended.
+      (n) => `person_id = $${n} and client_id = $${n + 1} and (
+        select count(*) from session o where o.person_id = $${n} and o.client_id = $${n + 1}
+          and (o.ended_at is null or o.ended_at = $${n + 3})
+          and (o.started_at > session.started_at or (o.started_at = session.started_at and o.id > session.id))) >= $${n + 2}`,
+      personId,
+      clientId,
+      keep,
+      now,
+    ]
+  }
   const { personId, except = '', when = always } = scope
   return [
     (n) => `person_id = $${n} and id <> $${n + 1} and ${when.sql(n + 2)}`,

@@ -27,6 +27,9 @@ const oneOf = <const V extends readonly string[]>(...values: V) => ({ type: 'str
 
 const sessionId = text('the sign-in')
 const passkeyId = text('the passkey')
+const clientId = text('the application')
+/** Of a session at an application. */
+const client = clientId
 
 /** Events of an account, by role. Add new ones here. */
 const ofRole = {
@@ -64,7 +67,7 @@ const others = {
     when: 'somebody signs in',
     data: { sessionId },
     // Events of former versions have none.
-    optional: { method: oneOf('code', 'passkey', 'school') },
+    optional: { method: oneOf('code', 'passkey', 'school'), client },
   },
   'session.stepped-up': {
     when: 'somebody proves again who they are, in the same session',
@@ -73,6 +76,7 @@ const others = {
   'session.ended': {
     when: 'a session ends',
     data: { sessionId, reason: oneOf('signed-out', 'expired', 'revoked', 'reuse', 'account') },
+    optional: { client },
   },
   'passkey.added': { when: 'somebody adds a passkey to their account', data: { passkeyId, sessionId } },
   'passkey.removed': {
@@ -83,6 +87,21 @@ const others = {
   'passkey.cloned': {
     when: 'a passkey is used whose counter went back, as that of a copy would; it is refused',
     data: { passkeyId },
+  },
+  'client.added': { when: 'an application is registered', data: { clientId } },
+  'client.changed': { when: 'the registration of an application changes', data: { clientId } },
+  'client.rotated': { when: 'an application gets a new secret', data: { clientId } },
+  'client.disabled': { when: 'an application is disabled; its tokens are refused', data: { clientId } },
+  'client.enabled': { when: 'an application is enabled again', data: { clientId } },
+  'client.removed': { when: 'an application is removed', data: { clientId } },
+  'consent.given': {
+    when: 'somebody allows an application to sign them in',
+    data: { clientId, scope: text('separated by spaces') },
+  },
+  'consent.withdrawn': { when: 'that permission ends', data: { clientId } },
+  'logout.failed': {
+    when: 'an application could not be told that a session had ended',
+    data: { clientId, sessionId },
   },
   'otp.exhausted': { when: 'the fifth wrong code is sent for one sign-in', data: { sessionId } },
   'mail.failed': {

@@ -21,12 +21,14 @@ import { type MemoryBuckets, memoryPolicies, showLimit } from './limits.ts'
 import { hasOtherMethod } from './paths.ts'
 
 const unknownShown = 10
-const accesses = ['public', 'signed-in', ...roles] as const
+const accesses = ['public', 'signed-in', 'service', ...roles] as const
 
 export interface RouteConfig extends FastifyContextConfig {
   readonly access: (typeof accesses)[number]
   /** The right that a member of staff needs; an admin has all. */
   readonly may?: Right | 'any'
+  /** The scope with which a client may call it, too. Without one, no client may. */
+  readonly scope?: string
   /** Which limit counts a call without a token: the network’s, one of the route’s own in the store, or none. */
   readonly limit?: 'network' | 'own' | 'none'
   /** How long ago the caller may have proved who they are, for actions that are hard to undo. */
@@ -38,8 +40,9 @@ export interface RouteConfig extends FastifyContextConfig {
 }
 
 type Stated =
-  | { readonly access: Exclude<RouteConfig['access'], 'staff'>; readonly may?: never }
+  | { readonly access: Exclude<RouteConfig['access'], 'staff' | 'service'>; readonly may?: never }
   | { readonly access: 'staff'; readonly may: Right | 'any' }
+  | { readonly access: 'service'; readonly scope: string; readonly may?: never }
 
 /** Fastify accepts any `config`; this function makes a wrong name, or a route for staff without a right, fail to compile. */
 export const routeConfig = (config: RouteConfig & Stated): RouteConfig => config
@@ -65,10 +68,21 @@ export interface Identity {
   readonly method: string
   /** The rights of a member of staff, comma-separated. */
   readonly may?: string
+  /** The client that calls for the person, and its scopes, separated by spaces. */
+  readonly client_id: string | null
+  readonly scope: string | null
+}
+
+/** A client that calls for itself. */
+export interface ServiceIdentity {
+  readonly role: 'service'
+  readonly session_id: string
+  readonly client_id: string
+  readonly scope: string
 }
 
 export interface Authenticator<Caller extends Identity> {
-  authenticate(token: string): Promise<Caller>
+  authenticate(token: string): Promise<Caller | ServiceIdentity>
   touch(caller: Caller): Promise<unknown> | undefined
 }
 
@@ -138,19 +152,19 @@ export function guardAccess<Caller extends Identity>(
     identify(request, reply, config).then(() => done(), done)
   })
 
-  async function identify(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { access, may, provedWithinMs, beforePasskey }: Partial<RouteConfig>,
-  ) {
-    let session: Caller
+  async function identify(request: FastifyRequest, reply: FastifyReply, config: Partial<RouteConfig>) {
+    const { access, may, provedWithinMs, beforePasskey } = config
+    let session: Caller | ServiceIdentity
     try {
       session = await deps.sessions.authenticate(bearerToken(request))
     } catch (error) {
       countNetwork(request, reply)
       throw error
     }
+    if (session.client_id !== null) refuseScope(session.scope ?? '', config.scope)
+    if (session.role === 'service') return countService(reply, session)
     deps.buckets?.take(memoryPolicies.session, session.session_id)
+    if (access === 'service') throw forbidden('This needs a token of a service.')
     if (access !== 'signed-in' && session.role !== access)
       throw forbidden(`This needs a token of role ${access}.`)
     if (may !== undefined && !hasRight(session, may)) throw forbidden(`This needs the right "${may}".`)
@@ -163,6 +177,10 @@ export function guardAccess<Caller extends Identity>(
       ?.catch((error) =>
         deps.log.warn({ requestId: request.id, err: error }, 'could not save when a session was last used'),
       )
+  }
+
+  function countService(reply: FastifyReply, { client_id }: ServiceIdentity): void {
+    if (deps.buckets) showLimit(reply, deps.buckets.take(memoryPolicies.service, client_id))
   }
 
   async function refuseOldProof(session: Caller, withinMs: number): Promise<void> {
@@ -223,6 +241,11 @@ function refuseUnknown(route: RouteOptions): void {
 function hasRight({ may = '' }: Identity, right: Right | 'any'): boolean {
   const rights = may.split(',')
   return right === 'any' || rights.includes('admin') || rights.includes(right)
+}
+
+function refuseScope(granted: string, needed: string | undefined): void {
+  if (needed === undefined) throw forbidden('Applications may not call this.')
+  if (!granted.split(' ').includes(needed)) throw forbidden(`This needs the scope ${needed}.`)
 }
 
 function forbidden(detail: string): AppError {

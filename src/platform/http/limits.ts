@@ -16,6 +16,8 @@ import type { Clock } from '../lib/clock.ts'
 export const memoryPolicies = {
   network: { name: 'network', burst: 2000, refillPerMinute: 1000 },
   session: { name: 'session', burst: 300, refillPerMinute: 120 },
+  /** All tokens that a client has for itself. */
+  service: { name: 'service', burst: 3000, refillPerMinute: 1200 },
 } as const satisfies Record<string, BucketPolicy>
 
 const keysMax = 100_000

@@ -1,0 +1,110 @@
+/** Other programs of the school: what is known of one, and whether it is the one that it says it is. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Db } from '../../platform/db/db.ts'
+import { newToken } from '../../platform/lib/random.ts'
+import type { Role } from '../../roles.ts'
+import type { ClientKind, Consent } from './kinds.ts'
+
+export interface Client {
+  readonly id: string
+  readonly name: string
+  readonly kind: ClientKind
+  readonly redirectUris: readonly string[]
+  /** Where a browser may be sent after signing out. */
+  readonly logoutUris: readonly string[]
+  /** Is told when a session ends. */
+  readonly backchannelUri: string | null
+  readonly scopes: readonly string[]
+  /** Who may sign in there. */
+  readonly roles: readonly Role[]
+  readonly consent: Consent
+  /** For subjects that differ from client to client; null if the subject is the person's id. */
+  readonly subjectSalt: string | null
+  readonly pkce: boolean
+  readonly claimsInIdToken: boolean
+  readonly createdAt: number
+  readonly lastUsedAt: number | null
+  readonly disabledAt: number | null
+}
+
+export interface ClientRow {
+  readonly id: string
+  readonly name: string
+  readonly kind: ClientKind
+  readonly redirect_uris: string
+  readonly logout_uris: string
+  readonly backchannel_uri: string | null
+  readonly scopes: string
+  readonly roles: string
+  readonly consent: Consent
+  readonly subject_salt: string | null
+  readonly pkce: number
+  readonly claims_in_id_token: number
+  readonly secret_digest: string | null
+  readonly secret_before: string | null
+  readonly secret_before_until: number | null
+  readonly created_at: number
+  readonly last_used_at: number | null
+  readonly disabled_at: number | null
+}
+
+export const clientColumns =
+  'id, name, kind, redirect_uris, logout_uris, backchannel_uri, scopes, roles, consent, subject_salt, pkce, claims_in_id_token, secret_digest, secret_before, secret_before_until, created_at, last_used_at, disabled_at'
+
+const clientIdPattern = /^[A-Za-z0-9_-]{1,64}$/
+
+async function rowOf(db: Db, id: string): Promise<ClientRow | undefined> {
+  if (!clientIdPattern.test(id)) return undefined
+  return db.one<ClientRow>(`select ${clientColumns} from client where id = $1`, [id])
+}
+
+/** In any state. */
+export async function clientById(db: Db, id: string): Promise<Client | undefined> {
+  const row = await rowOf(db, id)
+  return row && clientOf(row)
+}
+
+export function clientOf(row: ClientRow): Client {
+  return {
+    id: row.id,
+    name: row.name,
+    kind: row.kind,
+    redirectUris: JSON.parse(row.redirect_uris),
+    logoutUris: JSON.parse(row.logout_uris),
+    backchannelUri: row.backchannel_uri,
+    scopes: row.scopes.split(' '),
+    roles: row.roles.split(' ') as Role[],
+    consent: row.consent,
+    subjectSalt: row.subject_salt,
+    pkce: row.pkce === 1,
+    claimsInIdToken: row.claims_in_id_token === 1,
+    createdAt: row.created_at,
+    lastUsedAt: row.last_used_at,
+    disabledAt: row.disabled_at,
+  }
+}
+
+export const digestOf = (secret: string) => createHash('sha256').update(secret).digest('base64url')
+
+const decoy = digestOf(newToken())
+
+/** An unknown client costs the same work as a wrong secret. */
+export async function clientWithSecret(
+  db: Db,
+  id: string,
+  secret: string,
+  now: number,
+): Promise<Client | undefined> {
+  const row = await rowOf(db, id)
+  const before = (row?.secret_before_until ?? 0) > now ? row?.secret_before : null
+  const given = Buffer.from(digestOf(secret))
+  const isRight = [row?.secret_digest ?? decoy, before ?? decoy].map((digest) =>
+    timingSafeEqual(given, Buffer.from(digest)),
+  )
+  return row?.secret_digest && row.disabled_at === null && isRight.includes(true) ? clientOf(row) : undefined
+}
+
+/** How the client knows a person. */
+export function subjectOf(salt: string | null, personId: string): string {
+  return salt === null ? personId : createHash('sha256').update(`${salt}.${personId}`).digest('base64url')
+}
