@@ -17,6 +17,7 @@ import {
   type AccessClaims,
   type Issuer,
   type NewAccessToken,
+  readToken,
   signAccessToken,
   verifyAccessToken,
 } from './jwt.ts'
@@ -246,10 +247,25 @@ export class Sessions {
 
   /** The live session of the portal's cookie; its token is not used up. */
   async ofPortal(token: string): Promise<SessionAndPerson | null> {
-    const session = await this.#sessionOf(token, null).catch(() => undefined)
+    const session = await this.#sessionOf(token, null).catch((error) => {
+      if (error instanceof AppError && error.code === 'session-ended') return undefined
+      throw error
+    })
     if (!session || !isAlive(session, this.#deps.clock.now())) return null
     const { refresh_seq: current, refresh_parent: parent } = session
     return session.seq === current || session.seq === parent ? session : null
+  }
+
+  /** Of an ID token of ours, also an expired one: its client, and its session there in any state. */
+  async ofIdToken(token: string): Promise<{ clientId: string; session: SessionAndPerson | null } | null> {
+    const { db, clock, issuer, keys } = this.#deps
+    const keyFor = (kid: string) => keys.verifier(kid)
+    const read = await readToken(token, 'JWT', issuer.issuer, clock.now(), keyFor, { evenExpired: true })
+    if (!read) return null
+    const { aud: clientId, sid } = read.claims
+    if (typeof clientId !== 'string' || typeof sid !== 'string') return null
+    const session = await sessionById(db, sid)
+    return { clientId, session: session?.client_id === clientId ? session : null }
   }
 
   /** Accepts a refresh token of any age. Unknown tokens and ended sessions are ignored. */
