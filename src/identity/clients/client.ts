@@ -53,14 +53,14 @@ export const clientColumns =
 
 const clientIdPattern = /^[A-Za-z0-9_-]{1,64}$/
 
-async function rowOf(db: Db, id: string): Promise<ClientRow | undefined> {
+export async function clientRow(db: Db, id: string): Promise<ClientRow | undefined> {
   if (!clientIdPattern.test(id)) return undefined
   return db.one<ClientRow>(`select ${clientColumns} from client where id = $1`, [id])
 }
 
 /** In any state. */
 export async function clientById(db: Db, id: string): Promise<Client | undefined> {
-  const row = await rowOf(db, id)
+  const row = await clientRow(db, id)
   return row && clientOf(row)
 }
 
@@ -89,22 +89,25 @@ export const digestOf = (secret: string) => createHash('sha256').update(secret).
 const decoy = digestOf(newToken())
 
 /** An unknown client costs the same work as a wrong secret. */
-export async function clientWithSecret(
-  db: Db,
-  id: string,
-  secret: string,
-  now: number,
-): Promise<Client | undefined> {
-  const row = await rowOf(db, id)
+export function secretIsRight(row: ClientRow | undefined, secret: string, now: number): boolean {
   const before = (row?.secret_before_until ?? 0) > now ? row?.secret_before : null
   const given = Buffer.from(digestOf(secret))
-  const isRight = [row?.secret_digest ?? decoy, before ?? decoy].map((digest) =>
+  const matches = [row?.secret_digest ?? decoy, before ?? decoy].map((digest) =>
     timingSafeEqual(given, Buffer.from(digest)),
   )
-  return row?.secret_digest && row.disabled_at === null && isRight.includes(true) ? clientOf(row) : undefined
+  return row !== undefined && row.disabled_at === null && matches.includes(true)
 }
 
 /** How the client knows a person. */
 export function subjectOf(salt: string | null, personId: string): string {
   return salt === null ? personId : createHash('sha256').update(`${salt}.${personId}`).digest('base64url')
+}
+
+/** Whether a page of this origin belongs to a client without a server. */
+export async function isPageOfClient(db: Db, origin: string): Promise<boolean> {
+  const rows = await db.all<{ redirect_uris: string }>(
+    "select redirect_uris from client where kind = 'spa' and disabled_at is null",
+  )
+  const uris: string[] = rows.flatMap(({ redirect_uris }) => JSON.parse(redirect_uris))
+  return uris.some((uri) => URL.parse(uri)?.origin === origin)
 }
