@@ -1,5 +1,6 @@
 /** The features without the HTTP server: what the service and the commands both need. */
 import { type Config, passkeyOriginsOf, rosterSettingsOf } from './config.ts'
+import { Clients } from './identity/clients/clients.ts'
 import { Limits } from './identity/limits/limits.ts'
 import { Passkeys } from './identity/passkeys/passkeys.ts'
 import type { Roles } from './identity/people/people.ts'
@@ -87,6 +88,7 @@ export async function openFeatures(
     allow: config.webhookAllow,
     userAgent: userAgent(),
   })
+  const clients = new Clients({ db, clock, production: config.production, allow: config.webhookAllow })
   return {
     db,
     clock,
@@ -103,5 +105,6 @@ export async function openFeatures(
     deliveries,
     roster,
     webhooks,
+    clients,
   }
 }

@@ -302,7 +302,7 @@ suite('/openapi.json', atLength, () => {
     for (const name of described)
       assert.match(
         name,
-        / \/(veterinarian|student|staff|session|passkey|portal|calendar|health|\.well-known)\b/,
+        / \/(veterinarian|student|staff|session|passkey|portal|calendar|oauth|roster|health|\.well-known)\b/,
       )
     assert.doesNotMatch(described.join('\n'), /mailbox|\/docs|\/assets|openapi|HEAD|TRACE|OPTIONS/)
   })
@@ -372,8 +372,11 @@ suite('/openapi.json', atLength, () => {
     for (const [name, operation] of all()) {
       for (const [status, response] of Object.entries(operation.responses as Document)) {
         const types = Object.keys(resolved(response).content ?? {})
-        const alsoOAuth = name === 'POST /session/refresh' && status === '400' ? ['application/json'] : []
-        if (Number(status) >= 400)
+        const isOAuth = /^POST \/(session\/refresh|oauth\/(token|introspect|revoke))$/.test(name)
+        const alsoOAuth = isOAuth && status === '400' ? ['application/json'] : []
+        if (name.startsWith('POST /oauth/') && isOAuth && status === '401')
+          assert.deepEqual(types, ['application/json'], `${name} ${status}`)
+        else if (Number(status) >= 400)
           assert.deepEqual(types, ['application/problem+json', ...alsoOAuth], `${name} ${status}`)
         else if (status === '204' || status === '304') assert.deepEqual(types, [], `${name} ${status}`)
         else if (operations.includes(name)) assert.deepEqual(types, ['application/json'], `${name} ${status}`)

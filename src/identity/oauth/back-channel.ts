@@ -3,16 +3,15 @@
  * transaction that ends the session. Any process claims it under a lease, so if one dies, another repeats it.
  */
 import { randomInt } from 'node:crypto'
-import { attempt } from '../../messages/webhooks/send.ts'
+import { attempt } from '../../messages/webhooks/webhooks.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { bySystem } from '../../platform/lib/by.ts'
 import { type Clock, day, hour, minute, second } from '../../platform/lib/clock.ts'
 import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
 import type { Range } from '../../platform/lib/network.ts'
 import { newId } from '../../platform/lib/random.ts'
-import { subjectOf } from '../clients/client.ts'
-import { signToken } from '../session/jwt.ts'
-import type { SigningKeys } from '../session/session.ts'
+import { subjectOf } from '../clients/clients.ts'
+import { type SigningKeys, signToken } from '../session/session.ts'
 import { type CallRow, claimCalls, clientsToCall, pruneCalls, recordCall, releaseCall } from './store.ts'
 
 const timeoutMs = 5 * second

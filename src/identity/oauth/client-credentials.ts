@@ -4,8 +4,7 @@
  */
 import { OAuthError } from '../../errors.ts'
 import type { Db } from '../../platform/db/db.ts'
-import { type Client, clientOf, clientRow, secretIsRight } from '../clients/client.ts'
-import { hasSecret } from '../clients/kinds.ts'
+import { type Client, clientOf, hasSecret, registrationOf, secretIsRight } from '../clients/clients.ts'
 import type { Limits } from '../limits/limits.ts'
 
 export interface Credentials {
@@ -64,7 +63,7 @@ export async function authenticateClient(
   network: string,
 ): Promise<Client> {
   const at = now()
-  const row = await clientRow(db, clientId)
+  const row = await registrationOf(db, clientId)
   if (secret === null && row && !hasSecret(row.kind) && row.disabled_at === null) return clientOf(row)
   // Made-up ids share one count, or they would fill the store.
   const counted = row?.id ?? 'unknown'

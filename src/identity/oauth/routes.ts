@@ -9,8 +9,7 @@ import { type Form, formMediaType, takeForms } from '../../platform/http/oauth.t
 import { bodyProblems, problems, tokenProblems } from '../../platform/http/problem-schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import type { CallerNetwork } from '../../platform/lib/bucket.ts'
-import type { Client } from '../clients/client.ts'
-import { hasSecret } from '../clients/kinds.ts'
+import { type Client, hasSecret } from '../clients/clients.ts'
 import { OAuthProblem, TokenReply } from '../session/schemas.ts'
 import type { LiveSession, Sessions } from '../session/session.ts'
 import {
@@ -44,10 +43,12 @@ export async function oauthRoutes(root: FastifyInstance, deps: OAuthRoutesDeps):
   const config = routeConfig({ access: 'public', limit: 'own' })
   const consumes = [formMediaType]
   const refusals = problems(...bodyProblems)
+  const badRequest = refusals[400]
+  const oauthProblem = { 'application/json': { schema: OAuthProblem } }
   const asOAuth = {
     ...refusals,
-    400: { description: 'RFC 6749 §5.2', content: { 'application/json': { schema: OAuthProblem } } },
-    401: { description: 'invalid_client', content: { 'application/json': { schema: OAuthProblem } } },
+    400: { ...badRequest, content: { ...badRequest.content, ...oauthProblem } },
+    401: { description: 'The client is unknown, or its secret is wrong', content: oauthProblem },
   }
   // Without limits there is no number to show.
   const countClient = (reply: FastifyReply, client: Client) => {

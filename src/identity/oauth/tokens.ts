@@ -8,10 +8,8 @@ import type { Db } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
 import { isToken, newId } from '../../platform/lib/random.ts'
-import { type Client, clientById, digestOf, subjectOf } from '../clients/client.ts'
-import { scopesHere } from '../clients/kinds.ts'
+import { type Client, clientById, digestOf, scopesHere, subjectOf } from '../clients/clients.ts'
 import type { Facts, PersonInSession, Roles } from '../people/people.ts'
-import { signToken } from '../session/jwt.ts'
 import {
   accessTtlMs,
   endSessions,
@@ -20,6 +18,7 @@ import {
   type SessionAndPerson,
   type Sessions,
   type SigningKeys,
+  signToken,
 } from '../session/session.ts'
 import { acrOf, amrOf, type Claims, claimsFor } from './claims.ts'
 import type { Introspection, UserInfo } from './schemas.ts'
