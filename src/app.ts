@@ -4,15 +4,20 @@ import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import { type Config, rosterSettingsOf, smtpSettingsOf } from './config.ts'
 import { UsageError } from './errors.ts'
-import { openFeatures } from './features.ts'
+import { openFeatures, ownId } from './features.ts'
+import { isPageOfClient, personScopes, serviceScopes } from './identity/clients/clients.ts'
 import { type Attack, firstCodes } from './identity/limits/limits.ts'
 import { Refusals } from './identity/limits/refusals.ts'
 import { Authorization } from './identity/oauth/authorization.ts'
 import { authorizeRoutes } from './identity/oauth/authorize-routes.ts'
+import { BackChannel } from './identity/oauth/back-channel.ts'
+import { acrValues, claimNames } from './identity/oauth/claims.ts'
 import { consentRoutes } from './identity/oauth/consent-routes.ts'
 import { Consents } from './identity/oauth/consents.ts'
 import { Logout } from './identity/oauth/logout.ts'
 import { logoutRoutes } from './identity/oauth/logout-routes.ts'
+import { oauthRoutes } from './identity/oauth/routes.ts'
+import { Tokens } from './identity/oauth/tokens.ts'
 import type { Passkeys } from './identity/passkeys/passkeys.ts'
 import { passkeyRoutes } from './identity/passkeys/routes.ts'
 import { StepUpByCode } from './identity/passkeys/step-up.ts'
@@ -102,7 +107,7 @@ const realPace: Pace = { clock: systemClock, mailDelayMs: [100, 500], webhooksMs
 
 export async function createApp(config: Config, log: Log, pace: Pace = realPace): Promise<App> {
   const parts = await assemble(config, log, pace)
-  const { db, server, outbox, sweeper, deliverer, uploads, traces } = parts
+  const { db, server, outbox, sweeper, deliverer, backChannel, uploads, traces } = parts
   return {
     parts,
     async listen() {
@@ -111,6 +116,7 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
       outbox.start()
       sweeper.start()
       deliverer.start()
+      backChannel.start()
       await uploads.start()
       const { address, port } = server.app.server.address() as { address: string; port: number }
       return { address, port }
@@ -120,7 +126,7 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
       await server.drain(drainPatienceMs)
       await Promise.all([sweeper.stop(), uploads.stop()])
       await server.close()
-      await Promise.all([outbox.stop(), deliverer.stop()])
+      await Promise.all([outbox.stop(), deliverer.stop(), backChannel.stop()])
       await traces?.close()
       await db.close()
     },
@@ -202,6 +208,14 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const schoolName = config.school.name ?? 'School'
   const settings = { databaseUrl, secret, secretPrevious, schoolName, ...rosterSettingsOf(config) }
   const uploads = new Uploads({ db, clock, roster, settings, log })
+  const tokens = new Tokens({ db, clock, keys, sessions, roles: rules, issuer: publicUrl })
+  const backChannel = new BackChannel({
+    ...{ db, clock, keys, log },
+    issuer: publicUrl,
+    pollMs: webhooksMs,
+    allow: config.webhookAllow,
+    userAgent: userAgent(),
+  })
   const keepEventsMs = config.keepEventsDays * day
   const cards = new Cards({ db, clock, publicUrl })
   const authorization = new Authorization({ db, clock, issuer: publicUrl, sessions, roles: rules, passkeys })
@@ -217,6 +231,8 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
       codes: signIn.veterinarian,
       passkeys,
       sessions,
+      tokens,
+      backChannel,
       outbox,
       deliveries,
       webhooks,
@@ -275,6 +291,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const server = createServer({
     publicUrl,
     corsOrigins,
+    isApplication: (origin) => isPageOfClient(db, origin),
     branding: config.school,
     logger: log,
     clock,
@@ -325,6 +342,18 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   )
   await refreshRoute(app, { sessions, byOf, Profile })
   sessionRoutes(app, { sessions, callerOf, byOf })
+  await oauthRoutes(app, {
+    tokens,
+    sessions,
+    auth: { db, limits, now: () => clock.now() },
+    ownId,
+    buckets,
+    callerOf,
+    byOf,
+    networkOf: callerNetworkOf,
+    countRefusal: countUncounted(access),
+    Profile,
+  })
   const asked = { portal, callerOf, byOf, networkOf: callerNetworkOf }
   const validate: Passkeys['validate'] =
     metrics?.watchPasskeys(passkeys) ?? ((...answer) => passkeys.validate(...answer))
@@ -355,7 +384,11 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   await deliveryRoutes(app, { deliveries, secrets, byOf, log })
   webhookRoutes(app, { webhooks, byStaffOf })
   await uploadRoutes(app, { uploads, callerOf, byStaffOf, mustBeRecent })
-  wellKnownRoutes(app, { keys, issuer: publicUrl })
+  wellKnownRoutes(app, {
+    keys,
+    issuer: publicUrl,
+    offers: { scopes: [...personScopes, ...serviceScopes], acrValues, claims: claimNames },
+  })
   healthRoutes(app, { db })
   openApiRoutes(app)
   pageRoutes(app)
@@ -380,6 +413,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     outbox,
     sweeper,
     deliverer,
+    backChannel,
     sessions,
     passkeys,
     veterinarians,

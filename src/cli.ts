@@ -302,6 +302,61 @@ ofWebhook('replay', 'send all events since a time again')
   .option('--since <time>', 'for example 2026-11-15 or 36h')
   .action(async (id, options) => (await webhooks()).replayWebhook(id, options))
 
+const clients = () => import('./operate/commands/clients.ts')
+const clientsCommand = program
+  .command('clients')
+  .description('other programs of the school, which sign people in here or read on their own account')
+const withClientOptions = (command: Command) =>
+  command
+    .option('--redirect <url...>', 'where people return after signing in; compared exactly')
+    .option('--scopes <scopes>', 'such as "openid profile email"; for services roster.read, events.read')
+    .option('--roles <roles...>', 'who may sign in there (veterinarian, student, staff)')
+    .option('--logout <url...>', 'where people may return after signing out')
+    .option('--backchannel <url>', 'is called when somebody’s session ends')
+    .option('--consent <when>', 'whether people are asked first: never, or once')
+    .option('--without-pkce', 'for a web application that cannot send PKCE, such as Moodle')
+    .option('--claims-in-id-token', 'for a program that does not ask userinfo')
+withClientOptions(
+  clientsCommand
+    .command('add <name>')
+    .description('register an application, and show its id and its secret')
+    .option('--kind <kind>', 'web (a server), spa (a page in the browser), native (an app) or service (web)')
+    .option('--subject <kind>', 'whether its ids of people are its own: public or pairwise (public)'),
+)
+  .addHelpText('after', clientExamples())
+  .action(async (name, options) => (await clients()).addClient(name, options))
+clientsCommand
+  .command('list')
+  .description('list applications, with who is signed in and when they were used')
+  .action(async (options) => (await clients()).listClients(options))
+const ofClient = (name: string, description: string) =>
+  clientsCommand.command(`${name} <id>`).description(description)
+ofClient('show', 'its registration, and back-channel calls that failed').action(async (id, options) =>
+  (await clients()).showClient(id, options),
+)
+withClientOptions(
+  ofClient('change', 'change what is given; a list replaces the former one, and "none" empties it'),
+)
+  .option('--name <name>', 'the new name')
+  .option('--with-pkce', 'require PKCE again')
+  .option('--no-claims-in-id-token', 'claims by userinfo alone')
+  .action(async (id, options) => (await clients()).changeClient(id, options))
+ofClient('rotate', 'create a new secret; the former one works for a while')
+  .option('--overlap <time>', 'how long, such as 36h, at most 30d; 0 if it leaked (7d)')
+  .action(async (id, options) => (await clients()).rotateClient(id, options))
+ofClient('disable', 'refuse its tokens and new sign-ins').action(async (id, options) =>
+  (await clients()).switchClient(id, false, options),
+)
+ofClient('enable', 'accept it again').action(async (id, options) =>
+  (await clients()).switchClient(id, true, options),
+)
+ofClient('sign-out', 'end everybody’s session there').action(async (id, options) =>
+  (await clients()).signOutOfClient(id, options),
+)
+ofClient('remove', 'end everybody’s session there and remove it').action(async (id, options) =>
+  (await clients()).removeClient(id, options),
+)
+
 const keys = () => import('./operate/commands/keys.ts')
 const keysCommand = program.command('keys').description('the keys that sign tokens')
 keysCommand
@@ -342,6 +397,16 @@ try {
   // All workers fail for the same reason; the primary reports it once.
   if (cluster.isWorker) process.send?.({ failed: reason }, () => process.exit(1))
   else fail(reason, exitCodeOf(error))
+}
+
+function clientExamples(): string {
+  return `
+Examples:
+  chiron clients add Moodle --redirect https://moodle.example.org/admin/oauth2callback.php --without-pkce
+  chiron clients add JupyterHub --redirect https://hub.example.org/hub/oauth_callback
+  chiron clients add Timetable --kind spa --redirect https://timetable.example.org/
+  chiron clients add "Campus app" --kind native --redirect org.example.campus:/callback http://127.0.0.1/callback
+  chiron clients add Library --kind service --scopes roster.read`
 }
 
 function markId(argument: string): string {

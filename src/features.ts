@@ -1,5 +1,6 @@
 /** The features without the HTTP server: what the service and the commands both need. */
 import { type Config, passkeyOriginsOf, rosterSettingsOf } from './config.ts'
+import { Clients } from './identity/clients/clients.ts'
 import { Limits } from './identity/limits/limits.ts'
 import { Passkeys } from './identity/passkeys/passkeys.ts'
 import type { Roles } from './identity/people/people.ts'
@@ -21,7 +22,8 @@ import { Students } from './school/student/student.ts'
 import { Veterinarians } from './school/veterinarian/veterinarian.ts'
 import { userAgent } from './version.ts'
 
-const clientId = 'chiron'
+/** The `client_id` of the portal and of front ends of one's own. */
+export const ownId = 'chiron'
 
 export type Features = Awaited<ReturnType<typeof openFeatures>>
 
@@ -51,7 +53,7 @@ export async function openFeatures(
   const veterinarians = new Veterinarians({ db, clock, secrets, limits, students })
   const staff = new Staff({ db, clock })
   const roles: Roles = { veterinarian: veterinarians, student: students, staff }
-  const issuer = { issuer: publicUrl, audience: publicUrl, clientId }
+  const issuer = { issuer: publicUrl, audience: publicUrl, clientId: ownId }
   const sessions = new Sessions({
     db,
     clock,
@@ -86,6 +88,7 @@ export async function openFeatures(
     allow: config.webhookAllow,
     userAgent: userAgent(),
   })
+  const clients = new Clients({ db, clock, production: config.production, allow: config.webhookAllow })
   return {
     db,
     clock,
@@ -102,5 +105,6 @@ export async function openFeatures(
     deliveries,
     roster,
     webhooks,
+    clients,
   }
 }

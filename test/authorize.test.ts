@@ -5,17 +5,17 @@ import fc from 'fast-check'
 import { digestOf } from '../src/identity/clients/client.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { hour, minute, second } from '../src/platform/lib/clock.ts'
+import { callAs, signInAt } from './support/applications.ts'
 import {
-  addClient,
   answerIn,
   authorize,
   callback,
   challenge,
   cookieFor,
+  newClient,
   type Parameters,
   requestOf,
-  startAtClient,
-} from './support/clients.ts'
+} from './support/authorize.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import {
@@ -45,7 +45,7 @@ for (const engine of engines) {
     let clientId: string
     before(async () => {
       service = await startService(engine)
-      clientId = await addClient(service)
+      clientId = (await newClient(service)).id
     })
     after(() => service.stop())
 
@@ -112,8 +112,8 @@ for (const engine of engines) {
         })
 
       test('is a 400 page for a disabled client, and for a service, which has no people', async () => {
-        const disabled = await addClient(service, { disabledAt: service.clock.now() })
-        const service_ = await addClient(service, { kind: 'service', redirectUris: [] })
+        const disabled = (await newClient(service, { disabled: true })).id
+        const service_ = (await newClient(service, { kind: 'service', redirectUris: [] })).id
         for (const id of [disabled, service_]) assert.equal((await page(service, requestOf(id))).status, 400)
       })
 
@@ -170,7 +170,7 @@ for (const engine of engines) {
       ]
       let nativeId: string
       before(async () => {
-        nativeId = await addClient(service, { kind: 'native', redirectUris: registered })
+        nativeId = (await newClient(service, { kind: 'native', redirectUris: registered })).id
       })
       const right = [
         'http://127.0.0.1/cb',
@@ -205,7 +205,7 @@ for (const engine of engines) {
           assert.equal((await page(service, requestOf(nativeId, { redirect_uri: uri }))).status, 400)
         })
       test('of another kind has its own port only', async () => {
-        const webId = await addClient(service, { redirectUris: ['http://localhost:3000/cb'] })
+        const webId = (await newClient(service, { redirectUris: ['http://localhost:3000/cb'] })).id
         const status = async (redirect_uri: string) =>
           (await page(service, requestOf(webId, { redirect_uri }))).status
         assert.deepEqual(
@@ -286,13 +286,13 @@ for (const engine of engines) {
 
       test('and keeps the query that the redirect URI has', async () => {
         const withQuery = `${callback}?tenant=a%20b`
-        const id = await addClient(service, { redirectUris: [withQuery] })
+        const id = (await newClient(service, { redirectUris: [withQuery] })).id
         const reply = await page(service, requestOf(id, { redirect_uri: withQuery, scope: 'x' }))
         assert.ok(reply.headers.get('location')!.startsWith(`${withQuery}&error=invalid_scope&`))
       })
 
       test('but not from a client that was registered without PKCE and sends no challenge', async () => {
-        const id = await addClient(service, { pkce: false })
+        const id = (await newClient(service, { pkce: false })).id
         const without = { code_challenge: undefined, code_challenge_method: undefined }
         assert.equal((await page(service, requestOf(id, without))).status, 200)
         const { cookie } = await signedIn()
@@ -332,6 +332,22 @@ for (const engine of engines) {
         const tables = await service.rows<Record<string, string>>('select * from authorization_code')
         assert.ok(!JSON.stringify(tables).includes(code!))
         assert.ok(!service.log.join('').includes(code!))
+      })
+
+      test('gives the client tokens of the person, with the proof of the session', async () => {
+        const client = await newClient(service)
+        const { cookie, userId } = await signedIn()
+        const signedInAt = Math.floor(service.clock.now() / 1000)
+        const code = codeIn(await authorize(service, requestOf(client.id), { cookie }))
+        const code_verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
+        const form = { grant_type: 'authorization_code', code, redirect_uri: callback, code_verifier }
+        const { json } = await callAs(service, client, '/oauth/token', form)
+        const claims = JSON.parse(Buffer.from(json.id_token.split('.')[1], 'base64url').toString())
+        const { aud, sub, nonce, auth_time, acr } = claims
+        assert.deepEqual(
+          [aud, sub, nonce, auth_time, acr],
+          [client.id, userId, 'a nonce', signedInAt, 'urn:chiron:code'],
+        )
       })
 
       test('is another one each time', async () => {
@@ -426,9 +442,9 @@ for (const engine of engines) {
       })
 
       test('if the cookie has a refresh token of a client, or an older one of the portal', async () => {
-        const { sessionId, cookie } = await signedIn()
-        const child = await startAtClient(service, { clientId, from: sessionId })
-        await needsSignIn(`chiron_refresh=${service.app.parts.sessions.refreshTokenOf(child)}`)
+        const person = await signedIn()
+        const { cookie } = person
+        await needsSignIn(cookieFor(await signInAt(service, person, await newClient(service))))
         const again = await portalCall(service, '/refresh', { cookie })
         const second = again.headers.getSetCookie()[0]!.split(';')[0]!
         await portalCall(service, '/refresh', { cookie: second })
@@ -546,7 +562,7 @@ for (const engine of engines) {
     test('Staff who must use a passkey are not signed in at clients before they have', async () => {
       const { service: strict, email, device, stop } = await startRequiringPasskeys(engine)
       try {
-        const id = await addClient(strict)
+        const id = (await newClient(strict)).id
         const byCode = cookieFor(await signInStaff(strict, email))
         const asked = await authorize(strict, requestOf(id), { cookie: byCode })
         assert.deepEqual([asked.json.need, asked.json.methods], ['step-up', ['passkey']])
@@ -574,7 +590,7 @@ for (const engine of engines) {
         ).map(({ type, data }) => [type, JSON.parse(data)])
 
       test('once for a client with consent, and again for more scopes', async () => {
-        const id = await addClient(service, { consent: 'once' })
+        const id = (await newClient(service, { consent: 'once' })).id
         const { cookie, userId } = await signedIn()
         const few = requestOf(id, { scope: 'openid profile' })
         const first = await authorize(service, few, { cookie })
@@ -600,7 +616,7 @@ for (const engine of engines) {
       })
 
       test('each time by an app on a device', async () => {
-        const id = await addClient(service, { kind: 'native' })
+        const id = (await newClient(service, { kind: 'native' })).id
         const { cookie, userId } = await signedIn()
         for (let i = 0; i < 2; i++) {
           assert.equal((await authorize(service, requestOf(id), { cookie })).json.need, 'confirm')
@@ -621,7 +637,7 @@ for (const engine of engines) {
       })
 
       test('and who declines gets access_denied, signed in or not', async () => {
-        const id = await addClient(service, { consent: 'once' })
+        const id = (await newClient(service, { consent: 'once' })).id
         const { cookie, userId } = await signedIn()
         for (const call of [
           { cookie, declined: true },
@@ -638,7 +654,7 @@ for (const engine of engines) {
     })
 
     test('Somebody of a role that the client does not serve gets access_denied', async () => {
-      const id = await addClient(service, { roles: ['student'] })
+      const id = (await newClient(service, { roles: 'student' })).id
       const { cookie } = await signedIn()
       for (const query of [
         requestOf(id),
@@ -706,7 +722,7 @@ for (const engine of engines) {
       )
       assert.equal(ended.json.need, 'sign-in')
       const two = await signedIn()
-      const id = await addClient(service)
+      const id = (await newClient(service)).id
       const disabled = await during(
         () => db.run('update client set disabled_at = 1 where id = $1', [id]),
         id,

@@ -63,8 +63,8 @@ const top = (path: string) => /^[^/]+\/[^/]+(?=\/)/.exec(path)?.[0] ?? ''
 const isFeatureFile = (path: string) =>
   top(path) !== '' && !path.startsWith('platform/') && top(path) !== 'operate/commands'
 const mainFile = (feature: string) => {
-  const names = [basename(feature), 'client', 'outbox'].map((name) => `${feature}/${name}.ts`)
-  return names.find((name) => files.includes(name))
+  const own = `${feature}/${basename(feature)}.ts`
+  return files.includes(own) ? own : `${feature}/outbox.ts`
 }
 const show = ({ from, to }: Import) => `${from} → ${to}`
 

@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, suite, test } from 'node:test'
 import { day, second } from '../src/platform/lib/clock.ts'
+import { signInAt, type TestClient } from './support/applications.ts'
 import {
-  addClient,
   afterLogout,
   answerIn,
   authorize,
   cookieFor,
   idToken,
+  newClient,
   requestOf,
-  startAtClient,
-} from './support/clients.ts'
+} from './support/authorize.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { portalCall, setCookie } from './support/portal.ts'
@@ -23,12 +23,12 @@ const backchannelUri = 'https://client.example/backchannel'
 for (const engine of engines) {
   suite(`Logout on ${engine}`, () => {
     let service: Service
-    let clientId: string
-    let otherId: string
+    let client: TestClient
+    let other: TestClient
     before(async () => {
       service = await startService(engine)
-      clientId = await addClient(service, { backchannelUri })
-      otherId = await addClient(service, {
+      client = await newClient(service, { backchannelUri })
+      other = await newClient(service, {
         name: 'JupyterHub',
         backchannelUri,
         logoutUris: ['https://other.example/'],
@@ -39,8 +39,8 @@ for (const engine of engines) {
     /** Somebody with a session at the client, and an ID token of it. */
     const person = async ({ offline = false } = {}) => {
       const one = await service.signIn(freshAddress(), freshNetwork())
-      const sid = await startAtClient(service, { clientId, from: one.sessionId, offline })
-      const hint = await idToken(service, { aud: clientId, sub: one.userId, sid })
+      const scope = offline ? 'openid offline_access' : 'openid'
+      const { sessionId: sid, idToken: hint } = await signInAt(service, one, client, { scope })
       return { ...one, cookie: cookieFor(one), sid, hint }
     }
     const logout = (parameters: Record<string, string>, cookie?: string, confirmed?: boolean) =>
@@ -78,17 +78,18 @@ for (const engine of engines) {
     })
 
     test('With an ID token of this session it signs out at once, everywhere below, and returns', async () => {
-      const { cookie, sessionId, sid, hint } = await person()
-      const other = await startAtClient(service, { clientId: otherId, from: sessionId })
+      const someone = await person()
+      const { cookie, sessionId, sid, hint } = someone
+      const { sessionId: beside } = await signInAt(service, someone, other)
       const reply = await logout(
         { id_token_hint: hint, post_logout_redirect_uri: afterLogout, state: 'a b&c' },
         cookie,
       )
       assert.deepEqual([reply.status, reply.json], [200, { location: `${afterLogout}?state=a+b%26c` }])
       assert.equal(setCookie(reply)?.value, '')
-      assert.deepEqual(await open(sessionId, sid, other), [false, false, false])
+      assert.deepEqual(await open(sessionId, sid, beside), [false, false, false])
       // The client that asked knows already.
-      assert.deepEqual(await told(sid, other), [false, true])
+      assert.deepEqual(await told(sid, beside), [false, true])
       assert.deepEqual(outcome(await portalCall(service, '/refresh', { cookie })), [401, 'session-ended'])
     })
 
@@ -122,7 +123,7 @@ for (const engine of engines) {
 
       test('without an ID token; then it signs out, tells the client, and returns', async () => {
         const { cookie, sessionId, sid } = await person()
-        const parameters = { client_id: clientId, post_logout_redirect_uri: afterLogout }
+        const parameters = { client_id: client.id, post_logout_redirect_uri: afterLogout }
         await asks({}, cookie, sessionId, null)
         await asks(parameters, cookie, sessionId, 'Moodle')
         const reply = await logout(parameters, cookie, true)
@@ -134,21 +135,19 @@ for (const engine of engines) {
       test('with an ID token of somebody else, of another session, forged, or of another kind', async () => {
         const { cookie, sessionId, userId, sid, hint } = await person()
         const stranger = await person()
-        const elsewhere = await service.signIn(freshAddress(), freshNetwork())
-        const childElsewhere = await startAtClient(service, { clientId, from: elsewhere.sessionId })
-        const claims = { aud: clientId, sub: userId, sid }
+        const claims = { aud: client.id, sub: userId, sid }
         const hints: [string, string | null][] = [
           [stranger.hint, 'Moodle'],
-          [await idToken(service, { ...claims, sid: childElsewhere }), 'Moodle'],
+          [await idToken(service, { ...claims, sid: stranger.sid }), 'Moodle'],
           // Names a session of another client.
-          [await idToken(service, { ...claims, aud: otherId }), 'JupyterHub'],
+          [await idToken(service, { ...claims, aud: other.id }), 'JupyterHub'],
           [`${hint.slice(0, -4)}AAAA`, null],
           [await idToken(service, claims, 'at+jwt'), null],
           [await idToken(service, claims, 'logout+jwt'), null],
           ['nonsense', null],
         ]
         for (const [id_token_hint, name] of hints) await asks({ id_token_hint }, cookie, sessionId, name)
-        await asks({ id_token_hint: hint, client_id: otherId }, cookie, sessionId, null)
+        await asks({ id_token_hint: hint, client_id: other.id }, cookie, sessionId, null)
         const query = `id_token_hint=${hint}&id_token_hint=${hint}`
         const twice = await portalCall(service, '/logout', { cookie, body: { query } })
         assert.equal(twice.json.need, 'confirm')
@@ -178,11 +177,11 @@ for (const engine of engines) {
       const reply = await logout(parameters, cookie)
       assert.deepEqual(reply.json, { location: afterLogout })
       assert.equal(setCookie(reply)?.value, '')
-      assert.deepEqual((await logout({ client_id: clientId })).json, { location: null })
+      assert.deepEqual((await logout({ client_id: client.id })).json, { location: null })
     })
 
     test('A disabled client gets nobody back', async () => {
-      const id = await addClient(service, { disabledAt: service.clock.now() })
+      const { id } = await newClient(service, { disabled: true })
       const { cookie } = await person()
       const reply = await logout({ client_id: id, post_logout_redirect_uri: afterLogout }, cookie, true)
       assert.deepEqual(reply.json, { location: null })
@@ -208,7 +207,7 @@ for (const engine of engines) {
       const person = await service.signIn(freshAddress(), freshNetwork())
       const cookie = cookieFor(person)
       assert.deepEqual(await list(person.access), [])
-      const clientId = await addClient(service, { consent: 'once' })
+      const { id: clientId } = await newClient(service, { consent: 'once' })
       await authorize(service, requestOf(clientId), { cookie, confirmed: true })
       assert.deepEqual(await list(person.access), [
         {
@@ -225,15 +224,13 @@ for (const engine of engines) {
     test('Withdrawing one ends the sessions there and open codes, and the application asks again', async () => {
       const person = await service.signIn(freshAddress(), freshNetwork())
       const cookie = cookieFor(person)
-      const clientId = await addClient(service, { consent: 'once', backchannelUri })
-      const otherId = await addClient(service)
+      const client = await newClient(service, { consent: 'once', backchannelUri })
+      const { id: clientId } = client
       const reply = await authorize(service, requestOf(clientId), { cookie, confirmed: true })
       assert.ok(answerIn(reply.json.location).code)
-      const ids = [
-        await startAtClient(service, { clientId, from: person.sessionId }),
-        await startAtClient(service, { clientId, from: person.sessionId, offline: true }),
-        await startAtClient(service, { clientId: otherId, from: person.sessionId }),
-      ]
+      await signInAt(service, person, client)
+      await signInAt(service, person, client, { scope: 'openid offline_access' })
+      const beside = await signInAt(service, person, await newClient(service))
       service.clock.advance(second)
       const withdraw = () =>
         service.request(`/consents/${clientId}`, { method: 'DELETE', token: person.access })
@@ -242,10 +239,13 @@ for (const engine of engines) {
         'select id from session where person_id = $1 and ended_at is null',
         [person.userId],
       )
-      assert.deepEqual(rows.map(({ id }) => id).toSorted(), [person.sessionId, ids[2]].toSorted())
+      assert.deepEqual(rows.map(({ id }) => id).toSorted(), [person.sessionId, beside.sessionId].toSorted())
       const calls = await service.rows('select 1 from logout_call where client_id = $1', [clientId])
       assert.equal(calls.length, 2)
-      const codes = await service.rows('select 1 from authorization_code where client_id = $1', [clientId])
+      const codes = await service.rows(
+        'select 1 from authorization_code where client_id = $1 and used_at is null',
+        [clientId],
+      )
       assert.deepEqual(codes, [])
       assert.equal((await authorize(service, requestOf(clientId), { cookie })).json.need, 'confirm')
       const events = await service.rows<{ type: string; data: string }>(
@@ -267,7 +267,7 @@ for (const engine of engines) {
         await service.signIn(freshAddress(), freshNetwork()),
         await service.signIn(freshAddress(), freshNetwork()),
       ]
-      const clientId = await addClient(service, { consent: 'once' })
+      const { id: clientId } = await newClient(service, { consent: 'once' })
       await authorize(service, requestOf(clientId), { cookie: cookieFor(one), confirmed: true })
       const reply = await service.request(`/consents/${clientId}`, { method: 'DELETE', token: two.access })
       assert.deepEqual(outcome(reply), [404, 'not-found'])

@@ -4,6 +4,7 @@ import type { Db } from '../../platform/db/db.ts'
 import { newToken } from '../../platform/lib/random.ts'
 import type { Role } from '../../roles.ts'
 import type { ClientKind, Consent } from './kinds.ts'
+import { type ClientRow, clientRow, pageClients } from './store.ts'
 
 export interface Client {
   readonly id: string
@@ -27,40 +28,16 @@ export interface Client {
   readonly disabledAt: number | null
 }
 
-export interface ClientRow {
-  readonly id: string
-  readonly name: string
-  readonly kind: ClientKind
-  readonly redirect_uris: string
-  readonly logout_uris: string
-  readonly backchannel_uri: string | null
-  readonly scopes: string
-  readonly roles: string
-  readonly consent: Consent
-  readonly subject_salt: string | null
-  readonly pkce: number
-  readonly claims_in_id_token: number
-  readonly secret_digest: string | null
-  readonly secret_before: string | null
-  readonly secret_before_until: number | null
-  readonly created_at: number
-  readonly last_used_at: number | null
-  readonly disabled_at: number | null
-}
-
-export const clientColumns =
-  'id, name, kind, redirect_uris, logout_uris, backchannel_uri, scopes, roles, consent, subject_salt, pkce, claims_in_id_token, secret_digest, secret_before, secret_before_until, created_at, last_used_at, disabled_at'
-
 const clientIdPattern = /^[A-Za-z0-9_-]{1,64}$/
 
-async function rowOf(db: Db, id: string): Promise<ClientRow | undefined> {
-  if (!clientIdPattern.test(id)) return undefined
-  return db.one<ClientRow>(`select ${clientColumns} from client where id = $1`, [id])
+/** With its secrets. */
+export async function registrationOf(db: Db, id: string): Promise<ClientRow | undefined> {
+  return clientIdPattern.test(id) ? clientRow(db, id) : undefined
 }
 
 /** In any state. */
 export async function clientById(db: Db, id: string): Promise<Client | undefined> {
-  const row = await rowOf(db, id)
+  const row = await registrationOf(db, id)
   return row && clientOf(row)
 }
 
@@ -73,7 +50,8 @@ export function clientOf(row: ClientRow): Client {
     logoutUris: JSON.parse(row.logout_uris),
     backchannelUri: row.backchannel_uri,
     scopes: row.scopes.split(' '),
-    roles: row.roles.split(' ') as Role[],
+    // A service has none.
+    roles: row.roles === '' ? [] : (row.roles.split(' ') as Role[]),
     consent: row.consent,
     subjectSalt: row.subject_salt,
     pkce: row.pkce === 1,
@@ -89,22 +67,22 @@ export const digestOf = (secret: string) => createHash('sha256').update(secret).
 const decoy = digestOf(newToken())
 
 /** An unknown client costs the same work as a wrong secret. */
-export async function clientWithSecret(
-  db: Db,
-  id: string,
-  secret: string,
-  now: number,
-): Promise<Client | undefined> {
-  const row = await rowOf(db, id)
+export function secretIsRight(row: ClientRow | undefined, secret: string, now: number): boolean {
   const before = (row?.secret_before_until ?? 0) > now ? row?.secret_before : null
   const given = Buffer.from(digestOf(secret))
-  const isRight = [row?.secret_digest ?? decoy, before ?? decoy].map((digest) =>
+  const matches = [row?.secret_digest ?? decoy, before ?? decoy].map((digest) =>
     timingSafeEqual(given, Buffer.from(digest)),
   )
-  return row?.secret_digest && row.disabled_at === null && isRight.includes(true) ? clientOf(row) : undefined
+  return row !== undefined && row.disabled_at === null && matches.includes(true)
 }
 
 /** How the client knows a person. */
 export function subjectOf(salt: string | null, personId: string): string {
   return salt === null ? personId : createHash('sha256').update(`${salt}.${personId}`).digest('base64url')
+}
+
+/** Whether a page of this origin belongs to a client without a server. */
+export async function isPageOfClient(db: Db, origin: string): Promise<boolean> {
+  const uris: string[] = (await pageClients(db)).flatMap(({ redirect_uris }) => JSON.parse(redirect_uris))
+  return uris.some((uri) => URL.parse(uri)?.origin === origin)
 }

@@ -8,10 +8,21 @@ export type ClientKind = (typeof clientKinds)[number]
 export const consents = ['never', 'once'] as const
 export type Consent = (typeof consents)[number]
 
+/** Whether the client knows people by their ids, or by ids that no other client knows. */
+export const subjects = ['public', 'pairwise'] as const
+export type Subject = (typeof subjects)[number]
+
 /** For clients with people. */
 export const personScopes = ['openid', 'profile', 'email', 'classes', 'account', 'offline_access'] as const
 export const serviceScopes = ['roster.read', 'events.read'] as const
 export type Scope = (typeof personScopes)[number] | (typeof serviceScopes)[number]
+
+export const scopesOf = (kind: ClientKind): readonly Scope[] =>
+  kind === 'service' ? serviceScopes : personScopes
+
+/** Of a client that is added without any. */
+export const defaultScopes = (kind: ClientKind): readonly Scope[] =>
+  kind === 'service' ? ['roster.read'] : ['openid', 'profile', 'email']
 
 /** They open something here, not only at the client. */
 export const scopesHere: readonly Scope[] = ['classes', 'account', ...serviceScopes]

@@ -12,7 +12,7 @@ import type { Db, Statement } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { type Clock, hour, second } from '../../platform/lib/clock.ts'
 import { newId, newToken } from '../../platform/lib/random.ts'
-import { type Client, clientById, digestOf } from '../clients/client.ts'
+import { type Client, clientById, digestOf } from '../clients/clients.ts'
 import type { Passkeys } from '../passkeys/passkeys.ts'
 import type { Roles } from '../people/people.ts'
 import type { SessionAndPerson, Sessions } from '../session/session.ts'
@@ -44,7 +44,7 @@ export interface AuthorizationDeps {
   readonly db: Db
   readonly clock: Clock
   readonly issuer: string
-  readonly sessions: Pick<Sessions, 'ofPortal'>
+  readonly sessions: Pick<Sessions, 'withRefreshToken'>
   readonly roles: Roles
   readonly passkeys: Pick<Passkeys, 'mustUsePasskey' | 'methodsOf'>
 }
@@ -98,7 +98,7 @@ export class Authorization {
   /** A student must still be on the roster. */
   async #sessionOf(token: string | undefined): Promise<SessionAndPerson | null> {
     const { sessions, roles } = this.#deps
-    const session = token === undefined ? null : await sessions.ofPortal(token)
+    const session = token === undefined ? null : await sessions.withRefreshToken(token, null)
     return session && (await roles[session.role].isPresent(session)) ? session : null
   }
 

@@ -10,7 +10,7 @@ import { bodyProblems, problems } from '../../platform/http/problem-schemas.ts'
 import type { Branding } from '../../platform/lib/branding.ts'
 import { escapeHtml } from '../../platform/lib/html.ts'
 import { chooseLanguage, type Language } from '../../platform/lib/languages.ts'
-import type { Client } from '../clients/client.ts'
+import type { Client } from '../clients/clients.ts'
 import type { Authorization } from './authorization.ts'
 import { AuthorizeAnswer, AuthorizeReply } from './authorize-schemas.ts'
 

@@ -5,7 +5,7 @@
  * A browser is never sent to an address that is not registered. So until client and redirect URI are known to be right,
  * a fault is shown on a page; after that, it goes to the client.
  */
-import type { Client } from '../clients/client.ts'
+import type { Client } from '../clients/clients.ts'
 import type { ClientKind } from '../clients/kinds.ts'
 
 const queryMax = 8_000

@@ -4,7 +4,7 @@
  */
 import type { Db } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
-import { type Client, clientById } from '../clients/client.ts'
+import { type Client, clientById } from '../clients/clients.ts'
 import type { SessionAndPerson, Sessions } from '../session/session.ts'
 import { isRegistered, withParameters } from './authorize.ts'
 
@@ -12,7 +12,7 @@ const stateMax = 2_000
 
 export interface LogoutDeps {
   readonly db: Db
-  readonly sessions: Pick<Sessions, 'ofPortal' | 'ofIdToken' | 'end'>
+  readonly sessions: Pick<Sessions, 'withRefreshToken' | 'ofIdToken' | 'end'>
 }
 
 interface Request {
@@ -38,7 +38,7 @@ export class Logout {
   async answer(query: string, confirmed: boolean, token: string | undefined, by: By): Promise<LogoutOutcome> {
     const { sessions } = this.#deps
     const { client, named, location } = await this.#read(query)
-    const session = token === undefined ? null : await sessions.ofPortal(token)
+    const session = token === undefined ? null : await sessions.withRefreshToken(token, null)
     const isOwn = session !== null && named !== null && belongs(named, session)
     if (session === null) return { location }
     if (!isOwn && !confirmed) return { need: 'confirm', client }

@@ -96,9 +96,12 @@ export async function liveSession(
   return session && session.expires_at > now ? session : undefined
 }
 
-export function sessionsOf(db: Db, personId: string): Promise<Session[]> {
-  return db.all<Session>(
-    `select ${sessionColumns} from session s where s.person_id = $1 order by s.started_at desc, s.id`,
+/** With the name of the client, while it is registered. */
+export type NamedSession = Session & { readonly client_name: string | null }
+
+export function sessionsOf(db: Db, personId: string): Promise<NamedSession[]> {
+  return db.all<NamedSession>(
+    `select ${sessionColumns}, c.name as client_name from session s left join client c on c.id = s.client_id where s.person_id = $1 order by s.started_at desc, s.id`,
     [personId],
   )
 }

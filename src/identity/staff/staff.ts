@@ -12,7 +12,7 @@ import { type Clock, timestamp } from '../../platform/lib/clock.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
 import { type Right, rights } from '../../roles.ts'
 import { erasePasskeys } from '../passkeys/passkeys.ts'
-import type { RoleRules } from '../people/people.ts'
+import { type Facts, factsOf, type RoleRules } from '../people/people.ts'
 import { endSessions } from '../session/session.ts'
 import {
   addStaff,
@@ -54,6 +54,12 @@ export class Staff implements RoleRules {
     const member = await staffById(this.#db, person.id)
     if (!member) throw new AppError('session-ended')
     return profileOf(member)
+  }
+
+  async factsOf({ id }: { id: string }): Promise<Facts> {
+    const member = await staffById(this.#db, id)
+    if (!member) throw new AppError('session-ended')
+    return factsOf(member)
   }
 
   async list() {

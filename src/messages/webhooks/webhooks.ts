@@ -42,6 +42,8 @@ import {
   webhookById,
 } from './store.ts'
 
+export { attempt } from './send.ts'
+
 const webhooksMax = 50
 const urlLengthMax = 2_000
 const bothSecretsMs = day
@@ -272,9 +274,9 @@ function newSecret(): string {
 }
 
 /** Checks that need no DNS lookup. Names are checked whenever a connection is made. */
-function parseUrl(text: string, allow: readonly Range[]): string {
+export function parseUrl(text: string, allow: readonly Range[], pointer = '#/url'): string {
   const url = URL.parse(text)
-  const wrong = (detail: string) => invalidField({ pointer: '#/url', detail })
+  const wrong = (detail: string) => invalidField({ pointer, detail })
   if (!url || !/^https?:$/.test(url.protocol)) throw wrong('must be a URL such as https://example.org/hook')
   if (url.href.length > urlLengthMax) throw wrong(`must have at most ${urlLengthMax} characters`)
   if (url.username || url.password) throw wrong('must not have a user name or password')

@@ -21,7 +21,7 @@ import { type MemoryBuckets, memoryPolicies, showLimit } from './limits.ts'
 import { hasOtherMethod } from './paths.ts'
 
 const unknownShown = 10
-const accesses = ['public', 'signed-in', 'service', ...roles] as const
+const accesses = ['public', 'signed-in', 'client', ...roles] as const
 
 export interface RouteConfig extends FastifyContextConfig {
   readonly access: (typeof accesses)[number]
@@ -40,9 +40,9 @@ export interface RouteConfig extends FastifyContextConfig {
 }
 
 type Stated =
-  | { readonly access: Exclude<RouteConfig['access'], 'staff' | 'service'>; readonly may?: never }
+  | { readonly access: Exclude<RouteConfig['access'], 'staff' | 'client'>; readonly may?: never }
   | { readonly access: 'staff'; readonly may: Right | 'any' }
-  | { readonly access: 'service'; readonly scope: string; readonly may?: never }
+  | { readonly access: 'client'; readonly scope: string; readonly may?: never }
 
 /** Fastify accepts any `config`; this function makes a wrong name, or a route for staff without a right, fail to compile. */
 export const routeConfig = (config: RouteConfig & Stated): RouteConfig => config
@@ -162,10 +162,10 @@ export function guardAccess<Caller extends Identity>(
       throw error
     }
     if (session.client_id !== null) refuseScope(session.scope ?? '', config.scope)
+    else if (access === 'client') throw forbidden('This needs a token of an application.')
     if (session.role === 'service') return countService(reply, session)
     deps.buckets?.take(memoryPolicies.session, session.session_id)
-    if (access === 'service') throw forbidden('This needs a token of a service.')
-    if (access !== 'signed-in' && session.role !== access)
+    if (access !== 'signed-in' && access !== 'client' && session.role !== access)
       throw forbidden(`This needs a token of role ${access}.`)
     if (may !== undefined && !hasRight(session, may)) throw forbidden(`This needs the right "${may}".`)
     if (!beforePasskey && deps.proofs.mustUsePasskey(session))

@@ -6,6 +6,7 @@
 import { AppError } from '../../errors.ts'
 import { passkeysOf } from '../../identity/passkeys/passkeys.ts'
 import {
+  type Facts,
   type Person,
   type PersonInSession,
   personById,
@@ -59,6 +60,13 @@ export class Students implements RoleRules {
 
   async profileOf(student: PersonInSession) {
     return this.#profile(await this.#timetable(student))
+  }
+
+  async factsOf(student: PersonInSession): Promise<Facts> {
+    const { profile } = await this.#timetable(student)
+    const { firstname, lastname, preferredName, email, studentNumber, year, school, updatedAt } = profile
+    const names = { firstname, lastname, preferredName, email }
+    return { ...names, studentNumber, year, school: school?.name ?? null, updatedAt: Date.parse(updatedAt) }
   }
 
   async classes(student: PersonInSession, when: When) {

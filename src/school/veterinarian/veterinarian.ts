@@ -8,7 +8,16 @@
 import { AppError } from '../../errors.ts'
 import { bucketPolicies, forgetNetworks, type Limits, serviceBuckets } from '../../identity/limits/limits.ts'
 import { erasePasskeys, movePasskeys, passkeysOf } from '../../identity/passkeys/passkeys.ts'
-import { type Action, lockPerson, type Person, type RoleRules } from '../../identity/people/people.ts'
+import {
+  type Action,
+  type Facts,
+  factsOf,
+  lockPerson,
+  type Person,
+  type PersonInSession,
+  personById,
+  type RoleRules,
+} from '../../identity/people/people.ts'
 import { endSessions, historyOf, isOpen, type LiveSession } from '../../identity/session/session.ts'
 import type { ProvenAddress } from '../../identity/sign-in/sign-in.ts'
 import { forgetDeliveries } from '../../messages/delivery/delivery.ts'
@@ -131,6 +140,12 @@ export class Veterinarians implements RoleRules {
       createdAt: timestamp(person.created_at),
       updatedAt: timestamp(person.updated_at),
     }
+  }
+
+  async factsOf({ id }: PersonInSession): Promise<Facts> {
+    const person = await personById(this.#deps.db, id)
+    if (!person) throw new AppError('session-ended')
+    return factsOf(person)
   }
 
   /** Setting the names also confirms them, even if they are the same. Different names clear the verification. */

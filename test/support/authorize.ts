@@ -1,11 +1,7 @@
-/** Clients in the store, and the portal's calls that sign people in there and out again. */
-import type { Client } from '../../src/identity/clients/client.ts'
+/** The requests with which clients send people to the portal, and the calls of its pages. */
 import { signToken } from '../../src/identity/session/jwt.ts'
-import { always } from '../../src/platform/db/db.ts'
-import { bySystem } from '../../src/platform/lib/by.ts'
 import { minute } from '../../src/platform/lib/clock.ts'
-import { newId } from '../../src/platform/lib/random.ts'
-import type { Role } from '../../src/roles.ts'
+import { addClient, type ClientOptions, type TestClient } from './applications.ts'
 import { portalCall } from './portal.ts'
 import type { Reply, Service } from './service.ts'
 
@@ -14,45 +10,13 @@ export const afterLogout = 'https://client.example/bye'
 /** The example of RFC 7636, appendix B. */
 export const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
 
-export type NewClient = Partial<Omit<Client, 'createdAt' | 'lastUsedAt' | 'subjectSalt'>>
-
-export async function addClient(service: Service, client: NewClient = {}): Promise<string> {
-  const {
-    id = newId(),
-    name = 'Moodle',
-    kind = 'web',
-    redirectUris = [callback],
-    logoutUris = [afterLogout],
-    backchannelUri = null,
-    scopes = ['openid', 'profile', 'email', 'offline_access'],
-    roles = ['veterinarian', 'student', 'staff'],
-    consent = 'never',
-    pkce = true,
-    claimsInIdToken = false,
-    disabledAt = null,
-  } = client
-  const values = [
-    id,
-    name,
-    kind,
-    JSON.stringify(redirectUris),
-    JSON.stringify(logoutUris),
-    backchannelUri,
-    scopes.join(' '),
-    roles.join(' '),
-    consent,
-    pkce ? 1 : 0,
-    claimsInIdToken ? 1 : 0,
-    service.clock.now(),
-    disabledAt,
-  ]
-  await service.app.parts.db.run(
-    `insert into client (id, name, kind, redirect_uris, logout_uris, backchannel_uri, scopes, roles, consent, pkce, claims_in_id_token, created_at, disabled_at)
-     values (${values.map((_, i) => `$${i + 1}`).join(', ')})`,
-    values,
-  )
-  return id
-}
+export const newClient = (service: Service, options: ClientOptions = {}): Promise<TestClient> =>
+  addClient(service, {
+    redirectUris: [callback],
+    logoutUris: [afterLogout],
+    scopes: 'openid profile email offline_access',
+    ...options,
+  })
 
 export type Parameters = Readonly<Record<string, string | undefined>>
 
@@ -89,19 +53,7 @@ export function authorize(
 export const answerIn = (location: string): Record<string, string> =>
   Object.fromEntries(new URL(location).searchParams)
 
-/** A session at a client, as a code starts one. */
-export async function startAtClient(
-  service: Service,
-  { clientId, from, offline = false }: { clientId: string; from: string; offline?: boolean },
-  role: Role = 'veterinarian',
-): Promise<string> {
-  const { sessions, db } = service.app.parts
-  const session = { id: newId(), clientId, scope: 'openid', startedFrom: from, offline }
-  const now = service.clock.now()
-  await db.tx(sessions.startAtClient({ ...session, now }, role, bySystem, always))
-  return session.id
-}
-
+/** Signed with the service's own key. */
 export async function idToken(
   service: Service,
   claims: { aud: string; sub: string; sid: string },

@@ -1,0 +1,348 @@
+/**
+ * The registry of clients: the school's other programs that sign people in here, or read on their own account. Admins
+ * and operators keep it. `client.ts` reads one and checks its secret for a request; `redirects.ts` has the rules for
+ * addresses; what clients can do with their registration is in `identity/oauth`.
+ *
+ * Kind and subject are fixed: a change would make the secret meaningless, or everybody a stranger to the client.
+ */
+import { AppError, invalidField } from '../../errors.ts'
+import { parseUrl } from '../../messages/webhooks/webhooks.ts'
+import type { Db } from '../../platform/db/db.ts'
+import type { By } from '../../platform/lib/by.ts'
+import { type Clock, day, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
+import { nearest } from '../../platform/lib/nearest.ts'
+import type { Range } from '../../platform/lib/network.ts'
+import { isId, newId, newToken } from '../../platform/lib/random.ts'
+import { roles } from '../../roles.ts'
+import { parseName } from '../people/names.ts'
+import { namesOf } from '../people/people.ts'
+import { endSessions } from '../session/session.ts'
+import { clientOf, digestOf } from './client.ts'
+import {
+  type ClientKind,
+  clientKinds,
+  consents,
+  defaultScopes,
+  hasSecret,
+  type Subject,
+  scopesOf,
+  subjects,
+} from './kinds.ts'
+import { redirectFault } from './redirects.ts'
+import {
+  addClient,
+  allClients,
+  type CallRow,
+  type ClientColumns,
+  changeClient,
+  disableClient,
+  enableClient,
+  failedCalls,
+  forgetGrants,
+  removeClient,
+  rotateClient,
+  signedIn,
+  type WatchedClient,
+  watchedClient,
+} from './store.ts'
+
+export type { Client } from './client.ts'
+export {
+  clientById,
+  clientOf,
+  digestOf,
+  isPageOfClient,
+  registrationOf,
+  secretIsRight,
+  subjectOf,
+} from './client.ts'
+export { hasSecret, personScopes, scopesHere, serviceScopes } from './kinds.ts'
+
+const clientsMax = 200
+const urisMax = 20
+export const overlapMaxMs = 30 * day
+export const defaultOverlapMs = 7 * day
+const callsShownMs = 7 * day
+const callsShown = 50
+
+export interface ClientsDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly production: boolean
+  /** Private addresses that back-channel calls may reach. */
+  readonly allow: readonly Range[]
+}
+
+/** What can be changed. Lists may have words that are not known; they are refused. */
+export interface ClientFields {
+  readonly name: string
+  readonly redirectUris: readonly string[]
+  readonly logoutUris: readonly string[]
+  readonly backchannelUri: string | null
+  readonly scopes: readonly string[]
+  readonly roles: readonly string[]
+  readonly consent: string
+  readonly pkce: boolean
+  readonly claimsInIdToken: boolean
+}
+
+export interface NewClient extends Partial<ClientFields> {
+  readonly name: string
+  readonly kind?: string
+  readonly subject?: string
+}
+
+export class Clients {
+  readonly #deps: ClientsDeps
+
+  constructor(deps: ClientsDeps) {
+    this.#deps = deps
+  }
+
+  async list() {
+    const { db, clock } = this.#deps
+    const now = clock.now()
+    return (await allClients(db, now, now - callsShownMs)).map((row) => this.#view(row))
+  }
+
+  /** With the back-channel calls that have failed. */
+  async show(id: string) {
+    const { db, clock } = this.#deps
+    const shown = this.#view(await this.#find(id))
+    const calls = await failedCalls(db, id, clock.now() - callsShownMs, callsShown)
+    return { ...shown, failedCalls: calls.map(callView) }
+  }
+
+  /** With its secret, which is never shown again; null if its kind has none. */
+  async add({ kind: kindName = 'web', subject: subjectName, ...given }: NewClient, by: By) {
+    const { db, clock } = this.#deps
+    const kind = oneOf('kind', kindName, clientKinds)
+    if (subjectName !== undefined && kind === 'service') throw notOfService('subject')
+    const subject: Subject = oneOf('subject', subjectName ?? 'public', subjects)
+    const id = newId()
+    const secret = hasSecret(kind) ? newToken() : null
+    const client = {
+      id,
+      kind,
+      ...defaultsOf(kind),
+      ...this.#columnsOf(kind, kind === 'service' ? given : { redirectUris: [], ...given }),
+      name: nameFrom(given.name),
+      subject_salt: subject === 'pairwise' ? newToken() : null,
+      secret_digest: secret === null ? null : digestOf(secret),
+      created_at: clock.now(),
+    }
+    const [, added] = await db.tx(addClient(client, clientsMax, by))
+    if (added!.length === 0)
+      throw new AppError('conflict', `There are already ${clientsMax} applications; remove one first.`)
+    return { ...(await this.show(id)), secret }
+  }
+
+  async change(id: string, { enabled, ...fields }: Partial<ClientFields> & { enabled?: boolean }, by: By) {
+    const { db } = this.#deps
+    const before = await this.#find(id)
+    const columns = Object.entries(this.#columnsOf(before.kind, fields)).filter(
+      ([column, value]) => before[column as keyof ClientColumns] !== value,
+    )
+    const turn = enabled === true ? enableClient : disableClient
+    await db.tx([
+      ...(columns.length > 0 ? changeClient(this.#changeOf(id), Object.fromEntries(columns), by) : []),
+      ...(enabled === undefined ? [] : turn(this.#changeOf(id), by)),
+    ])
+    return this.show(id)
+  }
+
+  /** Gives it a new secret. The former one works until the overlap is over; one before that no longer works. */
+  async rotate(id: string, overlapMs: number, by: By) {
+    const { db, clock } = this.#deps
+    if (overlapMs < 0 || overlapMs > overlapMaxMs)
+      throw invalidField({ pointer: '#/overlapSeconds', detail: 'must be from 0 to 30 days' })
+    const { secret_digest: from, kind } = await this.#find(id)
+    if (from === null) throw new AppError('conflict', `A client of kind ${kind} has no secret.`)
+    const secret = newToken()
+    const bothUntil = overlapMs === 0 ? null : clock.now() + overlapMs
+    const change = { ...this.#changeOf(id), from, to: digestOf(secret), bothUntil }
+    const [rotated] = await db.tx(rotateClient(change, by))
+    if (rotated!.length === 0)
+      throw new AppError('conflict', 'Somebody else has just rotated the secret of this application.')
+    return { ...(await this.show(id)), secret }
+  }
+
+  /** Ends all its sessions, and the tokens that it has for itself. Returns how many sessions have ended. */
+  async signOut(id: string, by: By): Promise<number> {
+    const { db, clock } = this.#deps
+    await this.#find(id)
+    const grants = forgetGrants(id)
+    const results = await db.tx([...grants, ...endSessions({ clientId: id }, 'revoked', clock.now(), by)])
+    return results[grants.length]!.length
+  }
+
+  /** It is still told about its sessions, which end. */
+  async remove(id: string, by: By): Promise<void> {
+    const { db, clock } = this.#deps
+    await this.#find(id)
+    await db.tx([
+      ...forgetGrants(id),
+      ...endSessions({ clientId: id }, 'revoked', clock.now(), by),
+      ...removeClient({ ...this.#changeOf(id), eventId: `removed.${id}` }, by),
+    ])
+  }
+
+  /** Who is signed in there, in the order of their ids. */
+  async people(id: string, { after = '', limit }: { after?: string; limit: number }) {
+    const { db, clock } = this.#deps
+    await this.#find(id)
+    const rows = await signedIn(db, { clientId: id, now: clock.now(), after, limit: limit + 1 })
+    const shown = rows.slice(0, limit)
+    const names = await namesOf(
+      db,
+      shown.map((row) => row.person_id),
+    )
+    return {
+      people: shown.map((row) => ({
+        userId: row.person_id,
+        name: names[row.person_id] ?? null,
+        role: row.role,
+        sessions: row.sessions,
+        since: timestamp(row.since),
+        lastSeenAt: timestamp(row.last_seen_at),
+      })),
+      next: rows.length > limit ? shown.at(-1)!.person_id : null,
+    }
+  }
+
+  #changeOf(id: string) {
+    return { id, now: this.#deps.clock.now(), eventId: newId() }
+  }
+
+  async #find(id: string): Promise<WatchedClient> {
+    const { db, clock } = this.#deps
+    const now = clock.now()
+    const found = isId(id) ? await watchedClient(db, id, now, now - callsShownMs) : undefined
+    if (!found) throw new AppError('not-found', 'There is no such application.')
+    return found
+  }
+
+  /** The columns of the given fields. */
+  #columnsOf(kind: ClientKind, fields: Partial<ClientFields>): Partial<ClientColumns> {
+    const { name, redirectUris, logoutUris, backchannelUri, scopes, roles: roleNames, consent } = fields
+    const { pkce, claimsInIdToken } = fields
+    if (kind === 'service') {
+      const needless = fieldsOfPeople.find((field) => fields[field] !== undefined)
+      if (needless) throw notOfService(needless)
+    }
+    if (redirectUris?.length === 0) throw wrong('redirectUris', 'must have at least one address')
+    if (roleNames?.length === 0) throw wrong('roles', `must have at least one of ${roles.join(', ')}`)
+    if (scopes?.length === 0) throw wrong('scopes', `must have at least one of ${scopesOf(kind).join(', ')}`)
+    if (pkce === false && kind !== 'web')
+      throw wrong('pkce', 'can be off only for the kind web, which has a secret')
+    if (consent !== undefined && kind === 'native')
+      throw wrong('consent', 'is not a choice: people always confirm a native app')
+    return {
+      ...(name !== undefined && { name: nameFrom(name) }),
+      ...(redirectUris && { redirect_uris: this.#urisFrom('redirectUris', redirectUris, kind) }),
+      ...(logoutUris && { logout_uris: this.#urisFrom('logoutUris', logoutUris, kind) }),
+      ...(backchannelUri !== undefined && { backchannel_uri: this.#backchannelFrom(backchannelUri) }),
+      ...(scopes && { scopes: someOf('scopes', scopes, scopesOf(kind)) }),
+      ...(roleNames && { roles: someOf('roles', roleNames, roles) }),
+      ...(consent !== undefined && { consent: oneOf('consent', consent, consents) }),
+      ...(pkce !== undefined && { pkce: Number(pkce) }),
+      ...(claimsInIdToken !== undefined && { claims_in_id_token: Number(claimsInIdToken) }),
+    }
+  }
+
+  /** As JSON, without repetitions. */
+  #urisFrom(field: string, texts: readonly string[], kind: ClientKind): string {
+    if (texts.length > urisMax) throw wrong(field, `must have at most ${urisMax} addresses`)
+    for (const [i, text] of texts.entries()) {
+      const fault = redirectFault(text, kind, this.#deps.production)
+      if (fault) throw wrong(`${field}/${i}`, fault)
+    }
+    return JSON.stringify([...new Set(texts)])
+  }
+
+  #backchannelFrom(text: string | null): string | null {
+    return text === null ? null : parseUrl(text, this.#deps.allow, '#/backchannelUri')
+  }
+
+  #view(row: WatchedClient) {
+    const { id, consent, subjectSalt, createdAt, lastUsedAt, disabledAt, ...client } = clientOf(row)
+    const { secret_before_until: before } = row
+    return {
+      clientId: id,
+      ...client,
+      consent: client.kind === 'web' || client.kind === 'spa' ? consent : null,
+      subject: (subjectSalt === null ? 'public' : 'pairwise') satisfies Subject as Subject,
+      hasSecret: row.secret_digest !== null,
+      formerSecretUntil: timestampOrNull(before !== null && before > this.#deps.clock.now() ? before : null),
+      enabled: disabledAt === null,
+      disabledAt: timestampOrNull(disabledAt),
+      createdAt: timestamp(createdAt),
+      lastUsedAt: timestampOrNull(lastUsedAt),
+      signedIn: row.signed_in,
+      calls: { waiting: row.waiting, failed: row.failed },
+    }
+  }
+}
+
+function callView(row: CallRow) {
+  return {
+    userId: row.person_id,
+    sessionId: row.session_id,
+    state: row.ended_at === null ? ('waiting' as const) : ('failed' as const),
+    attempts: row.attempts,
+    status: row.status,
+    error: row.error,
+    triedAt: timestampOrNull(row.tried_at),
+    nextTryAt: timestampOrNull(row.ended_at === null ? row.next_at : null),
+  }
+}
+
+const fieldsOfPeople = [
+  'redirectUris',
+  'logoutUris',
+  'backchannelUri',
+  'roles',
+  'consent',
+  'pkce',
+  'claimsInIdToken',
+] as const satisfies readonly (keyof ClientFields)[]
+
+function defaultsOf(kind: ClientKind) {
+  return {
+    redirect_uris: '[]',
+    logout_uris: '[]',
+    backchannel_uri: null,
+    scopes: defaultScopes(kind).join(' '),
+    roles: kind === 'service' ? '' : roles.join(' '),
+    consent: 'never',
+    pkce: 1,
+    claims_in_id_token: 0,
+  }
+}
+
+const wrong = (field: string, detail: string) => invalidField({ pointer: `#/${field}`, detail })
+const notOfService = (field: string) => wrong(field, 'must be left out: a service has no people')
+
+function nameFrom(text: string): string {
+  const name = parseName(text)
+  if (typeof name === 'string') throw wrong('name', name)
+  return name.name
+}
+
+function oneOf<const V extends string>(field: string, text: string, values: readonly V[]): V {
+  const found = values.find((value) => value === text)
+  if (found === undefined) throw wrong(field, unknownWord(text, values))
+  return found
+}
+
+/** Separated by spaces, in a fixed order, without repetitions. */
+function someOf(field: string, texts: readonly string[], values: readonly string[]): string {
+  const unknown = texts.find((text) => !values.includes(text))
+  if (unknown !== undefined) throw wrong(field, unknownWord(unknown, values))
+  return values.filter((value) => texts.includes(value)).join(' ')
+}
+
+function unknownWord(text: string, values: readonly string[]): string {
+  const near = nearest(text, values)
+  return near ? `has no "${text}"; did you mean ${near}?` : `has no "${text}"; it can be ${values.join(', ')}`
+}

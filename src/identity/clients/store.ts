@@ -1,0 +1,267 @@
+import { eventsFrom } from '../../messages/events/events.ts'
+import { type Db, locking, type Statement, statement, type Value } from '../../platform/db/db.ts'
+import type { By } from '../../platform/lib/by.ts'
+import type { Role } from '../../roles.ts'
+import type { ClientKind, Consent } from './kinds.ts'
+
+export interface ClientRow {
+  readonly id: string
+  readonly name: string
+  readonly kind: ClientKind
+  readonly redirect_uris: string
+  readonly logout_uris: string
+  readonly backchannel_uri: string | null
+  readonly scopes: string
+  readonly roles: string
+  readonly consent: Consent
+  readonly subject_salt: string | null
+  readonly pkce: number
+  readonly claims_in_id_token: number
+  readonly secret_digest: string | null
+  readonly secret_before: string | null
+  readonly secret_before_until: number | null
+  readonly created_at: number
+  readonly last_used_at: number | null
+  readonly disabled_at: number | null
+}
+
+const clientColumns =
+  'id, name, kind, redirect_uris, logout_uris, backchannel_uri, scopes, roles, consent, subject_salt, pkce, claims_in_id_token, secret_digest, secret_before, secret_before_until, created_at, last_used_at, disabled_at'
+
+/** Enabled clients that are pages in a browser. */
+export function pageClients(db: Db): Promise<{ redirect_uris: string }[]> {
+  return db.all("select redirect_uris from client where kind = 'spa' and disabled_at is null")
+}
+
+export function clientRow(db: Db, id: string): Promise<ClientRow | undefined> {
+  return db.one<ClientRow>(`select ${clientColumns} from client where id = $1`, [id])
+}
+
+/** The columns that can be changed. */
+export interface ClientColumns {
+  readonly name: string
+  readonly redirect_uris: string
+  readonly logout_uris: string
+  readonly backchannel_uri: string | null
+  readonly scopes: string
+  readonly roles: string
+  readonly consent: string
+  readonly pkce: number
+  readonly claims_in_id_token: number
+}
+
+export type WatchedClient = ClientRow & {
+  /** People. */
+  readonly signed_in: number
+  /** Back-channel calls. */
+  readonly waiting: number
+  readonly failed: number
+}
+
+const watched = `select ${clientColumns},
+  (select count(distinct s.person_id) from session s
+    where s.client_id = client.id and s.ended_at is null and s.expires_at > $1) as signed_in,
+  (select count(*) from logout_call l
+    where l.client_id = client.id and l.created_at > $2 and l.ended_at is null) as waiting,
+  (select count(*) from logout_call l
+    where l.client_id = client.id and l.created_at > $2 and l.ended_at is not null and l.outcome <> 'delivered') as failed
+  from client`
+
+export function allClients(db: Db, now: number, callsSince: number): Promise<WatchedClient[]> {
+  return db.all<WatchedClient>(`${watched} order by lower(name), id`, [now, callsSince])
+}
+
+export function watchedClient(
+  db: Db,
+  id: string,
+  now: number,
+  callsSince: number,
+): Promise<WatchedClient | undefined> {
+  return db.one<WatchedClient>(`${watched} where id = $3`, [now, callsSince, id])
+}
+
+export interface CallRow {
+  readonly session_id: string
+  readonly person_id: string
+  readonly attempts: number
+  readonly status: number | null
+  readonly error: string | null
+  readonly tried_at: number | null
+  readonly next_at: number
+  readonly ended_at: number | null
+}
+
+/** Back-channel calls that failed, for good or so far; newest first. */
+export function failedCalls(db: Db, clientId: string, since: number, limit: number): Promise<CallRow[]> {
+  return db.all<CallRow>(
+    `select session_id, person_id, attempts, status, error, tried_at, next_at, ended_at from logout_call
+     where client_id = $1 and created_at > $2
+       and ((ended_at is null and attempts > 0) or (ended_at is not null and outcome <> 'delivered'))
+     order by created_at desc, session_id limit $3`,
+    [clientId, since, limit],
+  )
+}
+
+export interface SignedInRow {
+  readonly person_id: string
+  readonly role: Role
+  readonly sessions: number
+  readonly since: number
+  readonly last_seen_at: number
+}
+
+/** In the order of their ids. */
+export function signedIn(
+  db: Db,
+  p: { clientId: string; now: number; after: string; limit: number },
+): Promise<SignedInRow[]> {
+  return db.all<SignedInRow>(
+    `select person_id, role, count(*) as sessions, min(started_at) as since, max(last_seen_at) as last_seen_at
+     from session where client_id = $1 and ended_at is null and expires_at > $2 and person_id > $3
+     group by person_id, role order by person_id limit $4`,
+    [p.clientId, p.now, p.after, p.limit],
+  )
+}
+
+export interface NewClientRow extends ClientColumns {
+  readonly id: string
+  readonly kind: string
+  readonly subject_salt: string | null
+  readonly secret_digest: string | null
+  readonly created_at: number
+}
+
+/** PostgreSQL cannot tell the types of parameters that are selected. */
+const castTo: Partial<Record<string, string>> = {
+  pkce: 'integer',
+  claims_in_id_token: 'integer',
+  created_at: 'bigint',
+}
+
+/** Returns no row if there are `max` clients. */
+export function addClient(client: NewClientRow, max: number, by: By): Statement[] {
+  const columns = Object.keys(client)
+  const values = columns.map((column, i) => `cast($${i + 1} as ${castTo[column] ?? 'text'})`)
+  return [
+    // So that two that are added at once are counted one after the other.
+    locking('select id from client order by id'),
+    statement(
+      `insert into client (${columns.join(', ')}) select ${values.join(', ')}
+       where (select count(*) from client) < $${columns.length + 1} returning id`,
+      ...(Object.values(client) as Value[]),
+      max,
+    ),
+    clientEvent('client.added', by, { eventId: `added.${client.id}`, id: client.id, now: client.created_at }),
+  ]
+}
+
+interface Change {
+  readonly eventId: string
+  readonly id: string
+  readonly now: number
+}
+
+type ClientEvent = 'added' | 'changed' | 'rotated' | 'disabled' | 'enabled' | 'removed'
+
+/** If the client exists, and `when` is true of it. */
+function clientEvent(
+  type: `client.${ClientEvent}`,
+  by: By,
+  { eventId, id, now }: Change,
+  when = 'true',
+  ...params: Value[]
+): Statement {
+  return eventsFrom(
+    type,
+    by,
+    {
+      id: 'cast($1 as text)',
+      at: 'cast($2 as bigint)',
+      data: `'{"clientId":"' || id || '"}'`,
+    },
+    `from client where id = $3 and ${when}`,
+    eventId,
+    now,
+    id,
+    ...params,
+  )
+}
+
+/** Two that change different columns at once do not undo each other. */
+export function changeClient(change: Change, columns: Partial<ClientColumns>, by: By): Statement[] {
+  return [
+    ...Object.entries(columns).map(([column, value]) =>
+      statement(`update client set ${column} = $1 where id = $2`, value, change.id),
+    ),
+    clientEvent('client.changed', by, change),
+  ]
+}
+
+/** Returns no row if somebody else has changed the secret. */
+export function rotateClient(
+  r: Change & { from: string; to: string; bothUntil: number | null },
+  by: By,
+): Statement[] {
+  return [
+    statement(
+      `update client set secret_before = case when cast($1 as bigint) is null then null else secret_digest end,
+         secret_before_until = cast($1 as bigint), secret_digest = $2
+       where id = $3 and secret_digest = $4 returning id`,
+      r.bothUntil,
+      r.to,
+      r.id,
+      r.from,
+    ),
+    clientEvent('client.rotated', by, r, 'secret_digest = $4', r.to),
+  ]
+}
+
+/** Tokens of a disabled client are refused. */
+export function disableClient(change: Change, by: By): Statement[] {
+  return [
+    clientEvent('client.disabled', by, change, 'disabled_at is null'),
+    statement(
+      'update client set disabled_at = $1 where id = $2 and disabled_at is null',
+      change.now,
+      change.id,
+    ),
+  ]
+}
+
+export function enableClient(change: Change, by: By): Statement[] {
+  return [
+    clientEvent('client.enabled', by, change, 'disabled_at is not null'),
+    statement('update client set disabled_at = null where id = $1', change.id),
+  ]
+}
+
+/** Codes that were not redeemed, and tokens of a service. Codes come before sessions, as when one is redeemed. */
+export function forgetGrants(id: string): Statement[] {
+  return [
+    statement('delete from authorization_code where client_id = $1', id),
+    statement('delete from service_token where client_id = $1', id),
+  ]
+}
+
+/** After its sessions have ended. The last statement returns a row if it was there. */
+export function removeClient(change: Change, by: By): Statement[] {
+  return [
+    eventsFrom(
+      'consent.withdrawn',
+      by,
+      {
+        id: "cast($1 as text) || '.' || person_id",
+        at: 'cast($2 as bigint)',
+        person: 'person_id',
+        data: `'{"clientId":"' || client_id || '"}'`,
+      },
+      'from consent where client_id = $3',
+      change.eventId,
+      change.now,
+      change.id,
+    ),
+    statement('delete from consent where client_id = $1', change.id),
+    clientEvent('client.removed', by, change),
+    statement('delete from client where id = $1 returning id', change.id),
+  ]
+}
