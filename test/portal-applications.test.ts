@@ -172,6 +172,13 @@ suite('Applications', inBrowser, () => {
     await page.getByText(email).waitFor()
   })
 
+  test('It names the host to which the person goes on', async () => {
+    const { visitor } = await signedIn()
+    const elsewhere = { consent: 'once', redirectUris: ['https://moodle.example/back'] } as const
+    const page = await comeFrom(visitor, authorizeUrl(await newClient(elsewhere)))
+    await page.getByText('You will go on to moodle.example.').waitFor()
+  })
+
   test('Another account can be used', async () => {
     const { visitor, portal } = await signedIn()
     const page = await comeFrom(visitor, authorizeUrl(await newClient({ consent: 'once' })))

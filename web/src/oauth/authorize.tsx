@@ -2,7 +2,7 @@
  * Signs the reader in at an application. The service says what is still needed, and in the end where to go; the page
  * asks again whenever the reader signs in or out.
  */
-import { useEffect, useState } from 'react'
+import { useEffect, useId, useState } from 'react'
 import type { Static } from 'typebox'
 import type { AuthorizeReply } from '../../../src/identity/oauth/authorize-schemas.ts'
 import { Problem, send } from '../http.ts'
@@ -26,11 +26,9 @@ type Decision = { readonly confirmed?: true; readonly declined?: true }
 
 const query = location.search.slice(1)
 
-/** The application knows whom it expects. The reader can change it. */
-function fillIn(): void {
-  const hint = new URLSearchParams(query).get('login_hint') ?? ''
-  if (draft.email === '' && looksLikeAddress(hint)) draft.email = hint.trim()
-}
+// The application knows whom it expects; the reader can change it. This file is loaded for no other page.
+const hint = new URLSearchParams(query).get('login_hint') ?? ''
+if (draft.email === '' && looksLikeAddress(hint)) draft.email = hint.trim()
 
 export function Authorize() {
   const session = useSession()
@@ -48,8 +46,8 @@ export function Authorize() {
     setAnswer({ who: who ?? null, need: reply })
   })
   const changing = useAction(() => signOut())
+  const id = useId()
 
-  useState(fillIn)
   // Again whenever somebody else is signed in.
   useEffect(() => {
     if (who !== undefined) asking.run()
@@ -86,7 +84,10 @@ export function Authorize() {
   }
   const other = changing.problem ? <ProblemNotice problem={changing.problem} /> : null
   const account = (
-    <section className="card account-card" aria-label={text.applications.signedInAs}>
+    <section className="card account-card" aria-labelledby={id}>
+      <p id={id} className="small soft">
+        {text.applications.signedInAs}
+      </p>
       <About user={user} />
       <Button look="quiet" busy={changing.busy} onPress={changing.run}>
         {text.applications.otherAccount}
