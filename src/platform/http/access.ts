@@ -139,7 +139,8 @@ export function guardAccess<Caller extends Identity>(
     const { access, may } = configOf(route) ?? {}
     if (access === undefined || !accesses.includes(access) || (access === 'staff' && may === undefined))
       throw new Error(`${route.method} ${route.url} does not say who may call it`)
-    if (access === 'staff' && (route.method === 'GET' || route.method === 'HEAD')) refuseUnknown(route)
+    if ((access === 'staff' || access === 'service') && (route.method === 'GET' || route.method === 'HEAD'))
+      refuseUnknown(route)
   })
 
   app.addHook('onRequest', (request, reply, done) => {
@@ -217,8 +218,8 @@ export function guardAccess<Caller extends Identity>(
 }
 
 /**
- * A misspelt filter must not return everybody, so staff may give only the parameters that the route describes. Others may
- * give any, as links with tracking parameters do.
+ * A misspelt filter must not return everybody, so staff and services may give only the parameters that the route describes.
+ * Others may give any, as links with tracking parameters do.
  */
 function refuseUnknown(route: RouteOptions): void {
   const { properties = {} } = (route.schema?.querystring ?? {}) as { properties?: object }
