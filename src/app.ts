@@ -56,6 +56,8 @@ import { Recent } from './platform/lib/recent.ts'
 import { fingerprint } from './platform/lib/secret.ts'
 import type { Log } from './platform/log.ts'
 import { type Role, roles } from './roles.ts'
+import { Directory } from './school/directory/directory.ts'
+import { directoryRoutes } from './school/directory/routes.ts'
 import { foldGenerations } from './school/roster/roster.ts'
 import { uploadRoutes } from './school/roster/upload/routes.ts'
 import { Uploads } from './school/roster/upload/upload.ts'
@@ -375,6 +377,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   supportRoutes(app, { support, overview, testMail, clock, callerOf, byStaffOf })
   await deliveryRoutes(app, { deliveries, secrets, byOf, log })
   webhookRoutes(app, { webhooks, byStaffOf })
+  directoryRoutes(app, new Directory({ db, secrets }))
   await uploadRoutes(app, { uploads, callerOf, byStaffOf, mustBeRecent })
   wellKnownRoutes(app, {
     keys,

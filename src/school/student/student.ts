@@ -23,6 +23,7 @@ import { type TaughtClass, teachingOf } from './teaching.ts'
 import { type ClassOfStudent, classOf, hasClass, spanFor, type Timetable, Timetables } from './timetable.ts'
 
 export type { When } from './classes.ts'
+export { readDocument } from './document.ts'
 export { endFeedsOfMoved, unlinkTeachers } from './store.ts'
 export { keepTeaching } from './teaching.ts'
 
