@@ -8,8 +8,14 @@ import { openFeatures, ownId } from './features.ts'
 import { isPageOfClient, personScopes, serviceScopes } from './identity/clients/clients.ts'
 import { type Attack, firstCodes } from './identity/limits/limits.ts'
 import { Refusals } from './identity/limits/refusals.ts'
+import { Authorization } from './identity/oauth/authorization.ts'
+import { authorizeRoutes } from './identity/oauth/authorize-routes.ts'
 import { BackChannel } from './identity/oauth/back-channel.ts'
 import { acrValues, claimNames } from './identity/oauth/claims.ts'
+import { consentRoutes } from './identity/oauth/consent-routes.ts'
+import { Consents } from './identity/oauth/consents.ts'
+import { Logout } from './identity/oauth/logout.ts'
+import { logoutRoutes } from './identity/oauth/logout-routes.ts'
 import { oauthRoutes } from './identity/oauth/routes.ts'
 import { Tokens } from './identity/oauth/tokens.ts'
 import type { Passkeys } from './identity/passkeys/passkeys.ts'
@@ -214,6 +220,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   })
   const keepEventsMs = config.keepEventsDays * day
   const cards = new Cards({ db, clock, publicUrl })
+  const authorization = new Authorization({ db, clock, issuer: publicUrl, sessions, roles: rules, passkeys })
   const sweeper = new Sweeper({
     db,
     clock,
@@ -233,6 +240,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
       webhooks,
       uploads,
       cards,
+      authorization,
       events: { sweep: (now) => pruneEvents(now - keepEventsMs) },
       people: { sweep: (now) => [prunePeople(now - keepEventsMs)] },
       roster: {
@@ -390,11 +398,15 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const mailDomain = addressOf(config.mailFrom).split('@')[1]!
   plainRoutes(app, { publicUrl, mailDomain, clock })
   const publicProfile = (userId: string) => veterinarians.publicProfile(userId)
-  webRoutes(app, {
+  const { sendPrivatePage } = webRoutes(app, {
     ...{ log, mailbox, publicUrl, timeZone, publicProfile },
     branding: config.school,
     passkeys: config.passkeys ? config.staffPasskey : null,
   })
+  const pages = { portal, byOf, branding: config.school, sendPrivatePage }
+  authorizeRoutes(app, { ...pages, authorization })
+  logoutRoutes(app, { ...pages, logout: new Logout({ db, sessions }) })
+  consentRoutes(app, { consents: new Consents({ db, clock }), callerOf, byOf })
   if (mailbox) mailboxRoutes(app, { outbox })
   await app.ready()
 

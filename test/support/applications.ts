@@ -16,6 +16,7 @@ export interface TestClient {
 }
 
 export interface ClientOptions {
+  readonly name?: string
   readonly kind?: ClientKind
   readonly scopes?: string
   readonly roles?: string
@@ -26,6 +27,7 @@ export interface ClientOptions {
   readonly subjectSalt?: string
   readonly pkce?: boolean
   readonly claimsInIdToken?: boolean
+  readonly disabled?: boolean
 }
 
 export async function addClient(service: Service, options: ClientOptions = {}): Promise<TestClient> {
@@ -37,11 +39,11 @@ export async function addClient(service: Service, options: ClientOptions = {}): 
   const secret = hasSecret(kind) ? randomBytes(32).toString('base64url') : null
   await service.app.parts.db.run(
     `insert into client (id, name, kind, redirect_uris, logout_uris, backchannel_uri, scopes, roles, consent,
-       subject_salt, pkce, claims_in_id_token, secret_digest, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+       subject_salt, pkce, claims_in_id_token, secret_digest, created_at, disabled_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
     [
       id,
-      'Moodle',
+      options.name ?? 'Moodle',
       kind,
       JSON.stringify(redirectUris),
       JSON.stringify(options.logoutUris ?? []),
@@ -54,6 +56,7 @@ export async function addClient(service: Service, options: ClientOptions = {}): 
       options.claimsInIdToken ? 1 : 0,
       secret && digestOf(secret),
       service.clock.now(),
+      options.disabled ? service.clock.now() : null,
     ],
   )
   return { id, secret, redirectUri: redirectUris[0] ?? '' }

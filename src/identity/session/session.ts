@@ -17,6 +17,7 @@ import {
   type AccessClaims,
   type Issuer,
   type NewAccessToken,
+  readToken,
   signAccessToken,
   verifyAccessToken,
 } from './jwt.ts'
@@ -269,6 +270,18 @@ export class Sessions {
     if (session.seq !== current && session.seq !== parent) return null
     const isAllowed = clientId === null || (await clientAllows(this.#deps.db, session.session_id, now))
     return isAllowed ? session : null
+  }
+
+  /** Of an ID token of ours, also an expired one: its client, and its session there in any state. */
+  async ofIdToken(token: string): Promise<{ clientId: string; session: SessionAndPerson | null } | null> {
+    const { db, clock, issuer, keys } = this.#deps
+    const keyFor = (kid: string) => keys.verifier(kid)
+    const read = await readToken(token, 'JWT', issuer.issuer, clock.now(), keyFor, { evenExpired: true })
+    if (!read) return null
+    const { aud: clientId, sid } = read.claims
+    if (typeof clientId !== 'string' || typeof sid !== 'string') return null
+    const session = await sessionById(db, sid)
+    return { clientId, session: session?.client_id === clientId ? session : null }
   }
 
   /** Accepts a refresh token of any age. Unknown tokens and ended sessions are ignored. */
