@@ -210,13 +210,19 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const schoolName = config.school.name ?? 'School'
   const settings = { databaseUrl, secret, secretPrevious, schoolName, ...rosterSettingsOf(config) }
   const uploads = new Uploads({ db, clock, roster, settings, log })
-  const tokens = new Tokens({ db, clock, keys, sessions, roles: rules, issuer: publicUrl })
+  const tokens = new Tokens({
+    ...{ db, clock, keys, sessions },
+    roles: rules,
+    issuer: publicUrl,
+    ...(metrics && { signedIn: (clientId) => metrics.signedInAt(clientId) }),
+  })
   const backChannel = new BackChannel({
     ...{ db, clock, keys, log },
     issuer: publicUrl,
     pollMs: webhooksMs,
     allow: config.webhookAllow,
     userAgent: userAgent(),
+    ...(metrics && { noted: (outcome) => metrics.logoutCall(outcome) }),
   })
   const keepEventsMs = config.keepEventsDays * day
   const cards = new Cards({ db, clock, publicUrl })
