@@ -5,6 +5,7 @@ import type { TSchema } from 'typebox'
 import { type Config, rosterSettingsOf, smtpSettingsOf } from './config.ts'
 import { UsageError } from './errors.ts'
 import { openFeatures } from './features.ts'
+import { clientRoutes } from './identity/clients/routes.ts'
 import { type Attack, firstCodes } from './identity/limits/limits.ts'
 import { Refusals } from './identity/limits/refusals.ts'
 import type { Passkeys } from './identity/passkeys/passkeys.ts'
@@ -157,7 +158,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     passkeys,
     support,
   } = features
-  const { deliveries, webhooks, roster } = features
+  const { deliveries, webhooks, roster, clients } = features
   if (config.staffPasskey === 'required' && !(await passkeys.adminHasOne())) throw noAdminWithPasskey()
   await keys.open()
   await webhooks.reseal()
@@ -346,6 +347,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   supportRoutes(app, { support, overview, testMail, clock, callerOf, byStaffOf })
   await deliveryRoutes(app, { deliveries, secrets, byOf, log })
   webhookRoutes(app, { webhooks, byStaffOf })
+  clientRoutes(app, { clients, byStaffOf })
   await uploadRoutes(app, { uploads, callerOf, byStaffOf, mustBeRecent })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
   healthRoutes(app, { db })
@@ -377,6 +379,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     support,
     deliveries,
     webhooks,
+    clients,
     uploads,
     metrics,
     traces,
