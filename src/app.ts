@@ -6,6 +6,7 @@ import { type Config, rosterSettingsOf, smtpSettingsOf } from './config.ts'
 import { UsageError } from './errors.ts'
 import { openFeatures, ownId } from './features.ts'
 import { isPageOfClient, personScopes, serviceScopes } from './identity/clients/clients.ts'
+import { clientRoutes } from './identity/clients/routes.ts'
 import { type Attack, firstCodes } from './identity/limits/limits.ts'
 import { Refusals } from './identity/limits/refusals.ts'
 import { Authorization } from './identity/oauth/authorization.ts'
@@ -171,7 +172,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     passkeys,
     support,
   } = features
-  const { deliveries, webhooks, roster } = features
+  const { deliveries, webhooks, roster, clients } = features
   if (config.staffPasskey === 'required' && !(await passkeys.adminHasOne())) throw noAdminWithPasskey()
   await keys.open()
   await webhooks.reseal()
@@ -392,6 +393,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   await deliveryRoutes(app, { deliveries, secrets, byOf, log })
   webhookRoutes(app, { webhooks, byStaffOf })
   directoryRoutes(app, new Directory({ db, secrets }))
+  clientRoutes(app, { clients, byStaffOf })
   await uploadRoutes(app, { uploads, callerOf, byStaffOf, mustBeRecent })
   wellKnownRoutes(app, {
     keys,
@@ -432,6 +434,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     support,
     deliveries,
     webhooks,
+    clients,
     uploads,
     metrics,
     traces,

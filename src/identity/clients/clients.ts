@@ -267,19 +267,29 @@ export class Clients {
   }
 
   #view(row: WatchedClient) {
-    const { id, consent, subjectSalt, createdAt, lastUsedAt, disabledAt, ...client } = clientOf(row)
+    const client = clientOf(row)
+    const { kind } = client
     const { secret_before_until: before } = row
+    const subject: Subject = client.subjectSalt === null ? 'public' : 'pairwise'
     return {
-      clientId: id,
-      ...client,
-      consent: client.kind === 'web' || client.kind === 'spa' ? consent : null,
-      subject: (subjectSalt === null ? 'public' : 'pairwise') satisfies Subject as Subject,
+      clientId: client.id,
+      name: client.name,
+      kind,
+      redirectUris: [...client.redirectUris],
+      logoutUris: [...client.logoutUris],
+      backchannelUri: client.backchannelUri,
+      scopes: [...client.scopes],
+      roles: [...client.roles],
+      consent: kind === 'web' || kind === 'spa' ? client.consent : null,
+      subject,
+      pkce: client.pkce,
+      claimsInIdToken: client.claimsInIdToken,
       hasSecret: row.secret_digest !== null,
       formerSecretUntil: timestampOrNull(before !== null && before > this.#deps.clock.now() ? before : null),
-      enabled: disabledAt === null,
-      disabledAt: timestampOrNull(disabledAt),
-      createdAt: timestamp(createdAt),
-      lastUsedAt: timestampOrNull(lastUsedAt),
+      enabled: client.disabledAt === null,
+      disabledAt: timestampOrNull(client.disabledAt),
+      createdAt: timestamp(client.createdAt),
+      lastUsedAt: timestampOrNull(client.lastUsedAt),
       signedIn: row.signed_in,
       calls: { waiting: row.waiting, failed: row.failed },
     }
