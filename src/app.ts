@@ -35,6 +35,7 @@ import { supportRoutes } from './operate/support/routes.ts'
 import { Sweeper } from './operate/sweeper.ts'
 import type { Db } from './platform/db/db.ts'
 import { watchedDb } from './platform/db/watched.ts'
+import { WriteProbe } from './platform/db/write-probe.ts'
 import { countUncounted, guardAccess } from './platform/http/access.ts'
 import { healthRoutes } from './platform/http/health.ts'
 import { MemoryBuckets } from './platform/http/limits.ts'
@@ -128,6 +129,9 @@ const attackLines: Record<Attack['on'], string> = {
     'wrong codes have reached a threshold; all new codes have eight digits for now, and open six-digit codes are refused',
 }
 
+const foreignKeysLine =
+  'some signing keys are sealed under another CHIRON_SECRET: if no other process uses that secret, remove them with "chiron keys revoke KEY"'
+
 function noAdminWithPasskey(): UsageError {
   return new UsageError(
     'CHIRON_STAFF_PASSKEY cannot be required: no admin has a passkey. Start without it, let an admin add one in the console, and set it again',
@@ -159,7 +163,8 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   } = features
   const { deliveries, webhooks, roster } = features
   if (config.staffPasskey === 'required' && !(await passkeys.adminHasOne())) throw noAdminWithPasskey()
-  await keys.open()
+  const foreignKeys = await keys.open()
+  if (foreignKeys.length > 0) log.warn({ kids: foreignKeys }, foreignKeysLine)
   await webhooks.reseal()
 
   const smtp = smtpSettingsOf(config)
@@ -263,6 +268,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const access = { sessions, proofs: passkeys, buckets, clock, log, networkOf: callerNetworkOf }
   const { corsOrigins } = config
   const refusals = new Refusals(log, clock)
+  const writeProbe = new WriteProbe(db, clock)
   const mailbox = config.smtpUrl === null && !config.production
   const server = createServer({
     publicUrl,
@@ -275,6 +281,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     failed(error, request) {
       const { limit } = error.extra
       if (limit !== undefined && request) refusals.note(limit, callerNetworkOf(request).fingerprint)
+      if (error.code === 'unavailable' && error.extra.cause) writeProbe.doubt()
       metrics?.failed(error)
     },
     ...(metrics && { answered: (note) => metrics.answered(note) }),
@@ -348,7 +355,11 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   webhookRoutes(app, { webhooks, byStaffOf })
   await uploadRoutes(app, { uploads, callerOf, byStaffOf, mustBeRecent })
   wellKnownRoutes(app, { keys, issuer: publicUrl })
-  healthRoutes(app, { db })
+  healthRoutes(app, [
+    ['The store is unreachable.', () => db.one('select 1 as ready')],
+    ['The store does not take writes.', () => writeProbe.check()],
+    ['The secret of the service does not fit its store.', () => keys.signer()],
+  ])
   openApiRoutes(app)
   pageRoutes(app)
   const mailDomain = addressOf(config.mailFrom).split('@')[1]!
