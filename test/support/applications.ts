@@ -2,8 +2,12 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { digestOf } from '../../src/identity/clients/client.ts'
 import { type ClientKind, hasSecret } from '../../src/identity/clients/kinds.ts'
+import { accessTtlMs } from '../../src/identity/session/session.ts'
+import { always } from '../../src/platform/db/db.ts'
+import { bySystem } from '../../src/platform/lib/by.ts'
 import { newId } from '../../src/platform/lib/random.ts'
-import type { Reply, Service } from './service.ts'
+import type { Role } from '../../src/roles.ts'
+import type { Reply, Service, SignedIn } from './service.ts'
 
 export interface TestClient {
   readonly id: string
@@ -143,4 +147,43 @@ export function callAs(
       ...(client?.secret && { Authorization: basic(client.secret) }),
     },
   })
+}
+
+/** Chiron's own interface. */
+const audienceOf = ({ url }: Service) => url.replace('127.0.0.1', 'localhost')
+
+/** A token that the client has for itself, with any scope. */
+export async function serviceToken(
+  service: Service,
+  { id: clientId }: TestClient,
+  scope: string,
+): Promise<string> {
+  const jti = newId()
+  await service.app.parts.db.run(
+    'insert into service_token (id, client_id, scope, expires_at) values ($1, $2, $3, $4)',
+    [jti, clientId, scope, service.clock.now() + accessTtlMs],
+  )
+  const { sessions } = service.app.parts
+  return sessions.accessToken({ sub: clientId, jti, clientId, audience: audienceOf(service), scope })
+}
+
+/** A token of a client for somebody who is signed in, with any scope. */
+export async function clientToken(
+  service: Service,
+  { client, scope, role, from }: { client: TestClient; scope: string; role: Role; from: SignedIn },
+): Promise<string> {
+  const { sessions, db } = service.app.parts
+  const id = newId()
+  const clientId = client.id
+  const session = {
+    id,
+    clientId,
+    scope,
+    startedFrom: from.sessionId,
+    offline: false,
+    now: service.clock.now(),
+  }
+  await db.tx(sessions.startAtClient(session, role, bySystem, always))
+  const about = { sub: from.userId, sid: id, roles: [role], jti: newId(), clientId, scope }
+  return sessions.accessToken({ ...about, audience: audienceOf(service) })
 }

@@ -48,10 +48,7 @@ export interface Db {
   run<R = Row>(sql: string, params?: readonly Param[]): Promise<R[]>
   /** Several writes, all or none, durable when it resolves. Returns the rows of each. */
   tx(statements: readonly Statement[]): Promise<Row[][]>
-  /**
-   * The same, but durable only with the next `run` or `tx`: for rows that are not visible until then. The statements
-   * are iterated once, on SQLite while they run, so that many need little memory.
-   */
+  /** The same without results. The statements are iterated once, on SQLite while they run, so that many need little memory. */
   stage(statements: Iterable<Statement>): Promise<void>
   /** Updates planner statistics after large changes. Does nothing on SQLite. */
   analyze(tables: readonly string[]): Promise<void>
