@@ -1,7 +1,7 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Button } from '../parts/button.tsx'
 import { Page } from '../parts/page.tsx'
-import { type Role, servedRoles } from '../people.ts'
+import { type Role, roles, servedRoles } from '../people.ts'
 import { useRoute } from '../route.ts'
 import type { Farewell } from '../session.ts'
 import { AddressForm } from '../sign-in/address-form.tsx'
@@ -35,7 +35,7 @@ export function ClientSignIn(props: SignInProps) {
 
 function First({ client, farewell, children, onCancel }: SignInProps) {
   const { text } = useWords()
-  const among = [...servedRoles, 'staff' as const].filter((role) => client.roles.includes(role))
+  const among = roles.filter((role) => client.roles.includes(role))
   const [role, setRole] = useState<Role | null>(
     () => (among.length === 1 ? among[0] : among.find((each) => each === draft.role)) ?? null,
   )
