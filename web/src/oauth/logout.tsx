@@ -27,7 +27,7 @@ export function Logout() {
   }, [isKnown])
 
   if (goal !== null) return <Leaving goal={goal} />
-  const failure = leaving.problem && <ProblemNotice problem={leaving.problem} onRetry={leaving.run} />
+  const failure = leaving.problem && <ProblemNotice problem={leaving.problem} onRetry={() => leaving.run()} />
   if (!reply)
     return failure ? (
       <Page title={text.nav.signOut} narrow>
