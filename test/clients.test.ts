@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { complaintsAbout, generateClients, loadProgram, programs } from './clients/generators.ts'
-import { addClient, serviceToken } from './support/clients.ts'
+import { addClient, serviceToken } from './support/applications.ts'
 import { atLength } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import { bulk, newSchool } from './support/roster-school.ts'
@@ -39,7 +39,7 @@ suite('Generated clients', atLength, () => {
 
   test('One by each reads all students, page by page', async () => {
     await rosterOf(service).import(bulk(newSchool(1_200)))
-    const token = await serviceToken(service, await addClient(service), 'roster.read')
+    const token = await serviceToken(service, await addClient(service, { kind: 'service' }), 'roster.read')
     for (const name of programs) {
       const { userIds, pagesMs } = await (await loadProgram(name)).readStudents(service.url, token)
       assert.deepEqual([new Set(userIds).size, userIds.length, pagesMs.length], [1_200, 1_200, 2], name)

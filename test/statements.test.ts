@@ -9,7 +9,7 @@ import { type Db, padded } from '../src/platform/db/db.ts'
 import { publishedGenerations } from '../src/school/roster/store.ts'
 import { changesFrom } from '../src/school/roster/upload/store.ts'
 import { oldestRegistrations } from '../src/school/veterinarian/store.ts'
-import { addClient, serviceToken } from './support/clients.ts'
+import { addClient, serviceToken } from './support/applications.ts'
 import { engines } from './support/engines.ts'
 import { type Service, startService } from './support/service.ts'
 import { newStaff } from './support/staff.ts'
@@ -71,7 +71,7 @@ for (const engine of engines) {
         '/staff/events?',
         '/staff/events?before=9&',
       ]
-      const token = await serviceToken(service, await addClient(service), 'roster.read')
+      const token = await serviceToken(service, await addClient(service, { kind: 'service' }), 'roster.read')
       const directory = ['students', 'classes', 'enrolments'].flatMap((list) =>
         ['', 'updatedSince=2026-11-15T00:00:00Z&'].map((since) => `/roster/${list}?${since}`),
       )
