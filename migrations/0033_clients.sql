@@ -37,6 +37,8 @@ create table consent (
 alter table session add column client_id text;
 alter table session add column scope text;
 alter table session add column parent_id text;
+-- The language in which the person signed in there.
+alter table session add column language text;
 create index session_parent on session (parent_id) where parent_id is not null and ended_at is null;
 create index session_client on session (client_id, person_id, started_at) where client_id is not null and ended_at is null;
 
@@ -47,6 +49,7 @@ create table authorization_code (
   code_challenge text,
   scope text not null,
   nonce text,
+  language text not null,
   person_id text not null,
   parent_id text not null,
   expires_at bigint not null,

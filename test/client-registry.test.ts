@@ -123,7 +123,7 @@ for (const engine of engines) {
         person ?? (await service.signIn(freshAddress(), freshNetwork()))
       const id = newId()
       const now = service.clock.now()
-      const session = { id, clientId, scope: 'openid', startedFrom, offline: false, now }
+      const session = { id, clientId, scope: 'openid', startedFrom, language: 'en', offline: false, now }
       const [started] = await db.tx(sessions.startAtClient(session, 'veterinarian', bySystem, always))
       assert.equal(started!.length, 1)
       return { id, userId, startedFrom }
@@ -433,8 +433,8 @@ for (const engine of engines) {
       ]
       await db.tx([
         statement(
-          `insert into authorization_code (digest, client_id, redirect_uri, scope, person_id, parent_id, expires_at)
-           values ($1, $2, 'x', 'openid', $3, $4, 1)`,
+          `insert into authorization_code (digest, client_id, redirect_uri, scope, language, person_id, parent_id, expires_at)
+           values ($1, $2, 'x', 'openid', 'en', $3, $4, 1)`,
           ...[newId(), clientId, person.userId, person.sessionId],
         ),
         statement(

@@ -70,7 +70,16 @@ async function inWorld(engine: Engine, work: (world: World) => Promise<void>): P
 
 const started = (startedFrom: string) =>
   startClientSession(
-    { id: newId(), clientId, scope: 'openid', startedFrom, offline: false, now, expiresAt: now + day },
+    {
+      id: newId(),
+      clientId,
+      scope: 'openid',
+      startedFrom,
+      language: 'en',
+      offline: false,
+      now,
+      expiresAt: now + day,
+    },
     bySystem,
     always,
   )

@@ -153,6 +153,7 @@ for (const engine of engines) {
         given_name: 'Ada',
         family_name: 'Marsh',
         preferred_username: who.userId,
+        locale: 'en',
         roles: ['veterinarian'],
         email: claims.email,
         email_verified: true,

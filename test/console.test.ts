@@ -379,7 +379,15 @@ suite('The console', inBrowser, () => {
     )
     const now = service.clock.now()
     for (const { sessionId: startedFrom } of people) {
-      const session = { id: newId(), clientId, scope: 'openid', startedFrom, offline: false, now }
+      const session = {
+        id: newId(),
+        clientId,
+        scope: 'openid',
+        startedFrom,
+        language: 'en',
+        offline: false,
+        now,
+      }
       await db.tx(sessions.startAtClient(session, 'veterinarian', bySystem, always))
     }
     await db.run(

@@ -58,6 +58,7 @@ export const identityColumns = {
     client_id: 'id',
     scope: 'other',
     parent_id: 'id',
+    language: 'other',
   },
   client: {
     id: 'id',
@@ -87,6 +88,7 @@ export const identityColumns = {
     code_challenge: 'fingerprint',
     scope: 'other',
     nonce: 'other',
+    language: 'other',
     person_id: 'id',
     parent_id: 'id',
     expires_at: 'time',

@@ -100,8 +100,8 @@ export async function codeFor(
 ): Promise<string> {
   const code = randomBytes(32).toString('base64url')
   await service.app.parts.db.run(
-    `insert into authorization_code (digest, client_id, redirect_uri, code_challenge, scope, nonce, person_id, parent_id, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    `insert into authorization_code (digest, client_id, redirect_uri, code_challenge, scope, nonce, person_id, parent_id, expires_at, language)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'en')`,
     [
       digestOf(code),
       client.id,
@@ -190,6 +190,7 @@ export async function clientToken(
     clientId,
     scope,
     startedFrom: from.sessionId,
+    language: 'en',
     offline: false,
     now: service.clock.now(),
   }

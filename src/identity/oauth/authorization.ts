@@ -54,6 +54,8 @@ export interface Answer {
   readonly query: string
   readonly confirmed: boolean
   readonly declined: boolean
+  /** Of the page. */
+  readonly language: string
 }
 
 export interface Need {
@@ -151,7 +153,7 @@ export class Authorization {
   /** Null if session or client have ended. */
   async #issue(
     request: AuthorizeRequest,
-    { query, confirmed }: Answer,
+    { query, confirmed, language }: Answer,
     session: SessionAndPerson,
     by: By,
   ): Promise<string | null> {
@@ -161,7 +163,7 @@ export class Authorization {
     const code = newToken()
     const digest = digestOf(code)
     const { session_id: sessionId, id: personId } = session
-    const issued = { clientId: client.id, redirectUri, codeChallenge, nonce, sessionId, now }
+    const issued = { clientId: client.id, redirectUri, codeChallenge, nonce, language, sessionId, now }
     const before = confirmed ? (await consentOf(db, personId, client.id))?.scope : undefined
     const isNew = confirmed && !covers(before, scopes)
     const allowed = [...new Set([...(before?.split(' ') ?? []), ...scopes])].join(' ')

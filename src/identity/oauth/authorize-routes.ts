@@ -63,7 +63,9 @@ export function authorizeRoutes(root: FastifyInstance, deps: AuthorizeRoutesDeps
     async (request) => {
       const { query, confirmed = false, declined = false } = request.body
       const token = onlyTokenIn(portal, request)
-      const outcome = await authorization.answer({ query, confirmed, declined }, token, byOf(request))
+      const language = chooseLanguage(request.headers['accept-language'])
+      const answer = { query, confirmed, declined, language }
+      const outcome = await authorization.answer(answer, token, byOf(request))
       if (!('need' in outcome)) return outcome
       const { need, client, scopes, methods } = outcome
       return { need, client: shown(client), scopes: [...scopes], ...(methods && { methods: [...methods] }) }

@@ -11,6 +11,7 @@ export interface NewCode {
   readonly codeChallenge: string | null
   readonly scope: string
   readonly nonce: string | null
+  readonly language: string
   readonly sessionId: string
   readonly now: number
   readonly expiresAt: number
@@ -19,8 +20,8 @@ export interface NewCode {
 /** Returns a row if session, person and client are alive. */
 export function insertCode(code: NewCode): Statement {
   return statement(
-    `insert into authorization_code (digest, client_id, redirect_uri, code_challenge, scope, nonce, person_id, parent_id, expires_at)
-     select $1, c.id, $2, $3, $4, $5, s.person_id, s.id, cast($6 as bigint)
+    `insert into authorization_code (digest, client_id, redirect_uri, code_challenge, scope, nonce, language, person_id, parent_id, expires_at)
+     select $1, c.id, $2, $3, $4, $5, $10, s.person_id, s.id, cast($6 as bigint)
      from session s join ${accounts} p on p.id = s.person_id join client c on c.id = $7
      where s.id = $8 and s.client_id is null and s.ended_at is null and s.expires_at > $9
        and p.status = 'active' and c.disabled_at is null
@@ -34,6 +35,7 @@ export function insertCode(code: NewCode): Statement {
     code.clientId,
     code.sessionId,
     code.now,
+    code.language,
   )
 }
 

@@ -17,7 +17,7 @@ export const amrOf: Readonly<Record<Method, readonly string[]>> = {
 
 export function claimsFor(
   scopes: readonly string[],
-  { id, role }: { id: string; role: Role },
+  { id, role, language }: { id: string; role: Role; language: string | null },
   facts: Facts,
 ): Claims {
   const { firstname, lastname, preferredName, studentNumber, year, school, email } = facts
@@ -27,6 +27,7 @@ export function claimsFor(
     family_name: lastname,
     nickname: preferredName,
     preferred_username: studentNumber ?? id,
+    locale: language,
     roles: [role],
     student_number: studentNumber,
     year,
@@ -48,6 +49,7 @@ export const claimNames = [
   'family_name',
   'nickname',
   'preferred_username',
+  'locale',
   'roles',
   'student_number',
   'year',

@@ -73,6 +73,7 @@ export const UserInfo = Type.Object(
     preferred_username: Type.Optional(
       Type.String({ description: 'The student number, or else the userId.' }),
     ),
+    locale: Type.Optional(Type.String({ description: 'The language in which the person signed in.' })),
     roles: Type.Optional(Type.Array(Type.String())),
     student_number: Type.Optional(Type.String()),
     year: Type.Optional(Type.Integer()),

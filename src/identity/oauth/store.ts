@@ -8,6 +8,7 @@ export interface CodeRow {
   readonly code_challenge: string | null
   readonly scope: string
   readonly nonce: string | null
+  readonly language: string
   readonly person_id: string
   readonly parent_id: string
   readonly expires_at: number
@@ -17,7 +18,8 @@ export interface CodeRow {
 
 export function codeByDigest(db: Db, digest: string): Promise<CodeRow | undefined> {
   return db.one<CodeRow>(
-    `select client_id, redirect_uri, code_challenge, scope, nonce, person_id, parent_id, expires_at, used_at, session_id
+    `select client_id, redirect_uri, code_challenge, scope, nonce, language, person_id, parent_id, expires_at, used_at,
+       session_id
      from authorization_code where digest = $1`,
     [digest],
   )

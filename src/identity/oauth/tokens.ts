@@ -14,8 +14,7 @@ import {
   accessTtlMs,
   endSessions,
   type LiveSession,
-  type Method,
-  type SessionAndPerson,
+  type Session,
   type Sessions,
   type SigningKeys,
   signToken,
@@ -86,10 +85,11 @@ export class Tokens {
       throw invalidGrant('redirect_uri is not the one of the authorization request.')
     checkVerifier(row.code_challenge, verifier)
 
-    const session = { id: newId(), clientId: client.id, scope: row.scope, startedFrom: row.parent_id, now }
-    const person = await sessions.personOf(row.parent_id)
+    const { scope, parent_id: startedFrom, language } = row
+    const session = { id: newId(), clientId: client.id, scope, startedFrom, language, now }
+    const person = await sessions.personOf(startedFrom)
     if (!person) throw invalidGrant('The session has ended.')
-    const offline = row.scope.split(' ').includes('offline_access')
+    const offline = scope.split(' ').includes('offline_access')
     const [claimed, started] = await db.tx([
       claimCode(digest, session.id, now),
       ...sessions.startAtClient({ ...session, offline }, person.role, by, codeStarted(digest, session.id)),
@@ -104,8 +104,7 @@ export class Tokens {
     if (claimed!.length === 0) return this.#usedTwice(client, (await codeByDigest(db, digest)) ?? row, by)
     if (started!.length === 0) throw invalidGrant('The session has ended.')
     this.#deps.signedIn?.(client.id)
-    const { auth_at, method } = person
-    return this.#reply(client, { ...person, session_id: session.id, auth_at, method }, row.scope, {
+    return this.#reply(client, { ...person, session_id: session.id, language }, scope, {
       nonce: row.nonce,
       refreshToken: sessions.refreshTokenOf(session.id),
     })
@@ -232,7 +231,7 @@ export class Tokens {
     return signToken(await keys.signer(), 'JWT', claims, { now: clock.now(), ttlMs: accessTtlMs })
   }
 
-  async #claims(person: PersonInSession, scope: string): Promise<Claims> {
+  async #claims(person: PersonInSession & Pick<Session, 'language'>, scope: string): Promise<Claims> {
     const scopes = scope.split(' ')
     if (!scopes.includes('profile') && !scopes.includes('email')) return {}
     const facts: Facts = await this.#deps.roles[person.role].factsOf(person)
@@ -241,7 +240,7 @@ export class Tokens {
 }
 
 /** Somebody signed in at a client. */
-type Signed = PersonInSession & Pick<SessionAndPerson, 'session_id' | 'auth_at'> & { readonly method: Method }
+type Signed = PersonInSession & Pick<Session, 'session_id' | 'auth_at' | 'method' | 'language'>
 
 function bearer(access_token: string, scope: string) {
   return { access_token, token_type: 'Bearer', expires_in: accessTtlMs / 1000, scope } as const

@@ -40,12 +40,14 @@ export interface Session {
   readonly scope: string | null
   /** The session with which this one ends. */
   readonly parent_id: string | null
+  /** In which the person signed in at the client. */
+  readonly language: string | null
 }
 
 export type SessionAndPerson = Session & Person
 
 const sessionColumns =
-  's.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, s.auth_at, s.method, s.refresh_seq, s.refresh_parent, s.rotated_at, s.ended_at, s.end_reason, s.client_id, s.scope, s.parent_id'
+  's.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, s.auth_at, s.method, s.refresh_seq, s.refresh_parent, s.rotated_at, s.ended_at, s.end_reason, s.client_id, s.scope, s.parent_id, s.language'
 
 const sessionAndPerson = `select ${sessionColumns}, ${personList('p')} from session s join ${accounts} p on p.id = s.person_id`
 
@@ -61,7 +63,7 @@ export type LiveSession<R extends Role = Role> = { [Each in R]: LiveSessionOf<Ea
 
 type LiveSessionOf<R extends Role> = Pick<
   Session,
-  'session_id' | 'last_seen_at' | 'expires_at' | 'auth_at' | 'method' | 'client_id' | 'scope'
+  'session_id' | 'last_seen_at' | 'expires_at' | 'auth_at' | 'method' | 'client_id' | 'scope' | 'language'
 > &
   Accounts[R]
 
@@ -72,7 +74,7 @@ interface Accounts {
 }
 
 const live = (columns: string): ReadById => {
-  const select = `select s.id as session_id, s.last_seen_at, s.expires_at, s.auth_at, s.method, s.client_id, s.scope, ${columns}
+  const select = `select s.id as session_id, s.last_seen_at, s.expires_at, s.auth_at, s.method, s.client_id, s.scope, s.language, ${columns}
     from session s join person p on p.id = s.person_id where s.ended_at is null and p.status = 'active'`
   return {
     one: `${select} and s.id = $1`,
@@ -145,6 +147,7 @@ export interface NewClientSession {
   readonly scope: string
   /** The portal's session from which it was started. */
   readonly startedFrom: string
+  readonly language: string
   /** Whether it goes on when that one ends. */
   readonly offline: boolean
   readonly now: number
@@ -158,17 +161,18 @@ export interface NewClientSession {
 export function startClientSession(s: NewClientSession, by: By, when: Condition): Statement[] {
   const insert = (lock: string) =>
     `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at,
-       rotated_before_at, auth_at, method, client_id, scope, parent_id)
+       rotated_before_at, auth_at, method, client_id, scope, parent_id, language)
      select $1, o.role, o.person_id, o.device, cast($2 as bigint), cast($2 as bigint), cast($3 as bigint), 1, 0, 0,
-       o.auth_at, o.method, $4, $5, $6
+       o.auth_at, o.method, $4, $5, $6, $8
      from session o join ${accounts} p on p.id = o.person_id
      where o.id = $7 and o.ended_at is null and o.client_id is null and o.expires_at > $2 and p.status = 'active'
-       and ${when.sql(8)}
+       and ${when.sql(9)}
      ${lock}
      on conflict (id) do nothing
      returning id, person_id`
   const parent = s.offline ? null : s.startedFrom
-  const params = [s.id, s.now, s.expiresAt, s.clientId, s.scope, parent, s.startedFrom, ...when.params]
+  const { id, now, expiresAt, clientId, scope, startedFrom, language } = s
+  const params = [id, now, expiresAt, clientId, scope, parent, startedFrom, language, ...when.params]
   return [{ sql: insert(''), postgres: insert('for update of o'), params }, started(by, s.id)]
 }
 
