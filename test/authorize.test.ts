@@ -323,6 +323,7 @@ for (const engine of engines) {
           code_challenge: challenge,
           scope: 'email openid',
           nonce: 'a nonce',
+          language: 'en',
           person_id: userId,
           parent_id: sessionId,
           expires_at: service.clock.now() + 60 * second,
