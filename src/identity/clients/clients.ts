@@ -46,6 +46,8 @@ import {
   watchedClient,
 } from './store.ts'
 
+export { redirectFault } from './redirects.ts'
+
 const clientsMax = 200
 const urisMax = 20
 export const overlapMaxMs = 30 * day
