@@ -89,6 +89,6 @@ create table logout_call (
   ended_at bigint,
   outcome text
 ) /* without rowid */;
-create index logout_call_due on logout_call (next_at) where ended_at is null;
+create index logout_call_due on logout_call (client_id, next_at) where ended_at is null;
 create index logout_call_client on logout_call (client_id, created_at);
 create index logout_call_ended on logout_call (ended_at) where ended_at is not null;

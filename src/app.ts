@@ -4,10 +4,21 @@ import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import { type Config, rosterSettingsOf, smtpSettingsOf } from './config.ts'
 import { UsageError } from './errors.ts'
-import { openFeatures } from './features.ts'
+import { openFeatures, ownId } from './features.ts'
+import { isPageOfClient, personScopes, serviceScopes } from './identity/clients/clients.ts'
 import { clientRoutes } from './identity/clients/routes.ts'
 import { type Attack, firstCodes } from './identity/limits/limits.ts'
 import { Refusals } from './identity/limits/refusals.ts'
+import { Authorization } from './identity/oauth/authorization.ts'
+import { authorizeRoutes } from './identity/oauth/authorize-routes.ts'
+import { BackChannel } from './identity/oauth/back-channel.ts'
+import { acrValues, claimNames } from './identity/oauth/claims.ts'
+import { consentRoutes } from './identity/oauth/consent-routes.ts'
+import { Consents } from './identity/oauth/consents.ts'
+import { Logout } from './identity/oauth/logout.ts'
+import { logoutRoutes } from './identity/oauth/logout-routes.ts'
+import { oauthRoutes } from './identity/oauth/routes.ts'
+import { Tokens } from './identity/oauth/tokens.ts'
 import type { Passkeys } from './identity/passkeys/passkeys.ts'
 import { passkeyRoutes } from './identity/passkeys/routes.ts'
 import { StepUpByCode } from './identity/passkeys/step-up.ts'
@@ -36,6 +47,7 @@ import { supportRoutes } from './operate/support/routes.ts'
 import { Sweeper } from './operate/sweeper.ts'
 import type { Db } from './platform/db/db.ts'
 import { watchedDb } from './platform/db/watched.ts'
+import { WriteProbe } from './platform/db/write-probe.ts'
 import { countUncounted, guardAccess } from './platform/http/access.ts'
 import { healthRoutes } from './platform/http/health.ts'
 import { MemoryBuckets } from './platform/http/limits.ts'
@@ -52,6 +64,8 @@ import { Recent } from './platform/lib/recent.ts'
 import { fingerprint } from './platform/lib/secret.ts'
 import type { Log } from './platform/log.ts'
 import { type Role, roles } from './roles.ts'
+import { Directory } from './school/directory/directory.ts'
+import { directoryRoutes } from './school/directory/routes.ts'
 import { foldGenerations } from './school/roster/roster.ts'
 import { uploadRoutes } from './school/roster/upload/routes.ts'
 import { Uploads } from './school/roster/upload/upload.ts'
@@ -97,7 +111,7 @@ const realPace: Pace = { clock: systemClock, mailDelayMs: [100, 500], webhooksMs
 
 export async function createApp(config: Config, log: Log, pace: Pace = realPace): Promise<App> {
   const parts = await assemble(config, log, pace)
-  const { db, server, outbox, sweeper, deliverer, uploads, traces } = parts
+  const { db, server, outbox, sweeper, deliverer, backChannel, uploads, traces } = parts
   return {
     parts,
     async listen() {
@@ -106,6 +120,7 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
       outbox.start()
       sweeper.start()
       deliverer.start()
+      backChannel.start()
       await uploads.start()
       const { address, port } = server.app.server.address() as { address: string; port: number }
       return { address, port }
@@ -115,7 +130,7 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
       await server.drain(drainPatienceMs)
       await Promise.all([sweeper.stop(), uploads.stop()])
       await server.close()
-      await Promise.all([outbox.stop(), deliverer.stop()])
+      await Promise.all([outbox.stop(), deliverer.stop(), backChannel.stop()])
       await traces?.close()
       await db.close()
     },
@@ -128,6 +143,9 @@ const attackLines: Record<Attack['on'], string> = {
   service:
     'wrong codes have reached a threshold; all new codes have eight digits for now, and open six-digit codes are refused',
 }
+
+const foreignKeysLine =
+  'some signing keys are sealed under another CHIRON_SECRET: if no other process uses that secret, remove them with "chiron keys revoke KEY"'
 
 function noAdminWithPasskey(): UsageError {
   return new UsageError(
@@ -160,7 +178,8 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   } = features
   const { deliveries, webhooks, roster, clients } = features
   if (config.staffPasskey === 'required' && !(await passkeys.adminHasOne())) throw noAdminWithPasskey()
-  await keys.open()
+  const foreignKeys = await keys.open()
+  if (foreignKeys.length > 0) log.warn({ kids: foreignKeys }, foreignKeysLine)
   await webhooks.reseal()
 
   const smtp = smtpSettingsOf(config)
@@ -197,8 +216,23 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const schoolName = config.school.name ?? 'School'
   const settings = { databaseUrl, secret, secretPrevious, schoolName, ...rosterSettingsOf(config) }
   const uploads = new Uploads({ db, clock, roster, settings, log })
+  const tokens = new Tokens({
+    ...{ db, clock, keys, sessions },
+    roles: rules,
+    issuer: publicUrl,
+    ...(metrics && { signedIn: (clientId) => metrics.signedInAt(clientId) }),
+  })
+  const backChannel = new BackChannel({
+    ...{ db, clock, keys, log },
+    issuer: publicUrl,
+    pollMs: webhooksMs,
+    allow: config.webhookAllow,
+    userAgent: userAgent(),
+    ...(metrics && { noted: (outcome) => metrics.logoutCall(outcome) }),
+  })
   const keepEventsMs = config.keepEventsDays * day
   const cards = new Cards({ db, clock, publicUrl })
+  const authorization = new Authorization({ db, clock, issuer: publicUrl, sessions, roles: rules, passkeys })
   const sweeper = new Sweeper({
     db,
     clock,
@@ -211,11 +245,14 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
       codes: signIn.veterinarian,
       passkeys,
       sessions,
+      tokens,
+      backChannel,
       outbox,
       deliveries,
       webhooks,
       uploads,
       cards,
+      authorization,
       events: { sweep: (now) => pruneEvents(now - keepEventsMs) },
       people: { sweep: (now) => [prunePeople(now - keepEventsMs)] },
       roster: {
@@ -264,10 +301,12 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const access = { sessions, proofs: passkeys, buckets, clock, log, networkOf: callerNetworkOf }
   const { corsOrigins } = config
   const refusals = new Refusals(log, clock)
+  const writeProbe = new WriteProbe(db, clock)
   const mailbox = config.smtpUrl === null && !config.production
   const server = createServer({
     publicUrl,
     corsOrigins,
+    isApplication: (origin) => isPageOfClient(db, origin),
     branding: config.school,
     logger: log,
     clock,
@@ -276,6 +315,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     failed(error, request) {
       const { limit } = error.extra
       if (limit !== undefined && request) refusals.note(limit, callerNetworkOf(request).fingerprint)
+      if (error.code === 'unavailable' && error.extra.cause) writeProbe.doubt()
       metrics?.failed(error)
     },
     ...(metrics && { answered: (note) => metrics.answered(note) }),
@@ -318,6 +358,18 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   )
   await refreshRoute(app, { sessions, byOf, Profile })
   sessionRoutes(app, { sessions, callerOf, byOf })
+  await oauthRoutes(app, {
+    tokens,
+    sessions,
+    auth: { db, limits, now: () => clock.now() },
+    ownId,
+    buckets,
+    callerOf,
+    byOf,
+    networkOf: callerNetworkOf,
+    countRefusal: countUncounted(access),
+    Profile,
+  })
   const asked = { portal, callerOf, byOf, networkOf: callerNetworkOf }
   const validate: Passkeys['validate'] =
     metrics?.watchPasskeys(passkeys) ?? ((...answer) => passkeys.validate(...answer))
@@ -347,20 +399,33 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   supportRoutes(app, { support, overview, testMail, clock, callerOf, byStaffOf })
   await deliveryRoutes(app, { deliveries, secrets, byOf, log })
   webhookRoutes(app, { webhooks, byStaffOf })
+  directoryRoutes(app, new Directory({ db, secrets }))
   clientRoutes(app, { clients, byStaffOf })
   await uploadRoutes(app, { uploads, callerOf, byStaffOf, mustBeRecent })
-  wellKnownRoutes(app, { keys, issuer: publicUrl })
-  healthRoutes(app, { db })
+  wellKnownRoutes(app, {
+    keys,
+    issuer: publicUrl,
+    offers: { scopes: [...personScopes, ...serviceScopes], acrValues, claims: claimNames },
+  })
+  healthRoutes(app, [
+    ['The store is unreachable.', () => db.one('select 1 as ready')],
+    ['The store does not take writes.', () => writeProbe.check()],
+    ['The secret of the service does not fit its store.', () => keys.signer()],
+  ])
   openApiRoutes(app)
   pageRoutes(app)
   const mailDomain = addressOf(config.mailFrom).split('@')[1]!
   plainRoutes(app, { publicUrl, mailDomain, clock })
   const publicProfile = (userId: string) => veterinarians.publicProfile(userId)
-  webRoutes(app, {
+  const { sendPrivatePage } = webRoutes(app, {
     ...{ log, mailbox, publicUrl, timeZone, publicProfile },
     branding: config.school,
     passkeys: config.passkeys ? config.staffPasskey : null,
   })
+  const pages = { portal, byOf, branding: config.school, sendPrivatePage }
+  authorizeRoutes(app, { ...pages, authorization })
+  logoutRoutes(app, { ...pages, logout: new Logout({ db, sessions }) })
+  consentRoutes(app, { consents: new Consents({ db, clock }), callerOf, byOf })
   if (mailbox) mailboxRoutes(app, { outbox })
   await app.ready()
 
@@ -370,6 +435,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     outbox,
     sweeper,
     deliverer,
+    backChannel,
     sessions,
     passkeys,
     veterinarians,

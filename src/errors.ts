@@ -200,3 +200,21 @@ export class UsageError extends Error {
     this.exitCode = exitCode
   }
 }
+
+/** Errors of OAuth (RFC 6749 §5.2), which http/oauth.ts turns into replies. */
+export type OAuthCode =
+  | 'invalid_request'
+  | 'invalid_client'
+  | 'invalid_grant'
+  | 'invalid_scope'
+  | 'unauthorized_client'
+  | 'unsupported_grant_type'
+
+export class OAuthError extends Error {
+  readonly code: OAuthCode
+
+  constructor(code: OAuthCode, description: string) {
+    super(description)
+    this.code = code
+  }
+}

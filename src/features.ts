@@ -22,7 +22,8 @@ import { Students } from './school/student/student.ts'
 import { Veterinarians } from './school/veterinarian/veterinarian.ts'
 import { userAgent } from './version.ts'
 
-const clientId = 'chiron'
+/** The `client_id` of the portal and of front ends of one's own. */
+export const ownId = 'chiron'
 
 export type Features = Awaited<ReturnType<typeof openFeatures>>
 
@@ -52,7 +53,7 @@ export async function openFeatures(
   const veterinarians = new Veterinarians({ db, clock, secrets, limits, students })
   const staff = new Staff({ db, clock })
   const roles: Roles = { veterinarian: veterinarians, student: students, staff }
-  const issuer = { issuer: publicUrl, audience: publicUrl, clientId }
+  const issuer = { issuer: publicUrl, audience: publicUrl, clientId: ownId }
   const sessions = new Sessions({
     db,
     clock,

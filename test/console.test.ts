@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { clientWithSecret } from '../src/identity/clients/client.ts'
 import { always } from '../src/platform/db/db.ts'
 import { byOperator, bySystem } from '../src/platform/lib/by.ts'
 import { day, minute } from '../src/platform/lib/clock.ts'
 import { newId } from '../src/platform/lib/random.ts'
 import { rights } from '../src/roles.ts'
 import { places } from '../web/src/console/navigation.ts'
+import { secretWorks } from './support/applications.ts'
 import { accessFaults } from './support/axe.ts'
 import { focused, focusOn, overflow } from './support/browser.ts'
 import { type AtConsole, dialog, openConsole, place, signInAtConsole } from './support/console.ts'
@@ -330,7 +330,7 @@ suite('The console', inBrowser, () => {
     const pasted = (name: string) => dialog(page).getByLabel(`c.GenericOAuthenticator.${name}`).inputValue()
     const [{ id }] = (await service.rows<{ id: string }>('select id from client')) as [{ id: string }]
     const secret = await pasted('client_secret')
-    assert.ok(await clientWithSecret(service.app.parts.db, id, secret, service.clock.now()))
+    assert.ok(await secretWorks(service, id, secret))
     const { issuer } = (await service.request('/.well-known/oauth-authorization-server')).json
     assert.deepEqual(
       [await pasted('client_id'), await pasted('oauth_callback_url'), await pasted('token_url')],
@@ -401,8 +401,8 @@ suite('The console', inBrowser, () => {
     const next = await dialog(page).getByLabel('client_secret').inputValue()
     await button(page, 'I have copied it').click()
     await page.getByText('The former secret works until').waitFor()
-    for (const each of [secret!, next]) assert.ok(await clientWithSecret(db, clientId, each, now))
-    assert.equal(await clientWithSecret(db, clientId, secret!, now + day), undefined)
+    for (const each of [secret!, next]) assert.ok(await secretWorks(service, clientId, each))
+    assert.equal(await secretWorks(service, clientId, secret!, service.clock.now() + day), false)
 
     await button(page, 'Switch off…').click()
     await button(page, 'Switch off').click()

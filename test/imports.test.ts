@@ -54,7 +54,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   platform: ['lib', 'db', 'http'],
   messages: ['events', 'webhooks', 'delivery', 'mail'],
   identity: ['people', 'limits', 'session', 'clients', 'sign-in', 'passkeys', 'oauth', 'staff'],
-  school: ['student', 'veterinarian', 'roster', 'site'],
+  school: ['student', 'veterinarian', 'roster', 'directory', 'site'],
   operate: ['support', 'backup', 'metrics', 'traces', 'doctor', 'commands'],
 }
 const folders = Object.entries(groups).flatMap(([group, names]) => names.map((name) => `${group}/${name}`))

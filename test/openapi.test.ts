@@ -7,6 +7,7 @@ import { errorKinds } from '../src/errors.ts'
 import { type EventKind, eventKinds, testEvent } from '../src/messages/events/types.ts'
 import { describeApi } from '../src/platform/http/openapi.ts'
 import { Type } from '../src/platform/http/type.ts'
+import { cookieFor, newClient, requestOf } from './support/authorize.ts'
 import { atLength } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { cookieOf } from './support/portal.ts'
@@ -302,7 +303,7 @@ suite('/openapi.json', atLength, () => {
     for (const name of described)
       assert.match(
         name,
-        / \/(veterinarian|student|staff|session|passkey|portal|calendar|health|\.well-known)\b/,
+        / \/(veterinarian|student|staff|session|consents|passkey|portal|calendar|oauth|roster|health|\.well-known)\b/,
       )
     assert.doesNotMatch(described.join('\n'), /mailbox|\/docs|\/assets|openapi|HEAD|TRACE|OPTIONS/)
   })
@@ -372,8 +373,11 @@ suite('/openapi.json', atLength, () => {
     for (const [name, operation] of all()) {
       for (const [status, response] of Object.entries(operation.responses as Document)) {
         const types = Object.keys(resolved(response).content ?? {})
-        const alsoOAuth = name === 'POST /session/refresh' && status === '400' ? ['application/json'] : []
-        if (Number(status) >= 400)
+        const isOAuth = /^POST \/(session\/refresh|oauth\/(token|introspect|revoke))$/.test(name)
+        const alsoOAuth = isOAuth && status === '400' ? ['application/json'] : []
+        if (name.startsWith('POST /oauth/') && isOAuth && status === '401')
+          assert.deepEqual(types, ['application/json'], `${name} ${status}`)
+        else if (Number(status) >= 400)
           assert.deepEqual(types, ['application/problem+json', ...alsoOAuth], `${name} ${status}`)
         else if (status === '204' || status === '304') assert.deepEqual(types, [], `${name} ${status}`)
         else if (operations.includes(name)) assert.deepEqual(types, ['application/json'], `${name} ${status}`)
@@ -694,6 +698,35 @@ suite('/openapi.json', atLength, () => {
         'forbidden',
         'recent-sign-in-required',
       ],
+    )
+  })
+
+  test('Signing in at applications, and out, is as described', async () => {
+    const { id: clientId } = await newClient(service, { consent: 'once' })
+    const person = await service.signIn(freshAddress(), freshNetwork())
+    const headers = { cookie: cookieFor(person) }
+    const query = requestOf(clientId)
+    const portal = (name: string, body: object, more = {}) =>
+      ask(name, name.split(' ')[1]!, { body, headers: { ...headers, ...more } })
+    const { access: token } = person
+    const replies = [
+      await portal('POST /portal/authorize', { query }),
+      await portal('POST /portal/authorize', { query, confirmed: true }),
+      await portal('POST /portal/authorize', { query: `${query}&prompt=login` }),
+      await portal('POST /portal/authorize', { query: '' }),
+      await portal('POST /portal/authorize', { query }, { origin: 'https://elsewhere.example' }),
+      await portal('POST /portal/authorize', { query }, { cookie: `${headers.cookie}; ${headers.cookie}` }),
+      await ask('GET /consents', '/consents', { token }),
+      await ask('DELETE /consents/{clientId}', `/consents/${clientId}`, { token }),
+      await ask('DELETE /consents/{clientId}', `/consents/${clientId}`, { token }),
+      await portal('POST /portal/logout', { query: `client_id=${clientId}` }),
+      await portal('POST /portal/logout', { query: '' }),
+      await portal('POST /portal/logout', { query: '', confirmed: true }),
+      await portal('POST /portal/logout', {}),
+    ]
+    assert.deepEqual(
+      replies.map((reply) => reply.status),
+      [200, 200, 200, 400, 403, 401, 200, 204, 404, 200, 200, 200, 400],
     )
   })
 

@@ -295,6 +295,10 @@ for (const engine of engines) {
         expiresAt: iso(phoneAt + 30 * day),
         authenticatedAt: iso(phoneAt),
         method: 'code',
+        clientId: null,
+        clientName: null,
+        scope: null,
+        parentId: null,
         device: 'Firefox on Android',
       })
       assert.equal(byId[desk.sessionId].current, true)

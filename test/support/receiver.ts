@@ -1,4 +1,4 @@
-/** A program that receives webhooks on a socket, and answers as a test tells it to. */
+/** A program that receives webhooks or logout tokens on a socket, and answers as a test tells it to. */
 import { createHmac } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -39,7 +39,12 @@ export async function startReceiver(answer: Answer = status(204)): Promise<Recei
     response.once('close', () => open.now--)
     let body = ''
     for await (const chunk of request) body += chunk
-    const one = { headers: request.headers, body, path: request.url ?? '', event: JSON.parse(body).data }
+    const one = {
+      headers: request.headers,
+      body,
+      path: request.url ?? '',
+      event: body.startsWith('{') ? JSON.parse(body).data : undefined,
+    }
     received.push(one)
     receiver.answer(response, one)
   })

@@ -4,7 +4,7 @@ import type { Db } from '../../platform/db/db.ts'
 import { newToken } from '../../platform/lib/random.ts'
 import type { Role } from '../../roles.ts'
 import type { ClientKind, Consent } from './kinds.ts'
-import { type ClientRow, clientRow } from './store.ts'
+import { type ClientRow, clientRow, pageClients } from './store.ts'
 
 export interface Client {
   readonly id: string
@@ -30,13 +30,14 @@ export interface Client {
 
 const clientIdPattern = /^[A-Za-z0-9_-]{1,64}$/
 
-async function rowOf(db: Db, id: string): Promise<ClientRow | undefined> {
+/** With its secrets. */
+export async function registrationOf(db: Db, id: string): Promise<ClientRow | undefined> {
   return clientIdPattern.test(id) ? clientRow(db, id) : undefined
 }
 
 /** In any state. */
 export async function clientById(db: Db, id: string): Promise<Client | undefined> {
-  const row = await rowOf(db, id)
+  const row = await registrationOf(db, id)
   return row && clientOf(row)
 }
 
@@ -66,22 +67,22 @@ export const digestOf = (secret: string) => createHash('sha256').update(secret).
 const decoy = digestOf(newToken())
 
 /** An unknown client costs the same work as a wrong secret. */
-export async function clientWithSecret(
-  db: Db,
-  id: string,
-  secret: string,
-  now: number,
-): Promise<Client | undefined> {
-  const row = await rowOf(db, id)
+export function secretIsRight(row: ClientRow | undefined, secret: string, now: number): boolean {
   const before = (row?.secret_before_until ?? 0) > now ? row?.secret_before : null
   const given = Buffer.from(digestOf(secret))
-  const isRight = [row?.secret_digest ?? decoy, before ?? decoy].map((digest) =>
+  const matches = [row?.secret_digest ?? decoy, before ?? decoy].map((digest) =>
     timingSafeEqual(given, Buffer.from(digest)),
   )
-  return row?.secret_digest && row.disabled_at === null && isRight.includes(true) ? clientOf(row) : undefined
+  return row !== undefined && row.disabled_at === null && matches.includes(true)
 }
 
 /** How the client knows a person. */
 export function subjectOf(salt: string | null, personId: string): string {
   return salt === null ? personId : createHash('sha256').update(`${salt}.${personId}`).digest('base64url')
+}
+
+/** Whether a page of this origin belongs to a client without a server. */
+export async function isPageOfClient(db: Db, origin: string): Promise<boolean> {
+  const uris: string[] = (await pageClients(db)).flatMap(({ redirect_uris }) => JSON.parse(redirect_uris))
+  return uris.some((uri) => URL.parse(uri)?.origin === origin)
 }

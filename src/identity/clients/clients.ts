@@ -35,6 +35,7 @@ import {
   type CallRow,
   type ClientColumns,
   changeClient,
+  consentsOf,
   disableClient,
   enableClient,
   failedCalls,
@@ -46,7 +47,19 @@ import {
   watchedClient,
 } from './store.ts'
 
+export type { Client } from './client.ts'
+export {
+  clientById,
+  clientOf,
+  digestOf,
+  isPageOfClient,
+  registrationOf,
+  secretIsRight,
+  subjectOf,
+} from './client.ts'
+export { hasSecret, personScopes, scopesHere, serviceScopes } from './kinds.ts'
 export { redirectFault } from './redirects.ts'
+export { eraseConsents } from './store.ts'
 
 const clientsMax = 200
 const urisMax = 20
@@ -345,4 +358,14 @@ function someOf(field: string, texts: readonly string[], values: readonly string
 function unknownWord(text: string, values: readonly string[]): string {
   const near = nearest(text, values)
   return near ? `has no "${text}"; did you mean ${near}?` : `has no "${text}"; it can be ${values.join(', ')}`
+}
+
+/** The applications that somebody has allowed to sign them in. */
+export async function applicationsOf(db: Db, personId: string) {
+  return (await consentsOf(db, personId)).map(({ client_id, name, scope, given_at }) => ({
+    clientId: client_id,
+    name,
+    scopes: scope.split(' '),
+    givenAt: timestamp(given_at),
+  }))
 }

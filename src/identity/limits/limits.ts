@@ -30,6 +30,7 @@ import {
   tooManyRequests,
 } from '../../platform/lib/bucket.ts'
 import { clockSlackMs, day, minute } from '../../platform/lib/clock.ts'
+import { newId } from '../../platform/lib/random.ts'
 import {
   calm,
   countRight,
@@ -110,6 +111,8 @@ const codesPerMover: readonly Window[] = [
 ]
 /** Code mails to an unconfirmed inbox, so that nobody can mail strangers by registering them. */
 const firstCodesPerInbox: readonly Window[] = [{ max: 3, windowMs: day }]
+/** Wrong secrets of one client, from one network. */
+const wrongSecrets: readonly Window[] = [{ max: 20, windowMs: 10 * minute }]
 const networkKnownMs = 90 * day
 /** With this many open challenges, an inbox gets longer codes for new ones. */
 const openChallengesMax = 3
@@ -121,6 +124,8 @@ export const limitNames = [
   'register',
   'passkey-options',
   'passkey-validate',
+  'client',
+  'service',
   'codes',
   'resends',
   'network',
@@ -275,6 +280,21 @@ export class Limits {
     return this.#enabled && underAttack(this.#db, inbox, network, now)
   }
 
+  /** Refuses a network that gave too many wrong secrets for this client. */
+  async clientRefusal(clientId: string, network: string, now: number): Promise<AppError | null> {
+    if (!this.#enabled) return null
+    const quota = secretQuota(clientId, network)
+    if (await isTrue(this.#db, quotaHasRoom(quota, now))) return null
+    return tooManyRequests('client', await quotaFreeAt(this.#db, [quota]), now, 'Too many wrong secrets.')
+  }
+
+  async countWrongSecret(clientId: string, network: string, now: number): Promise<void> {
+    if (!this.#enabled) return
+    await this.#db.tx([
+      takeFromQuota({ ...secretQuota(clientId, network), mark: newId(), now, when: always }),
+    ])
+  }
+
   /** Refunds a successful sign-in and remembers its network. */
   signedIn(inbox: string, sendNetwork: string, validateNetwork: string, now: number): Statement[] {
     if (!this.#enabled) return []
@@ -370,6 +390,10 @@ const allCodes = bucketOf(serviceBuckets.codes, 'service')
 const deviceQuota = (device: string): Quota => ({ key: `device:${device}`, windows: codesPerDevice })
 const devicesQuota = ({ inbox }: CodeAsk): Quota => ({ key: `devices:${inbox}`, windows: codesPerDevices })
 const moverQuota = (person: string): Quota => ({ key: `mover:${person}`, windows: codesPerMover })
+const secretQuota = (clientId: string, network: string): Quota => ({
+  key: `client:${clientId}:${network}`,
+  windows: wrongSecrets,
+})
 const pairQuota = ({ inbox, network }: CodeAsk): Quota => ({
   key: `${inbox}:${network}`,
   windows: codesPerPair,

@@ -28,6 +28,25 @@ export interface RoleRules {
   /** The event of the first sign-in, if accounts start as pending. */
   readonly firstSignIn: EventType | null
   profileOf(person: Person): object | Promise<object>
+  factsOf(person: PersonInSession): Promise<Facts>
+}
+
+/** What applications may learn about somebody of any role. */
+export interface Facts {
+  readonly firstname: string
+  readonly lastname: string
+  readonly preferredName: string | null
+  readonly email: string
+  readonly studentNumber: string | null
+  readonly year: number | null
+  readonly school: string | null
+  readonly updatedAt: number
+}
+
+/** Of somebody whom the roster does not have. */
+export function factsOf({ firstname, lastname, email, updated_at }: Person): Facts {
+  const fromRoster = { preferredName: null, studentNumber: null, year: null, school: null }
+  return { firstname, lastname, email, ...fromRoster, updatedAt: updated_at }
 }
 
 export type Roles = Readonly<Record<Role, RoleRules>>

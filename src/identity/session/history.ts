@@ -27,6 +27,8 @@ export async function historyOf(
       expiresAt: timestamp(session.expires_at),
       authenticatedAt: timestamp(session.auth_at),
       method: session.method,
+      clientId: session.client_id,
+      clientName: session.client_name,
       endedAt: timestampOrNull(session.ended_at),
       endReason: session.end_reason,
     })),

@@ -16,6 +16,8 @@ export interface AccessClaims {
   readonly sid: string | null
   readonly roles: readonly string[]
   readonly clientId: string
+  readonly audience: string
+  readonly scope: string | null
   readonly jti: string
   readonly iat: number
   readonly exp: number
@@ -92,6 +94,7 @@ export async function readToken(
   issuer: string,
   now: number,
   keyFor: KeyFor,
+  { evenExpired = false }: { evenExpired?: boolean } = {},
 ): Promise<ReadToken | null> {
   let kid = ''
   try {
@@ -107,7 +110,7 @@ export async function readToken(
         algorithms: [algorithm],
         typ: type,
         issuer,
-        currentDate: new Date(now),
+        currentDate: new Date(evenExpired ? 0 : now),
         requiredClaims: ['sub', 'exp', 'iat'],
       },
     )
@@ -149,11 +152,12 @@ export async function verifyAccessToken(
 ): Promise<AccessClaims | null> {
   const read = await readToken(token, 'at+jwt', issuer, now, keyFor)
   if (!read) return null
-  const { sub, sid, roles = [], iat, exp, jti, aud, client_id: clientId } = read.claims
+  const { sub, sid, roles = [], iat, exp, jti, aud, scope = null, client_id: clientId } = read.claims
   if (typeof clientId !== 'string' || !Array.isArray(roles) || jti === undefined) return null
+  if (scope !== null && typeof scope !== 'string') return null
   const isOwn = clientId === ownId
   if (aud !== audience && (isOwn || aud !== clientId)) return null
   if (sid !== undefined && typeof sid !== 'string') return null
   if (sid === undefined && isOwn) return null
-  return { sub, sid: sid ?? null, roles, clientId, jti, iat, exp, kid: read.kid }
+  return { sub, sid: sid ?? null, roles, clientId, audience: aud, scope, jti, iat, exp, kid: read.kid }
 }

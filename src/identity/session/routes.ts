@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox'
 import { AppError } from '../../errors.ts'
 import { type ByOf, type CallerOf, routeConfig } from '../../platform/http/access.ts'
 import { jsonMediaType } from '../../platform/http/bodies.ts'
-import { formMediaType, takeRefreshForms } from '../../platform/http/oauth.ts'
+import { formMediaType, readRefreshForm, takeForms } from '../../platform/http/oauth.ts'
 import type { PortalCookie } from '../../platform/http/portal.ts'
 import { bodyProblems, problems, tokenProblems } from '../../platform/http/problem-schemas.ts'
 import { Empty } from '../../platform/http/schemas.ts'
@@ -64,7 +64,7 @@ export async function refreshRoute(
   })
 
   await root.register(async (scope) => {
-    takeRefreshForms(scope)
+    takeForms(scope, readRefreshForm)
     scope
       .withTypeProvider<TypeBoxTypeProvider>()
       .post(
@@ -107,6 +107,10 @@ export function sessionRoutes(
           authenticatedAt: timestamp(session.auth_at),
           method: session.method,
           device: session.device,
+          clientId: session.client_id,
+          clientName: session.client_name,
+          scope: session.scope,
+          parentId: session.parent_id,
         })),
       }
     },

@@ -8,6 +8,11 @@ const proofFields = {
   method: Type.String({ description: 'How: `code`, `passkey` or `school`.', examples: ['passkey'] }),
 }
 
+const clientFields = {
+  clientId: Nullable(Type.String({ description: 'The application; null for the portal and front ends.' })),
+  clientName: Nullable(Type.String({ examples: ['Moodle'] })),
+}
+
 export const OpenSession = Type.Object(
   {
     sessionId: Type.String(),
@@ -17,6 +22,9 @@ export const OpenSession = Type.Object(
     expiresAt: Timestamp('Unless it is refreshed before then.'),
     ...proofFields,
     device: Type.String({ examples: ['Firefox on Android'] }),
+    ...clientFields,
+    scope: Nullable(Type.String({ description: 'What the application may see, separated by spaces.' })),
+    parentId: Nullable(Type.String({ description: 'The session with which this one ends.' })),
   },
   { title: 'Session' },
 )
@@ -77,6 +85,7 @@ export const PastSession = Type.Object(
     lastSeenAt: Timestamp(),
     expiresAt: Timestamp(),
     ...proofFields,
+    ...clientFields,
     endedAt: Nullable(Timestamp()),
     endReason: Nullable(Type.String()),
   },

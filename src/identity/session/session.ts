@@ -17,6 +17,7 @@ import {
   type AccessClaims,
   type Issuer,
   type NewAccessToken,
+  readToken,
   signAccessToken,
   verifyAccessToken,
 } from './jwt.ts'
@@ -29,6 +30,7 @@ import {
   type LiveSession,
   liveServiceToken,
   liveSession,
+  type NamedSession,
   type NewClientSession,
   type NewSession,
   pruneSessions,
@@ -44,8 +46,9 @@ import {
 } from './store.ts'
 
 export { historyOf } from './history.ts'
+export { signToken } from './jwt.ts'
 export type { SigningKeys } from './keys.ts'
-export type { LiveSession, ServiceToken, Session, SessionAndPerson } from './store.ts'
+export type { LiveSession, Method, Session, SessionAndPerson } from './store.ts'
 export { endSessions, isOpen, renewProof } from './store.ts'
 
 export const accessTtlMs = 15 * minute
@@ -151,7 +154,7 @@ export class Sessions {
     return { ...live, role: 'service' }
   }
 
-  async #person({ sub, roles: named, clientId }: AccessClaims, sid: string): Promise<LiveSession> {
+  async #person({ sub, roles: named, clientId, scope }: AccessClaims, sid: string): Promise<LiveSession> {
     const { db, clock, issuer } = this.#deps
     const now = clock.now()
     const role = roles.find((each) => named.includes(each))
@@ -164,7 +167,8 @@ export class Sessions {
     if (session.client_id === null ? session.id !== sub : !(await clientAllows(db, sid, now)))
       throw new AppError(session.client_id === null ? 'invalid-token' : 'session-ended')
     if (!(await this.#deps.roles[role].isPresent(session))) throw new AppError('session-ended')
-    return session
+    // A token may have fewer scopes than its session.
+    return session.client_id === null ? session : { ...session, scope }
   }
 
   /** Saves the time of last use, at most once a minute. */
@@ -193,9 +197,20 @@ export class Sessions {
   }
 
   /** The same for a client, which gets tokens of its own making (oauth/token.ts). */
-  async refreshAtClient(token: string, clientId: string, by: By): Promise<Refreshed> {
-    const { session, seq } = await this.#rotate(token, clientId, by)
+  async refreshAtClient(
+    token: string,
+    clientId: string,
+    by: By,
+    check: (scope: string) => void,
+  ): Promise<Refreshed> {
+    const { session, seq } = await this.#rotate(token, clientId, by, check)
     return { session, refreshToken: this.refreshTokenOf(session.session_id, seq) }
+  }
+
+  /** The person of a live session of the portal. */
+  async personOf(sessionId: string): Promise<SessionAndPerson | null> {
+    const session = await sessionById(this.#deps.db, sessionId)
+    return session && isAlive(session, this.#deps.clock.now()) ? session : null
   }
 
   /** The first is number 1. */
@@ -207,6 +222,7 @@ export class Sessions {
     token: string,
     clientId: string | null,
     by: By,
+    check?: (scope: string) => void,
   ): Promise<{ session: SessionAndPerson; seq: number }> {
     const { db, clock } = this.#deps
     const session = await this.#sessionOf(token, clientId)
@@ -214,6 +230,7 @@ export class Sessions {
     const now = clock.now()
     const isAllowed = clientId === null || (await clientAllows(db, session.session_id, now))
     if (!isAlive(session, now) || !isAllowed) throw new AppError('session-ended')
+    check?.(session.scope ?? '')
 
     const { refresh_seq: current, refresh_parent: parent, rotated_at } = session
     if (session.seq === parent && now - rotated_at <= graceMs) return { session, seq: current }
@@ -225,7 +242,7 @@ export class Sessions {
     const times = { now, expiresAt: now + idleMs, expiresMaxMs: maxMs }
     const [rotated] = await rotate(db, { id: session.session_id, current, from: session.seq, ...times })
     // Another request was faster; decide again with the new state.
-    if (!rotated) return this.#rotate(token, clientId, by)
+    if (!rotated) return this.#rotate(token, clientId, by, check)
     // Whoever uses an application is not idle.
     if (session.parent_id !== null)
       await seen(db, { id: session.parent_id, ...times, unlessSince: now - seenEveryMs + 1 })
@@ -244,22 +261,36 @@ export class Sessions {
     return session.client_id === clientId ? { ...session, seq: ticket.seq } : undefined
   }
 
-  /** The live session of the portal's cookie; its token is not used up. */
-  async ofPortal(token: string): Promise<SessionAndPerson | null> {
-    const session = await this.#sessionOf(token, null).catch(() => undefined)
-    if (!session || !isAlive(session, this.#deps.clock.now())) return null
+  /** The live session of a refresh token, which is not used up: of the portal's cookie, or of a client's token. */
+  async withRefreshToken(token: string, clientId: string | null): Promise<SessionAndPerson | null> {
+    const session = await this.#sessionOf(token, clientId).catch(ignoreEnded)
+    const now = this.#deps.clock.now()
+    if (!session || !isAlive(session, now)) return null
     const { refresh_seq: current, refresh_parent: parent } = session
-    return session.seq === current || session.seq === parent ? session : null
+    if (session.seq !== current && session.seq !== parent) return null
+    const isAllowed = clientId === null || (await clientAllows(this.#deps.db, session.session_id, now))
+    return isAllowed ? session : null
+  }
+
+  /** Of an ID token of ours, also an expired one: its client, and its session there in any state. */
+  async ofIdToken(token: string): Promise<{ clientId: string; session: SessionAndPerson | null } | null> {
+    const { db, clock, issuer, keys } = this.#deps
+    const keyFor = (kid: string) => keys.verifier(kid)
+    const read = await readToken(token, 'JWT', issuer.issuer, clock.now(), keyFor, { evenExpired: true })
+    if (!read) return null
+    const { aud: clientId, sid } = read.claims
+    if (typeof clientId !== 'string' || typeof sid !== 'string') return null
+    const session = await sessionById(db, sid)
+    return { clientId, session: session?.client_id === clientId ? session : null }
   }
 
   /** Accepts a refresh token of any age. Unknown tokens and ended sessions are ignored. */
   async signOut(token: string, by: By, clientId: string | null = null): Promise<void> {
-    const ticket = readRefreshToken(this.#deps.secrets.all, token)
-    const session = ticket && (await sessionById(this.#deps.db, ticket.sessionId))
-    if (session?.client_id === clientId) await this.end(session, 'signed-out', by)
+    const session = await this.#sessionOf(token, clientId).catch(ignoreEnded)
+    if (session) await this.end(session, 'signed-out', by, clientId)
   }
 
-  async list(personId: string): Promise<Session[]> {
+  async list(personId: string): Promise<NamedSession[]> {
     const now = this.#deps.clock.now()
     const sessions = await sessionsOf(this.#deps.db, personId)
     return sessions.filter((session) => session.ended_at === null && session.expires_at > now)
@@ -342,6 +373,11 @@ export class Sessions {
     if (claims) this.#verified.set(token, claims)
     return claims
   }
+}
+
+function ignoreEnded(error: unknown): undefined {
+  if (error instanceof AppError && error.code === 'session-ended') return undefined
+  throw error
 }
 
 function isAlive(session: SessionAndPerson, now: number): boolean {

@@ -23,18 +23,43 @@ const PublicKeys = Type.Object({ keys: Type.Array(PublicKey) }, { title: 'Public
 const IssuerMetadata = Type.Object(
   {
     issuer: Type.String(),
-    jwks_uri: Type.String(),
+    authorization_endpoint: Type.String(),
     token_endpoint: Type.String(),
-    grant_types_supported: Type.Array(Type.String()),
+    userinfo_endpoint: Type.String(),
+    jwks_uri: Type.String(),
+    introspection_endpoint: Type.String(),
+    revocation_endpoint: Type.String(),
+    end_session_endpoint: Type.String(),
+    scopes_supported: Type.Array(Type.String()),
     response_types_supported: Type.Array(Type.String()),
+    response_modes_supported: Type.Array(Type.String()),
+    grant_types_supported: Type.Array(Type.String()),
+    subject_types_supported: Type.Array(Type.String()),
+    id_token_signing_alg_values_supported: Type.Array(Type.String()),
     token_endpoint_auth_methods_supported: Type.Array(Type.String()),
+    introspection_endpoint_auth_methods_supported: Type.Array(Type.String()),
+    revocation_endpoint_auth_methods_supported: Type.Array(Type.String()),
+    code_challenge_methods_supported: Type.Array(Type.String()),
+    prompt_values_supported: Type.Array(Type.String()),
+    acr_values_supported: Type.Array(Type.String()),
+    claims_supported: Type.Array(Type.String()),
+    claim_types_supported: Type.Array(Type.String()),
+    claims_parameter_supported: Type.Boolean(),
+    request_parameter_supported: Type.Boolean(),
+    request_uri_parameter_supported: Type.Boolean(),
+    authorization_response_iss_parameter_supported: Type.Boolean(),
+    backchannel_logout_supported: Type.Boolean(),
+    backchannel_logout_session_supported: Type.Boolean(),
     service_documentation: Type.String(),
     ui_locales_supported: Type.Array(Type.String()),
   },
   { title: 'IssuerMetadata' },
 )
 
-export function wellKnownRoutes(app: FastifyInstance, deps: { keys: SigningKeys; issuer: string }): void {
+export function wellKnownRoutes(
+  app: FastifyInstance,
+  deps: { keys: SigningKeys; issuer: string; offers: Offers },
+): void {
   const config = routeConfig({ access: 'public' })
   const cached = 'public, max-age=300'
   const tags = ['tokens']
@@ -60,34 +85,70 @@ export function wellKnownRoutes(app: FastifyInstance, deps: { keys: SigningKeys;
     },
   )
 
-  const metadata = {
-    issuer: deps.issuer,
-    jwks_uri: `${deps.issuer}/.well-known/jwks.json`,
-    token_endpoint: `${deps.issuer}/session/refresh`,
-    grant_types_supported: ['refresh_token'],
-    response_types_supported: [],
-    token_endpoint_auth_methods_supported: ['none'],
-    service_documentation: `${deps.issuer}/docs`,
-    ui_locales_supported: Object.keys(languages),
-  }
-  app.get(
-    '/.well-known/oauth-authorization-server',
-    {
-      config,
-      schema: {
-        tags,
-        operationId: 'getIssuerMetadata',
-        summary: 'Issuer metadata (RFC 8414)',
-        security: [],
-        response: {
-          200: IssuerMetadata,
-          ...problems(),
+  const metadata = issuerMetadata(deps.issuer, deps.offers)
+  const documents = {
+    '/.well-known/openid-configuration': ['getOpenIdConfiguration', 'OpenID Connect Discovery'],
+    '/.well-known/oauth-authorization-server': ['getIssuerMetadata', 'RFC 8414'],
+  } as const
+  for (const [path, [operationId, standard]] of Object.entries(documents))
+    app.get(
+      path,
+      {
+        config,
+        schema: {
+          tags,
+          operationId,
+          summary: `Issuer metadata (${standard})`,
+          security: [],
+          response: { 200: IssuerMetadata, ...problems() },
         },
       },
-    },
-    async (_request, reply) => {
-      reply.header('Cache-Control', cached)
-      return metadata
-    },
-  )
+      async (_request, reply) => {
+        reply.header('Cache-Control', cached)
+        return metadata
+      },
+    )
+}
+
+/** What clients can ask for. */
+export interface Offers {
+  readonly scopes: readonly string[]
+  readonly acrValues: readonly string[]
+  readonly claims: readonly string[]
+}
+
+function issuerMetadata(issuer: string, { scopes, acrValues, claims }: Offers) {
+  const bySecret = ['client_secret_basic', 'client_secret_post']
+  return {
+    issuer,
+    authorization_endpoint: `${issuer}/oauth/authorize`,
+    token_endpoint: `${issuer}/oauth/token`,
+    userinfo_endpoint: `${issuer}/oauth/userinfo`,
+    jwks_uri: `${issuer}/.well-known/jwks.json`,
+    introspection_endpoint: `${issuer}/oauth/introspect`,
+    revocation_endpoint: `${issuer}/oauth/revoke`,
+    end_session_endpoint: `${issuer}/oauth/logout`,
+    scopes_supported: [...scopes],
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
+    subject_types_supported: ['public', 'pairwise'],
+    id_token_signing_alg_values_supported: ['ES256'],
+    token_endpoint_auth_methods_supported: [...bySecret, 'none'],
+    introspection_endpoint_auth_methods_supported: bySecret,
+    revocation_endpoint_auth_methods_supported: [...bySecret, 'none'],
+    code_challenge_methods_supported: ['S256'],
+    prompt_values_supported: ['none', 'login', 'consent'],
+    acr_values_supported: [...acrValues],
+    claims_supported: [...claims],
+    claim_types_supported: ['normal'],
+    claims_parameter_supported: false,
+    request_parameter_supported: false,
+    request_uri_parameter_supported: false,
+    authorization_response_iss_parameter_supported: true,
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
+    service_documentation: `${issuer}/docs`,
+    ui_locales_supported: Object.keys(languages),
+  }
 }

@@ -11,8 +11,9 @@ import type { By } from '../../platform/lib/by.ts'
 import { type Clock, timestamp } from '../../platform/lib/clock.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
 import { type Right, rights } from '../../roles.ts'
+import { eraseConsents } from '../clients/clients.ts'
 import { erasePasskeys } from '../passkeys/passkeys.ts'
-import type { RoleRules } from '../people/people.ts'
+import { type Facts, factsOf, type RoleRules } from '../people/people.ts'
 import { endSessions } from '../session/session.ts'
 import {
   addStaff,
@@ -54,6 +55,12 @@ export class Staff implements RoleRules {
     const member = await staffById(this.#db, person.id)
     if (!member) throw new AppError('session-ended')
     return profileOf(member)
+  }
+
+  async factsOf({ id }: { id: string }): Promise<Facts> {
+    const member = await staffById(this.#db, id)
+    if (!member) throw new AppError('session-ended')
+    return factsOf(member)
   }
 
   async list() {
@@ -102,6 +109,7 @@ export class Staff implements RoleRules {
       ...removeStaff(member.id, now, by),
       ...endSessions({ personId: member.id, when: happened(`removed.${member.id}`) }, 'account', now, by),
       erasePasskeys(member.id, happened(`removed.${member.id}`)),
+      eraseConsents(member.id, happened(`removed.${member.id}`)),
     ])
     if (removed!.length === 0) throw lastAdmin()
   }

@@ -24,13 +24,13 @@ export function eventRoutes(
   app.get(
     '/staff/events',
     {
-      config: routeConfig({ access: 'staff', may: 'admin' }),
+      config: routeConfig({ access: 'staff', may: 'admin', scope: 'events.read' }),
       schema: {
         tags: ['staff'],
         operationId: 'readEvents',
         summary: 'Events, oldest first',
         description:
-          'To miss nothing, poll with `after` set to the `next` value of the previous reply. Use `before` to read backwards from the newest.',
+          'To miss nothing, poll with `after` set to the `next` value of the previous reply. Use `before` to read backwards from the newest. Services need the scope `events.read`.',
         querystring: Type.Object({
           after: QueryInteger(numbers, 'Only events with a larger number.'),
           before: QueryInteger(numbers, 'Only events with a smaller number, newest first.'),

@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks'
 import { type Clock, second } from '../../platform/lib/clock.ts'
 import type { Range } from '../../platform/lib/network.ts'
 import type { EventView } from '../events/events.ts'
-import { post, Unreachable } from './post.ts'
+import { type Post, post, Unreachable } from './post.ts'
 
 const timeoutMs = 15 * second
 
@@ -21,7 +21,6 @@ export interface Answer {
   readonly error: string | null
 }
 
-/** Ends with `signal` at the latest, and then throws. */
 export async function sendEvent(
   { url, secrets }: { url: string; secrets: readonly string[] },
   event: Omit<EventView, 'type'> & { readonly type: string },
@@ -37,11 +36,16 @@ export async function sendEvent(
     'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1000)),
     'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(event.id, sentAt, body)).join(' '),
   }
+  return attempt({ url: new URL(url), headers, body, allow, timeoutMs, signal })
+}
+
+/** One request and its outcome. Ends with `signal` at the latest, and then throws. */
+export async function attempt(request: Post): Promise<Answer> {
   try {
-    const status = await post({ url: new URL(url), headers, body, allow, timeoutMs, signal })
+    const status = await post(request)
     return { status, error: errorOf(status) }
   } catch (error) {
-    signal.throwIfAborted()
+    request.signal.throwIfAborted()
     return { status: null, error: describe(error) }
   }
 }

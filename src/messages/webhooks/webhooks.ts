@@ -42,6 +42,8 @@ import {
   webhookById,
 } from './store.ts'
 
+export { attempt } from './send.ts'
+
 const webhooksMax = 50
 const urlLengthMax = 2_000
 const bothSecretsMs = day

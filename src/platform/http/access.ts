@@ -21,7 +21,7 @@ import { type MemoryBuckets, memoryPolicies, showLimit } from './limits.ts'
 import { hasOtherMethod } from './paths.ts'
 
 const unknownShown = 10
-const accesses = ['public', 'signed-in', 'service', ...roles] as const
+const accesses = ['public', 'signed-in', 'client', 'service', ...roles] as const
 
 export interface RouteConfig extends FastifyContextConfig {
   readonly access: (typeof accesses)[number]
@@ -40,9 +40,9 @@ export interface RouteConfig extends FastifyContextConfig {
 }
 
 type Stated =
-  | { readonly access: Exclude<RouteConfig['access'], 'staff' | 'service'>; readonly may?: never }
+  | { readonly access: Exclude<RouteConfig['access'], 'staff' | 'client' | 'service'>; readonly may?: never }
   | { readonly access: 'staff'; readonly may: Right | 'any' }
-  | { readonly access: 'service'; readonly scope: string; readonly may?: never }
+  | { readonly access: 'client' | 'service'; readonly scope: string; readonly may?: never }
 
 /** Fastify accepts any `config`; this function makes a wrong name, or a route for staff without a right, fail to compile. */
 export const routeConfig = (config: RouteConfig & Stated): RouteConfig => config
@@ -139,7 +139,8 @@ export function guardAccess<Caller extends Identity>(
     const { access, may } = configOf(route) ?? {}
     if (access === undefined || !accesses.includes(access) || (access === 'staff' && may === undefined))
       throw new Error(`${route.method} ${route.url} does not say who may call it`)
-    if (access === 'staff' && (route.method === 'GET' || route.method === 'HEAD')) refuseUnknown(route)
+    if ((access === 'staff' || access === 'service') && (route.method === 'GET' || route.method === 'HEAD'))
+      refuseUnknown(route)
   })
 
   app.addHook('onRequest', (request, reply, done) => {
@@ -161,11 +162,10 @@ export function guardAccess<Caller extends Identity>(
       countNetwork(request, reply)
       throw error
     }
-    if (session.client_id !== null) refuseScope(session.scope ?? '', config.scope)
+    refuseClient(session, config)
     if (session.role === 'service') return countService(reply, session)
     deps.buckets?.take(memoryPolicies.session, session.session_id)
-    if (access === 'service') throw forbidden('This needs a token of a service.')
-    if (access !== 'signed-in' && session.role !== access)
+    if (access !== 'signed-in' && access !== 'client' && session.role !== access)
       throw forbidden(`This needs a token of role ${access}.`)
     if (may !== undefined && !hasRight(session, may)) throw forbidden(`This needs the right "${may}".`)
     if (!beforePasskey && deps.proofs.mustUsePasskey(session))
@@ -217,8 +217,8 @@ export function guardAccess<Caller extends Identity>(
 }
 
 /**
- * A misspelt filter must not return everybody, so staff may give only the parameters that the route describes. Others may
- * give any, as links with tracking parameters do.
+ * A misspelt filter must not return everybody, so staff and services may give only the parameters that the route describes.
+ * Others may give any, as links with tracking parameters do.
  */
 function refuseUnknown(route: RouteOptions): void {
   const { properties = {} } = (route.schema?.querystring ?? {}) as { properties?: object }
@@ -243,9 +243,17 @@ function hasRight({ may = '' }: Identity, right: Right | 'any'): boolean {
   return right === 'any' || rights.includes('admin') || rights.includes(right)
 }
 
-function refuseScope(granted: string, needed: string | undefined): void {
-  if (needed === undefined) throw forbidden('Applications may not call this.')
-  if (!granted.split(' ').includes(needed)) throw forbidden(`This needs the scope ${needed}.`)
+/** Services read what staff may read, if it has their scope; applications with people never act for staff. */
+function refuseClient(session: Identity | ServiceIdentity, { access, scope }: Partial<RouteConfig>): void {
+  const isForClients = access === 'client' || access === 'service'
+  if (session.client_id === null) {
+    if (isForClients) throw forbidden('This needs a token of an application.')
+    return
+  }
+  if (scope === undefined) throw forbidden('Applications may not call this.')
+  const isForServices = access === 'service' || access === 'staff'
+  if (isForServices !== (session.role === 'service') || !session.scope?.split(' ').includes(scope))
+    throw forbidden(`This needs the scope ${scope}${isForServices ? ', of a service' : ''}.`)
 }
 
 function forbidden(detail: string): AppError {

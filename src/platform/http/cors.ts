@@ -1,6 +1,7 @@
 /**
  * CORS: only the configured origins may call, with tokens in headers and never with cookies. /.well-known is open to
- * all origins; the development mailbox, which shows codes, to none.
+ * all origins; the development mailbox, which shows codes, to none. Pages of applications may call what they need for
+ * their own tokens.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { pathOf } from './paths.ts'
@@ -13,24 +14,34 @@ const preflightHeaders = {
   'Access-Control-Max-Age': '600',
 }
 
-export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
+const forApplications = ['/oauth/token', '/oauth/userinfo', '/oauth/revoke']
+
+export function allowOrigins(
+  app: FastifyInstance,
+  origins: readonly string[],
+  /** Whether pages of this origin are an application's. */
+  isApplication: (origin: string) => Promise<boolean>,
+): void {
   const allowed = new Set(origins)
   app.addHook('onRequest', (request, reply, done) => {
     if (isMailbox(request)) return done()
-    const origin = request.url.startsWith('/.well-known/') ? '*' : listed(request, reply)
+    if (request.url.startsWith('/.well-known/')) return answer(request, reply, '*', done)
+    const { origin } = request.headers
+    const isOpen = forApplications.includes(request.url.split('?', 1)[0]!)
+    if (allowed.size > 0 || isOpen) reply.header('Vary', 'Origin')
     if (origin === undefined) return done()
-    reply.headers(readableBy(origin))
-    const isPreflight =
-      request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined
-    if (isPreflight) reply.code(204).headers(preflightHeaders).send()
-    else done()
+    if (allowed.has(origin)) return answer(request, reply, origin, done)
+    if (!isOpen) return done()
+    isApplication(origin).then((is) => (is ? answer(request, reply, origin, done) : done()), done)
   })
+}
 
-  function listed({ headers }: FastifyRequest, reply: FastifyReply): string | undefined {
-    if (allowed.size === 0) return undefined
-    reply.header('Vary', 'Origin')
-    return headers.origin !== undefined && allowed.has(headers.origin) ? headers.origin : undefined
-  }
+function answer(request: FastifyRequest, reply: FastifyReply, origin: string, done: () => void): void {
+  reply.headers(readableBy(origin))
+  const isPreflight =
+    request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined
+  if (isPreflight) reply.code(204).headers(preflightHeaders).send()
+  else done()
 }
 
 /** Headers of a reply that pages of this origin may read. */

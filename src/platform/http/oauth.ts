@@ -1,44 +1,48 @@
 /**
- * Accepts the token request of RFC 6749 as a form and reports its errors as §5.2 says. What HTTP itself refuses (size,
+ * Accepts requests of OAuth as forms and reports their errors as RFC 6749 §5.2 says. What HTTP itself refuses (size,
  * limits, faults) stays a problem document.
  */
-import type { FastifyInstance } from 'fastify'
-import type { AppError } from '../../errors.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type AppError, type OAuthCode, OAuthError } from '../../errors.ts'
 import { asAppError } from './problem.ts'
 
 export const formMediaType = 'application/x-www-form-urlencoded'
 
-type OAuthCode = 'invalid_request' | 'invalid_grant' | 'unsupported_grant_type'
+export type Form = Readonly<Partial<Record<string, string>>>
 
-class OAuthError extends Error {
-  readonly code: OAuthCode
-
-  constructor(code: OAuthCode, description: string) {
-    super(description)
-    this.code = code
-  }
-}
-
-/** Routes of this scope also take a refresh token as a form. They see the same body as with JSON. */
-export function takeRefreshForms(scope: FastifyInstance): void {
+/** Routes of this scope take forms; `read` makes a form the body that they see. `count` is called for refusals. */
+export function takeForms(
+  scope: FastifyInstance,
+  read: (form: Form) => unknown,
+  count?: (request: FastifyRequest, reply: FastifyReply) => void,
+): void {
   scope.addContentTypeParser(formMediaType, { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
-    readRefreshForm(body),
+    read(readForm(body)),
   )
   scope.setErrorHandler((thrown, request, reply) => {
     const isForm = request.mediaType === formMediaType
     const refusal = isForm ? asOAuthError(thrown) : null
     // Rethrown errors reach the outer error handler, which writes problems.
     if (refusal === null) throw thrown
+    count?.(request, reply)
+    const isUnknown = refusal.code === 'invalid_client'
     return reply
-      .code(400)
-      .headers({ 'Cache-Control': 'no-store', Pragma: 'no-cache' })
+      .code(isUnknown ? 401 : 400)
+      .headers({
+        'Cache-Control': 'no-store',
+        Pragma: 'no-cache',
+        ...(isUnknown && { 'WWW-Authenticate': 'Basic realm="chiron", charset="UTF-8"' }),
+      })
+      .type('application/json; charset=utf-8')
+      .serializer(JSON.stringify)
       .send({ error: refusal.code, error_description: refusal.message })
   })
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-function readRefreshForm(body: Buffer): { refresh_token: string } {
+/** RFC 6749 §3.1: a parameter without a value counts as missing. */
+function readForm(body: Buffer): Form {
   let form: URLSearchParams
   try {
     form = new URLSearchParams(utf8.decode(body))
@@ -48,13 +52,16 @@ function readRefreshForm(body: Buffer): { refresh_token: string } {
   const names = [...form.keys()]
   if (new Set(names).size < names.length)
     throw new OAuthError('invalid_request', 'A parameter appears twice.')
-  // RFC 6749 §3.1: a parameter without a value counts as missing.
-  const grant = form.get('grant_type') || null
-  const token = form.get('refresh_token') || null
-  if (grant === null) throw new OAuthError('invalid_request', 'grant_type is missing.')
+  return Object.fromEntries([...form].filter(([, value]) => value !== ''))
+}
+
+export function readRefreshForm({ grant_type: grant, refresh_token: token }: Form): {
+  refresh_token: string
+} {
+  if (grant === undefined) throw new OAuthError('invalid_request', 'grant_type is missing.')
   if (grant !== 'refresh_token')
     throw new OAuthError('unsupported_grant_type', 'The only grant_type here is refresh_token.')
-  if (token === null) throw new OAuthError('invalid_request', 'refresh_token is missing.')
+  if (token === undefined) throw new OAuthError('invalid_request', 'refresh_token is missing.')
   return { refresh_token: token }
 }
 

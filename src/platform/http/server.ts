@@ -46,6 +46,8 @@ export interface Server {
 export interface ServerOptions {
   readonly publicUrl: string
   readonly corsOrigins: readonly string[]
+  /** Whether pages of this origin are an application's. */
+  readonly isApplication: (origin: string) => Promise<boolean>
   readonly branding: Branding
   readonly logger: Log
   readonly clock: Clock
@@ -130,7 +132,7 @@ export function createServer(options: ServerOptions): Server {
   limitTime(app, onClientError)
   compressReplies(app)
   // Runs first, so that allowed origins can also read errors.
-  allowOrigins(app, corsOrigins)
+  allowOrigins(app, corsOrigins, options.isApplication)
   app.addHook('onRequest', (request, reply, done) => {
     if (flow.stopping) {
       reply.header('Connection', 'close')

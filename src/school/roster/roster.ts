@@ -79,7 +79,7 @@ import {
 } from './words.ts'
 
 export type { Hold } from './checks/checks.ts'
-export { type Change, fieldsOf, groupOf } from './compare/compare.ts'
+export { type Change, fieldsOf, groupOf, publicId } from './compare/compare.ts'
 export { exitCodes, RosterError, type RosterFailure } from './errors.ts'
 export { isEmpty, isRefused, type Plan } from './plan.ts'
 export { meetingsText } from './read/read.ts'

@@ -83,7 +83,8 @@ const closeOne = each(keysOf, (table, names) => {
   return `update ${table} set to_gen = $1 where ${where}`
 })
 
-const changeOne = 'update person set updated_at = $2 where id = $1'
+/** Never back: staff may have changed the account since the import began. */
+const changeOne = 'update person set updated_at = $2 where id = $1 and updated_at < $2'
 
 /** A row that is closed ends with this generation. */
 export function writeRow(write: RowWrite, generation: number): Statement {
@@ -125,7 +126,7 @@ const closeMany = each(keysOf, (table, names) => {
 })
 
 const changeMany =
-  'update person t set updated_at = k.updated_at from json_populate_recordset(null::person, $1::json) k where t.id = k.id'
+  'update person t set updated_at = k.updated_at from json_populate_recordset(null::person, $1::json) k where t.id = k.id and t.updated_at < k.updated_at'
 
 class JsonBatch {
   readonly #generation: number

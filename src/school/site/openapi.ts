@@ -38,6 +38,11 @@ export function apiAbout(cookieName: string): Pick<ApiAbout, 'description' | 'ta
         // No security scheme: the reference page would offer to set the cookie, which no script can.
         description: `For the portal’s own pages. The refresh token is in the HttpOnly cookie \`${cookieName}\`, which the browser stores and sends; pages of other origins get 403.`,
       },
+      {
+        name: 'applications',
+        description:
+          'For applications that sign people in here (OpenID Connect), and for services. docs/applications.md shows how.',
+      },
       { name: 'tokens', description: 'For services that check our tokens themselves' },
       { name: 'operation', description: 'For operators' },
     ],

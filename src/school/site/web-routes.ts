@@ -42,10 +42,13 @@ interface About {
   readonly more?: string
 }
 
+/** Sends the portal's document for a page whose address is nobody else's business. */
+export type SendPrivatePage = (reply: FastifyReply) => FastifyReply
+
 export function webRoutes(
   app: FastifyInstance,
   { log, mailbox, publicUrl, branding, timeZone, passkeys, publicProfile }: WebDeps,
-): void {
+): { sendPrivatePage: SendPrivatePage } {
   const frame = frameIn('index.html', branding)
   const consoleFrame = frameIn('console.html', branding)
   const brand = brandOf(branding)
@@ -53,13 +56,13 @@ export function webRoutes(
   const metas = brandingMetas(branding, timeZone, passkeys)
   const options = { config: routeConfig({ access: 'public' }), schema: { hide: true } }
 
-  const send = (reply: FastifyReply, about: About, document = frame) => {
+  const send = (reply: FastifyReply, about: About, document = frame, caching = 'no-cache') => {
     const head = `<title>${escapeHtml(about.title)}</title>
 <meta name="description" content="${escapeHtml(about.description)}">
 ${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
     return (
       reply
-        .headers({ 'Content-Security-Policy': portalContentPolicy, 'Cache-Control': 'no-cache' })
+        .headers({ 'Content-Security-Policy': portalContentPolicy, 'Cache-Control': caching })
         .type('text/html; charset=utf-8')
         // A function, because `$` in a replacement string is a pattern and names may contain it.
         .send(document.replace('<!-- head -->', () => head))
@@ -111,6 +114,12 @@ ${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">
     // The file name contains a hash of the content.
     staticFile(app, `/web/${name}`, files, name, forGood)
   }
+
+  const sendPrivatePage: SendPrivatePage = (reply) => {
+    const about = { title: brand, description, more: noindex }
+    return send(reply.header('X-Robots-Tag', 'noindex'), about, frame, 'no-store')
+  }
+  return { sendPrivatePage }
 }
 
 /** The page shown until the portal or the console has loaded. */

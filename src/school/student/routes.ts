@@ -34,7 +34,7 @@ export function studentRoutes(root: FastifyInstance, { students, callerOf }: Stu
   app.get(
     '/student/me/classes',
     {
-      config,
+      config: routeConfig({ access: 'student', scope: 'classes' }),
       schema: {
         tags,
         operationId: 'listOwnClasses',

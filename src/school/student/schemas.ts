@@ -1,3 +1,4 @@
+import { ConsentFields } from '../../identity/clients/consent-schemas.ts'
 import { PasskeyFields } from '../../identity/passkeys/schemas.ts'
 import { statuses } from '../../identity/people/statuses.ts'
 import { HistoryFields } from '../../identity/session/schemas.ts'
@@ -10,8 +11,9 @@ export const WhenQuery = Type.Object({
   when: Type.Optional(Type.Enum(['current', 'upcoming', 'past', 'all'], { title: 'When' })),
 })
 
-const School = Type.Object({ schoolId: Type.String(), name: Type.String() }, { title: 'School' })
-const CalendarDate = Type.String({ format: 'date', examples: ['2026-09-01'] })
+export const School = Type.Object({ schoolId: Type.String(), name: Type.String() }, { title: 'School' })
+export const StudentStatus = Type.Enum(statuses.student, { title: 'StudentStatus' })
+export const CalendarDate = Type.String({ format: 'date', examples: ['2026-09-01'] })
 const ClassKind = Type.Enum(['course', 'homeroom', 'rotation', 'practical', 'tutorial'], {
   title: 'ClassKind',
 })
@@ -76,7 +78,7 @@ export const StudentProfile = Type.Object(
     preferredName: Nullable(Type.String()),
     pronouns: Nullable(Type.String()),
     email: Type.String(),
-    status: Type.Enum(statuses.student, { title: 'StudentStatus' }),
+    status: StudentStatus,
     year: Nullable(Type.Integer()),
     school: Nullable(School),
     groups: Type.Array(StudentGroup),
@@ -174,6 +176,7 @@ export const StudentExport = Type.Object(
     classes: Type.Array(ClassEntry),
     calendarFeeds: Type.Array(CalendarFeed),
     ...PasskeyFields,
+    ...ConsentFields,
     ...HistoryFields,
   },
   { title: 'StudentExport' },

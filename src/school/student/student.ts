@@ -4,8 +4,10 @@
  */
 
 import { AppError } from '../../errors.ts'
+import { applicationsOf } from '../../identity/clients/clients.ts'
 import { passkeysOf } from '../../identity/passkeys/passkeys.ts'
 import {
+  type Facts,
   type Person,
   type PersonInSession,
   personById,
@@ -22,6 +24,7 @@ import { type TaughtClass, teachingOf } from './teaching.ts'
 import { type ClassOfStudent, classOf, hasClass, spanFor, type Timetable, Timetables } from './timetable.ts'
 
 export type { When } from './classes.ts'
+export { readDocument } from './document.ts'
 export { endFeedsOfMoved, unlinkTeachers } from './store.ts'
 export { keepTeaching } from './teaching.ts'
 
@@ -61,6 +64,13 @@ export class Students implements RoleRules {
     return this.#profile(await this.#timetable(student))
   }
 
+  async factsOf(student: PersonInSession): Promise<Facts> {
+    const { profile } = await this.#timetable(student)
+    const { firstname, lastname, preferredName, email, studentNumber, year, school, updatedAt } = profile
+    const names = { firstname, lastname, preferredName, email }
+    return { ...names, studentNumber, year, school: school?.name ?? null, updatedAt: Date.parse(updatedAt) }
+  }
+
   async classes(student: PersonInSession, when: When) {
     return this.#select(await this.#timetable(student), when).map(classOf)
   }
@@ -75,10 +85,11 @@ export class Students implements RoleRules {
   }
 
   async export(student: PersonInSession) {
-    const [timetable, feeds, passkeys, history] = await Promise.all([
+    const [timetable, feeds, passkeys, applications, history] = await Promise.all([
       this.#timetable(student),
       feedsOf(this.#db, student.id),
       passkeysOf(this.#db, student.id),
+      applicationsOf(this.#db, student.id),
       historyOf(this.#db, student.id),
     ])
     return {
@@ -87,6 +98,7 @@ export class Students implements RoleRules {
       classes: timetable.classes.map(classOf),
       calendarFeeds: feeds.map(feedView),
       passkeys,
+      applications,
       ...history,
     }
   }

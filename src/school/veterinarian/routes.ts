@@ -97,7 +97,7 @@ export function veterinarianRoutes(
   app.patch(
     '/veterinarian/me',
     {
-      config: own,
+      config: routeConfig({ access: 'veterinarian', scope: 'account' }),
       schema: {
         tags,
         operationId: 'renameOwnVeterinarian',
@@ -128,7 +128,7 @@ export function veterinarianRoutes(
   app.get(
     '/veterinarian/me/classes',
     {
-      config: own,
+      config: routeConfig({ access: 'veterinarian', scope: 'classes' }),
       schema: {
         tags,
         operationId: 'listTaughtClasses',

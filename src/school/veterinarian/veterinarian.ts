@@ -6,9 +6,19 @@
  */
 
 import { AppError } from '../../errors.ts'
+import { applicationsOf, eraseConsents } from '../../identity/clients/clients.ts'
 import { bucketPolicies, forgetNetworks, type Limits, serviceBuckets } from '../../identity/limits/limits.ts'
 import { erasePasskeys, movePasskeys, passkeysOf } from '../../identity/passkeys/passkeys.ts'
-import { type Action, lockPerson, type Person, type RoleRules } from '../../identity/people/people.ts'
+import {
+  type Action,
+  type Facts,
+  factsOf,
+  lockPerson,
+  type Person,
+  type PersonInSession,
+  personById,
+  type RoleRules,
+} from '../../identity/people/people.ts'
 import { endSessions, historyOf, isOpen, type LiveSession } from '../../identity/session/session.ts'
 import type { ProvenAddress } from '../../identity/sign-in/sign-in.ts'
 import { forgetDeliveries } from '../../messages/delivery/delivery.ts'
@@ -133,6 +143,12 @@ export class Veterinarians implements RoleRules {
     }
   }
 
+  async factsOf({ id }: PersonInSession): Promise<Facts> {
+    const person = await personById(this.#deps.db, id)
+    if (!person) throw new AppError('session-ended')
+    return factsOf(person)
+  }
+
   /** Setting the names also confirms them, even if they are the same. Different names clear the verification. */
   async rename(person: Veterinarian, names: Names, by: By): Promise<Veterinarian> {
     const { firstname = person.firstname, lastname = person.lastname } = names
@@ -160,6 +176,7 @@ export class Veterinarians implements RoleRules {
       ...noteOn(`closed.${id}`, id, note),
       ...endSessions({ personId: id }, 'account', now, by),
       erasePasskeys(id),
+      eraseConsents(id),
       ...inboxes.map(forgetNetworks),
       ...forgetMail(secrets, email_key),
       ...forgetDeliveries(secrets, id, email_key),
@@ -236,16 +253,18 @@ export class Veterinarians implements RoleRules {
   /** Without the students in the classes: it is about the veterinarian, not about them. */
   async export(person: Veterinarian) {
     const { db, clock } = this.#deps
-    const [history, classes, passkeys] = await Promise.all([
+    const [history, classes, passkeys, applications] = await Promise.all([
       historyOf(db, person.id),
       this.classes(person, 'all'),
       passkeysOf(db, person.id),
+      applicationsOf(db, person.id),
     ])
     return {
       exportedAt: timestamp(clock.now()),
       profile: this.profileOf(person),
       classes: classes.map(({ students: _, ...entry }) => entry),
       passkeys,
+      applications,
       ...history,
     }
   }

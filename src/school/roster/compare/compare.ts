@@ -17,7 +17,7 @@ import { type NextStudents, nextStudents } from './students.ts'
 
 export { deltaBetween } from './between.ts'
 export { type Change, fieldsOf, fullName, groupOf, studentChange } from './changes.ts'
-export { digestOf } from './documents.ts'
+export { digestOf, publicId } from './documents.ts'
 export { type BadRow, Incomings } from './incoming.ts'
 export type {
   Corrected,

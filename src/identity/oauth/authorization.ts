@@ -1,0 +1,201 @@
+/**
+ * Signs somebody in at a client: says what is still needed of them, or issues the code that the client exchanges for
+ * tokens. The portal's page asks with the portal's cookie, again and again until there is an address to go to:
+ *
+ *     sign-in → step-up → confirm → the client's redirect URI with a code
+ *
+ * A client that wants a new proof (`prompt=login`, `max_age`, a passkey) gets one that is newer than the first time that
+ * this very request was seen (`authorization_ask`).
+ */
+import { AppError } from '../../errors.ts'
+import type { Db, Statement } from '../../platform/db/db.ts'
+import type { By } from '../../platform/lib/by.ts'
+import { type Clock, hour, second } from '../../platform/lib/clock.ts'
+import { newId, newToken } from '../../platform/lib/random.ts'
+import { type Client, clientById, digestOf } from '../clients/clients.ts'
+import type { Passkeys } from '../passkeys/passkeys.ts'
+import type { Roles } from '../people/people.ts'
+import type { SessionAndPerson, Sessions } from '../session/session.ts'
+import {
+  type AnswerCode,
+  type AuthorizeRequest,
+  answering,
+  clientIdIn,
+  type Reading,
+  readRequest,
+  refusing,
+} from './authorize.ts'
+import {
+  askedAt,
+  consentOf,
+  forgetAsk,
+  giveConsent,
+  insertCode,
+  pruneAsks,
+  pruneCodes,
+} from './authorize-store.ts'
+
+const codeTtlMs = 60 * second
+const askTtlMs = hour
+/** So that a code that is used twice is still recognised. */
+const codeKeptMs = hour
+
+export interface AuthorizationDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly issuer: string
+  readonly sessions: Pick<Sessions, 'withRefreshToken'>
+  readonly roles: Roles
+  readonly passkeys: Pick<Passkeys, 'mustUsePasskey' | 'methodsOf'>
+}
+
+/** What the page sends: the query of its address, and what the reader decided. */
+export interface Answer {
+  readonly query: string
+  readonly confirmed: boolean
+  readonly declined: boolean
+}
+
+export interface Need {
+  readonly need: 'sign-in' | 'step-up' | 'confirm'
+  readonly client: Client
+  readonly scopes: readonly string[]
+  /** For a step-up: how the reader can prove again who they are. */
+  readonly methods?: readonly string[]
+}
+
+type Outcome = { readonly location: string } | Need
+
+export class Authorization {
+  readonly #deps: AuthorizationDeps
+
+  constructor(deps: AuthorizationDeps) {
+    this.#deps = deps
+  }
+
+  async read(query: string): Promise<Reading> {
+    const { db, issuer } = this.#deps
+    return readRequest(query, await clientById(db, clientIdIn(query)), issuer)
+  }
+
+  /** `token` is that of the portal's cookie, if there is one. */
+  async answer(answer: Answer, token: string | undefined, by: By): Promise<Outcome> {
+    const reading = await this.read(answer.query)
+    if ('refusal' in reading) throw new AppError('invalid-request', reading.refusal)
+    if ('location' in reading) return reading
+    const { request } = reading
+    if (answer.declined) return this.#refuse(request, 'access_denied', 'The person declined.')
+    const session = await this.#sessionOf(token)
+    if (session === null) return this.#signIn(request, answer.query)
+    const scopes = grantedTo(session, request.scopes)
+    const need = await this.#need({ ...request, scopes }, answer, session)
+    if (need) return need
+    const location = await this.#issue({ ...request, scopes }, answer, session, by)
+    // The session has ended or the client was disabled in between, and the next reading says so.
+    return location === null ? this.answer(answer, token, by) : { location }
+  }
+
+  /** A student must still be on the roster. */
+  async #sessionOf(token: string | undefined): Promise<SessionAndPerson | null> {
+    const { sessions, roles } = this.#deps
+    const session = token === undefined ? null : await sessions.withRefreshToken(token, null)
+    return session && (await roles[session.role].isPresent(session)) ? session : null
+  }
+
+  async #signIn(request: AuthorizeRequest, query: string): Promise<Outcome> {
+    if (request.prompt.has('none')) return this.#refuse(request, 'login_required', 'Nobody is signed in.')
+    // The sign-in that follows is the new proof.
+    if (request.prompt.has('login') || request.maxAge !== null) await this.#askedAt(query)
+    return asking(request, 'sign-in')
+  }
+
+  /** Null if nothing is missing. */
+  async #need(
+    request: AuthorizeRequest,
+    { query, confirmed }: Answer,
+    session: SessionAndPerson,
+  ): Promise<Outcome | null> {
+    const { clock, passkeys } = this.#deps
+    const isSilent = request.prompt.has('none')
+    if (!request.client.roles.includes(session.role))
+      return this.#refuse(request, 'access_denied', 'People of this role may not sign in at this client.')
+    const mustUsePasskey = passkeys.mustUsePasskey(session)
+    const isOld = isTooOld(request, session, clock.now())
+    if (isSilent && (mustUsePasskey || isOld))
+      return this.#refuse(request, 'login_required', 'The person has to prove again who they are.')
+    const methods = await passkeys.methodsOf(session)
+    const couldUsePasskey =
+      request.wantsPasskey && session.method !== 'passkey' && methods.includes('passkey')
+    const isAsked = !isSilent && (isOld || couldUsePasskey)
+    if (mustUsePasskey || (isAsked && session.auth_at < (await this.#askedAt(query))))
+      return { ...asking(request, 'step-up'), methods }
+    if (confirmed || !(await this.#mustConfirm(request, session))) return null
+    return isSilent
+      ? this.#refuse(request, 'consent_required', 'The person has to confirm.')
+      : asking(request, 'confirm')
+  }
+
+  #askedAt(query: string): Promise<number> {
+    const { db, clock } = this.#deps
+    return askedAt(db, digestOf(query), clock.now(), askTtlMs)
+  }
+
+  async #mustConfirm({ client, prompt, scopes }: AuthorizeRequest, session: SessionAndPerson) {
+    // Any program on the device can pose as an app there.
+    if (client.kind === 'native' || prompt.has('consent')) return true
+    if (client.consent === 'never') return false
+    const consent = await consentOf(this.#deps.db, session.id, client.id)
+    return !covers(consent?.scope, scopes)
+  }
+
+  /** Null if session or client have ended. */
+  async #issue(
+    request: AuthorizeRequest,
+    { query, confirmed }: Answer,
+    session: SessionAndPerson,
+    by: By,
+  ): Promise<string | null> {
+    const { db, clock, issuer } = this.#deps
+    const { client, redirectUri, codeChallenge, nonce, scopes } = request
+    const now = clock.now()
+    const code = newToken()
+    const digest = digestOf(code)
+    const { session_id: sessionId, id: personId } = session
+    const issued = { clientId: client.id, redirectUri, codeChallenge, nonce, sessionId, now }
+    const before = confirmed ? (await consentOf(db, personId, client.id))?.scope : undefined
+    const isNew = confirmed && !covers(before, scopes)
+    const allowed = [...new Set([...(before?.split(' ') ?? []), ...scopes])].join(' ')
+    const consent = { personId, clientId: client.id, scope: allowed, eventId: newId(), now }
+    const [inserted] = await db.tx([
+      insertCode({ ...issued, digest, scope: scopes.join(' '), expiresAt: now + codeTtlMs }),
+      forgetAsk(digestOf(query), digest),
+      ...(isNew ? giveConsent(consent, by, digest) : []),
+    ])
+    return inserted!.length === 0 ? null : answering(request, issuer, { code })
+  }
+
+  sweep(now: number): Statement[] {
+    return [pruneCodes(now - codeKeptMs), pruneAsks(now - askTtlMs)]
+  }
+
+  #refuse(request: AuthorizeRequest, error: AnswerCode, description: string): { location: string } {
+    return { location: refusing(request, this.#deps.issuer, error, description) }
+  }
+}
+
+const asking = ({ client, scopes }: AuthorizeRequest, need: Need['need']): Need => ({ need, client, scopes })
+
+function isTooOld({ prompt, maxAge }: AuthorizeRequest, { auth_at }: SessionAndPerson, now: number): boolean {
+  if (prompt.has('login') || maxAge === 0) return true
+  return maxAge !== null && now - auth_at > maxAge * second
+}
+
+/** Nobody who works with other people's data stays signed in at a client after leaving the console. */
+function grantedTo({ role }: SessionAndPerson, scopes: readonly string[]): readonly string[] {
+  return role === 'staff' ? scopes.filter((scope) => scope !== 'offline_access') : scopes
+}
+
+function covers(given: string | undefined, scopes: readonly string[]): boolean {
+  const allowed = given?.split(' ') ?? []
+  return scopes.every((scope) => allowed.includes(scope))
+}

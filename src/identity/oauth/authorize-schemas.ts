@@ -1,0 +1,64 @@
+import { Id, Nullable } from '../../platform/http/schemas.ts'
+import { Type } from '../../platform/http/type.ts'
+import { Consent } from '../clients/consent-schemas.ts'
+
+const query = Type.String({ description: 'The query of the page’s address.' })
+
+const AskingClient = Type.Object(
+  {
+    clientId: Id('The application.'),
+    name: Type.String({ examples: ['Moodle'] }),
+    kind: Type.String({ description: '`web`, `spa` or `native`.', examples: ['web'] }),
+    roles: Type.Array(Type.String(), { description: 'Who may sign in there.' }),
+  },
+  { title: 'AskingClient' },
+)
+
+export const AuthorizeAnswer = Type.Object(
+  {
+    query,
+    confirmed: Type.Optional(Type.Boolean({ description: 'The person allows it.' })),
+    declined: Type.Optional(Type.Boolean({ description: 'The person does not want it.' })),
+  },
+  { title: 'AuthorizeAnswer' },
+)
+
+const AuthorizeNeed = Type.Object(
+  {
+    need: Type.String({ description: '`sign-in`, `step-up` or `confirm`.', examples: ['sign-in'] }),
+    client: AskingClient,
+    scopes: Type.Array(Type.String()),
+    methods: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'For `step-up`: how the person can prove again who they are, `passkey` or `code`.',
+      }),
+    ),
+  },
+  { title: 'AuthorizeNeed' },
+)
+const AuthorizeLocation = Type.Object(
+  { location: Type.String({ description: 'Where the browser goes next.' }) },
+  { title: 'AuthorizeLocation' },
+)
+export const AuthorizeReply = Type.Union([AuthorizeLocation, AuthorizeNeed], { title: 'AuthorizeReply' })
+
+export const LogoutAnswer = Type.Object(
+  { query, confirmed: Type.Optional(Type.Boolean({ description: 'The person wants to sign out.' })) },
+  { title: 'LogoutAnswer' },
+)
+const SignedOut = Type.Object(
+  { location: Nullable(Type.String({ description: 'Where the browser goes next; null if it stays.' })) },
+  { title: 'SignedOut' },
+)
+const LogoutNeed = Type.Object(
+  { need: Type.String({ description: '`confirm`.', examples: ['confirm'] }), client: Nullable(AskingClient) },
+  { title: 'LogoutNeed' },
+)
+export const LogoutReply = Type.Union([SignedOut, LogoutNeed], { title: 'LogoutReply' })
+
+export const ConsentList = Type.Object(
+  {
+    consents: Type.Array(Consent),
+  },
+  { title: 'ConsentList' },
+)

@@ -1,0 +1,147 @@
+/**
+ * Tells clients that one of their sessions has ended (OpenID Connect Back-Channel Logout). The call is queued in the
+ * transaction that ends the session. Any process claims it under a lease, so if one dies, another repeats it.
+ */
+import { randomInt } from 'node:crypto'
+import { attempt } from '../../messages/webhooks/webhooks.ts'
+import type { Db } from '../../platform/db/db.ts'
+import { bySystem } from '../../platform/lib/by.ts'
+import { type Clock, day, hour, minute, second } from '../../platform/lib/clock.ts'
+import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
+import type { Range } from '../../platform/lib/network.ts'
+import { newId } from '../../platform/lib/random.ts'
+import { subjectOf } from '../clients/clients.ts'
+import { type SigningKeys, signToken } from '../session/session.ts'
+import { type CallRow, claimCalls, clientsToCall, pruneCalls, recordCall, releaseCall } from './store.ts'
+
+const timeoutMs = 5 * second
+const leaseMs = 3 * timeoutMs
+const tokenTtlMs = 2 * minute
+const stopWaitMs = 1_500
+const connectionsPerClient = 8
+/** 72 minutes in all. */
+const pausesMs = [5 * second, 30 * second, 2 * minute, 10 * minute, hour]
+/** Jitter: pauses are up to a tenth longer. */
+const jitter = 0.1
+const keptMs = 7 * day
+const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout'
+
+export interface BackChannelDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly keys: SigningKeys
+  readonly issuer: string
+  readonly pollMs: number
+  /** Private addresses that may be reached. */
+  readonly allow: readonly Range[]
+  readonly userAgent: string
+  readonly log: FailureLog
+  /** Called for every attempt. */
+  noted?(outcome: 'delivered' | 'deferred' | 'failed'): void
+}
+
+export class BackChannel {
+  readonly #deps: BackChannelDeps
+  readonly #failure: Failure
+  readonly #stop = new AbortController()
+  /** Calls in progress, by client. */
+  readonly #calling = new Map<string, Set<Promise<void>>>()
+  #poll: NodeJS.Timeout | undefined
+  #round: Promise<void> | undefined
+  #stopped = false
+
+  constructor(deps: BackChannelDeps) {
+    this.#deps = deps
+    this.#failure = new Failure(deps.log, 'telling applications of sign-outs')
+  }
+
+  start(): void {
+    this.#poll = setInterval(() => this.wake(), this.#deps.pollMs)
+  }
+
+  wake(): void {
+    if (this.#stopped || this.#round) return
+    this.#round = this.#take()
+      .then(
+        () => this.#failure.over(),
+        (error) => this.#failure.began(error),
+      )
+      .finally(() => {
+        this.#round = undefined
+      })
+  }
+
+  /** Claims nothing more, and aborts requests that do not finish soon. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    clearInterval(this.#poll)
+    await this.#round
+    const timer = setTimeout(() => this.#stop.abort(), stopWaitMs)
+    await Promise.all([...this.#calling.values()].flatMap((calls) => [...calls]))
+    clearTimeout(timer)
+  }
+
+  sweep(now: number) {
+    return [pruneCalls(now - keptMs)]
+  }
+
+  async #take(): Promise<void> {
+    const { db, clock } = this.#deps
+    for (const clientId of await clientsToCall(db, clock.now())) {
+      const calling = this.#calling.get(clientId) ?? new Set<Promise<void>>()
+      this.#calling.set(clientId, calling)
+      const limit = connectionsPerClient - calling.size
+      if (limit <= 0 || this.#stopped) continue
+      const now = clock.now()
+      // A new id each time: a process that was too slow must not record what another has claimed since.
+      const claim = { clientId, by: newId(), now, leaseUntil: now + leaseMs, limit }
+      for (const row of await claimCalls(db, claim)) {
+        const called = this.#call(row, claim.by)
+          .catch((error) => this.#failure.began(error))
+          .finally(() => {
+            calling.delete(called)
+            this.wake()
+          })
+        calling.add(called)
+      }
+    }
+  }
+
+  async #call(row: CallRow, by: string): Promise<void> {
+    const { db, clock, allow, userAgent, log } = this.#deps
+    const { signal } = this.#stop
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded', 'User-Agent': userAgent }
+    const body = `logout_token=${await this.#logoutToken(row)}`
+    let answer: Awaited<ReturnType<typeof attempt>>
+    try {
+      answer = await attempt({ url: new URL(row.uri), headers, body, allow, timeoutMs, signal })
+    } catch (error) {
+      if (!signal.aborted) throw error
+      return void (await db.tx([releaseCall(row.session_id, by, clock.now())]))
+    }
+    const at = clock.now()
+    const pauseMs = pausesMs[row.attempts]
+    const outcome = answer.error === null ? 'delivered' : pauseMs === undefined ? 'failed' : null
+    const nextAt = at + (pauseMs === undefined ? 0 : pauseMs + randomInt(Math.floor(pauseMs * jitter)))
+    this.#deps.noted?.(outcome ?? 'deferred')
+    await db.tx(recordCall({ sessionId: row.session_id, by, at, ...answer, nextAt, outcome }, bySystem))
+    if (outcome === 'failed')
+      log.warn(
+        { client: row.client_id, host: new URL(row.uri).host, ...answer },
+        'gave up telling an application that a session has ended',
+      )
+  }
+
+  async #logoutToken(row: CallRow): Promise<string> {
+    const { keys, clock, issuer } = this.#deps
+    const claims = {
+      iss: issuer,
+      aud: row.client_id,
+      sub: subjectOf(row.subject_salt, row.person_id),
+      sid: row.session_id,
+      jti: newId(),
+      events: { [logoutEvent]: {} },
+    }
+    return signToken(await keys.signer(), 'logout+jwt', claims, { now: clock.now(), ttlMs: tokenTtlMs })
+  }
+}

@@ -1,0 +1,58 @@
+/** What a client learns about a person, by the scopes it has (OpenID Connect Core §5.1, §5.4). Pure. */
+import type { Role } from '../../roles.ts'
+import type { Facts } from '../people/people.ts'
+import type { Method } from '../session/session.ts'
+import type { UserInfo } from './schemas.ts'
+
+export type Claims = Omit<UserInfo, 'sub'>
+
+/** How somebody signed in, for `acr` and `amr` (RFC 8176). */
+export const acrOf = (method: Method) => `urn:chiron:${method}`
+export const acrValues = (['code', 'passkey', 'school'] as const).map(acrOf)
+export const amrOf: Readonly<Record<Method, readonly string[]>> = {
+  code: ['otp'],
+  passkey: ['pop', 'user'],
+  school: ['ext'],
+}
+
+export function claimsFor(
+  scopes: readonly string[],
+  { id, role }: { id: string; role: Role },
+  facts: Facts,
+): Claims {
+  const { firstname, lastname, preferredName, studentNumber, year, school, email } = facts
+  const profile = {
+    name: `${preferredName ?? firstname} ${lastname}`,
+    given_name: firstname,
+    family_name: lastname,
+    nickname: preferredName,
+    preferred_username: studentNumber ?? id,
+    roles: [role],
+    student_number: studentNumber,
+    year,
+    school,
+    updated_at: Math.floor(facts.updatedAt / 1000),
+  }
+  const claims = {
+    ...(scopes.includes('profile') && profile),
+    // Codes went there, or the roster of the school has it.
+    ...(scopes.includes('email') && { email, email_verified: true }),
+  }
+  return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null)) as Claims
+}
+
+export const claimNames = [
+  'sub',
+  'name',
+  'given_name',
+  'family_name',
+  'nickname',
+  'preferred_username',
+  'roles',
+  'student_number',
+  'year',
+  'school',
+  'updated_at',
+  'email',
+  'email_verified',
+] as const

@@ -1,0 +1,171 @@
+import { eventsFrom } from '../../messages/events/events.ts'
+import { type Condition, type Db, prune, type Row, type Statement, statement } from '../../platform/db/db.ts'
+import type { By } from '../../platform/lib/by.ts'
+
+export interface CodeRow {
+  readonly client_id: string
+  readonly redirect_uri: string
+  readonly code_challenge: string | null
+  readonly scope: string
+  readonly nonce: string | null
+  readonly person_id: string
+  readonly parent_id: string
+  readonly expires_at: number
+  readonly used_at: number | null
+  readonly session_id: string | null
+}
+
+export function codeByDigest(db: Db, digest: string): Promise<CodeRow | undefined> {
+  return db.one<CodeRow>(
+    `select client_id, redirect_uri, code_challenge, scope, nonce, person_id, parent_id, expires_at, used_at, session_id
+     from authorization_code where digest = $1`,
+    [digest],
+  )
+}
+
+/** Uses a code up for the session that it is going to start. */
+export function claimCode(digest: string, sessionId: string, now: number): Statement {
+  return statement(
+    `update authorization_code set used_at = $1, session_id = $2
+     where digest = $3 and used_at is null and expires_at > $1 returning digest`,
+    now,
+    sessionId,
+    digest,
+  )
+}
+
+export function codeStarted(digest: string, sessionId: string): Condition {
+  return {
+    sql: (n) => `exists (select 1 from authorization_code where digest = $${n} and session_id = $${n + 1})`,
+    params: [digest, sessionId],
+  }
+}
+
+const usedEveryMs = 60_000
+
+/** Saves when a client was last used, at most once a minute. */
+export function noteClientUsed(clientId: string, now: number): Statement {
+  return statement(
+    'update client set last_used_at = $1 where id = $2 and (last_used_at is null or last_used_at < $3)',
+    now,
+    clientId,
+    now - usedEveryMs,
+  )
+}
+
+export function addServiceToken(
+  t: { id: string; clientId: string; scope: string; expiresAt: number },
+  now: number,
+): Statement[] {
+  return [
+    statement(
+      'insert into service_token (id, client_id, scope, expires_at) values ($1, $2, $3, $4)',
+      t.id,
+      t.clientId,
+      t.scope,
+      t.expiresAt,
+    ),
+    noteClientUsed(t.clientId, now),
+  ]
+}
+
+export function removeServiceToken(id: string, clientId: string): Statement {
+  return statement('delete from service_token where id = $1 and client_id = $2', id, clientId)
+}
+
+export function pruneServiceTokens(now: number): Statement {
+  return prune('service_token', 'id', 'expires_at < $1', now)
+}
+
+/** A client that has to be told of the end of a session. */
+export interface CallRow extends Row {
+  readonly session_id: string
+  readonly client_id: string
+  readonly uri: string
+  readonly person_id: string
+  readonly subject_salt: string | null
+  readonly attempts: number
+}
+
+const isDue = 'ended_at is null and next_at <= $1'
+
+export async function clientsToCall(db: Db, now: number): Promise<string[]> {
+  const rows = await db.all<{ client_id: string }>(
+    `select distinct client_id from logout_call where ${isDue}`,
+    [now],
+  )
+  return rows.map(({ client_id }) => client_id)
+}
+
+/** Claims due calls by moving `next_at` to the end of the lease, so that another process takes over if this one dies. */
+export async function claimCalls(
+  db: Db,
+  c: { clientId: string; by: string; now: number; leaseUntil: number; limit: number },
+): Promise<CallRow[]> {
+  const due = `${isDue} and client_id = $2`
+  const rows = `select session_id from logout_call where ${due} order by next_at limit $5`
+  const claim = (ids: string) =>
+    `update logout_call set claimed_by = $3, next_at = $4 where ${due} and session_id in (${ids})
+     returning session_id, client_id, uri, person_id, subject_salt, attempts`
+  const params = [c.now, c.clientId, c.by, c.leaseUntil, c.limit]
+  const postgres = `with locked as materialized (${rows} for update skip locked) ${claim('select session_id from locked')}`
+  const [claimed] = await db.tx([{ sql: claim(rows), postgres, params }])
+  return claimed as CallRow[]
+}
+
+export interface Call {
+  readonly sessionId: string
+  /** The claim under which it was made. */
+  readonly by: string
+  readonly at: number
+  readonly status: number | null
+  readonly error: string | null
+  readonly nextAt: number
+  /** Null if it will be tried again. */
+  readonly outcome: 'delivered' | 'failed' | null
+}
+
+export function recordCall(call: Call, by: By): Statement[] {
+  return [
+    statement(
+      `update logout_call set attempts = attempts + 1, tried_at = $3, status = $4, error = $5, next_at = $6,
+         claimed_by = null, outcome = $7, ended_at = $8
+       where session_id = $1 and claimed_by = $2`,
+      call.sessionId,
+      call.by,
+      call.at,
+      call.status,
+      call.error,
+      call.nextAt,
+      call.outcome,
+      call.outcome && call.at,
+    ),
+    eventsFrom(
+      'logout.failed',
+      by,
+      {
+        id: "'logout-failed.' || session_id",
+        at: 'ended_at',
+        person: 'person_id',
+        session: 'session_id',
+        data: `'{"clientId":"' || client_id || '"}'`,
+      },
+      "from logout_call where session_id = $1 and outcome = 'failed'",
+      call.sessionId,
+    ),
+  ]
+}
+
+/** Gives a call back that was not made. */
+export function releaseCall(sessionId: string, by: string, now: number): Statement {
+  return statement(
+    'update logout_call set next_at = $1, claimed_by = null where session_id = $2 and claimed_by = $3',
+    now,
+    sessionId,
+    by,
+  )
+}
+
+export function pruneCalls(endedBefore: number): Statement {
+  return prune('logout_call', 'session_id', 'ended_at < $1', endedBefore)
+}

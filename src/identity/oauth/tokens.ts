@@ -1,0 +1,283 @@
+/**
+ * Tokens for clients: for a code, for a refresh token, or for the client itself. Sessions at clients are rows like all
+ * others, so they end at once, wherever they are ended.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { AppError, OAuthError } from '../../errors.ts'
+import type { Db } from '../../platform/db/db.ts'
+import type { By } from '../../platform/lib/by.ts'
+import type { Clock } from '../../platform/lib/clock.ts'
+import { isToken, newId } from '../../platform/lib/random.ts'
+import { type Client, clientById, digestOf, scopesHere, subjectOf } from '../clients/clients.ts'
+import type { Facts, PersonInSession, Roles } from '../people/people.ts'
+import {
+  accessTtlMs,
+  endSessions,
+  type LiveSession,
+  type Method,
+  type SessionAndPerson,
+  type Sessions,
+  type SigningKeys,
+  signToken,
+} from '../session/session.ts'
+import { acrOf, amrOf, type Claims, claimsFor } from './claims.ts'
+import type { Introspection, UserInfo } from './schemas.ts'
+import {
+  addServiceToken,
+  type CodeRow,
+  claimCode,
+  codeByDigest,
+  codeStarted,
+  noteClientUsed,
+  pruneServiceTokens,
+  removeServiceToken,
+} from './store.ts'
+
+/** Of one person at one client; the oldest ends. */
+const sessionsMax = 50
+
+export interface TokensDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly keys: SigningKeys
+  readonly sessions: Sessions
+  readonly roles: Roles
+  readonly issuer: string
+  /** Called for every sign-in at a client. */
+  signedIn?(clientId: string): void
+}
+
+export interface ClientTokens {
+  readonly access_token: string
+  readonly token_type: 'Bearer'
+  readonly expires_in: number
+  readonly scope: string
+  readonly id_token?: string
+  readonly refresh_token?: string
+}
+
+interface Redemption {
+  readonly code: string
+  readonly redirectUri: string | undefined
+  readonly verifier: string | undefined
+}
+
+const invalidGrant = (detail: string) => new OAuthError('invalid_grant', detail)
+const codeRefused = () =>
+  invalidGrant('The code is unknown, has expired or was used, or is of another client.')
+
+export class Tokens {
+  readonly #deps: TokensDeps
+
+  constructor(deps: TokensDeps) {
+    this.#deps = deps
+  }
+
+  async redeem(client: Client, { code, redirectUri, verifier }: Redemption, by: By): Promise<ClientTokens> {
+    const { db, clock, sessions } = this.#deps
+    if (!isToken(code)) throw codeRefused()
+    const digest = digestOf(code)
+    const row = await codeByDigest(db, digest)
+    if (row?.client_id !== client.id) throw codeRefused()
+    if (row.used_at !== null) return this.#usedTwice(client, row, by)
+    const now = clock.now()
+    if (row.expires_at <= now) throw codeRefused()
+    if (row.redirect_uri !== redirectUri)
+      throw invalidGrant('redirect_uri is not the one of the authorization request.')
+    checkVerifier(row.code_challenge, verifier)
+
+    const session = { id: newId(), clientId: client.id, scope: row.scope, startedFrom: row.parent_id, now }
+    const person = await sessions.personOf(row.parent_id)
+    if (!person) throw invalidGrant('The session has ended.')
+    const offline = row.scope.split(' ').includes('offline_access')
+    const [claimed, started] = await db.tx([
+      claimCode(digest, session.id, now),
+      ...sessions.startAtClient({ ...session, offline }, person.role, by, codeStarted(digest, session.id)),
+      ...endSessions(
+        { oldestOf: { personId: row.person_id, clientId: client.id, keep: sessionsMax, now } },
+        'revoked',
+        now,
+        by,
+      ),
+      noteClientUsed(client.id, now),
+    ])
+    if (claimed!.length === 0) return this.#usedTwice(client, (await codeByDigest(db, digest)) ?? row, by)
+    if (started!.length === 0) throw invalidGrant('The session has ended.')
+    this.#deps.signedIn?.(client.id)
+    const { auth_at, method } = person
+    return this.#reply(client, { ...person, session_id: session.id, auth_at, method }, row.scope, {
+      nonce: row.nonce,
+      refreshToken: sessions.refreshTokenOf(session.id),
+    })
+  }
+
+  /** Somebody else has the code, so the session that it started may be theirs. */
+  async #usedTwice(client: Client, { person_id: id, session_id }: CodeRow, by: By): Promise<never> {
+    if (session_id !== null) await this.#deps.sessions.end({ id, session_id }, 'reuse', by, client.id)
+    throw codeRefused()
+  }
+
+  async refresh(client: Client, token: string, asked: string | undefined, by: By): Promise<ClientTokens> {
+    const { session, refreshToken } = await this.#deps.sessions.refreshAtClient(
+      token,
+      client.id,
+      by,
+      (granted) => narrowed(granted, asked),
+    )
+    await this.#deps.db.tx([noteClientUsed(client.id, this.#deps.clock.now())])
+    return this.#reply(client, session, narrowed(session.scope!, asked), { nonce: null, refreshToken })
+  }
+
+  /** For the client itself. */
+  async ofService(client: Client, asked: string | undefined): Promise<ClientTokens> {
+    if (client.kind !== 'service')
+      throw new OAuthError('unauthorized_client', 'Only services get tokens for themselves.')
+    const { db, clock, sessions, issuer } = this.#deps
+    const scope = narrowed(client.scopes.join(' '), asked)
+    const jti = newId()
+    const now = clock.now()
+    await db.tx(addServiceToken({ id: jti, clientId: client.id, scope, expiresAt: now + accessTtlMs }, now))
+    const token = { sub: client.id, jti, clientId: client.id, audience: issuer, scope }
+    return bearer(await sessions.accessToken(token), scope)
+  }
+
+  async userinfo(caller: LiveSession): Promise<UserInfo> {
+    const client = await clientById(this.#deps.db, caller.client_id!)
+    if (!client) throw new AppError('session-ended')
+    const sub = subjectOf(client.subjectSalt, caller.id)
+    return { sub, ...(await this.#claims(caller, caller.scope ?? '')) }
+  }
+
+  /** RFC 7662. A client sees its own tokens only. */
+  async introspect(client: Client, token: string): Promise<Introspection> {
+    const { sessions, issuer } = this.#deps
+    const inactive = { active: false }
+    const claims = await sessions.verify(token)
+    if (claims) {
+      if (claims.clientId !== client.id && claims.audience !== client.id) return inactive
+      if (!(await isLive(sessions, token))) return inactive
+      const { sub, sid, jti, iat, exp, audience, scope, roles } = claims
+      const ofPerson = sid === null ? {} : { sid, roles: [...roles] }
+      const about = { active: true, token_type: 'Bearer', scope: scope ?? '', client_id: claims.clientId }
+      return { ...about, sub, ...ofPerson, iss: issuer, aud: audience, iat, exp, jti }
+    }
+    const session = await sessions.withRefreshToken(token, client.id)
+    if (!session) return inactive
+    return {
+      active: true,
+      token_type: 'refresh_token',
+      scope: session.scope ?? '',
+      client_id: client.id,
+      sub: subjectOf(client.subjectSalt, session.id),
+      sid: session.session_id,
+      iss: issuer,
+      aud: client.id,
+      exp: Math.floor(session.expires_at / 1000),
+    }
+  }
+
+  /** RFC 7009: ends the session of the token, if it is this client's. */
+  async revoke(client: Client, token: string, by: By): Promise<void> {
+    const { db, sessions } = this.#deps
+    const claims = await sessions.verify(token)
+    if (!claims) return sessions.signOut(token, by, client.id)
+    if (claims.clientId !== client.id) return
+    if (claims.sid === null) return void (await db.tx([removeServiceToken(claims.jti, client.id)]))
+    const session = await sessions.authenticate(token).catch(() => null)
+    if (session && session.role !== 'service') await sessions.end(session, 'signed-out', by, client.id)
+  }
+
+  sweep(now: number) {
+    return [pruneServiceTokens(now)]
+  }
+
+  async #reply(
+    client: Client,
+    session: Signed,
+    scope: string,
+    { nonce, refreshToken }: { nonce: string | null; refreshToken: string },
+  ): Promise<ClientTokens> {
+    const { sessions, issuer } = this.#deps
+    const scopes = scope.split(' ')
+    const isUsedHere = scopesHere.some((here) => scopes.includes(here))
+    const accessToken = await sessions.accessToken({
+      sub: subjectOf(client.subjectSalt, session.id),
+      sid: session.session_id,
+      roles: [session.role],
+      jti: newId(),
+      clientId: client.id,
+      audience: isUsedHere ? issuer : client.id,
+      scope,
+    })
+    return {
+      ...bearer(accessToken, scope),
+      ...(scopes.includes('openid') && { id_token: await this.#idToken(client, session, scope, nonce) }),
+      refresh_token: refreshToken,
+    }
+  }
+
+  async #idToken(client: Client, session: Signed, scope: string, nonce: string | null): Promise<string> {
+    const { keys, clock, issuer } = this.#deps
+    const claims = {
+      iss: issuer,
+      aud: client.id,
+      sub: subjectOf(client.subjectSalt, session.id),
+      sid: session.session_id,
+      auth_time: Math.floor(session.auth_at / 1000),
+      acr: acrOf(session.method),
+      amr: amrOf[session.method],
+      ...(nonce !== null && { nonce }),
+      ...(client.claimsInIdToken && (await this.#claims(session, scope))),
+    }
+    return signToken(await keys.signer(), 'JWT', claims, { now: clock.now(), ttlMs: accessTtlMs })
+  }
+
+  async #claims(person: PersonInSession, scope: string): Promise<Claims> {
+    const scopes = scope.split(' ')
+    if (!scopes.includes('profile') && !scopes.includes('email')) return {}
+    const facts: Facts = await this.#deps.roles[person.role].factsOf(person)
+    return claimsFor(scopes, person, facts)
+  }
+}
+
+/** Somebody signed in at a client. */
+type Signed = PersonInSession & Pick<SessionAndPerson, 'session_id' | 'auth_at'> & { readonly method: Method }
+
+function bearer(access_token: string, scope: string) {
+  return { access_token, token_type: 'Bearer', expires_in: accessTtlMs / 1000, scope } as const
+}
+
+/** All that was granted, or the part that is asked for. */
+export function narrowed(granted: string, asked: string | undefined): string {
+  if (asked === undefined) return granted
+  const scopes = [...new Set(asked.split(' ').filter((each) => each !== ''))]
+  const all = granted.split(' ')
+  if (scopes.length === 0 || scopes.some((scope) => !all.includes(scope)))
+    throw new OAuthError('invalid_scope', 'The scope is beyond what was granted.')
+  return scopes.join(' ')
+}
+
+const verifierPattern = /^[A-Za-z0-9._~-]{43,128}$/
+
+/** RFC 7636. A verifier without a challenge is refused, or a code could be swapped for one without. */
+function checkVerifier(challenge: string | null, verifier: string | undefined): void {
+  if (challenge === null && verifier === undefined) return
+  const given = createHash('sha256')
+    .update(verifier ?? '')
+    .digest()
+  const wanted = Buffer.from(challenge ?? '', 'base64url')
+  const isRight = wanted.length === given.length && timingSafeEqual(wanted, given)
+  if (!isRight || !verifierPattern.test(verifier ?? ''))
+    throw invalidGrant('code_verifier does not fit the code_challenge.')
+}
+
+async function isLive(sessions: Sessions, token: string): Promise<boolean> {
+  try {
+    await sessions.authenticate(token)
+    return true
+  } catch (error) {
+    if (error instanceof AppError && (error.code === 'session-ended' || error.code === 'invalid-token'))
+      return false
+    throw error
+  }
+}
