@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, suite, test } from 'node:test'
 import pg from 'pg'
+import { checkApplications } from '../src/operate/doctor/applications.ts'
 import { checkClock } from '../src/operate/doctor/clock.ts'
 import type { Finding } from '../src/operate/doctor/doctor.ts'
 import { checkPasskeys, type PasskeyFacts } from '../src/operate/doctor/passkeys.ts'
@@ -432,7 +433,7 @@ suite('Beside a running service the doctor', atLength, () => {
     assert.equal((await child.exited).code, 0)
     assert.match(
       child.output.out,
-      /^warning {2}settings .* → .*\n(.*\n)*good {5}webhooks .*\n\n0 bad, \d+ warnings, \d+ good\n$/,
+      /^warning {2}settings .* → .*\n(.*\n)*good {5}webhooks .*\ngood {5}applications .*\n\n0 bad, \d+ warnings, \d+ good\n$/,
     )
   })
 })
@@ -522,6 +523,48 @@ test('The doctor leaves a SQLite store as it was', async () => {
   assert.deepEqual({ mtime: statSync(path).mtimeMs, size: statSync(path).size }, before)
   const outside = join(folder.path, 'data')
   assert.ok(!existsSync(outside) || readdirSync(outside).length === 0)
+})
+
+suite('Applications', () => {
+  const application = {
+    clientId: 'c',
+    name: 'Moodle',
+    kind: 'web',
+    redirectUris: ['https://moodle.example.org/'],
+    enabled: true,
+    calls: { waiting: 0, failed: 0 },
+  } as const
+  const plain = { ...application, redirectUris: ['http://localhost:8080/'] }
+  const failing = { ...application, calls: { waiting: 0, failed: 2 } }
+  type Case = [name: string, all: readonly object[], production: boolean, expected: [string, RegExp][]]
+  const cases: readonly Case[] = [
+    ['none', [], true, [['good', /^none is registered$/]]],
+    ['some', [application, { ...plain, enabled: false }], true, [['good', /^2 registered, 1 disabled$/]]],
+    ['http outside production', [plain], false, [['good', /^1 registered$/]]],
+    ['http in production', [plain], true, [['warning', /Moodle at http:\/\/localhost:8080\/, which/]]],
+    ['a native app on its own machine', [{ ...plain, kind: 'native' }], true, [['good', /^1/]]],
+    ['failed calls', [failing], true, [['warning', /^2 back-channel calls to Moodle failed/]]],
+    ['failed calls of a disabled one', [{ ...failing, enabled: false }], true, [['good', /^1/]]],
+    [
+      'several',
+      [plain, failing],
+      true,
+      [
+        ['warning', /at http:/],
+        ['warning', /failed/],
+      ],
+    ],
+  ]
+  for (const [name, all, production, expected] of cases)
+    test(`${name}: ${expected.map(([state]) => state).join(', ')}`, () => {
+      const found = checkApplications(all as Parameters<typeof checkApplications>[0], production)
+      assert.equal(found.length, expected.length)
+      for (const [i, [state, text]] of expected.entries()) {
+        assert.equal(found[i]!.state, state)
+        assert.match(found[i]!.text, text)
+        assert.equal(found[i]!.remedy !== null, state !== 'good')
+      }
+    })
 })
 
 suite('The host of passkeys', () => {

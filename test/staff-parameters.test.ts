@@ -41,6 +41,8 @@ suite('Parameters of what staff read', () => {
       'overview',
       'members',
       'webhooks',
+      'clients',
+      'clients/{clientId}/people',
     ])
       assert.ok(paths.includes(`/staff/${path}`), path)
     for (const path of ['imports', 'undo', 'plans/{planId}', 'plans/{planId}/changes'])

@@ -58,6 +58,7 @@ suite('The terminal of an operator', atLength, () => {
   let env: Record<string, string>
   let userId: string
   let webhookId: string
+  let clientId: string
   let set: string
   before(async () => {
     service = await startService('sqlite')
@@ -65,7 +66,7 @@ suite('The terminal of an operator', atLength, () => {
       CHIRON_DATABASE_URL: service.databaseUrl,
       CHIRON_SECRET: 'a secret for tests that is long enough',
     }
-    const { db, support, deliveries, webhooks } = service.app.parts
+    const { db, support, deliveries, webhooks, clients } = service.app.parts
     const school = studentSchool([])
     await rosterOf(service).import(bulk(school))
     change(school.users, [...school.users.keys()][0]!, { givenName: hostile, email: `no ${hostile}` })
@@ -78,6 +79,8 @@ suite('The terminal of an operator', atLength, () => {
       { hard: true, server: hostile, reply: hostile, names: [], recipient: email },
       bySystem,
     )
+    const client = { name: 'App', redirectUris: ['https://app.example.org/'] }
+    ;({ clientId } = await clients.add(client, byOperator))
     webhookId = (await webhooks.add({ url: 'https://hook.example/', events: ['*'] })).id
     // As if an older version had let it in.
     for (const [sql, ...params] of [
@@ -90,6 +93,7 @@ suite('The terminal of an operator', atLength, () => {
       ['update session set device = $1', hostile],
       ['update event set actor = $1, data = $2', hostile, JSON.stringify({ [hostile]: hostile })],
       ['update roster_generation set file_name = $1, actor = $1', hostile],
+      ['update client set name = $1', hostile],
       ['update webhook set url = $1 where id = $2', `https://hook.example/${hostile}`, webhookId],
       [
         'insert into webhook_delivery (webhook_id, number, line, error) values ($1, 1, $2, $3)',
@@ -120,6 +124,11 @@ suite('The terminal of an operator', atLength, () => {
     { args: () => ['staff', 'list'] },
     { args: () => ['webhooks', 'list'] },
     { args: () => ['webhooks', 'deliveries', webhookId] },
+    { args: () => ['clients', 'list'] },
+    { args: () => ['clients', 'show', clientId] },
+    { args: () => ['clients', 'disable', clientId] },
+    { args: () => ['clients', 'change', clientId, '--name', hostile], fails: true, quiet: true },
+    { args: () => ['clients', 'change', clientId, '--scopes', hostile], fails: true },
     { args: () => ['roster', 'history'] },
     { args: () => ['roster', 'check', set, '--verbose'], fails: true },
     { args: () => ['people', 'show', hostile], fails: true },

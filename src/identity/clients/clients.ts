@@ -58,6 +58,7 @@ export {
   subjectOf,
 } from './client.ts'
 export { hasSecret, personScopes, scopesHere, serviceScopes } from './kinds.ts'
+export { redirectFault } from './redirects.ts'
 export { eraseConsents } from './store.ts'
 
 const clientsMax = 200

@@ -3,6 +3,7 @@ import { Resolver } from 'node:dns/promises'
 import { existsSync, readFileSync } from 'node:fs'
 import { type Config, type Env, loadConfig, smtpSettingsOf } from '../../config.ts'
 import { UsageError } from '../../errors.ts'
+import { Clients } from '../../identity/clients/clients.ts'
 import { adminHasPasskey } from '../../identity/passkeys/passkeys.ts'
 import { addressOf } from '../../messages/mail/mime.ts'
 import { checkLogin } from '../../messages/mail/smtp.ts'
@@ -12,6 +13,7 @@ import { systemClock } from '../../platform/lib/clock.ts'
 import { isLoopbackHost } from '../../platform/lib/network.ts'
 import { unseal } from '../../platform/lib/seal.ts'
 import { secretsFrom } from '../../platform/lib/secret.ts'
+import { checkApplications } from '../doctor/applications.ts'
 import { checkFile, checkStore, storeUnreachable } from '../doctor/database.ts'
 import { areas, type Finding } from '../doctor/doctor.ts'
 import { checkMailServer } from '../doctor/mail-server.ts'
@@ -70,6 +72,7 @@ async function examine(env: Env, outside: string | null): Promise<Finding[]> {
     }),
     withStore(config, async (db) => [
       ...(await examinePasskeys(db, config)),
+      ...(db ? await examineApplications(db, config) : []),
       ...(await examineStore(db, config, outside)),
     ]),
     checkMailServer({
@@ -119,6 +122,11 @@ async function examinePasskeys(db: Db | null, config: Config): Promise<Finding[]
     counts: db && (await passkeyCounts(db)),
     adminHasOne: db !== null && (await isTrue(db, adminHasPasskey(rpId))),
   })
+}
+
+async function examineApplications(db: Db, { production, webhookAllow: allow }: Config): Promise<Finding[]> {
+  const clients = new Clients({ db, clock: systemClock, production, allow })
+  return checkApplications(await clients.list(), production)
 }
 
 async function examineStore(db: Db | null, config: Config, outside: string | null): Promise<Finding[]> {

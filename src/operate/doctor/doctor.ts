@@ -19,6 +19,7 @@ export const areas = [
   'roster',
   'outbox',
   'webhooks',
+  'applications',
   'rehearsal',
 ] as const
 export type Area = (typeof areas)[number]
