@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, suite, test } from 'node:test'
 import pg from 'pg'
-import { registrationOf, secretIsRight } from '../src/identity/clients/client.ts'
 import type { ClientKind } from '../src/identity/clients/kinds.ts'
 import { redirectFault } from '../src/identity/clients/redirects.ts'
 import { addClient } from '../src/identity/clients/store.ts'
@@ -10,6 +9,7 @@ import { always, statement } from '../src/platform/db/db.ts'
 import { byOperator, bySystem } from '../src/platform/lib/by.ts'
 import { day, minute } from '../src/platform/lib/clock.ts'
 import { newId } from '../src/platform/lib/random.ts'
+import { secretWorks } from './support/applications.ts'
 import { commandFolder } from './support/child.ts'
 import { atLength, engines, onPostgres } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
@@ -144,8 +144,7 @@ for (const engine of engines) {
           [clientId],
         )
       ).map(({ id }) => id)
-    const works = async (id: string, secret: string) =>
-      secretIsRight(await registrationOf(service.app.parts.db, id), secret, service.clock.now())
+    const works = (id: string, secret: string) => secretWorks(service, id, secret)
 
     test('An admin adds, reads, changes, disables, enables and removes an application', async () => {
       const added = await call('POST', '', { name: ' Moodle ', redirectUris: [redirect, redirect] })

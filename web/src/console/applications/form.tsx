@@ -7,7 +7,7 @@ import { ActionDialog } from '../action-dialog.tsx'
 import { Checks } from '../checks.tsx'
 import type { Application, ApplicationAdded } from '../replies.ts'
 import { useConsole } from '../text/console-words.ts'
-import { type PresetName, presetNames, presets } from './presets.ts'
+import { type LabelledPreset, type PresetName, presetNames, presets, products } from './presets.ts'
 
 interface Form {
   readonly name: string
@@ -73,11 +73,14 @@ export function AddApplication({
   const text = all.applications
   const id = useId()
   const [preset, setPreset] = useState<PresetName>('moodle')
-  const [form, setForm] = useState<Form>(filledFor('moodle', text.presets.moodle.name))
+  const [form, setForm] = useState<Form>(filledFor('moodle'))
   const { kind } = presets[preset]
-  const choose = (name: PresetName) => {
-    setPreset(name)
-    setForm({ ...filledFor(name, text.presets[name].name), redirect: form.redirect })
+  /** Keeps what was typed. */
+  const choose = (next: PresetName) => {
+    const { name, scopes, options } = filledFor(next)
+    const isOwnName = form.name !== filledFor(preset).name
+    setPreset(next)
+    setForm({ ...form, name: isOwnName ? form.name : name, scopes, options })
   }
   const added = useRef<ApplicationAdded>(null)
   return (
@@ -101,7 +104,7 @@ export function AddApplication({
       <div className="field">
         <label htmlFor={id}>{text.preset}</label>
         <p className="hint" id={`${id}-hint`}>
-          {text.presets[preset].hint}
+          {text.presetHints[preset]}
         </p>
         <select
           id={id}
@@ -111,7 +114,7 @@ export function AddApplication({
         >
           {presetNames.map((name) => (
             <option key={name} value={name}>
-              {text.presets[name].label}
+              {products[name] ?? text.presetLabels[name as LabelledPreset]}
             </option>
           ))}
         </select>
@@ -120,8 +123,8 @@ export function AddApplication({
   )
 }
 
-const filledFor = (preset: PresetName, name: string): Form => ({
-  name,
+const filledFor = (preset: PresetName): Form => ({
+  name: products[preset] ?? '',
   redirect: '',
   logout: '',
   backchannel: '',

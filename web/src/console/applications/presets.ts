@@ -37,6 +37,13 @@ const other: Preset = {
 export const presetNames = ['moodle', 'jupyterhub', 'apache', 'spa', 'native', 'service', 'other'] as const
 export type PresetName = (typeof presetNames)[number]
 
+/** The name of a product is the same in every language; the others have labels. */
+export const products: Readonly<Partial<Record<PresetName, string>>> = {
+  moodle: 'Moodle',
+  jupyterhub: 'JupyterHub',
+}
+export type LabelledPreset = Exclude<PresetName, 'moodle' | 'jupyterhub'>
+
 export const presets: Readonly<Record<PresetName, Preset>> = {
   moodle: {
     ...other,

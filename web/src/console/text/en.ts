@@ -1,19 +1,12 @@
 import type { ClientKind, Scope } from '../../../../src/identity/clients/kinds.ts'
 import type { Right } from '../../people.ts'
-import type { PresetName } from '../applications/presets.ts'
+import type { LabelledPreset, PresetName } from '../applications/presets.ts'
 import type { DeliveryState, EventType, PersonStatus, Sort, StepName, WebhookState } from '../replies.ts'
 import type { Failure, Group, Kind, ListField, ListKind, Operation, PlanState } from '../roster/replies.ts'
 
 const counted = (n: number, shown: string, one: string, more: string) => `${shown} ${n === 1 ? one : more}`
 const some = (shown: string | undefined, one: string, more: string) =>
   `${shown} ${shown === '1' ? one : more}`
-
-interface PresetText {
-  readonly label: string
-  /** The first name of the application. */
-  readonly name: string
-  readonly hint: string
-}
 
 interface ActionText {
   readonly open: string
@@ -631,39 +624,22 @@ export const english = {
     changed: 'The application has been changed.',
     tooMany: 'There are already 200 applications. Remove one first.',
     preset: 'What is it?',
-    presets: {
-      moodle: {
-        label: 'Moodle',
-        name: 'Moodle',
-        hint: 'In Moodle, add a custom OAuth 2 service. Moodle sends no PKCE, so none is required.',
-      },
-      jupyterhub: {
-        label: 'JupyterHub',
-        name: 'JupyterHub',
-        hint: 'Uses the GenericOAuthenticator of the oauthenticator package.',
-      },
-      apache: {
-        label: 'Apache with mod_auth_openidc',
-        name: '',
-        hint: 'Protects pages of a web server. The redirect URI is a path that no page has.',
-      },
-      spa: {
-        label: 'Single-page application',
-        name: '',
-        hint: 'Runs only in the browser and cannot keep a secret.',
-      },
-      native: {
-        label: 'Mobile or desktop app',
-        name: '',
-        hint: 'Cannot keep a secret. People confirm each time that they want to sign in.',
-      },
-      service: {
-        label: 'Service without people',
-        name: '',
-        hint: 'Reads the roster or the events on its own account.',
-      },
-      other: { label: 'Another web application', name: '', hint: 'A server that keeps a secret.' },
-    } satisfies Record<PresetName, PresetText> as Record<PresetName, PresetText>,
+    presetLabels: {
+      apache: 'Apache with mod_auth_openidc',
+      spa: 'Single-page application',
+      native: 'Mobile or desktop app',
+      service: 'Service without people',
+      other: 'Another web application',
+    } satisfies Record<LabelledPreset, string> as Record<LabelledPreset, string>,
+    presetHints: {
+      moodle: 'In Moodle, add a custom OAuth 2 service. Moodle sends no PKCE, so none is required.',
+      jupyterhub: 'Uses the GenericOAuthenticator of the oauthenticator package.',
+      apache: 'Protects pages of a web server. The redirect URI is a path that no page has.',
+      spa: 'Runs only in the browser and cannot keep a secret.',
+      native: 'Cannot keep a secret. People confirm each time that they want to sign in.',
+      service: 'Reads the roster or the events on its own account.',
+      other: 'A server that keeps a secret.',
+    } satisfies Record<PresetName, string> as Record<PresetName, string>,
     paste: {
       moodle: 'Enter these in Moodle, under Site administration, Server, OAuth 2 services.',
       jupyterhub: 'Put these in jupyterhub_config.py.',

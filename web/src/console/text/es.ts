@@ -618,38 +618,23 @@ export const spanish: ConsoleText = {
     changed: 'La aplicación se ha modificado.',
     tooMany: 'Ya hay 200 aplicaciones. Quite una primero.',
     preset: '¿Qué es?',
-    presets: {
-      moodle: {
-        label: 'Moodle',
-        name: 'Moodle',
-        hint: 'En Moodle, añada un servicio OAuth 2 personalizado. Moodle no envía PKCE, así que no se exige.',
-      },
-      jupyterhub: {
-        label: 'JupyterHub',
-        name: 'JupyterHub',
-        hint: 'Usa el GenericOAuthenticator del paquete oauthenticator.',
-      },
-      apache: {
-        label: 'Apache con mod_auth_openidc',
-        name: '',
-        hint: 'Protege las páginas de un servidor web. La URI de redirección es una ruta que no usa ninguna página.',
-      },
-      spa: {
-        label: 'Aplicación de una sola página',
-        name: '',
-        hint: 'Funciona solo en el navegador y no puede guardar un secreto.',
-      },
-      native: {
-        label: 'Aplicación móvil o de escritorio',
-        name: '',
-        hint: 'No puede guardar un secreto. Cada vez se pide confirmación antes de entrar.',
-      },
-      service: {
-        label: 'Servicio sin usuarios',
-        name: '',
-        hint: 'Lee la lista de estudiantes o los eventos por cuenta propia.',
-      },
-      other: { label: 'Otra aplicación web', name: '', hint: 'Un servidor que guarda un secreto.' },
+    presetLabels: {
+      apache: 'Apache con mod_auth_openidc',
+      spa: 'Aplicación de una sola página',
+      native: 'Aplicación móvil o de escritorio',
+      service: 'Servicio sin usuarios',
+      other: 'Otra aplicación web',
+    },
+    presetHints: {
+      moodle:
+        'En Moodle, añada un servicio OAuth 2 personalizado. Moodle no envía PKCE, así que no se exige.',
+      jupyterhub: 'Usa el GenericOAuthenticator del paquete oauthenticator.',
+      apache:
+        'Protege las páginas de un servidor web. La URI de redirección es una ruta que no usa ninguna página.',
+      spa: 'Funciona solo en el navegador y no puede guardar un secreto.',
+      native: 'No puede guardar un secreto. Cada vez se pide confirmación antes de entrar.',
+      service: 'Lee la lista de estudiantes o los eventos por cuenta propia.',
+      other: 'Un servidor que guarda un secreto.',
     },
     paste: {
       moodle: 'Introduzca estos valores en Moodle, en Administración del sitio, Servidor, Servicios OAuth 2.',

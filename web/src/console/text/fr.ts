@@ -622,38 +622,23 @@ export const french: ConsoleText = {
     changed: 'L’application a été modifiée.',
     tooMany: 'Il y a déjà 200 applications. Supprimez-en une d’abord.',
     preset: 'De quoi s’agit-il ?',
-    presets: {
-      moodle: {
-        label: 'Moodle',
-        name: 'Moodle',
-        hint: 'Dans Moodle, ajoutez un service OAuth 2 personnalisé. Moodle n’envoie pas de PKCE, qui n’est donc pas exigé.',
-      },
-      jupyterhub: {
-        label: 'JupyterHub',
-        name: 'JupyterHub',
-        hint: 'Utilise le GenericOAuthenticator du paquet oauthenticator.',
-      },
-      apache: {
-        label: 'Apache avec mod_auth_openidc',
-        name: '',
-        hint: 'Protège les pages d’un serveur web. L’URI de redirection est un chemin qu’aucune page n’occupe.',
-      },
-      spa: {
-        label: 'Application monopage',
-        name: '',
-        hint: 'S’exécute uniquement dans le navigateur et ne peut pas garder de secret.',
-      },
-      native: {
-        label: 'Application mobile ou de bureau',
-        name: '',
-        hint: 'Ne peut pas garder de secret. Chaque connexion est confirmée par la personne.',
-      },
-      service: {
-        label: 'Service sans utilisateurs',
-        name: '',
-        hint: 'Lit la liste des étudiants ou les événements pour son propre compte.',
-      },
-      other: { label: 'Autre application web', name: '', hint: 'Un serveur qui garde un secret.' },
+    presetLabels: {
+      apache: 'Apache avec mod_auth_openidc',
+      spa: 'Application monopage',
+      native: 'Application mobile ou de bureau',
+      service: 'Service sans utilisateurs',
+      other: 'Autre application web',
+    },
+    presetHints: {
+      moodle:
+        'Dans Moodle, ajoutez un service OAuth 2 personnalisé. Moodle n’envoie pas de PKCE, qui n’est donc pas exigé.',
+      jupyterhub: 'Utilise le GenericOAuthenticator du paquet oauthenticator.',
+      apache:
+        'Protège les pages d’un serveur web. L’URI de redirection est un chemin qu’aucune page n’occupe.',
+      spa: 'S’exécute uniquement dans le navigateur et ne peut pas garder de secret.',
+      native: 'Ne peut pas garder de secret. Chaque connexion est confirmée par la personne.',
+      service: 'Lit la liste des étudiants ou les événements pour son propre compte.',
+      other: 'Un serveur qui garde un secret.',
     },
     paste: {
       moodle: 'Saisissez ces valeurs dans Moodle, sous Administration du site, Serveur, Services OAuth 2.',
