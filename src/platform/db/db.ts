@@ -79,6 +79,8 @@ interface ChangedRows {
   readonly key: string
   readonly where: string
   readonly returning: string
+  /** In which `changeAll` locks the rows; that of the keys if not given. */
+  readonly order?: string
 }
 
 /**
@@ -99,10 +101,10 @@ export function changeSome(
   }
 }
 
-/** Changes all the rows that match `where`. They are locked in the order of their keys, see `inLockOrder`. */
+/** Changes all the rows that match `where`. They are locked in one order, see `inLockOrder`. */
 export function changeAll(change: string, all: ChangedRows, ...params: Value[]): Statement {
-  const { key, table, where, returning } = all
-  const rows = `select ${key} from ${table} where ${where} order by ${key} for update`
+  const { key, table, where, returning, order = key } = all
+  const rows = `select ${key} from ${table} where ${where} order by ${order} for update`
   return {
     sql: `${change} where ${where} returning ${returning}`,
     params,
