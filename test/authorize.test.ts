@@ -17,7 +17,7 @@ import {
   requestOf,
 } from './support/authorize.ts'
 import { engines } from './support/engines.ts'
-import { freshAddress, freshNetwork } from './support/fresh.ts'
+import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import {
   addPasskey,
   newAuthenticator,
@@ -614,6 +614,19 @@ for (const engine of engines) {
           ['consent.given', { clientId: id, scope: 'openid profile' }],
           ['consent.given', { clientId: id, scope: 'openid profile email' }],
         ])
+      })
+
+      test('and a hundred confirmations at once are one consent and one event', async () => {
+        const id = (await newClient(service, { consent: 'once' })).id
+        const { cookie, userId } = await signedIn()
+        const replies = await repeat(
+          100,
+          () => authorize(service, requestOf(id), { cookie, confirmed: true }),
+          100,
+        )
+        assert.equal(new Set(replies.map(codeIn)).size, 100)
+        assert.equal((await consents(userId, id)).length, 1)
+        assert.equal((await given(userId)).length, 1)
       })
 
       test('each time by an app on a device', async () => {

@@ -7,7 +7,9 @@ import { suite, test } from 'node:test'
 import { signToken } from '../src/identity/session/session.ts'
 import { minute } from '../src/platform/lib/clock.ts'
 import { addClient, callAs, codeFor, signInAt, type TestClient } from './support/applications.ts'
+import { authorize, cookieFor, requestOf } from './support/authorize.ts'
 import { freshNetwork } from './support/fresh.ts'
+import { portalCall } from './support/portal.ts'
 import { signInStudent } from './support/roster-world.ts'
 import type { Reply, Service } from './support/service.ts'
 import { schoolOfSuite } from './support/student-school.ts'
@@ -178,6 +180,23 @@ suite('Which token is taken where', () => {
         if (kind === takes) assert.equal(status, 200, `${kind} at ${door}`)
         else assert.ok(status === 400 || status === 401, `${kind} at ${door}: ${status}`)
       }
+  })
+
+  test('Any token as the portal’s cookie, at authorize and logout', async () => {
+    const { kinds, client } = await makeWorld()
+    const open = async () => (await service.rows('select 1 from session where ended_at is null')).length
+    const before = await open()
+    for (const [kind, { token }] of Object.entries(kinds)) {
+      const isTaken = kind === 'first-party refresh token'
+      const cookie = cookieFor({ refresh: token })
+      const query = requestOf(client.id, { redirect_uri: client.redirectUri })
+      const { json } = await authorize(service, query, { cookie })
+      if (isTaken) assert.match(json.location, /\?code=/, kind)
+      else assert.equal(json.need, 'sign-in', kind)
+      const logout = await portalCall(service, '/logout', { cookie, body: { query: '' } })
+      assert.equal(logout.json.need, isTaken ? 'confirm' : undefined, kind)
+    }
+    assert.equal(await open(), before)
   })
 
   test('Introspection and revocation, by every client', async () => {

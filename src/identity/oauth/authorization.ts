@@ -11,7 +11,7 @@ import { AppError } from '../../errors.ts'
 import type { Db, Statement } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { type Clock, hour, second } from '../../platform/lib/clock.ts'
-import { newId, newToken } from '../../platform/lib/random.ts'
+import { newToken } from '../../platform/lib/random.ts'
 import { type Client, clientById, digestOf } from '../clients/clients.ts'
 import type { Passkeys } from '../passkeys/passkeys.ts'
 import type { Roles } from '../people/people.ts'
@@ -167,7 +167,7 @@ export class Authorization {
     const before = confirmed ? (await consentOf(db, personId, client.id))?.scope : undefined
     const isNew = confirmed && !covers(before, scopes)
     const allowed = [...new Set([...(before?.split(' ') ?? []), ...scopes])].join(' ')
-    const consent = { personId, clientId: client.id, scope: allowed, eventId: newId(), now }
+    const consent = { personId, clientId: client.id, scope: allowed, now }
     const [inserted] = await db.tx([
       insertCode({ ...issued, digest, scope: scopes.join(' '), expiresAt: now + codeTtlMs }),
       forgetAsk(digestOf(query), digest),

@@ -79,19 +79,22 @@ interface NewConsent {
   readonly personId: string
   readonly clientId: string
   readonly scope: string
-  readonly eventId: string
   readonly now: number
 }
 
-/** With the code for which it was given. */
-export function giveConsent(consent: NewConsent, by: By, code: string): Statement[] {
-  const { personId, clientId, scope, eventId, now } = consent
+/** With the code for which it was given. Of several at once for the same scopes, one counts and is an event. */
+export function giveConsent(
+  { personId, clientId, scope, now }: NewConsent,
+  by: By,
+  code: string,
+): Statement[] {
   const issued = codeExists(code)
   return [
     statement(
       `insert into consent (person_id, client_id, scope, given_at)
        select $1, $2, $3, cast($4 as bigint) where ${issued.sql(5)}
-       on conflict (person_id, client_id) do update set scope = excluded.scope, given_at = excluded.given_at`,
+       on conflict (person_id, client_id) do update set scope = excluded.scope, given_at = excluded.given_at
+       where consent.scope <> excluded.scope`,
       personId,
       clientId,
       scope,
@@ -102,24 +105,24 @@ export function giveConsent(consent: NewConsent, by: By, code: string): Statemen
       'consent.given',
       by,
       {
-        id: 'cast($1 as text)',
-        at: 'cast($2 as bigint)',
-        person: 'cast($3 as text)',
-        data: 'cast($4 as text)',
+        id: "'given.' || person_id || '.' || client_id || '.' || given_at",
+        at: 'given_at',
+        person: 'person_id',
+        data: 'cast($5 as text)',
       },
-      `where ${issued.sql(5)}`,
-      eventId,
-      now,
+      'from consent where person_id = $1 and client_id = $2 and scope = $3 and given_at = $4',
       personId,
+      clientId,
+      scope,
+      now,
       JSON.stringify({ clientId, scope }),
-      ...issued.params,
     ),
   ]
 }
 
 /** The event first, because it depends on the row. The second statement returns a row if there was one. */
 export function withdrawConsent(
-  { personId, clientId, eventId, now }: Omit<NewConsent, 'scope'>,
+  { personId, clientId, eventId, now }: Omit<NewConsent, 'scope'> & { eventId: string },
   by: By,
 ): Statement[] {
   const own = 'person_id = $1 and client_id = $2'
