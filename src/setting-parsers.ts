@@ -9,6 +9,7 @@ import { UsageError } from './errors.ts'
 import { parseAddress } from './platform/lib/address.ts'
 import { type Logo, readLogo } from './platform/lib/branding.ts'
 import { isLoopbackHost, parseRange, type Range } from './platform/lib/network.ts'
+import { poolerOf } from './platform/lib/postgres-url.ts'
 import { type BadRows, type HoldShares, usualShares } from './school/roster/words.ts'
 
 type Parser<T> = (text: string) => T
@@ -79,7 +80,11 @@ export function origin(given: string): string {
 
 export function databaseUrl(given: string): string {
   if (/^sqlite:[^?#]+$/.test(given) && given !== 'sqlite::memory:') return given
-  if (/^postgres(ql)?:\/\/[^/]+\/[^/?]+(\?.*)?$/.test(given)) return given
+  if (/^postgres(ql)?:\/\/[^/]+\/[^/?]+(\?.*)?$/.test(given)) {
+    if (!['transaction', undefined].includes(poolerOf(given)))
+      throw new UsageError('may have only pooler=transaction; a pooler that keeps sessions needs none')
+    return given
+  }
   throw new UsageError('must be sqlite:<file> or postgres://<user>:<password>@<host>/<database>')
 }
 

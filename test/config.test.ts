@@ -200,7 +200,15 @@ test('CHIRON_SECRET may be whatever a generator makes', () => {
 const bad: [name: string, ...values: string[]][] = [
   ['CHIRON_PORT', '65536', '-1', '3000.5', '0x50', '1e3', ' 3000', 'http', '3000\n1'],
   ['CHIRON_PUBLIC_URL', 'chiron', 'ftp://a', 'https://a/path', 'https://a?q=1', 'https://u@a', 'https://a#b'],
-  ['CHIRON_DATABASE_URL', 'sqlite:', 'sqlite::memory:', 'mysql://a/b', 'postgres://a', 'data/chiron.db'],
+  [
+    'CHIRON_DATABASE_URL',
+    'sqlite:',
+    'sqlite::memory:',
+    'mysql://a/b',
+    'postgres://a',
+    'data/chiron.db',
+    'postgres://a/b?pooler=session',
+  ],
   ['CHIRON_SMTP_URL', 'mail.example', 'http://mail.example', 'smtp://', 'smtp://u:%zz@mail.example'],
   ['CHIRON_MAIL_FROM', 'nobody', 'a@b, c@d', '<a@b', 'a b@c', 'X <a@b>\nBcc: c@d', ''.padEnd(3)],
   ['CHIRON_SECRET', 'short', 'x'.repeat(31), '0f3a9c71b2e84d56a7c0915e8fd3246'],

@@ -9,6 +9,7 @@ import { type Db, locking, type ReadById, type Statement, statement } from '../s
 import { openDb } from '../src/platform/db/open.ts'
 import { connectTimeoutMs, hostsOf } from '../src/platform/lib/postgres-url.ts'
 import { atLength, engines, newStore, onPostgres, type Store } from './support/engines.ts'
+import { pooledStore } from './support/pgbouncer.ts'
 import { freePort } from './support/postgres.ts'
 import { patienceMs } from './support/wait.ts'
 
@@ -34,13 +35,20 @@ const plain = <R extends object>(rows: readonly R[]) => rows.map((row) => ({ ...
 const isUnavailable = (error: unknown) =>
   error instanceof AppError && error.code === 'unavailable' && error.extra.retryAfterSeconds! > 0
 
-for (const engine of engines) {
-  describe(`the store on ${engine}`, () => {
+const stores = [
+  ...engines.map((engine) => ({ name: engine as string, engine, make: () => newStore(engine) })),
+  ...engines
+    .filter((engine) => engine === 'postgres')
+    .map((engine) => ({ name: 'postgres through PgBouncer', engine, make: pooledStore })),
+]
+
+for (const { name, engine, make } of stores) {
+  describe(`the store on ${name}`, () => {
     let store: Store
     let db: Db
 
     before(async () => {
-      store = await newStore(engine)
+      store = await make()
       db = openDb(store.url)
       await db.exclusively(async (exec) => {
         await exec('create table item (id text primary key, at bigint, note text)')

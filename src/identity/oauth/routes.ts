@@ -140,11 +140,12 @@ export async function oauthRoutes(root: FastifyInstance, deps: OAuthRoutesDeps):
       },
       async (request, reply) => {
         const form = request.body as Form
+        const token = needed(form, 'token')
         const client = await clientOf(request, reply, credentialsOf(request, form))
         if (!hasSecret(client.kind))
           throw new OAuthError('invalid_client', 'Only clients with a secret may ask this.')
         reply.headers(neverStored)
-        return tokens.introspect(client, needed(form, 'token'))
+        return tokens.introspect(client, token)
       },
     )
 
@@ -165,8 +166,9 @@ export async function oauthRoutes(root: FastifyInstance, deps: OAuthRoutesDeps):
       },
       async (request, reply) => {
         const form = request.body as Form
+        const token = needed(form, 'token')
         const client = await clientOf(request, reply, credentialsOf(request, form))
-        await tokens.revoke(client, needed(form, 'token'), byOf(request))
+        await tokens.revoke(client, token, byOf(request))
         reply.headers(neverStored)
         return {}
       },

@@ -3,12 +3,14 @@
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { UsageError } from '../../errors.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { appliedVersions, knownSchema, ownDatabase } from '../../platform/db/migrate.ts'
+import { pooledByTransaction } from '../../platform/db/pooler.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
 import { counted } from '../../platform/lib/counted.ts'
 import { isLoopbackHost } from '../../platform/lib/network.ts'
-import { hostsOf } from '../../platform/lib/postgres-url.ts'
+import { hostsOf, isPooled } from '../../platform/lib/postgres-url.ts'
 import { reasonOf } from '../../platform/lib/reason.ts'
 import { checkClock } from './clock.ts'
 import { bad, type Finding, good, warning } from './doctor.ts'
@@ -73,6 +75,8 @@ function nameOf(uid: number): string {
 }
 
 export function storeUnreachable(error: unknown): Finding {
+  if (error instanceof UsageError && error.message === pooledByTransaction)
+    return bad('store', error.message, 'correct CHIRON_DATABASE_URL, or connect to the server itself')
   const { errcode } = ((error as Error).cause ?? error) as { errcode?: number }
   if (errcode === 26 || errcode === 11) return damaged(reasonOf(error))
   return bad(
@@ -163,6 +167,17 @@ function checkRights({ role, database, may_create, others_tables }: PostgresFact
   return [good('store', `the role ${role} may create and change tables`)]
 }
 
+/** Directly, Chiron limits the time of statements itself. Through a pooler it cannot. */
+function checkPooler({ role, statement_timeout }: PostgresFacts): Finding {
+  return statement_timeout > 0
+    ? good('store', 'the pooler hands connections out by transaction, as CHIRON_DATABASE_URL says')
+    : warning(
+        'store',
+        'through the pooler, a statement may take as long as it likes',
+        `as a superuser of PostgreSQL, run "alter role ${role} set statement_timeout = '10s'", and RECONNECT in the pooler`,
+      )
+}
+
 function checkPostgres(facts: PostgresFacts, databaseUrl: string): Finding[] {
   const { version, number, encrypted, connections, connections_max } = facts
   const isHere = hostsOf(databaseUrl).every((url) => isLoopbackHost(URL.parse(url)?.hostname ?? ''))
@@ -171,6 +186,7 @@ function checkPostgres(facts: PostgresFacts, databaseUrl: string): Finding[] {
       ? bad('store', `PostgreSQL ${version} is too old`, 'use PostgreSQL 15 or later')
       : good('store', `PostgreSQL ${version} answers`),
     ...checkRights(facts),
+    ...(isPooled(databaseUrl) ? [checkPooler(facts)] : []),
     encrypted
       ? good('store', 'the connection to the database uses TLS')
       : isHere

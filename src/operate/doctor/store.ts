@@ -20,6 +20,8 @@ export interface PostgresFacts {
   readonly database: string
   readonly may_create: number
   readonly others_tables: number
+  /** Milliseconds; 0 for none. */
+  readonly statement_timeout: number
   /** Epoch milliseconds, by the clock of the server. */
   readonly now: number
 }
@@ -36,6 +38,7 @@ export async function postgresFacts(db: Reads): Promise<PostgresFacts> {
        case when has_schema_privilege(current_schema(), 'create') then 1 else 0 end as may_create,
        (select count(*) from pg_class where relkind = 'r' and not pg_has_role(relowner, 'usage')
           and relnamespace = (select oid from pg_namespace where nspname = current_schema())) as others_tables,
+       (select cast(setting as integer) from pg_settings where name = 'statement_timeout') as statement_timeout,
        cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as now`,
   )
   return facts!

@@ -31,8 +31,8 @@ export interface ReadById {
 
 /** Runs one statement or several, without parameters. */
 export type Exec = (sql: string) => Promise<void>
-/** Runs one query, without parameters. */
-export type Rows = (sql: string) => Promise<Row[]>
+/** Runs one query. */
+export type Rows = (sql: string, params?: readonly Value[]) => Promise<Row[]>
 
 export interface Db {
   readonly engine: 'sqlite' | 'postgres'

@@ -6,13 +6,26 @@
  *
  * A broken connection fails the statements on it, and the next caller opens a new one. With several hosts in the URL,
  * it goes to the one that takes writes (primary.ts), which follows a failover.
+ *
+ * Through a pooler that hands connections out by transaction, statements are not prepared, and nothing is set outside a
+ * transaction. Without `pooler=transaction` such a pooler is refused (pooler.ts).
  */
 import { createHash } from 'node:crypto'
 import pg from 'pg'
-import { AppError } from '../../errors.ts'
-import { hostsOf } from '../lib/postgres-url.ts'
+import { AppError, UsageError } from '../../errors.ts'
+import { hostsOf, isPooled } from '../lib/postgres-url.ts'
 import { ReadsById } from './by-id.ts'
-import { type Db, outOfReach, overloaded, type Param, type Row, type Statement, waitingMax } from './db.ts'
+import {
+  type Db,
+  outOfReach,
+  overloaded,
+  type Param,
+  type Row,
+  type Rows,
+  type Statement,
+  waitingMax,
+} from './db.ts'
+import { refusePooler } from './pooler.ts'
 import { Primary } from './primary.ts'
 
 const statementTimeoutMs = 10_000
@@ -25,17 +38,35 @@ const migrationLock = 4_207_001
 const clientOptions = {
   pipeline: true,
   keepAlive: true,
-  statement_timeout: statementTimeoutMs,
   application_name: 'chiron',
 } as pg.ClientConfig
 
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 
 export function openPostgres(url: string, { readOnly = false }: { readOnly?: boolean } = {}): Db {
-  const options = readOnly ? { options: '-c default_transaction_read_only=on' } : {}
-  const primary = new Primary(hostsOf(url), { ...clientOptions, ...options }, replyTimeoutMs)
-  const readers = Array.from({ length: readConnections }, () => new Connection(primary))
-  const writers = Array.from({ length: writeConnections }, () => new Connection(primary))
+  const pooled = isPooled(url)
+  // Not as an option of the connection: poolers refuse options that they do not know.
+  const session = pooled ? '' : `set statement_timeout = ${statementTimeoutMs}`
+  const primary = new Primary(hostsOf(url), { options: clientOptions, session, replyTimeoutMs })
+  let checking: Promise<void> | undefined
+  const connect: Primary['connect'] = async (options) => {
+    if (!pooled) {
+      checking ??= refusePooler(hostsOf(url), replyTimeoutMs).catch((error) => {
+        checking = undefined
+        throw error
+      })
+      await checking
+    }
+    return primary.connect(options)
+  }
+  const how: Sending = {
+    begin: readOnly ? 'begin read only' : 'begin',
+    isPrepared: !pooled,
+    isAlwaysTransaction: readOnly,
+  }
+  const connections = (length: number) => Array.from({ length }, () => new Connection(connect, how))
+  const readers = connections(readConnections)
+  const writers = connections(writeConnections)
 
   const read = async (sql: string, params: readonly PgParam[] = []) =>
     (await leastBusy(readers).submit([{ sql, params }]))[0]!
@@ -57,18 +88,19 @@ export function openPostgres(url: string, { readOnly = false }: { readOnly?: boo
       for (const table of tables) await write([{ sql: `analyze ${table}`, params: [] }])
     },
     async exclusively(work) {
-      const client = await primary.connect()
+      const client = await connect({})
       // Translates only errors of the store; those of `work` pass unchanged.
-      const rows = async (sql: string): Promise<Row[]> => {
+      const rows: Rows = async (sql, params = []) => {
         try {
-          return (await client.query(sql)).rows
+          // Without parameters, it may be several statements.
+          return (await (params.length === 0 ? client.query(sql) : client.query(sql, [...params]))).rows
         } catch (error) {
           throw translate(error)
         }
       }
       try {
         // A migration of a large table may take long.
-        await rows(`set statement_timeout = 0; begin; select pg_advisory_xact_lock(${migrationLock})`)
+        await rows(`begin; set local statement_timeout = 0; select pg_advisory_xact_lock(${migrationLock})`)
         await work(async (sql) => void (await rows(sql)), rows)
         await rows('commit')
       } finally {
@@ -86,10 +118,12 @@ class Connection {
   waiting = 0
   #closed = false
   #client: Promise<pg.Client> | undefined
-  readonly #primary: Primary
+  readonly #connect: Primary['connect']
+  readonly #how: Sending
 
-  constructor(primary: Primary) {
-    this.#primary = primary
+  constructor(connect: Primary['connect'], how: Sending) {
+    this.#connect = connect
+    this.#how = how
   }
 
   /** Several statements run as one transaction. Returns the rows of each. */
@@ -113,7 +147,7 @@ class Connection {
     if (this.#closed) throw outOfReach(new Error('the store was closed'))
     const client = await this.#open()
     try {
-      return await send(client, statements)
+      return await send(client, statements, this.#how)
     } catch (error) {
       // After an error in a pipelined transaction, statements that pg considers prepared may not be; reconnect.
       if (statements.length > 1 || !isPostgresError(error) || isUndone(error)) this.#retire(client)
@@ -130,7 +164,7 @@ class Connection {
 
   #open(): Promise<pg.Client> {
     if (!this.#client) {
-      const opening = this.#primary.connect({ query_timeout: replyTimeoutMs })
+      const opening = this.#connect({ query_timeout: replyTimeoutMs })
       this.#client = opening
       const forget = () => {
         if (this.#client === opening) this.#client = undefined
@@ -159,9 +193,20 @@ function leastBusy(connections: readonly Connection[]): Connection {
 type PgParam = Param | readonly string[]
 type Command = Omit<Statement, 'params'> & { readonly params: readonly PgParam[] }
 
+interface Sending {
+  readonly begin: 'begin' | 'begin read only'
+  readonly isPrepared: boolean
+  /** Also for a single statement. */
+  readonly isAlwaysTransaction: boolean
+}
+
 /** Settles when all are answered: with the rows of each, or with the first error. */
-function send(client: pg.Client, statements: readonly Command[]): Promise<Row[][]> {
-  const isTransaction = statements.length > 1
+function send(
+  client: pg.Client,
+  statements: readonly Command[],
+  { begin, isPrepared, isAlwaysTransaction }: Sending,
+): Promise<Row[][]> {
+  const isTransaction = statements.length > 1 || isAlwaysTransaction
   return new Promise((resolve, reject) => {
     const results: Row[][] = []
     let failure: Error | null = null
@@ -172,12 +217,15 @@ function send(client: pg.Client, statements: readonly Command[]): Promise<Row[][
       if (failure) reject(failure)
       else resolve(results)
     }
-    if (isTransaction) client.query('begin', answered)
+    if (isTransaction) client.query(begin, answered)
     for (const [i, one] of statements.entries())
-      client.query(queryOf(one), (error: Error | null, result?: pg.QueryResult) => {
-        results[i] = result?.rows ?? []
-        answered(error)
-      })
+      client.query(
+        isPrepared ? preparedQuery(one) : plainQuery(one),
+        (error: Error | null, result?: pg.QueryResult) => {
+          results[i] = result?.rows ?? []
+          answered(error)
+        },
+      )
     if (isTransaction) client.query('commit', answered)
   })
 }
@@ -185,7 +233,7 @@ function send(client: pg.Client, statements: readonly Command[]): Promise<Row[][
 const names = new Map<string, string>()
 
 /** Prepared once per connection, under a name derived from the SQL. */
-function queryOf({ sql, postgres: text = sql, params }: Command): pg.QueryConfig {
+function preparedQuery({ sql, postgres: text = sql, params }: Command): pg.QueryConfig {
   let name = names.get(text)
   if (!name) {
     name = createHash('sha256').update(text).digest('base64url').slice(0, 20)
@@ -193,6 +241,11 @@ function queryOf({ sql, postgres: text = sql, params }: Command): pg.QueryConfig
   }
   return { name, text, values: params as unknown[] }
 }
+
+const plainQuery = ({ sql, postgres: text = sql, params }: Command): pg.QueryConfig => ({
+  text,
+  values: params as unknown[],
+})
 
 function isPostgresError(error: unknown): boolean {
   return error instanceof pg.DatabaseError
@@ -208,7 +261,7 @@ function isUndone(error: unknown): boolean {
 
 /** Without an SQLSTATE the connection failed; with one of these, the server itself or its limits. */
 function translate(error: unknown): unknown {
-  if (error instanceof AppError) return error
+  if (error instanceof AppError || error instanceof UsageError) return error
   if (!isPostgresError(error)) return outOfReach(error)
   const state = (error as pg.DatabaseError).code ?? ''
   return /^(08|53|57|40|25006|55P03)/.test(state) ? outOfReach(error) : error

@@ -7,6 +7,13 @@ import pg from 'pg'
 import { connectTimeoutMs } from '../lib/postgres-url.ts'
 import { outOfReach } from './db.ts'
 
+export interface PrimarySettings {
+  readonly options: pg.ClientConfig
+  /** A statement with settings of each connection, or an empty one. */
+  readonly session: string
+  readonly replyTimeoutMs: number
+}
+
 interface Found {
   readonly client: pg.Client
   readonly timeline: number
@@ -14,18 +21,16 @@ interface Found {
 
 export class Primary {
   readonly #hosts: readonly string[]
-  readonly #options: pg.ClientConfig
-  readonly #replyTimeoutMs: number
+  readonly #settings: PrimarySettings
   #newestTimeline = 0
 
-  constructor(hosts: readonly string[], options: pg.ClientConfig, replyTimeoutMs: number) {
+  constructor(hosts: readonly string[], settings: PrimarySettings) {
     this.#hosts = hosts
-    this.#options = options
-    this.#replyTimeoutMs = replyTimeoutMs
+    this.#settings = settings
   }
 
   /** Asks all servers, since the first that answers may be the one that was replaced. */
-  async connect(options: pg.ClientConfig = {}): Promise<pg.Client> {
+  async connect(options: pg.ClientConfig): Promise<pg.Client> {
     const failures: unknown[] = []
     const answers = await Promise.all(
       this.#hosts.map((host) =>
@@ -51,16 +56,15 @@ export class Primary {
     const client = new pg.Client({
       connectionString,
       connectionTimeoutMillis: connectTimeoutMs(connectionString),
-      ...this.#options,
+      ...this.#settings.options,
       ...options,
     })
     client.on('error', () => client.end().catch(() => {}))
     try {
       await client.connect()
-      const { rows } = await client.query({
-        ...question,
-        query_timeout: this.#replyTimeoutMs,
-      } as pg.QueryConfig)
+      const { session, replyTimeoutMs } = this.#settings
+      const ask = (text: string) => client.query({ text, query_timeout: replyTimeoutMs } as pg.QueryConfig)
+      const [{ rows }] = await Promise.all([ask(question), ask(session)])
       if (rows[0].standby) throw new Error('this server is a standby')
       return { client, timeline: Number.parseInt(rows[0].timeline, 16) }
     } catch (error) {
@@ -71,7 +75,5 @@ export class Primary {
 }
 
 /** The name of a file of the write-ahead log begins with its timeline. */
-const question = {
-  text: `select pg_is_in_recovery() as standby,
-    case when pg_is_in_recovery() then null else substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end as timeline`,
-}
+const question = `select pg_is_in_recovery() as standby,
+  case when pg_is_in_recovery() then null else substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end as timeline`

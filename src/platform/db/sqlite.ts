@@ -130,7 +130,7 @@ async function runExclusively(path: string, work: Parameters<Db['exclusively']>[
     await beginExclusively(own)
     await work(
       async (sql) => own.database.exec(sql),
-      async (sql) => own.rows({ sql, params: [] }),
+      async (sql, params = []) => own.rows({ sql, params }),
     )
     own.database.exec('commit')
   } finally {

@@ -15,6 +15,15 @@ export function connectTimeoutMs(url: string): number {
   return /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1_000 : defaultConnectTimeoutMs
 }
 
+/** Whether a pooler in between hands connections out by transaction. */
+export function isPooled(url: string): boolean {
+  return poolerOf(url) === 'transaction'
+}
+
+export function poolerOf(url: string): string | undefined {
+  return URL.parse(hostsOf(url)[0]!)?.searchParams.getAll('pooler').at(-1)
+}
+
 const defaultConnectTimeoutMs = 3_000
 
 const sslModes = ['verify-full', 'verify-ca', 'require', 'prefer', 'no-verify', 'disable']
