@@ -16,7 +16,7 @@ const here = fileURLToPath(new URL('..', import.meta.url))
 export const thisBuild: Build = { name: 'this tree', folder: here }
 
 /** The same for every server and store, so that tokens are valid everywhere. */
-const settings = {
+export const settings = {
   CHIRON_SECRET: 'only-ever-for-benchmarks-on-one-machine',
   CHIRON_PUBLIC_URL: 'http://localhost:3000',
   CHIRON_TRUSTED_PROXIES: '127.0.0.1/32',

@@ -6,6 +6,7 @@ import { type Config, rosterSettingsOf, smtpSettingsOf } from './config.ts'
 import { UsageError } from './errors.ts'
 import { openFeatures, ownId } from './features.ts'
 import { isPageOfClient, personScopes, serviceScopes } from './identity/clients/clients.ts'
+import { clientRoutes } from './identity/clients/routes.ts'
 import { type Attack, firstCodes } from './identity/limits/limits.ts'
 import { Refusals } from './identity/limits/refusals.ts'
 import { Authorization } from './identity/oauth/authorization.ts'
@@ -46,6 +47,7 @@ import { supportRoutes } from './operate/support/routes.ts'
 import { Sweeper } from './operate/sweeper.ts'
 import type { Db } from './platform/db/db.ts'
 import { watchedDb } from './platform/db/watched.ts'
+import { WriteProbe } from './platform/db/write-probe.ts'
 import { countUncounted, guardAccess } from './platform/http/access.ts'
 import { healthRoutes } from './platform/http/health.ts'
 import { MemoryBuckets } from './platform/http/limits.ts'
@@ -142,6 +144,9 @@ const attackLines: Record<Attack['on'], string> = {
     'wrong codes have reached a threshold; all new codes have eight digits for now, and open six-digit codes are refused',
 }
 
+const foreignKeysLine =
+  'some signing keys are sealed under another CHIRON_SECRET: if no other process uses that secret, remove them with "chiron keys revoke KEY"'
+
 function noAdminWithPasskey(): UsageError {
   return new UsageError(
     'CHIRON_STAFF_PASSKEY cannot be required: no admin has a passkey. Start without it, let an admin add one in the console, and set it again',
@@ -171,9 +176,10 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     passkeys,
     support,
   } = features
-  const { deliveries, webhooks, roster } = features
+  const { deliveries, webhooks, roster, clients } = features
   if (config.staffPasskey === 'required' && !(await passkeys.adminHasOne())) throw noAdminWithPasskey()
-  await keys.open()
+  const foreignKeys = await keys.open()
+  if (foreignKeys.length > 0) log.warn({ kids: foreignKeys }, foreignKeysLine)
   await webhooks.reseal()
 
   const smtp = smtpSettingsOf(config)
@@ -210,13 +216,19 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const schoolName = config.school.name ?? 'School'
   const settings = { databaseUrl, secret, secretPrevious, schoolName, ...rosterSettingsOf(config) }
   const uploads = new Uploads({ db, clock, roster, settings, log })
-  const tokens = new Tokens({ db, clock, keys, sessions, roles: rules, issuer: publicUrl })
+  const tokens = new Tokens({
+    ...{ db, clock, keys, sessions },
+    roles: rules,
+    issuer: publicUrl,
+    ...(metrics && { signedIn: (clientId) => metrics.signedInAt(clientId) }),
+  })
   const backChannel = new BackChannel({
     ...{ db, clock, keys, log },
     issuer: publicUrl,
     pollMs: webhooksMs,
     allow: config.webhookAllow,
     userAgent: userAgent(),
+    ...(metrics && { noted: (outcome) => metrics.logoutCall(outcome) }),
   })
   const keepEventsMs = config.keepEventsDays * day
   const cards = new Cards({ db, clock, publicUrl })
@@ -289,6 +301,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const access = { sessions, proofs: passkeys, buckets, clock, log, networkOf: callerNetworkOf }
   const { corsOrigins } = config
   const refusals = new Refusals(log, clock)
+  const writeProbe = new WriteProbe(db, clock)
   const mailbox = config.smtpUrl === null && !config.production
   const server = createServer({
     publicUrl,
@@ -302,6 +315,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     failed(error, request) {
       const { limit } = error.extra
       if (limit !== undefined && request) refusals.note(limit, callerNetworkOf(request).fingerprint)
+      if (error.code === 'unavailable' && error.extra.cause) writeProbe.doubt()
       metrics?.failed(error)
     },
     ...(metrics && { answered: (note) => metrics.answered(note) }),
@@ -386,13 +400,18 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   await deliveryRoutes(app, { deliveries, secrets, byOf, log })
   webhookRoutes(app, { webhooks, byStaffOf })
   directoryRoutes(app, new Directory({ db, secrets }))
+  clientRoutes(app, { clients, byStaffOf })
   await uploadRoutes(app, { uploads, callerOf, byStaffOf, mustBeRecent })
   wellKnownRoutes(app, {
     keys,
     issuer: publicUrl,
     offers: { scopes: [...personScopes, ...serviceScopes], acrValues, claims: claimNames },
   })
-  healthRoutes(app, { db })
+  healthRoutes(app, [
+    ['The store is unreachable.', () => db.one('select 1 as ready')],
+    ['The store does not take writes.', () => writeProbe.check()],
+    ['The secret of the service does not fit its store.', () => keys.signer()],
+  ])
   openApiRoutes(app)
   pageRoutes(app)
   const mailDomain = addressOf(config.mailFrom).split('@')[1]!
@@ -426,6 +445,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     support,
     deliveries,
     webhooks,
+    clients,
     uploads,
     metrics,
     traces,

@@ -368,9 +368,10 @@ keysCommand
   .description('publish a new key, which signs ten minutes later; nobody is signed out')
   .action(async (options) => (await keys()).rotateKeys(options))
 keysCommand
-  .command('revoke <key>')
+  .command('revoke [key]')
   .description('stop trusting a leaked key; tokens that it signed are refused at once')
-  .action(async (kid, options) => (await keys()).revokeKey(kid, options))
+  .option('--all', 'all keys, because the secret was lost or leaked')
+  .action(async (kid, options) => (await keys()).revokeKeys(kid, options))
 
 addCommonOptions(program)
 program.hook('preAction', async (_program, command) =>

@@ -328,6 +328,32 @@ for (const engine of engines) {
       assert.equal(decode(without.idToken).payload.given_name, undefined)
     })
 
+    test('An export shows applications; closing ends their sessions and forgets what was allowed', async () => {
+      const own = await service.signIn(freshAddress('export'))
+      const { access, sessionId } = await signInAt(service, own, client)
+      await service.app.parts.db.run(
+        'insert into consent (person_id, client_id, scope, given_at) values ($1, $2, $3, $4)',
+        [own.userId, client.id, 'openid email', service.clock.now()],
+      )
+      const { json } = await service.request('/veterinarian/me/export', { token: own.access })
+      assert.deepEqual(json.applications, [
+        {
+          clientId: client.id,
+          name: 'Moodle',
+          scopes: ['openid', 'email'],
+          givenAt: new Date(service.clock.now()).toISOString(),
+        },
+      ])
+      const shown = json.sessions.find((one: { sessionId: string }) => one.sessionId === sessionId)
+      assert.deepEqual([shown.clientId, shown.clientName], [client.id, 'Moodle'])
+      await service.request('/veterinarian/me', { method: 'DELETE', token: own.access })
+      assert.deepEqual(outcome(await userinfo(access)), [401, 'session-ended'])
+      assert.deepEqual(
+        await service.rows('select client_id from consent where person_id = $1', [own.userId]),
+        [],
+      )
+    })
+
     test('A parameter given twice, or a client named twice, is invalid_request', async () => {
       const send = (body: string, headers = {}) =>
         service.request('/oauth/token', {

@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { complaintsAbout, generateClients, loadProgram, programs } from './clients/generators.ts'
+import { addClient, serviceToken } from './support/applications.ts'
 import { atLength } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
+import { bulk, newSchool } from './support/roster-school.ts'
+import { rosterOf } from './support/roster-world.ts'
 import { type Service, startService } from './support/service.ts'
 
 suite('Generated clients', atLength, () => {
@@ -33,6 +36,15 @@ suite('Generated clients', atLength, () => {
       })
     })
   }
+
+  test('One by each reads all students, page by page', async () => {
+    await rosterOf(service).import(bulk(newSchool(1_200)))
+    const token = await serviceToken(service, await addClient(service, { kind: 'service' }), 'roster.read')
+    for (const name of programs) {
+      const { userIds, pagesMs } = await (await loadProgram(name)).readStudents(service.url, token)
+      assert.deepEqual([new Set(userIds).size, userIds.length, pagesMs.length], [1_200, 1_200, 2], name)
+    }
+  })
 
   test('A linter finds nothing to say about the document, and would if there were', async () => {
     assert.deepEqual(await complaintsAbout(document), [])

@@ -3,10 +3,13 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { byOperator } from '../src/platform/lib/by.ts'
-import { minute } from '../src/platform/lib/clock.ts'
+import { always } from '../src/platform/db/db.ts'
+import { byOperator, bySystem } from '../src/platform/lib/by.ts'
+import { day, minute } from '../src/platform/lib/clock.ts'
+import { newId } from '../src/platform/lib/random.ts'
 import { rights } from '../src/roles.ts'
 import { places } from '../web/src/console/navigation.ts'
+import { secretWorks } from './support/applications.ts'
 import { accessFaults } from './support/axe.ts'
 import { focused, focusOn, overflow } from './support/browser.ts'
 import { type AtConsole, dialog, openConsole, place, signInAtConsole } from './support/console.ts'
@@ -285,6 +288,143 @@ suite('The console', inBrowser, () => {
       page.faults.filter((fault) => !/409/.test(fault)),
       [],
     )
+  })
+
+  test('Administrators add an application by what it is, see its secret once, and what to paste', async () => {
+    const { page } = await open('admin')
+    await page.getByRole('link', { name: 'Applications', exact: true }).click()
+    await page.getByText('No applications yet.').waitFor()
+    await button(page, 'Add an application…').click()
+    const form = dialog(page)
+    const what = form.getByLabel('What is it?')
+    // A preset fills in kind, scopes and PKCE, and shows the shape of the redirect URI.
+    await form.getByText('More settings').click()
+    const shapes: [preset: string, shape: string | null, scope: string, pkce: boolean | null][] = [
+      ['Moodle', 'https://moodle.example.org/admin/oauth2callback.php', 'openid', false],
+      ['JupyterHub', 'https://hub.example.org/hub/oauth_callback', 'openid', true],
+      ['Apache with mod_auth_openidc', 'https://www.example.org/secure/redirect_uri', 'openid', true],
+      ['Single-page application', 'https://app.example.org/', 'openid', null],
+      ['Mobile or desktop app', 'org.example.app:/callback', 'openid', null],
+      ['Service without people', null, 'roster.read', null],
+    ]
+    for (const [preset, shape, scope, pkce] of shapes) {
+      await what.selectOption({ label: preset })
+      if (shape) await form.getByText(shape, { exact: true }).waitFor()
+      else await form.getByLabel('Redirect URIs').waitFor({ state: 'detached' })
+      assert.equal(await form.getByLabel(scope).isChecked(), true, preset)
+      const box = form.getByLabel('Require PKCE')
+      assert.equal((await box.count()) === 0 ? null : await box.isChecked(), pkce, preset)
+    }
+    await what.selectOption({ label: 'JupyterHub' })
+    await form.getByLabel('Redirect URIs').fill('http://hub.example.org/hub/oauth_callback')
+    await button(page, 'Add').click()
+    await form.getByText('An address cannot be used.').waitFor()
+    const redirect = 'https://hub.example.org/hub/oauth_callback'
+    await form.getByLabel('Redirect URIs').fill(`${redirect}\n\n https://hub.example.org/other \n`)
+    await form.getByLabel('Veterinarians').uncheck()
+    await form.getByLabel('Ask people once').check()
+    await form.getByLabel('Back-channel logout URI').fill('https://hub.example.org/logout')
+    await button(page, 'Add').click()
+
+    await dialog(page).getByRole('heading', { name: 'JupyterHub has been added' }).waitFor()
+    const pasted = (name: string) => dialog(page).getByLabel(`c.GenericOAuthenticator.${name}`).inputValue()
+    const [{ id }] = (await service.rows<{ id: string }>('select id from client')) as [{ id: string }]
+    const secret = await pasted('client_secret')
+    assert.ok(await secretWorks(service, id, secret))
+    const { issuer } = (await service.request('/.well-known/oauth-authorization-server')).json
+    assert.deepEqual(
+      [await pasted('client_id'), await pasted('oauth_callback_url'), await pasted('token_url')],
+      [id, redirect, `${issuer}/oauth/token`],
+    )
+    await button(page, 'I have copied it').click()
+    const stored = await service.app.parts.clients.show(id)
+    assert.deepEqual(
+      [stored.kind, stored.pkce, stored.consent, stored.roles, stored.redirectUris],
+      ['web', true, 'once', ['student', 'staff'], [redirect, 'https://hub.example.org/other']],
+    )
+
+    await page.getByRole('link', { name: /^JupyterHub on Web application · 0 people/ }).click()
+    await page.getByText('Nobody is signed in there.').waitFor()
+    await page.getByText('None has failed.').waitFor()
+    assert.ok(!(await page.content()).includes(secret))
+    await button(page, 'Change…').click()
+    assert.equal(
+      await dialog(page).getByLabel('Redirect URIs').inputValue(),
+      `${redirect}\nhttps://hub.example.org/other`,
+    )
+    await dialog(page).getByRole('textbox', { name: 'Name' }).fill('Notebooks')
+    await button(page, 'Save').click()
+    await page.getByRole('heading', { name: 'Notebooks' }).waitFor()
+    assert.deepEqual(await service.app.parts.clients.show(id), { ...stored, name: 'Notebooks' })
+    await button(page, 'Remove…').click()
+    await button(page, 'Remove').click()
+    await page.getByText('No applications yet.').waitFor()
+    assert.deepEqual(
+      page.faults.filter((fault) => !/400/.test(fault)),
+      [],
+    )
+  })
+
+  test('The page of an application shows who is signed in and what failed, and acts on it', async () => {
+    const { page, email } = await open('admin')
+    const { clients, db, sessions } = service.app.parts
+    const fields = {
+      name: 'Moodle',
+      redirectUris: ['https://moodle.example.org/cb'],
+      backchannelUri: 'https://moodle.example.org/logout',
+    }
+    const { clientId, secret } = await clients.add(fields, byOperator)
+    const people = await Promise.all(
+      ['ada', 'bo'].map((name) => service.signIn(`${name}@applications.example`, freshNetwork())),
+    )
+    const now = service.clock.now()
+    for (const { sessionId: startedFrom } of people) {
+      const session = { id: newId(), clientId, scope: 'openid', startedFrom, offline: false, now }
+      await db.tx(sessions.startAtClient(session, 'veterinarian', bySystem, always))
+    }
+    await db.run(
+      `insert into logout_call (session_id, client_id, uri, person_id, attempts, next_at, created_at, tried_at, status, error, ended_at, outcome)
+       values ($1, $2, 'x', $3, 9, $4, $4, $4, 500, 'it answered 500', $4, 'failed')`,
+      [newId(), clientId, people[0]!.userId, now],
+    )
+    await page.getByRole('link', { name: 'Applications', exact: true }).click()
+    await page
+      .getByRole('link', { name: /^Moodle 1 failed call Web application · 2 people signed in/ })
+      .click()
+    await page.getByRole('heading', { name: 'Signed in there: 2 people' }).waitFor()
+    assert.equal(await page.getByRole('link', { name: 'Ada Marsh' }).count(), 2)
+    await page.getByText('9 attempts · answered 500 · it answered 500').waitFor()
+
+    await button(page, 'New secret…').click()
+    await dialog(page).getByLabel('for a day').check()
+    await button(page, 'Create a new secret').click()
+    const next = await dialog(page).getByLabel('client_secret').inputValue()
+    await button(page, 'I have copied it').click()
+    await page.getByText('The former secret works until').waitFor()
+    for (const each of [secret!, next]) assert.ok(await secretWorks(service, clientId, each))
+    assert.equal(await secretWorks(service, clientId, secret!, service.clock.now() + day), false)
+
+    await button(page, 'Switch off…').click()
+    await button(page, 'Switch off').click()
+    await page.getByText('The application is off.').waitFor()
+    assert.equal((await clients.show(clientId)).enabled, false)
+    await button(page, 'Switch on…').click()
+    await button(page, 'Switch on').click()
+    await page.getByText('The application is on.').waitFor()
+
+    await pass(page, 31 * minute)
+    await button(page, 'Sign everybody out…').click()
+    await button(page, 'Sign everybody out').click()
+    await dialog(page).getByText('You signed in a while ago.').waitFor()
+    await button(page, 'Send me a code').click()
+    const { code } = await service.mail.mailTo(email, 2)
+    await dialog(page).getByRole('textbox', { name: 'Code' }).fill(String(code))
+    await page.getByText('Everybody is signed out there.').waitFor()
+    await page.getByText('Nobody is signed in there.').waitFor()
+    assert.equal((await clients.show(clientId)).signedIn, 0)
+    await clients.remove(clientId, byOperator)
+    await page.reload()
+    await page.getByRole('heading', { name: 'Application not found' }).waitFor()
   })
 
   test('Administrators add a webhook, see its secret once, give it a new one, and remove it', async () => {
@@ -595,7 +735,8 @@ test('Nothing of the console is in what the portal loads', () => {
     follow(read(page), /\/web\/([\w.-]+\.(?:js|css))/g)
     return [...found].map((name) => read(`web/${name}`)).join('\n')
   }
-  const ofConsole = /\/staff\/(people|overview|events|members|deliveries|webhooks|roster)|Suspend…|Suspendre…/
+  const ofConsole =
+    /\/staff\/(people|overview|events|members|deliveries|webhooks|clients|roster)|Suspend…|Suspendre…/
   assert.match(chunksOf('console.html'), ofConsole)
   const portal = chunksOf('index.html')
   assert.match(portal, /\/student\/me\/classes/, 'lazy chunks are followed')

@@ -3,11 +3,13 @@ import assert from 'node:assert/strict'
 import { closeSync, openSync, renameSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, beforeEach, describe, test } from 'node:test'
+import { afterEach, beforeEach, describe, suite, test } from 'node:test'
 import { AppError } from '../src/errors.ts'
 import { type Db, statement } from '../src/platform/db/db.ts'
 import { openSqlite } from '../src/platform/db/sqlite.ts'
-import { newStore, type Store } from './support/engines.ts'
+import { type Child, startScript } from './support/child.ts'
+import { atLength, newStore, type Store } from './support/engines.ts'
+import { type Faults, newFaults } from './support/faults.ts'
 import { loseLog } from './support/lost-log.ts'
 import { eventually } from './support/wait.ts'
 
@@ -171,3 +173,89 @@ describe('A store of SQLite', () => {
     assert.deepEqual(await ids(), ['next'])
   })
 })
+
+suite('After a sync that failed, a store of SQLite', atLength, () => {
+  let store: Store
+  let faults: Faults
+  let child: Child | undefined
+  let env: Record<string, string>
+  const file = () => store.url.slice('sqlite:'.length)
+
+  beforeEach(async () => {
+    store = await newStore('sqlite')
+    const db = openSqlite(file())
+    await db.run('create table item (id text primary key)')
+    await db.close()
+    faults = newFaults(dirname(file()))
+    env = faults.begin()
+  })
+  afterEach(async () => {
+    await child?.end('SIGKILL')
+    faults.remove()
+    await store.remove()
+  })
+
+  /** The store in a process of its own. Returns how to write; false if that failed. */
+  const start = async () => {
+    child = startScript(storeServer(file()), { env })
+    const { output } = child
+    const port = await eventually('it listens', () => Number(output.out) || undefined)
+    return async (how: 'stage' | 'tx', id: string) =>
+      (await fetch(`http://127.0.0.1:${port}/${how}/${id}`)).ok
+  }
+  const kill = () => child!.end('SIGKILL')
+  const idsAfterPowerCut = () => {
+    faults.losePower('none')
+    const database = new DatabaseSync(file())
+    try {
+      return database
+        .prepare('select id from item order by id')
+        .all()
+        .map(({ id }) => id)
+    } finally {
+      database.close()
+    }
+  }
+
+  test('keeps what was staged before it, and what is written next', async () => {
+    const write = await start()
+    assert.ok(await write('stage', 'a'))
+    faults.failSyncs('EIO')
+    assert.ok(!(await write('tx', 'b')))
+    faults.failSyncs(null)
+    assert.ok(await write('tx', 'c'))
+    await kill()
+    assert.deepEqual(idsAfterPowerCut(), ['a', 'c'])
+  })
+
+  test('keeps what the next process writes', async () => {
+    const write = await start()
+    assert.ok(await write('tx', 'a'))
+    faults.failSyncs('EIO')
+    assert.ok(!(await write('tx', 'b')))
+    await kill()
+    faults.failSyncs(null)
+    const writeNext = await start()
+    assert.ok(await writeNext('tx', 'c'))
+    await kill()
+    // Whether the second was written was never said.
+    assert.deepEqual(
+      idsAfterPowerCut().filter((id) => id !== 'b'),
+      ['a', 'c'],
+    )
+  })
+})
+
+/** Writes what it is asked for, and says whether that worked. */
+const storeServer = (path: string) => `
+import { createServer } from 'node:http'
+import { openSqlite } from ${JSON.stringify(new URL('../src/platform/db/sqlite.ts', import.meta.url).href)}
+const db = openSqlite(${JSON.stringify(path)})
+const server = createServer(async (request, response) => {
+  const [, how, id] = request.url.split('/')
+  const statement = { sql: ${JSON.stringify(insert)}, params: [id] }
+  const write = db[how]([statement])
+  response.writeHead(await write.then(() => 200, () => 503)).end()
+})
+server.listen(0, '127.0.0.1', () => console.log(server.address().port))
+`

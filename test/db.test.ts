@@ -173,19 +173,6 @@ for (const engine of engines) {
       assert.deepEqual(await ids(), ['a', 'd', 'e', 'f'])
     })
 
-    if (engine === 'sqlite')
-      test('a commit that lasts is synced, also after or beside one that is staged', async () => {
-        const isSynced = async () =>
-          (await db.one<{ synchronous: number }>('pragma synchronous'))!.synchronous === 2
-        await db.stage([item('a')])
-        assert.equal(await isSynced(), false)
-        await db.tx([item('b')])
-        assert.equal(await isSynced(), true)
-        await db.stage([item('c')])
-        await Promise.all([db.stage([item('d')]), db.run(insertItem, ['e', 1, null])])
-        assert.equal(await isSynced(), true)
-      })
-
     test('a failing tx fails its own caller alone; others of the same moment commit', async () => {
       await db.run(insertItem, ['taken', 1, null])
       const rename = (id: string) => statement('update item set note = id where id = $1 returning note', id)

@@ -1,9 +1,17 @@
 /** What services read of the roster. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { statement } from '../src/platform/db/db.ts'
+import { type Db, statement } from '../src/platform/db/db.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { newId } from '../src/platform/lib/random.ts'
+import {
+  classesChanged,
+  classesInOrder,
+  enrolmentsChanged,
+  enrolmentsInOrder,
+  studentsChanged,
+  studentsInOrder,
+} from '../src/school/directory/store.ts'
 import { holdCodes, Roster } from '../src/school/roster/roster.ts'
 import { addClient, clientToken, serviceToken } from './support/applications.ts'
 import { engines } from './support/engines.ts'
@@ -517,6 +525,51 @@ test('Replies show the limit of the service', async () => {
       left.push(/r=(\d+)/.exec(headers.get('ratelimit')!)?.[1])
     }
     assert.deepEqual(left, ['2999', '2998'], 'all tokens of a client count together')
+  } finally {
+    await service.stop()
+  }
+})
+
+test('A page is found by an index, wherever it begins', async () => {
+  const service = await startService('sqlite')
+  try {
+    const { db } = service.app.parts
+    const stepsOf = async (read: (db: Db) => Promise<unknown>) => {
+      let steps: { detail: string }[] = []
+      const all: Db['all'] = async (sql, params) => {
+        steps = await db.all(`explain query plan ${sql}`, params)
+        return db.all(sql, params)
+      }
+      await read({ ...db, all })
+      return steps.map(({ detail }) => detail)
+    }
+    const place = { after: 'x', limit: 11 }
+    const reads: [read: (db: Db) => Promise<unknown>, ...by: RegExp[]][] = [
+      [(store) => studentsInOrder(store, place), /^SEARCH s USING PRIMARY KEY \(person_id>\?\)/],
+      [(store) => studentsChanged(store, place, 1), /^SEARCH p USING INDEX person_updated/],
+      [(store) => classesInOrder(store, place), /^SEARCH c USING .*\(kind=\? AND sourced_id>\?\)/],
+      [(store) => classesChanged(store, place, 1), /^SEARCH c USING .*\(kind=\? AND sourced_id>\?\)/],
+      [(store) => enrolmentsInOrder(store, place), /^SEARCH e USING .*\(sourced_id>\?\)/],
+      [
+        (store) => enrolmentsChanged(store, place, 1),
+        /^SEARCH e USING .*\(sourced_id=\?\)/,
+        /^SEARCH e USING INDEX roster_enrolment_from/,
+        /^SEARCH s USING INDEX student_from/,
+      ],
+    ]
+    for (const [read, ...expected] of reads) {
+      const steps = await stepsOf(read)
+      for (const by of expected)
+        assert.ok(
+          steps.some((step) => by.test(step)),
+          `${by}: ${steps.join('\n')}`,
+        )
+      const tables = /^SCAN (person|student|roster_record|roster_enrolment|[ceiog])\b/
+      assert.deepEqual(
+        steps.filter((step) => tables.test(step)),
+        [],
+      )
+    }
   } finally {
     await service.stop()
   }

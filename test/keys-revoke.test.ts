@@ -112,6 +112,19 @@ for (const engine of engines) {
       assert.deepEqual([left.length, left[0]!.state], [1, 'signs'])
     })
 
+    test('together with all others, by many at once, leaves a new one that signs, and an event for each', async () => {
+      const many = await Promise.all(Array.from({ length: 4 }, newKeys))
+      await many[0]!.rotate(byOperator)
+      const before = (await many[0]!.list()).map(({ kid }) => kid)
+      const signers = await Promise.all(many.map((keys) => keys.revokeAll(byOperator)))
+      const [left, ...others] = await many[0]!.list()
+      assert.deepEqual([left!.state, others], ['signs', []])
+      assert.ok(signers.includes(left!.kid) && !before.includes(left!.kid))
+      const revoked = (await revocations()).map((data) => data.revoked)
+      for (const kid of [...before, ...signers.filter((kid) => kid !== left!.kid)])
+        assert.equal(revoked.filter((one) => one === kid).length, 1, kid)
+    })
+
     test('and the one that takes over at the same time, leaves one that signs', async () => {
       for (let round = 0; round < 5; round++) {
         const many = await Promise.all(Array.from({ length: 4 }, newKeys))
@@ -166,6 +179,22 @@ for (const engine of engines) {
     assert.equal(again.status, 200)
     for (const each of [one, two])
       assert.deepEqual(await meOf(each, again.json.access_token), [200, undefined])
+
+    const all = await chiron('keys', 'revoke', '--all')
+    assert.equal(all.code, 0, all.err)
+    assert.match(
+      all.out,
+      /^All keys are revoked, .*\nKey \S{43} is new, is sealed under CHIRON_SECRET and signs now\.\n/,
+    )
+    for (const each of [one, two])
+      await eventually('it is refused', async () => (await meOf(each, again.json.access_token))[0] === 401)
+    const last = await one.post('/session/refresh', { refresh_token: again.json.refresh_token })
+    for (const each of [one, two])
+      await eventually('it is accepted', async () => (await meOf(each, last.json.access_token))[0] === 200)
+    for (const wrong of [[], [kid, '--all']]) {
+      const refused = await chiron('keys', 'revoke', ...wrong)
+      assert.deepEqual([refused.code, refused.err], [1, 'chiron: give the key, or --all\n'])
+    }
 
     for (const [wrong, message] of [
       [kid, `chiron: there is no key ${kid}; "chiron keys list" shows them\n`],

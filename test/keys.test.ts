@@ -1,8 +1,9 @@
 /** Signing keys while the store is out of reach, and when the secret that seals them changes. */
 import assert from 'node:assert/strict'
-import { after, before, suite, test } from 'node:test'
+import { after, afterEach, before, beforeEach, suite, test } from 'node:test'
 import { SigningKeys } from '../src/identity/session/keys.ts'
 import type { Db } from '../src/platform/db/db.ts'
+import { byOperator } from '../src/platform/lib/by.ts'
 import { minute } from '../src/platform/lib/clock.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
 import { atLength, type Engine, engines, migratedStore, type Store } from './support/engines.ts'
@@ -19,6 +20,8 @@ const publicUrl = 'https://access.school.example'
 const oldSecret = 'the secret of yesterday, long enough'
 const newSecret = 'the secret of tomorrow, long enough!'
 const both = { CHIRON_SECRET: newSecret, CHIRON_SECRET_PREVIOUS: oldSecret }
+
+const wrongSecret = { name: 'UsageError', message: /^CHIRON_SECRET does not fit this store, [^\n]+$/ }
 
 /** A separate store that can be made unreachable and brought back. */
 async function storeThatGoesAway(engine: Engine) {
@@ -134,17 +137,17 @@ for (const engine of engines) {
     let store: Store
     let mail: MailServer
     let clock: TestClock
-    before(async () => {
+    beforeEach(async () => {
       store = await migratedStore(engine)
       mail = await startMailServer()
       clock = new TestClock()
     })
-    after(async () => {
+    afterEach(async () => {
       await mail.close()
       await store.remove()
     })
 
-    /** The service on the shared store with these secrets, for as long as `work` lasts. */
+    /** The service on the store of the test with these secrets, for as long as `work` lasts. */
     const during = async <T>(secrets: Record<string, string>, work: (service: Service) => Promise<T>) => {
       const env = { CHIRON_PUBLIC_URL: publicUrl, ...secrets }
       const service = await startService(engine, { databaseUrl: store.url, mail, clock, env })
@@ -218,18 +221,35 @@ for (const engine of engines) {
       })
     })
 
-    test('A service that has only the old secret rejects what the new one made', async () => {
-      const email = freshAddress('forward')
-      const who = await during(both, (service) => service.signIn(email, freshNetwork()))
-      await during({ CHIRON_SECRET: oldSecret }, async (service) =>
-        assert.deepEqual(outcome(await refresh(service, who.refresh)), [401, 'invalid-token']),
+    test('A service that has only the old secret does not start on what the new one sealed', async () => {
+      await during(both, async () => {})
+      await assert.rejects(
+        during({ CHIRON_SECRET: oldSecret }, async () => {}),
+        wrongSecret,
       )
     })
 
-    test('Without CHIRON_SECRET_PREVIOUS tokens, codes under way and signing keys end', async () => {
+    test('Without CHIRON_SECRET_PREVIOUS it starts once all keys are revoked, and tokens and codes under way end', async () => {
       const email = freshAddress('ended')
       const old = await signedInBefore(email)
-      await during({ CHIRON_SECRET: 'another secret, of nobody, long enough' }, async (service) => {
+      const other = 'another secret, of nobody, long enough'
+      await assert.rejects(
+        during({ CHIRON_SECRET: other }, async () => {}),
+        wrongSecret,
+      )
+      await during({ CHIRON_SECRET: oldSecret }, async (service) => {
+        assert.equal((await me(service, old.who.access)).status, 200, 'the refused start changed nothing')
+        const { db } = service.app.parts
+        const secrets = secretsFrom(other, null)
+        await new SigningKeys({ db, clock, secrets }, 15 * minute).revokeAll(byOperator)
+        clock.advance(2_000)
+        const reply = await service.request('/health/ready')
+        assert.deepEqual(
+          [...outcome(reply), reply.json.detail],
+          [503, 'unavailable', 'The secret of the service does not fit its store.'],
+        )
+      })
+      await during({ CHIRON_SECRET: other }, async (service) => {
         assert.deepEqual(outcome(await me(service, old.who.access)), [401, 'invalid-token'])
         assert.deepEqual(outcome(await refresh(service, old.who.refresh)), [401, 'invalid-token'])
         const answered = await validate(service, email, old.challenge.sessionId, old.challenge.code)

@@ -14,7 +14,7 @@ import {
 } from './support/authorize.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
-import { portalCall, setCookie } from './support/portal.ts'
+import { cookieOf, portalCall, setCookie } from './support/portal.ts'
 import { outcome, type Service, startService } from './support/service.ts'
 import { wire } from './support/wire.ts'
 
@@ -178,6 +178,14 @@ for (const engine of engines) {
       assert.deepEqual(reply.json, { location: afterLogout })
       assert.equal(setCookie(reply)?.value, '')
       assert.deepEqual((await logout({ client_id: client.id })).json, { location: null })
+    })
+
+    test('A cookie that was replaced long ago still ends its session', async () => {
+      const { cookie, sessionId } = await person()
+      const second = cookieOf(await portalCall(service, '/refresh', { cookie }))
+      await portalCall(service, '/refresh', { cookie: second })
+      assert.deepEqual((await logout({}, cookie)).json, { location: null })
+      assert.deepEqual(await open(sessionId), [false])
     })
 
     test('A disabled client gets nobody back', async () => {

@@ -52,6 +52,14 @@ const needs: Record<string, 'support' | 'registrar' | 'admin' | 'any'> = {
   'POST /staff/webhooks/{webhookId}/replay': 'admin',
   'POST /staff/webhooks/{webhookId}/test': 'admin',
   'GET /staff/webhooks/{webhookId}/deliveries': 'admin',
+  'GET /staff/clients': 'admin',
+  'POST /staff/clients': 'admin',
+  'GET /staff/clients/{clientId}': 'admin',
+  'PATCH /staff/clients/{clientId}': 'admin',
+  'DELETE /staff/clients/{clientId}': 'admin',
+  'POST /staff/clients/{clientId}/rotate': 'admin',
+  'POST /staff/clients/{clientId}/sign-out': 'admin',
+  'GET /staff/clients/{clientId}/people': 'admin',
 }
 /** What changes nothing here, where an empty body would. */
 const harmless: Record<string, object> = { 'POST /staff/roster/undo': { to: 99 } }
@@ -69,6 +77,11 @@ const grave = [
   'DELETE /staff/webhooks/{webhookId}',
   'POST /staff/webhooks/{webhookId}/rotate',
   'POST /staff/webhooks/{webhookId}/replay',
+  'POST /staff/clients',
+  'PATCH /staff/clients/{clientId}',
+  'DELETE /staff/clients/{clientId}',
+  'POST /staff/clients/{clientId}/rotate',
+  'POST /staff/clients/{clientId}/sign-out',
 ]
 
 for (const engine of engines) {

@@ -9,6 +9,7 @@ import { type Db, padded } from '../src/platform/db/db.ts'
 import { publishedGenerations } from '../src/school/roster/store.ts'
 import { changesFrom } from '../src/school/roster/upload/store.ts'
 import { oldestRegistrations } from '../src/school/veterinarian/store.ts'
+import { addClient, serviceToken } from './support/applications.ts'
 import { engines } from './support/engines.ts'
 import { type Service, startService } from './support/service.ts'
 import { newStaff } from './support/staff.ts'
@@ -70,11 +71,18 @@ for (const engine of engines) {
         '/staff/events?',
         '/staff/events?before=9&',
       ]
-      const ask = async (path: string, limit: number) => {
-        const reply = await service.request(`${path}limit=${limit}`, { token: access })
+      const token = await serviceToken(service, await addClient(service, { kind: 'service' }), 'roster.read')
+      const directory = ['students', 'classes', 'enrolments'].flatMap((list) =>
+        ['', 'updatedSince=2026-11-15T00:00:00Z&'].map((since) => `/roster/${list}?${since}`),
+      )
+      const ask = async (path: string, limit: number, as = access) => {
+        const reply = await service.request(`${path}limit=${limit}`, { token: as })
         assert.equal(reply.status, 200, `${path} ${reply.text}`)
       }
-      for (const path of lists) for (const limit of limits) await ask(path, limit)
+      for (const limit of limits) {
+        for (const path of lists) await ask(path, limit)
+        for (const path of directory) await ask(path, limit, token)
+      }
       assert.deepEqual(variants(), [])
     })
 

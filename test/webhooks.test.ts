@@ -1,10 +1,12 @@
 /** Deliveries to a receiver on a socket: signatures, order, retries, rotation, replay, several processes. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { SigningKeys } from '../src/identity/session/keys.ts'
 import { eventHappened } from '../src/messages/events/events.ts'
 import { bySystem } from '../src/platform/lib/by.ts'
 import { day, hour, minute, second } from '../src/platform/lib/clock.ts'
 import { newId } from '../src/platform/lib/random.ts'
+import { secretsFrom } from '../src/platform/lib/secret.ts'
 import { serveStore } from './support/child.ts'
 import { atLength, type Engine, engines, migratedStore, type Store } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
@@ -500,6 +502,10 @@ for (const engine of engines) {
       await one.app.parts.webhooks.add({ url: receiver.url, events: ['veterinarian.updated'] })
       await one.app.parts.deliverer.stop()
       await happen(one, 'sealed')
+      const secrets = secretsFrom('a secret that nobody else has, long', null)
+      const keys = new SigningKeys({ db: one.app.parts.db, clock, secrets }, minute)
+      await keys.list()
+      await keys.rotate(bySystem)
       const stranger = await serve(engine, {
         databaseUrl: own.url,
         clock,
@@ -509,9 +515,10 @@ for (const engine of engines) {
         await stranger.stop()
         await one.stop()
       })
-      await eventually('a line in the log', () =>
-        stranger.log.some((line) => line.includes('sealed under another')),
-      )
+      for (const what of ['the secret of a webhook was', 'some signing keys are'])
+        await eventually('a line in the log', () =>
+          stranger.log.some((line) => line.includes(`${what} sealed under another CHIRON_SECRET`)),
+        )
       assert.equal(receiver.received.length, 0)
       const [webhook] = await stranger.app.parts.webhooks.list()
       assert.deepEqual([webhook!.readable, webhook!.waiting], [false, 1])

@@ -17,6 +17,7 @@ interface Program {
     email: string,
     readCode: () => Promise<number>,
   ): Promise<{ statuses: number[]; attemptsLeft: number; email: string; code: string }>
+  readStudents(baseUrl: string, token: string): Promise<{ userIds: string[]; pagesMs: number[] }>
 }
 
 export const programs = ['openapi-fetch', 'hey-api']

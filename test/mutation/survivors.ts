@@ -119,12 +119,6 @@ export const explained: readonly {
   },
   {
     file: 'src/identity/session/keys.ts',
-    line: "if (!key) throw new Error('there is no signing key')",
-    to: 'false',
-    why: 'The service creates a key before it listens. Without one, signing fails with a different message.',
-  },
-  {
-    file: 'src/identity/session/keys.ts',
     line: 'if (known) return known',
     to: 'false',
     why: 'A key that is already in memory is then decrypted again.',

@@ -1,6 +1,6 @@
 /** Clients of the OpenID provider, written straight into the store, and the calls that they make. */
 import { createHash, randomBytes } from 'node:crypto'
-import { digestOf } from '../../src/identity/clients/client.ts'
+import { digestOf, registrationOf, secretIsRight } from '../../src/identity/clients/client.ts'
 import { type ClientKind, hasSecret } from '../../src/identity/clients/kinds.ts'
 import { accessTtlMs } from '../../src/identity/session/session.ts'
 import { always, type Db } from '../../src/platform/db/db.ts'
@@ -64,6 +64,16 @@ export async function addClient(service: Registry, options: ClientOptions = {}):
     ],
   )
   return { id, secret, redirectUri: redirectUris[0] ?? '' }
+}
+
+/** Whether a client can authenticate with this secret. */
+export async function secretWorks(
+  { app, clock }: Service,
+  clientId: string,
+  secret: string,
+  at = clock.now(),
+): Promise<boolean> {
+  return secretIsRight(await registrationOf(app.parts.db, clientId), secret, at)
 }
 
 export function pkce() {

@@ -47,7 +47,7 @@ export interface Faults {
   killAt(step: number | null): void
   /**
    * The power was cut, once all processes are dead: every file is as it was last synced, with `some` of the later sectors
-   * or `none`. Returns how many writes were lost.
+   * or `none`, and likewise of what a failed sync left out. Returns how many writes were lost.
    */
   losePower(kept?: Kept): number
   remove(): void
@@ -163,14 +163,14 @@ class Disk {
       const place = Number(log.readBigUInt64LE(at + 16))
       const data = log.subarray(at + 24, at + 24 + length)
       at += 24 + length
-      this.#happened(kind, inode, place, data)
+      this.#happened(kind, inode, place, data, kept)
     }
     for (const file of this.#files.values()) this.#keepSome(file, kept)
     if (kept === 'some') for (const thing of this.#seen.values()) if ('names' in thing) keepFirst(thing)
     return this.#lost
   }
 
-  #happened(kind: string, inode: number, at: number, data: Buffer): void {
+  #happened(kind: string, inode: number, at: number, data: Buffer, kept: Kept): void {
     const [from = '', to = ''] = data.toString().split('\0')
     const file = this.#files.get(inode)
     if (kind === 'W') file!.pending.push({ at, data })
@@ -179,7 +179,7 @@ class Disk {
       for (const write of file!.pending) apply(file!, write)
       file!.pending = []
     }
-    if (kind === 'F') this.#keepSome(file!)
+    if (kind === 'F') this.#keepSome(file!, kept)
     if (kind === 'C') {
       const made: File = { bytes: Buffer.alloc(0), size: 0, pending: [] }
       this.#files.set(inode, made)
@@ -212,7 +212,7 @@ class Disk {
   }
 
   /** Of what was not synced, each sector may have arrived or not. */
-  #keepSome(file: File, kept: Kept = 'some'): void {
+  #keepSome(file: File, kept: Kept): void {
     const share = kept === 'none' ? 0 : [0, 0.5, 0.9, 1][randomInt(4)]!
     for (const { at, data } of file.pending) {
       if (data === null) {

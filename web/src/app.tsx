@@ -9,9 +9,9 @@ import { ProblemNotice } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
 import { PasskeyOffer } from './passkeys/offer.tsx'
 import { isStaff, isStudent } from './people.ts'
-import { useRoute } from './route.ts'
+import { pageForClient, useRoute } from './route.ts'
 import { brand } from './school.ts'
-import { Passkeys, PublicProfile, StudentScreens, VeterinarianScreens } from './screens.ts'
+import { Authorize, Logout, Passkeys, PublicProfile, StudentScreens, VeterinarianScreens } from './screens.ts'
 import { resume, useSession } from './session.ts'
 import { kept } from './sign-in/challenge.ts'
 import { Code } from './sign-in/code.tsx'
@@ -52,6 +52,8 @@ function Screen() {
   const userId = /^\/v\/([^/]+)\/?$/.exec(location.pathname)?.[1]
 
   if (userId !== undefined) return <PublicProfile userId={userId} />
+  if (pageForClient === 'authorize') return <Authorize />
+  if (pageForClient === 'logout') return <Logout />
   if (session.state === 'starting') return <Waiting />
   if (session.state === 'unreachable') return <Unreachable problem={session.problem} />
   if (session.state === 'out') {

@@ -8,7 +8,7 @@ import { Monogram } from './parts/monogram.tsx'
 import { ProblemNotice } from './parts/notice.tsx'
 import { focusHeading } from './parts/page.tsx'
 import { isStaff, isStudent, type Staff, type User } from './people.ts'
-import { useRoute } from './route.ts'
+import { pageForClient, useRoute } from './route.ts'
 import { brand, school } from './school.ts'
 import { signOut, useSession } from './session.ts'
 import { type Language, languages, useWords } from './text/text.ts'
@@ -31,7 +31,7 @@ export function Frame({
         <a className="brand" href="/#/" aria-label={text.nav.home(brand)}>
           <Brand />
         </a>
-        {session.state === 'in' && (
+        {session.state === 'in' && pageForClient === null && (
           <>
             {!isStaff(session.user) && <Places user={session.user} />}
             {!isStaff(session.user) && (

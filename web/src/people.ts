@@ -13,7 +13,7 @@ import type {
 } from '../../src/school/student/schemas.ts'
 import type { OwnProfile } from '../../src/school/veterinarian/schemas.ts'
 
-export { type Right, type Role, rights, type ServedRole, servedRoles } from '../../src/roles.ts'
+export { type Right, type Role, rights, roles, type ServedRole, servedRoles } from '../../src/roles.ts'
 
 export type Veterinarian = Static<typeof OwnProfile>
 export type Student = Static<typeof StudentProfile>

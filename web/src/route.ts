@@ -44,6 +44,9 @@ function decoded(part: string): string {
   }
 }
 
+/** The page for another application that this is, if it is one. */
+export const pageForClient = /^\/oauth\/(authorize|logout)$/.exec(location.pathname)?.[1] ?? null
+
 let navigated = false
 addEventListener('popstate', () => {
   navigated = true

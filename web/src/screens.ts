@@ -6,6 +6,8 @@ const parts = {
   veterinarian: () => import('./veterinarian/veterinarian.tsx'),
   student: () => import('./student/student.tsx'),
   passkeys: () => import('./passkeys/page.tsx'),
+  authorize: () => import('./oauth/authorize.tsx'),
+  logout: () => import('./oauth/logout.tsx'),
   publicProfile: () => import('./veterinarian/public-profile.tsx'),
   /** Has a page of its own. */
   staff: async () => {},
@@ -16,6 +18,8 @@ export const VeterinarianScreens = lazy(async () => ({
 }))
 export const StudentScreens = lazy(async () => ({ default: (await parts.student()).StudentScreens }))
 export const Passkeys = lazy(async () => ({ default: (await parts.passkeys()).Passkeys }))
+export const Authorize = lazy(async () => ({ default: (await parts.authorize()).Authorize }))
+export const Logout = lazy(async () => ({ default: (await parts.logout()).Logout }))
 export const PublicProfile = lazy(async () => ({ default: (await parts.publicProfile()).PublicProfile }))
 
 /** Called while the code is being typed. */

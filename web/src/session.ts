@@ -5,6 +5,7 @@
  */
 import { useSyncExternalStore } from 'react'
 import type { Static } from 'typebox'
+import type { LogoutReply as LogoutReplySchema } from '../../src/identity/oauth/authorize-schemas.ts'
 import type { PortalTokenReply } from '../../src/identity/session/schemas.ts'
 import type { Answer } from '../../src/identity/sign-in/schemas.ts'
 import { forgetPeople, recall, remember } from './device.ts'
@@ -98,10 +99,10 @@ function refresh(): Promise<void> {
 
 /**
  * Called when the page loads, and again to retry. Without a network a student sees the last class list; the first call
- * that gets through renews the sign-in.
+ * that gets through renews the sign-in. `anyway` asks the service even if this device remembers no sign-in.
  */
-export async function resume(): Promise<void> {
-  if (recall('signed-in') === null) return become({ state: 'out', reason: null })
+export async function resume({ anyway = false } = {}): Promise<void> {
+  if (!anyway && recall('signed-in') === null) return become({ state: 'out', reason: null })
   try {
     await refresh()
   } catch (error) {
@@ -164,6 +165,18 @@ export async function signOut(reason: Farewell = 'signed-out'): Promise<void> {
   await alone(() => send('/portal/sign-out', { method: 'POST' }))
   leave(reason)
   tabs.postMessage('out')
+}
+
+export type LogoutReply = Static<typeof LogoutReplySchema>
+
+/** Signs out because an application asks for it, unless the service wants to be sure first. */
+export async function signOutFor(body: { query: string; confirmed?: true }): Promise<LogoutReply> {
+  const reply = await alone(() => send<LogoutReply>('/portal/logout', { method: 'POST', body }))
+  if ('need' in reply) return reply
+  await forgetOffline()
+  leave('signed-out')
+  tabs.postMessage('out')
+  return reply
 }
 
 export function rename(user: User): void {

@@ -35,6 +35,7 @@ import {
   type CallRow,
   type ClientColumns,
   changeClient,
+  consentsOf,
   disableClient,
   enableClient,
   failedCalls,
@@ -57,6 +58,7 @@ export {
   subjectOf,
 } from './client.ts'
 export { hasSecret, personScopes, scopesHere, serviceScopes } from './kinds.ts'
+export { eraseConsents } from './store.ts'
 
 const clientsMax = 200
 const urisMax = 20
@@ -265,19 +267,29 @@ export class Clients {
   }
 
   #view(row: WatchedClient) {
-    const { id, consent, subjectSalt, createdAt, lastUsedAt, disabledAt, ...client } = clientOf(row)
+    const client = clientOf(row)
+    const { kind } = client
     const { secret_before_until: before } = row
+    const subject: Subject = client.subjectSalt === null ? 'public' : 'pairwise'
     return {
-      clientId: id,
-      ...client,
-      consent: client.kind === 'web' || client.kind === 'spa' ? consent : null,
-      subject: (subjectSalt === null ? 'public' : 'pairwise') satisfies Subject as Subject,
+      clientId: client.id,
+      name: client.name,
+      kind,
+      redirectUris: [...client.redirectUris],
+      logoutUris: [...client.logoutUris],
+      backchannelUri: client.backchannelUri,
+      scopes: [...client.scopes],
+      roles: [...client.roles],
+      consent: kind === 'web' || kind === 'spa' ? client.consent : null,
+      subject,
+      pkce: client.pkce,
+      claimsInIdToken: client.claimsInIdToken,
       hasSecret: row.secret_digest !== null,
       formerSecretUntil: timestampOrNull(before !== null && before > this.#deps.clock.now() ? before : null),
-      enabled: disabledAt === null,
-      disabledAt: timestampOrNull(disabledAt),
-      createdAt: timestamp(createdAt),
-      lastUsedAt: timestampOrNull(lastUsedAt),
+      enabled: client.disabledAt === null,
+      disabledAt: timestampOrNull(client.disabledAt),
+      createdAt: timestamp(client.createdAt),
+      lastUsedAt: timestampOrNull(client.lastUsedAt),
       signedIn: row.signed_in,
       calls: { waiting: row.waiting, failed: row.failed },
     }
@@ -345,4 +357,14 @@ function someOf(field: string, texts: readonly string[], values: readonly string
 function unknownWord(text: string, values: readonly string[]): string {
   const near = nearest(text, values)
   return near ? `has no "${text}"; did you mean ${near}?` : `has no "${text}"; it can be ${values.join(', ')}`
+}
+
+/** The applications that somebody has allowed to sign them in. */
+export async function applicationsOf(db: Db, personId: string) {
+  return (await consentsOf(db, personId)).map(({ client_id, name, scope, given_at }) => ({
+    clientId: client_id,
+    name,
+    scopes: scope.split(' '),
+    givenAt: timestamp(given_at),
+  }))
 }

@@ -1,5 +1,13 @@
 import { eventsFrom } from '../../messages/events/events.ts'
-import { type Db, locking, type Statement, statement, type Value } from '../../platform/db/db.ts'
+import {
+  always,
+  type Condition,
+  type Db,
+  locking,
+  type Statement,
+  statement,
+  type Value,
+} from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role } from '../../roles.ts'
 import type { ClientKind, Consent } from './kinds.ts'
@@ -264,4 +272,23 @@ export function removeClient(change: Change, by: By): Statement[] {
     clientEvent('client.removed', by, change),
     statement('delete from client where id = $1 returning id', change.id),
   ]
+}
+
+interface ConsentRow {
+  readonly client_id: string
+  readonly name: string
+  readonly scope: string
+  readonly given_at: number
+}
+
+export function consentsOf(db: Db, personId: string): Promise<ConsentRow[]> {
+  return db.all(
+    `select o.client_id, o.scope, o.given_at, c.name from consent o join client c on c.id = o.client_id
+     where o.person_id = $1 order by c.name, c.id`,
+    [personId],
+  )
+}
+
+export function eraseConsents(personId: string, when: Condition = always): Statement {
+  return statement(`delete from consent where person_id = $1 and ${when.sql(2)}`, personId, ...when.params)
 }

@@ -1,5 +1,6 @@
-import { Id, Nullable, Timestamp } from '../../platform/http/schemas.ts'
+import { Id, Nullable } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
+import { Consent } from '../clients/consent-schemas.ts'
 
 const query = Type.String({ description: 'The query of the page’s address.' })
 
@@ -57,17 +58,7 @@ export const LogoutReply = Type.Union([SignedOut, LogoutNeed], { title: 'LogoutR
 
 export const ConsentList = Type.Object(
   {
-    consents: Type.Array(
-      Type.Object(
-        {
-          clientId: Id('The application.'),
-          name: Type.String({ examples: ['Moodle'] }),
-          scopes: Type.Array(Type.String()),
-          givenAt: Timestamp(),
-        },
-        { title: 'Consent' },
-      ),
-    ),
+    consents: Type.Array(Consent),
   },
   { title: 'ConsentList' },
 )

@@ -73,14 +73,6 @@ export function consentOf(db: Db, personId: string, clientId: string): Promise<C
   )
 }
 
-export function consentsOf(db: Db, personId: string): Promise<(Consent & { readonly name: string })[]> {
-  return db.all(
-    `select o.client_id, o.scope, o.given_at, c.name from consent o join client c on c.id = o.client_id
-     where o.person_id = $1 order by c.name, c.id`,
-    [personId],
-  )
-}
-
 interface NewConsent {
   readonly personId: string
   readonly clientId: string

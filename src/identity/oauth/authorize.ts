@@ -7,15 +7,11 @@
  */
 import type { Client } from '../clients/clients.ts'
 import type { ClientKind } from '../clients/kinds.ts'
+import { acrOf } from './claims.ts'
 
 const queryMax = 8_000
 const stateMax = 2_000
 const nonceMax = 500
-
-/** For staff too, as `acr` in ID tokens. */
-const passkeyAcr = 'urn:chiron:passkey'
-
-export type Prompt = 'none' | 'login' | 'consent'
 
 export interface AuthorizeRequest {
   readonly client: Client
@@ -43,12 +39,7 @@ type FaultCode =
   | 'request_uri_not_supported'
   | 'registration_not_supported'
 
-export type AnswerCode =
-  | FaultCode
-  | 'access_denied'
-  | 'login_required'
-  | 'consent_required'
-  | 'interaction_required'
+export type AnswerCode = FaultCode | 'access_denied' | 'login_required' | 'consent_required'
 
 class Fault extends Error {
   readonly code: FaultCode
@@ -132,7 +123,7 @@ function checked(given: URLSearchParams, client: Client) {
     scopes: scopesIn(one('scope'), client),
     prompt: promptIn(one('prompt')),
     maxAge: maxAgeIn(one('max_age')),
-    wantsPasskey: words(one('acr_values')).includes(passkeyAcr),
+    wantsPasskey: words(one('acr_values')).includes(acrOf('passkey')),
   }
 }
 
@@ -156,7 +147,7 @@ function scopesIn(scope: string | null, client: Client): string[] {
   return scopes
 }
 
-const prompts: readonly string[] = ['none', 'login', 'consent'] satisfies Prompt[]
+const prompts: readonly string[] = ['none', 'login', 'consent']
 
 function promptIn(prompt: string | null): ReadonlySet<string> {
   const wishes = new Set(words(prompt))

@@ -36,6 +36,8 @@ export interface BackChannelDeps {
   readonly allow: readonly Range[]
   readonly userAgent: string
   readonly log: FailureLog
+  /** Called for every attempt. */
+  noted?(outcome: 'delivered' | 'deferred' | 'failed'): void
 }
 
 export class BackChannel {
@@ -121,6 +123,7 @@ export class BackChannel {
     const pauseMs = pausesMs[row.attempts]
     const outcome = answer.error === null ? 'delivered' : pauseMs === undefined ? 'failed' : null
     const nextAt = at + (pauseMs === undefined ? 0 : pauseMs + randomInt(Math.floor(pauseMs * jitter)))
+    this.#deps.noted?.(outcome ?? 'deferred')
     await db.tx(recordCall({ sessionId: row.session_id, by, at, ...answer, nextAt, outcome }, bySystem))
     if (outcome === 'failed')
       log.warn(

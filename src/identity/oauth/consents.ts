@@ -3,10 +3,11 @@ import { AppError } from '../../errors.ts'
 import { happened } from '../../messages/events/events.ts'
 import { both, type Condition, type Db } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
-import { type Clock, timestamp } from '../../platform/lib/clock.ts'
+import type { Clock } from '../../platform/lib/clock.ts'
 import { newId } from '../../platform/lib/random.ts'
+import { applicationsOf } from '../clients/clients.ts'
 import { endSessions } from '../session/session.ts'
-import { consentsOf, withdrawConsent } from './authorize-store.ts'
+import { withdrawConsent } from './authorize-store.ts'
 
 export class Consents {
   readonly #deps: { readonly db: Db; readonly clock: Clock }
@@ -15,13 +16,8 @@ export class Consents {
     this.#deps = deps
   }
 
-  async list(personId: string) {
-    return (await consentsOf(this.#deps.db, personId)).map(({ client_id, name, scope, given_at }) => ({
-      clientId: client_id,
-      name,
-      scopes: scope.split(' '),
-      givenAt: timestamp(given_at),
-    }))
+  list(personId: string) {
+    return applicationsOf(this.#deps.db, personId)
   }
 
   /** Ends the person's sessions at that client, too. */

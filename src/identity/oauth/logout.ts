@@ -12,7 +12,7 @@ const stateMax = 2_000
 
 export interface LogoutDeps {
   readonly db: Db
-  readonly sessions: Pick<Sessions, 'withRefreshToken' | 'ofIdToken' | 'end'>
+  readonly sessions: Pick<Sessions, 'withRefreshToken' | 'ofIdToken' | 'end' | 'signOut'>
 }
 
 interface Request {
@@ -39,8 +39,12 @@ export class Logout {
     const { sessions } = this.#deps
     const { client, named, location } = await this.#read(query)
     const session = token === undefined ? null : await sessions.withRefreshToken(token, null)
-    const isOwn = session !== null && named !== null && belongs(named, session)
-    if (session === null) return { location }
+    if (session === null) {
+      // A token that was replaced long ago still says whose session it was.
+      if (token !== undefined) await sessions.signOut(token, by)
+      return { location }
+    }
+    const isOwn = named !== null && belongs(named, session)
     if (!isOwn && !confirmed) return { need: 'confirm', client }
     // Only the client that has shown its token knows already.
     const told = isOwn ? named.client_id : null

@@ -2,10 +2,11 @@
  * Signing keys, stored with the private part encrypted under a key derived from the secret. A new key is published for
  * a while before it signs, and an old one verifies until its last token has expired, so rotation goes unnoticed. A key
  * that leaked is revoked: it is gone at once, and so are the tokens that it signed. A key that the current secrets
- * cannot decrypt is neither used nor trusted. Values sealed under the previous secret are resealed, so that the
- * previous secret can be dropped.
+ * cannot decrypt is neither used nor trusted; if there are only such keys, the secret is wrong and the service does not
+ * start. Values sealed under the previous secret are resealed, so that the previous secret can be dropped.
  */
 import type { KeyObject } from 'node:crypto'
+import { AppError, UsageError } from '../../errors.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { type By, bySystem } from '../../platform/lib/by.ts'
 import { type Clock, day, minute, second, timestamp } from '../../platform/lib/clock.ts'
@@ -27,6 +28,16 @@ const reloadPauseMs = 250
 /** The longest time that other processes still trust a revoked key. */
 export const trustedMs = 2 * second
 const retryPauseMs = second
+
+const wrongSecret =
+  'CHIRON_SECRET does not fit this store, whose keys are sealed under another secret. Set that one, or set it as CHIRON_SECRET_PREVIOUS. If it is lost or was leaked, run "chiron keys revoke --all"; everybody then has to sign in again'
+
+function noUsableKey(): AppError {
+  return new AppError('unavailable', 'There is no usable signing key.', {
+    retryAfterSeconds: 2,
+    cause: new Error('CHIRON_SECRET decrypts none of the signing keys'),
+  })
+}
 
 interface Key {
   readonly kid: string
@@ -57,11 +68,13 @@ export class SigningKeys {
     this.#tokenTtlMs = tokenTtlMs
   }
 
-  /** Loads the keys, and creates the first one if none can be decrypted. */
-  async open(): Promise<void> {
+  /** Loads the keys, and creates the first one. Returns those that the secrets cannot decrypt; at least one must fit. */
+  async open(): Promise<string[]> {
     await this.#load()
     await this.reseal()
-    if (this.#keys.length === 0) await this.rotate(bySystem, { signsIn: 0 })
+    if (this.#kids.length === 0) await this.rotate(bySystem, { signsIn: 0 })
+    if (this.#keys.length === 0) throw new UsageError(wrongSecret)
+    return this.#kids.filter((kid) => !this.#keys.some((key) => key.kid === kid))
   }
 
   /**
@@ -91,6 +104,23 @@ export class SigningKeys {
       if (results.at(-1)!.length === 0) continue // Another process changed the keys at the same time.
       await this.#load()
       return { signer, isNew: replacement !== null }
+    }
+  }
+
+  /** Revokes all keys, also those that the secrets cannot decrypt. Returns the new key that signs now. */
+  async revokeAll(by: By): Promise<string> {
+    for (;;) {
+      await this.#load()
+      const now = this.#clock.now()
+      const replacement = await this.#newKey(0)
+      const signer = replacement.kid
+      const statements = this.#kids.flatMap((kid, i) =>
+        revokeSigningKey({ kid, signer, replacement: i === 0 ? replacement : null, now }, by),
+      )
+      const results = await this.#db.tx(statements.length > 0 ? statements : addSigningKey(replacement, by))
+      await this.#load()
+      if (results[0]!.length > 0) return signer
+      // Another process changed the keys at the same time.
     }
   }
 
@@ -177,7 +207,7 @@ export class SigningKeys {
 
   #signer(now: number): Key {
     const key = this.#keys.findLast((k) => k.signsFrom <= now) ?? this.#keys[0]
-    if (!key) throw new Error('there is no signing key')
+    if (!key) throw noUsableKey()
     return key
   }
 

@@ -46,7 +46,7 @@ import {
 } from './store.ts'
 
 export { historyOf } from './history.ts'
-export { readToken, signToken } from './jwt.ts'
+export { signToken } from './jwt.ts'
 export type { SigningKeys } from './keys.ts'
 export type { LiveSession, Method, Session, SessionAndPerson } from './store.ts'
 export { endSessions, isOpen, renewProof } from './store.ts'

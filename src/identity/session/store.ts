@@ -151,30 +151,25 @@ export interface NewClientSession {
   readonly expiresAt: number
 }
 
-/** Starts a session at a client, if the one it is started from is alive. Device and proof are taken from there. */
+/**
+ * Starts a session at a client, if the one it is started from is alive. Device and proof are taken from there. PostgreSQL
+ * locks that one, so that it either ends before and nothing is started, or after and this one ends with it.
+ */
 export function startClientSession(s: NewClientSession, by: By, when: Condition): Statement[] {
-  return [
-    statement(
-      `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at,
-         rotated_before_at, auth_at, method, client_id, scope, parent_id)
-       select $1, o.role, o.person_id, o.device, cast($2 as bigint), cast($2 as bigint), cast($3 as bigint), 1, 0, 0,
-         o.auth_at, o.method, $4, $5, $6
-       from session o join ${accounts} p on p.id = o.person_id
-       where o.id = $7 and o.ended_at is null and o.client_id is null and o.expires_at > $2 and p.status = 'active'
-         and ${when.sql(8)}
-       on conflict (id) do nothing
-       returning id, person_id`,
-      s.id,
-      s.now,
-      s.expiresAt,
-      s.clientId,
-      s.scope,
-      s.offline ? null : s.startedFrom,
-      s.startedFrom,
-      ...when.params,
-    ),
-    started(by, s.id),
-  ]
+  const insert = (lock: string) =>
+    `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at,
+       rotated_before_at, auth_at, method, client_id, scope, parent_id)
+     select $1, o.role, o.person_id, o.device, cast($2 as bigint), cast($2 as bigint), cast($3 as bigint), 1, 0, 0,
+       o.auth_at, o.method, $4, $5, $6
+     from session o join ${accounts} p on p.id = o.person_id
+     where o.id = $7 and o.ended_at is null and o.client_id is null and o.expires_at > $2 and p.status = 'active'
+       and ${when.sql(8)}
+     ${lock}
+     on conflict (id) do nothing
+     returning id, person_id`
+  const parent = s.offline ? null : s.startedFrom
+  const params = [s.id, s.now, s.expiresAt, s.clientId, s.scope, parent, s.startedFrom, ...when.params]
+  return [{ sql: insert(''), postgres: insert('for update of o'), params }, started(by, s.id)]
 }
 
 function started(by: By, sessionId: string): Statement {
@@ -327,10 +322,23 @@ function ending(
   by: By,
   told: string | null,
 ): Statement[] {
+  // Whoever has locked a session of the portal may still have to lock one below it, so nobody locks that one before.
+  const rows = { table: 'session', key: 'id', returning: 'id', order: 'client_id is not null, id' }
   return [
     change(
       'update session set ended_at = $1, end_reason = $2',
-      { table: 'session', key: 'id', where: `ended_at is null and ${where(3)}`, returning: 'id' },
+      { ...rows, where: `ended_at is null and ${where(3)}` },
+      now,
+      reason,
+      ...params,
+    ),
+    // On PostgreSQL, the first statement does not see a session that was started below one of them while it waited.
+    change(
+      'update session set ended_at = $1, end_reason = $2',
+      {
+        ...rows,
+        where: `ended_at is null and parent_id in (select id from session where ended_at = $1 and ${where(3)})`,
+      },
       now,
       reason,
       ...params,

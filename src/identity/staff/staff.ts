@@ -11,6 +11,7 @@ import type { By } from '../../platform/lib/by.ts'
 import { type Clock, timestamp } from '../../platform/lib/clock.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
 import { type Right, rights } from '../../roles.ts'
+import { eraseConsents } from '../clients/clients.ts'
 import { erasePasskeys } from '../passkeys/passkeys.ts'
 import { type Facts, factsOf, type RoleRules } from '../people/people.ts'
 import { endSessions } from '../session/session.ts'
@@ -108,6 +109,7 @@ export class Staff implements RoleRules {
       ...removeStaff(member.id, now, by),
       ...endSessions({ personId: member.id, when: happened(`removed.${member.id}`) }, 'account', now, by),
       erasePasskeys(member.id, happened(`removed.${member.id}`)),
+      eraseConsents(member.id, happened(`removed.${member.id}`)),
     ])
     if (removed!.length === 0) throw lastAdmin()
   }

@@ -1,6 +1,6 @@
 /** `chiron keys …`: the keys that sign tokens. */
 import { UsageError } from '../../errors.ts'
-import { trustedMs } from '../../identity/session/keys.ts'
+import { type SigningKeys, trustedMs } from '../../identity/session/keys.ts'
 import { byOperator } from '../../platform/lib/by.ts'
 import { type CommonOptions, say, table, visible, withFeatures } from './command.ts'
 
@@ -29,20 +29,40 @@ export async function listKeys(options: CommonOptions): Promise<void> {
   })
 }
 
-export async function revokeKey(kid: string, options: CommonOptions): Promise<void> {
-  await withFeatures(options, async ({ keys }) => {
-    if ((await keys.list()).length === 0) throw new UsageError(none)
-    const revoked = await keys.revoke(kid, byOperator)
-    if (!revoked) throw new UsageError(`there is no key ${visible(kid)}; "chiron keys list" shows them`)
-    const { signer, isNew } = revoked
-    const lines = [
-      `Key ${kid} is revoked. The service refuses its tokens within ${trustedMs / 1000} seconds; people stay signed in.`,
-      isNew ? `Key ${signer} is new and signs now.` : `Key ${signer} signs as before.`,
-      'Other programs that check tokens may keep public keys for some minutes: restart them.',
-    ]
-    say(options, { revoked: kid, signer, isNew }, lines.join('\n'))
-  })
+export async function revokeKeys(
+  kid: string | undefined,
+  options: CommonOptions & { readonly all?: boolean },
+): Promise<void> {
+  if ((kid !== undefined) === (options.all === true)) throw new UsageError('give the key, or --all')
+  await withFeatures(options, ({ keys }) =>
+    kid === undefined ? revokeAll(keys, options) : revokeKey(keys, kid, options),
+  )
 }
+
+async function revokeKey(keys: SigningKeys, kid: string, options: CommonOptions): Promise<void> {
+  if ((await keys.list()).length === 0) throw new UsageError(none)
+  const revoked = await keys.revoke(kid, byOperator)
+  if (!revoked) throw new UsageError(`there is no key ${visible(kid)}; "chiron keys list" shows them`)
+  const { signer, isNew } = revoked
+  const lines = [
+    `Key ${kid} is revoked. The service refuses its tokens within ${trustedMs / 1000} seconds; people stay signed in.`,
+    isNew ? `Key ${signer} is new and signs now.` : `Key ${signer} signs as before.`,
+    restartOthers,
+  ]
+  say(options, { revoked: kid, signer, isNew }, lines.join('\n'))
+}
+
+async function revokeAll(keys: SigningKeys, options: CommonOptions): Promise<void> {
+  const signer = await keys.revokeAll(byOperator)
+  const lines = [
+    'All keys are revoked, and none of their tokens is accepted any more.',
+    `Key ${signer} is new, is sealed under CHIRON_SECRET and signs now.`,
+    restartOthers,
+  ]
+  say(options, { signer }, lines.join('\n'))
+}
+
+const restartOthers = 'Other programs that check tokens may keep public keys for some minutes: restart them.'
 
 export async function rotateKeys(options: CommonOptions): Promise<void> {
   await withFeatures(options, async ({ keys, webhooks }) => {

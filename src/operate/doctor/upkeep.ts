@@ -24,7 +24,7 @@ export function checkKeys(keys: readonly KeyRow[], opened: readonly boolean[], n
     return bad(
       'keys',
       'CHIRON_SECRET is not the secret that this store was created with',
-      'set the right one, or set the one before as CHIRON_SECRET_PREVIOUS; otherwise everybody is signed out',
+      'set the right one, or set the one before as CHIRON_SECRET_PREVIOUS; the service does not start without it',
     )
   const age = now - newest.created_at
   if (age > keyAgeMax)

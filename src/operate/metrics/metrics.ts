@@ -43,6 +43,8 @@ export class Metrics {
   readonly #errors: Counter<'code'>
   readonly #limits: Counter<'limit'>
   readonly #signIns: Counter<'role' | 'outcome' | 'method'>
+  readonly #clientSignIns: Counter<'client'>
+  readonly #logoutCalls: Counter<'outcome'>
   readonly #codes: Counter<'digits'>
   readonly #attacks: Counter<'on'>
   readonly #mails: Counter<'outcome'>
@@ -84,6 +86,18 @@ export class Metrics {
       name: 'chiron_sign_ins_total',
       help: 'Steps of sign-ins by role, outcome and method; of a refused passkey the role is unknown',
       labelNames: ['role', 'outcome', 'method'],
+      registers,
+    })
+    this.#clientSignIns = new Counter({
+      name: 'chiron_client_sign_ins_total',
+      help: 'Sign-ins at applications, by the id of the application',
+      labelNames: ['client'],
+      registers,
+    })
+    this.#logoutCalls = new Counter({
+      name: 'chiron_logout_calls_total',
+      help: 'Outcomes of telling applications that a session has ended',
+      labelNames: ['outcome'],
       registers,
     })
     this.#codes = new Counter({
@@ -147,6 +161,7 @@ export class Metrics {
   /** A counter that appears only at its first event has no increase that an alert could see. */
   #startAtZero(): void {
     for (const limit of limitNames) this.#limits.inc({ limit }, 0)
+    for (const outcome of ['delivered', 'deferred', 'failed']) this.#logoutCalls.inc({ outcome }, 0)
     for (const role of roles) {
       for (const outcome of signInOutcomes) this.#signIns.inc({ role, outcome, method: 'code' }, 0)
       this.#signIns.inc({ role, outcome: 'right', method: 'passkey' }, 0)
@@ -223,6 +238,14 @@ export class Metrics {
       resend: (...args) => counted(signIn.resend(...args), 'resent'),
       validate: (...args) => counted(signIn.validate(...args), 'right'),
     }
+  }
+
+  signedInAt(client: string): void {
+    this.#clientSignIns.inc({ client })
+  }
+
+  logoutCall(outcome: 'delivered' | 'deferred' | 'failed'): void {
+    this.#logoutCalls.inc({ outcome })
   }
 
   watchPasskeys(passkeys: Pick<Passkeys, 'validate'>): Passkeys['validate'] {

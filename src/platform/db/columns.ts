@@ -42,4 +42,5 @@ export function erasing(table: Table): string {
 export const platformColumns = {
   lease: { name: 'other', leased_by: 'id', leased_until: 'time' },
   migration: { version: 'other', name: 'other', applied_at: 'time' },
+  write_probe: { id: 'other', filler: 'other' },
 } as const satisfies Tables

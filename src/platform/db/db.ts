@@ -48,10 +48,7 @@ export interface Db {
   run<R = Row>(sql: string, params?: readonly Param[]): Promise<R[]>
   /** Several writes, all or none, durable when it resolves. Returns the rows of each. */
   tx(statements: readonly Statement[]): Promise<Row[][]>
-  /**
-   * The same, but durable only with the next `run` or `tx`: for rows that are not visible until then. The statements
-   * are iterated once, on SQLite while they run, so that many need little memory.
-   */
+  /** The same without results. The statements are iterated once, on SQLite while they run, so that many need little memory. */
   stage(statements: Iterable<Statement>): Promise<void>
   /** Updates planner statistics after large changes. Does nothing on SQLite. */
   analyze(tables: readonly string[]): Promise<void>
@@ -82,6 +79,8 @@ interface ChangedRows {
   readonly key: string
   readonly where: string
   readonly returning: string
+  /** In which `changeAll` locks the rows; that of the keys if not given. */
+  readonly order?: string
 }
 
 /**
@@ -102,10 +101,10 @@ export function changeSome(
   }
 }
 
-/** Changes all the rows that match `where`. They are locked in the order of their keys, see `inLockOrder`. */
+/** Changes all the rows that match `where`. They are locked in one order, see `inLockOrder`. */
 export function changeAll(change: string, all: ChangedRows, ...params: Value[]): Statement {
-  const { key, table, where, returning } = all
-  const rows = `select ${key} from ${table} where ${where} order by ${key} for update`
+  const { key, table, where, returning, order = key } = all
+  const rows = `select ${key} from ${table} where ${where} order by ${order} for update`
   return {
     sql: `${change} where ${where} returning ${returning}`,
     params,

@@ -84,7 +84,10 @@ export function openSqlite(
     async analyze() {},
     exclusively(work) {
       const turn = exclusive
-        .then(() => runExclusively(path, work))
+        .then(() => {
+          connection.startNewLog()
+          return runExclusively(path, work)
+        })
         .catch((error) => {
           throw translate(error)
         })
@@ -219,7 +222,7 @@ class Queue<J extends Job<never>> {
 
 class Connection {
   readonly database: DatabaseSync
-  #isDurable = true
+  #hasNewLog = false
   readonly #prepared = new Map<string, StatementSync>()
 
   constructor(database: DatabaseSync) {
@@ -234,11 +237,15 @@ class Connection {
     return this.#prepare(sql).get(...params) as Row | undefined
   }
 
-  /** Whether commits survive a power cut, and not only a crash. Not to be changed within a transaction. */
-  set isDurable(isDurable: boolean) {
-    if (isDurable === this.#isDurable) return
-    this.database.exec(`pragma synchronous = ${isDurable ? 'full' : 'normal'}`)
-    this.#isDurable = isDurable
+  /**
+   * Moves the log of earlier processes into the file, before the first commit. If a sync failed and the process was then
+   * killed, the last commits in the log may exist in memory only: a power cut would lose them, and all that follows them
+   * in the same log. Does nothing while another process uses the log, since that one knows which commits failed.
+   */
+  startNewLog(): void {
+    if (this.#hasNewLog) return
+    this.database.exec('pragma wal_checkpoint(truncate)')
+    this.#hasNewLog = true
   }
 
   command(sql: string): void {
@@ -259,7 +266,8 @@ class Connection {
 function connect(path: string, readOnly = false): Connection {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs, readOnly })
   if (readOnly) return new Connection(database)
-  // synchronous=FULL: an acknowledged commit survives a power cut, not only a crash.
+  // synchronous=FULL: an acknowledged commit survives a power cut, not only a crash. Every commit needs it, staged rows
+  // too: a failed sync loses all that was not synced before, and recovery ends at the first gap in the log.
   database.exec('pragma journal_mode = wal; pragma synchronous = full')
   // secure_delete: erased data must not survive in free pages or backups.
   database.exec('pragma secure_delete = on')
@@ -303,7 +311,7 @@ function writeTogether(connection: Connection, jobs: Write[], alone = false): bo
 
 /** Has its own transaction, because the statements can be iterated only once. */
 function stage(connection: Connection, { statements, resolve }: Stage): boolean {
-  if (!beginWriting(connection, { isDurable: false })) return false
+  if (!beginWriting(connection)) return false
   try {
     for (const statement of statements) connection.rows(statement)
     connection.command('commit')
@@ -316,9 +324,9 @@ function stage(connection: Connection, { statements, resolve }: Stage): boolean 
 }
 
 /** Returns false if another process is writing. */
-function beginWriting(connection: Connection, { isDurable } = { isDurable: true }): boolean {
+function beginWriting(connection: Connection): boolean {
   try {
-    begin(connection, 'begin immediate', isDurable)
+    begin(connection, 'begin immediate')
     return true
   } catch (error) {
     if (isBusy(error)) return false
@@ -326,10 +334,10 @@ function beginWriting(connection: Connection, { isDurable } = { isDurable: true 
   }
 }
 
-function begin(connection: Connection, command: 'begin' | 'begin immediate', isDurable = true): void {
+function begin(connection: Connection, command: 'begin' | 'begin immediate'): void {
   // Needed only if an earlier rollback failed.
   rollBack(connection)
-  connection.isDurable = isDurable
+  if (command === 'begin immediate') connection.startNewLog()
   connection.command(command)
 }
 

@@ -1,13 +1,15 @@
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../../errors.ts'
-import type { Db } from '../db/db.ts'
 import { routeConfig } from './access.ts'
 import { problems } from './problem-schemas.ts'
 import { Type } from './type.ts'
 
 const Health = Type.Object({ status: Type.Literal('ok', { title: 'HealthStatus' }) }, { title: 'Health' })
 
-export function healthRoutes(app: FastifyInstance, { db }: { db: Db }): void {
+/** What the service cannot do without, and what the reply says while it fails. */
+export type ReadinessCheck = readonly [detail: string, check: () => Promise<unknown>]
+
+export function healthRoutes(app: FastifyInstance, checks: readonly ReadinessCheck[]): void {
   const config = routeConfig({ access: 'public', limit: 'none' })
   const schema = (operationId: string, summary: string) => ({
     tags: ['operation'],
@@ -23,11 +25,11 @@ export function healthRoutes(app: FastifyInstance, { db }: { db: Db }): void {
     '/health/ready',
     { config, schema: schema('getReadiness', 'Can it serve requests, including the store?') },
     async () => {
-      try {
-        await db.one('select 1 as ready')
-      } catch (cause) {
-        throw new AppError('unavailable', 'The store is unreachable.', { retryAfterSeconds: 2, cause })
-      }
+      for (const [detail, check] of checks)
+        await check().catch((error) => {
+          const cause = (error instanceof AppError && error.extra.cause) || error
+          throw new AppError('unavailable', detail, { retryAfterSeconds: 2, cause })
+        })
       return { status: 'ok' }
     },
   )

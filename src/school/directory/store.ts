@@ -1,5 +1,6 @@
-import { accountTables, accountValues, inRoster } from '../../identity/people/people.ts'
+import { accountValues } from '../../identity/people/people.ts'
 import type { Db, Value } from '../../platform/db/db.ts'
+import { roles } from '../../roles.ts'
 
 /** A page begins after the row with this key; empty at the start. */
 export interface Place {
@@ -73,26 +74,29 @@ async function readPage<Row extends { id: string }>(
   ...params: Value[]
 ): Promise<Read<Row>> {
   const rows = await db.all<Row & { generation: number }>(
-    `select r.generation, t.* from roster_state r left join (${page}) t on true order by t.id`,
+    `select r.generation, t.* from (select generation from roster_state limit 1) r left join (${page}) t on true order by t.id`,
     [after, limit, ...params],
   )
   return { generation: rows[0]!.generation, rows: rows.filter(({ id }) => id !== null) }
 }
 
+const current = '(select content from roster_state)'
+const isIn = (t: string, generation: string) =>
+  `${t}.from_gen <= ${generation} and (${t}.to_gen is null or ${t}.to_gen > ${generation})`
+/** "+ 0" keeps SQLite from the indexes of generations: pages are read in the order of their keys. */
+const visibleInOrder = (t: string) =>
+  `${t}.from_gen + 0 <= ${current} and (${t}.to_gen is null or ${t}.to_gen > ${current})`
+
 const studentColumns = `p.id, ${accountValues.status} as status, p.updated_at, s.student_number, s.firstname, s.lastname,
   s.preferred_name, s.email, s.year, s.school_id, s.school_name`
 
-/** "+ 0" keeps SQLite from the indexes of generations: pages are read in the order of their keys. */
-const visibleInOrder = (t: string) =>
-  `${t}.from_gen + 0 <= (select content from roster_state) and (${t}.to_gen is null or ${t}.to_gen > (select content from roster_state))`
-
-/** Those on the roster. */
+/** Those on the roster. The page is cut before the join: PostgreSQL would rather sort everybody. */
 export function studentsInOrder(db: Db, place: Place): Promise<Read<StudentRow>> {
   return readPage<StudentRow>(
     db,
-    `select ${studentColumns} from student s cross join person p
-     where p.id = s.person_id and s.person_id > $1 and ${visibleInOrder('s')}
-     order by s.person_id limit $2`,
+    `select ${studentColumns} from (
+       select * from student s where s.person_id > $1 and ${visibleInOrder('s')} order by s.person_id limit $2
+     ) s join person p on p.id = s.person_id`,
     place,
   )
 }
@@ -103,22 +107,24 @@ export function studentsInOrder(db: Db, place: Place): Promise<Read<StudentRow>>
  */
 const fewMax = 10_000
 
-const isFew = async (db: Db, changes: string, ...params: Value[]): Promise<boolean> => {
-  const counted = `select cast(count(*) as bigint) as n from (${changes}) c`
+async function areFew(db: Db, changes: string, ...params: Value[]): Promise<boolean> {
+  const counted = `select cast(count(*) as bigint) as n from (${changes} limit ${fewMax + 1}) c`
   return (await db.one<{ n: number }>(counted, params))!.n <= fewMax
 }
 
+/** Not `role = 'student'`: SQLite would read by the index on roles. */
+const isStudent = `p.role not in (${roles.filter((role) => role !== 'student').map((role) => `'${role}'`)})`
+
 /** Whether on the roster or not. */
 export async function studentsChanged(db: Db, place: Place, from: number): Promise<Read<StudentRow>> {
-  const counted = `select 1 as one from person p where p.updated_at >= $1 limit ${fewMax + 1}`
+  const few = await areFew(db, 'select 1 as one from person p where p.updated_at >= $1', from)
   // An expression cannot be looked up in an index.
-  const [id, changedAt] = (await isFew(db, counted, from))
-    ? ["p.id || ''", 'p.updated_at']
-    : ['p.id', 'p.updated_at + 0']
+  const [id, changedAt] = few ? ["p.id || ''", 'p.updated_at'] : ['p.id', 'p.updated_at + 0']
   return readPage<StudentRow>(
     db,
-    `select ${studentColumns} from ${accountTables}
-     where ${id} > $1 and ${changedAt} >= $3 and p.role || '' = 'student' order by ${id} limit $2`,
+    `select ${studentColumns} from (
+       select * from person p where ${id} > $1 and ${changedAt} >= $3 and ${isStudent} order by ${id} limit $2
+     ) p left join student s on s.person_id = p.id and ${isIn('s', current)}`,
     place,
     from,
   )
@@ -137,49 +143,44 @@ export function classesChanged(db: Db, place: Place, generation: number): Promis
   return readPage<ClassRow>(db, classes('and c.from_gen + 0 > $3'), place, generation)
 }
 
-/** Of students and classes that are on the roster; `from` has enrolments as `e`. */
-const enrolments = (from: string, where: string) =>
-  `select e.sourced_id as id, e.class_id, s.person_id, e.start_date, e.end_date, g.started_at as updated_at
-   from ${from} cross join student_identity i cross join student s cross join roster_record c cross join roster_generation g
-   where e.role = 'student' and ${visibleInOrder('e')}
-     and i.sourced_id = e.user_id and s.person_id = i.person_id and s.sourced_id = e.user_id and ${visibleInOrder('s')}
-     and c.kind = 'class' and c.sourced_id = e.class_id and ${visibleInOrder('c')}
-     and g.id = e.from_gen and ${where}
+/** The account of an enrolled student, and whether the class is there; null if not in this generation. */
+const studentIn = (generation: string) =>
+  `(select s.person_id from student_identity i join student s on s.person_id = i.person_id and s.sourced_id = i.sourced_id
+    where i.sourced_id = e.user_id and ${isIn('s', generation)})`
+const classIn = (generation: string) =>
+  `(select 1 from roster_record c where c.kind = 'class' and c.sourced_id = e.class_id and ${isIn('c', generation)})`
+
+/** Of students and classes that are on the roster. Not joins: PostgreSQL would rather sort all enrolments. */
+const enrolments = (where: string) =>
+  `select e.sourced_id as id, e.class_id, ${studentIn(current)} as person_id, e.start_date, e.end_date,
+     (select g.started_at from roster_generation g where g.id = e.from_gen) as updated_at
+   from roster_enrolment e
+   where e.sourced_id > $1 and e.role = 'student' and ${visibleInOrder('e')}
+     and ${studentIn(current)} is not null and ${classIn(current)} is not null ${where}
    order by e.sourced_id limit $2`
 
 export function enrolmentsInOrder(db: Db, place: Place): Promise<Read<EnrolmentRow>> {
-  return readPage<EnrolmentRow>(db, enrolments('roster_enrolment e', 'e.sourced_id > $1'), place)
+  return readPage<EnrolmentRow>(db, enrolments(''), place)
 }
 
-/** The enrolments of somebody who is back on the roster are new, too, and so are those in a class that is back. */
-const wasMissing = (table: string, t: string, key: string, generation: string) =>
-  `not exists (select 1 from ${table} o where o.${key} = ${t}.${key}${table === 'roster_record' ? " and o.kind = 'class'" : ''}
-     and o.from_gen <= ${generation} and (o.to_gen is null or o.to_gen > ${generation}))`
-const isNew = (t: string, generation: string) => `${t}.from_gen > ${generation} and ${inRoster(t)}`
-const newStudents = (generation: string) =>
-  `student s where ${isNew('s', generation)} and ${wasMissing('student', 's', 'person_id', generation)}`
-const newClasses = (generation: string) =>
-  `roster_record c where c.kind = 'class' and ${isNew('c', generation)} and ${wasMissing('roster_record', 'c', 'sourced_id', generation)}`
+/** Enrolments that may have changed after the generation `n`. */
+const touched = (n: string) => {
+  const since = (t: string) => `${t}.from_gen > ${n} and ${t}.from_gen <= ${current}`
+  return `select e.sourced_id from roster_enrolment e where ${since('e')}
+    union all select e.sourced_id from student s join roster_enrolment e on e.user_id = s.sourced_id where ${since('s')}
+    union all select e.sourced_id from roster_record c join roster_enrolment e on e.class_id = c.sourced_id
+      where c.kind = 'class' and ${since('c')}`
+}
+
+/** The enrolments of somebody who is back on the roster count as changed, and so do those in a class that is back. */
+const enrolmentChanged = `and (e.from_gen + 0 > $3 or ${studentIn('$3')} is null or ${classIn('$3')} is null)`
 
 export async function enrolmentsChanged(
   db: Db,
   place: Place,
   generation: number,
 ): Promise<Read<EnrolmentRow>> {
-  const changed = (n: string) =>
-    `select e.sourced_id from roster_enrolment e where ${isNew('e', n)}
-     union all select e.sourced_id from roster_enrolment e where e.user_id in (select s.sourced_id from ${newStudents(n)})
-     union all select e.sourced_id from roster_enrolment e where e.class_id in (select c.sourced_id from ${newClasses(n)})`
-  const few = await isFew(db, `${changed('$1')} limit ${fewMax + 1}`, generation)
-  const page = few
-    ? enrolments(
-        `(select distinct x.sourced_id from (${changed('$3')}) x) f cross join roster_enrolment e`,
-        'e.sourced_id = f.sourced_id and f.sourced_id > $1',
-      )
-    : enrolments(
-        'roster_enrolment e',
-        `e.sourced_id > $1 and (e.from_gen + 0 > $3 or ${wasMissing('student', 's', 'person_id', '$3')}
-          or ${wasMissing('roster_record', 'c', 'sourced_id', '$3')})`,
-      )
-  return readPage<EnrolmentRow>(db, page, place, generation)
+  const few = await areFew(db, touched('$1'), generation)
+  const among = few ? `and e.sourced_id in (${touched('$3')})` : ''
+  return readPage<EnrolmentRow>(db, enrolments(`${among} ${enrolmentChanged}`), place, generation)
 }

@@ -1,3 +1,4 @@
+import { ConsentFields } from '../../identity/clients/consent-schemas.ts'
 import { PasskeyFields } from '../../identity/passkeys/schemas.ts'
 import { statuses } from '../../identity/people/statuses.ts'
 import { HistoryFields } from '../../identity/session/schemas.ts'
@@ -175,6 +176,7 @@ export const StudentExport = Type.Object(
     classes: Type.Array(ClassEntry),
     calendarFeeds: Type.Array(CalendarFeed),
     ...PasskeyFields,
+    ...ConsentFields,
     ...HistoryFields,
   },
   { title: 'StudentExport' },

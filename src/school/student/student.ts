@@ -4,6 +4,7 @@
  */
 
 import { AppError } from '../../errors.ts'
+import { applicationsOf } from '../../identity/clients/clients.ts'
 import { passkeysOf } from '../../identity/passkeys/passkeys.ts'
 import {
   type Facts,
@@ -84,10 +85,11 @@ export class Students implements RoleRules {
   }
 
   async export(student: PersonInSession) {
-    const [timetable, feeds, passkeys, history] = await Promise.all([
+    const [timetable, feeds, passkeys, applications, history] = await Promise.all([
       this.#timetable(student),
       feedsOf(this.#db, student.id),
       passkeysOf(this.#db, student.id),
+      applicationsOf(this.#db, student.id),
       historyOf(this.#db, student.id),
     ])
     return {
@@ -96,6 +98,7 @@ export class Students implements RoleRules {
       classes: timetable.classes.map(classOf),
       calendarFeeds: feeds.map(feedView),
       passkeys,
+      applications,
       ...history,
     }
   }

@@ -1,3 +1,4 @@
+import { ConsentFields } from '../../identity/clients/consent-schemas.ts'
 import { PasskeyFields } from '../../identity/passkeys/schemas.ts'
 import { statuses } from '../../identity/people/statuses.ts'
 import { HistoryFields } from '../../identity/session/schemas.ts'
@@ -84,6 +85,7 @@ export const VeterinarianExport = Type.Object(
     profile: OwnProfile,
     classes: Type.Array(PlainClass, { description: 'The classes that I teach, without their students.' }),
     ...PasskeyFields,
+    ...ConsentFields,
     ...HistoryFields,
   },
   { title: 'VeterinarianExport' },

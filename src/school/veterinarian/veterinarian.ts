@@ -6,6 +6,7 @@
  */
 
 import { AppError } from '../../errors.ts'
+import { applicationsOf, eraseConsents } from '../../identity/clients/clients.ts'
 import { bucketPolicies, forgetNetworks, type Limits, serviceBuckets } from '../../identity/limits/limits.ts'
 import { erasePasskeys, movePasskeys, passkeysOf } from '../../identity/passkeys/passkeys.ts'
 import {
@@ -175,6 +176,7 @@ export class Veterinarians implements RoleRules {
       ...noteOn(`closed.${id}`, id, note),
       ...endSessions({ personId: id }, 'account', now, by),
       erasePasskeys(id),
+      eraseConsents(id),
       ...inboxes.map(forgetNetworks),
       ...forgetMail(secrets, email_key),
       ...forgetDeliveries(secrets, id, email_key),
@@ -251,16 +253,18 @@ export class Veterinarians implements RoleRules {
   /** Without the students in the classes: it is about the veterinarian, not about them. */
   async export(person: Veterinarian) {
     const { db, clock } = this.#deps
-    const [history, classes, passkeys] = await Promise.all([
+    const [history, classes, passkeys, applications] = await Promise.all([
       historyOf(db, person.id),
       this.classes(person, 'all'),
       passkeysOf(db, person.id),
+      applicationsOf(db, person.id),
     ])
     return {
       exportedAt: timestamp(clock.now()),
       profile: this.profileOf(person),
       classes: classes.map(({ students: _, ...entry }) => entry),
       passkeys,
+      applications,
       ...history,
     }
   }

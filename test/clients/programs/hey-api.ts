@@ -3,6 +3,7 @@ import { createClient } from '../output/hey-api/client/index.js'
 import {
   endSession,
   getOwnVeterinarian,
+  listStudents,
   refreshSession,
   registerVeterinarian,
   sendVeterinarianCode,
@@ -44,4 +45,19 @@ export async function signInAndOut(baseUrl: string, email: string, readCode: () 
     email: me.data?.email,
     code: after.error?.code,
   }
+}
+
+export async function readStudents(baseUrl: string, token: string) {
+  const client = createClient({ baseUrl, auth: () => token })
+  const [userIds, pagesMs]: [string[], number[]] = [[], []]
+  for (let after: string | null = ''; after !== null; ) {
+    const since = performance.now()
+    const query: { limit: number; after?: string } = { limit: 1_000, ...(after !== '' && { after }) }
+    const { data, error } = await listStudents({ client, query })
+    if (!data) throw new Error(error?.detail)
+    pagesMs.push(performance.now() - since)
+    for (const { userId } of data.students) userIds.push(userId)
+    after = data.next
+  }
+  return { userIds, pagesMs }
 }

@@ -15,6 +15,8 @@ import { useRoute } from '../route.ts'
 import { brand, school } from '../school.ts'
 import { ask, resume, signOut, useSession } from '../session.ts'
 import { type Language, rememberLanguage, useWords, WordsContext } from '../text/text.ts'
+import { ApplicationPage } from './applications/application.tsx'
+import { ApplicationsPage } from './applications/list.tsx'
 import { Events } from './events.tsx'
 import { FirstPasskey } from './first-passkey.tsx'
 import { MailPage } from './mail.tsx'
@@ -184,6 +186,8 @@ function StaffScreen({ user, route }: { user: Staff; route: readonly string[] })
     )
   if (place === 'people' && id !== undefined && rest.length === 0)
     return <PersonPage key={id} userId={id} user={user} />
+  if (place === 'applications' && id !== undefined && rest.length === 0)
+    return <ApplicationPage key={id} clientId={id} user={user} />
   if (place === 'roster' && id === 'plans' && rest.length === 1)
     return <PlanPage key={rest[0]} planId={rest[0]!} user={user} />
   if (place === 'roster' && id === 'imports' && rest.length === 1)
@@ -198,6 +202,7 @@ function StaffScreen({ user, route }: { user: Staff; route: readonly string[] })
     roster: <RosterPage user={user} />,
     events: <Events user={user} />,
     webhooks: <WebhooksPage user={user} />,
+    applications: <ApplicationsPage user={user} />,
     staff: <StaffPage user={user} />,
   }
   return pages[place]

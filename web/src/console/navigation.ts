@@ -8,6 +8,7 @@ export const places = {
   roster: 'registrar',
   events: 'admin',
   webhooks: 'admin',
+  applications: 'admin',
   staff: 'admin',
 } as const satisfies Record<string, Right | 'any'>
 

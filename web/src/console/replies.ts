@@ -1,5 +1,12 @@
 /** Replies of the service to staff: types of its own schemas. The roster's are in roster/replies.ts. */
 import type { Static } from 'typebox'
+import type {
+  ClientAdded,
+  ClientEntry,
+  ClientPeople,
+  ClientSummary,
+  ClientWithSecret,
+} from '../../../src/identity/clients/schemas.ts'
 import type { StaffMember } from '../../../src/identity/staff/schemas.ts'
 import type { DeliveryEntry } from '../../../src/messages/delivery/schemas.ts'
 import type {
@@ -70,3 +77,9 @@ export type WebhookDelivery = Static<typeof WebhookDeliveryEntry>
 export type WebhookTest = Static<typeof WebhookTestReply>
 export type WebhookWithSecret = Static<typeof NewSecret>
 export type WebhookState = WebhookDelivery['state']
+
+export type ApplicationSummary = Static<typeof ClientSummary>
+export type Application = Static<typeof ClientEntry>
+export type ApplicationAdded = Static<typeof ClientAdded>
+export type ApplicationWithSecret = Static<typeof ClientWithSecret>
+export type ApplicationPerson = Static<typeof ClientPeople>['people'][number]

@@ -1,17 +1,19 @@
 import { type Ref, useId } from 'react'
-import { type ServedRole, servedRoles } from '../people.ts'
+import { type Role, servedRoles } from '../people.ts'
 import { useWords } from '../text/text.ts'
 
 /** Nothing is preselected: a student who registers as a veterinarian by accident gets a useless account. */
-export function RoleChoice({
+export function RoleChoice<R extends Role>({
+  among,
   role,
   missing,
   onChoose,
   ref,
 }: {
-  role: ServedRole | null
+  among: readonly R[]
+  role: R | null
   missing: boolean
-  onChoose(role: ServedRole): void
+  onChoose(role: R): void
   ref: Ref<HTMLFieldSetElement>
 }) {
   const { text } = useWords()
@@ -19,7 +21,7 @@ export function RoleChoice({
   return (
     <fieldset ref={ref} className="choice" aria-describedby={missing ? id : undefined}>
       <legend>{text.signIn.role}</legend>
-      {servedRoles.map((each) => (
+      {among.map((each) => (
         <label key={each}>
           <input
             type="radio"
@@ -34,7 +36,7 @@ export function RoleChoice({
       ))}
       {missing && (
         <p className="field-error" id={id} role="alert">
-          {text.signIn.chooseRole}
+          {among.length === servedRoles.length ? text.signIn.chooseRole : text.signIn.chooseOne}
         </p>
       )}
     </fieldset>

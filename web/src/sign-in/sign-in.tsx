@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'react'
 import { useSecondsUntil } from '../clock.ts'
 import { Button } from '../parts/button.tsx'
 import { focusHeading, Page } from '../parts/page.tsx'
+import { servedRoles } from '../people.ts'
 import type { Farewell } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { AddressForm } from './address-form.tsx'
@@ -31,6 +32,7 @@ export function SignIn({ farewell }: { farewell: Farewell | null }) {
       >
         <RoleChoice
           ref={choice}
+          among={servedRoles}
           role={role}
           missing={missing}
           onChoose={(chosen) => {

@@ -3,6 +3,7 @@ import { createContext, use } from 'react'
 import { isLanguage, type Language } from '../../../src/platform/lib/languages.ts'
 import { now } from '../clock.ts'
 import { recall, remember } from '../device.ts'
+import { pageForClient } from '../route.ts'
 import type { Text } from './en.ts'
 
 export { type Language, languages } from '../../../src/platform/lib/languages.ts'
@@ -15,10 +16,11 @@ const loaders: Record<Language, () => Promise<Text>> = {
 }
 const rightToLeft = ['ar', 'fa', 'he', 'ur']
 
-/** The language chosen earlier, or the first of the browser's languages that we have. */
+/** That of the application that sent the reader here, or the one chosen earlier, or one of the browser's. */
 export function preferredLanguage(): Language {
-  const wishes = [recall('language') ?? '', ...navigator.languages.map((tag) => tag.split('-')[0]!)]
-  return wishes.find(isLanguage) ?? 'en'
+  const asked = pageForClient && new URLSearchParams(location.search).get('ui_locales')
+  const tags = [...(asked?.split(' ') ?? []), recall('language') ?? '', ...navigator.languages]
+  return tags.map((tag) => tag.split('-')[0]!.toLowerCase()).find(isLanguage) ?? 'en'
 }
 
 export const rememberLanguage = (language: Language): void => remember('language', language)

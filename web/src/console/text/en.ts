@@ -1,10 +1,25 @@
+import type { ClientKind, Scope } from '../../../../src/identity/clients/kinds.ts'
 import type { Right } from '../../people.ts'
+import type { LabelledPreset, PresetName } from '../applications/presets.ts'
 import type { DeliveryState, EventType, PersonStatus, Sort, StepName, WebhookState } from '../replies.ts'
 import type { Failure, Group, Kind, ListField, ListKind, Operation, PlanState } from '../roster/replies.ts'
 
 const counted = (n: number, shown: string, one: string, more: string) => `${shown} ${n === 1 ? one : more}`
 const some = (shown: string | undefined, one: string, more: string) =>
   `${shown} ${shown === '1' ? one : more}`
+
+interface ActionText {
+  readonly open: string
+  title(name: string): string
+  readonly effects: readonly string[]
+  readonly undo: string | undefined
+  readonly submit: string
+  readonly done: string
+}
+
+type ActionTexts = Record<'rotate' | 'sign-out' | 'disable' | 'enable' | 'remove', ActionText> & {
+  readonly change: { readonly open: string }
+}
 
 export const english = {
   name: 'Console',
@@ -16,6 +31,7 @@ export const english = {
     roster: 'Roster',
     events: 'Events',
     webhooks: 'Webhooks',
+    applications: 'Applications',
     staff: 'Staff',
   },
   toOverview: 'Back to the overview',
@@ -592,6 +608,174 @@ export const english = {
     removeEffects: ['The program receives no more events, and its secret is deleted.'],
     removeSubmit: 'Remove',
     changed: 'The webhook has been changed.',
+  },
+
+  applications: {
+    title: 'Applications',
+    lead: 'Other programs of the school that sign people in here, and services that read on their own account.',
+    none: 'No applications yet.',
+    unknown: 'Application not found',
+    toList: 'Back to the applications',
+    add: 'Add an application…',
+    addTitle: 'Add an application',
+    addSubmit: 'Add',
+    changeTitle: (name: string) => `Change ${name}`,
+    changeSubmit: 'Save',
+    changed: 'The application has been changed.',
+    tooMany: 'There are already 200 applications. Remove one first.',
+    preset: 'What is it?',
+    presetLabels: {
+      apache: 'Apache with mod_auth_openidc',
+      spa: 'Single-page application',
+      native: 'Mobile or desktop app',
+      service: 'Service without people',
+      other: 'Another web application',
+    } satisfies Record<LabelledPreset, string> as Record<LabelledPreset, string>,
+    presetHints: {
+      moodle: 'In Moodle, add a custom OAuth 2 service. Moodle sends no PKCE, so none is required.',
+      jupyterhub: 'Uses the GenericOAuthenticator of the oauthenticator package.',
+      apache: 'Protects pages of a web server. The redirect URI is a path that no page has.',
+      spa: 'Runs only in the browser and cannot keep a secret.',
+      native: 'Cannot keep a secret. People confirm each time that they want to sign in.',
+      service: 'Reads the roster or the events on its own account.',
+      other: 'A server that keeps a secret.',
+    } satisfies Record<PresetName, string> as Record<PresetName, string>,
+    paste: {
+      moodle: 'Enter these in Moodle, under Site administration, Server, OAuth 2 services.',
+      jupyterhub: 'Put these in jupyterhub_config.py.',
+      apache: 'Put these in the configuration of the web server.',
+      spa: 'Give these to the library of the application, such as oidc-client-ts.',
+      native: 'Give these to the library of the app, such as AppAuth.',
+      service: 'The service gets tokens with the client_credentials grant.',
+      other: 'Most programs need only these.',
+    } satisfies Record<PresetName, string> as Record<PresetName, string>,
+    pasteTitle: 'Settings on the other side',
+    added: (name: string) => `${name} has been added`,
+    newSecret: 'The new secret',
+    secretLead: 'The secret is shown only once. Copy it now.',
+    close: 'Done',
+    name: 'Name',
+    nameHint: 'People see it when they sign in there.',
+    wrongName: 'Please give a name of up to 100 characters.',
+    redirect: 'Redirect URIs',
+    redirectRules: {
+      web: 'Where people return after signing in, one a line, exactly as the program sends it. It begins with https.',
+      spa: 'Where people return after signing in, one a line, exactly as the program sends it. It begins with https.',
+      native:
+        'Where people return after signing in, one a line: a private scheme with a dot, http on 127.0.0.1, or https.',
+    },
+    forExample: 'For example:',
+    noRedirect: 'Please give at least one address.',
+    wrongUri: (rule: string) => `An address cannot be used. ${rule} No wildcards (*) and no fragments (#).`,
+    more: 'More settings',
+    scopes: 'What it may ask for',
+    scopesMean: {
+      openid: 'who signs in; needed for OpenID Connect',
+      profile: 'name, role, language; number, year and school of students',
+      email: 'e-mail address',
+      classes: 'the classes of the person',
+      account: 'to change the name of the person',
+      offline_access: 'to stay signed in after the person has left the portal; never for staff',
+      'roster.read': 'students, classes and enrolments',
+      'events.read': 'the events of all people',
+    } satisfies Record<Scope, string> as Record<Scope, string>,
+    roles: 'Who may sign in there',
+    rolesMany: { veterinarian: 'Veterinarians', student: 'Students', staff: 'Staff' },
+    options: 'Options',
+    optionNames: {
+      pkce: 'Require PKCE',
+      once: 'Ask people once',
+      claims: 'Names in the ID token',
+    } as Readonly<Record<string, string>>,
+    optionsMean: {
+      pkce: 'protects against stolen codes; switch it off only if the program cannot do it',
+      once: 'before they are signed in there for the first time; for programs of others',
+      claims: 'for programs that do not ask userinfo',
+    } as Readonly<Record<string, string>>,
+    logout: 'Addresses after signing out',
+    logoutHint: 'Where people may return after signing out, one a line.',
+    backchannel: 'Back-channel logout URI',
+    backchannelHint: 'Is called when somebody is signed out here, so that the program can sign them out too.',
+    noSecret: 'This kind has no secret.',
+    kinds: {
+      web: 'Web application',
+      spa: 'Single-page application',
+      native: 'App',
+      service: 'Service',
+    } satisfies Record<ClientKind, string> as Record<ClientKind, string>,
+    enabled: 'on',
+    disabled: 'off',
+    callsFailed: (n: number, shown: string) => counted(n, shown, 'failed call', 'failed calls'),
+    signedIn: (n: number, shown: string) => counted(n, shown, 'person signed in', 'people signed in'),
+    neverUsed: 'never used',
+    lastUsed: (ago: string) => `last used ${ago}`,
+    about: 'Registration',
+    clientId: 'Client id',
+    asks: 'Asks people',
+    asksWhen: { never: 'never', once: 'once', always: 'each time' },
+    withoutPkce: 'without PKCE',
+    pairwise: 'ids of people that no other application knows',
+    formerSecret: 'The former secret works until',
+    since: 'Added',
+    used: 'Last used',
+    people: (n: number, shown: string) => `Signed in there: ${counted(n, shown, 'person', 'people')}`,
+    nobody: 'Nobody is signed in there.',
+    sessions: (n: number, shown: string) => counted(n, shown, 'session', 'sessions'),
+    calls: 'Back-channel calls',
+    callsLead: (waiting: string) => `Of the last seven days. Waiting: ${waiting}.`,
+    noCalls: 'None has failed.',
+    callStates: { waiting: 'failed, will be tried again', failed: 'failed' },
+    whose: 'Whose session it was',
+    overlap: 'How long the former secret works',
+    overlaps: {
+      0: 'not at all, because it leaked',
+      1: 'for a day',
+      7: 'for seven days',
+      30: 'for thirty days',
+    },
+    actions: {
+      change: { open: 'Change…' },
+      rotate: {
+        open: 'New secret…',
+        title: (name: string) => `Give ${name} a new secret?`,
+        effects: ['The program needs the new secret before the former one ends.'],
+        undo: undefined,
+        submit: 'Create a new secret',
+        done: 'The application has a new secret.',
+      },
+      'sign-out': {
+        open: 'Sign everybody out…',
+        title: (name: string) => `Sign everybody out of ${name}?`,
+        effects: ['Everybody’s session there ends, and so do the program’s own tokens.'],
+        undo: 'They stay signed in here, and can sign in there again.',
+        submit: 'Sign everybody out',
+        done: 'Everybody is signed out there.',
+      },
+      disable: {
+        open: 'Switch off…',
+        title: (name: string) => `Switch ${name} off?`,
+        effects: ['Nobody can sign in there.', 'Its tokens are refused immediately.'],
+        undo: 'You can switch it on again. Sessions that have not ended by then work again.',
+        submit: 'Switch off',
+        done: 'The application is off.',
+      },
+      enable: {
+        open: 'Switch on…',
+        title: (name: string) => `Switch ${name} on?`,
+        effects: ['People can sign in there again, and sessions that have not ended work again.'],
+        undo: undefined,
+        submit: 'Switch on',
+        done: 'The application is on.',
+      },
+      remove: {
+        open: 'Remove…',
+        title: (name: string) => `Remove ${name}?`,
+        effects: ['Everybody is signed out there.', 'Its id and its secret no longer work.'],
+        undo: undefined,
+        submit: 'Remove',
+        done: 'The application is removed.',
+      },
+    } satisfies ActionTexts as ActionTexts,
   },
 
   roster: {

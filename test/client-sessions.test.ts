@@ -1,0 +1,154 @@
+/** A session at a client does not outlive the one it was started from, whichever comes first. */
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import pg from 'pg'
+import { endSessions, startClientSession, startSession } from '../src/identity/session/store.ts'
+import { always, type Db, type Statement } from '../src/platform/db/db.ts'
+import { migrate } from '../src/platform/db/migrate.ts'
+import { openDb } from '../src/platform/db/open.ts'
+import { bySystem } from '../src/platform/lib/by.ts'
+import { day } from '../src/platform/lib/clock.ts'
+import { newId } from '../src/platform/lib/random.ts'
+import { type Engine, engines, migratedStore, onPostgres } from './support/engines.ts'
+import { TestClock } from './support/service.ts'
+
+const now = Date.parse('2026-11-15T09:00:00Z')
+const clientId = newId()
+
+interface World {
+  readonly db: Db
+  readonly url: string
+  /** A session of the portal, of a new person. */
+  parent(): Promise<{ id: string; personId: string }>
+  /** Of the sessions that were started from this one: whether each has ended, with an event and a call to its client. */
+  children(parentId: string): Promise<object[]>
+}
+
+async function inWorld(engine: Engine, work: (world: World) => Promise<void>): Promise<void> {
+  const store = await migratedStore(engine)
+  const db = openDb(store.url)
+  try {
+    await migrate(db, new TestClock())
+    await db.run(
+      `insert into client (id, name, kind, redirect_uris, logout_uris, backchannel_uri, scopes, roles, consent, pkce, claims_in_id_token, created_at)
+       values ($1, 'Moodle', 'web', '[]', '[]', 'https://moodle.example/logout', 'openid', 'veterinarian', 'never', 1, 0, 0)`,
+      [clientId],
+    )
+    await work({
+      db,
+      url: store.url,
+      async parent() {
+        const [id, personId] = [newId(), newId()]
+        const address = `${personId.toLowerCase()}@clinic.example`
+        await db.run(
+          `insert into person (id, role, status, email, email_key, firstname, lastname, created_at, updated_at)
+           values ($1, 'veterinarian', 'active', $2, $2, 'Ada', 'Marsh', 0, 0)`,
+          [personId, address],
+        )
+        const about = { id, role: 'veterinarian', personId, addressKey: address } as const
+        const session = { ...about, device: '', method: 'code', now, expiresAt: now + day } as const
+        await db.tx(startSession(session, bySystem, always))
+        return { id, personId }
+      },
+      async children(parentId) {
+        const rows = await db.all(
+          `select case when s.ended_at is null then 0 else 1 end as ended,
+             (select count(*) from event e where e.session_id = s.id and e.type = 'session.ended') as events,
+             (select count(*) from logout_call l where l.session_id = s.id) as calls
+           from session s where s.parent_id = $1`,
+          [parentId],
+        )
+        return rows.map((row) => ({ ...row }))
+      },
+    })
+  } finally {
+    await db.close()
+    await store.remove()
+  }
+}
+
+const started = (startedFrom: string) =>
+  startClientSession(
+    { id: newId(), clientId, scope: 'openid', startedFrom, offline: false, now, expiresAt: now + day },
+    bySystem,
+    always,
+  )
+
+const endings = {
+  'signing out': ({ id, personId }) => endSessions({ id, personId }, 'signed-out', now, bySystem),
+  'signing out everywhere': ({ personId }) => endSessions({ personId }, 'revoked', now, bySystem),
+} satisfies Record<string, (parent: { id: string; personId: string }) => Statement[]>
+
+const told = { ended: 1, events: 1, calls: 1 }
+
+for (const engine of engines)
+  for (const [how, end] of Object.entries(endings))
+    test(`Started and ended many times at once by ${how}, none is left on ${engine}`, () =>
+      inWorld(engine, async ({ db, parent, children }) => {
+        for (let round = 0; round < 40; round++) {
+          const from = await parent()
+          const starts = Array.from({ length: 4 }, () => db.tx(started(from.id)))
+          const ends = Array.from({ length: 2 }, () => db.tx(end(from)))
+          await Promise.all(round % 2 ? [...starts, ...ends] : [...ends, ...starts])
+          for (const child of await children(from.id)) assert.deepEqual(child, told)
+        }
+      }))
+
+suite('On PostgreSQL', onPostgres, () => {
+  /** Runs these statements of a transaction, one by one, in a connection of its own. */
+  async function heldOpen<T>(
+    url: string,
+    work: (run: (one: Statement) => Promise<unknown>) => Promise<T>,
+  ): Promise<T> {
+    const connection = new pg.Client({ connectionString: url })
+    await connection.connect()
+    try {
+      await connection.query('begin')
+      const result = await work(({ sql, postgres, params }) => connection.query(postgres ?? sql, [...params]))
+      await connection.query('commit')
+      return result
+    } finally {
+      await connection.end()
+    }
+  }
+
+  async function untilOneWaits(db: Db): Promise<void> {
+    const waiting = `select 1 as one from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+    for (let i = 0; i < 500; i++) {
+      if (await db.one(waiting)) return
+      await setTimeout(10)
+    }
+    throw new Error('nothing waits')
+  }
+
+  for (const [how, end] of Object.entries(endings)) {
+    test(`One that is started while its parent is ended by ${how} does not start`, () =>
+      inWorld('postgres', async ({ db, url, parent, children }) => {
+        const from = await parent()
+        const starting = await heldOpen(url, async (run) => {
+          const [first, ...rest] = end(from)
+          await run(first!)
+          const start = db.tx(started(from.id))
+          await untilOneWaits(db)
+          for (const one of rest) await run(one)
+          return { start }
+        })
+        await starting.start
+        assert.deepEqual(await children(from.id), [])
+      }))
+
+    test(`One whose start is not yet committed when its parent is ended by ${how} ends with it`, () =>
+      inWorld('postgres', async ({ db, url, parent, children }) => {
+        const from = await parent()
+        const ending = await heldOpen(url, async (run) => {
+          for (const one of started(from.id)) await run(one)
+          const ended = db.tx(end(from))
+          await untilOneWaits(db)
+          return { ended }
+        })
+        await ending.ended
+        assert.deepEqual(await children(from.id), [told])
+      }))
+  }
+})
