@@ -13,31 +13,19 @@ import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { ok } from './support/passkeys.ts'
 import { freePort } from './support/postgres.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
-import { type AuthMethod, libraries, type RelyingParty, type SendOptions } from './support/relying-parties.ts'
+import {
+  type AuthMethod,
+  browse,
+  type Decision,
+  libraries,
+  type RelyingParty,
+  type SendOptions,
+} from './support/relying-parties.ts'
 import { type Calls, type Service, startService } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
 import { callsTo } from './support/wire.ts'
 
 const afterLogout = 'https://app.example/bye'
-
-interface Decision {
-  readonly cookie?: string
-  readonly confirmed?: boolean
-  readonly declined?: boolean
-}
-
-/** The browser goes to the page, which asks with the cookie, and goes where it is sent. */
-async function browse(at: Calls, url: URL, { cookie, ...decision }: Decision): Promise<URL> {
-  const page = await at.request(url.href)
-  if (page.status === 303) return new URL(page.headers.get('location')!)
-  assert.equal(page.status, 200)
-  const reply = await at.request('/portal/authorize', {
-    body: { query: url.search.slice(1), ...decision },
-    headers: { ...freshNetwork(), ...(cookie !== undefined && { cookie }) },
-  })
-  assert.ok(reply.json.location, `a location, not ${reply.text}`)
-  return new URL(reply.json.location)
-}
 
 async function signInWith(at: Calls, party: RelyingParty, decision: Decision, options?: SendOptions) {
   const { url, finish } = await party.send(options)

@@ -1,7 +1,10 @@
 /** Applications made with libraries that others wrote, which sign people in here. One interface for both libraries. */
+import assert from 'node:assert/strict'
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
 import type { TestClient } from './applications.ts'
+import { freshNetwork } from './fresh.ts'
+import type { Calls } from './service.ts'
 
 export interface Tokens {
   readonly access: string
@@ -206,4 +209,24 @@ async function byOauth4webapi({ issuer, client, method }: Party): Promise<Relyin
       return url
     },
   }
+}
+
+/** What somebody at the portal decides; `cookie` is that of their session. */
+export interface Decision {
+  readonly cookie?: string
+  readonly confirmed?: boolean
+  readonly declined?: boolean
+}
+
+/** The browser goes to the page, which asks with the cookie, and goes where it is sent. */
+export async function browse(at: Calls, url: URL, { cookie, ...decision }: Decision): Promise<URL> {
+  const page = await at.request(url.href)
+  if (page.status === 303) return new URL(page.headers.get('location')!)
+  assert.equal(page.status, 200)
+  const reply = await at.request('/portal/authorize', {
+    body: { query: url.search.slice(1), ...decision },
+    headers: { ...freshNetwork(), ...(cookie !== undefined && { cookie }) },
+  })
+  assert.ok(reply.json.location, `a location, not ${reply.text}`)
+  return new URL(reply.json.location)
 }
