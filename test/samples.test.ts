@@ -1,41 +1,25 @@
 /** The samples in the documentation compile under `strict`, and work against a running service. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { addClient, signInAt } from './support/applications.ts'
 import { Authenticator } from './support/authenticator.ts'
+import { cookieFor } from './support/authorize.ts'
 import { newFolder, type ServingChild, serveChild, startProcess } from './support/child.ts'
 import { atLength } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { programOf } from './support/install.ts'
 import { freePort } from './support/postgres.ts'
 import { startReceiver } from './support/receiver.ts'
+import { browse } from './support/relying-parties.ts'
+import { sampleIn, samples } from './support/samples.ts'
 import { type Service, startService } from './support/service.ts'
 import { eventually } from './support/wait.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
-const pages = ['README.md', 'docs/integrating.md', 'docs/webhooks.md']
-
-interface Sample {
-  readonly page: string
-  readonly language: string
-  readonly text: string
-}
-
-const samples: Sample[] = pages.flatMap((page) =>
-  [...readFileSync(join(root, page), 'utf8').matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(
-    ([, language, text]) => ({ page, language: language!, text: text! }),
-  ),
-)
-const sampleIn = (page: string, language: string, word = '') => {
-  const found = samples.filter(
-    (one) => one.page === page && one.language === language && one.text.includes(word),
-  )
-  assert.equal(found.length, 1, `${page} has one sample in ${language} with "${word}"`)
-  return found[0]!.text
-}
 
 /** A folder where packages are found as in the project. */
 function sampleFolder() {
@@ -79,7 +63,8 @@ suite('Samples in the documentation', atLength, () => {
 
   test('are in languages that are tried here', () => {
     const languages = new Set(samples.map(({ language }) => language))
-    assert.deepEqual([...languages].sort(), ['', 'python', 'sh', 'ts'])
+    // Those for Python and Apache in docs/applications.md are tried by test/relying-parties/run.ts.
+    assert.deepEqual([...languages].sort(), ['', 'apache', 'python', 'sh', 'ts'])
   })
 
   test('in TypeScript compile under strict, and would not if something were wrong', () => {
@@ -107,6 +92,9 @@ suite('Samples in the documentation', atLength, () => {
     const { access, userId, sessionId } = await service.signIn(freshAddress(), freshNetwork())
     assert.deepEqual(await callerOf(access), { userId, sessionId, roles: ['veterinarian'] })
     await assert.rejects(callerOf(`${access.slice(0, -4)}AAAA`))
+    const scope = 'openid classes'
+    const atClient = await signInAt(service, { userId, sessionId }, await addClient(service), { scope })
+    await assert.rejects(callerOf(atClient.access), /issued to an application/)
   })
 
   test('use passkeys in a front end', async (t) => {
@@ -132,6 +120,79 @@ suite('Samples in the documentation', atLength, () => {
     assert.equal((await signIn()).user.userId, userId)
     await service.request('/session/all', { method: 'DELETE', token: access })
     await assert.rejects(addPasskey(access), { code: 'session-ended' })
+  })
+
+  const applications = 'docs/applications.md'
+  const someone = async () => {
+    const who = await service.signIn(freshAddress(), freshNetwork())
+    return { ...who, cookie: cookieFor(who) }
+  }
+
+  test('sign people in at a web application, and out again', async (t) => {
+    const port = await freePort()
+    const home = `http://localhost:${port}`
+    const text = sampleIn(applications, 'ts', 'createServer(async').replaceAll('8080', String(port))
+    const file = folder.write('web.ts', text)
+    const redirectUris = [`${home}/callback`]
+    const { id, secret } = await addClient(service, { redirectUris, logoutUris: [`${home}/`] })
+    const env = { ISSUER: service.url, CLIENT_ID: id, CLIENT_SECRET: secret! }
+    const child = startProcess(process.execPath, [file], { cwd: folder.path, env })
+    t.after(() => child.end())
+    let visit = ''
+    const get = async (url: string | URL) => {
+      const reply = await fetch(url, { headers: { cookie: visit }, redirect: 'manual' })
+      visit = reply.headers.getSetCookie()[0]?.split(';')[0] ?? visit
+      return { location: reply.headers.get('location')!, text: await reply.text(), status: reply.status }
+    }
+    await eventually('it listens', () => get(home).catch(() => undefined))
+    const who = await someone()
+    const back = await browse(service, new URL((await get(home)).location), who)
+    const forged = new URL(back)
+    forged.searchParams.set('state', 'x')
+    assert.match((await get(forged)).text, /^The sign-in failed/)
+    assert.equal((await get(back)).location, home)
+    assert.equal((await get(home)).text, 'Hello Ada Marsh')
+    const logout = new URL((await get(`${home}/sign-out`)).location)
+    const body = { query: logout.search.slice(1) }
+    const reply = await service.request('/portal/logout', { body, headers: { cookie: who.cookie } })
+    assert.equal(reply.json.location, `${home}/`)
+    assert.equal((await get(home)).status, 303)
+  })
+
+  test('sign people in at a native app', async (t) => {
+    const file = folder.write('native.ts', sampleIn(applications, 'ts', 'You can close this window'))
+    const { id } = await addClient(service, { kind: 'native', redirectUris: ['http://127.0.0.1/callback'] })
+    const child = startProcess(process.execPath, [file], {
+      cwd: folder.path,
+      env: { ISSUER: service.url, CLIENT_ID: id },
+    })
+    t.after(() => child.end())
+    await eventually('it asks', () => child.output.out.startsWith('Open ') && child.output.out.endsWith('\n'))
+    const url = new URL(child.output.out.slice('Open '.length).trim())
+    const back = await browse(service, url, { ...(await someone()), confirmed: true })
+    assert.equal(await (await fetch(back)).text(), 'You can close this window.')
+    assert.deepEqual(await child.exited, { code: 0, signal: null })
+    assert.match(child.output.out, /^Hello Ada Marsh$/m)
+  })
+
+  test('see that a session has ended, once', async (t) => {
+    const file = folder.write(
+      'logout.ts',
+      sampleIn(applications, 'ts', 'logoutToken').replace('https://access.example.org', service.url),
+    )
+    const { sessionToEnd } = await import(pathToFileURL(file).href)
+    const receiver = await startReceiver()
+    t.after(() => receiver.close())
+    const client = await addClient(service, { backchannelUri: receiver.url })
+    const who = await someone()
+    const { sessionId, idToken } = await signInAt(service, who, client)
+    await service.request('/session', { method: 'DELETE', token: who.access })
+    const { body } = (await receiver.until(1))[0]!
+    const token = new URLSearchParams(body).get('logout_token')
+    await assert.rejects(sessionToEnd(token, 'another client'))
+    assert.equal(await sessionToEnd(token, client.id), sessionId)
+    await assert.rejects(sessionToEnd(token, client.id), /not a logout token/)
+    await assert.rejects(sessionToEnd(idToken, client.id))
   })
 
   const receivers: [language: string, name: string, command: () => string][] = [
@@ -200,11 +261,15 @@ suite('Samples in the documentation', atLength, () => {
 })
 
 suite('Samples for the shell', atLength, () => {
+  const folder = newFolder()
   let service: ServingChild
   before(async () => {
-    service = await serveChild({})
+    service = await serveChild({ cwd: folder.path })
   })
-  after(() => service.end())
+  after(async () => {
+    await service.end()
+    folder.remove()
+  })
 
   test('sign in with curl, refresh and sign out, as README.md and docs/integrating.md say', () => {
     programOf(['curl'], 'curl')
@@ -222,5 +287,24 @@ suite('Samples for the shell', atLength, () => {
     assert.match(out, /"firstname":"Ada"/)
     assert.match(out, /"access_token":"[^"]+","token_type":"Bearer"/)
     assert.match(out, /Bearer\n204\n$/)
+  })
+  test('register applications, and read the roster as a service, as docs/applications.md says', () => {
+    const blocks = samples.filter(
+      ({ page, language }) => page === 'docs/applications.md' && language === 'sh',
+    )
+    // The token that is looked at is made further down the page.
+    const asked = blocks.findIndex(({ text }) => text.includes('introspect'))
+    const texts = [...blocks.toSpliced(asked, 1), blocks[asked]!].map(({ text }) => text)
+    const out = execFileSync('sh', ['-e'], {
+      input: texts.join('\n').replaceAll('http://localhost:3000', service.url),
+      encoding: 'utf8',
+      cwd: folder.path,
+      env: { PATH: `${join(root, 'bin')}:${process.env.PATH}` },
+    })
+    assert.match(out, /^Case log is registered, with the scopes openid profile email\.$/m)
+    assert.match(out, /^Moodle is registered/m)
+    assert.equal(out.match(/^Its secret, which is not shown again: [\w-]{43}$/gm)?.length, 2)
+    assert.match(out, /\{"students":\[\{"userId":/)
+    assert.match(out, /\{"active":true,"token_type":"Bearer","scope":"roster\.read"/)
   })
 })

@@ -3,8 +3,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { digestOf, registrationOf, secretIsRight } from '../../src/identity/clients/client.ts'
 import { type ClientKind, hasSecret } from '../../src/identity/clients/kinds.ts'
 import { accessTtlMs } from '../../src/identity/session/session.ts'
-import { always } from '../../src/platform/db/db.ts'
+import { always, type Db } from '../../src/platform/db/db.ts'
 import { bySystem } from '../../src/platform/lib/by.ts'
+import type { Clock } from '../../src/platform/lib/clock.ts'
 import { newId } from '../../src/platform/lib/random.ts'
 import type { Role } from '../../src/roles.ts'
 import type { Reply, Service, SignedIn } from './service.ts'
@@ -30,7 +31,10 @@ export interface ClientOptions {
   readonly disabled?: boolean
 }
 
-export async function addClient(service: Service, options: ClientOptions = {}): Promise<TestClient> {
+/** A service in this process, or the store and clock of one in another. */
+type Registry = { readonly app: { readonly parts: { readonly db: Db } }; readonly clock: Pick<Clock, 'now'> }
+
+export async function addClient(service: Registry, options: ClientOptions = {}): Promise<TestClient> {
   const { kind = 'web', redirectUris = kind === 'service' ? [] : ['https://app.example/back'] } = options
   const scopes =
     options.scopes ??

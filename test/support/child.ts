@@ -126,8 +126,8 @@ export type ServingChild = Child & Calls & { port: number; url: string }
 
 /** Starts `chiron serve` and waits until every worker listens. */
 export async function serveChild(options: ChildOptions, start = startChiron): Promise<ServingChild> {
-  const port = await freePort()
-  const env = { CHIRON_PORT: String(port), ...options.env }
+  const port = Number(options.env?.CHIRON_PORT ?? (await freePort()))
+  const env = { ...options.env, CHIRON_PORT: String(port) }
   const child = start(['serve'], { ...options, env })
   const workers = Number(options.env?.CHIRON_WORKERS ?? 1)
   const url = `http://127.0.0.1:${port}`
