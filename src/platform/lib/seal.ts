@@ -1,4 +1,4 @@
-/** Encrypts secrets in the store: private keys and the secrets of webhooks. */
+/** Encrypts secrets in the store (private keys, secrets of webhooks and providers) and sign-ins in a cookie. */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Secrets } from './secret.ts'
 
@@ -28,6 +28,7 @@ export function unseal(
 
 function unsealWith(key: Buffer, owner: string, sealed: string): string | null {
   const bytes = Buffer.from(sealed, 'base64url')
+  if (bytes.length < ivBytes + tagBytes) return null
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes))
     .setAAD(Buffer.from(owner))
     .setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes))
