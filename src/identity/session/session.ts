@@ -33,6 +33,7 @@ import {
 } from './store.ts'
 
 export { historyOf } from './history.ts'
+export { type ForeignKeys, verifyForeignToken } from './jwt.ts'
 export type { SigningKeys } from './keys.ts'
 export type { LiveSession, Session } from './store.ts'
 export { endSessions, isOpen, renewProof } from './store.ts'

@@ -13,6 +13,7 @@ import { isId, newId } from '../../platform/lib/random.ts'
 import { type Right, rights } from '../../roles.ts'
 import { erasePasskeys } from '../passkeys/passkeys.ts'
 import type { RoleRules } from '../people/people.ts'
+import { eraseLinks } from '../school-account/school-account.ts'
 import { endSessions } from '../session/session.ts'
 import {
   addStaff,
@@ -102,6 +103,7 @@ export class Staff implements RoleRules {
       ...removeStaff(member.id, now, by),
       ...endSessions({ personId: member.id, when: happened(`removed.${member.id}`) }, 'account', now, by),
       erasePasskeys(member.id, happened(`removed.${member.id}`)),
+      eraseLinks(member.id, happened(`removed.${member.id}`)),
     ])
     if (removed!.length === 0) throw lastAdmin()
   }

@@ -1,5 +1,6 @@
 import { PasskeyFields } from '../../identity/passkeys/schemas.ts'
 import { statuses } from '../../identity/people/statuses.ts'
+import { SchoolLinkFields } from '../../identity/school-account/schemas.ts'
 import { HistoryFields } from '../../identity/session/schemas.ts'
 import { Id, Nullable, Timestamp } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
@@ -174,6 +175,7 @@ export const StudentExport = Type.Object(
     classes: Type.Array(ClassEntry),
     calendarFeeds: Type.Array(CalendarFeed),
     ...PasskeyFields,
+    ...SchoolLinkFields,
     ...HistoryFields,
   },
   { title: 'StudentExport' },

@@ -11,6 +11,7 @@ import {
   personById,
   type RoleRules,
 } from '../../identity/people/people.ts'
+import { linksOf } from '../../identity/school-account/school-account.ts'
 import { historyOf } from '../../identity/session/session.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { type Clock, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
@@ -75,10 +76,11 @@ export class Students implements RoleRules {
   }
 
   async export(student: PersonInSession) {
-    const [timetable, feeds, passkeys, history] = await Promise.all([
+    const [timetable, feeds, passkeys, schoolLinks, history] = await Promise.all([
       this.#timetable(student),
       feedsOf(this.#db, student.id),
       passkeysOf(this.#db, student.id),
+      linksOf(this.#db, student.id),
       historyOf(this.#db, student.id),
     ])
     return {
@@ -87,6 +89,7 @@ export class Students implements RoleRules {
       classes: timetable.classes.map(classOf),
       calendarFeeds: feeds.map(feedView),
       passkeys,
+      schoolLinks,
       ...history,
     }
   }
