@@ -48,7 +48,7 @@ import {
 export { guardedFetch } from './guarded-fetch.ts'
 export { OpenId } from './openid.ts'
 export { Providers, redirectUriOf } from './providers.ts'
-export { adminHasLink, eraseLinks, hasProvider } from './store.ts'
+export { adminHasLink, eraseLinks } from './store.ts'
 
 const retryAfterSeconds = 30
 const returnLengthMax = 2_000
