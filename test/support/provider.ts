@@ -39,6 +39,8 @@ export interface TestProvider {
   /** Claims that only userinfo has. */
   userinfo: TestClaims
   wrongs: Wrongs
+  /** Whether it shows a page with a link, as a form would, or sends the browser back at once. */
+  shows: 'page' | 'nothing'
   /** The issuer of its metadata, if that changes. */
   metadataIssuer: string
   /** The paths that fail or are never answered. */
@@ -118,7 +120,10 @@ export async function startProvider(now: () => number, port = 0): Promise<TestPr
       else back.searchParams.set('code', code)
       back.searchParams.set('state', wrongs.state ?? asked.get('state')!)
       if (wrongs.answerIssuer !== null) back.searchParams.set('iss', wrongs.answerIssuer ?? provider.issuer)
-      reply.writeHead(302, { Location: back.href }).end()
+      if (provider.shows === 'nothing') return void reply.writeHead(302, { Location: back.href }).end()
+      reply
+        .writeHead(200, { 'Content-Type': 'text/html' })
+        .end(`<!doctype html><title>School</title><a href="${back.href.replaceAll('&', '&amp;')}">Go on</a>`)
     },
     async '/token'(request, _url, reply) {
       const form = new URLSearchParams(await textOf(request))
@@ -175,6 +180,7 @@ export async function startProvider(now: () => number, port = 0): Promise<TestPr
     claims: {},
     userinfo: {},
     wrongs: {},
+    shows: 'nothing',
     metadataIssuer: issuer,
     broken: new Map(),
     seen: new Map(),

@@ -6,6 +6,7 @@ const parts = {
   veterinarian: () => import('./veterinarian/veterinarian.tsx'),
   student: () => import('./student/student.tsx'),
   passkeys: () => import('./passkeys/page.tsx'),
+  schoolLinks: () => import('./school-account/page.tsx'),
   publicProfile: () => import('./veterinarian/public-profile.tsx'),
   /** Has a page of its own. */
   staff: async () => {},
@@ -16,6 +17,7 @@ export const VeterinarianScreens = lazy(async () => ({
 }))
 export const StudentScreens = lazy(async () => ({ default: (await parts.student()).StudentScreens }))
 export const Passkeys = lazy(async () => ({ default: (await parts.passkeys()).Passkeys }))
+export const SchoolLinks = lazy(async () => ({ default: (await parts.schoolLinks()).SchoolLinks }))
 export const PublicProfile = lazy(async () => ({ default: (await parts.publicProfile()).PublicProfile }))
 
 /** Called while the code is being typed. */

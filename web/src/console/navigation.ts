@@ -7,6 +7,7 @@ export const places = {
   mail: 'support',
   roster: 'registrar',
   events: 'admin',
+  providers: 'admin',
   webhooks: 'admin',
   staff: 'admin',
 } as const satisfies Record<string, Right | 'any'>

@@ -1,5 +1,9 @@
 /** Replies of the service to staff: types of its own schemas. The roster's are in roster/replies.ts. */
 import type { Static } from 'typebox'
+import type {
+  ProviderEntry,
+  ProviderTest as ProviderTestReply,
+} from '../../../src/identity/school-account/schemas.ts'
 import type { StaffMember } from '../../../src/identity/staff/schemas.ts'
 import type { DeliveryEntry } from '../../../src/messages/delivery/schemas.ts'
 import type {
@@ -21,6 +25,9 @@ import type {
   TestMail,
 } from '../../../src/operate/support/schemas.ts'
 import type { Sort as SortName } from '../../../src/operate/support/sorts.ts'
+
+export type Provider = Static<typeof ProviderEntry>
+export type ProviderTest = Static<typeof ProviderTestReply>
 
 export type Overview = Static<typeof OverviewReply>
 

@@ -93,6 +93,7 @@ function Device({
         </p>
         <p className="soft">{text.sessions.since(dates.moment(startedAt))}</p>
         {method === 'passkey' && <p className="soft">{text.passkeys.proved}</p>}
+        {method === 'school' && <p className="soft">{text.school.proved}</p>}
       </div>
       {!current && (
         <Button busy={busy} label={`${text.sessions.signOutThere}: ${device}`} onPress={() => onEnd(session)}>
