@@ -302,7 +302,7 @@ suite('/openapi.json', atLength, () => {
     for (const name of described)
       assert.match(
         name,
-        / \/(veterinarian|student|staff|session|passkey|portal|calendar|health|\.well-known)\b/,
+        / \/(veterinarian|student|staff|session|passkey|school|sign-in|providers|portal|calendar|health|\.well-known)\b/,
       )
     assert.doesNotMatch(described.join('\n'), /mailbox|\/docs|\/assets|openapi|HEAD|TRACE|OPTIONS/)
   })

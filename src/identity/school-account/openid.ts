@@ -198,7 +198,7 @@ export class OpenId {
       this.#clocks(library),
       inBody ? library.ClientSecretPost(secret) : library.ClientSecretBasic(secret),
     )
-    configuration[library.customFetch] = this.#deps.fetch as never
+    configuration[library.customFetch] = this.#deps.fetch
     if (isPlain(client)) library.allowInsecureRequests(configuration)
     return configuration
   }
@@ -227,7 +227,7 @@ export class OpenId {
   async #discover(client: OpenIdClient): Promise<Metadata> {
     const library = await load()
     const found = await library.discovery(new URL(client.issuer), client.clientId, {}, library.None(), {
-      [library.customFetch]: this.#deps.fetch as never,
+      [library.customFetch]: this.#deps.fetch,
       ...(isPlain(client) && { execute: [library.allowInsecureRequests] }),
     })
     const metadata = found.serverMetadata()
