@@ -832,8 +832,15 @@ for (const engine of engines) {
       const tested = ok(await call('POST', `${at}/test`))
       assert.deepEqual(
         [tested.ok, tested.steps.map((one: { step: string }) => one.step)],
-        [true, ['metadata', 'keys', 'pkce', 'credentials']],
+        [true, ['metadata', 'keys', 'pkce', 'form', 'credentials']],
       )
+      provider.broken.set('/authorize', 'fails')
+      const closed = ok(await call('POST', `${at}/test`))
+      assert.deepEqual(
+        closed.steps.filter((one: { ok: boolean }) => !one.ok).map((one: { step: string }) => one.step),
+        ['form'],
+      )
+      provider.broken.clear()
       ok(await call('PATCH', at, { secret: 'wrong-secret' }))
       assert.equal(ok(await call('POST', `${at}/test`)).ok, false)
       const changed = ok(

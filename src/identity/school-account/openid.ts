@@ -26,6 +26,8 @@ const failureKeptMs = 10 * second
 const clockToleranceSeconds = 60
 const logoutAgeMaxSeconds = 600
 const providersKept = 100
+/** Of a sign-in that only tries the provider. */
+const dryVerifier = 'dry-run-'.repeat(6)
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout'
 
 /** A provider as the protocol needs it. */
@@ -89,7 +91,7 @@ export class OpenId {
   /** Where the browser has to go. */
   async authorizationUrl(
     client: OpenIdClient,
-    { state, nonce, verifier }: InProgress,
+    { state, nonce, verifier }: Pick<InProgress, 'state' | 'nonce' | 'verifier'>,
     more: Readonly<Record<string, string>>,
   ): Promise<string> {
     const [library, configuration] = await Promise.all([load(), this.#configuration(client)])
@@ -166,7 +168,7 @@ export class OpenId {
       await library.genericGrantRequest(configuration, 'authorization_code', {
         code: 'dry-run',
         redirect_uri: this.#deps.redirectUri,
-        code_verifier: 'dry-run-dry-run-dry-run-dry-run-dry-run-dry-run',
+        code_verifier: dryVerifier,
       })
     } catch (error) {
       const { error: name, cause } = error as { error?: unknown; cause?: unknown }
@@ -174,11 +176,27 @@ export class OpenId {
       answered = typeof name === 'string' ? name : 'no OAuth error'
     }
     return {
+      refusal: await this.#enter(client),
       keys: keys.keys.length,
       pkce: methods === undefined ? null : methods.includes('S256'),
       claims: metadata.claims_supported ?? null,
       answered,
     }
+  }
+
+  /** Opens the provider's form as a browser would; returns why it is not shown, or null. */
+  async #enter(client: OpenIdClient): Promise<string | null> {
+    const dry = { state: 'dry-run', nonce: 'dry-run', verifier: dryVerifier }
+    const location = await this.authorizationUrl(client, dry, {})
+    const { status, headers } = await this.#deps.fetch(location, {
+      method: 'GET',
+      headers: { accept: 'text/html' },
+    })
+    if (status >= 400) return `it answered ${status}; is the redirect URI registered there?`
+    const back = headers.get('location') ?? ''
+    if (!back.startsWith(this.#deps.redirectUri)) return null
+    const error = URL.parse(back)?.searchParams.get('error') ?? null
+    return error === null ? null : `it answered ${error}`
   }
 
   forget(providerId: string): void {
@@ -284,6 +302,8 @@ export class OpenId {
 }
 
 export interface Probe {
+  /** Why the provider does not show its form; null if it does. */
+  readonly refusal: string | null
   readonly keys: number
   /** Null if the provider does not say. */
   readonly pkce: boolean | null

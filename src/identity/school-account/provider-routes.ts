@@ -98,7 +98,7 @@ export function providerRoutes(
         operationId: 'testProvider',
         summary: 'Try a provider without a person',
         description:
-          'Fetches its metadata and keys, and offers it a code that cannot work, to see whether it knows our credentials. Changes nothing.',
+          'Fetches its metadata and keys, opens its form, and offers it a code that cannot work, to see whether it knows our credentials. Changes nothing.',
         params,
         response: { 200: ProviderTest, ...problems(...staffReadProblems, 'not-found') },
       },

@@ -153,7 +153,7 @@ export class Providers {
   }
 
   /**
-   * Walks through a sign-in without a person: metadata, keys, and a code that nobody issued, which the provider must
+   * Walks through a sign-in without a person: metadata, keys, the form, and a code that nobody issued, which the provider must
    * refuse for that reason alone. It works for a disabled provider, too, and changes nothing.
    */
   async test(
@@ -171,7 +171,7 @@ export class Providers {
       return done()
     }
     try {
-      const { keys, pkce, claims, answered } = await openId.probe(provider)
+      const { refusal, keys, pkce, claims, answered } = await openId.probe(provider)
       note('metadata', true, `of ${row.issuer}`)
       note('keys', keys > 0, keys === 1 ? '1 key' : `${keys} keys`)
       note(
@@ -183,6 +183,7 @@ export class Providers {
             ? 'S256'
             : 'it does not support S256',
       )
+      note('form', refusal === null, refusal ?? 'the provider lets people sign in for this redirect URI')
       note('credentials', answered === 'invalid_grant', credentialsText(answered))
       const missing =
         claims === null ? [] : neededClaims(provider.rules).filter((one) => !claims.includes(one))

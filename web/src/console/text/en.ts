@@ -602,6 +602,7 @@ export const english = {
       metadata: 'Metadata',
       keys: 'Keys',
       pkce: 'PKCE',
+      form: 'Sign-in form',
       credentials: 'Client ID and secret',
       claims: 'Claims',
       matching: 'Matching',

@@ -611,6 +611,7 @@ export const spanish: ConsoleText = {
       metadata: 'Metadatos',
       keys: 'Claves',
       pkce: 'PKCE',
+      form: 'Página de acceso',
       credentials: 'ID y secreto de cliente',
       claims: 'Datos',
       matching: 'Correspondencia',

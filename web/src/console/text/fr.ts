@@ -613,6 +613,7 @@ export const french: ConsoleText = {
       metadata: 'Métadonnées',
       keys: 'Clés',
       pkce: 'PKCE',
+      form: 'Page de connexion',
       credentials: 'ID et secret du client',
       claims: 'Données',
       matching: 'Correspondance',
