@@ -21,7 +21,7 @@ import { type Language, rememberLanguage, useWords, WordsContext } from '../text
 import { Events } from './events.tsx'
 import { FirstPasskey } from './first-passkey.tsx'
 import { MailPage } from './mail.tsx'
-import { canOpen, isPage, type PageName, places } from './navigation.ts'
+import { canOpen, isInBar, isPage, type PageName, places } from './navigation.ts'
 import { NotFound } from './not-found.tsx'
 import { OverviewPage } from './overview.tsx'
 import { PeoplePage } from './people.tsx'
@@ -121,15 +121,16 @@ function Account({ user, children }: { user: Staff; children: ReactNode }) {
 function Places({ user }: { user: Staff }) {
   const { text: shared } = useWords()
   const { text } = useConsole()
-  const [here = ''] = useRoute()
-  const open = (Object.keys(places) as PageName[]).filter((place) => canOpen(user, place))
+  const [place = ''] = useRoute()
+  const here = place === 'providers' ? 'staff' : place
+  const open = (Object.keys(places) as PageName[]).filter((one) => isInBar(one) && canOpen(user, one))
   return (
     <nav aria-label={shared.nav.label}>
       <ul>
-        {open.map((place) => (
-          <li key={place}>
-            <a href={`#/${place}`} aria-current={here === place ? 'page' : undefined}>
-              {text.nav[place]}
+        {open.map((one) => (
+          <li key={one}>
+            <a href={`#/${one}`} aria-current={here === one ? 'page' : undefined}>
+              {text.nav[one]}
             </a>
           </li>
         ))}

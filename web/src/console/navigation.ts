@@ -12,6 +12,10 @@ export const places = {
   staff: 'admin',
 } as const satisfies Record<string, Right | 'any'>
 
+/** In the bar, which has room for a few; the page of staff leads to the others. */
+const beside: readonly PageName[] = ['providers']
+export const isInBar = (place: PageName): boolean => !beside.includes(place)
+
 export type PageName = keyof typeof places
 
 export const isPage = (text: string): text is PageName => Object.hasOwn(places, text)
