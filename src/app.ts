@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import { type Config, rosterSettingsOf, smtpSettingsOf } from './config.ts'
 import { UsageError } from './errors.ts'
-import { openFeatures, ownId } from './features.ts'
+import { type Features, openFeatures, ownId } from './features.ts'
 import { isPageOfClient, personScopes, serviceScopes } from './identity/clients/clients.ts'
 import { clientRoutes } from './identity/clients/routes.ts'
 import { type Attack, firstCodes } from './identity/limits/limits.ts'
@@ -24,6 +24,9 @@ import { passkeyRoutes } from './identity/passkeys/routes.ts'
 import { StepUpByCode } from './identity/passkeys/step-up.ts'
 import { stepUpRoutes } from './identity/passkeys/step-up-routes.ts'
 import { namesOf, prunePeople, recipientsIn } from './identity/people/people.ts'
+import { providerRoutes } from './identity/school-account/provider-routes.ts'
+import { schoolAccountRoutes } from './identity/school-account/routes.ts'
+import type { SchoolAccounts } from './identity/school-account/school-account.ts'
 import { portalSessionRoutes, refreshRoute, sessionRoutes } from './identity/session/routes.ts'
 import { wellKnownRoutes } from './identity/session/well-known.ts'
 import { signInRoutes } from './identity/sign-in/routes.ts'
@@ -153,6 +156,17 @@ function noAdminWithPasskey(): UsageError {
   )
 }
 
+/** Whether somebody can still change staff. */
+async function refuseLockout({ methods, passkeys, schoolAccounts }: Features): Promise<void> {
+  const { staff } = methods
+  if (staff.includes('code')) return
+  if (staff.includes('passkey') && (await passkeys.adminHasOne())) return
+  if (staff.includes('school') && (await schoolAccounts.adminHasLink())) return
+  throw new UsageError(
+    'CHIRON_STAFF_SIGN_IN would lock staff out: without code, an admin needs a school account that is connected, or a passkey. Start with code, let an admin connect one in the console, and set it again',
+  )
+}
+
 async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooksMs }: Pace) {
   const { publicUrl } = config
   const watchers = await openWatchers(config, log)
@@ -173,14 +187,22 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     staff,
     roles: rules,
     sessions,
+    methods,
     passkeys,
+    providers,
+    schoolAccounts,
     support,
   } = features
   const { deliveries, webhooks, roster, clients } = features
   if (config.staffPasskey === 'required' && !(await passkeys.adminHasOne())) throw noAdminWithPasskey()
+  await refuseLockout(features)
+  if (!methods.student.includes('code') && !(await schoolAccounts.hasProvider('student')))
+    log.warn(
+      'students cannot sign in: CHIRON_STUDENT_SIGN_IN has no code, and no provider is open to students',
+    )
   const foreignKeys = await keys.open()
   if (foreignKeys.length > 0) log.warn({ kids: foreignKeys }, foreignKeysLine)
-  await webhooks.reseal()
+  await Promise.all([webhooks.reseal(), providers.reseal()])
 
   const smtp = smtpSettingsOf(config)
   const plainTransport = smtp === null ? mailboxTransport(log) : smtpTransport(smtp, clock)
@@ -244,6 +266,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
       limits,
       codes: signIn.veterinarian,
       passkeys,
+      schoolAccounts,
       sessions,
       tokens,
       backChannel,
@@ -347,7 +370,8 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   for (const role of roles) {
     const Profile = Profiles[role]
     const steps = metrics?.watchSignIn(role, signIn[role]) ?? signIn[role]
-    signInRoutes(app, { role, signIn: steps, Profile, portal, networkOf: callerNetworkOf })
+    const isOpen = methods[role].includes('code')
+    signInRoutes(app, { role, signIn: steps, Profile, isOpen, portal, networkOf: callerNetworkOf })
   }
   studentRoutes(app, { students, callerOf })
   calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), callerOf, publicUrl })
@@ -374,6 +398,10 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const validate: Passkeys['validate'] =
     metrics?.watchPasskeys(passkeys) ?? ((...answer) => passkeys.validate(...answer))
   if (config.passkeys) passkeyRoutes(app, { ...asked, passkeys, validate, Profile, publicUrl })
+  const answer: SchoolAccounts['answer'] =
+    metrics?.watchSchoolAccounts(schoolAccounts) ?? ((...given) => schoolAccounts.answer(...given))
+  await schoolAccountRoutes(app, { ...asked, accounts: schoolAccounts, answer, providers })
+  providerRoutes(app, { providers, byStaffOf })
   const byCode = new StepUpByCode({ db, clock, signIn, passkeys })
   stepUpRoutes(app, { ...asked, byCode, passkeys: config.passkeys ? passkeys : null })
   portalSessionRoutes(app, { sessions, byOf, Profile, portal })
@@ -421,6 +449,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     ...{ log, mailbox, publicUrl, timeZone, publicProfile },
     branding: config.school,
     passkeys: config.passkeys ? config.staffPasskey : null,
+    methods,
   })
   const pages = { portal, byOf, branding: config.school, sendPrivatePage }
   authorizeRoutes(app, { ...pages, authorization })
@@ -438,6 +467,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     backChannel,
     sessions,
     passkeys,
+    providers,
     veterinarians,
     keys,
     limits,

@@ -357,6 +357,47 @@ ofClient('remove', 'end everybody’s session there and remove it').action(async
   (await clients()).removeClient(id, options),
 )
 
+const providers = () => import('./operate/commands/providers.ts')
+const providersCommand = program
+  .command('providers')
+  .description('OpenID providers of the school, whose accounts people can sign in with')
+const providerOptions = (command: Command) =>
+  command
+    .option('--client-id <id>', 'the id of the registration at the provider')
+    .option('--secret-file <file>', 'a file with its client secret')
+    .option('--roles <roles>', 'who can sign in with it: student, staff, or both')
+    .option('--domains <domains>', "the provider's own domains, comma-separated; other addresses never count")
+    .option('--number-claim <claim>', 'the claim with the student number')
+    .option('--address-claim <claim>', 'the claim with the address, if it is not email')
+    .option('--trust-addresses', 'addresses count without email_verified')
+providerOptions(providersCommand.command('add <name>').description('add a provider'))
+  .option('--kind <kind>', 'entra, google or oidc')
+  .option('--issuer <url>', 'the issuer, as in its metadata')
+  .option('--tenant <id>', 'the id of the tenant, for Entra ID')
+  .option('--hosted-domain <domain>', 'the domain of the school, for Google')
+  .action(async (name, options) => (await providers()).addProvider(name, options))
+providersCommand
+  .command('list')
+  .description('list the providers')
+  .action(async (options) => (await providers()).listProviders(options))
+const ofProvider = (name: string, description: string) =>
+  providersCommand.command(`${name} <provider>`).description(description)
+ofProvider('test', 'try it without a person: metadata, keys and credentials').action(
+  async (provider, options) => (await providers()).testProvider(provider, options),
+)
+providerOptions(ofProvider('change', 'change its name, secret, roles, domains or claims'))
+  .option('--name <name>', 'the new name')
+  .action(async (provider, options) => (await providers()).changeProvider(provider, options))
+ofProvider('disable', 'let nobody sign in with it; sessions and links stay').action(
+  async (provider, options) => (await providers()).switchProvider(provider, false, options),
+)
+ofProvider('enable', 'let people sign in with it').action(async (provider, options) =>
+  (await providers()).switchProvider(provider, true, options),
+)
+ofProvider('remove', 'remove it and all its links').action(async (provider, options) =>
+  (await providers()).removeProvider(provider, options),
+)
+
 const keys = () => import('./operate/commands/keys.ts')
 const keysCommand = program.command('keys').description('the keys that sign tokens')
 keysCommand

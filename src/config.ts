@@ -13,9 +13,10 @@ import type { DkimSettings, SmtpSettings } from './messages/mail/smtp.ts'
 import type { Branding } from './platform/lib/branding.ts'
 import { flush, makeFile, makeFolder } from './platform/lib/durable.ts'
 import { nearest } from './platform/lib/nearest.ts'
-import { isLoopbackHost } from './platform/lib/network.ts'
+import { isLoopbackHost, parseRange, type Range } from './platform/lib/network.ts'
 import { type TraceSettings, traceSettings } from './platform/lib/otel.ts'
 import { isPlainByOmission } from './platform/lib/postgres-url.ts'
+import type { OpenMethods } from './roles.ts'
 import { parseSource, type RosterSource } from './school/roster/source.ts'
 import {
   allSettings,
@@ -210,6 +211,9 @@ function checkTogether(config: Config): void {
     config.staffPasskey === 'required' &&
       !config.passkeys &&
       wrong('CHIRON_STAFF_PASSKEY', 'cannot be required while CHIRON_PASSKEYS is off'),
+    config.staffPasskey === 'required' &&
+      !config.staffSignIn.includes('passkey') &&
+      wrong('CHIRON_STAFF_SIGN_IN', 'must have passkey while CHIRON_STAFF_PASSKEY is required'),
     production && !limits && wrong('CHIRON_LIMITS', 'cannot be off in production'),
     !production &&
       smtpUrl === null &&
@@ -239,6 +243,24 @@ function isWithin(host: string, domain: string): boolean {
 export function passkeyOriginsOf({ publicUrl, corsOrigins, passkeyId }: Config): string[] {
   return [publicUrl, ...corsOrigins.filter((origin) => isWithin(new URL(origin).hostname, passkeyId))]
 }
+
+/** How people of each role can sign in. */
+export function openMethodsOf({ passkeys, ...config }: Config): OpenMethods {
+  const open = (methods: OpenMethods[keyof OpenMethods]) =>
+    methods.filter((method) => passkeys || method !== 'passkey')
+  return {
+    veterinarian: open(config.veterinarianSignIn),
+    student: open(config.studentSignIn),
+    staff: open(config.staffSignIn),
+  }
+}
+
+/** Addresses of providers that may be reached although they are not public; outside production also this machine. */
+export function providerRangesOf({ production, providerAllow }: Config): readonly Range[] {
+  return production ? providerAllow : [...providerAllow, ...thisMachine]
+}
+
+const thisMachine = ['127.0.0.0/8', '::1'].map((range) => parseRange(range)!)
 
 /** Not a measure of strength; it catches what people type in a hurry. */
 function isGuessable(secret: string): boolean {

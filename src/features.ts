@@ -1,9 +1,16 @@
 /** The features without the HTTP server: what the service and the commands both need. */
-import { type Config, passkeyOriginsOf, rosterSettingsOf } from './config.ts'
+import { type Config, openMethodsOf, passkeyOriginsOf, providerRangesOf, rosterSettingsOf } from './config.ts'
 import { Clients } from './identity/clients/clients.ts'
 import { Limits } from './identity/limits/limits.ts'
 import { Passkeys } from './identity/passkeys/passkeys.ts'
 import type { Roles } from './identity/people/people.ts'
+import {
+  guardedFetch,
+  OpenId,
+  Providers,
+  redirectUriOf,
+  SchoolAccounts,
+} from './identity/school-account/school-account.ts'
 import { SigningKeys } from './identity/session/keys.ts'
 import { accessTtlMs, Sessions } from './identity/session/session.ts'
 import { Staff } from './identity/staff/staff.ts'
@@ -47,6 +54,7 @@ export async function openFeatures(
   const db = watch(openDb(config.databaseUrl))
   await migrate(db, clock, tell)
   const secrets = secretsFrom(config.secret, config.secretPrevious)
+  const methods = openMethodsOf(config)
   const limits = new Limits(db, config.limits)
   const keys = new SigningKeys({ db, clock, secrets }, accessTtlMs)
   const students = new Students({ db, clock, timeZone: config.timeZone })
@@ -75,10 +83,16 @@ export async function openFeatures(
       name: brandOf(config.school),
       origins: passkeyOriginsOf(config),
     },
-    enabled: config.passkeys,
+    methods,
     staffMustUse: config.staffPasskey === 'required',
   })
-  const support = new Support({ db, clock, sessions, veterinarians, students })
+  const fetch = guardedFetch(providerRangesOf(config), userAgent())
+  const openId = new OpenId({ clock, fetch, redirectUri: redirectUriOf(publicUrl) })
+  const providers = new Providers({ db, clock, secrets, openId, publicUrl, methods })
+  const schoolAccounts = new SchoolAccounts({
+    ...{ db, clock, secrets, limits, sessions, roles, providers, openId, methods, log },
+  })
+  const support = new Support({ db, clock, sessions, veterinarians, students, schoolAccounts })
   const deliveries = new Deliveries({ db, clock, secrets, keepMs: config.keepMailDays * day })
   const roster = new Roster(db, clock, { ...rosterSettingsOf(config), secrets })
   const webhooks = new Webhooks({
@@ -100,7 +114,10 @@ export async function openFeatures(
     staff,
     roles,
     sessions,
+    methods,
     passkeys,
+    providers,
+    schoolAccounts,
     support,
     deliveries,
     roster,

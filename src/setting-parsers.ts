@@ -10,6 +10,7 @@ import { parseAddress } from './platform/lib/address.ts'
 import { type Logo, readLogo } from './platform/lib/branding.ts'
 import { isLoopbackHost, parseRange, type Range } from './platform/lib/network.ts'
 import { poolerOf } from './platform/lib/postgres-url.ts'
+import { type Method, methods } from './roles.ts'
 import { type BadRows, type HoldShares, usualShares } from './school/roster/words.ts'
 
 type Parser<T> = (text: string) => T
@@ -41,6 +42,18 @@ export const listOf =
       .map((part) => part.trim())
       .filter((part) => part !== '')
       .map(parse)
+
+/** A passkey alone would let nobody in for the first time. */
+export const signInMethods =
+  (...open: readonly Method[]): Parser<readonly Method[]> =>
+  (given) => {
+    const chosen = listOf(oneOf(...open))(given)
+    if (!chosen.some((method) => method !== 'passkey'))
+      throw new UsageError(
+        `must have ${open.filter((method) => method !== 'passkey').join(' or ')}: a passkey is added after another sign-in`,
+      )
+    return methods.filter((method) => chosen.includes(method))
+  }
 
 export function holdShares(given: string): Partial<HoldShares> {
   const shares = listOf((part) => {

@@ -204,6 +204,32 @@ const single = {
     parse: parse.oneOf('optional', 'required'),
     about: '`required` if staff must use a passkey, so that a code opens nothing but adding the first one',
   },
+  veterinarianSignIn: {
+    name: 'CHIRON_VETERINARIAN_SIGN_IN',
+    default: 'code,passkey',
+    parse: parse.signInMethods('code', 'passkey'),
+    about: 'How veterinarians can sign in: `code`, or `code,passkey`',
+  },
+  studentSignIn: {
+    name: 'CHIRON_STUDENT_SIGN_IN',
+    default: 'code,passkey,school',
+    parse: parse.signInMethods('code', 'passkey', 'school'),
+    about:
+      'How students can sign in: `code`, `passkey` and `school` (the school’s own account), separated by commas',
+  },
+  staffSignIn: {
+    name: 'CHIRON_STAFF_SIGN_IN',
+    default: 'code,passkey,school',
+    parse: parse.signInMethods('code', 'passkey', 'school'),
+    about: 'How staff can sign in, in the same way',
+  },
+  providerAllow: {
+    name: 'CHIRON_PROVIDER_ALLOW',
+    default: '',
+    parse: parse.listOf(parse.range),
+    about:
+      'Addresses or CIDRs, separated by commas, that providers of school accounts may have although they are not public',
+  },
   webhookAllow: {
     name: 'CHIRON_WEBHOOK_ALLOW',
     default: '',

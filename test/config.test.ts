@@ -69,6 +69,10 @@ test('Without settings the service is on this machine alone, on port 3000, with 
     passkeys: true,
     passkeyId: 'localhost',
     staffPasskey: 'optional',
+    veterinarianSignIn: ['code', 'passkey'],
+    studentSignIn: ['code', 'passkey', 'school'],
+    staffSignIn: ['code', 'passkey', 'school'],
+    providerAllow: [],
   } satisfies Omit<Config, 'secret'>)
 })
 

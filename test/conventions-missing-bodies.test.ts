@@ -59,7 +59,7 @@ suite('Bodies that are missing', () => {
   /** Whoever may call it, with ids of somebody where there are some. */
   const call = ({ method, path }: Operation, { headers, ...request }: WireRequest) => {
     const [, first = ''] = path.split('/')
-    const role = ['session', 'passkey'].includes(first) ? 'veterinarian' : first
+    const role = ['session', 'passkey', 'school'].includes(first) ? 'veterinarian' : first
     const token = tokens[role]
     const ids = path.replaceAll(/\{\w+\}/g, userId)
     return wire(service.url, ids, {

@@ -53,7 +53,17 @@ const isOurs = ({ to }: Pick<Import, 'to'>) => to.endsWith('.ts') && !to.startsW
 const groups: Readonly<Record<string, readonly string[]>> = {
   platform: ['lib', 'db', 'http'],
   messages: ['events', 'webhooks', 'delivery', 'mail'],
-  identity: ['people', 'limits', 'session', 'clients', 'sign-in', 'passkeys', 'oauth', 'staff'],
+  identity: [
+    'people',
+    'limits',
+    'session',
+    'clients',
+    'sign-in',
+    'passkeys',
+    'oauth',
+    'school-account',
+    'staff',
+  ],
   school: ['student', 'veterinarian', 'roster', 'directory', 'site'],
   operate: ['support', 'backup', 'metrics', 'traces', 'doctor', 'commands'],
 }
@@ -203,7 +213,8 @@ test('Only features.ts, commands and the roster’s thread open engines, and onl
   noneOf(({ from, to }) => /^platform\/db\/(sqlite|postgres)\.ts$/.test(to) && top(from) !== 'platform/db')
 })
 
-test('Only session/jwt.ts imports jose, only mail/smtp.ts and mail/mime.ts nodemailer, only passkeys/webauthn.ts WebAuthn', () => {
+test('Only session/jwt.ts imports jose, only mail/smtp.ts and mail/mime.ts nodemailer, only passkeys/webauthn.ts WebAuthn, only school-account/openid.ts OpenID', () => {
+  noneOf((one) => packageOf(one) === 'openid-client' && one.from !== 'identity/school-account/openid.ts')
   noneOf((one) => packageOf(one) === '@simplewebauthn/server' && one.from !== 'identity/passkeys/webauthn.ts')
   noneOf((one) => packageOf(one) === 'jose' && one.from !== 'identity/session/jwt.ts')
   noneOf((one) => packageOf(one) === 'nodemailer' && !/^messages\/mail\/(smtp|mime)\.ts$/.test(one.from))

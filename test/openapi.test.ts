@@ -303,7 +303,7 @@ suite('/openapi.json', atLength, () => {
     for (const name of described)
       assert.match(
         name,
-        / \/(veterinarian|student|staff|session|consents|passkey|portal|calendar|oauth|roster|health|\.well-known)\b/,
+        / \/(veterinarian|student|staff|session|consents|passkey|school|sign-in|providers|portal|calendar|oauth|roster|health|\.well-known)\b/,
       )
     assert.doesNotMatch(described.join('\n'), /mailbox|\/docs|\/assets|openapi|HEAD|TRACE|OPTIONS/)
   })

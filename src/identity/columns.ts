@@ -1,6 +1,9 @@
 import { hidden, shown, type Tables } from '../platform/db/columns.ts'
 import { personColumns } from './people/columns.ts'
 
+const ofStaffAndStudents = {
+  because: 'veterinarians have none; it goes when somebody leaves the staff, or disconnects it',
+}
 const applied = 'a moment later it is part of the account, or gone'
 
 export const identityColumns = {
@@ -130,6 +133,40 @@ export const identityColumns = {
     last_used_at: 'time',
   },
   passkey_challenge: { digest: 'fingerprint', used_at: 'time', used_by: 'fingerprint', session_id: 'id' },
+  provider: {
+    id: 'id',
+    name: 'other',
+    kind: 'other',
+    issuer: 'other',
+    client_id: 'other',
+    sealed: 'secret',
+    roles: 'other',
+    domains: 'other',
+    number_claim: 'other',
+    address_claim: 'other',
+    trust_addresses: 'other',
+    tenant: 'other',
+    hosted_domain: 'other',
+    created_at: 'time',
+    disabled_at: 'time',
+  },
+  school_link: {
+    id: 'id',
+    provider_id: 'id',
+    role: 'other',
+    subject: hidden(ofStaffAndStudents, 'names the account at the provider, which knows it'),
+    person_id: 'id',
+    email_key: hidden(ofStaffAndStudents, 'the address that the account had at the last sign-in with it'),
+    student_number: hidden(ofStaffAndStudents, 'the number that the student had then'),
+    created_at: 'time',
+    last_used_at: 'time',
+  },
+  school_session: {
+    session_id: 'id',
+    provider_id: 'id',
+    subject: hidden(ofStaffAndStudents, 'it goes with the session'),
+    sid: hidden(ofStaffAndStudents, 'it goes with the session'),
+  },
   bucket: { key: 'fingerprint', full_at: 'time', mark: 'id' },
   quota: { key: 'fingerprint', times: 'time', taken_at: 'time', mark: 'id' },
   failure: { key: 'fingerprint', minute: 'time', count: 'other' },

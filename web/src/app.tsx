@@ -10,8 +10,17 @@ import { Page } from './parts/page.tsx'
 import { PasskeyOffer } from './passkeys/offer.tsx'
 import { isStaff, isStudent } from './people.ts'
 import { pageForClient, useRoute } from './route.ts'
-import { brand } from './school.ts'
-import { Authorize, Logout, Passkeys, PublicProfile, StudentScreens, VeterinarianScreens } from './screens.ts'
+import { brand, isOpen } from './school.ts'
+import { SchoolRefused } from './school-account/refused.tsx'
+import {
+  Authorize,
+  Logout,
+  Passkeys,
+  PublicProfile,
+  SchoolLinks,
+  StudentScreens,
+  VeterinarianScreens,
+} from './screens.ts'
 import { resume, useSession } from './session.ts'
 import { kept } from './sign-in/challenge.ts'
 import { Code } from './sign-in/code.tsx'
@@ -55,6 +64,7 @@ function Screen() {
   if (pageForClient === 'authorize') return <Authorize />
   if (pageForClient === 'logout') return <Logout />
   if (session.state === 'starting') return <Waiting />
+  if (route[0] === 'school-refused') return <SchoolRefused />
   if (session.state === 'unreachable') return <Unreachable problem={session.problem} />
   if (session.state === 'out') {
     const waiting = route[0] === 'code' ? kept() : null
@@ -76,9 +86,11 @@ function Screen() {
   const inside = route[0] === 'register' || route[0] === 'code' ? [] : route
   if (inside[0] === 'passkeys' && inside.length === 1)
     return <Passkeys as={isStudent(user) ? 'student' : 'veterinarian'} email={user.email} />
+  if (inside[0] === 'school-links' && inside.length === 1 && isStudent(user))
+    return <SchoolLinks as="student" email={user.email} />
   return (
     <>
-      <PasskeyOffer />
+      {isOpen(isStudent(user) ? 'student' : 'veterinarian', 'passkey') && <PasskeyOffer />}
       {isStudent(user) ? (
         <StudentScreens user={user} route={inside} />
       ) : (

@@ -9,7 +9,8 @@ import { ProblemNotice } from './parts/notice.tsx'
 import { focusHeading } from './parts/page.tsx'
 import { isStaff, isStudent, type Staff, type User } from './people.ts'
 import { pageForClient, useRoute } from './route.ts'
-import { brand, school } from './school.ts'
+import { brand, isOpen, school } from './school.ts'
+import { useProviders } from './school-account/providers.ts'
 import { signOut, useSession } from './session.ts'
 import { type Language, languages, useWords } from './text/text.ts'
 
@@ -124,9 +125,12 @@ function Account({ user, children }: { user: Served; children: ReactNode }) {
   const { text } = useWords()
   const id = useId()
   const panel = useRef<HTMLDivElement>(null)
+  const providers = useProviders(isStudent(user) ? 'student' : null)
+  const usesPasskeys = isOpen(isStudent(user) ? 'student' : 'veterinarian', 'passkey')
   const places: PageName[] = [
     ['sessions', text.nav.sessions],
-    ...(school.passkeys === null ? [] : [['passkeys', text.passkeys.title] as const]),
+    ...(usesPasskeys ? [['passkeys', text.passkeys.title] as const] : []),
+    ...(providers?.length ? [['school-links', text.school.title] as const] : []),
     ['data', text.nav.data],
   ]
   return (

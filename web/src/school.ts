@@ -1,3 +1,5 @@
+import type { Method, Role } from '../../src/roles.ts'
+
 /** The school's branding, from the page's head. */
 const told = (name: string) =>
   document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? null
@@ -12,5 +14,15 @@ export const school = {
   /** `optional`, or `required` for staff; null if nobody can use passkeys. */
   passkeys: told('passkeys'),
 }
+
+/** How people of each role can sign in: `student=code,school staff=code`. */
+const methods = Object.fromEntries(
+  (told('sign-in') ?? '').split(' ').map((one) => {
+    const [role = '', list = ''] = one.split('=')
+    return [role, list.split(',')]
+  }),
+) as Partial<Record<Role, string[]>>
+
+export const isOpen = (role: Role, method: Method): boolean => methods[role]?.includes(method) ?? true
 
 export const brand = school.name ?? 'Chiron'

@@ -8,6 +8,7 @@ const parts = {
   passkeys: () => import('./passkeys/page.tsx'),
   authorize: () => import('./oauth/authorize.tsx'),
   logout: () => import('./oauth/logout.tsx'),
+  schoolLinks: () => import('./school-account/page.tsx'),
   publicProfile: () => import('./veterinarian/public-profile.tsx'),
   /** Has a page of its own. */
   staff: async () => {},
@@ -20,6 +21,7 @@ export const StudentScreens = lazy(async () => ({ default: (await parts.student(
 export const Passkeys = lazy(async () => ({ default: (await parts.passkeys()).Passkeys }))
 export const Authorize = lazy(async () => ({ default: (await parts.authorize()).Authorize }))
 export const Logout = lazy(async () => ({ default: (await parts.logout()).Logout }))
+export const SchoolLinks = lazy(async () => ({ default: (await parts.schoolLinks()).SchoolLinks }))
 export const PublicProfile = lazy(async () => ({ default: (await parts.publicProfile()).PublicProfile }))
 
 /** Called while the code is being typed. */

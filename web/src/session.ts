@@ -72,8 +72,12 @@ function leave(reason: Farewell | null): void {
   become({ state: 'out', reason })
   // In the portal the next person must not land on a page of the last one. After a session that merely ended, it is
   // the same person.
-  if (reason !== 'ended' && location.pathname === '/' && location.hash.length > 2) go('#/', { replace: true })
+  if (reason !== 'ended' && location.pathname === '/' && location.hash.length > 2 && !isRefusal())
+    go('#/', { replace: true })
 }
+
+/** A sign-in elsewhere was refused, and this is what the page says. */
+const isRefusal = () => location.hash === '#/school-refused'
 
 /**
  * One tab at a time. Locks need a secure context; without them the service's grace period for refresh tokens has to do.

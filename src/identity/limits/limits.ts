@@ -73,12 +73,16 @@ export const bucketPolicies = {
   register: { name: 'register', burst: 100, refillPerMinute: 20 },
   passkeyOptions: { name: 'passkey-options', burst: 600, refillPerMinute: 120 },
   passkeyValidate: { name: 'passkey-validate', burst: 1200, refillPerMinute: 240 },
+  schoolStart: { name: 'school-start', burst: 600, refillPerMinute: 120 },
+  schoolAnswer: { name: 'school-answer', burst: 1200, refillPerMinute: 240 },
 } as const satisfies Record<string, BucketPolicy>
 
 export const serviceBuckets = {
   register: { name: 'register', burst: 5_000, refillPerMinute: 1_000 },
   /** Codes requested from devices and networks that are unknown for the address. */
   codes: { name: 'codes', burst: 20_000, refillPerMinute: 4_000 },
+  /** Answers of providers, each of which costs requests to one. */
+  school: { name: 'school', burst: 20_000, refillPerMinute: 4_000 },
 } as const satisfies Record<string, BucketPolicy>
 
 /**
@@ -126,6 +130,8 @@ export const limitNames = [
   'passkey-validate',
   'client',
   'service',
+  'school-start',
+  'school-answer',
   'codes',
   'resends',
   'network',
@@ -310,9 +316,19 @@ export class Limits {
 
   /** The same for a sign-in with a passkey. Nothing is stored of who asked for its options. */
   signedInByPasskey(inbox: string, network: string, now: number): Statement[] {
-    if (!this.#enabled) return []
     const { passkeyOptions, passkeyValidate } = bucketPolicies
-    const given = [bucketOf(passkeyOptions, network), bucketOf(passkeyValidate, network)]
+    return this.#refund([passkeyOptions, passkeyValidate], inbox, network, now)
+  }
+
+  /** The same for a sign-in with a school account. */
+  signedInBySchool(inbox: string, network: string, now: number): Statement[] {
+    const { schoolStart, schoolAnswer } = bucketPolicies
+    return this.#refund([schoolStart, schoolAnswer], inbox, network, now)
+  }
+
+  #refund(policies: readonly BucketPolicy[], inbox: string, network: string, now: number): Statement[] {
+    if (!this.#enabled) return []
+    const given = policies.map((policy) => bucketOf(policy, network))
     return [
       ...inLockOrder(given).map((bucket) => giveBackToBucket(bucket, now)),
       rememberNetwork(inbox, network, now),

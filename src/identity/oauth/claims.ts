@@ -1,7 +1,6 @@
 /** What a client learns about a person, by the scopes it has (OpenID Connect Core §5.1, §5.4). Pure. */
-import type { Role } from '../../roles.ts'
+import type { Method, Role } from '../../roles.ts'
 import type { Facts } from '../people/people.ts'
-import type { Method } from '../session/session.ts'
 import type { UserInfo } from './schemas.ts'
 
 export type Claims = Omit<UserInfo, 'sub'>

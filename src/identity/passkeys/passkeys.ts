@@ -21,7 +21,7 @@ import type { FailureLog } from '../../platform/lib/failure.ts'
 import type { Language } from '../../platform/lib/languages.ts'
 import { isId, newId, newIdAt } from '../../platform/lib/random.ts'
 import { fingerprint, mac, type Secrets } from '../../platform/lib/secret.ts'
-import type { Role } from '../../roles.ts'
+import type { OpenMethods, Role } from '../../roles.ts'
 import { bucketPolicies, type Limits } from '../limits/limits.ts'
 import { parseName } from '../people/names.ts'
 import { lockPerson, type Person, personById } from '../people/people.ts'
@@ -81,8 +81,8 @@ export interface PasskeysDeps {
   readonly sessions: Sessions
   readonly log: Pick<FailureLog, 'warn'>
   readonly relyingParty: RelyingParty
-  /** Whether people can use passkeys at all. */
-  readonly enabled: boolean
+  /** How people of each role can sign in. */
+  readonly methods: OpenMethods
   /** Whether a code opens nothing to staff but adding their first passkey. */
   readonly staffMustUse: boolean
 }
@@ -143,6 +143,7 @@ export class Passkeys {
     const { credential, device } = answer
     const proof = await this.#check(credential, { use: 'sign-in' }, now)
     const { challenge, passkey, owner } = proof
+    if (!this.#isOpenTo(owner.role)) throw unusable()
     const mark = this.#mark(answer)
     const sessionId = newIdAt(now)
     const session = {
@@ -257,6 +258,7 @@ export class Passkeys {
   async addOptions(session: LiveSession) {
     const { db, clock, secrets, relyingParty } = this.#deps
     const { id: personId, session_id: sessionId } = session
+    if (!this.#isOpenTo(session.role)) throw new AppError('forbidden', 'Passkeys are not used here.')
     const [owner, own] = await Promise.all([personById(db, personId), passkeysOfPerson(db, personId)])
     if (!owner) throw new AppError('session-ended')
     await this.#refuseSecond(session)
@@ -378,8 +380,8 @@ export class Passkeys {
   }
 
   async methodsOf({ id, role }: { id: string; role: Role }): Promise<('passkey' | 'code')[]> {
-    const { db, enabled, staffMustUse, relyingParty } = this.#deps
-    const passkey = enabled && (await isTrue(db, hasPasskey(id, relyingParty.id)))
+    const { db, staffMustUse, relyingParty } = this.#deps
+    const passkey = this.#isOpenTo(role) && (await isTrue(db, hasPasskey(id, relyingParty.id)))
     return [
       ...(passkey ? (['passkey'] as const) : []),
       ...(staffMustUse && role === 'staff' ? [] : (['code'] as const)),
@@ -389,6 +391,10 @@ export class Passkeys {
   /** Whether somebody can still change staff if all of them must use passkeys. */
   adminHasOne(): Promise<boolean> {
     return isTrue(this.#deps.db, adminHasPasskey(this.#deps.relyingParty.id))
+  }
+
+  #isOpenTo(role: Role): boolean {
+    return this.#deps.methods[role].includes('passkey')
   }
 
   sweep(now: number): Statement[] {

@@ -3,8 +3,10 @@
  * node:crypto signs them, because it does so synchronously and jose goes through the thread pool.
  */
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
-import type { JWK, JWTPayload } from 'jose'
+import type { JSONWebKeySet, JWK, JWTPayload } from 'jose'
+import { JWKSNoMatchingKey } from 'jose/errors'
 import { calculateJwkThumbprint } from 'jose/jwk/thumbprint'
+import { createLocalJWKSet } from 'jose/jwks/local'
 import { jwtVerify } from 'jose/jwt/verify'
 import { exportJWK } from 'jose/key/export'
 import { generateKeyPair } from 'jose/key/generate/keypair'
@@ -160,4 +162,32 @@ export async function verifyAccessToken(
   if (sid !== undefined && typeof sid !== 'string') return null
   if (sid === undefined && isOwn) return null
   return { sub, sid: sid ?? null, roles, clientId, audience: aud, scope, jti, iat, exp, kid: read.kid }
+}
+
+export type ForeignKeys = JSONWebKeySet
+
+/** Signed with a private key: a token that a shared secret signs could be signed by anybody who has it. */
+const foreignAlgorithms = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+]
+
+/** The claims of a valid token that another issuer signed for us; null for any other. */
+export async function verifyForeignToken(
+  token: string,
+  keys: ForeignKeys,
+  expected: { issuer: string; audience: string; now: number; toleranceSeconds: number },
+): Promise<Readonly<Record<string, unknown>> | null | 'unknown-key'> {
+  const { issuer, audience, now, toleranceSeconds: clockTolerance } = expected
+  try {
+    const currentDate = new Date(now)
+    const { payload } = await jwtVerify(token, createLocalJWKSet(keys), {
+      ...{ issuer, audience, currentDate, clockTolerance },
+      algorithms: foreignAlgorithms,
+      requiredClaims: ['iat'],
+    })
+    return payload.iat! * 1000 > now + clockTolerance * 1000 ? null : payload
+  } catch (error) {
+    return error instanceof JWKSNoMatchingKey ? 'unknown-key' : null
+  }
 }

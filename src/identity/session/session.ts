@@ -46,9 +46,9 @@ import {
 } from './store.ts'
 
 export { historyOf } from './history.ts'
-export { signToken } from './jwt.ts'
+export { type ForeignKeys, signToken, verifyForeignToken } from './jwt.ts'
 export type { SigningKeys } from './keys.ts'
-export type { LiveSession, Method, Session, SessionAndPerson } from './store.ts'
+export type { LiveSession, Session, SessionAndPerson } from './store.ts'
 export { endSessions, isOpen, renewProof } from './store.ts'
 
 export const accessTtlMs = 15 * minute

@@ -12,11 +12,8 @@ import {
   type Value,
 } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
-import type { Role } from '../../roles.ts'
+import type { Method, Role } from '../../roles.ts'
 import { accounts, type Person, type PersonInSession, personList } from '../people/people.ts'
-
-/** How somebody proved who they are: with a code, a passkey, or the school's own account. */
-export type Method = 'code' | 'passkey' | 'school'
 
 export type EndReason = 'signed-out' | 'expired' | 'revoked' | 'reuse' | 'account'
 
@@ -116,6 +113,8 @@ export interface NewSession {
   readonly addressKey: string
   readonly device: string
   readonly method: Method
+  /** When the person proved who they are, if that was not now. */
+  readonly authAt?: number
   readonly now: number
 }
 
@@ -124,8 +123,8 @@ export function startSession(s: NewSession & { expiresAt: number }, by: By, when
   return [
     statement(
       `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at, auth_at, method)
-       select $1, p.role, p.id, $2, cast($3 as bigint), cast($3 as bigint), cast($4 as bigint), 1, 0, 0, cast($3 as bigint), $7
-       from ${accounts} p where p.id = $5 and p.status = 'active' and p.email_key = $6 and ${when.sql(8)}
+       select $1, p.role, p.id, $2, cast($3 as bigint), cast($3 as bigint), cast($4 as bigint), 1, 0, 0, cast($8 as bigint), $7
+       from ${accounts} p where p.id = $5 and p.status = 'active' and p.email_key = $6 and ${when.sql(9)}
        on conflict (id) do nothing
        returning id`,
       s.id,
@@ -135,6 +134,7 @@ export function startSession(s: NewSession & { expiresAt: number }, by: By, when
       s.personId,
       s.addressKey,
       s.method,
+      s.authAt ?? s.now,
       ...when.params,
     ),
     started(by, s.id),

@@ -1,6 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { Static, TSchema } from 'typebox'
+import { AppError } from '../../errors.ts'
 import { routeConfig } from '../../platform/http/access.ts'
 import { requestCaller } from '../../platform/http/caller.ts'
 import type { PortalCookie } from '../../platform/http/portal.ts'
@@ -19,22 +20,31 @@ export interface SignInRoutesDeps {
   readonly role: Role
   readonly signIn: Pick<SignIn, 'send' | 'resend' | 'validate'>
   readonly Profile: TSchema
+  /** Whether people of this role can sign in with a code. */
+  readonly isOpen: boolean
   readonly portal: PortalCookie
   networkOf(request: FastifyRequest): CallerNetwork
 }
 
 export function signInRoutes(
   root: FastifyInstance,
-  { role, signIn, Profile, portal, networkOf }: SignInRoutesDeps,
+  { role, signIn, Profile, isOpen, portal, networkOf }: SignInRoutesDeps,
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const config = routeConfig({ access: 'public', limit: 'own' })
+  const refuseClosed: onRequestHookHandler = (_request, _reply, done) =>
+    done(
+      isOpen
+        ? undefined
+        : new AppError('forbidden', 'A code does not sign anybody in here. Use the school’s account.'),
+    )
   const who = `${role[0]!.toUpperCase()}${role.slice(1)}`
 
   app.post(
     `/${role}/send-otp`,
     {
       config,
+      onRequest: refuseClosed,
       schema: {
         tags: [role],
         operationId: `send${who}Code`,
@@ -42,7 +52,7 @@ export function signInRoutes(
         description: `Opens a session and mails its code. With \`sessionId\`, sends the same code again. The reply does not reveal whether the address has an account. The language of the mail follows Accept-Language: ${languageNames}.`,
         security: [],
         body: Ask,
-        response: { 202: CodeSent, ...problems(...bodyProblems, 'otp-unusable') },
+        response: { 202: CodeSent, ...problems(...bodyProblems, 'otp-unusable', 'forbidden') },
       },
     },
     async (request, reply) => {
@@ -72,12 +82,13 @@ export function signInRoutes(
     }
     return signIn.validate(answer, requestCaller(networkOf(request), reply))
   }
-  const refusals = [...bodyProblems, 'otp-incorrect', 'otp-unusable'] as const
+  const refusals = [...bodyProblems, 'otp-incorrect', 'otp-unusable', 'forbidden'] as const
 
   app.post(
     `/${role}/validate-otp`,
     {
       config,
+      onRequest: refuseClosed,
       schema: {
         tags: [role],
         operationId: `validate${who}Code`,
@@ -100,7 +111,7 @@ export function signInRoutes(
     `/portal/${role}/validate-otp`,
     {
       config,
-      onRequest: portal.refuseForeign,
+      onRequest: [portal.refuseForeign, refuseClosed],
       schema: {
         tags: ['portal'],
         operationId: `validate${who}CodeInPortal`,
@@ -111,7 +122,7 @@ export function signInRoutes(
         body: Answer,
         response: {
           200: PortalTokenReply(Profile, `${who}PortalSignIn`),
-          ...problems(...refusals, 'forbidden'),
+          ...problems(...refusals),
         },
       },
     },

@@ -14,6 +14,7 @@ import { type Right, rights } from '../../roles.ts'
 import { eraseConsents } from '../clients/clients.ts'
 import { erasePasskeys } from '../passkeys/passkeys.ts'
 import { type Facts, factsOf, type RoleRules } from '../people/people.ts'
+import { eraseLinks } from '../school-account/school-account.ts'
 import { endSessions } from '../session/session.ts'
 import {
   addStaff,
@@ -110,6 +111,7 @@ export class Staff implements RoleRules {
       ...endSessions({ personId: member.id, when: happened(`removed.${member.id}`) }, 'account', now, by),
       erasePasskeys(member.id, happened(`removed.${member.id}`)),
       eraseConsents(member.id, happened(`removed.${member.id}`)),
+      eraseLinks(member.id, happened(`removed.${member.id}`)),
     ])
     if (removed!.length === 0) throw lastAdmin()
   }

@@ -20,7 +20,7 @@ import type { By } from '../../platform/lib/by.ts'
 import { day, timestamp } from '../../platform/lib/clock.ts'
 import type { EventData, EventType } from './types.ts'
 
-export { type EventType, eventOf, eventTypes } from './types.ts'
+export { type EventType, eventOf, eventTypes, type RefusalReason } from './types.ts'
 
 export interface EventRow {
   readonly id: string

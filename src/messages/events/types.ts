@@ -2,7 +2,7 @@
  * Every type of event: when it happens, and which fields its `data` has. The feed, webhooks and docs/webhooks.md follow
  * this list.
  */
-import type { Role } from '../../roles.ts'
+import { type Role, schoolRoles } from '../../roles.ts'
 
 /** A JSON schema. */
 export interface EventField {
@@ -25,11 +25,36 @@ const text = (description: string) => ({ type: 'string', description }) as const
 const count = (description: string) => ({ type: 'integer', description }) as const
 const oneOf = <const V extends readonly string[]>(...values: V) => ({ type: 'string', enum: values }) as const
 
+/** Why a sign-in with a school account was refused. */
+export const refusalReasons = [
+  'not-started-here',
+  'closed',
+  'provider-refused',
+  'provider-unreachable',
+  'issuer',
+  'token',
+  'tenant',
+  'hosted-domain',
+  'subject',
+  'ambiguous-claims',
+  'address-unverified',
+  'address-domain',
+  'nobody',
+  'two-people',
+  'other-account',
+  'not-connected',
+  'outdated-link',
+  'not-active',
+  'session-ended',
+] as const
+export type RefusalReason = (typeof refusalReasons)[number]
+
 const sessionId = text('the sign-in')
 const passkeyId = text('the passkey')
 const clientId = text('the application')
 /** Of a session at an application. */
 const client = clientId
+const providerId = text('the provider of school accounts')
 
 /** Events of an account, by role. Add new ones here. */
 const ofRole = {
@@ -103,6 +128,23 @@ const others = {
     when: 'an application could not be told that a session had ended',
     data: { clientId, sessionId },
   },
+  'school.linked': {
+    when: 'an account of the school’s provider is connected to an account here, at its first sign-in or by its owner',
+    data: { providerId, sessionId },
+  },
+  'school.unlinked': {
+    when: 'the owner or staff disconnect an account of the school’s provider',
+    data: { providerId },
+    optional: { sessionId },
+  },
+  'school.refused': {
+    when: 'a sign-in with a school account is refused; its page does not say why',
+    data: { reason: oneOf(...refusalReasons) },
+    optional: { providerId, role: oneOf(...schoolRoles) },
+  },
+  'provider.added': { when: 'a provider of school accounts is added', data: { providerId } },
+  'provider.changed': { when: 'a provider is changed, disabled or enabled', data: { providerId } },
+  'provider.removed': { when: 'a provider is removed, and all its links with it', data: { providerId } },
   'otp.exhausted': { when: 'the fifth wrong code is sent for one sign-in', data: { sessionId } },
   'mail.failed': {
     when: 'a mail could not be delivered in time, or was refused permanently',

@@ -1,19 +1,11 @@
-/**
- * One request to an endpoint. The address is checked when the connection is made, on the DNS answer that is actually
- * used: a name that was harmless a moment ago may now resolve into a private network.
- */
-import { lookup as dnsLookup } from 'node:dns'
+/** One request to an endpoint, if its address may be reached. */
+import type { lookup as dnsLookup } from 'node:dns'
 import { request as requestPlainly } from 'node:http'
 import { request as requestByTls } from 'node:https'
-import { isIP, type LookupFunction } from 'node:net'
-import { isPublic, isTrusted, type Range } from '../../platform/lib/network.ts'
+import type { Range } from '../../platform/lib/network.ts'
+import { checkedLookup, refuseLiteral, Unreachable } from '../../platform/lib/reachable.ts'
 
 const answerBytesMax = 64 * 1024
-
-/** The endpoint must not be reached. */
-export class Unreachable extends Error {
-  override readonly name = 'Unreachable'
-}
 
 export interface Post {
   readonly url: URL
@@ -29,10 +21,7 @@ export interface Post {
 
 /** Returns the status. Redirects are not followed; only a little of the answer's body is read, and nothing is kept. */
 export async function post({ url, headers, body, allow, timeoutMs, signal, lookup }: Post): Promise<number> {
-  const host = hostOf(url)
-  // A literal address is not looked up.
-  const refusal = isIP(host) === 0 ? null : refusalOf(url, host, allow)
-  if (refusal !== null) throw new Unreachable(refusal)
+  refuseLiteral(url, allow)
   const timeout = new AbortController()
   const timer = setTimeout(() => timeout.abort(), timeoutMs)
   try {
@@ -40,7 +29,7 @@ export async function post({ url, headers, body, allow, timeoutMs, signal, looku
       method: 'POST',
       headers: { ...headers, 'Content-Length': String(Buffer.byteLength(body)) },
       agent: false,
-      lookup: checkedLookup(url, allow, lookup ?? dnsLookup),
+      lookup: checkedLookup(url, allow, lookup),
       signal: AbortSignal.any([timeout.signal, signal]),
     })
   } catch (error) {
@@ -69,27 +58,4 @@ function exchange(url: URL, body: string, options: Parameters<typeof requestByTl
     request.on('error', reject)
     request.end(body)
   })
-}
-
-export const hostOf = (url: URL) => url.hostname.replace(/^\[|\]$/g, '')
-
-/** Why webhooks must not go to this address, or null if they may. */
-export function refusalOf(url: URL, address: string, allow: readonly Range[]): string | null {
-  if (isTrusted(address, allow)) return null
-  if (!isPublic(address)) return 'the address is not public'
-  return url.protocol === 'https:' ? null : 'a public address needs https'
-}
-
-function checkedLookup(url: URL, allow: readonly Range[], lookup: typeof dnsLookup): LookupFunction {
-  return (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, found) => {
-      if (error) return callback(error, '')
-      const refusals = found.map(({ address }) => refusalOf(url, address, allow))
-      const reachable = found.filter((_, i) => refusals[i] === null)
-      const [first] = reachable
-      if (!first) return callback(new Unreachable(refusals[0] ?? 'the name has no address'), '')
-      if (options.all) callback(null, reachable)
-      else callback(null, first.address, first.family)
-    })
-  }
 }

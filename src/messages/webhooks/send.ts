@@ -2,8 +2,9 @@
 import { Webhook } from 'standardwebhooks'
 import { type Clock, second } from '../../platform/lib/clock.ts'
 import type { Range } from '../../platform/lib/network.ts'
+import { Unreachable } from '../../platform/lib/reachable.ts'
 import type { EventView } from '../events/events.ts'
-import { type Post, post, Unreachable } from './post.ts'
+import { type Post, post } from './post.ts'
 
 const timeoutMs = 15 * second
 

@@ -6,7 +6,6 @@
  * events without a person share a line. Lines do not wait for each other.
  */
 import { randomBytes } from 'node:crypto'
-import { isIP } from 'node:net'
 import { AppError, invalidField } from '../../errors.ts'
 import { type Db, type Statement, sweptRowsMax } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
@@ -14,11 +13,11 @@ import { day, second, timestamp, timestampOrNull } from '../../platform/lib/cloc
 import { nearest } from '../../platform/lib/nearest.ts'
 import type { Range } from '../../platform/lib/network.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
+import { literalRefusal } from '../../platform/lib/reachable.ts'
 import { seal, unseal } from '../../platform/lib/seal.ts'
 import type { Secrets } from '../../platform/lib/secret.ts'
 import { eventTypes, numberBefore, numberEvents } from '../events/events.ts'
 import { testEvent } from '../events/types.ts'
-import { hostOf, refusalOf } from './post.ts'
 import { type Answer, type SendDeps, sendEvent } from './send.ts'
 import {
   addWebhook,
@@ -283,8 +282,7 @@ export function parseUrl(text: string, allow: readonly Range[], pointer = '#/url
   if (url.hash) throw wrong('must not have a fragment (#)')
   if (url.port !== '' && !['80', '443'].includes(url.port) && Number(url.port) < 1024)
     throw wrong('must use port 80, 443, or 1024 and above')
-  const host = hostOf(url)
-  const refusal = isIP(host) === 0 ? null : refusalOf(url, host, allow)
+  const refusal = literalRefusal(url, allow)
   if (refusal !== null)
     throw wrong(`cannot be reached: ${refusal}, and CHIRON_WEBHOOK_ALLOW does not list it`)
   if (url.protocol === 'http:' && allow.length === 0)

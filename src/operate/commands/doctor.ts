@@ -1,10 +1,24 @@
 /** `chiron doctor`: checks the installation, one line per finding. Exit code 1 if anything is bad. */
 import { Resolver } from 'node:dns/promises'
 import { existsSync, readFileSync } from 'node:fs'
-import { type Config, type Env, loadConfig, smtpSettingsOf } from '../../config.ts'
+import {
+  type Config,
+  type Env,
+  loadConfig,
+  openMethodsOf,
+  providerRangesOf,
+  smtpSettingsOf,
+} from '../../config.ts'
 import { UsageError } from '../../errors.ts'
 import { Clients } from '../../identity/clients/clients.ts'
 import { adminHasPasskey } from '../../identity/passkeys/passkeys.ts'
+import {
+  adminHasLink,
+  guardedFetch,
+  OpenId,
+  Providers,
+  redirectUriOf,
+} from '../../identity/school-account/school-account.ts'
 import { addressOf } from '../../messages/mail/mime.ts'
 import { checkLogin } from '../../messages/mail/smtp.ts'
 import { type Db, isTrue } from '../../platform/db/db.ts'
@@ -13,6 +27,7 @@ import { systemClock } from '../../platform/lib/clock.ts'
 import { isLoopbackHost } from '../../platform/lib/network.ts'
 import { unseal } from '../../platform/lib/seal.ts'
 import { secretsFrom } from '../../platform/lib/secret.ts'
+import { userAgent } from '../../version.ts'
 import { checkApplications } from '../doctor/applications.ts'
 import { checkFile, checkStore, storeUnreachable } from '../doctor/database.ts'
 import { areas, type Finding } from '../doctor/doctor.ts'
@@ -20,6 +35,7 @@ import { checkMailServer } from '../doctor/mail-server.ts'
 import { checkOutside, type Inside } from '../doctor/outside.ts'
 import { checkPasskeys } from '../doctor/passkeys.ts'
 import { rehearse } from '../doctor/rehearsal.ts'
+import { checkSchoolAccounts } from '../doctor/school-account.ts'
 import { checkSender, type DkimSettings } from '../doctor/sender.ts'
 import { checkService } from '../doctor/service.ts'
 import { becomeServiceUser } from '../doctor/service-user.ts'
@@ -73,6 +89,7 @@ async function examine(env: Env, outside: string | null): Promise<Finding[]> {
     withStore(config, async (db) => [
       ...(await examinePasskeys(db, config)),
       ...(db ? await examineApplications(db, config) : []),
+      ...(await examineSchoolAccounts(db, config)),
       ...(await examineStore(db, config, outside)),
     ]),
     checkMailServer({
@@ -127,6 +144,29 @@ async function examinePasskeys(db: Db | null, config: Config): Promise<Finding[]
 async function examineApplications(db: Db, { production, webhookAllow: allow }: Config): Promise<Finding[]> {
   const clients = new Clients({ db, clock: systemClock, production, allow })
   return checkApplications(await clients.list(), production)
+}
+
+async function examineSchoolAccounts(db: Db | null, config: Config): Promise<Finding[]> {
+  if (!db) return []
+  const methods = openMethodsOf(config)
+  const { publicUrl } = config
+  const fetch = guardedFetch(providerRangesOf(config), userAgent())
+  const openId = new OpenId({ clock: systemClock, fetch, redirectUri: redirectUriOf(publicUrl) })
+  const secrets = secretsFrom(config.secret, config.secretPrevious)
+  const providers = new Providers({ db, clock: systemClock, secrets, openId, publicUrl, methods })
+  const { staff } = methods
+  return checkSchoolAccounts({
+    methods,
+    providers: await Promise.all(
+      (await providers.list()).map(async ({ providerId, name, enabled, roles }) => ({
+        ...{ name, enabled, roles },
+        steps: enabled ? (await providers.test(providerId)).steps : [],
+      })),
+    ),
+    adminHasOther:
+      (staff.includes('passkey') && (await isTrue(db, adminHasPasskey(config.passkeyId)))) ||
+      (staff.includes('school') && (await isTrue(db, adminHasLink))),
+  })
 }
 
 async function examineStore(db: Db | null, config: Config, outside: string | null): Promise<Finding[]> {

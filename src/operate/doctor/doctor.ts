@@ -15,6 +15,7 @@ export const areas = [
   'proxy',
   'keys',
   'passkeys',
+  'school accounts',
   'backup',
   'roster',
   'outbox',

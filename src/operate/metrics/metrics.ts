@@ -8,6 +8,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { AppError } from '../../errors.ts'
 import { type Attack, attackedKinds, limitNames } from '../../identity/limits/limits.ts'
 import type { Passkeys } from '../../identity/passkeys/passkeys.ts'
+import type { SchoolAccounts } from '../../identity/school-account/school-account.ts'
 import type { SignIn } from '../../identity/sign-in/sign-in.ts'
 import { type MailOutcome, mailOutcomes } from '../../messages/mail/outbox.ts'
 import type { StoreCall, StoreWatch } from '../../platform/db/watched.ts'
@@ -24,6 +25,7 @@ const signInOutcomes = [
   'failed',
 ] as const
 type SignInOutcome = (typeof signInOutcomes)[number]
+const schoolRefusals = ['unusable', 'refused', 'failed'] as const satisfies SignInOutcome[]
 const passkeyRefusals = ['unusable', 'refused', 'failed'] as const satisfies SignInOutcome[]
 
 /** A deferred delivery is retried; after three days it has failed. */
@@ -84,7 +86,7 @@ export class Metrics {
     })
     this.#signIns = new Counter({
       name: 'chiron_sign_ins_total',
-      help: 'Steps of sign-ins by role, outcome and method; of a refused passkey the role is unknown',
+      help: 'Steps of sign-ins by role, outcome and method; of a refused passkey or school account the role is unknown',
       labelNames: ['role', 'outcome', 'method'],
       registers,
     })
@@ -165,7 +167,9 @@ export class Metrics {
     for (const role of roles) {
       for (const outcome of signInOutcomes) this.#signIns.inc({ role, outcome, method: 'code' }, 0)
       this.#signIns.inc({ role, outcome: 'right', method: 'passkey' }, 0)
+      if (role !== 'veterinarian') this.#signIns.inc({ role, outcome: 'right', method: 'school' }, 0)
     }
+    for (const outcome of schoolRefusals) this.#signIns.inc({ role: 'unknown', outcome, method: 'school' }, 0)
     for (const outcome of passkeyRefusals)
       this.#signIns.inc({ role: 'unknown', outcome, method: 'passkey' }, 0)
     for (const digits of ['6', '8']) this.#codes.inc({ digits }, 0)
@@ -257,6 +261,24 @@ export class Metrics {
         return signedIn
       } catch (error) {
         this.#signIns.inc({ role: 'unknown', outcome: outcomeOf(error), method })
+        throw error
+      }
+    }
+  }
+
+  /** Connecting an account is not a sign-in and is not counted; a refusal is, whichever of the two it was. */
+  watchSchoolAccounts(accounts: Pick<SchoolAccounts, 'answer'>): SchoolAccounts['answer'] {
+    const method = 'school'
+    const refused = (outcome: SignInOutcome) => this.#signIns.inc({ role: 'unknown', outcome, method })
+    return async (...args) => {
+      try {
+        const answered = await accounts.answer(...args)
+        if (answered.kind === 'signed-in')
+          this.#signIns.inc({ role: answered.role, outcome: 'right', method })
+        if (answered.kind === 'refused') refused('unusable')
+        return answered
+      } catch (error) {
+        refused(outcomeOf(error))
         throw error
       }
     }

@@ -20,6 +20,7 @@ import { servedRoles } from '../../roles.ts'
 import type { Overview } from './overview.ts'
 import {
   Checked,
+  Disconnected,
   MaybeNote,
   MaybeWhy,
   NewAddress,
@@ -216,6 +217,13 @@ export function supportRoutes(
   )
   act('sign-out', 'End all sessions of a person', MaybeWhy, false, (id, _, request) =>
     support.signOut(id, byStaffOf(request)),
+  )
+  act(
+    'disconnect-school-account',
+    'Disconnect a school account from a person',
+    Disconnected,
+    true,
+    (id, { providerId }, request) => support.disconnect(id, providerId, byStaffOf(request)),
   )
   act(
     'verify',

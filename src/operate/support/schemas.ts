@@ -1,6 +1,7 @@
 import type { Static } from 'typebox'
 import { PasskeyFields } from '../../identity/passkeys/schemas.ts'
 import type { Status } from '../../identity/people/statuses.ts'
+import { SchoolLinkFields } from '../../identity/school-account/schemas.ts'
 import { HistoryFields } from '../../identity/session/schemas.ts'
 import { EventEntry, EventPage } from '../../messages/events/schemas.ts'
 import { Email, Nullable, Timestamp } from '../../platform/http/schemas.ts'
@@ -83,6 +84,7 @@ export const PersonDetail = Type.Object(
       description: 'The classes that a student attends or, according to the roster, a veterinarian teaches.',
     }),
     ...PasskeyFields,
+    ...SchoolLinkFields,
     sessions: HistoryFields.sessions,
     deliveries: HistoryFields.deliveries,
     events: Type.Array(PersonEvent),
@@ -241,4 +243,9 @@ export const TestMail = Type.Object(
     advice: Nullable(Type.String({ description: 'The usual cause and remedy.' })),
   },
   { title: 'TestMail' },
+)
+
+export const Disconnected = Type.Object(
+  { providerId: Type.String({ description: 'The provider of the school account.' }) },
+  { title: 'DisconnectSchoolAccount' },
 )

@@ -13,6 +13,7 @@ import {
   type Status,
   suspension,
 } from '../../identity/people/people.ts'
+import { linksOf, type SchoolAccounts } from '../../identity/school-account/school-account.ts'
 import { endSessions, historyOf, type Sessions } from '../../identity/session/session.ts'
 import { deliveriesOf } from '../../messages/delivery/delivery.ts'
 import { eventsOf, eventView, happened, numberEvents } from '../../messages/events/events.ts'
@@ -40,6 +41,7 @@ export interface SupportDeps {
   readonly sessions: Sessions
   readonly veterinarians: Veterinarians
   readonly students: Students
+  readonly schoolAccounts: SchoolAccounts
 }
 
 export interface Search {
@@ -105,16 +107,18 @@ export class Support {
     const client = await this.#client(userId)
     const { db } = this.#deps
     await numberEvents(db)
-    const [{ sessions, deliveries }, events, classes, passkeys] = await Promise.all([
+    const [{ sessions, deliveries }, events, classes, passkeys, schoolLinks] = await Promise.all([
       historyOf(db, client.id, deliveriesOf),
       eventsOf(db, client.id),
       this.#classes(client),
       passkeysOf(db, client.id),
+      linksOf(db, client.id),
     ])
     return {
       profile: detailOf(client),
       classes,
       passkeys,
+      schoolLinks,
       sessions,
       deliveries,
       events: events.map((event) => ({ ...eventView(event), note: event.note })),
@@ -150,6 +154,12 @@ export class Support {
   async signOut(userId: string, by: By): Promise<number> {
     const client = await this.#open(userId)
     return this.#deps.sessions.endAll(client.id, 'revoked', by)
+  }
+
+  /** The next sign-in with a school account is matched to the roster again. */
+  async disconnect(userId: string, providerId: string, by: By): Promise<void> {
+    const client = await this.#open(userId)
+    await this.#deps.schoolAccounts.unlink(client.id, providerId, by, null)
   }
 
   /**

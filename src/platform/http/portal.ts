@@ -8,11 +8,12 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
-import { day } from '../lib/clock.ts'
+import { day, minute } from '../lib/clock.ts'
 import { isLoopbackHost } from '../lib/network.ts'
 
 // Browsers keep a cookie for at most 400 days; a device token lives as long.
 const deviceTtlMs = 400 * day
+const signInElsewhereTtlMs = 10 * minute
 
 interface Issued<Reply> {
   readonly reply: Reply
@@ -30,11 +31,18 @@ export interface PortalCookie {
   keep<Reply extends { readonly refresh_token: string }>(
     reply: FastifyReply,
     tokens: Issued<Reply>,
+    shared?: boolean,
   ): Omit<Reply, 'refresh_token'>
+  /** Whether others use the computer, too. */
+  isShared(request: FastifyRequest): boolean
   clear(reply: FastifyReply): void
   /** The device token, in a separate cookie that outlives the session. */
   deviceTokenIn(request: FastifyRequest): string | undefined
   keepDevice(reply: FastifyReply, token: string): void
+  /** A sign-in that goes on at another site. The cookie is Lax, because the answer comes from there. */
+  signInElsewhereIn(request: FastifyRequest): string | undefined
+  keepSignInElsewhere(reply: FastifyReply, sealed: string): void
+  clearSignInElsewhere(reply: FastifyReply): void
 }
 
 export function portalCookie(publicUrl: string): PortalCookie {
@@ -43,13 +51,20 @@ export function portalCookie(publicUrl: string): PortalCookie {
   const name = named('chiron_refresh')
   const deviceName = named('chiron_device')
   const sharedName = named('chiron_shared')
-  const attributes = `Path=/; HttpOnly; SameSite=Strict${https ? '; Secure' : ''}`
+  const elsewhereName = named('chiron_school')
   /** Without an age it lives as long as the browser is open. */
-  const set = (reply: FastifyReply, cookie: string, value: string, maxAgeMs: number | null) => {
+  const set = (
+    reply: FastifyReply,
+    cookie: string,
+    value: string,
+    maxAgeMs: number | null,
+    site: 'Strict' | 'Lax' = 'Strict',
+  ) => {
     const age = maxAgeMs === null ? '' : `Max-Age=${Math.floor(maxAgeMs / 1000)}; `
+    const attributes = `Path=/; HttpOnly; SameSite=${site}${https ? '; Secure' : ''}`
     reply.header('Set-Cookie', `${cookie}=${value}; ${age}${attributes}`)
   }
-  const isShared = ({ request }: FastifyReply) =>
+  const isShared = (request: FastifyRequest) =>
     cookieValues(request.headers.cookie ?? '', sharedName).includes('1')
 
   return {
@@ -62,14 +77,21 @@ export function portalCookie(publicUrl: string): PortalCookie {
       done(foreign ? new AppError('forbidden', 'Only the portal’s own pages may call this.') : undefined)
     },
     tokensIn: (request) => cookieValues(request.headers.cookie ?? '', name),
-    keep(reply, { reply: { refresh_token, ...rest }, refreshTtlMs }) {
-      set(reply, name, refresh_token, isShared(reply) ? null : refreshTtlMs)
+    isShared,
+    keep(reply, { reply: { refresh_token, ...rest }, refreshTtlMs }, shared = isShared(reply.request)) {
+      set(reply, name, refresh_token, shared ? null : refreshTtlMs)
       return rest
     },
     clear: (reply) => set(reply, name, '', 0),
     deviceTokenIn: (request) => cookieValues(request.headers.cookie ?? '', deviceName)[0],
     keepDevice: (reply, token) =>
-      isShared(reply) ? set(reply, deviceName, '', 0) : set(reply, deviceName, token, deviceTtlMs),
+      isShared(reply.request) ? set(reply, deviceName, '', 0) : set(reply, deviceName, token, deviceTtlMs),
+    signInElsewhereIn(request) {
+      const [sealed, another] = cookieValues(request.headers.cookie ?? '', elsewhereName)
+      return another === undefined ? sealed : undefined
+    },
+    keepSignInElsewhere: (reply, sealed) => set(reply, elsewhereName, sealed, signInElsewhereTtlMs, 'Lax'),
+    clearSignInElsewhere: (reply) => set(reply, elsewhereName, '', 0, 'Lax'),
   }
 }
 

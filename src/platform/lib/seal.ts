@@ -1,4 +1,4 @@
-/** Encrypts what is kept elsewhere: private keys and secrets of webhooks in the store, places in lists with callers. */
+/** Encrypts secrets in the store (private keys, secrets of webhooks and providers), and what callers keep for us. */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Secrets } from './secret.ts'
 

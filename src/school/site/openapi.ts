@@ -34,6 +34,10 @@ export function apiAbout(cookieName: string): Pick<ApiAbout, 'description' | 'ta
       { name: 'session', description: 'Refreshing, listing, renewing and ending sessions' },
       { name: 'passkey', description: 'Signing in with passkeys, and managing them' },
       {
+        name: 'school account',
+        description: 'Signing in with an account of the school’s own OpenID provider',
+      },
+      {
         name: 'portal',
         // No security scheme: the reference page would offer to set the cookie, which no script can.
         description: `For the portal’s own pages. The refresh token is in the HttpOnly cookie \`${cookieName}\`, which the browser stores and sends; pages of other origins get 403.`,

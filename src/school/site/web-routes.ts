@@ -11,6 +11,7 @@ import { logoContentPolicy, portalContentPolicy, workerContentPolicy } from '../
 import { brandHtml, html, publicPage, staticFile } from '../../platform/http/pages.ts'
 import { type Branding, brandOf } from '../../platform/lib/branding.ts'
 import { escapeHtml } from '../../platform/lib/html.ts'
+import { type OpenMethods, roles } from '../../roles.ts'
 
 const built = fileURLToPath(new URL('../../../web/dist/', import.meta.url))
 const files = `${built}web/`
@@ -27,6 +28,8 @@ export interface WebDeps {
   readonly timeZone: string
   /** Whether people can use passkeys, and staff must; null if nobody can. */
   readonly passkeys: 'optional' | 'required' | null
+  /** How people of each role can sign in. */
+  readonly methods: OpenMethods
   publicProfile(userId: string): Promise<PublicProfile>
 }
 
@@ -47,13 +50,13 @@ export type SendPrivatePage = (reply: FastifyReply) => FastifyReply
 
 export function webRoutes(
   app: FastifyInstance,
-  { log, mailbox, publicUrl, branding, timeZone, passkeys, publicProfile }: WebDeps,
+  { log, mailbox, publicUrl, branding, timeZone, passkeys, methods, publicProfile }: WebDeps,
 ): { sendPrivatePage: SendPrivatePage } {
   const frame = frameIn('index.html', branding)
   const consoleFrame = frameIn('console.html', branding)
   const brand = brandOf(branding)
   const description = serviceLine(branding)
-  const metas = brandingMetas(branding, timeZone, passkeys)
+  const metas = brandingMetas(branding, timeZone, { passkeys, methods })
   const options = { config: routeConfig({ access: 'public' }), schema: { hide: true } }
 
   const send = (reply: FastifyReply, about: About, document = frame, caching = 'no-cache') => {
@@ -132,7 +135,7 @@ function frameIn(name: string, branding: Branding): string {
 function brandingMetas(
   { name, logo, support, privacy }: Branding,
   timeZone: string,
-  passkeys: WebDeps['passkeys'],
+  { passkeys, methods }: Pick<WebDeps, 'passkeys' | 'methods'>,
 ): string {
   const told = {
     'school-name': name,
@@ -141,6 +144,7 @@ function brandingMetas(
     privacy,
     'time-zone': timeZone,
     passkeys,
+    'sign-in': roles.map((role) => `${role}=${methods[role].join(',')}`).join(' '),
   }
   return Object.entries(told)
     .filter((one): one is [string, string] => one[1] !== null)

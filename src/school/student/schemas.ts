@@ -1,6 +1,7 @@
 import { ConsentFields } from '../../identity/clients/consent-schemas.ts'
 import { PasskeyFields } from '../../identity/passkeys/schemas.ts'
 import { statuses } from '../../identity/people/statuses.ts'
+import { SchoolLinkFields } from '../../identity/school-account/schemas.ts'
 import { HistoryFields } from '../../identity/session/schemas.ts'
 import { Id, Nullable, Timestamp } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
@@ -177,6 +178,7 @@ export const StudentExport = Type.Object(
     calendarFeeds: Type.Array(CalendarFeed),
     ...PasskeyFields,
     ...ConsentFields,
+    ...SchoolLinkFields,
     ...HistoryFields,
   },
   { title: 'StudentExport' },

@@ -13,6 +13,7 @@ import {
   personById,
   type RoleRules,
 } from '../../identity/people/people.ts'
+import { linksOf } from '../../identity/school-account/school-account.ts'
 import { historyOf } from '../../identity/session/session.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { type Clock, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
@@ -85,11 +86,12 @@ export class Students implements RoleRules {
   }
 
   async export(student: PersonInSession) {
-    const [timetable, feeds, passkeys, applications, history] = await Promise.all([
+    const [timetable, feeds, passkeys, applications, schoolLinks, history] = await Promise.all([
       this.#timetable(student),
       feedsOf(this.#db, student.id),
       passkeysOf(this.#db, student.id),
       applicationsOf(this.#db, student.id),
+      linksOf(this.#db, student.id),
       historyOf(this.#db, student.id),
     ])
     return {
@@ -99,6 +101,7 @@ export class Students implements RoleRules {
       calendarFeeds: feeds.map(feedView),
       passkeys,
       applications,
+      schoolLinks,
       ...history,
     }
   }

@@ -12,7 +12,10 @@ import { Passkeys } from '../passkeys/page.tsx'
 import { isStaff, type Staff } from '../people.ts'
 import { useResource } from '../resource.ts'
 import { useRoute } from '../route.ts'
-import { brand, school } from '../school.ts'
+import { brand, isOpen, school } from '../school.ts'
+import { SchoolLinks } from '../school-account/page.tsx'
+import { useProviders } from '../school-account/providers.ts'
+import { SchoolRefused } from '../school-account/refused.tsx'
 import { ask, resume, signOut, useSession } from '../session.ts'
 import { type Language, rememberLanguage, useWords, WordsContext } from '../text/text.ts'
 import { ApplicationPage } from './applications/application.tsx'
@@ -20,11 +23,12 @@ import { ApplicationsPage } from './applications/list.tsx'
 import { Events } from './events.tsx'
 import { FirstPasskey } from './first-passkey.tsx'
 import { MailPage } from './mail.tsx'
-import { canOpen, isPage, type PageName, places } from './navigation.ts'
+import { canOpen, isInBar, isPage, type PageName, places } from './navigation.ts'
 import { NotFound } from './not-found.tsx'
 import { OverviewPage } from './overview.tsx'
 import { PeoplePage } from './people.tsx'
 import { PersonPage } from './person.tsx'
+import { ProvidersPage } from './providers.tsx'
 import { ImportPage } from './roster/import.tsx'
 import { PlanPage } from './roster/plan.tsx'
 import { RosterPage } from './roster/roster.tsx'
@@ -65,6 +69,7 @@ function ConsoleFrame({ children }: { children: ReactNode }) {
   const { text: shared } = useWords()
   const { text } = useConsole()
   const session = useSession()
+  const providers = useProviders('staff')
   const leaving = useAction(() => signOut())
   return (
     <>
@@ -77,7 +82,8 @@ function ConsoleFrame({ children }: { children: ReactNode }) {
           <>
             <Places user={session.user} />
             <Account user={session.user}>
-              {school.passkeys !== null && <a href="#/passkeys">{shared.passkeys.title}</a>}
+              {providers?.length ? <a href="#/school-links">{shared.school.title}</a> : null}
+              {isOpen('staff', 'passkey') && <a href="#/passkeys">{shared.passkeys.title}</a>}
               <Button look="quiet" busy={leaving.busy} onPress={leaving.run}>
                 {shared.nav.signOut}
               </Button>
@@ -117,15 +123,16 @@ function Account({ user, children }: { user: Staff; children: ReactNode }) {
 function Places({ user }: { user: Staff }) {
   const { text: shared } = useWords()
   const { text } = useConsole()
-  const [here = ''] = useRoute()
-  const open = (Object.keys(places) as PageName[]).filter((place) => canOpen(user, place))
+  const [place = ''] = useRoute()
+  const here = place === 'providers' ? 'staff' : place
+  const open = (Object.keys(places) as PageName[]).filter((one) => isInBar(one) && canOpen(user, one))
   return (
     <nav aria-label={shared.nav.label}>
       <ul>
-        {open.map((place) => (
-          <li key={place}>
-            <a href={`#/${place}`} aria-current={here === place ? 'page' : undefined}>
-              {text.nav[place]}
+        {open.map((one) => (
+          <li key={one}>
+            <a href={`#/${one}`} aria-current={here === one ? 'page' : undefined}>
+              {text.nav[one]}
             </a>
           </li>
         ))}
@@ -143,6 +150,7 @@ function Screen() {
         <Loading />
       </main>
     )
+  if (route[0] === 'school-refused') return <SchoolRefused />
   if (session.state === 'unreachable')
     return (
       <Page title={brand} narrow>
@@ -177,6 +185,7 @@ function StaffScreen({ user, route }: { user: Staff; route: readonly string[] })
   const { text } = useConsole()
   const [place = '', id, ...rest] = route
   if (place === 'passkeys' && id === undefined) return <Passkeys as="staff" email={user.email} />
+  if (place === 'school-links' && id === undefined) return <SchoolLinks as="staff" email={user.email} />
   if (!isPage(place) || rest.length > 1) return <NotFound />
   if (!canOpen(user, place))
     return (
@@ -201,6 +210,7 @@ function StaffScreen({ user, route }: { user: Staff; route: readonly string[] })
     mail: <MailPage user={user} />,
     roster: <RosterPage user={user} />,
     events: <Events user={user} />,
+    providers: <ProvidersPage user={user} />,
     webhooks: <WebhooksPage user={user} />,
     applications: <ApplicationsPage user={user} />,
     staff: <StaffPage user={user} />,

@@ -127,7 +127,7 @@ function Details({ of }: { of: EventEntry['data'] }) {
   return (
     <span className="soft">
       {' · '}
-      <bdi>{text.person.endReasons[reason] ?? reason}</bdi>
+      <bdi>{text.person.endReasons[reason] ?? text.events.refusals[reason] ?? reason}</bdi>
     </span>
   )
 }

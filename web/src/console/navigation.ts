@@ -7,10 +7,15 @@ export const places = {
   mail: 'support',
   roster: 'registrar',
   events: 'admin',
+  providers: 'admin',
   webhooks: 'admin',
   applications: 'admin',
   staff: 'admin',
 } as const satisfies Record<string, Right | 'any'>
+
+/** In the bar, which has room for a few; the page of staff leads to the others. */
+const beside: readonly PageName[] = ['providers']
+export const isInBar = (place: PageName): boolean => !beside.includes(place)
 
 export type PageName = keyof typeof places
 

@@ -10,6 +10,7 @@ import type { Staff } from '../people.ts'
 import { useResource } from '../resource.ts'
 import { ask } from '../session.ts'
 import { useWords } from '../text/text.ts'
+import { ActionDialog } from './action-dialog.tsx'
 import { DeliveryList } from './deliveries.tsx'
 import { EventList, useActors } from './event-list.tsx'
 import { canOpen } from './navigation.ts'
@@ -21,7 +22,7 @@ import { useConsole } from './text/console-words.ts'
 const read = (path: string) => ask<PersonDetail>(path)
 
 export function PersonPage({ userId, user }: { userId: string; user: Staff }) {
-  const { dates } = useWords()
+  const { text: words, dates } = useWords()
   const { text: all } = useConsole()
   const text = all.person
   const person = useResource(`/staff/people/${encodeURIComponent(userId)}`, read)
@@ -101,6 +102,15 @@ export function PersonPage({ userId, user }: { userId: string; user: Staff }) {
         <Devices of={data.sessions} />
       </section>
       <PasskeyList of={data.passkeys} />
+      <SchoolLinkList
+        of={data.schoolLinks}
+        userId={userId}
+        user={user}
+        onDone={(name) => {
+          setSaid(words.school.removed(name))
+          person.reload()
+        }}
+      />
       <section aria-labelledby="events">
         <h2 id="events">{text.events}</h2>
         {data.events.length === 0 && <p className="soft">{text.noEvents}</p>}
@@ -168,6 +178,62 @@ function PasskeyList({ of: passkeys }: { of: PersonDetail['passkeys'] }) {
           </li>
         ))}
       </ul>
+    </section>
+  )
+}
+
+/** Nothing for somebody who has none. */
+function SchoolLinkList({
+  of: links,
+  userId,
+  user,
+  onDone,
+}: {
+  of: PersonDetail['schoolLinks']
+  userId: string
+  user: Staff
+  onDone(name: string): void
+}) {
+  const { text, dates } = useWords()
+  const [removed, setRemoved] = useState<PersonDetail['schoolLinks'][number] | null>(null)
+  if (links.length === 0) return null
+  return (
+    <section aria-labelledby="school-links">
+      <h2 id="school-links">{text.school.title}</h2>
+      <ul>
+        {links.map((link) => (
+          <li key={link.providerId}>
+            <bdi>{link.name}</bdi>{' '}
+            <span className="soft">
+              {link.lastUsedAt === null
+                ? text.passkeys.neverUsed
+                : text.passkeys.lastUsed(dates.recent(link.lastUsedAt))}
+            </span>{' '}
+            <Button label={`${text.school.remove}: ${link.name}`} onPress={() => setRemoved(link)}>
+              {text.school.remove}
+            </Button>
+          </li>
+        ))}
+      </ul>
+      {removed && (
+        <ActionDialog
+          user={user}
+          title={<bdi>{text.school.removeTitle(removed.name)}</bdi>}
+          submit={text.school.remove}
+          danger
+          work={() =>
+            ask(`/staff/people/${encodeURIComponent(userId)}/disconnect-school-account`, {
+              method: 'POST',
+              body: { providerId: removed.providerId },
+            })
+          }
+          onDone={() => {
+            setRemoved(null)
+            onDone(removed.name)
+          }}
+          onCancel={() => setRemoved(null)}
+        />
+      )}
     </section>
   )
 }

@@ -7,6 +7,10 @@ import type {
   ClientSummary,
   ClientWithSecret,
 } from '../../../src/identity/clients/schemas.ts'
+import type {
+  ProviderEntry,
+  ProviderTest as ProviderTestReply,
+} from '../../../src/identity/school-account/schemas.ts'
 import type { StaffMember } from '../../../src/identity/staff/schemas.ts'
 import type { DeliveryEntry } from '../../../src/messages/delivery/schemas.ts'
 import type {
@@ -28,6 +32,9 @@ import type {
   TestMail,
 } from '../../../src/operate/support/schemas.ts'
 import type { Sort as SortName } from '../../../src/operate/support/sorts.ts'
+
+export type Provider = Static<typeof ProviderEntry>
+export type ProviderTest = Static<typeof ProviderTestReply>
 
 export type Overview = Static<typeof OverviewReply>
 

@@ -36,6 +36,9 @@ export function StaffPage({ user }: { user: Staff }) {
   }
   return (
     <Page title={text.title} lead={text.lead}>
+      <p>
+        <a href="#/providers">{all.providers.title}</a>
+      </p>
       <Reading of={members} />
       <p role="status" className={said ? 'notice good' : 'said'}>
         <bdi>{said}</bdi>

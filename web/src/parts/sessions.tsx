@@ -110,6 +110,7 @@ function Device({
         <p className="soft">{text.sessions.since(dates.moment(startedAt))}</p>
         {clientName !== null && <p className="soft">{text.applications.offline}</p>}
         {method === 'passkey' && <p className="soft">{text.passkeys.proved}</p>}
+        {method === 'school' && <p className="soft">{text.school.proved}</p>}
       </div>
       {!current && (
         <Button busy={busy} label={`${text.sessions.signOutThere}: ${device}`} onPress={() => onEnd(session)}>

@@ -10,7 +10,7 @@ import { ProblemNotice } from '../parts/notice.tsx'
 import { focusHeading, Page } from '../parts/page.tsx'
 import type { Role } from '../people.ts'
 import { useResource } from '../resource.ts'
-import { school } from '../school.ts'
+import { isOpen, school } from '../school.ts'
 import { ask } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { addPasskey } from './add.ts'
@@ -42,7 +42,8 @@ export function Passkeys({ as: role, email }: { as: Role; email: string }) {
   })
   const stale = adding.problem?.code === 'recent-sign-in-required' ? adding.problem : null
   const isRequired = role === 'staff' && school.passkeys === 'required'
-  const besides = isRequired ? text.passkeys.required : text.passkeys.codeToo
+  const codeToo = isOpen(role, 'code') ? text.passkeys.codeToo : ''
+  const besides = isRequired ? text.passkeys.required : codeToo
 
   return (
     <Page title={text.passkeys.title} lead={`${text.passkeys.lead} ${besides}`}>

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { schoolRoles } from '../../../src/roles.ts'
 import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/button.tsx'
 import { AddressField } from '../parts/field.tsx'
@@ -6,6 +7,8 @@ import { Notice, ProblemNotice } from '../parts/notice.tsx'
 import { PasskeySignIn } from '../passkeys/sign-in.tsx'
 import { canUsePasskeys } from '../passkeys/webauthn.ts'
 import type { Role } from '../people.ts'
+import { isOpen } from '../school.ts'
+import { SchoolSignIn } from '../school-account/sign-in.tsx'
 import type { Farewell } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { askForCode, showCode } from './challenge.ts'
@@ -37,6 +40,8 @@ export function AddressForm({
     const next = /^#\/(code|register)?$/.test(location.hash) ? '#/' : location.hash || '#/'
     if (role) showCode({ challenge: await askForCode(role, email.trim()), next, registered: false })
   })
+  const codes = role === null || isOpen(role, 'code')
+  const schoolRole = schoolRoles.find((one) => one === role) ?? null
   const refused = wrong || sending.problem?.fields.includes('email')
 
   useEffect(() => {
@@ -68,28 +73,33 @@ export function AddressForm({
         }}
       >
         {children}
-        <AddressField
-          label={text.fields.email}
-          hint={hint}
-          error={refused ? text.fields.wrongEmail : null}
-          name="email"
-          autoComplete={canUsePasskeys() ? 'email webauthn' : 'email'}
-          required
-          value={email}
-          onText={(typed) => {
-            draft.email = typed
-            setEmail(typed)
-            setWrong(false)
-          }}
-        />
+        {codes && (
+          <AddressField
+            label={text.fields.email}
+            hint={hint}
+            error={refused ? text.fields.wrongEmail : null}
+            name="email"
+            autoComplete={canUsePasskeys() ? 'email webauthn' : 'email'}
+            required
+            value={email}
+            onText={(typed) => {
+              draft.email = typed
+              setEmail(typed)
+              setWrong(false)
+            }}
+          />
+        )}
         <SharedChoice />
         {sending.problem && !refused && <ProblemNotice problem={sending.problem} onRetry={sending.run} />}
-        <div className="actions">
-          <Button look="main" submits busy={sending.busy} waits={sending.waits}>
-            {text.signIn.send}
-          </Button>
-        </div>
+        {codes && (
+          <div className="actions">
+            <Button look="main" submits busy={sending.busy} waits={sending.waits}>
+              {text.signIn.send}
+            </Button>
+          </div>
+        )}
       </form>
+      {schoolRole && <SchoolSignIn as={schoolRole} />}
       <PasskeySignIn />
     </>
   )

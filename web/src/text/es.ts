@@ -274,6 +274,35 @@ export const spanish: Text = {
     withdrawn: (name) => `Se ha cerrado la sesión en ${name}, que tendrá que volver a pedirle permiso.`,
   },
 
+  school: {
+    signIn: (name: string) => `Entrar con ${name}`,
+    only: 'Aquí no se usan códigos por correo. Entre con su cuenta de la escuela.',
+    closed: 'De momento nadie puede entrar aquí. Pregunte a la escuela.',
+    down: (name: string) => `${name} no responde en este momento.`,
+    useCode: 'Puede entrar con un código.',
+    later: 'Inténtelo más tarde.',
+    refusedTitle: 'No ha entrado',
+    refusedLead: 'El acceso con su cuenta de la escuela no ha funcionado.',
+    refusedHints: [
+      'Quizá usó una cuenta que no es la de la escuela. Cierre esa sesión e inténtelo de nuevo.',
+      'Quizá pasaron más de diez minutos, o empezó en otra ventana.',
+      'Si sigue ocurriendo, pregunte a la escuela: el personal puede ver el motivo.',
+    ],
+    back: 'Volver al acceso',
+    title: 'Cuenta de la escuela',
+    lead: 'Con su cuenta de la escuela entra aquí igual que en los demás servicios de la escuela.',
+    none: 'Todavía no hay ninguna cuenta vinculada.',
+    connect: (name: string) => `Vincular ${name}`,
+    connectedOn: (time: string) => `Vinculada el ${time}`,
+    remove: 'Desvincular',
+    removeTitle: (name: string) => `¿Desvincular «${name}»?`,
+    removeLead:
+      'Su sesión sigue abierta. Su próximo acceso con una cuenta de la escuela la vincula de nuevo.',
+    removeStaffLead: 'Su sesión sigue abierta. Para volver a usarla, primero tendrá que vincularla.',
+    removed: (name: string) => `«${name}» ya no está vinculada.`,
+    proved: 'Con una cuenta de la escuela',
+  },
+
   sessions: {
     title: 'Dónde tiene la sesión abierta',
     lead: 'Si no reconoce un dispositivo, cierre su sesión.',

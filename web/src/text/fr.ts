@@ -280,6 +280,35 @@ export const french: Text = {
     withdrawn: (name) => `${name} est déconnectée et devra à nouveau vous demander l’autorisation.`,
   },
 
+  school: {
+    signIn: (name: string) => `Se connecter avec ${name}`,
+    only: 'Les codes par e-mail ne sont pas utilisés ici. Connectez-vous avec votre compte de l’école.',
+    closed: 'Personne ne peut se connecter ici pour le moment. Adressez-vous à l’école.',
+    down: (name: string) => `${name} ne répond pas pour le moment.`,
+    useCode: 'Vous pouvez vous connecter avec un code.',
+    later: 'Veuillez réessayer plus tard.',
+    refusedTitle: 'Vous n’êtes pas connecté',
+    refusedLead: 'La connexion avec votre compte de l’école n’a pas fonctionné.',
+    refusedHints: [
+      'Vous avez peut-être utilisé un autre compte que celui de l’école. Déconnectez-vous-en et réessayez.',
+      'Plus de dix minutes se sont peut-être écoulées, ou vous aviez commencé dans une autre fenêtre.',
+      'Si le problème persiste, adressez-vous à l’école : le personnel peut en voir la raison.',
+    ],
+    back: 'Retour à la connexion',
+    title: 'Compte de l’école',
+    lead: 'Avec votre compte de l’école, vous vous connectez ici comme ailleurs dans l’école.',
+    none: 'Aucun compte n’est encore associé.',
+    connect: (name: string) => `Associer ${name}`,
+    connectedOn: (time: string) => `Associé le ${time}`,
+    remove: 'Dissocier',
+    removeTitle: (name: string) => `Dissocier « ${name} » ?`,
+    removeLead:
+      'Vous restez connecté. Votre prochaine connexion avec un compte de l’école l’associe de nouveau.',
+    removeStaffLead: 'Vous restez connecté. Pour vous en servir de nouveau, vous devrez d’abord l’associer.',
+    removed: (name: string) => `« ${name} » n’est plus associé.`,
+    proved: 'Avec un compte de l’école',
+  },
+
   sessions: {
     title: 'Où vous êtes connecté',
     lead: 'Si vous ne reconnaissez pas un appareil, déconnectez-le.',

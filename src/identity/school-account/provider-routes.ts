@@ -1,0 +1,108 @@
+/** The providers of school accounts, for admins. */
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import { type ByOf, routeConfig, staffChange } from '../../platform/http/access.ts'
+import {
+  bodyProblems,
+  problems,
+  staffReadProblems,
+  tokenProblems,
+} from '../../platform/http/problem-schemas.ts'
+import { Empty, Id } from '../../platform/http/schemas.ts'
+import { Type } from '../../platform/http/type.ts'
+import { NewProvider, ProviderChange, ProviderEntry, ProviderList, ProviderTest } from './schemas.ts'
+import type { Providers } from './school-account.ts'
+
+export function providerRoutes(
+  root: FastifyInstance,
+  { providers, byStaffOf }: { providers: Providers; byStaffOf: ByOf },
+): void {
+  const app = root.withTypeProvider<TypeBoxTypeProvider>()
+  const tags = ['staff']
+  const reading = routeConfig({ access: 'staff', may: 'admin' })
+  const changing = staffChange('admin')
+  const refusals = [...bodyProblems, ...tokenProblems, 'forbidden', 'recent-sign-in-required'] as const
+  const params = Type.Object({ providerId: Id('The provider.') })
+
+  app.get(
+    '/staff/providers',
+    {
+      config: reading,
+      schema: {
+        tags,
+        operationId: 'listStaffProviders',
+        summary: 'All providers of school accounts',
+        response: { 200: ProviderList, ...problems(...staffReadProblems) },
+      },
+    },
+    async () => ({ providers: await providers.list() }),
+  )
+
+  app.post(
+    '/staff/providers',
+    {
+      config: changing,
+      schema: {
+        tags,
+        operationId: 'addProvider',
+        summary: 'Add a provider',
+        description: 'Like every change here, this needs a sign-in at most 30 minutes old.',
+        body: NewProvider,
+        response: { 201: ProviderEntry, ...problems(...refusals, 'conflict') },
+      },
+    },
+    async (request, reply) => reply.code(201).send(await providers.add(request.body, byStaffOf(request))),
+  )
+
+  app.patch(
+    '/staff/providers/:providerId',
+    {
+      config: changing,
+      schema: {
+        tags,
+        operationId: 'changeProvider',
+        summary: 'Change, disable or enable a provider',
+        description: 'A disabled provider signs nobody in. Sessions and links stay.',
+        params,
+        body: ProviderChange,
+        response: { 200: ProviderEntry, ...problems(...refusals, 'not-found') },
+      },
+    },
+    (request) => providers.change(request.params.providerId, request.body, byStaffOf(request)),
+  )
+
+  app.delete(
+    '/staff/providers/:providerId',
+    {
+      config: changing,
+      schema: {
+        tags,
+        operationId: 'removeProvider',
+        summary: 'Remove a provider, and all its links',
+        params,
+        response: { 204: Empty, ...problems(...refusals, 'not-found') },
+      },
+    },
+    async (request, reply) => {
+      await providers.remove(request.params.providerId, byStaffOf(request))
+      return reply.code(204).send()
+    },
+  )
+
+  app.post(
+    '/staff/providers/:providerId/test',
+    {
+      config: reading,
+      schema: {
+        tags,
+        operationId: 'testProvider',
+        summary: 'Try a provider without a person',
+        description:
+          'Fetches its metadata and keys, opens its form, and offers it a code that cannot work, to see whether it knows our credentials. Changes nothing.',
+        params,
+        response: { 200: ProviderTest, ...problems(...staffReadProblems, 'not-found') },
+      },
+    },
+    (request) => providers.test(request.params.providerId),
+  )
+}

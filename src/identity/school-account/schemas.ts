@@ -1,0 +1,155 @@
+import { Id, Nullable, Timestamp } from '../../platform/http/schemas.ts'
+import { Type } from '../../platform/http/type.ts'
+import { schoolRoles } from '../../roles.ts'
+
+const ProviderRole = Type.Enum([...schoolRoles], {
+  title: 'ProviderRole',
+  description: 'Who can sign in with it. Veterinarians use a code or a passkey.',
+})
+const ProviderName = Type.String({
+  description: 'What people call the account, for buttons.',
+  documented: { minLength: 1, maxLength: 100 },
+  examples: ['University account'],
+})
+
+export const ProviderButton = Type.Object(
+  { providerId: Id('The provider.'), name: ProviderName, roles: Type.Array(ProviderRole) },
+  { title: 'ProviderButton' },
+)
+export const ProviderButtons = Type.Object(
+  { providers: Type.Array(ProviderButton) },
+  { title: 'ProviderButtons' },
+)
+
+const returnField = {
+  return: Type.Optional(
+    Type.String({
+      description: 'Where to go on to: a path of this service. The start page if it is missing.',
+      documented: { maxLength: 2000 },
+      examples: ['/#/classes'],
+    }),
+  ),
+}
+export const SchoolSignIn = Type.Object(returnField, { title: 'SchoolSignIn' })
+export const SchoolSignInStarted = Type.Object(
+  {
+    location: Type.String({ description: 'Where the browser has to go.' }),
+  },
+  { title: 'SchoolSignInStarted' },
+)
+
+export const NewSchoolLink = Type.Object(
+  { providerId: Id('The provider.'), ...returnField },
+  { title: 'NewSchoolLink' },
+)
+export const SchoolLink = Type.Object(
+  {
+    providerId: Id('The provider.'),
+    name: ProviderName,
+    createdAt: Timestamp(),
+    lastUsedAt: Nullable(Timestamp()),
+  },
+  { title: 'SchoolLink' },
+)
+export const SchoolLinks = Type.Object({ links: Type.Array(SchoolLink) }, { title: 'SchoolLinks' })
+
+/** Part of the export of students, and of what staff see of a person. */
+export const SchoolLinkFields = { schoolLinks: Type.Array(SchoolLink) }
+
+export const LogoutForm = Type.Object(
+  { logout_token: Type.String({ description: 'OpenID Connect Back-Channel Logout 1.0.' }) },
+  { title: 'BackChannelLogout' },
+)
+export const LoggedOut = Type.Object({}, { title: 'LoggedOut' })
+
+const Kind = Type.Enum(['entra', 'google', 'oidc'], {
+  title: 'ProviderKind',
+  description: 'Entra ID, Google Workspace, or any other OpenID provider, such as Keycloak.',
+})
+const changeable = {
+  name: ProviderName,
+  clientId: Type.String({ description: 'From the registration at the provider.' }),
+  roles: Type.Array(ProviderRole),
+  domains: Type.Array(Type.String(), {
+    description: 'The provider’s own domains; addresses in others never count.',
+    examples: [['example.org']],
+  }),
+  numberClaim: Nullable(Type.String({ description: 'The claim with the student number.' })),
+  addressClaim: Nullable(Type.String({ description: 'The claim with the address; `email` if it is null.' })),
+  trustAddresses: Type.Boolean({
+    description: 'Whether addresses count without `email_verified`. Only if people cannot change them there.',
+  }),
+}
+const Secret = Type.String({ description: 'The client secret. It is never shown.' })
+const Tenant = Type.String({ description: 'The id of the tenant, for Entra ID.' })
+const HostedDomain = Type.String({ description: 'The domain of the school, for Google.' })
+
+export const ProviderEntry = Type.Object(
+  {
+    providerId: Id('The provider.'),
+    ...changeable,
+    kind: Kind,
+    issuer: Type.String(),
+    tenant: Nullable(Tenant),
+    hostedDomain: Nullable(HostedDomain),
+    enabled: Type.Boolean(),
+    disabledAt: Nullable(Timestamp()),
+    readable: Type.Boolean({
+      description:
+        'Whether its secret can be decrypted. If not, set it again: the service’s own secret was replaced.',
+    }),
+    links: Type.Integer({ description: 'Accounts that are connected.' }),
+    redirectUri: Type.String({ description: 'To register at the provider.' }),
+    logoutUri: Type.String({ description: 'To register for back-channel logout.' }),
+    createdAt: Timestamp(),
+  },
+  { title: 'Provider' },
+)
+export const ProviderList = Type.Object({ providers: Type.Array(ProviderEntry) }, { title: 'ProviderList' })
+
+const optional = {
+  domains: Type.Optional(changeable.domains),
+  numberClaim: Type.Optional(changeable.numberClaim),
+  addressClaim: Type.Optional(changeable.addressClaim),
+  trustAddresses: Type.Optional(changeable.trustAddresses),
+}
+export const NewProvider = Type.Object(
+  {
+    name: changeable.name,
+    clientId: changeable.clientId,
+    roles: changeable.roles,
+    ...optional,
+    kind: Kind,
+    issuer: Type.Optional(Type.String({ examples: ['https://login.example.org/realms/school'] })),
+    secret: Secret,
+    tenant: Type.Optional(Nullable(Tenant)),
+    hostedDomain: Type.Optional(Nullable(HostedDomain)),
+  },
+  { title: 'NewProvider' },
+)
+export const ProviderChange = Type.Object(
+  {
+    name: Type.Optional(changeable.name),
+    clientId: Type.Optional(changeable.clientId),
+    roles: Type.Optional(changeable.roles),
+    ...optional,
+    secret: Type.Optional(Secret),
+    enabled: Type.Optional(Type.Boolean()),
+  },
+  { title: 'ProviderChange' },
+)
+
+export const ProviderTest = Type.Object(
+  {
+    ok: Type.Boolean(),
+    steps: Type.Array(
+      Type.Object(
+        { step: Type.String(), ok: Type.Boolean(), text: Type.String() },
+        { title: 'ProviderTestStep' },
+      ),
+    ),
+    redirectUri: Type.String({ description: 'To register at the provider.' }),
+    logoutUri: Type.String({ description: 'To register for back-channel logout.' }),
+  },
+  { title: 'ProviderTest' },
+)

@@ -1,0 +1,428 @@
+/**
+ * Signing in with the school's own account. The roster stays the authorisation: a provider proves who somebody is, never
+ * that they study here.
+ *
+ * `start` sends the browser to the provider with everything sealed in a cookie (`in-progress.ts`). `answer` exchanges the
+ * provider's answer for claims (`openid.ts`), decides what they are worth (`claims.ts`), and finds the person: by a link
+ * made earlier, by the student number, or by an address that counts. Whatever is in doubt is refused, with one reply for
+ * all reasons. The session, the link and their events are one transaction.
+ */
+import { AppError, invalidField } from '../../errors.ts'
+import { eventHappened, type RefusalReason } from '../../messages/events/events.ts'
+import { both, type Db, isTrue, type Statement } from '../../platform/db/db.ts'
+import { inboxOf } from '../../platform/lib/address.ts'
+import type { Caller } from '../../platform/lib/bucket.ts'
+import { type By, bySelf, bySystem } from '../../platform/lib/by.ts'
+import { type Clock, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
+import type { FailureLog } from '../../platform/lib/failure.ts'
+import { isId, newId, newIdAt } from '../../platform/lib/random.ts'
+import { fingerprint, type Secrets } from '../../platform/lib/secret.ts'
+import { type OpenMethods, type SchoolRole, schoolRoles } from '../../roles.ts'
+import { bucketPolicies, type Limits, serviceBuckets } from '../limits/limits.ts'
+import { lockPerson, type Person, personById, type Roles } from '../people/people.ts'
+import { type IssuedTokens, isOpen, type LiveSession, type Sessions } from '../session/session.ts'
+import { type Asserted, neededClaims, readClaims } from './claims.ts'
+import { type InProgress, newInProgress, readInProgress, sealInProgress } from './in-progress.ts'
+import { type Answered, isUnreachable, type OpenId, Refused } from './openid.ts'
+import type { Provider, Providers } from './providers.ts'
+import {
+  adminHasLink,
+  deleteLink,
+  hasProvider,
+  insertLink,
+  insertSchoolSession,
+  isEnabled,
+  isLinked,
+  type LinkRow,
+  linkBySubject,
+  linkOfPerson,
+  linksOfPerson,
+  noteLinkUsed,
+  numberOfStudent,
+  pruneSchoolSessions,
+  type SubjectKey,
+  sessionsAt,
+  studentsByNumber,
+} from './store.ts'
+
+export { guardedFetch } from './guarded-fetch.ts'
+export { OpenId } from './openid.ts'
+export { Providers, redirectUriOf } from './providers.ts'
+export { adminHasLink, eraseLinks } from './store.ts'
+
+const retryAfterSeconds = 30
+const returnLengthMax = 2_000
+
+export interface SchoolAccountsDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly secrets: Secrets
+  readonly limits: Limits
+  readonly sessions: Sessions
+  readonly roles: Roles
+  readonly providers: Providers
+  readonly openId: OpenId
+  readonly methods: OpenMethods
+  readonly log: Pick<FailureLog, 'warn'>
+}
+
+/** The browser goes to `location` and keeps `sealed` until it comes back. */
+export interface Started {
+  readonly location: string
+  readonly sealed: string
+}
+
+export interface StartRequest {
+  readonly providerId: string
+  readonly returnTo: string | undefined
+  readonly shared: boolean
+}
+
+/** A signed-in browser goes on to `returnTo`; one that connected an account, too; a refusal has its own page. */
+export type Outcome =
+  | {
+      readonly kind: 'signed-in'
+      readonly role: SchoolRole
+      readonly returnTo: string
+      readonly shared: boolean
+      readonly tokens: IssuedTokens
+    }
+  | { readonly kind: 'linked'; readonly role: SchoolRole; readonly returnTo: string }
+  | { readonly kind: 'refused'; readonly role: SchoolRole | null }
+
+/** Somebody whom the provider has named, and how. */
+interface Match {
+  readonly person: Person
+  readonly link: LinkRow | undefined
+  readonly isNamed: boolean
+}
+
+export class SchoolAccounts {
+  readonly #deps: SchoolAccountsDeps
+
+  constructor(deps: SchoolAccountsDeps) {
+    this.#deps = deps
+  }
+
+  /** Begins a sign-in. Nothing is stored but the limit. */
+  async start(role: SchoolRole, request: StartRequest, caller: Caller): Promise<Started> {
+    await this.#take('schoolStart', caller)
+    return this.#begin(role, request, null)
+  }
+
+  /** Begins to connect an account to that of a signed-in person; the only way for staff. */
+  async startLink(session: LiveSession, request: StartRequest): Promise<Started> {
+    const { db } = this.#deps
+    const linkFor = { sessionId: session.session_id, personId: session.id }
+    const role = schoolRoles.find((one) => one === session.role)
+    if (!role) throw new AppError('forbidden', 'Veterinarians sign in with a code or a passkey.')
+    if (await linkOfPerson(db, session.id, request.providerId))
+      throw new AppError('conflict', 'An account of this provider is already connected; disconnect it first.')
+    return this.#begin(role, request, linkFor)
+  }
+
+  async #begin(role: SchoolRole, request: StartRequest, linkFor: InProgress['linkFor']): Promise<Started> {
+    const { clock, secrets, openId, providers } = this.#deps
+    const returnTo = returnFrom(request.returnTo, role)
+    const provider = await providers.open(request.providerId)
+    if (!provider?.roles.includes(role)) throw new AppError('not-found', 'There is no such provider here.')
+    if (!this.#isOpenTo(role)) throw new AppError('forbidden', 'The school’s account does not open this.')
+    const { shared } = request
+    const inProgress = newInProgress(
+      { providerId: provider.id, role, returnTo, shared, linkFor },
+      clock.now(),
+    )
+    try {
+      const location = await openId.authorizationUrl(provider, inProgress, hints(provider, inProgress))
+      return { location, sealed: sealInProgress(secrets, inProgress) }
+    } catch (error) {
+      if (error instanceof AppError) throw error
+      this.#noteFailure(error, provider.id)
+      throw new AppError('unavailable', `${provider.name} does not answer at the moment.`, {
+        retryAfterSeconds,
+      })
+    }
+  }
+
+  /** The provider's answer, with the query of the request and the cookie of the browser. Refusals are recorded. */
+  async answer(
+    { sealed, search, device }: { sealed: string | undefined; search: string; device: string },
+    caller: Caller,
+  ): Promise<Outcome> {
+    const { clock, secrets } = this.#deps
+    await this.#take('schoolAnswer', caller, 'school')
+    const found = sealed === undefined ? null : readInProgress(secrets, sealed, clock.now())
+    const isOurs = found !== null && new URLSearchParams(search).getAll('state').join() === found.state
+    const inProgress = isOurs ? found : null
+    try {
+      if (!inProgress) throw new Refused('not-started-here')
+      return await this.#accept(inProgress, search, device, caller)
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error
+      await this.#record(error, inProgress, caller)
+      return { kind: 'refused', role: inProgress?.role ?? null }
+    }
+  }
+
+  async #accept(inProgress: InProgress, search: string, device: string, caller: Caller): Promise<Outcome> {
+    const { openId, providers } = this.#deps
+    const { role, returnTo, shared, linkFor } = inProgress
+    const provider = await providers.open(inProgress.providerId)
+    if (!provider?.roles.includes(role) || !this.#isOpenTo(role)) throw new Refused('closed')
+    const answered = await openId.answer(provider, search, inProgress, neededClaims(provider.rules))
+    const asserted = readClaims(answered.claims, provider.rules)
+    if ('refused' in asserted) throw new Refused(asserted.refused)
+    if (linkFor) {
+      await this.#link(provider, asserted, linkFor, role, caller)
+      return { kind: 'linked', role, returnTo }
+    }
+    const tokens = await this.#signIn(provider, asserted, answered, { role, device }, caller)
+    return { kind: 'signed-in', role, returnTo, shared, tokens }
+  }
+
+  async #signIn(
+    provider: Provider,
+    asserted: Asserted,
+    { sub, sid, authenticatedAt }: Answered,
+    { role, device }: { role: SchoolRole; device: string },
+    caller: Caller,
+  ): Promise<IssuedTokens> {
+    const { db, clock, sessions } = this.#deps
+    const { person, link, isNamed } = await this.#match(provider, asserted, role)
+    if (person.status !== 'active') throw refusal('not-active', person)
+    const now = clock.now()
+    const by = bySelf(caller)
+    const sessionId = newIdAt(now)
+    const key: SubjectKey = { providerId: provider.id, role, subject: asserted.subject }
+    const newLink = { ...key, linkId: newIdAt(now), personId: person.id, sessionId, now }
+    const may = both(isLinked(key, person.id, isNamed), isEnabled(provider.id))
+    const session = {
+      id: sessionId,
+      role,
+      personId: person.id,
+      addressKey: person.email_key,
+      device,
+      method: 'school',
+      authAt: Math.min(now, authenticatedAt ?? now),
+      now,
+    } as const
+    const linking = link ? [] : insertLink(newLink, by, isEnabled(provider.id))
+    const results = await db.tx([
+      lockPerson(person.id),
+      ...linking,
+      ...sessions.start(session, by, may),
+      insertSchoolSession({ sessionId, providerId: provider.id, sub, sid }, isOpen(sessionId)),
+      noteLinkUsed(key, person.id, now, isOpen(sessionId)),
+    ])
+    if (results[1 + linking.length]!.length === 0) throw refusal(await this.#whyNot(key, person), person)
+    await this.#refund(person, caller, now)
+    return sessions.firstTokens(sessionId, person, now)
+  }
+
+  /** By the link, then by what the provider says. Claims that name somebody else than the link are refused. */
+  async #match(provider: Provider, asserted: Asserted, role: SchoolRole): Promise<Match> {
+    const { db } = this.#deps
+    const key = { providerId: provider.id, role, subject: asserted.subject }
+    const [link, named] = await Promise.all([linkBySubject(db, key), this.#named(asserted, role)])
+    if (link) {
+      const person = await personById(db, link.person_id)
+      if (!person) throw new Refused('not-active')
+      if (named.some((id) => id !== person.id)) throw refusal('two-people', person)
+      return { person, link, isNamed: named.length > 0 }
+    }
+    if (role === 'staff') throw new Refused('not-connected')
+    if (named.length > 1) throw new Refused('two-people')
+    const person = named[0] === undefined ? undefined : await personById(db, named[0])
+    if (!person) throw new Refused(asserted.ignored ?? 'nobody')
+    if (asserted.number !== '' && (await this.#hasOtherNumber(person, asserted.number)))
+      throw refusal('two-people', person)
+    if (await linkOfPerson(db, person.id, provider.id)) throw refusal('other-account', person)
+    return { person, link: undefined, isNamed: true }
+  }
+
+  /** Everybody of this role whom the claims name; one if all is well. */
+  async #named({ number, address }: Asserted, role: SchoolRole): Promise<string[]> {
+    const { db, roles } = this.#deps
+    const [byNumber, byAddress] = await Promise.all([
+      number === '' || role !== 'student' ? [] : studentsByNumber(db, number),
+      address === null ? undefined : roles[role].findAccount(address),
+    ])
+    return [...new Set([...byNumber, ...(byAddress ? [byAddress.id] : [])])]
+  }
+
+  /** Their address was perhaps somebody else's before. */
+  async #hasOtherNumber(person: Person, number: string): Promise<boolean> {
+    const own = await numberOfStudent(this.#deps.db, person.id)
+    return own !== null && own !== number
+  }
+
+  /** Why the transaction started no session: somebody else was faster, or the roster changed. */
+  async #whyNot(key: SubjectKey, { id: personId }: Person): Promise<RefusalReason> {
+    const { db } = this.#deps
+    const link = await linkBySubject(db, key)
+    if (link?.person_id !== personId) return 'other-account'
+    const person = await personById(db, personId)
+    if (person?.status !== 'active') return 'not-active'
+    return (await isTrue(db, isEnabled(key.providerId))) ? 'outdated-link' : 'closed'
+  }
+
+  async #link(
+    provider: Provider,
+    asserted: Asserted,
+    { sessionId, personId }: NonNullable<InProgress['linkFor']>,
+    role: SchoolRole,
+    caller: Caller,
+  ): Promise<void> {
+    const { db, clock } = this.#deps
+    const key = { providerId: provider.id, role, subject: asserted.subject }
+    const person = await personById(db, personId)
+    if (!person || !(await isTrue(db, isOpen(sessionId)))) throw new Refused('session-ended')
+    const named = await this.#named(asserted, role)
+    if (named.some((id) => id !== personId)) throw refusal('two-people', person)
+    const link = { ...key, linkId: newIdAt(clock.now()), personId, sessionId, now: clock.now() }
+    const [, linked] = await db.tx([
+      lockPerson(personId),
+      ...insertLink(link, bySelf(caller), both(isOpen(sessionId), isEnabled(provider.id))),
+    ])
+    if (linked!.length === 0) throw refusal('other-account', person)
+  }
+
+  async links(personId: string) {
+    return linksOf(this.#deps.db, personId)
+  }
+
+  /** `sessionId` is that of the owner; null if staff remove it. Sessions that began with it go on. */
+  async unlink(personId: string, providerId: string, by: By, sessionId: string | null): Promise<void> {
+    const { db, clock } = this.#deps
+    const link = { personId, providerId, sessionId }
+    const removed = isId(providerId)
+      ? await db.tx([lockPerson(personId), ...deleteLink(link, { eventId: newId(), now: clock.now(), by })])
+      : []
+    if (!removed.at(-1)?.length) throw new AppError('not-found', 'No account of this provider is connected.')
+  }
+
+  /** Ends the sessions that a logout at the provider names (OpenID Connect Back-Channel Logout 1.0). */
+  async logout(providerId: string, token: string, caller: Caller): Promise<void> {
+    const { db, openId, providers, sessions } = this.#deps
+    await this.#take('schoolAnswer', caller)
+    const provider = await providers.open(providerId)
+    const named = provider && (await this.#readLogout(provider, token, openId))
+    if (!named)
+      throw invalidField({ pointer: '#/logout_token', detail: 'is not a logout token of this provider' })
+    const { sub, sid, issuedAt } = named
+    // A token that names only a person must not end sessions that began after it.
+    const ended = await sessionsAt(db, { providerId, sub, sid, before: issuedAt + 1_000 })
+    for (const session of ended) await sessions.end(session, 'signed-out', bySystem)
+  }
+
+  async #readLogout(provider: Provider, token: string, openId: OpenId) {
+    try {
+      return await openId.logoutToken(provider, token)
+    } catch (error) {
+      if (error instanceof AppError) throw error
+      this.#noteFailure(error, provider.id)
+      return null
+    }
+  }
+
+  sweep(): Statement[] {
+    return [pruneSchoolSessions()]
+  }
+
+  /** Whether an admin can sign in with a school account. */
+  adminHasLink(): Promise<boolean> {
+    return isTrue(this.#deps.db, adminHasLink)
+  }
+
+  hasProvider(role: SchoolRole): Promise<boolean> {
+    return isTrue(this.#deps.db, hasProvider(role))
+  }
+
+  #isOpenTo(role: SchoolRole): boolean {
+    return this.#deps.methods[role].includes('school')
+  }
+
+  async #take(policy: 'schoolStart' | 'schoolAnswer', caller: Caller, service?: 'school'): Promise<void> {
+    const { db, clock, limits } = this.#deps
+    const now = clock.now()
+    const all = service && serviceBuckets[service]
+    const take = limits.takeBucket(bucketPolicies[policy], caller.network, newId(), now, all)
+    await limits.noteBucket(take, caller, await db.tx(take.statements), now)
+  }
+
+  async #refund(person: Person, caller: Caller, now: number): Promise<void> {
+    const { db, limits, secrets, log } = this.#deps
+    const inbox = fingerprint(secrets.current, 'address', inboxOf(person.email_key))
+    try {
+      await db.tx(limits.signedInBySchool(inbox, caller.network.fingerprint, now))
+    } catch (error) {
+      log.warn({ err: error }, 'could not refund the limits after a sign-in')
+    }
+  }
+
+  async #record(refused: Refused, inProgress: InProgress | null, caller: Caller): Promise<void> {
+    const { db, clock } = this.#deps
+    const { reason, cause } = refused
+    const personId = refused instanceof RefusedPerson ? refused.personId : inProgress?.linkFor?.personId
+    if (reason === 'provider-unreachable' || reason === 'token')
+      this.#noteFailure(cause, inProgress!.providerId)
+    const about = inProgress && { providerId: inProgress.providerId, role: inProgress.role }
+    await db.tx([
+      eventHappened('school.refused', bySelf(caller), {
+        id: newId(),
+        at: clock.now(),
+        ...(personId !== undefined && { personId }),
+        data: { reason, ...about },
+      }),
+    ])
+  }
+
+  /** The message of an error may quote a token, so only its kind is logged. */
+  #noteFailure(error: unknown, providerId: string): void {
+    const { code } = (error ?? {}) as { code?: unknown }
+    const why = isUnreachable(error) ? 'unreachable' : typeof code === 'string' ? code : 'failed'
+    this.#deps.log.warn({ providerId, why }, 'a sign-in with a school account failed')
+  }
+}
+
+class RefusedPerson extends Refused {
+  readonly personId: string
+
+  constructor(reason: RefusalReason, personId: string) {
+    super(reason)
+    this.personId = personId
+  }
+}
+
+const refusal = (reason: RefusalReason, { id }: Person) => new RefusedPerson(reason, id)
+
+/** As the HTTP interface, the command line and exports show them. */
+export async function linksOf(db: Db, personId: string) {
+  return (await linksOfPerson(db, personId)).map((link) => ({
+    providerId: link.provider_id,
+    name: link.name,
+    createdAt: timestamp(link.created_at),
+    lastUsedAt: timestampOrNull(link.last_used_at),
+  }))
+}
+
+/** Others use a shared computer, too, and may still be signed in at the provider. */
+function hints({ rules }: Provider, { shared }: InProgress): Record<string, string> {
+  const choose = rules.kind === 'google' ? 'select_account' : 'login'
+  return {
+    ...(rules.hostedDomain !== null && { hd: rules.hostedDomain }),
+    ...(shared && { prompt: choose }),
+  }
+}
+
+/** A path of this service, such as `/#/classes`; never another site. */
+function returnFrom(text: string | undefined, role: SchoolRole): string {
+  const start = role === 'staff' ? '/console' : '/'
+  if (text === undefined || text === '') return start
+  const base = 'https://own.invalid'
+  const url = text.startsWith('/') && text.length <= returnLengthMax ? URL.parse(text, base) : null
+  // "/.//example.org" has the path "//example.org", which would be another site.
+  if (!url || url.origin !== base || url.pathname.startsWith('//') || /[\\\s]/.test(text))
+    throw invalidField({ pointer: '#/return', detail: 'must be a path of this service, such as /#/classes' })
+  return `${url.pathname}${url.search}${url.hash}`
+}

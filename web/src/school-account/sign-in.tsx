@@ -1,0 +1,59 @@
+import { useState } from 'react'
+import type { SchoolRole } from '../../../src/roles.ts'
+import { send } from '../http.ts'
+import { useAction } from '../parts/action.ts'
+import { Button } from '../parts/button.tsx'
+import { Notice, ProblemNotice } from '../parts/notice.tsx'
+import { isOpen } from '../school.ts'
+import { useWords } from '../text/text.ts'
+import { leaveFor, type Provider, useProviders } from './providers.ts'
+
+/** Buttons to sign in with an account of the school. */
+export function SchoolSignIn({ as: role }: { as: SchoolRole }) {
+  const { text } = useWords()
+  const providers = useProviders(role)
+  const [chosen, setChosen] = useState<Provider | null>(null)
+  const leaving = useAction(async (provider: Provider) => {
+    setChosen(provider)
+    const body = { return: hereFor(role) }
+    const path = `/portal/${role}/school/${provider.providerId}`
+    leaveFor((await send<{ location: string }>(path, { method: 'POST', body })).location)
+  })
+  const { problem } = leaving
+  const isDown = problem?.code === 'unavailable' && chosen !== null
+  const codes = isOpen(role, 'code')
+
+  if (!codes && providers?.length === 0)
+    return (
+      <Notice tone="bad">
+        <p role="alert">{text.school.closed}</p>
+      </Notice>
+    )
+  return (
+    <>
+      {!codes && <p>{text.school.only}</p>}
+      {isDown && (
+        <Notice tone="bad">
+          <p role="alert">
+            {text.school.down(chosen.name)} {codes ? text.school.useCode : text.school.later}
+          </p>
+        </Notice>
+      )}
+      {problem && !isDown && <ProblemNotice problem={problem} />}
+      {providers?.map((provider) => (
+        <div key={provider.providerId} className="actions">
+          <Button look={codes ? 'plain' : 'main'} busy={leaving.busy} onPress={() => leaving.run(provider)}>
+            {text.school.signIn(provider.name)}
+          </Button>
+        </div>
+      ))}
+    </>
+  )
+}
+
+/** The place that the reader wanted, unless it is a step of a sign-in. */
+function hereFor(role: SchoolRole): string {
+  const start = role === 'staff' ? '/console' : '/'
+  const isStep = /^#\/(code|register|school-refused)?$/.test(location.hash)
+  return isStep || location.hash === '' ? start : `${start}${location.hash}`
+}
