@@ -29,7 +29,7 @@ test('No text is left in English, and none is empty but where an action is final
   const english = textsIn(await consoleText('en'))
   // The same word in two languages.
   const alike =
-    /^\.(name|nav\.(webhooks|home)|overview\.(webhooks|version|hour|picture)|webhooks\.title|providers\.(kinds|steps\.pkce)|roster\.(what|error|kinds|isFalse)|events\.)|^\.delivery\.(atDomain|to)/
+    /^\.(name|nav\.(webhooks|home)|overview\.(webhooks|version|hour|picture)|webhooks\.title|providers\.(kinds|steps\.(pkce|secret))|roster\.(what|error|kinds|isFalse)|events\.)|^\.delivery\.(atDomain|to)/
   for (const language of translations) {
     const texts = textsIn(await consoleText(language))
     assert.equal(texts.length, english.length)
