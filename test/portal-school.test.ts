@@ -4,6 +4,7 @@ import { after, before, suite, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { hour, second } from '../src/platform/lib/clock.ts'
+import { assertFit } from './support/axe.ts'
 import { startBrowser } from './support/browser.ts'
 import { dialog, openConsole, place } from './support/console.ts'
 import { button } from './support/device.ts'
@@ -73,6 +74,7 @@ suite('School accounts in the portal', inBrowser, () => {
     await page.getByRole('heading', { name: 'You are not signed in' }).waitFor()
     await page.reload()
     await page.getByRole('heading', { name: 'You are not signed in' }).waitFor()
+    await assertFit(page, 'school-refused', 320, 1280)
     await page.getByRole('link', { name: 'Back to the sign-in' }).click()
     await button(page, `Sign in with ${name}`).waitFor()
   })
@@ -106,6 +108,7 @@ suite('School accounts in the portal', inBrowser, () => {
     await page.locator('.account').waitFor({ state: 'attached' })
     await page.getByRole('link', { name: 'School account' }).click()
     await page.getByRole('heading', { name }).waitFor()
+    await assertFit(page, 'school-links', 320, 1280)
     await button(page, `Disconnect: ${name}`).click()
     await dialog(page).getByRole('button', { name: 'Disconnect', exact: true }).click()
     await page.getByText(`“${name}” is no longer connected.`).waitFor()
@@ -150,6 +153,7 @@ suite('School accounts in the console', inBrowser, () => {
     await dialog(page).getByRole('button', { name: 'Test', exact: true }).click()
     await page.getByText('The test went well.').waitFor()
     await page.getByText('the provider knows the client id and the secret').waitFor()
+    await assertFit(page, 'console-providers', 320, 1280)
     await button(page, `Change… ${name}`).click()
     await dialog(page).getByLabel('Name on the button').fill('Campus account')
     await dialog(page).getByRole('button', { name: 'Save' }).click()
@@ -162,6 +166,7 @@ suite('School accounts in the console', inBrowser, () => {
     await place(page, '#/providers')
     await button(page, 'Add a provider…').click()
     const form = dialog(page)
+    await assertFit(page, 'console-provider-form', 360)
     await form.getByLabel('Kind').selectOption('oidc')
     await form.getByLabel('Name on the button').fill('Second')
     await form.getByLabel('Issuer').fill('http://login.example.org')
@@ -188,6 +193,7 @@ suite('School accounts in the console', inBrowser, () => {
     await enter({ sub: 'bea', student_number: 'N-bea' })
     await visitor.locator('.account').waitFor({ state: 'attached' })
     await signOut(visitor)
+    await visitor.getByRole('radio', { name: 'Student' }).waitFor()
     await enter({ sub: 'another', student_number: 'N-bea' })
     await visitor.getByRole('heading', { name: 'You are not signed in' }).waitFor()
     const rows = await all.service.rows<{ person_id: string }>(

@@ -15,7 +15,7 @@ export function SchoolSignIn({ as: role }: { as: SchoolRole }) {
   const [chosen, setChosen] = useState<Provider | null>(null)
   const leaving = useAction(async (provider: Provider) => {
     setChosen(provider)
-    const body = { return: hereFor(role) }
+    const body = { return: here() }
     const path = `/portal/${role}/school/${provider.providerId}`
     leaveFor((await send<{ location: string }>(path, { method: 'POST', body })).location)
   })
@@ -51,9 +51,8 @@ export function SchoolSignIn({ as: role }: { as: SchoolRole }) {
   )
 }
 
-/** The place that the reader wanted, unless it is a step of a sign-in. */
-function hereFor(role: SchoolRole): string {
-  const start = role === 'staff' ? '/console' : '/'
+/** The place that the reader wanted, without a step of a sign-in. */
+function here(): string {
   const isStep = /^#\/(code|register|school-refused)?$/.test(location.hash)
-  return isStep || location.hash === '' ? start : `${start}${location.hash}`
+  return `${location.pathname}${location.search}${isStep ? '' : location.hash}`
 }
