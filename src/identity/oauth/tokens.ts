@@ -79,7 +79,7 @@ export class Tokens {
     const digest = digestOf(code)
     const row = await codeByDigest(db, digest)
     if (row?.client_id !== client.id) throw codeRefused()
-    if (row.used_at !== null) return this.#usedTwice(client, row, by)
+    if (row.used_at !== null) return this.#usedTwice(row, by)
     const now = clock.now()
     if (row.expires_at <= now) throw codeRefused()
     if (row.redirect_uri !== redirectUri)
@@ -101,7 +101,7 @@ export class Tokens {
       ),
       noteClientUsed(client.id, now),
     ])
-    if (claimed!.length === 0) return this.#usedTwice(client, (await codeByDigest(db, digest)) ?? row, by)
+    if (claimed!.length === 0) return this.#usedTwice((await codeByDigest(db, digest)) ?? row, by)
     if (started!.length === 0) throw invalidGrant('The session has ended.')
     this.#deps.signedIn?.(client.id)
     const { auth_at, method } = person
@@ -111,9 +111,9 @@ export class Tokens {
     })
   }
 
-  /** Somebody else has the code, so the session that it started may be theirs. */
-  async #usedTwice(client: Client, { person_id: id, session_id }: CodeRow, by: By): Promise<never> {
-    if (session_id !== null) await this.#deps.sessions.end({ id, session_id }, 'reuse', by, client.id)
+  /** Somebody else has the code, so the session that it started may be theirs. The client is told: it did not end it. */
+  async #usedTwice({ person_id: id, session_id }: CodeRow, by: By): Promise<never> {
+    if (session_id !== null) await this.#deps.sessions.end({ id, session_id }, 'reuse', by)
     throw codeRefused()
   }
 
