@@ -94,7 +94,7 @@ export class Tokens {
       claimCode(digest, session.id, now),
       ...sessions.startAtClient({ ...session, offline }, person.role, by, codeStarted(digest, session.id)),
       ...endSessions(
-        { oldestOf: { personId: row.person_id, clientId: client.id, keep: sessionsMax, now } },
+        { oldestOf: { personId: row.person_id, clientId: client.id, keep: sessionsMax } },
         'revoked',
         now,
         by,

@@ -390,7 +390,7 @@ export type Scope =
   | { personId: string; except?: string; when?: Condition }
   | { departedIn: number }
   | { clientId: string }
-  | { oldestOf: { personId: string; clientId: string; keep: number; now: number } }
+  | { oldestOf: { personId: string; clientId: string; keep: number } }
   | 'all'
 
 function wherein(scope: Scope): Where {
@@ -400,17 +400,15 @@ function wherein(scope: Scope): Where {
   if ('id' in scope)
     return [(n) => `(id = $${n} or parent_id = $${n}) and person_id = $${n + 1}`, scope.id, scope.personId]
   if ('oldestOf' in scope) {
-    const { personId, clientId, keep, now } = scope.oldestOf
+    const { personId, clientId, keep } = scope.oldestOf
     return [
-      // The same before and after they have ended.
-      (n) => `person_id = $${n} and client_id = $${n + 1} and (
-        select count(*) from session o where o.person_id = $${n} and o.client_id = $${n + 1}
-          and (o.ended_at is null or o.ended_at = $${n + 3})
-          and (o.started_at > session.started_at or (o.started_at = session.started_at and o.id > session.id))) >= $${n + 2}`,
+      // The same before and after they have ended. Reads no others that have ended, of which there may be any number.
+      (n) => `person_id = $${n} and client_id = $${n + 1} and id not in (
+        select o.id from session o where o.person_id = $${n} and o.client_id = $${n + 1} and o.ended_at is null
+        order by o.started_at desc, o.id desc limit $${n + 2})`,
       personId,
       clientId,
       keep,
-      now,
     ]
   }
   const { personId, except = '', when = always } = scope
