@@ -155,10 +155,16 @@ export class Tokens {
     const claims = await sessions.verify(token)
     if (claims) {
       if (claims.clientId !== client.id && claims.audience !== client.id) return inactive
-      if (!(await isLive(sessions, token))) return inactive
-      const { sub, sid, jti, iat, exp, audience, scope, roles } = claims
+      const live = await liveCaller(sessions, token)
+      if (!live) return inactive
+      const { sub, sid, jti, iat, exp, audience, roles } = claims
       const ofPerson = sid === null ? {} : { sid, roles: [...roles] }
-      const about = { active: true, token_type: 'Bearer', scope: scope ?? '', client_id: claims.clientId }
+      const about = {
+        active: true,
+        token_type: 'Bearer',
+        scope: live.scope ?? '',
+        client_id: claims.clientId,
+      }
       return { ...about, sub, ...ofPerson, iss: issuer, aud: audience, iat, exp, jti }
     }
     const session = await sessions.withRefreshToken(token, client.id)
@@ -271,13 +277,13 @@ function checkVerifier(challenge: string | null, verifier: string | undefined): 
     throw invalidGrant('code_verifier does not fit the code_challenge.')
 }
 
-async function isLive(sessions: Sessions, token: string): Promise<boolean> {
+/** Null if the token works no more. */
+async function liveCaller(sessions: Sessions, token: string) {
   try {
-    await sessions.authenticate(token)
-    return true
+    return await sessions.authenticate(token)
   } catch (error) {
     if (error instanceof AppError && (error.code === 'session-ended' || error.code === 'invalid-token'))
-      return false
+      return null
     throw error
   }
 }
