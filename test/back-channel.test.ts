@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { hour, minute, second } from '../src/platform/lib/clock.ts'
-import { addClient, callAs, signInAt, type TestClient } from './support/applications.ts'
+import { addClient, callAs, codeFor, signInAt, type TestClient } from './support/applications.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import { type Received, type Receiver, startReceiver, status } from './support/receiver.ts'
@@ -87,6 +87,14 @@ for (const engine of engines) {
         assert.deepEqual(await toldOf(() => end(who, sessionId), 1), [sessionId])
         await eventually('it is recorded', async () => (await callOf(sessionId)).outcome === 'delivered')
       })
+
+    test('It is told of a session whose code was used twice', async () => {
+      const code = await codeFor(service, await signIn(), client)
+      const form = { grant_type: 'authorization_code', code, redirect_uri: client.redirectUri }
+      const { access_token } = (await callAs(service, client, '/oauth/token', form)).json
+      const { sid } = decode(access_token).payload
+      assert.deepEqual(await toldOf(() => callAs(service, client, '/oauth/token', form), 1), [sid])
+    })
 
     test('It is not told of an end that it made itself', async () => {
       const { refresh, sessionId } = await signInAt(service, await signIn(), client)

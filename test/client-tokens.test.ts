@@ -1,6 +1,8 @@
 /** Tokens of clients: token, userinfo, introspection and revocation. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { endSessions } from '../src/identity/session/session.ts'
+import { bySystem } from '../src/platform/lib/by.ts'
 import { addClient, callAs, codeFor, pkce, signInAt, type TestClient } from './support/applications.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
@@ -299,6 +301,39 @@ for (const engine of engines) {
       assert.equal((await refresh(token, target)).status, 200)
     })
 
+    const losses: Record<string, { loses: string; userinfo: number; scope: string | undefined }> = {
+      'the role of the person': { loses: "roles = 'student staff'", userinfo: 401, scope: undefined },
+      scopes: { loses: "scopes = 'openid offline_access'", userinfo: 200, scope: 'openid offline_access' },
+      'offline access': { loses: "scopes = 'openid profile'", userinfo: 401, scope: undefined },
+    }
+    for (const [what, { loses, ...left }] of Object.entries(losses))
+      test(`A client that loses ${what} loses it in the sessions that it has`, async () => {
+        const target = await addClient(service)
+        const before = await signInAt(service, who, target, { scope: 'openid profile offline_access' })
+        const code = await codeFor(service, who, target)
+        await service.app.parts.db.run(`update client set ${loses} where id = $1`, [target.id])
+        const { status, json } = await userinfo(before.access)
+        assert.equal(status, left.userinfo)
+        assert.equal(json.name, undefined)
+        for (const token of [before.access, before.refresh])
+          assert.equal((await introspect(token, target)).scope, left.scope)
+        const renewed = await refresh(before.refresh, target)
+        assert.deepEqual([renewed.status, renewed.json.scope], [left.scope ? 200 : 400, left.scope])
+        if (loses.includes('roles'))
+          assert.equal((await redeem(code, {}, target)).json.error, 'invalid_grant')
+      })
+
+    test('A service that loses a scope loses it in the tokens that it has', async () => {
+      const robot = await addClient(service, { kind: 'service' })
+      const { access_token: token } = (
+        await callAs(service, robot, '/oauth/token', { grant_type: 'client_credentials' })
+      ).json
+      assert.equal((await service.request('/roster/students', { token })).status, 200)
+      await service.app.parts.db.run("update client set scopes = 'events.read' where id = $1", [robot.id])
+      assert.deepEqual(outcome(await service.request('/roster/students', { token })), [403, 'forbidden'])
+      assert.equal((await introspect(token, robot)).scope, 'events.read')
+    })
+
     test('Of one person’s sessions at a client the 50 newest stay', async () => {
       const target = await addClient(service)
       const many = await service.signIn(freshAddress('many'))
@@ -310,6 +345,20 @@ for (const engine of engines) {
       const states = await Promise.all(sessions.map(async ({ access }) => (await userinfo(access)).status))
       assert.deepEqual(states, [401, 401, ...Array(50).fill(200)])
     })
+
+    // PostgreSQL plans by what is in the tables.
+    if (engine === 'sqlite')
+      test('Sessions that have ended do not slow the next sign-in down', async () => {
+        const oldestOf = { personId: who.userId, clientId: client.id, keep: 50 }
+        for (const { sql, params } of endSessions({ oldestOf }, 'revoked', service.clock.now(), bySystem)) {
+          const steps = await service.rows<{ detail: string }>(
+            `explain query plan ${sql}`,
+            params as string[],
+          )
+          // The index by person has all the sessions that somebody ever had.
+          for (const { detail } of steps) assert.doesNotMatch(detail, /session_person|SCAN session/, sql)
+        }
+      })
 
     test('A pairwise subject differs from client to client and is the same in every token', async () => {
       const pairwise = await addClient(service, { subjectSalt: 'salt' })

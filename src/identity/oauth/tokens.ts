@@ -78,7 +78,7 @@ export class Tokens {
     const digest = digestOf(code)
     const row = await codeByDigest(db, digest)
     if (row?.client_id !== client.id) throw codeRefused()
-    if (row.used_at !== null) return this.#usedTwice(client, row, by)
+    if (row.used_at !== null) return this.#usedTwice(row, by)
     const now = clock.now()
     if (row.expires_at <= now) throw codeRefused()
     if (row.redirect_uri !== redirectUri)
@@ -94,14 +94,14 @@ export class Tokens {
       claimCode(digest, session.id, now),
       ...sessions.startAtClient({ ...session, offline }, person.role, by, codeStarted(digest, session.id)),
       ...endSessions(
-        { oldestOf: { personId: row.person_id, clientId: client.id, keep: sessionsMax, now } },
+        { oldestOf: { personId: row.person_id, clientId: client.id, keep: sessionsMax } },
         'revoked',
         now,
         by,
       ),
       noteClientUsed(client.id, now),
     ])
-    if (claimed!.length === 0) return this.#usedTwice(client, (await codeByDigest(db, digest)) ?? row, by)
+    if (claimed!.length === 0) return this.#usedTwice((await codeByDigest(db, digest)) ?? row, by)
     if (started!.length === 0) throw invalidGrant('The session has ended.')
     this.#deps.signedIn?.(client.id)
     return this.#reply(client, { ...person, session_id: session.id, language }, scope, {
@@ -110,9 +110,9 @@ export class Tokens {
     })
   }
 
-  /** Somebody else has the code, so the session that it started may be theirs. */
-  async #usedTwice(client: Client, { person_id: id, session_id }: CodeRow, by: By): Promise<never> {
-    if (session_id !== null) await this.#deps.sessions.end({ id, session_id }, 'reuse', by, client.id)
+  /** Somebody else has the code, so the session that it started may be theirs. The client is told: it did not end it. */
+  async #usedTwice({ person_id: id, session_id }: CodeRow, by: By): Promise<never> {
+    if (session_id !== null) await this.#deps.sessions.end({ id, session_id }, 'reuse', by)
     throw codeRefused()
   }
 
@@ -154,10 +154,16 @@ export class Tokens {
     const claims = await sessions.verify(token)
     if (claims) {
       if (claims.clientId !== client.id && claims.audience !== client.id) return inactive
-      if (!(await isLive(sessions, token))) return inactive
-      const { sub, sid, jti, iat, exp, audience, scope, roles } = claims
+      const live = await liveCaller(sessions, token)
+      if (!live) return inactive
+      const { sub, sid, jti, iat, exp, audience, roles } = claims
       const ofPerson = sid === null ? {} : { sid, roles: [...roles] }
-      const about = { active: true, token_type: 'Bearer', scope: scope ?? '', client_id: claims.clientId }
+      const about = {
+        active: true,
+        token_type: 'Bearer',
+        scope: live.scope ?? '',
+        client_id: claims.clientId,
+      }
       return { ...about, sub, ...ofPerson, iss: issuer, aud: audience, iat, exp, jti }
     }
     const session = await sessions.withRefreshToken(token, client.id)
@@ -270,13 +276,13 @@ function checkVerifier(challenge: string | null, verifier: string | undefined): 
     throw invalidGrant('code_verifier does not fit the code_challenge.')
 }
 
-async function isLive(sessions: Sessions, token: string): Promise<boolean> {
+/** Null if the token works no more. */
+async function liveCaller(sessions: Sessions, token: string) {
   try {
-    await sessions.authenticate(token)
-    return true
+    return await sessions.authenticate(token)
   } catch (error) {
     if (error instanceof AppError && (error.code === 'session-ended' || error.code === 'invalid-token'))
-      return false
+      return null
     throw error
   }
 }

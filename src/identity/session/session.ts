@@ -24,7 +24,6 @@ import {
 import type { SigningKeys } from './keys.ts'
 import { readRefreshToken, refreshToken } from './refresh.ts'
 import {
-  clientAllows,
   type EndReason,
   endSessions,
   type LiveSession,
@@ -38,6 +37,7 @@ import {
   type ServiceToken,
   type Session,
   type SessionAndPerson,
+  scopesAtClient,
   seen,
   sessionById,
   sessionsOf,
@@ -151,7 +151,8 @@ export class Sessions {
     const live = await liveServiceToken(this.#deps.db, jti, this.#deps.clock.now())
     if (!live) throw new AppError('session-ended')
     if (live.client_id !== clientId) throw new AppError('invalid-token')
-    return { ...live, role: 'service' }
+    const { scopes, ...token } = live
+    return { ...token, scope: inBoth(live.scope, scopes), role: 'service' }
   }
 
   async #person({ sub, roles: named, clientId, scope }: AccessClaims, sid: string): Promise<LiveSession> {
@@ -164,11 +165,21 @@ export class Sessions {
     if (session.role !== role || (session.client_id ?? issuer.clientId) !== clientId)
       throw new AppError('invalid-token')
     // A client may know the person by another name.
-    if (session.client_id === null ? session.id !== sub : !(await clientAllows(db, sid, now)))
-      throw new AppError(session.client_id === null ? 'invalid-token' : 'session-ended')
-    if (!(await this.#deps.roles[role].isPresent(session))) throw new AppError('session-ended')
+    if (session.client_id === null && session.id !== sub) throw new AppError('invalid-token')
     // A token may have fewer scopes than its session.
-    return session.client_id === null ? session : { ...session, scope }
+    const allowed = await this.#allowed(session.client_id === null ? session : { ...session, scope }, now)
+    if (!allowed || !(await this.#deps.roles[role].isPresent(session))) throw new AppError('session-ended')
+    return allowed
+  }
+
+  /** The session, with the scopes that its client still may have; null if the client does not allow it any more. */
+  async #allowed<S extends Pick<Session, 'session_id' | 'client_id' | 'scope'>>(
+    session: S,
+    now: number,
+  ): Promise<S | null> {
+    if (session.client_id === null) return session
+    const scopes = await scopesAtClient(this.#deps.db, session.session_id, now)
+    return scopes === undefined ? null : { ...session, scope: inBoth(session.scope ?? '', scopes) }
   }
 
   /** Saves the time of last use, at most once a minute. */
@@ -225,11 +236,11 @@ export class Sessions {
     check?: (scope: string) => void,
   ): Promise<{ session: SessionAndPerson; seq: number }> {
     const { db, clock } = this.#deps
-    const session = await this.#sessionOf(token, clientId)
-    if (!session) throw new AppError('invalid-token')
+    const found = await this.#sessionOf(token, clientId)
+    if (!found) throw new AppError('invalid-token')
     const now = clock.now()
-    const isAllowed = clientId === null || (await clientAllows(db, session.session_id, now))
-    if (!isAlive(session, now) || !isAllowed) throw new AppError('session-ended')
+    const session = await this.#allowed(found, now)
+    if (!session || !isAlive(session, now)) throw new AppError('session-ended')
     check?.(session.scope ?? '')
 
     const { refresh_seq: current, refresh_parent: parent, rotated_at } = session
@@ -268,8 +279,7 @@ export class Sessions {
     if (!session || !isAlive(session, now)) return null
     const { refresh_seq: current, refresh_parent: parent } = session
     if (session.seq !== current && session.seq !== parent) return null
-    const isAllowed = clientId === null || (await clientAllows(this.#deps.db, session.session_id, now))
-    return isAllowed ? session : null
+    return this.#allowed(session, now)
   }
 
   /** Of an ID token of ours, also an expired one: its client, and its session there in any state. */
@@ -378,6 +388,15 @@ export class Sessions {
 function ignoreEnded(error: unknown): undefined {
   if (error instanceof AppError && error.code === 'session-ended') return undefined
   throw error
+}
+
+/** The scopes that are in both lists. */
+function inBoth(scope: string, others: string): string {
+  const allowed = others.split(' ')
+  return scope
+    .split(' ')
+    .filter((each) => allowed.includes(each))
+    .join(' ')
 }
 
 function isAlive(session: SessionAndPerson, now: number): boolean {

@@ -155,7 +155,7 @@ export interface NewClientSession {
 }
 
 /**
- * Starts a session at a client, if the one it is started from is alive. Device and proof are taken from there. PostgreSQL
+ * Starts a session at a client that serves the person, if the one it is started from is alive. Device and proof are taken from there. PostgreSQL
  * locks that one, so that it either ends before and nothing is started, or after and this one ends with it.
  */
 export function startClientSession(s: NewClientSession, by: By, when: Condition): Statement[] {
@@ -164,7 +164,7 @@ export function startClientSession(s: NewClientSession, by: By, when: Condition)
        rotated_before_at, auth_at, method, client_id, scope, parent_id, language)
      select $1, o.role, o.person_id, o.device, cast($2 as bigint), cast($2 as bigint), cast($3 as bigint), 1, 0, 0,
        o.auth_at, o.method, $4, $5, $6, $8
-     from session o join ${accounts} p on p.id = o.person_id
+     from session o join ${accounts} p on p.id = o.person_id join client c on c.id = $4 and ${servesRole('o.role')}
      where o.id = $7 and o.ended_at is null and o.client_id is null and o.expires_at > $2 and p.status = 'active'
        and ${when.sql(9)}
      ${lock}
@@ -192,15 +192,22 @@ function started(by: By, sessionId: string): Statement {
   )
 }
 
-/** Whether the client of a session is enabled, and the session that it depends on alive. */
-export async function clientAllows(db: Db, sessionId: string, now: number): Promise<boolean> {
-  const alive = await db.one(
-    `select 1 as alive from session s join client c on c.id = s.client_id and c.disabled_at is null
-     where s.id = $1 and (s.parent_id is null
+/** Whether a client, `c`, still lets people of a session's role sign in. */
+const servesRole = (role: string) =>
+  `c.disabled_at is null and ' ' || c.roles || ' ' like '% ' || ${role} || ' %'`
+
+/**
+ * The scopes that the client of a session may have now. Undefined if it is disabled, if people of this role may no longer
+ * sign in there, or if the session depends on one that has ended, or on a scope that the client has lost.
+ */
+export async function scopesAtClient(db: Db, sessionId: string, now: number): Promise<string | undefined> {
+  const client = await db.one<{ scopes: string }>(
+    `select c.scopes from session s join client c on c.id = s.client_id and ${servesRole('s.role')}
+     where s.id = $1 and (s.parent_id is null and ' ' || c.scopes || ' ' like '% offline_access %'
        or exists (select 1 from session p where p.id = s.parent_id and p.ended_at is null and p.expires_at > $2))`,
     [sessionId, now],
   )
-  return alive !== undefined
+  return client?.scopes
 }
 
 /** A token that a client has for itself. */
@@ -210,9 +217,14 @@ export interface ServiceToken {
   readonly scope: string
 }
 
-export function liveServiceToken(db: Db, id: string, now: number): Promise<ServiceToken | undefined> {
-  return db.one<ServiceToken>(
-    `select t.id as session_id, t.client_id, t.scope from service_token t
+/** With the scopes that its client may have now. */
+export function liveServiceToken(
+  db: Db,
+  id: string,
+  now: number,
+): Promise<(ServiceToken & { readonly scopes: string }) | undefined> {
+  return db.one(
+    `select t.id as session_id, t.client_id, t.scope, c.scopes from service_token t
      join client c on c.id = t.client_id and c.disabled_at is null where t.id = $1 and t.expires_at > $2`,
     [id, now],
   )
@@ -394,7 +406,7 @@ export type Scope =
   | { personId: string; except?: string; when?: Condition }
   | { departedIn: number }
   | { clientId: string }
-  | { oldestOf: { personId: string; clientId: string; keep: number; now: number } }
+  | { oldestOf: { personId: string; clientId: string; keep: number } }
   | 'all'
 
 function wherein(scope: Scope): Where {
@@ -404,17 +416,15 @@ function wherein(scope: Scope): Where {
   if ('id' in scope)
     return [(n) => `(id = $${n} or parent_id = $${n}) and person_id = $${n + 1}`, scope.id, scope.personId]
   if ('oldestOf' in scope) {
-    const { personId, clientId, keep, now } = scope.oldestOf
+    const { personId, clientId, keep } = scope.oldestOf
     return [
-      // The same before and after they have ended.
-      (n) => `person_id = $${n} and client_id = $${n + 1} and (
-        select count(*) from session o where o.person_id = $${n} and o.client_id = $${n + 1}
-          and (o.ended_at is null or o.ended_at = $${n + 3})
-          and (o.started_at > session.started_at or (o.started_at = session.started_at and o.id > session.id))) >= $${n + 2}`,
+      // The same before and after they have ended. Reads no others that have ended, of which there may be any number.
+      (n) => `person_id = $${n} and client_id = $${n + 1} and id not in (
+        select o.id from session o where o.person_id = $${n} and o.client_id = $${n + 1} and o.ended_at is null
+        order by o.started_at desc, o.id desc limit $${n + 2})`,
       personId,
       clientId,
       keep,
-      now,
     ]
   }
   const { personId, except = '', when = always } = scope
