@@ -250,6 +250,11 @@ program
     (await import('./operate/commands/restore.ts')).restoreCommand(file, options),
   )
 program
+  .command('move')
+  .description('copy the whole store into an empty one of either engine; stop the service first')
+  .requiredOption('--to <url>', 'sqlite:<file>, or the address of a PostgreSQL database')
+  .action(async (options) => (await import('./operate/commands/move.ts')).moveCommand(options))
+program
   .command('network <which>')
   .description('activity of a network; <which> is a fingerprint from the log or an event, or an IP address')
   .option('--since <time>', 'events since this time (7d)')

@@ -105,7 +105,7 @@ const eventColumns =
 export function eventsOf(db: Db, personId: string): Promise<(EventRow & { note: string | null })[]> {
   return db.all(
     `select ${eventColumns}, n.text as note from event e left join note n on n.event_id = e.id
-     where e.person_id = $1 and ${isVisible} order by e.at, e.type desc, e.id`,
+     where e.person_id = $1 and ${isVisible} order by e.number is null, e.number, e.at, e.type desc, e.id`,
     [personId],
   )
 }

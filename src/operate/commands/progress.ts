@@ -1,10 +1,11 @@
-/** Progress of an import: a line on a terminal, JSON lines for programs, otherwise nothing. */
-import type { Progress } from '../../school/roster/roster.ts'
+/** Progress of an import or a move: a line on a terminal, JSON lines for programs, otherwise nothing. */
 import { printJson, printStatus } from './output.ts'
 
 const jsonEveryMs = 1_000
 const statusEveryMs = 100
 const barWidth = 30
+
+type Progress = (stage: string, done: number, total: number | null) => void
 
 export function progressFor(asJson: boolean): Progress {
   const started = performance.now()

@@ -59,9 +59,7 @@ export async function bringUpToDate(db: Db, clock: Clock, tell: (line: string) =
   refuseNewer(before, newest)
   if (known.every(({ version }) => before.includes(version))) return ran
   await db.exclusively(async (exec) => {
-    await exec(
-      'create table if not exists migration (version integer primary key, name text not null, applied_at bigint not null)',
-    )
+    await exec(createMigration)
   })
   for (const migration of known) {
     await db.exclusively(async (exec, rows) => {
@@ -73,16 +71,35 @@ export async function bringUpToDate(db: Db, clock: Clock, tell: (line: string) =
         const copy = await copyBefore(db.file, migration.version)
         if (copy !== null) tell(`the store was copied to ${copy} before its migration`)
       }
-      const sql = textOf(migration)
-      await exec(db.engine === 'sqlite' ? withoutRowid(sql) : sql)
-      await afterwards[migration.name]?.(exec, rows)
-      await exec(
-        `insert into migration (version, name, applied_at) values (${migration.version}, '${migration.name}', ${clock.now()})`,
-      )
+      await run(migration, db.engine, clock.now(), exec, rows)
       ran.push(migration.name)
     })
   }
   return ran
+}
+
+const createMigration =
+  'create table if not exists migration (version integer primary key, name text not null, applied_at bigint not null)'
+
+/** All migrations in one transaction of the caller, in a store without tables. */
+export async function createSchema(engine: Db['engine'], now: number, exec: Exec, rows: Rows): Promise<void> {
+  await exec(createMigration)
+  for (const migration of migrationsFor(engine)) await run(migration, engine, now, exec, rows)
+}
+
+async function run(
+  migration: Migration,
+  engine: Db['engine'],
+  now: number,
+  exec: Exec,
+  rows: Rows,
+): Promise<void> {
+  const sql = textOf(migration)
+  await exec(engine === 'sqlite' ? withoutRowid(sql) : sql)
+  await afterwards[migration.name]?.(exec, rows)
+  await exec(
+    `insert into migration (version, name, applied_at) values (${migration.version}, '${migration.name}', ${now})`,
+  )
 }
 
 /**
@@ -101,7 +118,7 @@ async function hasData(rows: Rows): Promise<boolean> {
 }
 
 /** The tables of an interrupted restore may lack rows, or have sessions that must end first. */
-async function refuseHalfRestored(db: Db): Promise<void> {
+export async function refuseHalfRestored(db: Db): Promise<void> {
   if (db.engine === 'sqlite') return
   const row = await db.one<{ name: string | null }>("select to_regclass('public.restoring') as name")
   if (row?.name) throw new UsageError('restoring a backup was interrupted: run chiron restore again')
