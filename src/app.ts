@@ -53,7 +53,7 @@ import { watchedDb } from './platform/db/watched.ts'
 import { WriteProbe } from './platform/db/write-probe.ts'
 import { countUncounted, guardAccess } from './platform/http/access.ts'
 import { healthRoutes } from './platform/http/health.ts'
-import { MemoryBuckets } from './platform/http/limits.ts'
+import { MemoryBuckets, memoryPolicies } from './platform/http/limits.ts'
 import { describeApi, openApiRoutes } from './platform/http/openapi.ts'
 import { pageRoutes } from './platform/http/pages.ts'
 import { portalCookie } from './platform/http/portal.ts'
@@ -254,7 +254,16 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   })
   const keepEventsMs = config.keepEventsDays * day
   const cards = new Cards({ db, clock, publicUrl })
-  const authorization = new Authorization({ db, clock, issuer: publicUrl, sessions, roles: rules, passkeys })
+  const buckets = config.limits ? new MemoryBuckets(clock) : null
+  const authorization = new Authorization({
+    ...{ db, clock, sessions, passkeys },
+    issuer: publicUrl,
+    roles: rules,
+    limits: {
+      countSession: (id) => void buckets?.take(memoryPolicies.session, id),
+      hasRoomForStranger: () => buckets?.hasRoom(memoryPolicies.asks, 'all') ?? true,
+    },
+  })
   const sweeper = new Sweeper({
     db,
     clock,
@@ -320,7 +329,6 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     return network
   }
 
-  const buckets = config.limits ? new MemoryBuckets(clock) : null
   const access = { sessions, proofs: passkeys, buckets, clock, log, networkOf: callerNetworkOf }
   const { corsOrigins } = config
   const refusals = new Refusals(log, clock)

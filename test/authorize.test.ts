@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, suite, test } from 'node:test'
 import fc from 'fast-check'
 import { digestOf } from '../src/identity/clients/client.ts'
-import { byOperator } from '../src/platform/lib/by.ts'
+import { Authorization } from '../src/identity/oauth/authorization.ts'
+import type { Roles } from '../src/identity/people/people.ts'
+import { byOperator, bySystem } from '../src/platform/lib/by.ts'
 import { hour, minute, second } from '../src/platform/lib/clock.ts'
 import { callAs, signInAt } from './support/applications.ts'
 import {
@@ -374,6 +376,29 @@ for (const engine of engines) {
         const { cookie } = await signedIn()
         const other = await codeRow(codeIn(await authorize(service, query, { cookie })))
         assert.equal(other!.scope, 'openid offline_access')
+      })
+
+      test('is given 300 times at once to one session, and then less often', async () => {
+        const { cookie } = await signedIn()
+        const replies = await repeat(301, () => authorize(service, requestOf(clientId), { cookie }))
+        assert.equal(replies.filter(({ status }) => status === 429).length, 1)
+      })
+
+      test('is asked for without being remembered when too many strangers ask for a new proof', async () => {
+        const { db, sessions, passkeys } = service.app.parts
+        const authorization = new Authorization({
+          ...{ db, sessions, passkeys, clock: service.clock, issuer: originOf(service) },
+          roles: {} as Roles,
+          limits: { countSession() {}, hasRoomForStranger: () => false },
+        })
+        const query = requestOf(clientId, { prompt: 'login', state: 'stranger' })
+        const answer = { query, confirmed: false, declined: false, language: 'en' }
+        const outcome = await authorization.answer(answer, undefined, bySystem)
+        assert.equal('need' in outcome && outcome.need, 'sign-in')
+        const kept = await service.rows('select 1 from authorization_ask where digest = $1', [
+          digestOf(query),
+        ])
+        assert.equal(kept.length, 0)
       })
 
       test('goes an hour after it has expired, and so does a request for a new proof', async () => {

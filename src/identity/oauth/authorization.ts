@@ -47,6 +47,14 @@ export interface AuthorizationDeps {
   readonly sessions: Pick<Sessions, 'withRefreshToken'>
   readonly roles: Roles
   readonly passkeys: Pick<Passkeys, 'mustUsePasskey' | 'methodsOf'>
+  readonly limits: AuthorizationLimits
+}
+
+export interface AuthorizationLimits {
+  /** Throws if this session asks too often. */
+  countSession(sessionId: string): void
+  /** Whether a request of somebody who is not signed in may be remembered. */
+  hasRoomForStranger(): boolean
 }
 
 /** What the page sends: the query of its address, and what the reader decided. */
@@ -89,6 +97,7 @@ export class Authorization {
     if (answer.declined) return this.#refuse(request, 'access_denied', 'The person declined.')
     const session = await this.#sessionOf(token)
     if (session === null) return this.#signIn(request, answer.query)
+    this.#deps.limits.countSession(session.session_id)
     const scopes = grantedTo(session, request.scopes)
     const need = await this.#need({ ...request, scopes }, answer, session)
     if (need) return need
@@ -107,7 +116,9 @@ export class Authorization {
   async #signIn(request: AuthorizeRequest, query: string): Promise<Outcome> {
     if (request.prompt.has('none')) return this.#refuse(request, 'login_required', 'Nobody is signed in.')
     // The sign-in that follows is the new proof.
-    if (request.prompt.has('login') || request.maxAge !== null) await this.#askedAt(query)
+    // Without room for it, the person proves it twice.
+    if ((request.prompt.has('login') || request.maxAge !== null) && this.#deps.limits.hasRoomForStranger())
+      await this.#askedAt(query)
     return asking(request, 'sign-in')
   }
 

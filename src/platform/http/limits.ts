@@ -16,6 +16,8 @@ import type { Clock } from '../lib/clock.ts'
 export const memoryPolicies = {
   network: { name: 'network', burst: 2000, refillPerMinute: 1000 },
   session: { name: 'session', burst: 300, refillPerMinute: 120 },
+  /** Requests of clients that are remembered for people who are not signed in, of the whole process. */
+  asks: { name: 'asks', burst: 5000, refillPerMinute: 1000 },
   /** All tokens that a client has for itself. */
   service: { name: 'service', burst: 3000, refillPerMinute: 1200 },
 } as const satisfies Record<string, BucketPolicy>
@@ -35,12 +37,20 @@ export class MemoryBuckets {
     const now = this.#clock.elapsed()
     const name = `${policy.name}:${key}`
     const fullAt = Math.max(this.#fullAt.get(name) ?? 0, now)
-    if (fullAt > now + (policy.burst - 1) * intervalMsOf(policy))
+    if (isEmpty(policy, fullAt, now))
       throw bucketRefusal(policy, fullAt, now, policy === memoryPolicies.network)
     if (this.#fullAt.size >= keysMax) this.#forgetFull(now)
     const next = fullAt + intervalMsOf(policy)
     this.#fullAt.set(name, next)
     return bucketState(policy, next, now)
+  }
+
+  /** Takes one, if there is one. */
+  hasRoom(policy: BucketPolicy, key: string): boolean {
+    const fullAt = this.#fullAt.get(`${policy.name}:${key}`) ?? 0
+    if (isEmpty(policy, fullAt, this.#clock.elapsed())) return false
+    this.take(policy, key)
+    return true
   }
 
   #forgetFull(now: number): void {
@@ -49,6 +59,9 @@ export class MemoryBuckets {
     if (this.#fullAt.size >= keysMax) this.#fullAt.delete(this.#fullAt.keys().next().value!)
   }
 }
+
+const isEmpty = (policy: BucketPolicy, fullAt: number, now: number) =>
+  fullAt > now + (policy.burst - 1) * intervalMsOf(policy)
 
 export function showLimit(reply: FastifyReply, state: BucketState): void {
   reply.headers(rateLimitHeaders(state))
