@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { hour, minute, second } from '../src/platform/lib/clock.ts'
+import { callAs } from './support/applications.ts'
+import { answerIn, authorize, callback, newClient, requestOf } from './support/authorize.ts'
 import { engines } from './support/engines.ts'
 import { freshNetwork } from './support/fresh.ts'
 import { ok } from './support/passkeys.ts'
@@ -18,6 +20,7 @@ import {
 } from './support/school-account.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
 import { addStaff, signInStaff } from './support/staff.ts'
+import { decode } from './support/tokens.ts'
 
 const problem = ({ status, json }: Reply) => `${status} ${json?.code}`
 const refusedPage = '/#/school-refused'
@@ -803,6 +806,35 @@ for (const engine of engines) {
       const later = await signIn(providerId, claims)
       assert.equal((await logOut(old)).status, 200)
       assert.equal((await service.request('/student/me', { token: later.access! })).status, 200)
+    })
+
+    test('Who came by a school account signs in at applications, until the provider ends the session', async () => {
+      const providerId = await addProvider()
+      const [name, sub] = [student(), newSubject()]
+      const client = await newClient(service)
+      const query = requestOf(client.id)
+      const path = `/oauth/authorize?${query}`
+      const claims = { sub, student_number: numberOf(name) }
+      const { visit, location } = await signIn(providerId, claims, { body: { return: path } })
+      assert.equal(location, path)
+      const { json } = await authorize(service, query, { cookie: visit.jar.header() })
+      const tokens = await callAs(service, client, '/oauth/token', {
+        grant_type: 'authorization_code',
+        code: answerIn(json.location).code!,
+        redirect_uri: callback,
+        code_verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk',
+      })
+      const { id_token, access_token } = ok(tokens)
+      const { acr, amr } = decode(id_token).payload
+      assert.deepEqual([acr, amr], ['urn:chiron:school', ['ext']])
+      const userinfo = async () => (await service.request('/oauth/userinfo', { token: access_token })).status
+      assert.equal(await userinfo(), 200)
+      await service.request(`/sign-in/school/${providerId}/logout`, {
+        method: 'POST',
+        body: `logout_token=${await provider.logoutToken({ sub })}`,
+        headers: { 'content-type': 'application/x-www-form-urlencoded', ...freshNetwork() },
+      })
+      assert.equal(await userinfo(), 401)
     })
 
     test('The secret is sealed, and never in a reply, the log or an event', async () => {
