@@ -37,6 +37,8 @@ create table consent (
 alter table session add column client_id text;
 alter table session add column scope text;
 alter table session add column parent_id text;
+-- The same also where it does not end with it.
+alter table session add column started_from text;
 -- The language in which the person signed in there.
 alter table session add column language text;
 create index session_parent on session (parent_id) where parent_id is not null and ended_at is null;

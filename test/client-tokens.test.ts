@@ -288,6 +288,19 @@ for (const engine of engines) {
       )
     })
 
+    test('A copied token of the portal ends all that was started with it, offline sessions too', async () => {
+      const portal = await service.signIn(freshAddress('copied'))
+      const offline = await signInAt(service, portal, client, { scope: 'openid offline_access' })
+      let token = portal.refresh
+      for (let i = 0; i < 2; i++) {
+        service.clock.advance(31_000)
+        token = (await service.post('/session/refresh', { refresh_token: token })).json.refresh_token
+      }
+      assert.equal((await userinfo(offline.access)).status, 200)
+      await service.post('/session/refresh', { refresh_token: portal.refresh })
+      assert.deepEqual(outcome(await userinfo(offline.access)), [401, 'session-ended'])
+    })
+
     test('A disabled client’s tokens are refused at once, and work again when it is enabled', async () => {
       const target = await addClient(service)
       const { access, refresh: token } = await signInAt(service, who, target)

@@ -61,6 +61,7 @@ export const identityColumns = {
     client_id: 'id',
     scope: 'other',
     parent_id: 'id',
+    started_from: 'id',
     language: 'other',
   },
   client: {

@@ -161,9 +161,9 @@ export interface NewClientSession {
 export function startClientSession(s: NewClientSession, by: By, when: Condition): Statement[] {
   const insert = (lock: string) =>
     `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at,
-       rotated_before_at, auth_at, method, client_id, scope, parent_id, language)
+       rotated_before_at, auth_at, method, client_id, scope, parent_id, started_from, language)
      select $1, o.role, o.person_id, o.device, cast($2 as bigint), cast($2 as bigint), cast($3 as bigint), 1, 0, 0,
-       o.auth_at, o.method, $4, $5, $6, $8
+       o.auth_at, o.method, $4, $5, $6, o.id, $8
      from session o join ${accounts} p on p.id = o.person_id join client c on c.id = $4 and ${servesRole('o.role')}
      where o.id = $7 and o.ended_at is null and o.client_id is null and o.expires_at > $2 and p.status = 'active'
        and ${when.sql(9)}
@@ -314,7 +314,7 @@ export function endSessions(
   told: string | null = null,
 ): Statement[] {
   if (scope === 'all' || !('expiredAt' in scope))
-    return ending(changeAll, wherein(scope), reason, now, by, told)
+    return ending(changeAll, wherein(scope, reason), reason, now, by, told)
   const { expiredAt } = scope
   const belowExpired: Where = [
     (n) => `parent_id in (select p.id from session p where p.ended_at is null and p.expires_at <= $${n})`,
@@ -409,12 +409,15 @@ export type Scope =
   | { oldestOf: { personId: string; clientId: string; keep: number } }
   | 'all'
 
-function wherein(scope: Scope): Where {
+function wherein(scope: Scope, reason: EndReason): Where {
   if (scope === 'all') return [() => 'true']
   if ('departedIn' in scope) return [departed, scope.departedIn]
   if ('clientId' in scope) return [(n) => `client_id = $${n}`, scope.clientId]
-  if ('id' in scope)
-    return [(n) => `(id = $${n} or parent_id = $${n}) and person_id = $${n + 1}`, scope.id, scope.personId]
+  if ('id' in scope) {
+    // Whoever has a copy of its token may have started others with it.
+    const below = reason === 'reuse' ? 'started_from' : 'parent_id'
+    return [(n) => `(id = $${n} or ${below} = $${n}) and person_id = $${n + 1}`, scope.id, scope.personId]
+  }
   if ('oldestOf' in scope) {
     const { personId, clientId, keep } = scope.oldestOf
     return [
