@@ -293,6 +293,7 @@ suite('The console', inBrowser, () => {
 
   test('Administrators add an application by what it is, see its secret once, and what to paste', async () => {
     const { page } = await open('admin')
+    await page.getByRole('link', { name: 'Staff', exact: true }).click()
     await page.getByRole('link', { name: 'Applications', exact: true }).click()
     await page.getByText('No applications yet.').waitFor()
     await button(page, 'Add an application…').click()
@@ -396,6 +397,7 @@ suite('The console', inBrowser, () => {
        values ($1, $2, 'x', $3, 9, $4, $4, $4, 500, 'it answered 500', $4, 'failed')`,
       [newId(), clientId, people[0]!.userId, now],
     )
+    await page.getByRole('link', { name: 'Staff', exact: true }).click()
     await page.getByRole('link', { name: 'Applications', exact: true }).click()
     await page
       .getByRole('link', { name: /^Moodle 1 failed call Web application · 2 people signed in/ })

@@ -105,14 +105,8 @@ function signingIn(root: FastifyInstance, deps: SchoolAccountRoutesDeps): void {
     '/sign-in/school/callback',
     {
       config: own,
-      schema: {
-        tags: ['school account'],
-        operationId: 'finishSchoolSignIn',
-        summary: 'The provider’s answer',
-        description: 'For browsers that come back from the provider. Every refusal leads to the same page.',
-        security: [],
-        response: { 303: Empty, ...problems() },
-      },
+      // For browsers that come back from the provider, not for programs.
+      schema: { hide: true },
     },
     async (request, reply) => {
       const { search } = new URL(request.url, 'http://localhost')

@@ -23,7 +23,7 @@ import { ApplicationsPage } from './applications/list.tsx'
 import { Events } from './events.tsx'
 import { FirstPasskey } from './first-passkey.tsx'
 import { MailPage } from './mail.tsx'
-import { canOpen, isInBar, isPage, type PageName, places } from './navigation.ts'
+import { canOpen, inBar, isInBar, isPage, type PageName, places } from './navigation.ts'
 import { NotFound } from './not-found.tsx'
 import { OverviewPage } from './overview.tsx'
 import { PeoplePage } from './people.tsx'
@@ -124,7 +124,7 @@ function Places({ user }: { user: Staff }) {
   const { text: shared } = useWords()
   const { text } = useConsole()
   const [place = ''] = useRoute()
-  const here = place === 'providers' ? 'staff' : place
+  const here = inBar(place)
   const open = (Object.keys(places) as PageName[]).filter((one) => isInBar(one) && canOpen(user, one))
   return (
     <nav aria-label={shared.nav.label}>

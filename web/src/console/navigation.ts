@@ -13,9 +13,14 @@ export const places = {
   staff: 'admin',
 } as const satisfies Record<string, Right | 'any'>
 
-/** In the bar, which has room for a few; the page of staff leads to the others. */
-const beside: readonly PageName[] = ['providers']
-export const isInBar = (place: PageName): boolean => !beside.includes(place)
+/** The bar has room for a few pages; these lead to the others. */
+const pagesUnder: Readonly<Record<string, readonly PageName[]>> = { staff: ['applications', 'providers'] }
+const ways = Object.entries(pagesUnder) as [PageName, readonly PageName[]][]
+export const linksOn = (place: PageName): readonly PageName[] => pagesUnder[place] ?? []
+/** The page of the bar that leads here. */
+export const inBar = (place: string): string =>
+  ways.find(([, under]) => under.some((one) => one === place))?.[0] ?? place
+export const isInBar = (place: PageName): boolean => inBar(place) === place
 
 export type PageName = keyof typeof places
 

@@ -10,6 +10,7 @@ import { looksLikeAddress } from '../sign-in/draft.ts'
 import { useWords } from '../text/text.ts'
 import { ActionDialog } from './action-dialog.tsx'
 import { Checks } from './checks.tsx'
+import { linksOn } from './navigation.ts'
 import { fullName } from './person-parts.tsx'
 import type { Member } from './replies.ts'
 import { useConsole } from './text/console-words.ts'
@@ -36,9 +37,13 @@ export function StaffPage({ user }: { user: Staff }) {
   }
   return (
     <Page title={text.title} lead={text.lead}>
-      <p>
-        <a href="#/providers">{all.providers.title}</a>
-      </p>
+      <ul>
+        {linksOn('staff').map((place) => (
+          <li key={place}>
+            <a href={`#/${place}`}>{all.nav[place]}</a>
+          </li>
+        ))}
+      </ul>
       <Reading of={members} />
       <p role="status" className={said ? 'notice good' : 'said'}>
         <bdi>{said}</bdi>
