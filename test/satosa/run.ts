@@ -1,8 +1,9 @@
 /**
  * School accounts through SATOSA, which passes on the word of a SAML identity provider (pysaml2). SATOSA runs with the settings
- * in docs/school-sign-in.md. Needs Python 3.11, xmlsec1 and openssl, and the network once, so it is not part of `npm test`.
+ * in docs/school-sign-in.md. Needs Python 3.11, xmlsec1, openssl and Chromium, and the network once, so it is not part of
+ * `npm test`.
  *
- *   node test/satosa/run.ts
+ *   npm run build && npx node test/satosa/run.ts
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -11,6 +12,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { fileURLToPath } from 'node:url'
+import { startBrowser } from '../support/browser.ts'
 import { endProcesses, newFolder, startProcess } from '../support/child.ts'
 import { ok } from '../support/passkeys.ts'
 import { freePort } from '../support/postgres.ts'
@@ -221,6 +223,20 @@ try {
   says('an assertion that another key signed is refused')
   await assert.rejects(enter('flora'), /school\/acs answered 500/)
   says('an account without subject-id ends at SATOSA')
+
+  const browser = await startBrowser()
+  try {
+    const tab = await (await browser.newContext({ ignoreHTTPSErrors: true })).newPage()
+    await tab.goto(`http://localhost:${port}/#/sessions`)
+    await tab.getByRole('radio', { name: 'Student' }).check()
+    await tab.getByRole('button', { name: 'Sign in with University account' }).click()
+    await tab.locator('[name=username]').fill('ada')
+    await tab.locator('[name=username]').press('Enter')
+    await tab.getByText('With a school account').first().waitFor()
+  } finally {
+    await browser.close()
+  }
+  says('a student signs in with Chromium, whose cookies survive the way over other sites')
 } finally {
   await service.stop()
   endProcesses()
