@@ -63,8 +63,9 @@ suite('Samples in the documentation', atLength, () => {
 
   test('are in languages that are tried here', () => {
     const languages = new Set(samples.map(({ language }) => language))
-    // Those for Python and Apache in docs/applications.md are tried by test/relying-parties/run.ts.
-    assert.deepEqual([...languages].sort(), ['', 'apache', 'python', 'sh', 'ts'])
+    // Those for Python and Apache in docs/applications.md are tried by test/relying-parties/run.ts, those in YAML and JSON
+    // in docs/school-sign-in.md by test/satosa/run.ts.
+    assert.deepEqual([...languages].sort(), ['', 'apache', 'json', 'python', 'sh', 'ts', 'yaml'])
   })
 
   test('in TypeScript compile under strict, and would not if something were wrong', () => {

@@ -5,7 +5,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const pages = ['README.md', 'docs/applications.md', 'docs/integrating.md', 'docs/webhooks.md']
+const pages = [
+  'README.md',
+  'docs/applications.md',
+  'docs/integrating.md',
+  'docs/school-sign-in.md',
+  'docs/webhooks.md',
+]
 
 export interface Sample {
   readonly page: string

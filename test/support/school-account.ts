@@ -8,7 +8,7 @@ import { wire } from './wire.ts'
 export class Jar {
   readonly #cookies = new Map<string, string>()
 
-  note(reply: Reply): void {
+  note(reply: Pick<Reply, 'headers'>): void {
     for (const line of reply.headers.getSetCookie()) {
       const [pair = ''] = line.split('; ')
       const at = pair.indexOf('=')
