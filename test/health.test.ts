@@ -4,6 +4,7 @@ import { suite, type TestContext, test } from 'node:test'
 import { type Engine, engines } from './support/engines.ts'
 import { startPostgres } from './support/postgres.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
+import { eventually } from './support/wait.ts'
 
 interface ReadOnlyStore {
   readonly service: Service
@@ -28,6 +29,12 @@ async function startOnOwnStore(t: TestContext, engine: Engine): Promise<ReadOnly
     // Each connection of the service learns it before its next statement.
     await db.all(`alter system set default_transaction_read_only = ${value}`)
     await db.all('select pg_reload_conf()')
+    // The server tells its processes a moment later.
+    const told = 'select current_setting($1) as value'
+    await eventually('the setting', async () => {
+      const [row] = await db.all<{ value: string }>(told, ['default_transaction_read_only'])
+      return row!.value === value
+    })
   }
   return { service, refuseWrites: () => readOnly('on'), takeWrites: () => readOnly('off') }
 }
