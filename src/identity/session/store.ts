@@ -458,17 +458,23 @@ export function signingKeys(db: Db): Promise<SigningKeyRow[]> {
   )
 }
 
-/** Returns no row if another process added a key with this number. */
-function insertKey(key: SigningKeyRow): Statement {
+/**
+ * Returns no row if another process added a key with this number, or if the key that it replaces is gone: numbers of
+ * keys that were deleted are free again.
+ */
+function insertKey(key: SigningKeyRow, replaces: string | null = null): Statement {
   return statement(
     `insert into signing_key (kid, number, sealed, public_jwk, created_at, signs_from)
-     values ($1, $2, $3, $4, $5, $6) on conflict (number) do nothing returning kid`,
+     select $1, cast($2 as integer), $3, $4, cast($5 as bigint), cast($6 as bigint)
+     where cast($7 as text) is null or exists (select 1 from signing_key s where s.kid = $7)
+     on conflict (number) do nothing returning kid`,
     key.kid,
     key.number,
     key.sealed,
     key.public_jwk,
     key.created_at,
     key.signs_from,
+    replaces,
   )
 }
 
@@ -497,7 +503,7 @@ export function revokeSigningKey(
   const data = { ...(r.replacement && { kid: r.replacement.kid }), revoked: r.kid }
   const mayGo = 'kid = $1 and exists (select 1 from signing_key s where s.kid = $2)'
   return [
-    ...(r.replacement ? [insertKey(r.replacement)] : []),
+    ...(r.replacement ? [insertKey(r.replacement, r.kid)] : []),
     eventsFrom(
       'key.rotated',
       by,
