@@ -8,13 +8,12 @@
  * together pass the threshold by at most the number of connections to the store.
  */
 import {
-  always,
   both,
   type Condition,
   type Db,
   type Expression,
   expression,
-  isTrue,
+  literal,
   not,
   type Row,
   type Statement,
@@ -22,7 +21,7 @@ import {
   value,
 } from '../../platform/db/db.ts'
 import { day, hour, minute } from '../../platform/lib/clock.ts'
-import { type Counter, countAnswer, countedSince } from './store.ts'
+import { type Counter, countAnswer, countAtTwo, countedSince } from './store.ts'
 
 export const attackedKinds = ['address', 'network', 'service'] as const
 type AttackedKind = (typeof attackedKinds)[number]
@@ -46,12 +45,12 @@ const minutely = (key: Expression): Counter => ({ key, slotMs: minute })
 // These sums are read at every sign-in, so a day has fewer, longer slots.
 const daily = (key: Expression): Counter => ({ key, slotMs: 15 * minute })
 
-const ofInbox = (inbox: Expression) => minutely(expression`${value('address:')} || ${inbox}`)
-const ofNetwork = (network: Expression) => minutely(expression`${value('network:')} || ${network}`)
-const wrongInHour = minutely(value('service'))
-const wrongInDay = daily(value('service:day'))
-const rightInHour = minutely(value('right'))
-const rightInDay = daily(value('right:day'))
+const ofInbox = (inbox: Expression) => minutely(expression`${literal('address:')} || ${inbox}`)
+const ofNetwork = (network: Expression) => minutely(expression`${literal('network:')} || ${network}`)
+const wrongInHour = minutely(literal('service'))
+const wrongInDay = daily(literal('service:day'))
+const rightInHour = minutely(literal('right'))
+const rightInDay = daily(literal('right:day'))
 
 const addressThresholds = (wrong: Counter): Threshold[] => [
   { on: 'address', wrong, max: 20, withinMs: hour },
@@ -122,21 +121,21 @@ export function countWrong(guess: Guess, now: number, when: Condition): FailureC
 }
 
 /** Counts a right answer. */
-export const countRight = (now: number): Statement => countAnswer([rightInHour, rightInDay], now, always)
+export const countRight = (now: number): Statement => countAtTwo([rightInHour, rightInDay], now)
 
 /** True while nobody guesses across the whole service. */
 export function calm(now: number): Condition {
   return allBelow(serviceThresholds, now)
 }
 
-/** Whether somebody guesses codes of this inbox, from this network or across the whole service. */
-export function underAttack(db: Db, inbox: string, network: string, now: number): Promise<boolean> {
+/** True while somebody guesses codes of this inbox, from this network or across the whole service. */
+export function underAttack(inbox: string, network: string, now: number): Condition {
   const thresholds = [
     ...addressThresholds(ofInbox(value(inbox))),
     ...networkThresholds(ofNetwork(value(network))),
     ...serviceThresholds,
   ]
-  return isTrue(db, not(allBelow(thresholds, now)))
+  return not(allBelow(thresholds, now))
 }
 
 export interface ServiceState {
@@ -177,7 +176,7 @@ function statesOf(thresholds: readonly Threshold[], now: number): Statement {
     thresholds
       .map(
         (one, nth) =>
-          expression`select ${value(nth)} as nth, ${wrongOf(one, now)} as wrong, ${maxOf(one, now)} as threshold`,
+          expression`select ${literal(nth)} as nth, ${wrongOf(one, now)} as wrong, ${maxOf(one, now)} as threshold`,
       )
       .reduce((all, one) => expression`${all} union all ${one}`),
   )
@@ -187,9 +186,10 @@ function allBelow(thresholds: readonly Threshold[], now: number): Condition {
   return thresholds
     .map((one): Condition => {
       const wrong = wrongOf(one, now)
-      const isBelow = expression`${wrong} < ${value(one.max)}`
+      const max = literal(one.max)
+      if (!one.right) return expression`${wrong} < ${max}`
       // In quiet times the right answers are not summed up.
-      return one.right ? expression`(${isBelow} or ${wrong} < ${maxOf(one, now)})` : isBelow
+      return expression`(select n < ${max} or n < ${maxOf(one, now)} from (select ${wrong} as n) as counted)`
     })
     .reduce(both)
 }
@@ -197,9 +197,9 @@ function allBelow(thresholds: readonly Threshold[], now: number): Condition {
 const wrongOf = ({ wrong, withinMs }: Threshold, now: number) => countedSince(wrong, now - withinMs)
 
 function maxOf({ right, max, withinMs }: Threshold, now: number): Expression {
-  if (!right) return value(max)
-  return expression`(select case when total <= ${value(max * rightPerWrong)} then ${value(max)}
-      when total > ${value(wrongMost * rightPerWrong)} then ${value(wrongMost)}
-      else total / ${value(rightPerWrong)} end
+  if (!right) return literal(max)
+  return expression`(select case when total <= ${literal(max * rightPerWrong)} then ${literal(max)}
+      when total > ${literal(wrongMost * rightPerWrong)} then ${literal(wrongMost)}
+      else total / ${literal(rightPerWrong)} end
     from (select ${countedSince(right, now - withinMs)} as total) as answers)`
 }

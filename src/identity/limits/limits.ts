@@ -1,8 +1,7 @@
 /**
- * Limits on codes, validations and registrations, shared by all processes and kept across restarts. A limit is taken
- * in the transaction of the action it limits, as a chain: each statement runs only `when` the previous one was
- * granted, so a refusal writes nothing and uses no other limit. A successful sign-in is refunded afterwards, in its
- * own transaction.
+ * Limits on codes, validations and registrations, shared by all processes and kept across restarts. Limits are taken
+ * in the transaction of the action, all buckets of a kind in one statement, and each kind only `when` the one before
+ * was granted, so a refusal uses no other limit. A successful sign-in is refunded afterwards, in its own transaction.
  *
  * Addresses and networks appear as fingerprints. Limits kept in memory are in http/limits.ts.
  */
@@ -14,22 +13,22 @@ import {
   type Condition,
   type Db,
   either,
-  inLockOrder,
   isTrue,
+  never,
   not,
   type Row,
   type Statement,
 } from '../../platform/db/db.ts'
 import {
   type BucketPolicy,
-  bucketRefusal,
   bucketState,
   type Caller,
   type CallerNetwork,
-  intervalMsOf,
+  rateOf,
   tooManyRequests,
 } from '../../platform/lib/bucket.ts'
 import { clockSlackMs, day, minute } from '../../platform/lib/clock.ts'
+import { freeAt, refillMs } from '../../platform/lib/gcra.ts'
 import { newId } from '../../platform/lib/random.ts'
 import {
   calm,
@@ -43,8 +42,7 @@ import {
 import {
   type BucketRow,
   bucketFullAt,
-  bucketHasRoom,
-  giveBackToBucket,
+  giveBack,
   inboxesKnownAt,
   networkIsKnown,
   pruneLimits,
@@ -52,9 +50,10 @@ import {
   quotaFreeAt,
   quotaHasRoom,
   rememberNetwork,
-  takeFromBucket,
+  takeFromBuckets,
   takeFromQuota,
   takenFrom,
+  takenFromBuckets,
   type Window,
 } from './store.ts'
 
@@ -91,10 +90,10 @@ export const serviceBuckets = {
  */
 const inboxPolicy = { name: 'inbox', burst: 20, refillPerMinute: 1 / 24 } as const satisfies BucketPolicy
 
-const refillMs = new Map(
+const refillTimes = new Map(
   [...Object.values(bucketPolicies), ...Object.values(serviceBuckets), inboxPolicy].map((policy) => [
     bucketKey(policy, ''),
-    policy.burst * intervalMsOf(policy),
+    refillMs(rateOf(policy)),
   ]),
 )
 
@@ -168,9 +167,13 @@ export class Limits {
     this.#enabled = enabled
   }
 
-  /** How many challenges of an inbox may be open with six-digit codes; null means no limit. */
-  get openChallengesMax(): number | null {
-    return this.#enabled ? openChallengesMax : null
+  /**
+   * When a code has eight digits: while somebody guesses codes of this inbox, from this network or across the service, or
+   * if the inbox has `openMax` open challenges; null means no limit.
+   */
+  longerCodes({ inbox, network }: CodeAsk, now: number): { underAttack: Condition; openMax: number | null } {
+    if (!this.#enabled) return { underAttack: never, openMax: null }
+    return { underAttack: underAttack(inbox, network, now), openMax: openChallengesMax }
   }
 
   /** Takes one from the caller's network, from the wider networks, and from the whole service if it has a bucket. */
@@ -183,15 +186,8 @@ export class Limits {
   ): BucketTake {
     if (!this.#enabled) return { policy, buckets: [], statements: [], granted: always }
     const buckets = bucketsOf(policy, network, service)
-    const takenFromBefore = (i: number) => (i === 0 ? always : takenFrom('bucket', buckets[i - 1]!.key, mark))
-    return {
-      policy,
-      buckets,
-      statements: buckets.map((bucket, i) =>
-        takeFromBucket({ ...bucket, mark, now, when: takenFromBefore(i) }),
-      ),
-      granted: takenFromBefore(buckets.length),
-    }
+    const statements = [takeFromBuckets(buckets, mark, now, always)]
+    return { policy, buckets, statements, granted: takenFromBuckets(buckets, mark) }
   }
 
   /**
@@ -221,44 +217,50 @@ export class Limits {
       }
     }
     const pair = pairQuota(ask)
-    const inbox = inboxBucket(ask)
+    const buckets = [inboxBucket(ask), allCodes]
     const isKnown = this.#isKnown(ask, now)
-    const hasRoom = both(quotaHasRoom(pair, now), bucketHasRoom(allCodes, now))
-    const fromInbox = takeFromBucket({ ...inbox, mark, now, when: both(both(after, hasRoom), not(isKnown)) })
-    const inboxTaken = takenFrom('bucket', inbox.key, mark)
-    const fromAll = takeFromBucket({ ...allCodes, mark, now, when: inboxTaken })
-    const mayTakePair = either(takenFrom('bucket', allCodes.key, mark), both(after, isKnown))
+    const mayTakeBuckets = both(both(after, quotaHasRoom(pair, now)), not(isKnown))
+    const mayTakePair = either(takenFromBuckets(buckets, mark), both(after, isKnown))
     return {
-      statements: [fromInbox, fromAll, takeFromQuota({ ...pair, mark, now, when: mayTakePair })],
+      statements: [
+        takeFromBuckets(buckets, mark, now, mayTakeBuckets),
+        takeFromQuota({ ...pair, mark, now, when: mayTakePair }),
+      ],
       granted: takenFrom('quota', pair.key, mark),
     }
   }
 
-  /** Reports what is left in the bucket, or throws the refusal. `results` starts with those of the take. */
-  async noteBucket(take: BucketTake, caller: Caller, results: readonly Row[][], now: number): Promise<void> {
-    const fullAts = take.buckets.map((_bucket, i) => results[i]?.[0]?.full_at)
-    if (typeof fullAts[0] === 'number') caller.noteLimit(bucketState(take.policy, fullAts[0], now))
-    const refusedAt = fullAts.findIndex((fullAt) => typeof fullAt !== 'number')
-    if (refusedAt === -1) return
-    const { key, burst, intervalMs } = take.buckets[refusedAt]!
-    const fullAt = await bucketFullAt(this.#db, key)
-    if (refusedAt === 0) throw bucketRefusal(take.policy, fullAt, now)
-    throw tooManyRequests(take.policy.name, fullAt - (burst - 1) * intervalMs, now, 'Too many requests.')
+  /** Reports what is left in the caller's own bucket, or throws the refusal. `results` starts with those of the take. */
+  async noteBucket(
+    { policy, buckets }: BucketTake,
+    caller: Caller,
+    results: readonly Row[][],
+    now: number,
+  ): Promise<void> {
+    const [own] = buckets
+    if (!own) return
+    const taken = results[0]!
+    if (taken.length === buckets.length) {
+      const { full_at } = taken.find(({ key }) => key === own.key)!
+      return caller.noteLimit(bucketState(policy, Number(full_at), now))
+    }
+    const fullAts = await Promise.all(buckets.map((bucket) => bucketFullAt(this.#db, bucket)))
+    caller.noteLimit(bucketState(policy, fullAts[0]!, now))
+    throw tooManyRequests(policy.name, latestFreeAt(buckets, fullAts), now, 'Too many requests.')
   }
 
   /** Reports what is left without taking anything. */
   async showBucket(policy: BucketPolicy, caller: Caller, now: number): Promise<void> {
     if (!this.#enabled) return
-    const fullAt = await bucketFullAt(this.#db, bucketKey(policy, caller.network.fingerprint))
+    const fullAt = await bucketFullAt(this.#db, bucketOf(policy, caller.network.fingerprint))
     caller.noteLimit(bucketState(policy, fullAt, now))
   }
 
   async codeRefusal(ask: CodeAsk, now: number): Promise<AppError> {
     const { quotas, buckets } = await this.#limitsOf(ask, now)
-    const fullAts = await Promise.all(buckets.map(({ key }) => bucketFullAt(this.#db, key)))
-    const freeAts = buckets.map(({ burst, intervalMs }, i) => fullAts[i]! - (burst - 1) * intervalMs)
-    const freeAt = Math.max(await quotaFreeAt(this.#db, quotas), ...freeAts)
-    return tooManyRequests('codes', freeAt, now, 'Too many codes were requested.')
+    const fullAts = await Promise.all(buckets.map((bucket) => bucketFullAt(this.#db, bucket)))
+    const at = Math.max(await quotaFreeAt(this.#db, quotas), latestFreeAt(buckets, fullAts))
+    return tooManyRequests('codes', at, now, 'Too many codes were requested.')
   }
 
   async #limitsOf(ask: CodeAsk, now: number): Promise<{ quotas: Quota[]; buckets: BucketRow[] }> {
@@ -281,11 +283,6 @@ export class Limits {
     return this.#enabled ? countWrong(guess, now, when) : { statements: [], attacks: () => [] }
   }
 
-  /** Whether somebody is guessing codes of this inbox, from this network or across the service. */
-  async underAttack(inbox: string, network: string, now: number): Promise<boolean> {
-    return this.#enabled && underAttack(this.#db, inbox, network, now)
-  }
-
   /** Refuses a network that gave too many wrong secrets for this client. */
   async clientRefusal(clientId: string, network: string, now: number): Promise<AppError | null> {
     if (!this.#enabled) return null
@@ -305,9 +302,8 @@ export class Limits {
   signedIn(inbox: string, sendNetwork: string, validateNetwork: string, now: number): Statement[] {
     if (!this.#enabled) return []
     const { send, validate } = bucketPolicies
-    const given = [bucketOf(send, sendNetwork), bucketOf(validate, validateNetwork)]
     return [
-      ...inLockOrder(given).map((bucket) => giveBackToBucket(bucket, now)),
+      giveBack([bucketOf(send, sendNetwork), bucketOf(validate, validateNetwork)], now),
       rememberNetwork(inbox, validateNetwork, now),
       // Last, because all sign-ins share these rows.
       countRight(now),
@@ -317,20 +313,25 @@ export class Limits {
   /** The same for a sign-in with a passkey. Nothing is stored of who asked for its options. */
   signedInByPasskey(inbox: string, network: string, now: number): Statement[] {
     const { passkeyOptions, passkeyValidate } = bucketPolicies
-    return this.#refund([passkeyOptions, passkeyValidate], inbox, network, now)
+    return this.#refund(passkeyOptions, passkeyValidate, inbox, network, now)
   }
 
   /** The same for a sign-in with a school account. */
   signedInBySchool(inbox: string, network: string, now: number): Statement[] {
     const { schoolStart, schoolAnswer } = bucketPolicies
-    return this.#refund([schoolStart, schoolAnswer], inbox, network, now)
+    return this.#refund(schoolStart, schoolAnswer, inbox, network, now)
   }
 
-  #refund(policies: readonly BucketPolicy[], inbox: string, network: string, now: number): Statement[] {
+  #refund(
+    asking: BucketPolicy,
+    answering: BucketPolicy,
+    inbox: string,
+    network: string,
+    now: number,
+  ): Statement[] {
     if (!this.#enabled) return []
-    const given = policies.map((policy) => bucketOf(policy, network))
     return [
-      ...inLockOrder(given).map((bucket) => giveBackToBucket(bucket, now)),
+      giveBack([bucketOf(asking, network), bucketOf(answering, network)], now),
       rememberNetwork(inbox, network, now),
     ]
   }
@@ -340,7 +341,7 @@ export class Limits {
     const [last10Minutes, lastDay] = await wrongFrom(this.#db, network, now)
     const buckets = await Promise.all(
       Object.values(bucketPolicies).map(async (policy) => {
-        const fullAt = await bucketFullAt(this.#db, bucketKey(policy, network))
+        const fullAt = await bucketFullAt(this.#db, bucketOf(policy, network))
         return { name: policy.name, burst: policy.burst, left: bucketState(policy, fullAt, now).remaining }
       }),
     )
@@ -355,7 +356,7 @@ export class Limits {
 
   sweep(now: number): Statement[] {
     return pruneLimits(now, {
-      bucketsFullBy: new Map(Array.from(refillMs, ([end, ms]) => [end, now + ms + clockSlackMs])),
+      bucketsFullBy: new Map(Array.from(refillTimes, ([end, ms]) => [end, now + ms + clockSlackMs])),
       takenSince: now - day,
       knownSince: now - networkKnownMs,
     })
@@ -399,8 +400,11 @@ function bucketKey(policy: BucketPolicy, owner: string): string {
 const bucketOf = (policy: BucketPolicy, owner: string, shares = 1): BucketRow => ({
   key: bucketKey(policy, owner),
   burst: policy.burst * shares,
-  intervalMs: Math.round(intervalMsOf(policy) / shares),
+  intervalMs: Math.round(rateOf(policy).intervalMs / shares),
 })
+/** When all of the buckets hold one again. */
+const latestFreeAt = (buckets: readonly BucketRow[], fullAts: readonly number[]) =>
+  Math.max(0, ...buckets.map((bucket, i) => freeAt(bucket, fullAts[i]!)))
 const inboxBucket = ({ inbox }: CodeAsk) => bucketOf(inboxPolicy, inbox)
 const allCodes = bucketOf(serviceBuckets.codes, 'service')
 const deviceQuota = (device: string): Quota => ({ key: `device:${device}`, windows: codesPerDevice })

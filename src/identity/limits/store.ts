@@ -1,6 +1,7 @@
 /** Each take is one conditional statement, so two callers cannot both take the last one. */
 import {
   type Condition,
+  changeAll,
   type Db,
   type Expression,
   expression,
@@ -8,9 +9,64 @@ import {
   type Statement,
   statement,
   statementOf,
+  type Value,
   value,
 } from '../../platform/db/db.ts'
 import { clockSlackMs, minute } from '../../platform/lib/clock.ts'
+import { lastFullAt, type Rate } from '../../platform/lib/gcra.ts'
+
+export interface BucketRow extends Rate {
+  readonly key: string
+}
+
+/**
+ * Takes one from every bucket, and returns the key and the new `full_at` of each. Takes nothing if one is empty or `when`
+ * is false. On PostgreSQL, another caller may take the last one of a bucket at the same moment. So each is taken only if
+ * the one before was, and nobody can use up a wider bucket with requests that a narrower one refuses.
+ */
+export function takeFromBuckets(
+  buckets: readonly BucketRow[],
+  mark: string,
+  now: number,
+  when: Condition,
+): Statement {
+  const params: Value[] = [mark, now]
+  const add = (one: Value) => `$${params.push(one)}`
+  const rows = buckets.map((bucket) => ({
+    key: `cast(${add(bucket.key)} as text)`,
+    fullAt: `cast(${add(now + bucket.intervalMs)} as bigint)`,
+    last: `cast(${add(lastFullAt(bucket, now))} as bigint)`,
+  }))
+  const isEmpty = rows.map(({ key, last }) => `key = ${key} and full_at > ${last}`).join(' or ')
+  const mayTake = `not exists (select 1 from bucket where ${isEmpty}) and ${when.sql(params.length + 1)}`
+  params.push(...when.params)
+  const upsert = (select: string, last: string) =>
+    `insert into bucket (key, full_at, mark) ${select}
+     on conflict (key) do update
+       set full_at = excluded.full_at + case when bucket.full_at > $2 then bucket.full_at - $2 else 0 end, mark = excluded.mark
+       where bucket.full_at <= ${last}
+     returning key, full_at`
+  const values = rows.map(({ key, fullAt }) => `(${key}, ${fullAt})`).join(', ')
+  const lasts = rows.map(({ key, last }) => `when ${key} then ${last}`).join(' ')
+  const parts = rows.map(({ key, fullAt, last }, i) => {
+    const after = i === 0 ? mayTake : `exists (select 1 from taken${i - 1})`
+    return `taken${i} as (${upsert(`select ${key}, ${fullAt}, cast($1 as text) where ${after}`, last)})`
+  })
+  const taken = rows.map((_row, i) => `select key, full_at from taken${i}`).join(' union all ')
+  return {
+    sql: upsert(
+      `select column1, column2, $1 from (values ${values}) as wanted where ${mayTake}`,
+      `case bucket.key ${lasts} end`,
+    ),
+    postgres: `with ${parts.join(', ')} ${taken}`,
+    params,
+  }
+}
+
+/** Whoever took from the last bucket took from all. */
+export function takenFromBuckets(buckets: readonly BucketRow[], mark: string): Condition {
+  return takenFrom('bucket', buckets.at(-1)!.key, mark)
+}
 
 export function takenFrom(table: 'bucket' | 'quota', key: string, mark: string): Condition {
   return {
@@ -19,48 +75,15 @@ export function takenFrom(table: 'bucket' | 'quota', key: string, mark: string):
   }
 }
 
-export interface BucketRow {
-  readonly key: string
-  readonly burst: number
-  readonly intervalMs: number
-}
-
-/** Returns `full_at` if one was taken; no row if the bucket is empty or `when` is false. */
-export function takeFromBucket(take: BucketRow & { mark: string; now: number; when: Condition }): Statement {
-  return statement(
-    `insert into bucket (key, full_at, mark) select $1, cast($2 as bigint), $3 where ${take.when.sql(7)}
-     on conflict (key) do update
-       set full_at = case when bucket.full_at > $4 then bucket.full_at + $5 else excluded.full_at end, mark = excluded.mark
-       where bucket.full_at <= $6
-     returning full_at`,
-    take.key,
-    take.now + take.intervalMs,
-    take.mark,
-    take.now,
-    take.intervalMs,
-    take.now + (take.burst - 1) * take.intervalMs,
-    ...take.when.params,
-  )
-}
-
-/** Only a check: another caller may still take the last one. */
-export function bucketHasRoom({ key, burst, intervalMs }: BucketRow, now: number): Condition {
-  return {
-    sql: (n) => `not exists (select 1 from bucket where key = $${n} and full_at > $${n + 1})`,
-    params: [key, now + (burst - 1) * intervalMs],
-  }
-}
-
-export interface GiveBack {
-  readonly key: string
-  readonly intervalMs: number
-}
-
-export function giveBackToBucket({ key, intervalMs }: GiveBack, now: number): Statement {
-  return statement(
-    'update bucket set full_at = full_at - cast($2 as bigint) where key = $1 and full_at > $3',
-    key,
-    intervalMs,
+/** Gives one back to two buckets, unless they are full. */
+export function giveBack([one, other]: readonly [BucketRow, BucketRow], now: number): Statement {
+  return changeAll(
+    'update bucket set full_at = full_at - case key when $1 then cast($2 as bigint) else cast($4 as bigint) end',
+    { table: 'bucket', key: 'key', where: 'key in ($1, $3) and full_at > $5', returning: 'key' },
+    one.key,
+    one.intervalMs,
+    other.key,
+    other.intervalMs,
     now,
   )
 }
@@ -127,7 +150,7 @@ export async function quotaFreeAt(db: Db, quotas: readonly Quota[]): Promise<num
   return freeAt
 }
 
-export async function bucketFullAt(db: Db, key: string): Promise<number> {
+export async function bucketFullAt(db: Db, { key }: Pick<BucketRow, 'key'>): Promise<number> {
   return (await db.one<{ full_at: number }>('select full_at from bucket where key = $1', [key]))?.full_at ?? 0
 }
 
@@ -151,6 +174,15 @@ export function countAnswer(counters: readonly Counter[], now: number, when: Con
   return statementOf(
     expression`insert into failure (key, minute, count)
       select key, slot, 1 from (${rows}) as counted where key is not null and ${when} order by key
+      on conflict (key, minute) do update set count = failure.count + 1`,
+  )
+}
+
+/** Counts an answer at two counters with constant keys, given in the order of their keys. */
+export function countAtTwo(counters: readonly [Counter, Counter], now: number): Statement {
+  const [one, other] = counters.map((counter) => expression`(${counter.key}, ${slotAt(counter, now)}, 1)`)
+  return statementOf(
+    expression`insert into failure (key, minute, count) values ${one!}, ${other!}
       on conflict (key, minute) do update set count = failure.count + 1`,
   )
 }

@@ -8,10 +8,11 @@ import {
   type BucketState,
   bucketRefusal,
   bucketState,
-  intervalMsOf,
   rateLimitHeaders,
+  rateOf,
 } from '../lib/bucket.ts'
 import type { Clock } from '../lib/clock.ts'
+import { isEmpty, oneLess } from '../lib/gcra.ts'
 
 export const memoryPolicies = {
   network: { name: 'network', burst: 2000, refillPerMinute: 1000 },
@@ -36,19 +37,20 @@ export class MemoryBuckets {
   take(policy: BucketPolicy, key: string): BucketState {
     const now = this.#clock.elapsed()
     const name = `${policy.name}:${key}`
-    const fullAt = Math.max(this.#fullAt.get(name) ?? 0, now)
-    if (isEmpty(policy, fullAt, now))
+    const rate = rateOf(policy)
+    const fullAt = this.#fullAt.get(name) ?? 0
+    if (isEmpty(rate, fullAt, now))
       throw bucketRefusal(policy, fullAt, now, policy === memoryPolicies.network)
     if (this.#fullAt.size >= keysMax) this.#forgetFull(now)
-    const next = fullAt + intervalMsOf(policy)
+    const next = oneLess(rate, fullAt, now)
     this.#fullAt.set(name, next)
     return bucketState(policy, next, now)
   }
 
-  /** Takes one, if there is one. */
-  hasRoom(policy: BucketPolicy, key: string): boolean {
+  /** Whether there was one to take. */
+  tryTake(policy: BucketPolicy, key: string): boolean {
     const fullAt = this.#fullAt.get(`${policy.name}:${key}`) ?? 0
-    if (isEmpty(policy, fullAt, this.#clock.elapsed())) return false
+    if (isEmpty(rateOf(policy), fullAt, this.#clock.elapsed())) return false
     this.take(policy, key)
     return true
   }
@@ -59,9 +61,6 @@ export class MemoryBuckets {
     if (this.#fullAt.size >= keysMax) this.#fullAt.delete(this.#fullAt.keys().next().value!)
   }
 }
-
-const isEmpty = (policy: BucketPolicy, fullAt: number, now: number) =>
-  fullAt > now + (policy.burst - 1) * intervalMsOf(policy)
 
 export function showLimit(reply: FastifyReply, state: BucketState): void {
   reply.headers(rateLimitHeaders(state))

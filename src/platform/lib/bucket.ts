@@ -1,8 +1,9 @@
 /**
- * Shared by the limits in the store and those in memory: buckets that refill over time (GCRA), the refusal when one is
- * empty, and the headers that show what is left.
+ * Shared by the limits in the store and those in memory: the refusal when a bucket is empty, and the headers that show
+ * what is left. The arithmetic is in gcra.ts.
  */
 import { AppError } from '../../errors.ts'
+import { freeAt, left, type Rate, refillMs } from './gcra.ts'
 
 export interface BucketPolicy {
   readonly name: string
@@ -30,12 +31,13 @@ export interface Caller {
   noteLimit(state: BucketState): void
 }
 
-export const intervalMsOf = (policy: BucketPolicy) => 60_000 / policy.refillPerMinute
+export const rateOf = ({ burst, refillPerMinute }: BucketPolicy): Rate => ({
+  burst,
+  intervalMs: 60_000 / refillPerMinute,
+})
 
 export function bucketState(policy: BucketPolicy, fullAt: number, now: number): BucketState {
-  const intervalMs = intervalMsOf(policy)
-  const fullInMs = Math.max(0, fullAt - now)
-  return { policy, remaining: Math.max(0, Math.floor(policy.burst - fullInMs / intervalMs)), fullInMs }
+  return { policy, remaining: left(rateOf(policy), fullAt, now), fullInMs: Math.max(0, fullAt - now) }
 }
 
 export function tooManyRequests(
@@ -51,7 +53,7 @@ export function tooManyRequests(
 
 /** draft-ietf-httpapi-ratelimit-headers; `w` is the time in which an empty bucket refills. */
 export function rateLimitHeaders({ policy, remaining, fullInMs }: BucketState): Record<string, string> {
-  const windowSeconds = (policy.burst * intervalMsOf(policy)) / 1000
+  const windowSeconds = refillMs(rateOf(policy)) / 1000
   return {
     'RateLimit-Policy': `"${policy.name}";q=${policy.burst};w=${windowSeconds}`,
     RateLimit: `"${policy.name}";r=${remaining};t=${Math.ceil(fullInMs / 1000)}`,
@@ -59,7 +61,6 @@ export function rateLimitHeaders({ policy, remaining, fullInMs }: BucketState): 
 }
 
 export function bucketRefusal(policy: BucketPolicy, fullAt: number, now: number, shown = true): AppError {
-  const freeAt = fullAt - (policy.burst - 1) * intervalMsOf(policy)
   const headers = shown ? rateLimitHeaders(bucketState(policy, fullAt, now)) : {}
-  return tooManyRequests(policy.name, freeAt, now, 'Too many requests.', headers)
+  return tooManyRequests(policy.name, freeAt(rateOf(policy), fullAt), now, 'Too many requests.', headers)
 }
