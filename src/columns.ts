@@ -5,10 +5,10 @@ import { operateColumns } from './operate/columns.ts'
 import { platformColumns, type Tables } from './platform/db/columns.ts'
 import { schoolColumns } from './school/columns.ts'
 
-export const columns: Tables = {
+export const columns = {
   ...platformColumns,
   ...messageColumns,
   ...identityColumns,
   ...schoolColumns,
   ...operateColumns,
-}
+} satisfies Tables

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { columns } from '../src/columns.ts'
-import { isPersonal, type Personal } from '../src/platform/db/columns.ts'
+import { isPersonal, type Personal, type Table } from '../src/platform/db/columns.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { engines } from './support/engines.ts'
 import { addPasskey, newAuthenticator, ok } from './support/passkeys.ts'
@@ -10,6 +10,7 @@ import { bulk } from './support/roster-school.ts'
 import { rosterOf, signInStudent } from './support/roster-world.ts'
 import { type Service, startService } from './support/service.ts'
 import { studentSchool } from './support/student-school.ts'
+import { outboxEmpty } from './support/wait.ts'
 
 interface PersonalColumn {
   readonly table: string
@@ -17,10 +18,8 @@ interface PersonalColumn {
   readonly about: Personal
 }
 
-const personal: PersonalColumn[] = Object.keys(columns).flatMap((table) =>
-  Object.entries(columns[table]!).flatMap(([name, about]) =>
-    isPersonal(about) ? [{ table, name, about }] : [],
-  ),
+const personal: PersonalColumn[] = Object.entries<Table>(columns).flatMap(([table, own]) =>
+  Object.entries(own).flatMap(([name, about]) => (isPersonal(about) ? [{ table, name, about }] : [])),
 )
 /** Tables whose rows are compared with the two exports below. */
 const exported: readonly string[] = [
@@ -100,6 +99,7 @@ for (const engine of engines) {
       const feed = { method: 'POST', token: access, body: { name: 'My own phone' } }
       assert.equal((await service.request('/student/me/calendar', feed)).status, 201)
       ok(await addPasskey(service, access, newAuthenticator(service)), 201)
+      await outboxEmpty(service)
       const { json } = await service.request('/student/me/export', { token: access })
       const [identity] = await service.rows<{ sourced_id: string }>('select sourced_id from student_identity')
       await assertExported(json, {

@@ -2,16 +2,25 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
+import { DatabaseSync } from 'node:sqlite'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { promisify } from 'node:util'
+import pg from 'pg'
 import { AppError } from '../src/errors.ts'
-import { type Db, locking, type ReadById, type Statement, statement } from '../src/platform/db/db.ts'
+import {
+  type Db,
+  locking,
+  preparedMax,
+  type ReadById,
+  type Statement,
+  statement,
+} from '../src/platform/db/db.ts'
 import { openDb } from '../src/platform/db/open.ts'
 import { connectTimeoutMs, hostsOf } from '../src/platform/lib/postgres-url.ts'
 import { atLength, engines, newStore, onPostgres, type Store } from './support/engines.ts'
-import { pooledStore } from './support/pgbouncer.ts'
-import { freePort } from './support/postgres.ts'
-import { patienceMs } from './support/wait.ts'
+import { pooledStore, startPgBouncer } from './support/pgbouncer.ts'
+import { freePort, startPostgres } from './support/postgres.ts'
+import { eventually, patienceMs } from './support/wait.ts'
 
 interface Item {
   id: string
@@ -215,6 +224,36 @@ for (const { name, engine, make } of stores) {
       assert.deepEqual(await ids(), ['a', 'b', 'c'])
     })
 
+    test('a value that no store takes fails its own caller alone', async () => {
+      const odd = (value: unknown) => statement(insertItem, 'odd', value as number, null)
+      const outcomes = await Promise.allSettled([
+        db.tx([item('a'), odd({}), item('b')]),
+        db.tx([odd({}), item('c')]),
+        db.tx([item('d'), item('e')]),
+      ])
+      assert.deepEqual(
+        outcomes.map(({ status }) => status),
+        ['rejected', 'rejected', 'fulfilled'],
+      )
+      assert.deepEqual(await ids(), ['d', 'e'])
+    })
+
+    test('a statement that cannot be prepared fails each time, and others do not notice', async () => {
+      await db.run(insertItem, ['a', 1, null])
+      const outcome = (work: Promise<unknown>) =>
+        work.then(
+          () => 'done',
+          () => 'failed',
+        )
+      for (let turn = 0; turn < 3; turn++) {
+        const wrong = () => outcome(db.run('update item set nothing = $1', [1]))
+        const right = () => outcome(db.run('update item set at = $1', [turn]))
+        const outcomes = await Promise.all([wrong(), right(), wrong(), right()])
+        assert.deepEqual(outcomes, ['failed', 'done', 'failed', 'done'])
+      }
+      assert.equal((await db.one<Item>('select at from item'))?.at, 2)
+    })
+
     test('500 writes at once are each acknowledged, and another handle sees them all', async () => {
       const acknowledged = await Promise.all(
         Array.from({ length: 500 }, (_, i) =>
@@ -238,6 +277,22 @@ for (const { name, engine, make } of stores) {
           assert.equal((await db.one<Item>('select at from item where id = $1', [`i${i}`]))?.at, i + 1000)
         }),
       )
+    })
+
+    test('keeps a limited number of statements prepared', async (t) => {
+      const { mock } = t.mock.method(DatabaseSync.prototype, 'prepare')
+      const read = (n: number) => db.one<{ n: number }>(`select ${n} as n`)
+      for (let n = 0; n <= preparedMax; n++) assert.equal((await read(n))?.n, n)
+      if (engine === 'postgres') {
+        const row = await db.one<{ n: number }>('select count(*) as n from pg_prepared_statements')
+        assert.ok(row!.n <= preparedMax, `${row!.n}`)
+      } else {
+        const calls = mock.callCount()
+        await read(preparedMax)
+        assert.equal(mock.callCount(), calls, 'the newest is prepared')
+        await read(0)
+        assert.equal(mock.callCount(), calls + 1, 'the oldest is not')
+      }
     })
 
     test('text of every script and with every sign that means something in SQL is kept', async () => {
@@ -374,6 +429,43 @@ describe('several hosts of PostgreSQL', () => {
     await db.close()
     await store.remove()
   })
+})
+
+describe('a commit that its synchronous standby never confirms', onPostgres, () => {
+  for (const pooler of ['', 'pooler=transaction'])
+    test(`is unavailable when the server gives up waiting${pooler && ', also through PgBouncer'}`, async (t) => {
+      const server = await startPostgres(['fsync=off', 'synchronous_standby_names=absent'])
+      const pgBouncer = pooler ? await startPgBouncer(server.port, { mode: 'transaction' }) : undefined
+      const admin = new pg.Client({ connectionString: server.url('postgres') })
+      await admin.connect()
+      await admin.query('set synchronous_commit = local')
+      await admin.query('create table item (id text primary key, at bigint, note text)')
+      const db = openDb(`${(pgBouncer ?? server).url('postgres')}&${pooler}`)
+      t.after(async () => {
+        await db.close()
+        await admin.end()
+        await pgBouncer?.remove()
+        await server.remove()
+      })
+      const writes = [
+        db.run(insertItem, ['a', 1, null]),
+        db.tx([item('b'), item('c')]),
+        db.exclusively((exec) => exec("insert into item (id) values ('d')")),
+      ]
+      let outcomes: PromiseSettledResult<unknown>[] | undefined
+      Promise.allSettled(writes).then((all) => {
+        outcomes = all
+      })
+      // As the statement timeout does, after ten seconds.
+      const cancel = "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'"
+      const settled = await eventually('all waits are over', async () => {
+        await admin.query(cancel)
+        return outcomes
+      })
+      for (const outcome of settled)
+        assert.ok(outcome.status === 'rejected' && isUnavailable(outcome.reason), reasonOf(outcome))
+      assert.equal((await db.all('select id from item')).length, 4)
+    })
 })
 
 describe('a PostgreSQL server that cannot be reached', atLength, () => {

@@ -62,9 +62,12 @@ const sessions: Part = (db, round) => [
   ]),
 ]
 
+const inHand = new Set([20, 3, 11].map((i) => `m${i}`))
+
 const mails: Part = (db, round) => [
-  claimMails(db, { lane: 'codes', by: 'one', now, leaseUntil: now, limit: 20 }),
-  claimMails(db, { lane: 'codes', by: 'other', now, leaseUntil: now, limit: 20 }),
+  ...['one', 'other'].map((by) =>
+    claimMails(db, { lane: 'codes', kinds: ['code'], by, inHand, now, leaseUntil: now, limit: 20 }),
+  ),
   tx(db, [tryAllNow(now - 1)]),
   tx(db, pruneMail(now, { caught: 0, noticed: 0, due: now - 1, full: now })),
   tx(db, [{ sql: 'update outbox set claimed_by = null where id = $1', params: [`m${round % 40}`] }]),

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
-import { Limits } from '../src/identity/limits/limits.ts'
+import { bucketPolicies, Limits } from '../src/identity/limits/limits.ts'
+import type { Db } from '../src/platform/db/db.ts'
 import { migrate } from '../src/platform/db/migrate.ts'
 import { openDb } from '../src/platform/db/open.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
@@ -293,6 +294,23 @@ test(
   },
 )
 
+/** A store on PostgreSQL, and another connection to it. */
+async function withOther(work: (db: Db, other: pg.Client) => Promise<void>): Promise<void> {
+  const store = await migratedStore('postgres')
+  const db = openDb(store.url)
+  const other = new pg.Client({ connectionString: store.url })
+  await other.connect()
+  try {
+    await work(db, other)
+  } finally {
+    await other.end()
+    await db.close()
+    await store.remove()
+  }
+}
+
+const someoneWaits = (db: Db) => eventually('it waits', async () => (await db.all(lockWaits)).length > 0)
+
 for (const rows of [
   ['net:send-otp', 'net:validate-otp'],
   ['net:validate-otp', 'net:send-otp'],
@@ -300,12 +318,8 @@ for (const rows of [
   test(
     `sign-ins refund the limits in one order on PostgreSQL, whatever the order of the rows: ${rows}`,
     onPostgres,
-    async () => {
-      const store = await migratedStore('postgres')
-      const db = openDb(store.url)
-      const other = new pg.Client({ connectionString: store.url })
-      await other.connect()
-      try {
+    () =>
+      withOther(async (db, other) => {
         for (const key of rows)
           await db.run("insert into bucket (key, full_at, mark) values ($1, 2000000, '')", [key])
         const lock = (key: string) =>
@@ -313,19 +327,34 @@ for (const rows of [
         await other.query('begin')
         await lock('net:send-otp')
         const refund = db.tx(new Limits(db, true).signedIn('inbox', 'net', 'net', 1_000_000))
-        await eventually('it waits', async () => {
-          return (await db.all(lockWaits)).length > 0
-        })
+        await someoneWaits(db)
         assert.equal((await lock('net:validate-otp')).rowCount, 1)
         await other.query('commit')
         await refund
-      } finally {
-        await other.end()
-        await db.close()
-        await store.remove()
-      }
-    },
+      }),
   )
+
+test(
+  'a request that finds its network used up at the last moment on PostgreSQL takes nothing from wider networks',
+  onPostgres,
+  () =>
+    withOther(async (db, other) => {
+      const take = new Limits(db, true).takeBucket(
+        bucketPolicies.register,
+        { fingerprint: 'own', wider: [{ fingerprint: 'wide', shares: 16 }] },
+        'mark',
+        1_000_000,
+      )
+      await db.run("insert into bucket (key, full_at, mark) values ('own:register', 0, '')")
+      await other.query('begin')
+      await other.query("update bucket set full_at = 9000000 where key = 'own:register'")
+      const taking = db.tx(take.statements)
+      await someoneWaits(db)
+      await other.query('commit')
+      assert.deepEqual(await taking, [[]])
+      assert.deepEqual(await db.all('select key from bucket'), [{ key: 'own:register' }])
+    }),
+)
 
 for (const engine of engines) {
   describe(`accounts and sign-ins that meet on ${engine}`, () => {

@@ -101,7 +101,10 @@ export function changeSome(
   }
 }
 
-/** Changes all the rows that match `where`. They are locked in one order, see `inLockOrder`. */
+/**
+ * Changes all the rows that match `where`. They are locked in the order of their keys, as everywhere; otherwise two
+ * transactions could wait for each other.
+ */
 export function changeAll(change: string, all: ChangedRows, ...params: Value[]): Statement {
   const { key, table, where, returning, order = key } = all
   const rows = `select ${key} from ${table} where ${where} order by ${order} for update`
@@ -118,10 +121,10 @@ function changeLocked(change: string, { key, where, returning }: ChangedRows, ro
     ${change} where ${where} and (${key}) in (select ${key} from locked) returning ${returning}`
 }
 
-/**
- * Pads the list with its last value to a length of 1, 2, 4, 8 …, because every distinct SQL text stays prepared on its
- * connection.
- */
+/** How many statements stay prepared on a connection. There are fewer: texts do not contain values of callers. */
+export const preparedMax = 1_000
+
+/** Pads the list with its last value to a length of 1, 2, 4, 8 …, because every distinct SQL text is prepared. */
 export function padded<V>(values: readonly V[]): V[] {
   const length = values.length === 0 ? 0 : 2 ** Math.ceil(Math.log2(values.length))
   return [...values, ...Array<V>(length - values.length).fill(values.at(-1)!)]
@@ -157,6 +160,12 @@ export const value = (of: string | number): Expression => ({
   params: [of],
 })
 
+/** A constant of the program, never of a request: every distinct SQL text stays prepared on its connection. */
+export const literal = (of: string | number): Expression => ({
+  sql: () => (typeof of === 'string' ? `'${of}'` : String(of)),
+  params: [],
+})
+
 /** Joins expressions and numbers their parameters. */
 export function expression(texts: TemplateStringsArray, ...parts: readonly Expression[]): Expression {
   return {
@@ -175,14 +184,6 @@ export function expression(texts: TemplateStringsArray, ...parts: readonly Expre
 
 export function statementOf({ sql, params }: Expression): Statement {
   return { sql: sql(1), params }
-}
-
-/**
- * Rows that one transaction locks one after the other, in the order in which every transaction locks them. Otherwise two
- * transactions could wait for each other.
- */
-export function inLockOrder<T extends { readonly key: string }>(rows: readonly T[]): T[] {
-  return rows.toSorted((a, b) => (a.key < b.key ? -1 : 1))
 }
 
 export async function isTrue(db: Db, condition: Condition): Promise<boolean> {

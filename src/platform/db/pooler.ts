@@ -1,6 +1,6 @@
 /**
- * A pooler that hands connections out by transaction gives each transaction any server process. Prepared statements and
- * session settings are then lost or found by others, so it must be announced in the URL (`pooler=transaction`).
+ * A pooler in transaction mode gives each transaction any server process. Prepared statements and session settings are
+ * then lost or found by others, so it must be announced in the URL (`pooler=transaction`).
  */
 import type pg from 'pg'
 import { storeOutOfReach, UsageError } from '../../errors.ts'

@@ -1,30 +1,21 @@
 /**
  * PostgreSQL through `pg` in pipeline mode. Connections are never checked out: each statement goes to the least busy
- * one and is answered in order. A `tx` is sent as begin … commit at once, so it takes one round trip and holds its
- * locks only while the server works. Reads have their own connections and do not wait behind commits; reads by id are
+ * one and is answered in order. A `tx` is sent at once (exchange.ts), so it takes one round trip and holds its locks only
+ * while the server works. Reads have their own connections and do not wait behind commits; reads by id are
  * batched (by-id.ts).
  *
  * A broken connection fails the statements on it, and the next caller opens a new one. With several hosts in the URL,
  * it goes to the one that takes writes (primary.ts), which follows a failover.
  *
- * Through a pooler that hands connections out by transaction, statements are not prepared, and nothing is set outside a
- * transaction. Without `pooler=transaction` such a pooler is refused (pooler.ts).
+ * Through a pooler in transaction mode, statements are not prepared, and nothing is set outside a transaction. Without
+ * `pooler=transaction` such a pooler is refused (pooler.ts).
  */
-import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { AppError, UsageError } from '../../errors.ts'
 import { hostsOf, isPooled } from '../lib/postgres-url.ts'
 import { ReadsById } from './by-id.ts'
-import {
-  type Db,
-  outOfReach,
-  overloaded,
-  type Param,
-  type Row,
-  type Rows,
-  type Statement,
-  waitingMax,
-} from './db.ts'
+import { type Db, outOfReach, overloaded, type Row, type Rows, type Statement, waitingMax } from './db.ts'
+import { type Command, exchange } from './exchange.ts'
 import { refusePooler } from './pooler.ts'
 import { Primary } from './primary.ts'
 
@@ -57,20 +48,23 @@ export function openPostgres(url: string, { readOnly = false }: { readOnly?: boo
       })
       await checking
     }
-    return primary.connect(options)
+    const client = await primary.connect(options)
+    client.on('notice', ({ routine }) => {
+      if (routine === 'SyncRepWaitForLSN') unreplicated.add(client)
+    })
+    return client
   }
-  const how: Sending = {
-    begin: readOnly ? 'begin read only' : 'begin',
-    isPrepared: !pooled,
-    isAlwaysTransaction: readOnly,
-  }
-  const connections = (length: number) => Array.from({ length }, () => new Connection(connect, how))
+  const connections = (length: number) =>
+    Array.from({ length }, () => new Connection(connect, { pooled, readOnly }))
   const readers = connections(readConnections)
   const writers = connections(writeConnections)
 
-  const read = async (sql: string, params: readonly PgParam[] = []) =>
-    (await leastBusy(readers).submit([{ sql, params }]))[0]!
-  const write = (statements: readonly Statement[]) => leastBusy(writers).submit(statements)
+  const read = async (text: string, params: Command['params'] = []) =>
+    (await leastBusy(readers).submit([{ text, params }]))[0]!
+  const write = (statements: readonly Statement[]) =>
+    leastBusy(writers).submit(
+      statements.map(({ sql, postgres = sql, params }) => ({ text: postgres, params })),
+    )
   const tx: Db['tx'] = async (statements) => (statements.length === 0 ? [] : write(statements))
   const readsById = new ReadsById((sql, ids) => read(sql, [ids]))
 
@@ -93,7 +87,9 @@ export function openPostgres(url: string, { readOnly = false }: { readOnly?: boo
       const rows: Rows = async (sql, params = []) => {
         try {
           // Without parameters, it may be several statements.
-          return (await (params.length === 0 ? client.query(sql) : client.query(sql, [...params]))).rows
+          const { rows } = await (params.length === 0 ? client.query(sql) : client.query(sql, [...params]))
+          if (unreplicated.has(client)) throw notReplicated()
+          return rows
         } catch (error) {
           throw translate(error)
         }
@@ -119,21 +115,23 @@ class Connection {
   #closed = false
   #client: Promise<pg.Client> | undefined
   readonly #connect: Primary['connect']
-  readonly #how: Sending
+  readonly #pooled: boolean
+  readonly #readOnly: boolean
 
-  constructor(connect: Primary['connect'], how: Sending) {
+  constructor(connect: Primary['connect'], { pooled, readOnly }: { pooled: boolean; readOnly: boolean }) {
     this.#connect = connect
-    this.#how = how
+    this.#pooled = pooled
+    this.#readOnly = readOnly
   }
 
   /** Several statements run as one transaction. Returns the rows of each. */
-  async submit(statements: readonly Command[]): Promise<Row[][]> {
+  async submit(commands: readonly Command[]): Promise<Row[][]> {
     if (this.waiting >= waitingMax) throw overloaded()
     this.waiting++
     try {
       for (let tries = 1; ; tries++) {
         try {
-          return await this.#try(statements)
+          return await this.#try(commands)
         } catch (error) {
           if (tries === triesMax || !isUndone(error)) throw translate(error)
         }
@@ -143,14 +141,17 @@ class Connection {
     }
   }
 
-  async #try(statements: readonly Command[]): Promise<Row[][]> {
+  async #try(commands: readonly Command[]): Promise<Row[][]> {
     if (this.#closed) throw outOfReach(new Error('the store was closed'))
     const client = await this.#open()
     try {
-      return await send(client, statements, this.#how)
+      const sent = this.#readOnly ? [setReadOnly, ...commands] : commands
+      const results = await exchange(client, sent, { prepare: !this.#pooled })
+      if (unreplicated.has(client)) throw notReplicated()
+      return this.#readOnly ? results.slice(1) : results
     } catch (error) {
-      // After an error in a pipelined transaction, statements that pg considers prepared may not be; reconnect.
-      if (statements.length > 1 || !isPostgresError(error) || isUndone(error)) this.#retire(client)
+      // The server did not prepare the statements after the one that failed; reconnect.
+      if (commands.length > 1 || !isPostgresError(error) || isUndone(error)) this.#retire(client)
       throw error
     }
   }
@@ -184,68 +185,21 @@ class Connection {
 
 const retired = new WeakSet<pg.Client>()
 
+/**
+ * On these, a commit gave up waiting for its synchronous standby, for instance at the statement timeout. The server calls
+ * it a success, with a warning. If the standby has been promoted since, the commit is lost.
+ */
+const unreplicated = new WeakSet<pg.Client>()
+const notReplicated = () => new Error('a commit has not reached the synchronous standby')
+
 function leastBusy(connections: readonly Connection[]): Connection {
   let best = connections[0]!
   for (const connection of connections) if (connection.waiting < best.waiting) best = connection
   return best
 }
 
-type PgParam = Param | readonly string[]
-type Command = Omit<Statement, 'params'> & { readonly params: readonly PgParam[] }
-
-interface Sending {
-  readonly begin: 'begin' | 'begin read only'
-  readonly isPrepared: boolean
-  /** Also for a single statement. */
-  readonly isAlwaysTransaction: boolean
-}
-
-/** Settles when all are answered: with the rows of each, or with the first error. */
-function send(
-  client: pg.Client,
-  statements: readonly Command[],
-  { begin, isPrepared, isAlwaysTransaction }: Sending,
-): Promise<Row[][]> {
-  const isTransaction = statements.length > 1 || isAlwaysTransaction
-  return new Promise((resolve, reject) => {
-    const results: Row[][] = []
-    let failure: Error | null = null
-    let left = statements.length + (isTransaction ? 2 : 0)
-    const answered = (error: Error | null) => {
-      failure ??= error
-      if (--left > 0) return
-      if (failure) reject(failure)
-      else resolve(results)
-    }
-    if (isTransaction) client.query(begin, answered)
-    for (const [i, one] of statements.entries())
-      client.query(
-        isPrepared ? preparedQuery(one) : plainQuery(one),
-        (error: Error | null, result?: pg.QueryResult) => {
-          results[i] = result?.rows ?? []
-          answered(error)
-        },
-      )
-    if (isTransaction) client.query('commit', answered)
-  })
-}
-
-const names = new Map<string, string>()
-
-/** Prepared once per connection, under a name derived from the SQL. */
-function preparedQuery({ sql, postgres: text = sql, params }: Command): pg.QueryConfig {
-  let name = names.get(text)
-  if (!name) {
-    name = createHash('sha256').update(text).digest('base64url').slice(0, 20)
-    names.set(text, name)
-  }
-  return { name, text, values: params as unknown[] }
-}
-
-const plainQuery = ({ sql, postgres: text = sql, params }: Command): pg.QueryConfig => ({
-  text,
-  values: params as unknown[],
-})
+/** Until the end of the transaction. A pooler may not keep settings of the session. */
+const setReadOnly: Command = { text: "select set_config('transaction_read_only', 'on', true)", params: [] }
 
 function isPostgresError(error: unknown): boolean {
   return error instanceof pg.DatabaseError

@@ -10,7 +10,17 @@ import { closeSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { flush, makeFile, makeFolder } from '../lib/durable.ts'
-import { type Db, outOfReach, overloaded, type Param, type Row, type Statement, waitingMax } from './db.ts'
+import { Recent } from '../lib/recent.ts'
+import {
+  type Db,
+  outOfReach,
+  overloaded,
+  type Param,
+  preparedMax,
+  type Row,
+  type Statement,
+  waitingMax,
+} from './db.ts'
 import { whyNotOpened } from './sqlite-file.ts'
 
 interface Job<Result> {
@@ -223,7 +233,7 @@ class Queue<J extends Job<never>> {
 class Connection {
   readonly database: DatabaseSync
   #hasNewLog = false
-  readonly #prepared = new Map<string, StatementSync>()
+  readonly #prepared = new Recent<string, StatementSync>(preparedMax)
 
   constructor(database: DatabaseSync) {
     this.database = database

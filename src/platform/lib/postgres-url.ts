@@ -15,7 +15,7 @@ export function connectTimeoutMs(url: string): number {
   return /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1_000 : defaultConnectTimeoutMs
 }
 
-/** Whether a pooler in between hands connections out by transaction. */
+/** Whether a pooler in transaction mode is in between. */
 export function isPooled(url: string): boolean {
   return poolerOf(url) === 'transaction'
 }
