@@ -362,10 +362,11 @@ for (const engine of engines) {
 
       const handle = openDb(other.url)
       await handle.run("insert into migration (version, name, applied_at) values (9998, 'of_tomorrow', 1)")
+      await handle.run('create table unknown_today (id text)')
       await handle.close()
-      await fails(other.url, ['backup', newFile()], /the store is at schema 9998/)
       const newer = newFile()
-      await copyWithFutureSchema(engine, file, newer, other)
+      await succeeds(other.url, ['backup', newer])
+      assert.ok(readFileSync(newer, 'latin1').includes('unknown_today'), 'the backup is complete')
       await fails(
         service.databaseUrl,
         ['restore', newer, '--yes'],
@@ -374,18 +375,6 @@ for (const engine of engines) {
       await other.remove()
     })
   })
-
-  /** A backup whose store was migrated by a newer program. */
-  async function copyWithFutureSchema(of: Engine, file: string, to: string, other: Store): Promise<void> {
-    if (of === 'sqlite') {
-      copyFileSync(file, to)
-      const handle = openDb(`sqlite:${to}`)
-      await handle.run("insert into migration (version, name, applied_at) values (9998, 'of_tomorrow', 1)")
-      await handle.close()
-      return
-    }
-    dump(other.url, to)
-  }
 }
 
 suite('Backups on SQLite alone', atLength, () => {

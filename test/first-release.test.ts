@@ -203,7 +203,7 @@ for (const engine of engines) {
       const store = await newStore(engine)
       t.after(() => store.remove())
       await run(store.url, ['migrate'])
-      assert.match((await run(store.url, ['migrate', '--plan'])).out, /nothing would run/)
+      assert.match((await run(store.url, ['migrate', '--plan'])).out, /Nothing would run/)
     })
   })
 }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, test } from 'node:test'
+import pg from 'pg'
 import type { Db } from '../src/platform/db/db.ts'
 import { migrate, migrationsFor } from '../src/platform/db/migrate.ts'
 import { openDb } from '../src/platform/db/open.ts'
-import { startChiron, startScript } from './support/child.ts'
-import { atLength, engines, newStore, type Store } from './support/engines.ts'
+import { serveChild, startChiron, startScript } from './support/child.ts'
+import { atLength, engines, newStore, onPostgres, type Store } from './support/engines.ts'
 import { TestClock } from './support/service.ts'
 
 const clock = new TestClock()
@@ -280,18 +281,59 @@ for (const engine of engines) {
       )
     })
 
-    describe('a store that a newer program has migrated', () => {
-      const upgrade = () =>
-        db.run("insert into migration (version, name, applied_at) values (9998, '9998_of_tomorrow', 1)")
-      const newest = names.at(-1)!.slice(0, 4)
-      const refusal = `the store is at schema 9998, this program supports up to ${newest}: start the newer program, or restore a backup from before the upgrade`
+    const upgrade = (name: string) =>
+      db.run('insert into migration (version, name, applied_at) values (9998, $1, 1)', [name])
+    const newest = names.at(-1)!.slice(0, 4)
 
+    describe('a store that a newer program has migrated', () => {
+      test('is used by every command as it is', atLength, async () => {
+        await migrate(db, clock)
+        await upgrade('9998_of_tomorrow')
+        await db.run('alter table session add column of_tomorrow text')
+        const env = { CHIRON_DATABASE_URL: store.url }
+        const said = async (...args: string[]) => {
+          const { code, said } = await exitOf(args, env)
+          assert.equal(code, 0, said)
+          return said
+        }
+        const state = `The store is at schema 9998. This program knows ${newest}, and can run on it.`
+        assert.equal(await said('migrate'), `${state}\n`)
+        assert.equal(await said('migrate', '--json'), '{"applied":[]}\n')
+        assert.equal(await said('migrate', '--plan'), `${state} Nothing would run.\n`)
+        assert.match(await said('roster', 'history'), /./)
+        const service = await serveChild({ env })
+        assert.equal((await service.request('/health/ready')).status, 200)
+        assert.deepEqual(await service.end(), { code: 0, signal: null })
+        assert.deepEqual(await noted(), [...names, '9998_of_tomorrow'])
+      })
+
+      for (const [needs, isRefused] of [
+        ['_needs_9998', true],
+        [`_needs_${String(Number(newest) + 1).padStart(4, '0')}`, true],
+        [`_needs_${newest}`, false],
+        ['_needs_0001', false],
+        ['', false],
+      ] as const)
+        test(`is ${isRefused ? 'refused' : 'taken'} if its migration is called 9998_of_tomorrow${needs.replace(newest, 'NEWEST')}`, async () => {
+          await migrate(db, clock)
+          await upgrade(`9998_of_tomorrow${needs}`)
+          const tried = migrate(db, clock)
+          if (isRefused) await assert.rejects(tried, { name: 'UsageError', message: refusal })
+          else assert.deepEqual(await tried, [])
+        })
+    })
+
+    const refusal = `the store is at schema 9998, this program supports up to ${newest}: start the newer program, or restore a backup from before the upgrade`
+
+    describe('a store that needs a newer program', () => {
       test('is refused by every command, in one line', atLength, async () => {
         await migrate(db, clock)
-        await upgrade()
+        await upgrade('9998_of_tomorrow_needs_9997')
         const commands = [
           ['migrate'],
+          ['migrate', '--plan'],
           ['serve'],
+          ['backup', 'none.db'],
           ['roster', 'history'],
           ['roster', 'undo', '--yes'],
           ['roster', 'check', 'none.zip'],
@@ -314,13 +356,13 @@ for (const engine of engines) {
         const overtaken: Db = {
           ...db,
           async exclusively(work) {
-            if (!upgraded) await upgrade()
+            if (!upgraded) await upgrade('9998_of_tomorrow_needs_9998')
             upgraded = true
             return db.exclusively(work)
           },
         }
         await assert.rejects(migrate(overtaken, clock), { name: 'UsageError', message: refusal })
-        assert.deepEqual(await noted(), [...names.slice(1), '9998_of_tomorrow'])
+        assert.deepEqual(await noted(), [...names.slice(1), '9998_of_tomorrow_needs_9998'])
       })
     })
 
@@ -347,6 +389,90 @@ for (const engine of engines) {
     })
   })
 }
+
+test('a migration waits for a table in use, and lets others pass meanwhile', onPostgres, async (t) => {
+  const store = await newStore('postgres')
+  const db = openDb(store.url)
+  const backup = new pg.Client({ connectionString: store.url })
+  await backup.connect()
+  t.after(async () => {
+    await Promise.all([db.close(), backup.end()])
+    await store.remove()
+  })
+  await migrate(db, clock)
+  await db.run('alter table roster_state drop column redo')
+  await db.run("delete from migration where name = '0026_redo'")
+  const told: string[] = []
+  let waiting!: () => void
+  const isWaiting = new Promise<void>((resolve) => {
+    waiting = resolve
+  })
+  // As pg_dump does.
+  await backup.query('begin; select 1 from roster_state')
+  const migrating = migrate(db, clock, (line) => {
+    told.push(line)
+    waiting()
+  })
+  await isWaiting
+  assert.equal((await db.all('select content from roster_state')).length, 1)
+  await backup.query('commit')
+  assert.deepEqual(await migrating, ['0026_redo'])
+  assert.deepEqual(told, ['0026_redo waits for a table that is in use, for example by a backup'])
+})
+
+const engineFiles = (['sqlite', 'postgres'] as const).flatMap((engine) => migrationsFor(engine))
+
+function isUniqueOn(statement: string, created: readonly string[]): boolean {
+  const table = /^create unique index \w+ on (\w+)/.exec(statement)?.[1]
+  return table !== undefined && !created.includes(table)
+}
+
+/** Statements after which the release before would fail, or lose what it needs. */
+function notAdditive(sql: string): string[] {
+  const text = sql.replace(/--.*$/gm, '').toLowerCase()
+  const created = [...text.matchAll(/\bcreate table (\w+)/g)].map(([, table]) => table!)
+  return text
+    .split(';')
+    .map((statement) => statement.trim().replaceAll(/\s+/g, ' '))
+    .filter(
+      (statement) =>
+        /^(drop (?!index)|truncate|delete|create trigger)/.test(statement) ||
+        /\b(rename|alter column|drop column|add constraint)\b/.test(statement) ||
+        /\badd column\b(?=.*\b(not null|check|unique|references)\b)(?!.*\bdefault\b)/.test(statement) ||
+        isUniqueOn(statement, created),
+    )
+}
+
+describe('the release before runs on every migration since 0026, unless its name says what it needs', () => {
+  const recent = engineFiles.filter(({ version, name }) => version >= 26 && !/_needs_/.test(name))
+  for (const file of new Set(recent.map((migration) => migration.file)))
+    test(file, () => assert.deepEqual(notAdditive(readFileSync(new URL(file, folder), 'utf8')), []))
+
+  test('a program that knows a migration runs on it', () => {
+    for (const { version, name } of engineFiles)
+      assert.ok(Number(/_needs_(\d{4})$/.exec(name)?.[1] ?? 0) <= version, name)
+  })
+
+  for (const [sql, isAdditive] of [
+    ['alter table session add column a text', true],
+    ["alter table session add column a text not null default ''", true],
+    ['alter table session add column a text not null', false],
+    ['alter table session drop column device', false],
+    ['alter table session rename column device to gadget', false],
+    ['alter table session alter column device set not null', false],
+    ['create table a (id text not null unique)', true],
+    ['create table a (id text); create unique index a_id on a (id)', true],
+    ['create unique index session_device on session (device)', false],
+    ['create index session_device on session (device)', true],
+    ['drop index session_device', true],
+    ['drop table session', false],
+    ['delete from session', false],
+    ['update session set a = 1', true],
+    ['-- drop table session\nselect 1', true],
+  ] as const)
+    test(`${isAdditive ? 'taken' : 'found'}: ${sql}`, () =>
+      assert.equal(notAdditive(sql).length, isAdditive ? 0 : 1))
+})
 
 test('every file in the folder is a migration of some engine', () => {
   const known = new Set(

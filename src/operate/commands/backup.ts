@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { UsageError } from '../../errors.ts'
 import { sizeText } from '../../platform/db/before-migration.ts'
 import type { Db } from '../../platform/db/db.ts'
-import { schemaOf, versionText } from '../../platform/db/migrate.ts'
+import { type Schema, schemaFor, versionText } from '../../platform/db/migrate.ts'
 import { fileOf, openDb } from '../../platform/db/open.ts'
 import { copySqlite } from '../../platform/db/sqlite-file.ts'
 import { second, systemClock, timestamp } from '../../platform/lib/clock.ts'
@@ -41,11 +41,11 @@ export async function backupCommand(file: string | undefined, options: BackupOpt
   if (existsSync(target) && !options.yes)
     throw new UsageError(`${target} exists: choose another name, or add --yes to overwrite it`)
 
-  const schema = await withStore(databaseUrl, async (db, versions) => {
+  const schema = await withStore(databaseUrl, async (db, { versions, newest }) => {
     const copy = () => (store === null ? dumpPostgres(databaseUrl, target) : copySqlite(store, target))
     if (versions.includes(notedSince)) await whileNoted(db, systemClock, packageVersion(), copy)
     else await copy()
-    return versionText(Math.max(...versions))
+    return versionText(newest)
   })
 
   const removed = folder === undefined ? [] : rotate(folder, engine, keep)
@@ -58,15 +58,12 @@ export async function backupCommand(file: string | undefined, options: BackupOpt
 }
 
 /** Opens the store without migrating it. */
-async function withStore<T>(
-  databaseUrl: string,
-  work: (db: Db, versions: readonly number[]) => Promise<T>,
-): Promise<T> {
+async function withStore<T>(databaseUrl: string, work: (db: Db, schema: Schema) => Promise<T>): Promise<T> {
   const db = openDb(databaseUrl)
   try {
-    const versions = await schemaOf(db)
-    if (versions.length === 0) throw new UsageError('there is no store in this database yet')
-    return await work(db, versions)
+    const schema = await schemaFor(db)
+    if (schema.versions.length === 0) throw new UsageError('this database has no store yet')
+    return await work(db, schema)
   } finally {
     await db.close()
   }

@@ -8,7 +8,7 @@ import { columns } from '../../columns.ts'
 import { UsageError } from '../../errors.ts'
 import { type CopiedTable, copyTables } from '../../platform/db/copy-tables.ts'
 import type { Db } from '../../platform/db/db.ts'
-import { appliedVersions, createSchema, knownSchema, refuseHalfRestored } from '../../platform/db/migrate.ts'
+import { createSchema, knownSchema, refuseHalfRestored, schemaOf } from '../../platform/db/migrate.ts'
 import { fileOf, openDb } from '../../platform/db/open.ts'
 import { isSqliteInUse } from '../../platform/db/sqlite-file.ts'
 import { systemClock } from '../../platform/lib/clock.ts'
@@ -75,7 +75,7 @@ function parsed(to: string): string {
 async function refuseUnready(source: Db, url: string): Promise<void> {
   if (source.engine === 'postgres' && (await othersConnected(source)) > 0) throw inUse(url)
   await refuseHalfRestored(source)
-  const newest = Math.max(0, ...(await appliedVersions(source)))
+  const { newest } = await schemaOf(source)
   const known = knownSchema(source.engine)
   if (newest === known) return
   throw new UsageError(

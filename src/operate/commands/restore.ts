@@ -15,7 +15,7 @@ import {
 import { dirname } from 'node:path'
 import { UsageError } from '../../errors.ts'
 import type { Db, Statement } from '../../platform/db/db.ts'
-import { bringUpToDate, checkSchema, schemaOf, versionText } from '../../platform/db/migrate.ts'
+import { bringUpToDate, refuseNewer, schemaOf, versionText } from '../../platform/db/migrate.ts'
 import { fileOf, openDb } from '../../platform/db/open.ts'
 import { copySqlite, type Inside, inspectSqlite, isSqliteInUse } from '../../platform/db/sqlite-file.ts'
 import { systemClock, timestamp } from '../../platform/lib/clock.ts'
@@ -61,7 +61,8 @@ async function inspect(file: string, engine: Db['engine']): Promise<Inside> {
       `${file} is a backup of ${kind[2]}, but CHIRON_DATABASE_URL is a different kind of store`,
     )
   const inside = engine === 'sqlite' ? inspectSqlite(file) : await inspectDump(file)
-  checkSchema(inside.versions, engine)
+  // A restored store is cleared of what it must not trust, so every table has to be known.
+  refuseNewer(inside.versions, engine)
   return inside
 }
 
@@ -136,7 +137,7 @@ async function intoPostgres(
   try {
     if ((await othersConnected(db)) > 0)
       throw new UsageError(`${name} is in use: stop every process of the service first`)
-    const versions = await schemaOf(db)
+    const { versions } = await schemaOf(db)
     if (versions.length > 0) {
       replaced = 'the schema "replaced"'
       if (!options.yes) throw wouldReplace(name, await contents(db), backup)

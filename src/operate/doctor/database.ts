@@ -5,7 +5,7 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs
 import { dirname, resolve } from 'node:path'
 import { UsageError } from '../../errors.ts'
 import type { Db } from '../../platform/db/db.ts'
-import { appliedVersions, knownSchema, ownDatabase } from '../../platform/db/migrate.ts'
+import { knownSchema, ownDatabase, type Schema, schemaOf } from '../../platform/db/migrate.ts'
 import { pooledByTransaction } from '../../platform/db/pooler.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
 import { counted } from '../../platform/lib/counted.ts'
@@ -100,12 +100,12 @@ export async function checkStore(
     const { version, damage } = await sqliteFacts(db)
     if (damage !== null) return { findings: [damaged(damage)], isReadable: false }
     const whole = good('store', `SQLite ${version} answers, and its file is intact`)
-    const schema = checkSchema(await appliedVersions(db), db.engine)
+    const schema = checkSchema(await schemaOf(db), db.engine)
     const disk = checkDisk(databaseUrl.slice('sqlite:'.length))
     return { findings: [whole, schema, ...disk], isReadable: schema.state === 'good' }
   }
   const facts = await postgresFacts(db)
-  const schema = checkSchema(await appliedVersions(db), db.engine)
+  const schema = checkSchema(await schemaOf(db), db.engine)
   const clock = checkClock({ whose: 'the database', now: facts.now, ours: now() })
   return {
     findings: [...checkPostgres(facts, databaseUrl), schema, clock],
@@ -113,15 +113,19 @@ export async function checkStore(
   }
 }
 
-function checkSchema(applied: readonly number[], engine: Db['engine']): Finding {
-  const newest = Math.max(0, ...applied)
+function checkSchema({ newest, needed }: Schema, engine: Db['engine']): Finding {
   const known = knownSchema(engine)
   if (newest === known) return good('store', `schema ${newest} matches this program`)
-  if (newest > known)
+  if (needed > known)
     return bad(
       'store',
       `schema ${newest} is newer than this program, which knows ${known}`,
       'run the newer program, or restore a backup from before the upgrade',
+    )
+  if (newest > known)
+    return good(
+      'store',
+      `schema ${newest} is newer than this program, which knows ${known} and can run on it`,
     )
   return warning(
     'store',
@@ -170,7 +174,7 @@ function checkRights({ role, database, may_create, others_tables }: PostgresFact
 /** Directly, Chiron limits the time of statements itself. Through a pooler it cannot. */
 function checkPooler({ role, statement_timeout }: PostgresFacts): Finding {
   return statement_timeout > 0
-    ? good('store', 'the pooler hands connections out by transaction, as CHIRON_DATABASE_URL says')
+    ? good('store', 'the pooler is in transaction mode, as CHIRON_DATABASE_URL says')
     : warning(
         'store',
         'through the pooler, a statement may take as long as it likes',

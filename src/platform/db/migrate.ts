@@ -2,9 +2,12 @@
  * Migrations are numbered, additive SQL files. Each runs in one transaction together with its entry in `migration`, so
  * an interrupted one has no effect. Processes that start together take turns (`exclusively`). Where the engines differ,
  * there is one file for each: `0007_x.postgres.sql` and `0007_x.sqlite.sql`.
+ *
+ * Older programs run on the result, so that processes can be replaced one after the other. A migration that some cannot
+ * run on says so in its name, which the store keeps: `0040_no_device_needs_0039` needs programs that know schema 0039.
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { storeOutOfReach, UsageError } from '../../errors.ts'
+import { AppError, storeOutOfReach, UsageError } from '../../errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { copyBefore } from './before-migration.ts'
 import type { Db, Exec, Row, Rows } from './db.ts'
@@ -24,8 +27,8 @@ interface Migration {
 }
 
 /**
- * Returns the names of the migrations that ran. Refuses a store migrated by a newer program. An SQLite store with data
- * is copied first; `tell` gets a line about it.
+ * Returns the names of the migrations that ran. Refuses a store that needs a newer program. An SQLite store with data is
+ * copied first; `tell` gets a line about it.
  */
 export async function migrate(
   db: Db,
@@ -54,28 +57,55 @@ export const ownDatabase =
 export async function bringUpToDate(db: Db, clock: Clock, tell: (line: string) => void): Promise<string[]> {
   const ran: string[] = []
   const known = migrationsFor(db.engine)
-  const newest = known.at(-1)!.version
-  const before = await appliedVersions(db)
-  refuseNewer(before, newest)
+  const { versions: before } = await schemaFor(db)
   if (known.every(({ version }) => before.includes(version))) return ran
   await db.exclusively(async (exec) => {
     await exec(createMigration)
   })
   for (const migration of known) {
-    await db.exclusively(async (exec, rows) => {
-      const applied = versionsOf(await rows('select version from migration'))
-      // A newer program may have started at the same time.
-      refuseNewer(applied, newest)
-      if (applied.includes(migration.version)) return
-      if (db.file !== null && ran.length === 0 && applied.length > 0 && (await hasData(rows))) {
-        const copy = await copyBefore(db.file, migration.version)
-        if (copy !== null) tell(`the store was copied to ${copy} before its migration`)
-      }
-      await run(migration, db.engine, clock.now(), exec, rows)
-      ran.push(migration.name)
-    })
+    const apply = () =>
+      db.exclusively(async (exec, rows) => {
+        const schema = new Schema(await rows(readMigrations))
+        // A newer program may have started at the same time.
+        refuseUnknown(schema, db.engine)
+        const { versions } = schema
+        if (versions.includes(migration.version)) return
+        if (db.file !== null && ran.length === 0 && versions.length > 0 && (await hasData(rows))) {
+          const copy = await copyBefore(db.file, migration.version)
+          if (copy !== null) tell(`the store was copied to ${copy} before its migration`)
+        }
+        await run(migration, db.engine, clock.now(), exec, rows)
+        ran.push(migration.name)
+      })
+    await whenUnlocked(apply, () =>
+      tell(`${migration.name} waits for a table that is in use, for example by a backup`),
+    )
   }
   return ran
+}
+
+const lockTimeoutMs = 1_000
+const lockPauseMs = 2_000
+const lockTriesMax = 200
+
+/**
+ * On PostgreSQL a change waits until nobody uses the table, and everybody else waits behind the change: during a backup the
+ * whole service. So it gives up soon, lets the others pass, and tries again.
+ */
+async function whenUnlocked(apply: () => Promise<void>, waits: () => void): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await apply()
+    } catch (error) {
+      if (!isLockTimeout(error) || tries === lockTriesMax) throw error
+      if (tries === 1) waits()
+      await new Promise((resolve) => setTimeout(resolve, lockPauseMs))
+    }
+  }
+}
+
+function isLockTimeout(error: unknown): boolean {
+  return error instanceof AppError && (error.extra.cause as { code?: string } | undefined)?.code === '55P03'
 }
 
 const createMigration =
@@ -95,6 +125,7 @@ async function run(
   rows: Rows,
 ): Promise<void> {
   const sql = textOf(migration)
+  if (engine === 'postgres') await exec(`set local lock_timeout = ${lockTimeoutMs}`)
   await exec(engine === 'sqlite' ? withoutRowid(sql) : sql)
   await afterwards[migration.name]?.(exec, rows)
   await exec(
@@ -103,8 +134,7 @@ async function run(
 }
 
 /**
- * In files up to 0008 a comment marks the tables that SQLite stores in key order (one lookup instead of two). Applied
- * migrations must not change; newer ones use a file per engine instead.
+ * In files for both engines, a comment marks the tables that SQLite stores in key order (one lookup instead of two).
  */
 const withoutRowid = (sql: string) => sql.replaceAll('/* without rowid */', 'without rowid')
 
@@ -133,8 +163,8 @@ export interface PlannedMigration {
 
 /** What `migrate` would run. Changes nothing. */
 export async function planMigrations(db: Db): Promise<PlannedMigration[]> {
-  const applied = await schemaOf(db)
-  const waiting = migrationsFor(db.engine).filter(({ version }) => !applied.includes(version))
+  const { versions } = await schemaFor(db)
+  const waiting = migrationsFor(db.engine).filter(({ version }) => !versions.includes(version))
   const plan: PlannedMigration[] = []
   for (const migration of waiting) {
     const tables: { name: string; rows: number }[] = []
@@ -147,17 +177,55 @@ export async function planMigrations(db: Db): Promise<PlannedMigration[]> {
   return plan
 }
 
-/** The versions of a store that this program may open; none if it is new. */
-export async function schemaOf(db: Db): Promise<number[]> {
-  const applied = await appliedVersions(db)
-  checkSchema(applied, db.engine)
-  return applied
+/** The migrations that a store has had; none if it is new. */
+export class Schema {
+  readonly versions: readonly number[]
+  readonly newest: number
+  /** The schema that a program has to know to run on it. */
+  readonly needed: number
+
+  constructor(migrations: readonly Row[]) {
+    this.versions = migrations.map(({ version }) => Number(version))
+    this.newest = Math.max(0, ...this.versions)
+    this.needed = Math.max(
+      0,
+      ...migrations.map(({ name }) => Number(/_needs_(\d{4})$/.exec(String(name))?.[1] ?? 0)),
+    )
+  }
 }
 
-/** Refuses a store that a newer program has migrated. */
-export function checkSchema(applied: readonly number[], engine: Db['engine']): void {
-  refuseNewer(applied, migrationsFor(engine).at(-1)!.version)
+const readMigrations = 'select version, name from migration'
+
+export async function schemaOf(db: Pick<Db, 'all'>): Promise<Schema> {
+  try {
+    return new Schema(await db.all(readMigrations))
+  } catch (error) {
+    if (isMissingTable(error)) return new Schema([])
+    throw error
+  }
 }
+
+/** The same of a store on which this program can run; others are refused. */
+export async function schemaFor(db: Db): Promise<Schema> {
+  const schema = await schemaOf(db)
+  refuseUnknown(schema, db.engine)
+  return schema
+}
+
+function refuseUnknown({ newest, needed }: Schema, engine: Db['engine']): void {
+  if (needed > knownSchema(engine)) throw tooNew(newest, engine)
+}
+
+/** For programs that have to know every table, such as a restore, which clears some. */
+export function refuseNewer(versions: readonly number[], engine: Db['engine']): void {
+  const newest = Math.max(0, ...versions)
+  if (newest > knownSchema(engine)) throw tooNew(newest, engine)
+}
+
+const tooNew = (newest: number, engine: Db['engine']) =>
+  new UsageError(
+    `the store is at schema ${versionText(newest)}, this program supports up to ${versionText(knownSchema(engine))}: start the newer program, or restore a backup from before the upgrade`,
+  )
 
 export const versionText = (version: number) => String(version).padStart(4, '0')
 
@@ -180,30 +248,10 @@ async function rowsOf(db: Db, table: string): Promise<number> {
   }
 }
 
-/** An older program may write rows without values that the newer one relies on. */
-function refuseNewer(applied: readonly number[], known: number): void {
-  const newest = Math.max(0, ...applied)
-  if (newest <= known) return
-  throw new UsageError(
-    `the store is at schema ${versionText(newest)}, this program supports up to ${versionText(known)}: start the newer program, or restore a backup from before the upgrade`,
-  )
-}
-
 /** The newest migration that this program knows. */
 export function knownSchema(engine: Db['engine']): number {
   return migrationsFor(engine).at(-1)!.version
 }
-
-export async function appliedVersions(db: Pick<Db, 'all'>): Promise<number[]> {
-  try {
-    return versionsOf(await db.all('select version from migration'))
-  } catch (error) {
-    if (isMissingTable(error)) return []
-    throw error
-  }
-}
-
-const versionsOf = (rows: readonly Row[]) => rows.map(({ version }) => Number(version))
 
 function isMissingTable(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string }
