@@ -90,9 +90,9 @@ const networksMax = 10_000
 
 export interface App {
   listen(): Promise<{ address: string; port: number }>
-  /** Refuses new requests with 503 and waits for those in progress. */
-  drain(): Promise<void>
-  stop(): Promise<void>
+  /** Refuses new requests with 503 and waits for those in progress. Until it has lingered, only readiness is refused. */
+  drain(lingerMs?: number): Promise<void>
+  stop(lingerMs?: number): Promise<void>
   readonly parts: Awaited<ReturnType<typeof assemble>>
 }
 
@@ -115,6 +115,7 @@ const realPace: Pace = { clock: systemClock, mailDelayMs: [100, 500], webhooksMs
 export async function createApp(config: Config, log: Log, pace: Pace = realPace): Promise<App> {
   const parts = await assemble(config, log, pace)
   const { db, server, outbox, sweeper, deliverer, backChannel, uploads, traces } = parts
+  const drain = (lingerMs = 0) => server.drain({ lingerMs, patienceMs: drainPatienceMs })
   return {
     parts,
     async listen() {
@@ -128,9 +129,9 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
       const { address, port } = server.app.server.address() as { address: string; port: number }
       return { address, port }
     },
-    drain: () => server.drain(drainPatienceMs),
-    async stop() {
-      await server.drain(drainPatienceMs)
+    drain,
+    async stop(lingerMs) {
+      await drain(lingerMs)
       await Promise.all([sweeper.stop(), uploads.stop()])
       await server.close()
       await Promise.all([outbox.stop(), deliverer.stop(), backChannel.stop()])
@@ -261,7 +262,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     roles: rules,
     limits: {
       countSession: (id) => void buckets?.take(memoryPolicies.session, id),
-      hasRoomForStranger: () => buckets?.hasRoom(memoryPolicies.asks, 'all') ?? true,
+      admitStranger: () => buckets?.tryTake(memoryPolicies.asks, 'all') ?? true,
     },
   })
   const sweeper = new Sweeper({

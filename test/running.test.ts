@@ -16,9 +16,10 @@ import {
   startScript,
   workersOf,
 } from './support/child.ts'
-import { atLength } from './support/engines.ts'
+import { atLength, migratedStore, onPostgres } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
 import { eventually, patienceMs } from './support/wait.ts'
+import { wire } from './support/wire.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const ended = { code: 0, signal: null }
@@ -157,6 +158,43 @@ describe('chiron serve', atLength, () => {
   })
 
   for (const workers of ['1', '2'])
+    test(
+      `on PostgreSQL it first tells proxies, and serves everybody meanwhile, with CHIRON_WORKERS=${workers}`,
+      onPostgres,
+      async (t) => {
+        const store = await migratedStore('postgres')
+        t.after(() => store.remove())
+        const env = { CHIRON_DATABASE_URL: store.url, CHIRON_WORKERS: workers }
+        const child = await serveChild({ env })
+        const asked = async (path: string) => (await wire(child.url, path)).status
+        assert.equal(await asked('/health/ready'), 200)
+        const told = Date.now()
+        child.kill('SIGTERM')
+        await eventually('it is not ready', async () => (await asked('/health/ready')) === 503)
+        const reply = await wire(child.url, '/.well-known/jwks.json')
+        assert.deepEqual([reply.status, reply.headers.get('connection')], [200, 'close'])
+        await eventually(
+          'it stops serving',
+          async () => (await asked('/health/live').catch(() => 503)) === 503,
+        )
+        assert.ok(Date.now() - told >= 3_000, 'a proxy had time')
+        assert.deepEqual(await child.exited, ended)
+        assert.equal(child.output.err, '')
+      },
+    )
+
+  test('on PostgreSQL it stops without that at Ctrl-C', onPostgres, async (t) => {
+    const store = await migratedStore('postgres')
+    t.after(() => store.remove())
+    const child = await serveChild({ env: { CHIRON_DATABASE_URL: store.url } })
+    const { finish } = await halfSent(child.port)
+    child.kill('SIGINT')
+    assert.equal((await refused(child.url)).status, 503)
+    assert.match(await finish(), /^HTTP\/1\.1 202 /)
+    assert.deepEqual(await child.exited, ended)
+  })
+
+  for (const workers of ['1', '2'])
     test(`ends in time when a request never ends, and says so, with CHIRON_WORKERS=${workers}`, async () => {
       const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: workers } })
       const { socket } = await halfSent(child.port)
@@ -192,10 +230,12 @@ describe('chiron serve', atLength, () => {
   test('goes on with the other worker while a new one cannot start, and tries again', async () => {
     const env = { ...ownStore(), CHIRON_WORKERS: '2' }
     const child = await serveChild({ cwd: folder.path, env })
+    // Until the primary has heard of every worker, one that cannot start ends the service.
+    await eventually('the service is up', () => child.output.out.includes('mail is shown at /mailbox'))
     const store = new DatabaseSync(join(folder.path, env.CHIRON_DATABASE_URL.slice('sqlite:'.length)), {
       timeout: patienceMs,
     })
-    store.exec("insert into migration (version, name, applied_at) values (9999, '9999_later', 0)")
+    store.exec("insert into migration (version, name, applied_at) values (9999, '9999_later_needs_9999', 0)")
     process.kill(workersOf(child.pid)[0]!, 'SIGKILL')
     await eventually('the new one says why it cannot start', () => child.output.out.includes('9999'))
     assert.equal((await fetch(`${child.url}/health/ready`)).status, 200)
@@ -217,15 +257,18 @@ describe('chiron serve', atLength, () => {
   test('starts no worker any more once it is told to stop', async () => {
     const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: '2' } })
     const before = workersOf(child.pid)
+    // One at each worker, so that the other worker has something to finish. It must be there beforehand: a second after
+    // its end a worker is replaced.
+    const requests = [await halfSent(child.port), await halfSent(child.port)]
     process.kill(before[0]!, 'SIGKILL')
-    await eventually('it is gone', () => workersOf(child.pid).length === 1)
-    const { finish } = await halfSent(child.port)
+    await eventually('its end is noticed', () => child.output.out.includes('a worker ended'))
     child.kill('SIGTERM')
     const told = Date.now()
     await eventually('the time in which it would have been replaced', () => {
       assert.deepEqual(workersOf(child.pid), [before[1]])
       return Date.now() - told > 2_000
     })
+    const { finish } = requests.find(({ socket }) => !socket.destroyed)!
     assert.match(await finish(), /^HTTP\/1\.1 202 /)
     assert.deepEqual(await child.exited, ended)
   })

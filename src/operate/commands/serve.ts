@@ -14,6 +14,8 @@ import { hasNoSchool } from './store.ts'
 type Demo = readonly { readonly email: string; readonly who: string }[]
 
 const stopWithinMs = 9_500
+/** Long enough for a proxy that checks every second and wants two failures. */
+const lingerMs = 3_000
 const logPatienceMs = 500
 const restartPauseMs = 1_000
 
@@ -32,9 +34,9 @@ export async function serve(options: CommonOptions): Promise<void> {
   const { createApp } = await import('../../app.ts')
   const app = await createApp(config, log)
   onSignals(
-    onceOnly(async () => {
+    onceOnly(async (signal: Signal) => {
       log.info('stopping')
-      await endInTime(app.stop())
+      await endInTime(app.stop(lingerAt(signal, config)))
     }),
   )
   // The demo school is loaded only outside production, and only if there has never been a roster.
@@ -56,13 +58,13 @@ async function work(config: Config, log: Log): Promise<void> {
   // A signal to the process group must not end a worker before the primary says so.
   onSignals(() => {})
   const starting = import('../../app.ts').then(({ createApp }) => createApp(config, log))
-  const drain = onceOnly(async () => {
-    await (await starting).drain()
+  const drain = onceOnly(async (lingerMs: number) => {
+    await (await starting).drain(lingerMs)
     process.send?.('drained')
   })
   const close = onceOnly(async () => endInTime((await starting).stop()))
   process.on('message', (message) => {
-    if (message === 'drain') drain()
+    if (isDrain(message)) drain(message.drain)
     if (message === 'close') close()
   })
   process.on('disconnect', close)
@@ -125,10 +127,10 @@ async function supervise(config: Config, log: Log, pretty: boolean): Promise<voi
     })
   }
   onSignals(
-    onceOnly(async () => {
+    onceOnly(async (signal: Signal) => {
       stopping = true
       log.info('stopping')
-      for (const worker of workers) worker.send('drain')
+      for (const worker of workers) worker.send({ drain: lingerAt(signal, config) })
       setTimeout(() => {
         // One that hangs must not be left behind.
         for (const worker of workers) worker.process.kill('SIGKILL')
@@ -153,6 +155,10 @@ async function gatherMetrics(config: Config, log: Log, workers: ReadonlySet<Work
   const sums = new WorkerMetrics()
   await startMetrics(config, log, async () => `${await sums.text(workers)}\n${await figures.text()}`)
   return { added: (worker: Worker) => sums.add(worker), restarted: () => figures.workerRestarted() }
+}
+
+function isDrain(message: unknown): message is { drain: number } {
+  return typeof message === 'object' && message !== null && 'drain' in message
 }
 
 function isFailure(message: unknown): message is { failed: string } {
@@ -200,8 +206,15 @@ function announce({ config, port, log, pretty, demo }: Announcement): void {
   print(`\n${lines.map(([name, at]) => `  ${name!.padEnd(14)} ${at}`).join('\n')}\n${school}`)
 }
 
-function onSignals(handle: () => void): void {
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, handle)
+type Signal = 'SIGTERM' | 'SIGINT'
+
+function onSignals(handle: (signal: Signal) => void): void {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => handle(signal))
+}
+
+/** On PostgreSQL other processes can take over. With SQLite, or for somebody who presses Ctrl-C, it only takes time. */
+function lingerAt(signal: Signal, { databaseUrl }: Config): number {
+  return signal === 'SIGTERM' && fileOf(databaseUrl) === null ? lingerMs : 0
 }
 
 /** Ends the process in time even if something hangs. */
@@ -212,11 +225,11 @@ async function endInTime(stopped: Promise<void>): Promise<never> {
   process.exit(0)
 }
 
-function onceOnly(work: () => Promise<void>): () => void {
+function onceOnly<Args extends unknown[]>(work: (...args: Args) => Promise<void>): (...args: Args) => void {
   let started = false
-  return () => {
+  return (...args) => {
     if (started) return
     started = true
-    work().catch(() => process.exit(1))
+    work(...args).catch(() => process.exit(1))
   }
 }

@@ -6,6 +6,8 @@ import { Type } from './type.ts'
 
 const Health = Type.Object({ status: Type.Literal('ok', { title: 'HealthStatus' }) }, { title: 'Health' })
 
+export const readinessPath = '/health/ready'
+
 /** What the service cannot do without, and what the reply says while it fails. */
 export type ReadinessCheck = readonly [detail: string, check: () => Promise<unknown>]
 
@@ -22,7 +24,7 @@ export function healthRoutes(app: FastifyInstance, checks: readonly ReadinessChe
     status: 'ok',
   }))
   app.get(
-    '/health/ready',
+    readinessPath,
     { config, schema: schema('getReadiness', 'Can it serve requests, including the store?') },
     async () => {
       for (const [detail, check] of checks)

@@ -20,6 +20,7 @@ import { compressReplies } from './compress.ts'
 import { boundConnections } from './connections.ts'
 import { allowOrigins } from './cors.ts'
 import { apiVersion, commonHeaders, httpDate } from './headers.ts'
+import { readinessPath } from './health.ts'
 import { parseJsonBody } from './json.ts'
 import { notFoundPage } from './pages.ts'
 import { hasOtherMethod, Paths, paramLengthMax, pathOf } from './paths.ts'
@@ -38,9 +39,18 @@ const closePatienceMs = 300
 
 export interface Server {
   readonly app: FastifyInstance
-  /** Refuses new requests and waits for those in progress. */
-  drain(patienceMs: number): Promise<void>
+  /**
+   * Refuses new requests and waits for those in progress. First it lingers: it says that it is not ready, and serves
+   * everything else until proxies have noticed.
+   */
+  drain(times: DrainTimes): Promise<void>
   close(): Promise<void>
+}
+
+export interface DrainTimes {
+  readonly lingerMs: number
+  /** In all. */
+  readonly patienceMs: number
 }
 
 export interface ServerOptions {
@@ -119,7 +129,7 @@ export function createServer(options: ServerOptions): Server {
   boundConnections(app.server, clock, logger)
   paths.watch(app)
   options.addFirstHooks?.(app)
-  const flow = { inFlight: 0, stopping: false, idle: () => {} }
+  const flow = { inFlight: 0, lingering: false, stopping: false, idle: () => {} }
   app.addHook('onRequest', (request, reply, done) => {
     flow.inFlight++
     requests.begin(request, reply, () => {
@@ -134,8 +144,8 @@ export function createServer(options: ServerOptions): Server {
   // Runs first, so that allowed origins can also read errors.
   allowOrigins(app, corsOrigins, options.isApplication)
   app.addHook('onRequest', (request, reply, done) => {
-    if (flow.stopping) {
-      reply.header('Connection', 'close')
+    if (flow.lingering) reply.header('Connection', 'close')
+    if (flow.stopping || (flow.lingering && request.routeOptions.url === readinessPath)) {
       return done(new AppError('unavailable', 'The service is shutting down.', { retryAfterSeconds: 5 }))
     }
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
@@ -188,13 +198,15 @@ export function createServer(options: ServerOptions): Server {
     throw new AppError('not-found')
   })
 
-  const drain = async (patienceMs: number) => {
+  const drain = async ({ lingerMs, patienceMs }: DrainTimes) => {
+    flow.lingering = true
+    if (lingerMs > 0) await new Promise((resolve) => setTimeout(resolve, lingerMs))
     flow.stopping = true
     if (flow.inFlight === 0) return
     const idle = new Promise<void>((resolve) => {
       flow.idle = resolve
     })
-    await Promise.race([idle, new Promise((resolve) => setTimeout(resolve, patienceMs).unref())])
+    await Promise.race([idle, new Promise((resolve) => setTimeout(resolve, patienceMs - lingerMs).unref())])
     if (flow.inFlight > 0)
       logger.warn({ requests: flow.inFlight }, 'cutting off requests that did not finish in time')
   }
@@ -202,8 +214,8 @@ export function createServer(options: ServerOptions): Server {
 
   return {
     app,
-    drain(patienceMs) {
-      drained ??= drain(patienceMs)
+    drain(times) {
+      drained ??= drain(times)
       return drained
     },
     async close() {
