@@ -18,7 +18,7 @@ import type { Job, ResultOf } from './jobs.ts'
 const folderPrefix = 'chiron-upload-'
 const stopPatienceMs = 5 * second
 const start = fileURLToPath(new URL('./worker.js', import.meta.url))
-/** As for the command (main.js); the heap is more than a roster may take (roster/bounds.ts). */
+/** As for the command (bin/chiron); the heap is more than a roster may take (roster/bounds.ts). */
 const execArgv = ['--max-semi-space-size=2', '--max-old-space-size=1280']
 const errorsKept = 2_000
 
