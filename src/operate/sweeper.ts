@@ -13,6 +13,7 @@ import { dropLease, takeLease } from '../platform/db/lease.ts'
 import { type Clock, minute, second } from '../platform/lib/clock.ts'
 import { Failure, type FailureLog } from '../platform/lib/failure.ts'
 import { newId } from '../platform/lib/random.ts'
+import { Rounds } from '../platform/lib/rounds.ts'
 import type { Veterinarians } from '../school/veterinarian/veterinarian.ts'
 
 interface Swept {
@@ -51,8 +52,7 @@ const keysPart = 'keys'
 export class Sweeper {
   readonly #deps: SweeperDeps
   readonly #id = newId()
-  readonly #timers: NodeJS.Timeout[] = []
-  readonly #busy = new Map<() => Promise<void>, Promise<void>>()
+  readonly #rounds: Rounds[] = []
   readonly #parts: readonly Part[]
   #stopped = false
 
@@ -88,8 +88,7 @@ export class Sweeper {
   /** Starts nothing more and waits for the running part. */
   async stop(): Promise<void> {
     this.#stopped = true
-    for (const timer of this.#timers) clearInterval(timer)
-    await Promise.all(this.#busy.values())
+    await Promise.all(this.#rounds.map((rounds) => rounds.stop()))
     // So that the next process need not wait. If the store is unreachable, the lease expires.
     await dropLease(this.#deps.db, leaseName, this.#id).catch(() => {})
   }
@@ -126,19 +125,9 @@ export class Sweeper {
     return takeLease(db, { name: leaseName, by: this.#id, now, until: now + leaseMs })
   }
 
-  /** Never runs two rounds of the same work at once. */
   #repeat(what: string, everyMs: number, work: () => Promise<void>): void {
-    const failure = new Failure(this.#deps.log, what)
-    const begin = () => {
-      if (this.#busy.has(work)) return
-      const round = work()
-        .then(
-          () => failure.over(),
-          (error) => failure.began(error),
-        )
-        .finally(() => this.#busy.delete(work))
-      this.#busy.set(work, round)
-    }
-    this.#timers.push(setInterval(begin, everyMs))
+    const rounds = new Rounds(work, new Failure(this.#deps.log, what))
+    rounds.start(everyMs)
+    this.#rounds.push(rounds)
   }
 }

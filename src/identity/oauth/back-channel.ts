@@ -10,6 +10,7 @@ import { type Clock, day, hour, minute, second } from '../../platform/lib/clock.
 import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
 import type { Range } from '../../platform/lib/network.ts'
 import { newId } from '../../platform/lib/random.ts'
+import { Rounds } from '../../platform/lib/rounds.ts'
 import { subjectOf } from '../clients/clients.ts'
 import { type SigningKeys, signToken } from '../session/session.ts'
 import { type CallRow, claimCalls, clientsToCall, pruneCalls, recordCall, releaseCall } from './store.ts'
@@ -17,7 +18,6 @@ import { type CallRow, claimCalls, clientsToCall, pruneCalls, recordCall, releas
 const timeoutMs = 5 * second
 const leaseMs = 3 * timeoutMs
 const tokenTtlMs = 2 * minute
-const stopWaitMs = 1_500
 const connectionsPerClient = 8
 /** 72 minutes in all. */
 const pausesMs = [5 * second, 30 * second, 2 * minute, 10 * minute, hour]
@@ -42,43 +42,24 @@ export interface BackChannelDeps {
 
 export class BackChannel {
   readonly #deps: BackChannelDeps
-  readonly #failure: Failure
-  readonly #stop = new AbortController()
-  /** Calls in progress, by client. */
-  readonly #calling = new Map<string, Set<Promise<void>>>()
-  #poll: NodeJS.Timeout | undefined
-  #round: Promise<void> | undefined
-  #stopped = false
+  readonly #rounds: Rounds
 
   constructor(deps: BackChannelDeps) {
     this.#deps = deps
-    this.#failure = new Failure(deps.log, 'telling applications of sign-outs')
+    this.#rounds = new Rounds(() => this.#take(), new Failure(deps.log, 'telling applications of sign-outs'))
   }
 
   start(): void {
-    this.#poll = setInterval(() => this.wake(), this.#deps.pollMs)
+    this.#rounds.start(this.#deps.pollMs)
   }
 
   wake(): void {
-    if (this.#stopped || this.#round) return
-    this.#round = this.#take()
-      .then(
-        () => this.#failure.over(),
-        (error) => this.#failure.began(error),
-      )
-      .finally(() => {
-        this.#round = undefined
-      })
+    this.#rounds.wake()
   }
 
   /** Claims nothing more, and aborts requests that do not finish soon. */
-  async stop(): Promise<void> {
-    this.#stopped = true
-    clearInterval(this.#poll)
-    await this.#round
-    const timer = setTimeout(() => this.#stop.abort(), stopWaitMs)
-    await Promise.all([...this.#calling.values()].flatMap((calls) => [...calls]))
-    clearTimeout(timer)
+  stop(): Promise<void> {
+    return this.#rounds.stop()
   }
 
   sweep(now: number) {
@@ -88,28 +69,18 @@ export class BackChannel {
   async #take(): Promise<void> {
     const { db, clock } = this.#deps
     for (const clientId of await clientsToCall(db, clock.now())) {
-      const calling = this.#calling.get(clientId) ?? new Set<Promise<void>>()
-      this.#calling.set(clientId, calling)
-      const limit = connectionsPerClient - calling.size
-      if (limit <= 0 || this.#stopped) continue
+      const limit = this.#rounds.roomFor(clientId, connectionsPerClient)
+      if (limit <= 0) continue
       const now = clock.now()
       // A new id each time: a process that was too slow must not record what another has claimed since.
       const claim = { clientId, by: newId(), now, leaseUntil: now + leaseMs, limit }
-      for (const row of await claimCalls(db, claim)) {
-        const called = this.#call(row, claim.by)
-          .catch((error) => this.#failure.began(error))
-          .finally(() => {
-            calling.delete(called)
-            this.wake()
-          })
-        calling.add(called)
-      }
+      for (const row of await claimCalls(db, claim)) this.#rounds.begin(clientId, this.#call(row, claim.by))
     }
   }
 
   async #call(row: CallRow, by: string): Promise<void> {
     const { db, clock, allow, userAgent, log } = this.#deps
-    const { signal } = this.#stop
+    const { signal } = this.#rounds
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded', 'User-Agent': userAgent }
     const body = `logout_token=${await this.#logoutToken(row)}`
     let answer: Awaited<ReturnType<typeof attempt>>

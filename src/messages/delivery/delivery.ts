@@ -8,7 +8,14 @@
  */
 
 import { invalidField } from '../../errors.ts'
-import { always, type Condition, type Db, type Statement } from '../../platform/db/db.ts'
+import {
+  always,
+  type Condition,
+  type Db,
+  type Expression,
+  type Statement,
+  value,
+} from '../../platform/db/db.ts'
 import { type Address, parseAddress } from '../../platform/lib/address.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { type Clock, day, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
@@ -54,7 +61,7 @@ export interface Step {
 }
 
 interface About {
-  readonly mailId: string
+  readonly mailId: Expression
   readonly at: number
   /** The kind of mail, once known. */
   readonly kind?: string | null
@@ -85,7 +92,7 @@ function newStep({ mailId, at, kind = null, personId }: About, step: Step): NewS
 }
 
 /** How a code was answered; recorded on the last mail that carried it. */
-export function codeAnswered(mailId: string, isRight: boolean, at: number, when?: Condition): Statement {
+export function codeAnswered(mailId: Expression, isRight: boolean, at: number, when?: Condition): Statement {
   return stepTaken({ mailId, at }, { step: isRight ? 'right-code' : 'wrong-code' }, when)
 }
 
@@ -183,12 +190,12 @@ export class Deliveries {
     if (mailId === undefined) return undefined
     const { hard, server, reply } = bounce
     const step = newStep(
-      { mailId, at: clock.now() },
+      { mailId: value(mailId), at: clock.now() },
       { step: 'bounced', hard, server: server ?? undefined, reply: withoutCodes(reply) },
     )
     const data = JSON.stringify({ hard: String(hard) })
     const eventId = `bounced.${hard ? 'hard' : 'soft'}.${mailId}`
-    await db.tx(addBounce(step, { eventId, hard, data }, by))
+    await db.tx(addBounce(mailId, step, { eventId, hard, data }, by))
     return mailId
   }
 

@@ -1,6 +1,7 @@
 import {
   type Condition,
   type Db,
+  type Expression,
   locking,
   prune,
   type Statement,
@@ -50,7 +51,8 @@ export function openDelivery(mailId: string, domain: string): Statement {
 }
 
 export interface NewStep {
-  readonly id: string
+  /** The mail. */
+  readonly id: Expression
   readonly state: string | null
   readonly kind: string | null
   readonly personId: string | null
@@ -64,23 +66,24 @@ export interface NewStep {
 export function addStep(step: NewStep, when: Condition): Statement {
   return statement(
     `update delivery
-     set state = case when state = 'opened' then state else coalesce(cast($2 as text), state) end,
-         kind = coalesce(cast($3 as text), kind), person_id = coalesce(cast($4 as text), person_id), updated_at = $5,
-         steps = case when length(steps) > cast($7 as bigint) then steps else steps || cast($6 as text) end
-     where id = $1 and ${isKept} and ${when.sql(8)}`,
-    step.id,
+     set state = case when state = 'opened' then state else coalesce(cast($1 as text), state) end,
+         kind = coalesce(cast($2 as text), kind), person_id = coalesce(cast($3 as text), person_id), updated_at = $4,
+         steps = case when length(steps) > cast($6 as bigint) then steps else steps || cast($5 as text) end
+     where id = ${step.id.sql(7)} and ${isKept} and ${when.sql(7 + step.id.params.length)}`,
     step.state,
     step.kind,
     step.personId,
     step.at,
     step.line,
     step.unlessLongerThan,
+    ...step.id.params,
     ...when.params,
   )
 }
 
 /** Each mail has at most one event of either sort, however often its bounce is reported. Returns the new ones. */
 export function addBounce(
+  mailId: string,
   step: NewStep,
   bounce: { eventId: string; hard: boolean; data: string },
   by: By,
@@ -90,13 +93,13 @@ export function addBounce(
     params: [bounce.eventId],
   }
   return [
-    locking('select id from delivery where id = $1', step.id),
+    locking('select id from delivery where id = $1', mailId),
     addStep(step, isNew),
     ...(bounce.hard
       ? [
           statement(
             'update delivery set bounced_at = coalesce(bounced_at, cast($2 as bigint)) where id = $1',
-            step.id,
+            mailId,
             step.at,
           ),
         ]
@@ -113,7 +116,7 @@ export function addBounce(
         data: 'cast($4 as text)',
       },
       'from delivery where id = $1',
-      step.id,
+      mailId,
       bounce.eventId,
       step.at,
       bounce.data,

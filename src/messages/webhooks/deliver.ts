@@ -12,6 +12,7 @@ import type { Condition, Db, Statement } from '../../platform/db/db.ts'
 import { hour, minute, second } from '../../platform/lib/clock.ts'
 import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
 import { newId } from '../../platform/lib/random.ts'
+import { Rounds } from '../../platform/lib/rounds.ts'
 import { type EventRow, eventNumbered, eventView, numberEvents } from '../events/events.ts'
 import { type Answer, type SendDeps, sendEvent } from './send.ts'
 import {
@@ -36,7 +37,6 @@ import {
 import type { Webhooks } from './webhooks.ts'
 
 const leaseMs = 25 * second
-const stopWaitMs = 1_500
 const connectionsPerWebhook = 8
 const queueBatch = 1_000
 const gone = 410
@@ -83,63 +83,32 @@ export interface DelivererDeps extends SendDeps {
 
 export class Deliverer {
   readonly #deps: DelivererDeps
-  readonly #failure: Failure
-  readonly #stop = new AbortController()
-  /** Deliveries in progress, by webhook. */
-  readonly #sending = new Map<string, Set<Promise<void>>>()
+  readonly #rounds: Rounds
   readonly #unreadable = new Set<string>()
-  #poll: NodeJS.Timeout | undefined
-  #round: Promise<void> | undefined
-  #again = false
-  #stopped = false
 
   constructor(deps: DelivererDeps) {
     this.#deps = deps
-    this.#failure = new Failure(deps.log, 'reading the webhook queue')
+    this.#rounds = new Rounds(() => this.#take(), new Failure(deps.log, 'reading the webhook queue'))
   }
 
   start(): void {
-    this.#poll = setInterval(() => this.wake(), this.#deps.pollMs)
-  }
-
-  /** One round at a time; asked again during a round, one more follows. */
-  wake(): void {
-    if (this.#stopped) return
-    if (this.#round) {
-      this.#again = true
-      return
-    }
-    this.#round = this.#take()
-      .then(
-        () => this.#failure.over(),
-        (error) => this.#failure.began(error),
-      )
-      .finally(() => {
-        this.#round = undefined
-        if (!this.#again) return
-        this.#again = false
-        this.wake()
-      })
+    this.#rounds.start(this.#deps.pollMs)
   }
 
   /** Claims nothing more, and aborts requests that do not finish soon. */
-  async stop(): Promise<void> {
-    this.#stopped = true
-    clearInterval(this.#poll)
-    await this.#round
-    const timer = setTimeout(() => this.#stop.abort(), stopWaitMs)
-    await Promise.all([...this.#sending.values()].flatMap((sending) => [...sending]))
-    clearTimeout(timer)
+  stop(): Promise<void> {
+    return this.#rounds.stop()
   }
 
   async #take(): Promise<void> {
     const { db, clock, webhooks } = this.#deps
     await this.#queue()
     for (const webhook of await dueWebhooks(db, clock.now())) {
-      if (this.#stopped) return
+      const limit = this.#rounds.roomFor(webhook.id, connectionsPerWebhook)
+      if (limit <= 0) continue
       const secrets = webhooks.secretsOf(webhook)
       if (secrets.length === 0) await this.#cannotRead(webhook)
-      else await this.#claim(webhook, secrets)
+      else await this.#claim(webhook, secrets, limit)
     }
   }
 
@@ -158,24 +127,13 @@ export class Deliverer {
     }
   }
 
-  async #claim(webhook: WebhookRow, secrets: readonly string[]): Promise<void> {
+  async #claim(webhook: WebhookRow, secrets: readonly string[], limit: number): Promise<void> {
     const { db, clock } = this.#deps
-    const sending = this.#sending.get(webhook.id) ?? new Set<Promise<void>>()
-    this.#sending.set(webhook.id, sending)
-    const limit = connectionsPerWebhook - sending.size
-    if (limit <= 0) return
     const now = clock.now()
     // A new id each time: a process that was too slow and lost the line must not end the claim of the next one.
     const claim = { webhookId: webhook.id, by: newId() }
-    for (const line of await claimLines(db, { ...claim, now, leaseUntil: now + leaseMs, limit })) {
-      const sent = this.#send(webhook, secrets, { ...claim, line })
-        .catch((error) => this.#failure.began(error))
-        .finally(() => {
-          sending.delete(sent)
-          this.wake()
-        })
-      sending.add(sent)
-    }
+    for (const line of await claimLines(db, { ...claim, now, leaseUntil: now + leaseMs, limit }))
+      this.#rounds.begin(webhook.id, this.#send(webhook, secrets, { ...claim, line }))
   }
 
   async #send(webhook: WebhookRow, secrets: readonly string[], claim: Claim): Promise<void> {
@@ -198,7 +156,7 @@ export class Deliverer {
   }
 
   async #post(webhook: WebhookRow, secrets: readonly string[], event: EventRow): Promise<Answer | 'stopped'> {
-    const { signal } = this.#stop
+    const { signal } = this.#rounds
     try {
       return await sendEvent({ url: webhook.url, secrets }, eventView(event), this.#deps, signal)
     } catch (error) {

@@ -1,7 +1,7 @@
 /** One request to an endpoint, if its address may be reached. */
 import type { lookup as dnsLookup } from 'node:dns'
-import { request as requestPlainly } from 'node:http'
-import { request as requestByTls } from 'node:https'
+import type { RequestOptions } from 'node:https'
+import { httpClientFor } from '../../platform/lib/http-client.ts'
 import type { Range } from '../../platform/lib/network.ts'
 import { checkedLookup, refuseLiteral, Unreachable } from '../../platform/lib/reachable.ts'
 
@@ -40,9 +40,10 @@ export async function post({ url, headers, body, allow, timeoutMs, signal, looku
   }
 }
 
-function exchange(url: URL, body: string, options: Parameters<typeof requestByTls>[1]): Promise<number> {
+async function exchange(url: URL, body: string, options: RequestOptions): Promise<number> {
+  const client = await httpClientFor(url)
   return new Promise((resolve, reject) => {
-    const request = (url.protocol === 'https:' ? requestByTls : requestPlainly)(url, options)
+    const request = client.request(url, options)
     request.once('response', (response) => {
       const answered = () => resolve(response.statusCode!)
       let bytes = 0

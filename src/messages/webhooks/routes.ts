@@ -3,8 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import { invalidField } from '../../errors.ts'
 import { type ByOf, routeConfig, staffChange } from '../../platform/http/access.ts'
 import {
-  bodyProblems,
   problems,
+  provenChangeProblems,
   staffReadProblems,
   tokenProblems,
 } from '../../platform/http/problem-schemas.ts'
@@ -32,13 +32,7 @@ export function webhookRoutes(
   const tags = ['staff']
   const reading = routeConfig({ access: 'staff', may: 'admin' })
   const changing = staffChange('admin')
-  const refusals = [
-    ...bodyProblems,
-    ...tokenProblems,
-    'forbidden',
-    'recent-sign-in-required',
-    'not-found',
-  ] as const
+  const refusals = [...provenChangeProblems, 'not-found'] as const
   const changeProblems = problems(...refusals)
   const stateProblems = problems(...refusals, 'conflict')
   const params = Type.Object({ webhookId: Id('The webhook’s id.') })

@@ -229,7 +229,7 @@ export class Webhooks {
 
   async #find(id: string): Promise<WatchedWebhook> {
     const found = isId(id) ? await webhookById(this.#deps.db, id) : undefined
-    if (!found) throw new AppError('not-found', 'There is no such webhook.')
+    if (!found) throw new AppError('not-found', 'No webhook has this id.')
     return found
   }
 
