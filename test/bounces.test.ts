@@ -14,6 +14,7 @@ import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { addUser, bulk, emptySchool } from './support/roster-school.ts'
 import { rosterOf, signInStudent, studentCode } from './support/roster-world.ts'
 import { type Service, startService } from './support/service.ts'
+import { outboxEmpty } from './support/wait.ts'
 
 const secrets = secretsFrom('a secret for tests that is long enough', null)
 const secret = hookSecret(secrets.current)
@@ -229,6 +230,7 @@ for (const engine of engines) {
     test('A mail whose code was used stays opened', async () => {
       const email = freshAddress('used')
       await service.signIn(email, freshNetwork())
+      await outboxEmpty(service)
       const { deliveryId } = (await deliveriesTo(service, email))[0]!
       assert.equal(await piped({ envelopeId: tagOf(secrets.current, deliveryId) }), deliveryId)
       const [delivery] = await deliveriesTo(service, email)

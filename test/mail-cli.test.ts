@@ -17,6 +17,7 @@ import { addUser, bulk, emptySchool } from './support/roster-school.ts'
 import { rosterOf, studentCode } from './support/roster-world.ts'
 import { type Service, startService } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
+import { outboxEmpty } from './support/wait.ts'
 
 const secret = 'a secret for tests that is long enough'
 const { current } = secretsFrom(secret, null)
@@ -75,6 +76,7 @@ suite('The mail commands', atLength, () => {
 
   test('show tells the story of an address, and people show that of a person', async () => {
     const { userId } = await service.signIn('Ada@vets.example')
+    await outboxEmpty(service)
     const [delivery] = await deliveriesTo(service, 'ada@vets.example')
     const shown = await chiron('show', 'ADA@vets.example')
     assert.equal(shown.code, 0)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { claimMails, type Lane, lanes } from '../src/messages/mail/store.ts'
+import { mailKinds } from '../src/messages/mail/templates/texts.ts'
 import { day, minute, second } from '../src/platform/lib/clock.ts'
 import { atLength, engines, migratedStore, onPostgres, type Store } from './support/engines.ts'
 import { bulk } from './support/roster-school.ts'
@@ -335,7 +336,15 @@ for (const engine of engines) {
     })
     const { db } = service.app.parts
     const claim = (lane: Lane) =>
-      claimMails(db, { lane, by: 'test', now: service.clock.now(), leaseUntil: 0, limit: 20 })
+      claimMails(db, {
+        lane,
+        kinds: mailKinds,
+        by: 'test',
+        inHand: new Set(),
+        now: service.clock.now(),
+        leaseUntil: 0,
+        limit: 20,
+      })
     assert.deepEqual(await claim('notices'), [])
     assert.deepEqual(
       (await claim('codes')).map(({ kind }) => kind),

@@ -6,8 +6,8 @@ import { firstCodes } from '../src/identity/limits/limits.ts'
 import { recipientsIn } from '../src/identity/people/people.ts'
 import { Outbox } from '../src/messages/mail/outbox.ts'
 import { smtpTransport } from '../src/messages/mail/smtp.ts'
-import { claimUntil } from '../src/messages/mail/store.ts'
-import type { Db } from '../src/platform/db/db.ts'
+import { claimUntil, lanes } from '../src/messages/mail/store.ts'
+import type { Db, Param, Statement } from '../src/platform/db/db.ts'
 import { ownBranding } from '../src/platform/lib/branding.ts'
 import { day, second } from '../src/platform/lib/clock.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
@@ -15,7 +15,7 @@ import { serveStore } from './support/child.ts'
 import { atLength, type Engine, engines, migratedStore } from './support/engines.ts'
 import { repeat } from './support/fresh.ts'
 import { freePort } from './support/postgres.ts'
-import { type Service, startService, TestClock } from './support/service.ts'
+import { type Service, serviceFor, startService, TestClock } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
 import { eventually, outboxEmpty, pause } from './support/wait.ts'
 
@@ -302,6 +302,10 @@ for (const engine of engines) {
       service.app.parts.outbox.wake()
       // It has looked for mails that are due when this one has arrived.
       await service.signIn('other@vets.example')
+      const [slow] = await service.rows<Waiting>(
+        "select next_at from outbox where email = 'slow@vets.example'",
+      )
+      assert.equal(slow!.next_at, service.clock.now() + leaseMs, 'nor does another worker')
       release()
       await outboxEmpty(service)
       assert.equal(mail.received.filter(({ to }) => to === 'slow@vets.example').length, 1)
@@ -465,6 +469,70 @@ for (const engine of engines) {
       )
     })
 
+    test('sends a notice even if it claims it before it hears that it was chosen', async (t) => {
+      const service = await serviceFor(t, engine)
+      await service.app.parts.outbox.stop()
+      const { db } = service.app.parts
+      const does = (statements: readonly Statement[], what: string) =>
+        statements.some(({ sql }) => sql.includes(what))
+      const claimedAgain = Promise.withResolvers<void>()
+      let isChosen = false
+      const late: Db = {
+        ...db,
+        tx: async (statements) => {
+          const results = await db.tx(statements)
+          if (does(statements, 'insert into notice ')) {
+            isChosen = true
+            outbox.wake()
+            await claimedAgain.promise.then(() => pause(0))
+          } else if (isChosen && does(statements, 'set claimed_by = $1')) claimedAgain.resolve()
+          return results
+        },
+      }
+      const outbox = outboxOn(late, service)
+      t.after(() => outbox.stop())
+      await service.post('/veterinarian/send-otp', { email: 'nobody@vets.example' })
+      outbox.start()
+      await service.mail.mailTo('nobody@vets.example')
+      await outboxEmpty(service)
+    })
+
+    test('tries a mail again even if that is due before it hears that the mail was put off', async (t) => {
+      let tries = 0
+      const service = await serviceFor(t, engine, {
+        smtp: { onRcptTo: (_address, _session, callback) => callback(++tries === 1 ? refusal(450) : null) },
+      })
+      await service.app.parts.outbox.stop()
+      const { db } = service.app.parts
+      const looked = Promise.withResolvers<void>()
+      let isPutOff = false
+      const late: Db = {
+        ...db,
+        // It looks for notices after it has taken codes.
+        all: <R>(sql: string, params?: readonly Param[]) => {
+          if (isPutOff && sql.includes(lanes.notices)) looked.resolve()
+          return db.all<R>(sql, params)
+        },
+        tx: async (statements) => {
+          const results = await db.tx(statements)
+          if (!statements.some(({ sql }) => sql.includes('set next_at = $1, claimed_by = null')))
+            return results
+          isPutOff = true
+          service.clock.advance(2 * second)
+          outbox.wake()
+          await looked.promise
+          return results
+        },
+      }
+      const outbox = outboxOn(late, service)
+      t.after(() => outbox.stop())
+      await ask(service, 'later@vets.example')
+      outbox.start()
+      await service.mail.mailTo('later@vets.example')
+      await outboxEmpty(service)
+      assert.equal(tries, 2)
+    })
+
     test('takes no further mails when it is being stopped', async (t) => {
       const { held, release, service } = await behindStall(t, engine, () => true)
       const { outbox } = service.app.parts
@@ -494,7 +562,7 @@ for (const engine of engines) {
       const service = await startService(engine)
       await service.app.parts.outbox.stop()
       await ask(service, 'last@vets.example')
-      const { db, veterinarians } = service.app.parts
+      const { db } = service.app.parts
       const gate = Promise.withResolvers<void>()
       const taken = Promise.withResolvers<void>()
       let taking = 0
@@ -506,25 +574,7 @@ for (const engine of engines) {
           return db.tx(statements).finally(taken.resolve)
         },
       }
-      const outbox = new Outbox({
-        db: slow,
-        clock: service.clock,
-        secrets: secretsFrom(secret, null),
-        findRecipient: recipientsIn(
-          { veterinarian: veterinarians, student: veterinarians, staff: veterinarians },
-          service.clock,
-        ),
-        firstCodes,
-        transport: smtpTransport({ url: service.mail.url }),
-        publicUrl: service.url,
-        from: 'no-reply@chiron.example',
-        bounces: null,
-        school: ownBranding,
-        budgets: true,
-        delayMs: [20, 40],
-        timeZone: 'UTC',
-        log: { info() {}, warn() {} },
-      })
+      const outbox = outboxOn(slow, service)
       try {
         outbox.start()
         await eventually('it takes a mail', () => taking > 0)
@@ -542,5 +592,29 @@ for (const engine of engines) {
         await service.stop()
       }
     })
+  })
+}
+
+/** A worker like the one of the service, with its own way to the store. */
+function outboxOn(db: Db, service: Service): Outbox {
+  const { veterinarians } = service.app.parts
+  return new Outbox({
+    db,
+    clock: service.clock,
+    secrets: secretsFrom(secret, null),
+    findRecipient: recipientsIn(
+      { veterinarian: veterinarians, student: veterinarians, staff: veterinarians },
+      service.clock,
+    ),
+    firstCodes,
+    transport: smtpTransport({ url: service.mail.url }),
+    publicUrl: service.url,
+    from: 'no-reply@chiron.example',
+    bounces: null,
+    school: ownBranding,
+    budgets: true,
+    delayMs: [20, 40],
+    timeZone: 'UTC',
+    log: { info() {}, warn() {} },
   })
 }

@@ -30,6 +30,8 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     authOptional: true,
     disabledCommands: ['STARTTLS'],
     logger: false,
+    // For clients that stay connected, as a service does that is stopped later.
+    closeTimeout: 100,
     onData(stream, session, callback) {
       const chunks: Buffer[] = []
       stream.on('data', (chunk) => chunks.push(chunk))

@@ -12,10 +12,18 @@
  * owns the address, and must not show in the timing of later requests.
  */
 import { randomInt } from 'node:crypto'
-import { always, type Condition, type Db, type Expression, type Statement } from '../../platform/db/db.ts'
+import {
+  always,
+  type Condition,
+  type Db,
+  type Expression,
+  type Statement,
+  value,
+} from '../../platform/db/db.ts'
 import { inboxOf } from '../../platform/lib/address.ts'
 import { type Clock, clockSlackMs, day, minute, second } from '../../platform/lib/clock.ts'
 import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
+import { refillMs } from '../../platform/lib/gcra.ts'
 import type { Language } from '../../platform/lib/languages.ts'
 import { newId, newIdAt, newReference } from '../../platform/lib/random.ts'
 import { fingerprint, type Keys, type Secrets } from '../../platform/lib/secret.ts'
@@ -60,6 +68,7 @@ import {
   isNotice,
   isTold,
   type MailKind,
+  mailKinds,
   type NewKind,
   type NoticeKind,
   otherNotice,
@@ -114,11 +123,11 @@ const noticeEveryMs = day
 const noticesShare = 1 / 4
 const serviceBudget = { key: 'service', burst: 500, intervalMs: minute / 60 }
 const domainBudget = { burst: 100, intervalMs: minute / 10 }
-const slowestRefillMs =
-  overdraftTimes *
-  Math.max(serviceBudget.burst * serviceBudget.intervalMs, domainBudget.burst * domainBudget.intervalMs)
+const slowestRefillMs = overdraftTimes * Math.max(refillMs(serviceBudget), refillMs(domainBudget))
 const caughtKeptMs = day
 const stopWaitMs = 1_500
+// The busier it is, the sooner it looks again: a burst of codes comes back as a burst of answers. But looking costs time too.
+const soonerMax = 4
 // After a shorter outage the pauses stay: a server in trouble may fail now and then.
 const outageMs = 10 * second
 const pausesMs = [2, 5, 10, 20, 40, 60].map((s) => s * second)
@@ -130,9 +139,11 @@ export class Outbox {
   readonly #drops: Drops
   readonly #noticesMax: number
   readonly #sending = new Set<Promise<void>>()
-  /** The mails being sent, by id. After a jump of the clock their leases may seem to be over. */
-  readonly #inHand = new Set<string>()
-  #noticesSending = 0
+  /**
+   * The ids of mails being processed. One may be due again: after a jump of the clock, or when the worker has put it off
+   * and the store has not yet replied. By lane, because a mail that becomes a notice may be claimed as one before that.
+   */
+  readonly #inHand: Record<Lane, Set<string>> = { codes: new Set(), notices: new Set() }
   #beat: NodeJS.Timeout | undefined
   #taking: Promise<void> = Promise.resolve()
   #poll: NodeJS.Timeout | undefined
@@ -140,6 +151,8 @@ export class Outbox {
    * The last claim of codes filled every free slot, so more may be waiting. Notices do not count: they are not urgent.
    */
   #backlog = false
+  /** How many codes the last claims found. */
+  #found = 0
   /** No mail was accepted since then, and at least one connection was refused. */
   #downSince: number | null = null
   #stopped = false
@@ -163,7 +176,7 @@ export class Outbox {
         this.#beat = undefined
         this.#takeSome()
       },
-      randomInt(...this.#deps.delayMs),
+      randomInt(...this.#deps.delayMs) / Math.min(soonerMax, 1 + this.#found / 2),
     )
   }
 
@@ -224,7 +237,8 @@ export class Outbox {
     if (free <= 0 || this.#stopped) return
     const codes = await this.#claim('codes', free)
     this.#backlog = codes >= Math.min(free, takenMax)
-    const notices = Math.min(free - codes, this.#noticesMax - this.#noticesSending)
+    this.#found = Math.max(codes, this.#found / 2)
+    const notices = Math.min(free - codes, this.#noticesMax - this.#inHand.notices.size)
     if (notices > 0 && !this.#stopped) await this.#claim('notices', notices)
   }
 
@@ -232,17 +246,15 @@ export class Outbox {
   async #claim(lane: Lane, limit: number): Promise<number> {
     const { db, clock, log } = this.#deps
     const now = clock.now()
-    const mails = await claimMails(db, { lane, by: this.#worker, now, leaseUntil: now + leaseMs, limit })
-    const notices = lane === 'notices' ? 1 : 0
+    const inHand = this.#inHand[lane]
+    const claim = { lane, kinds: mailKinds, by: this.#worker, inHand, now, leaseUntil: now + leaseMs, limit }
+    const mails = await claimMails(db, claim)
     for (const mail of mails) {
-      if (this.#inHand.has(mail.id)) continue
-      this.#inHand.add(mail.id)
-      this.#noticesSending += notices
+      inHand.add(mail.id)
       const sending = this.#deliver(mail)
         .catch((error) => log.warn({ err: error, mail: mail.id }, 'a mail could not be processed'))
         .finally(() => {
-          this.#noticesSending -= notices
-          this.#inHand.delete(mail.id)
+          inHand.delete(mail.id)
           this.#sending.delete(sending)
           this.#next()
         })
@@ -304,7 +316,7 @@ export class Outbox {
   }
 
   #step(mail: Mail, kind: MailKind | null, recipient: Recipient | undefined, step: Step, when?: Condition) {
-    const about = { mailId: mail.id, at: this.#deps.clock.now(), kind, personId: recipient?.id }
+    const about = { mailId: value(mail.id), at: this.#deps.clock.now(), kind, personId: recipient?.id }
     return stepTaken(about, step, when)
   }
 

@@ -13,6 +13,7 @@ import {
 } from '../../platform/db/db.ts'
 import { bySystem } from '../../platform/lib/by.ts'
 import type { Digits } from '../../platform/lib/code.ts'
+import { lastFullAt, type Rate } from '../../platform/lib/gcra.ts'
 import type { Language } from '../../platform/lib/languages.ts'
 import type { Role } from '../../roles.ts'
 import { eventsFrom } from '../events/events.ts'
@@ -85,21 +86,38 @@ export const lanes: Record<Lane, string> = {
   notices: "kind is not null and kind not in ('address-code', 'step-up-code')",
 }
 
+/** Mails of a newer program are left to it, until it is too late for them. */
+const isKnown = (kinds: readonly MailKind[], now: string) =>
+  `(kind is null or kind in (${kinds.map((kind) => `'${kind}'`).join(', ')}) or expires_at <= ${now})`
+
 /**
  * Claims due mails by moving `next_at` to the end of the lease, so that another worker takes over if this one dies. Two
  * statements, because as one PostgreSQL would plan to read all waiting rows.
  */
 export async function claimMails(
   db: Db,
-  c: { lane: Lane; by: string; now: number; leaseUntil: number; limit: number },
+  c: {
+    lane: Lane
+    /** Those that this program can send. */
+    kinds: readonly MailKind[]
+    by: string
+    /** Mails that it is processing are not claimed again. A lease that seems to be over is extended. */
+    inHand: ReadonlySet<string>
+    now: number
+    leaseUntil: number
+    limit: number
+  },
 ): Promise<Mail[]> {
-  const due = await db.all<{ id: string }>(
-    `select id from outbox where sent_at is null and ${lanes[c.lane]} and next_at <= $1 order by next_at limit ${takenMax}`,
+  const all = await db.all<{ id: string }>(
+    `select id from outbox where sent_at is null and ${lanes[c.lane]} and ${isKnown(c.kinds, '$1')} and next_at <= $1 order by next_at limit ${takenMax}`,
     [c.now],
   )
+  const own = all.filter(({ id }) => c.inHand.has(id))
+  await Promise.all(own.map(({ id }) => db.tx([claimUntil(id, c.by, c.leaseUntil)])))
+  const due = all.filter(({ id }) => !c.inHand.has(id))
   if (due.length === 0) return []
   const ids = Array.from({ length: takenMax }, (_, i) => (i < c.limit ? (due[i]?.id ?? '') : ''))
-  const where = `id in (${taken}) and sent_at is null and ${lanes[c.lane]} and next_at <= $3`
+  const where = `id in (${taken}) and sent_at is null and ${lanes[c.lane]} and ${isKnown(c.kinds, '$3')} and next_at <= $3`
   const [claimed] = await db.tx([
     changeSome(
       'update outbox set claimed_by = $1, next_at = $2, attempts = attempts + 1',
@@ -167,10 +185,8 @@ export function lockMail(id: string): Statement {
 }
 
 /** A limit on notices: how many at once, and how fast more may follow. */
-export interface Budget {
+export interface Budget extends Rate {
   readonly key: string
-  readonly burst: number
-  readonly intervalMs: number
 }
 
 export interface NewNotice {
@@ -298,7 +314,7 @@ function takeBudgets(
         ...free.params,
       ),
       statement(
-        `update notice_budget set full_at = ${oneMore('$2', '$3')}, mark = $4 where key = $1 and ${free.sql(5)}`,
+        `update notice_budget set full_at = ${oneLess('$2', '$3')}, mark = $4 where key = $1 and ${free.sql(5)}`,
         service.key,
         now,
         service.intervalMs,
@@ -308,7 +324,7 @@ function takeBudgets(
       statement(
         `insert into notice_budget (key, full_at, mark)
          select $1, cast($2 as bigint) + cast($3 as bigint), $4 where ${taken.sql(5)}
-         on conflict (key) do update set full_at = ${oneMore('$2', '$3')}, mark = excluded.mark`,
+         on conflict (key) do update set full_at = ${oneLess('$2', '$3')}, mark = excluded.mark`,
         domain.key,
         now,
         domain.intervalMs,
@@ -320,7 +336,7 @@ function takeBudgets(
   }
 }
 
-const oneMore = (now: string, intervalMs: string) =>
+const oneLess = (now: string, intervalMs: string) =>
   `case when notice_budget.full_at > cast(${now} as bigint) then notice_budget.full_at else cast(${now} as bigint) end
      + cast(${intervalMs} as bigint)`
 
@@ -330,9 +346,6 @@ const oneMore = (now: string, intervalMs: string) =>
  */
 export const overdraftTimes = 4
 const overdraft = (budget: Budget): Budget => ({ ...budget, burst: budget.burst * overdraftTimes })
-
-/** Latest `full_at` at which one more may be taken. */
-const lastFullAt = ({ burst, intervalMs }: Budget, now: number) => now + (burst - 1) * intervalMs
 
 export function dropMail(id: string): Statement {
   return statement('delete from outbox where id = $1', id)

@@ -2,14 +2,16 @@
 import type { Role } from '../../../roles.ts'
 
 /** Replies to somebody who asked for a code and gets none. */
-export type NoticeKind =
-  | 'no-account'
-  | 'is-student'
-  | 'not-on-roster'
-  | 'is-veterinarian'
-  | 'not-staff'
-  | 'suspended'
-  | 'address-in-use'
+const noticeKinds = [
+  'no-account',
+  'is-student',
+  'not-on-roster',
+  'is-veterinarian',
+  'not-staff',
+  'suspended',
+  'address-in-use',
+] as const
+export type NoticeKind = (typeof noticeKinds)[number]
 /** Notifies the owner of a change. */
 const toldKinds = [
   'address-left',
@@ -29,9 +31,9 @@ const codeKinds = ['code', 'address-code', 'step-up-code'] as const
 export type CodeKind = (typeof codeKinds)[number]
 export const isCode = (kind: MailKind): kind is CodeKind => codeKinds.some((code) => code === kind)
 
-export type MailKind = CodeKind | NoticeKind | ToldKind | typeof reportKind
-export const isNotice = (kind: MailKind): kind is NoticeKind =>
-  !isCode(kind) && !isTold(kind) && kind !== reportKind
+export const mailKinds = [...codeKinds, ...noticeKinds, ...toldKinds, reportKind] as const
+export type MailKind = (typeof mailKinds)[number]
+export const isNotice = (kind: MailKind): kind is NoticeKind => noticeKinds.some((notice) => notice === kind)
 
 /** The kind of a mail when it is queued; null until its owner is looked up. */
 export type NewKind = ToldKind | 'address-code' | 'step-up-code' | typeof reportKind | null
