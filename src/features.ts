@@ -29,7 +29,7 @@ import { Students } from './school/student/student.ts'
 import { Veterinarians } from './school/veterinarian/veterinarian.ts'
 import { userAgent } from './version.ts'
 
-/** The `client_id` of the portal and of front ends of one's own. */
+/** The `client_id` of the portal and of the school's own front ends. */
 export const ownId = 'chiron'
 
 export type Features = Awaited<ReturnType<typeof openFeatures>>

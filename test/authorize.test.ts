@@ -8,6 +8,7 @@ import type { Roles } from '../src/identity/people/people.ts'
 import { byOperator, bySystem } from '../src/platform/lib/by.ts'
 import { hour, minute, second } from '../src/platform/lib/clock.ts'
 import { callAs, signInAt } from './support/applications.ts'
+import { anyCharacter } from './support/arbitraries.ts'
 import {
   answerIn,
   authorize,
@@ -389,7 +390,7 @@ for (const engine of engines) {
         const authorization = new Authorization({
           ...{ db, sessions, passkeys, clock: service.clock, issuer: originOf(service) },
           roles: {} as Roles,
-          limits: { countSession() {}, hasRoomForStranger: () => false },
+          limits: { countSession() {}, admitStranger: () => false },
         })
         const query = requestOf(clientId, { prompt: 'login', state: 'stranger' })
         const answer = { query, confirmed: false, declined: false, language: 'en' }
@@ -781,7 +782,7 @@ for (const engine of engines) {
           'javascript:1',
           '\r\nX: y',
         ),
-        fc.string({ unit: 'binary', maxLength: 40 }),
+        fc.string({ unit: anyCharacter, maxLength: 40 }),
       )
       const names = [
         'client_id',

@@ -1,7 +1,6 @@
 /** A session at a client does not outlive the one it was started from, whichever comes first. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { endSessions, startClientSession, startSession } from '../src/identity/session/store.ts'
 import { always, type Db, type Statement } from '../src/platform/db/db.ts'
@@ -12,6 +11,7 @@ import { day } from '../src/platform/lib/clock.ts'
 import { newId } from '../src/platform/lib/random.ts'
 import { type Engine, engines, migratedStore, onPostgres } from './support/engines.ts'
 import { TestClock } from './support/service.ts'
+import { eventually } from './support/wait.ts'
 
 const now = Date.parse('2026-11-15T09:00:00Z')
 const clientId = newId()
@@ -124,11 +124,7 @@ suite('On PostgreSQL', onPostgres, () => {
 
   async function untilOneWaits(db: Db): Promise<void> {
     const waiting = `select 1 as one from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-    for (let i = 0; i < 500; i++) {
-      if (await db.one(waiting)) return
-      await setTimeout(10)
-    }
-    throw new Error('nothing waits')
+    await eventually('something waits', () => db.one(waiting))
   }
 
   for (const [how, end] of Object.entries(endings)) {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { endSessions } from '../src/identity/session/session.ts'
 import { bySystem } from '../src/platform/lib/by.ts'
+import { minute } from '../src/platform/lib/clock.ts'
 import { addClient, callAs, codeFor, pkce, signInAt, type TestClient } from './support/applications.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
@@ -195,6 +196,35 @@ for (const engine of engines) {
       await revoke(two.refresh)
       for (const { access } of [one, two])
         assert.deepEqual(outcome(await userinfo(access)), [401, 'session-ended'])
+    })
+
+    test('A revocation that the store cannot carry out is not reported as done', async () => {
+      const { db } = service.app.parts
+      const { access } = await signInAt(service, who, client)
+      const revoke = () => callAs(service, client, '/oauth/revoke', { token: access })
+      await db.run('alter table session rename to session_away')
+      const { status } = await revoke()
+      await db.run('alter table session_away rename to session')
+      assert.equal(status, 500)
+      assert.equal((await userinfo(access)).status, 200)
+      assert.equal((await revoke()).status, 200)
+      assert.deepEqual(outcome(await userinfo(access)), [401, 'session-ended'])
+    })
+
+    test('The registry shows when a client was last used, to the minute', async () => {
+      const { clients } = service.app.parts
+      const lastUsed = async () => (await clients.show(client.id)).lastUsedAt
+      const at = () => new Date(service.clock.now()).toISOString()
+      service.clock.advance(2 * minute)
+      const { refresh: first } = await signInAt(service, who, client)
+      const signedIn = at()
+      assert.equal(await lastUsed(), signedIn)
+      service.clock.advance(minute / 2)
+      const { json } = await refresh(first)
+      assert.equal(await lastUsed(), signedIn)
+      service.clock.advance(minute)
+      assert.equal((await refresh(json.refresh_token)).status, 200)
+      assert.equal(await lastUsed(), at())
     })
 
     test('A service gets a token for itself, with its scopes, which can be revoked', async () => {

@@ -197,8 +197,8 @@ for (const engine of engines) {
     }
 
     for (const [wrong, message] of [
-      [kid, `chiron: there is no key ${kid}; "chiron keys list" shows them\n`],
-      [`-${kid.slice(1)}`, `chiron: there is no key -${kid.slice(1)}; "chiron keys list" shows them\n`],
+      [kid, `chiron: no key has the id ${kid}; "chiron keys list" shows all keys\n`],
+      [`-${kid.slice(1)}`, `chiron: no key has the id -${kid.slice(1)}; "chiron keys list" shows all keys\n`],
     ]) {
       const refused = await chiron('keys', 'revoke', wrong!)
       assert.deepEqual([refused.code, refused.err], [1, message])

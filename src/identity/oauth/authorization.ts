@@ -1,6 +1,6 @@
 /**
  * Signs somebody in at a client: says what is still needed of them, or issues the code that the client exchanges for
- * tokens. The portal's page asks with the portal's cookie, again and again until there is an address to go to:
+ * tokens. The portal's page asks with the portal's cookie, until there is an address to go to:
  *
  *     sign-in → step-up → confirm → the client's redirect URI with a code
  *
@@ -54,7 +54,7 @@ export interface AuthorizationLimits {
   /** Throws if this session asks too often. */
   countSession(sessionId: string): void
   /** Whether a request of somebody who is not signed in may be remembered. */
-  hasRoomForStranger(): boolean
+  admitStranger(): boolean
 }
 
 /** What the page sends: the query of its address, and what the reader decided. */
@@ -115,9 +115,8 @@ export class Authorization {
 
   async #signIn(request: AuthorizeRequest, query: string): Promise<Outcome> {
     if (request.prompt.has('none')) return this.#refuse(request, 'login_required', 'Nobody is signed in.')
-    // The sign-in that follows is the new proof.
-    // Without room for it, the person proves it twice.
-    if ((request.prompt.has('login') || request.maxAge !== null) && this.#deps.limits.hasRoomForStranger())
+    // The sign-in that follows is the new proof. If the request is not remembered, the person proves it twice.
+    if ((request.prompt.has('login') || request.maxAge !== null) && this.#deps.limits.admitStranger())
       await this.#askedAt(query)
     return asking(request, 'sign-in')
   }
@@ -136,16 +135,18 @@ export class Authorization {
     const isOld = isTooOld(request, session, clock.now())
     if (isSilent && (mustUsePasskey || isOld))
       return this.#refuse(request, 'login_required', 'The person has to prove again who they are.')
-    const methods = await passkeys.methodsOf(session)
-    const couldUsePasskey =
-      request.wantsPasskey && session.method !== 'passkey' && methods.includes('passkey')
-    const isAsked = !isSilent && (isOld || couldUsePasskey)
+    const isAsked = !isSilent && (isOld || (await this.#couldUsePasskey(request, session)))
     if (mustUsePasskey || (isAsked && session.auth_at < (await this.#askedAt(query))))
-      return { ...asking(request, 'step-up'), methods }
+      return { ...asking(request, 'step-up'), methods: await passkeys.methodsOf(session) }
     if (confirmed || !(await this.#mustConfirm(request, session))) return null
     return isSilent
       ? this.#refuse(request, 'consent_required', 'The person has to confirm.')
       : asking(request, 'confirm')
+  }
+
+  async #couldUsePasskey({ wantsPasskey }: AuthorizeRequest, session: SessionAndPerson): Promise<boolean> {
+    if (!wantsPasskey || session.method === 'passkey') return false
+    return (await this.#deps.passkeys.methodsOf(session)).includes('passkey')
   }
 
   #askedAt(query: string): Promise<number> {

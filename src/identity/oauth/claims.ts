@@ -35,7 +35,7 @@ export function claimsFor(
   }
   const claims = {
     ...(scopes.includes('profile') && profile),
-    // Codes went there, or the roster of the school has it.
+    // Codes were sent there, or it is on the school's roster.
     ...(scopes.includes('email') && { email, email_verified: true }),
   }
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null)) as Claims

@@ -30,7 +30,7 @@ export class Consents {
       ...withdrawConsent({ personId, clientId, eventId, now }, by),
       ...endSessions({ personId, when }, 'revoked', now, by),
     ])
-    if (withdrawn!.length === 0) throw new AppError('not-found', 'There is no such consent.')
+    if (withdrawn!.length === 0) throw new AppError('not-found', 'You have not allowed this application.')
   }
 }
 

@@ -53,7 +53,7 @@ export class Logout {
     return { location }
   }
 
-  /** Whatever is wrong counts as missing: somebody who wants to leave must be able to. */
+  /** Wrong parameters count as missing: somebody who wants to leave must be able to. */
   async #read(query: string): Promise<Request> {
     const given = new URLSearchParams(query)
     const one = (name: string) => {

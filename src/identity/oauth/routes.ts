@@ -25,7 +25,7 @@ export interface OAuthRoutesDeps {
   readonly tokens: Tokens
   readonly sessions: Sessions
   readonly auth: ClientAuthDeps
-  /** The id of front ends of one's own, which have no client. */
+  /** The id of the school's own front ends, which have no client. */
   readonly ownId: string
   /** Null when limits are off. */
   readonly buckets: MemoryBuckets | null
@@ -50,7 +50,6 @@ export async function oauthRoutes(root: FastifyInstance, deps: OAuthRoutesDeps):
     400: { ...badRequest, content: { ...badRequest.content, ...oauthProblem } },
     401: { description: 'The client is unknown, or its secret is wrong', content: oauthProblem },
   }
-  // Without limits there is no number to show.
   const countClient = (reply: FastifyReply, client: Client) => {
     if (buckets) showLimit(reply, buckets.take(memoryPolicies.service, client.id))
   }

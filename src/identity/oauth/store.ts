@@ -45,30 +45,31 @@ export function codeStarted(digest: string, sessionId: string): Condition {
 
 const usedEveryMs = 60_000
 
-/** Saves when a client was last used, at most once a minute. */
-export function noteClientUsed(clientId: string, now: number): Statement {
-  return statement(
-    'update client set last_used_at = $1 where id = $2 and (last_used_at is null or last_used_at < $3)',
-    now,
-    clientId,
-    now - usedEveryMs,
-  )
-}
-
-export function addServiceToken(
-  t: { id: string; clientId: string; scope: string; expiresAt: number },
+/** Saves when a client was last used, at most once a minute. Most requests need no statement. */
+export function noteClientUsed(
+  { id, lastUsedAt }: { readonly id: string; readonly lastUsedAt: number | null },
   now: number,
 ): Statement[] {
-  return [
-    statement(
-      'insert into service_token (id, client_id, scope, expires_at) values ($1, $2, $3, $4)',
-      t.id,
-      t.clientId,
-      t.scope,
-      t.expiresAt,
-    ),
-    noteClientUsed(t.clientId, now),
-  ]
+  const before = now - usedEveryMs
+  if (lastUsedAt !== null && lastUsedAt >= before) return []
+  const sql =
+    'update client set last_used_at = $1 where id = $2 and (last_used_at is null or last_used_at < $3)'
+  return [statement(sql, now, id, before)]
+}
+
+export function addServiceToken(t: {
+  id: string
+  clientId: string
+  scope: string
+  expiresAt: number
+}): Statement {
+  return statement(
+    'insert into service_token (id, client_id, scope, expires_at) values ($1, $2, $3, $4)',
+    t.id,
+    t.clientId,
+    t.scope,
+    t.expiresAt,
+  )
 }
 
 export function removeServiceToken(id: string, clientId: string): Statement {
@@ -158,7 +159,7 @@ export function recordCall(call: Call, by: By): Statement[] {
   ]
 }
 
-/** Gives a call back that was not made. */
+/** Releases a call that was not made. */
 export function releaseCall(sessionId: string, by: string, now: number): Statement {
   return statement(
     'update logout_call set next_at = $1, claimed_by = null where session_id = $2 and claimed_by = $3',

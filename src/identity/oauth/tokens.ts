@@ -99,7 +99,7 @@ export class Tokens {
         now,
         by,
       ),
-      noteClientUsed(client.id, now),
+      ...noteClientUsed(client, now),
     ])
     if (claimed!.length === 0) return this.#usedTwice((await codeByDigest(db, digest)) ?? row, by)
     if (started!.length === 0) throw invalidGrant('The session has ended.')
@@ -123,7 +123,7 @@ export class Tokens {
       by,
       (granted) => narrowed(granted, asked),
     )
-    await this.#deps.db.tx([noteClientUsed(client.id, this.#deps.clock.now())])
+    await this.#deps.db.tx(noteClientUsed(client, this.#deps.clock.now()))
     return this.#reply(client, session, narrowed(session.scope!, asked), { nonce: null, refreshToken })
   }
 
@@ -135,7 +135,10 @@ export class Tokens {
     const scope = narrowed(client.scopes.join(' '), asked)
     const jti = newId()
     const now = clock.now()
-    await db.tx(addServiceToken({ id: jti, clientId: client.id, scope, expiresAt: now + accessTtlMs }, now))
+    await db.tx([
+      addServiceToken({ id: jti, clientId: client.id, scope, expiresAt: now + accessTtlMs }),
+      ...noteClientUsed(client, now),
+    ])
     const token = { sub: client.id, jti, clientId: client.id, audience: issuer, scope }
     return bearer(await sessions.accessToken(token), scope)
   }
@@ -188,7 +191,7 @@ export class Tokens {
     if (!claims) return sessions.signOut(token, by, client.id)
     if (claims.clientId !== client.id) return
     if (claims.sid === null) return void (await db.tx([removeServiceToken(claims.jti, client.id)]))
-    const session = await sessions.authenticate(token).catch(() => null)
+    const session = await liveCaller(sessions, token)
     if (session && session.role !== 'service') await sessions.end(session, 'signed-out', by, client.id)
   }
 
@@ -276,7 +279,7 @@ function checkVerifier(challenge: string | null, verifier: string | undefined): 
     throw invalidGrant('code_verifier does not fit the code_challenge.')
 }
 
-/** Null if the token works no more. */
+/** Null if the token no longer works. */
 async function liveCaller(sessions: Sessions, token: string) {
   try {
     return await sessions.authenticate(token)

@@ -450,7 +450,7 @@ function unusable(extra: { known?: false } = {}): AppError {
 }
 
 function missing(): AppError {
-  return new AppError('not-found', 'There is no such passkey.')
+  return new AppError('not-found', 'No passkey has this id.')
 }
 
 function tooMany(): AppError {

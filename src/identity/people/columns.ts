@@ -80,3 +80,6 @@ export const accountTables = `person p left join student s on s.person_id = p.id
 export const accounts = `(select ${Object.entries(accountValues)
   .map(([name, value]) => `${value} as ${name}`)
   .join(', ')} from ${accountTables})`
+
+/** Where to read accounts of this role. Only those of students depend on the roster. */
+export const accountsOf = (role: Role) => (role === 'student' ? accounts : 'person')

@@ -14,7 +14,15 @@ import type { Role, ServedRole } from '../../roles.ts'
 import type { Status } from './statuses.ts'
 import { changeStatus, type Person, type PersonInSession } from './store.ts'
 
-export { accounts, accountTables, accountValues, inRoster, personList, personNames } from './columns.ts'
+export {
+  accounts,
+  accountsOf,
+  accountTables,
+  accountValues,
+  inRoster,
+  personList,
+  personNames,
+} from './columns.ts'
 export { type Status, statuses } from './statuses.ts'
 export type { LostBy, Person, PersonInSession } from './store.ts'
 export { lockPerson, namesOf, personById, prunePeople } from './store.ts'

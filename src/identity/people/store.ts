@@ -1,5 +1,14 @@
 import { type EventType, eventsFrom } from '../../messages/events/events.ts'
-import { type Db, locking, padded, prune, type Statement, statement } from '../../platform/db/db.ts'
+import {
+  always,
+  type Condition,
+  type Db,
+  locking,
+  padded,
+  prune,
+  type Statement,
+  statement,
+} from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role } from '../../roles.ts'
 import { accounts, type PersonFields, personList } from './columns.ts'
@@ -69,8 +78,8 @@ export function changeStatus(change: {
 }
 
 /** Serialises changes of one account, so that later statements see the decision. */
-export function lockPerson(personId: string): Statement {
-  return locking('select id from person where id = $1', personId)
+export function lockPerson(personId: string, when: Condition = always): Statement {
+  return locking(`select id from person where id = $1 and ${when.sql(2)}`, personId, ...when.params)
 }
 
 /** Deletes closed accounts and removed members of staff older than this, once no event or session refers to them. */

@@ -33,7 +33,7 @@ const wrongSecret =
   'CHIRON_SECRET does not fit this store, whose keys are sealed under another secret. Set that one, or set it as CHIRON_SECRET_PREVIOUS. If it is lost or was leaked, run "chiron keys revoke --all"; everybody then has to sign in again'
 
 function noUsableKey(): AppError {
-  return new AppError('unavailable', 'There is no usable signing key.', {
+  return new AppError('unavailable', 'No signing key is usable.', {
     retryAfterSeconds: 2,
     cause: new Error('CHIRON_SECRET decrypts none of the signing keys'),
   })

@@ -4,6 +4,7 @@
  * ending either takes effect at once.
  */
 
+import { hash } from 'node:crypto'
 import { AppError } from '../../errors.ts'
 import type { Condition, Db, Statement } from '../../platform/db/db.ts'
 import { type By, bySystem } from '../../platform/lib/by.ts'
@@ -100,7 +101,10 @@ export interface SessionsDeps {
 
 export class Sessions {
   readonly #deps: SessionsDeps
-  /** Verified tokens, until they expire. Verifying a signature costs more than the rest of a request. */
+  /**
+   * The claims of verified tokens, until they expire. Verifying a signature costs more than the rest of a request. The keys
+   * are digests: whole tokens would more than double the memory.
+   */
   readonly #verified = new Recent<string, AccessClaims>(verifiedMax)
 
   constructor(deps: SessionsDeps) {
@@ -144,7 +148,8 @@ export class Sessions {
   /** The claims of a token that has not expired. Its session may have ended. */
   async verify(token: string): Promise<AccessClaims | null> {
     const now = this.#deps.clock.now()
-    return (await this.#verifiedBefore(token, now)) ?? (await this.#verify(token, now))
+    const digest = hash('sha256', token, 'base64url')
+    return (await this.#verifiedBefore(digest, now)) ?? (await this.#verify(token, digest, now))
   }
 
   async #service({ jti, clientId }: AccessClaims): Promise<ServiceCaller> {
@@ -207,7 +212,7 @@ export class Sessions {
     return this.#tokens(session, seq)
   }
 
-  /** The same for a client, which gets tokens of its own making (oauth/token.ts). */
+  /** The same for a client; oauth/tokens.ts makes its other tokens. */
   async refreshAtClient(
     token: string,
     clientId: string,
@@ -369,18 +374,18 @@ export class Sessions {
   }
 
   /** A key may have been revoked since. */
-  async #verifiedBefore(token: string, now: number): Promise<AccessClaims | undefined> {
-    const known = this.#verified.get(token)
+  async #verifiedBefore(digest: string, now: number): Promise<AccessClaims | undefined> {
+    const known = this.#verified.get(digest)
     if (!known) return undefined
     if (known.exp * 1000 > now && (await this.#deps.keys.verifier(known.kid))) return known
-    this.#verified.delete(token)
+    this.#verified.delete(digest)
     return undefined
   }
 
-  async #verify(token: string, now: number): Promise<AccessClaims | null> {
+  async #verify(token: string, digest: string, now: number): Promise<AccessClaims | null> {
     const { issuer, keys } = this.#deps
     const claims = await verifyAccessToken(token, issuer, now, (kid) => keys.verifier(kid))
-    if (claims) this.#verified.set(token, claims)
+    if (claims) this.#verified.set(digest, claims)
     return claims
   }
 }

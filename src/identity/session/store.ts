@@ -13,7 +13,7 @@ import {
 } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Method, Role } from '../../roles.ts'
-import { accounts, type Person, type PersonInSession, personList } from '../people/people.ts'
+import { accounts, accountsOf, type Person, type PersonInSession, personList } from '../people/people.ts'
 
 export type EndReason = 'signed-out' | 'expired' | 'revoked' | 'reuse' | 'account'
 
@@ -32,7 +32,7 @@ export interface Session {
   readonly rotated_at: number
   readonly ended_at: number | null
   readonly end_reason: EndReason | null
-  /** The client of the session, and the scopes that it has; null for the portal and for front ends of one's own. */
+  /** The client of the session, and the scopes that it has; null for the portal and the school's own front ends. */
   readonly client_id: string | null
   readonly scope: string | null
   /** The session with which this one ends. */
@@ -43,8 +43,10 @@ export interface Session {
 
 export type SessionAndPerson = Session & Person
 
-const sessionColumns =
-  's.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, s.auth_at, s.method, s.refresh_seq, s.refresh_parent, s.rotated_at, s.ended_at, s.end_reason, s.client_id, s.scope, s.parent_id, s.language'
+/** Programs before schema 0032 start sessions without it. */
+const authAt = (table: string) => `coalesce(nullif(${table}.auth_at, 0), ${table}.started_at)`
+
+const sessionColumns = `s.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, ${authAt('s')} as auth_at, s.method, s.refresh_seq, s.refresh_parent, s.rotated_at, s.ended_at, s.end_reason, s.client_id, s.scope, s.parent_id, s.language`
 
 const sessionAndPerson = `select ${sessionColumns}, ${personList('p')} from session s join ${accounts} p on p.id = s.person_id`
 
@@ -71,7 +73,7 @@ interface Accounts {
 }
 
 const live = (columns: string): ReadById => {
-  const select = `select s.id as session_id, s.last_seen_at, s.expires_at, s.auth_at, s.method, s.client_id, s.scope, s.language, ${columns}
+  const select = `select s.id as session_id, s.last_seen_at, s.expires_at, ${authAt('s')} as auth_at, s.method, s.client_id, s.scope, s.language, ${columns}
     from session s join person p on p.id = s.person_id where s.ended_at is null and p.status = 'active'`
   return {
     one: `${select} and s.id = $1`,
@@ -124,7 +126,7 @@ export function startSession(s: NewSession & { expiresAt: number }, by: By, when
     statement(
       `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at, auth_at, method)
        select $1, p.role, p.id, $2, cast($3 as bigint), cast($3 as bigint), cast($4 as bigint), 1, 0, 0, cast($8 as bigint), $7
-       from ${accounts} p where p.id = $5 and p.status = 'active' and p.email_key = $6 and ${when.sql(9)}
+       from ${accountsOf(s.role)} p where p.id = $5 and p.status = 'active' and p.email_key = $6 and ${when.sql(9)}
        on conflict (id) do nothing
        returning id`,
       s.id,
@@ -163,7 +165,7 @@ export function startClientSession(s: NewClientSession, by: By, when: Condition)
     `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at,
        rotated_before_at, auth_at, method, client_id, scope, parent_id, started_from, language)
      select $1, o.role, o.person_id, o.device, cast($2 as bigint), cast($2 as bigint), cast($3 as bigint), 1, 0, 0,
-       o.auth_at, o.method, $4, $5, $6, o.id, $8
+       ${authAt('o')}, o.method, $4, $5, $6, o.id, $8
      from session o join ${accounts} p on p.id = o.person_id join client c on c.id = $4 and ${servesRole('o.role')}
      where o.id = $7 and o.ended_at is null and o.client_id is null and o.expires_at > $2 and p.status = 'active'
        and ${when.sql(9)}
@@ -316,8 +318,9 @@ export function endSessions(
   if (scope === 'all' || !('expiredAt' in scope))
     return ending(changeAll, wherein(scope, reason), reason, now, by, told)
   const { expiredAt } = scope
+  // Also of one that has ended: programs before schema 0033 end it alone.
   const belowExpired: Where = [
-    (n) => `parent_id in (select p.id from session p where p.ended_at is null and p.expires_at <= $${n})`,
+    (n) => `parent_id in (select p.id from session p where p.ended_at is not null or p.expires_at <= $${n})`,
     expiredAt,
   ]
   const expired: Where = [

@@ -6,15 +6,23 @@
  * that; the outbox decides later what the mail says. So a challenge without an account looks like any other, and its
  * code is mailed to nobody.
  *
- * `validate` counts the attempt in one conditional statement, and a wrong one against the limits in the same
- * transaction. Only then does it act on the answer: it looks up the account, and `session/` issues the tokens. Codes are
- * derived in `lib/code.ts`.
+ * `validate` works out whether the answer fits, and then does everything in one transaction: it takes from the limits,
+ * counts the attempt in one conditional statement, and either starts the session or counts a wrong answer. `session/`
+ * issues the tokens afterwards. Codes are derived in `lib/code.ts`.
  */
 
 import { AppError } from '../../errors.ts'
 import { codeAnswered } from '../../messages/delivery/delivery.ts'
 import { queueMail } from '../../messages/mail/outbox.ts'
-import { always, type Condition, type Db, isTrue, never, type Statement } from '../../platform/db/db.ts'
+import {
+  always,
+  type Condition,
+  type Db,
+  isTrue,
+  never,
+  type Statement,
+  value,
+} from '../../platform/db/db.ts'
 import { type Address, inboxOf } from '../../platform/lib/address.ts'
 import { type Caller, tooManyRequests } from '../../platform/lib/bucket.ts'
 import { bySelf, bySystem } from '../../platform/lib/by.ts'
@@ -40,16 +48,20 @@ import {
   activate,
   askedFrom,
   attemptCounted,
+  attemptWon,
   type Challenge,
   claim,
   claimed,
   countAttempt,
   countRepeat,
+  countRightAttempt,
   digitsOf,
   exhaust,
   inboxOfChallenge,
   isUsed,
+  lastMailOf,
   lockChallenge,
+  mailOfWon,
   noAttemptsLeft,
   openChallenge,
   openChallengeById,
@@ -107,6 +119,19 @@ export interface ProvenAddress {
   readonly claimed: Condition
 }
 
+/** What a right answer does in the transaction that counts it. */
+interface Success {
+  /** Locks rows before the challenge, if the limits have granted the answer. */
+  lock(granted: Condition): Statement[]
+  /** Uses up the code under this mark; if null, the caller does that later. */
+  readonly claimBy: string | null
+  readonly statements: readonly Statement[]
+  /** Which of the statements returns a row if all of them took effect. */
+  readonly decides: number
+}
+
+const justCounted: Success = { lock: () => [], claimBy: null, statements: [], decides: 0 }
+
 interface Guess {
   readonly address: Address
   readonly code: number
@@ -158,15 +183,13 @@ export class SignIn {
   async #send(request: CodeRequest, ask: CodeAsk, caller: Caller, now: number): Promise<SendReply> {
     const { db, limits, outbox } = this.#deps
     const { address, language } = request
-    const digits: Digits = (await limits.underAttack(ask.inbox, ask.network, now)) ? 8 : 6
-    const challenge: Challenge = {
+    const challenge = {
       id: newIdAt(now),
       role: this.#rules.role,
       address_fingerprint: this.#fingerprints(address)[0],
       inbox_fingerprint: ask.inbox,
       network_fingerprint: ask.network,
       device_id: ask.device,
-      digits,
       reference: newReference(),
       created_at: now,
       expires_at: now + codeTtlMs,
@@ -183,7 +206,7 @@ export class SignIn {
     const results = await db.tx([
       ...bucket.statements,
       ...code.statements,
-      openChallenge(challenge, { openMax: limits.openChallengesMax, attemptsMax }, code.granted),
+      openChallenge(challenge, { ...limits.longerCodes(ask, now), attemptsMax }, code.granted),
       ...this.#queueMail(challenge, address, language, now),
     ])
     outbox.wake()
@@ -263,7 +286,12 @@ export class SignIn {
     }
   }
 
-  #queueMail(challenge: Challenge, { email }: Address, language: Language, now: number): Statement[] {
+  #queueMail(
+    challenge: Omit<Challenge, 'digits'>,
+    { email }: Address,
+    language: Language,
+    now: number,
+  ): Statement[] {
     const { id: session_id, send_id: id, role, address_fingerprint, reference, expires_at } = challenge
     const mail = { id, session_id, role, email, address_fingerprint, language, reference, expires_at, now }
     const { person_id, session_id: renewed } = challenge
@@ -278,14 +306,23 @@ export class SignIn {
   }
 
   async validate(answer: Answer, caller: Caller): Promise<SignedIn> {
-    const { address } = answer
     const now = this.#deps.clock.now()
-    const challenge = await this.#check(answer, this.#signInAt(address), caller, now)
-    if (!challenge) return this.#repeat(answer, caller, now)
-
-    const person = await this.#rules.findAccount(address.key)
-    if (!person || !canSignIn(person, now)) throw await this.#failed(answer, challenge, caller, now)
-    return this.#succeeded(person, answer, challenge, caller, now)
+    const mark = newId()
+    // A wrong answer looks somebody up as well, so that the time of a refusal does not show which is right.
+    const fits = this.#fits(answer)
+    const found = await this.#rules.findAccount(fits ? answer.address.key : nobody(mark))
+    const person = fits ? found : undefined
+    const success = person && canSignIn(person, now) ? this.#start(person, answer, caller, mark, now) : null
+    const checked = await this.#check(answer, this.#signInAt(answer.address), caller, { mark, success, now })
+    if (!checked?.succeeded) return this.#repeat(answer, caller, now)
+    await this.#refund(checked.challenge, caller, now)
+    const active: Person = {
+      ...person!,
+      status: 'active',
+      ...(person!.status === 'pending' && { updated_at: now, confirm_before: null }),
+    }
+    const tokens = await this.#deps.sessions.firstTokens(answer.sessionId, active, now)
+    return this.#signedIn(answer, checked.challenge, tokens, now)
   }
 
   /**
@@ -301,9 +338,10 @@ export class SignIn {
     const whose = { role: this.#rules.role, asker }
     const email = (await this.#openChallenge(sessionId, whose, now))?.email ?? ''
     const answer = { address: { email, key: email.toLowerCase() }, code, sessionId }
-    const challenge = await this.#check(answer, whose, caller, now)
-    if (!challenge) throw unusable()
     const mark = newId()
+    const success = this.#fits(answer) ? justCounted : null
+    const checked = await this.#check(answer, whose, caller, { mark, success, now })
+    if (!checked) throw unusable()
     const used = await use({
       address: answer.address,
       claim: (when) => claim(sessionId, mark, now, when),
@@ -311,49 +349,56 @@ export class SignIn {
     })
     if (used !== undefined) return used
     if (await isTrue(this.#deps.db, isUsed(sessionId))) throw unusable()
-    throw await this.#failed(answer, challenge, caller, now)
+    throw await this.#failed(answer, checked.challenge, caller, now)
   }
 
   /**
-   * Takes from the networks and counts the answer. Returns its challenge if the code is right, and undefined if no
-   * challenge takes an answer. A wrong code is counted against the limits in the same transaction, and thrown.
+   * Takes from the networks, counts the answer and acts on it, all in one transaction. Throws if the answer is wrong, and
+   * counts it against the limits. Returns undefined if no challenge takes an answer.
    */
-  async #check(answer: Guess, whose: Whose, caller: Caller, now: number): Promise<Answered | undefined> {
+  async #check(
+    answer: Guess,
+    whose: Whose,
+    caller: Caller,
+    { mark, success, now }: { mark: string; success: Success | null; now: number },
+  ): Promise<{ challenge: Answered; succeeded: boolean } | undefined> {
     const { db, limits } = this.#deps
     const id = isId(answer.sessionId) ? answer.sessionId : ''
-    const mark = newId()
-    const digits: Digits = answer.code >= eightDigitsFrom ? 8 : 6
-    const fits = this.#fits(answer, digits)
+    const digits = digitsIn(answer.code)
     const take = limits.takeBucket(bucketPolicies.validate, caller.network, mark, now)
     const attempt = { id, whose, mark, now, attemptsMax, calm: limits.calm(now) }
-    const failure = this.#failure(id, caller, now, {
-      counted: attemptCounted(id, mark),
-      last: noAttemptsLeft(mark, attemptsMax),
-    })
-    const results = await db.tx([
-      ...take.statements,
-      countAttempt(attempt, take.granted),
-      ...(fits ? [] : failure.statements),
-    ])
+    const first = [...take.statements, ...(success?.lock(take.granted) ?? [])]
+    const count = success?.claimBy
+      ? countRightAttempt(attempt, digits, success.claimBy, take.granted)
+      : countAttempt(attempt, take.granted)
+    const act = success ?? this.#wrong(id, caller, mark, now)
+    const results = await db.tx([...first, count, ...act.statements])
     await limits.noteBucket(take, caller, results, now)
-    const [counted, ...failed] = results.slice(take.statements.length)
-    const challenge = counted![0] as Answered | undefined
+    const [found, ...acted] = results.slice(first.length)
+    const challenge = found![0] as Answered | undefined
     if (!challenge) return undefined
-    if (!fits)
-      throw await this.#incorrect(challenge, failure.attacks(failed, challenge.network_fingerprint), now)
+    if ('attacks' in act) throw this.#incorrect(challenge, act.attacks(acted, challenge.network_fingerprint))
     if (challenge.digits !== digits) throw await this.#failed(answer, challenge, caller, now)
-    return challenge
+    return { challenge, succeeded: (acted[act.decides]?.length ?? 0) > 0 }
   }
 
   sweep(now: number): Statement[] {
     return [pruneChallenges(now - challengeKeptMs)]
   }
 
-  #fits({ address, code, sessionId }: Guess, digits: Digits): boolean {
+  #fits({ address, code, sessionId }: Guess, digits = digitsIn(code)): boolean {
     const subject: CodeSubject = { role: this.#rules.role, sessionId, addressKey: address.key, digits }
     let fits = false
     for (const keys of this.#deps.secrets.all) fits = codesEqual(deriveCode(keys, subject), code) || fits
     return fits
+  }
+
+  /** The statements of a wrong answer, if the attempt with this mark was counted. */
+  #wrong(id: string, caller: Caller, mark: string, now: number): FailureCounting {
+    const counted = attemptCounted(id, mark)
+    const failure = this.#failure(id, caller, now, { counted, last: noAttemptsLeft(mark, attemptsMax) })
+    const noted = codeAnswered(lastMailOf(id), false, now, counted)
+    return { ...failure, statements: [...failure.statements, noted] }
   }
 
   /** The statements of a wrong answer, if it is `counted`; the `last` allowed one is also an event. */
@@ -381,51 +426,39 @@ export class SignIn {
   async #failed({ sessionId }: Guess, challenge: Answered, caller: Caller, now: number): Promise<AppError> {
     const last = challenge.attempts === attemptsMax ? always : never
     const failure = this.#failure(sessionId, caller, now, { counted: always, last })
-    const results = await this.#deps.db.tx(failure.statements)
-    return this.#incorrect(challenge, failure.attacks(results, challenge.network_fingerprint), now)
+    const noted = codeAnswered(value(challenge.send_id), false, now)
+    const results = await this.#deps.db.tx([...failure.statements, noted])
+    return this.#incorrect(challenge, failure.attacks(results, challenge.network_fingerprint))
   }
 
-  async #incorrect(challenge: Answered, attacks: readonly Attack[], now: number): Promise<AppError> {
+  #incorrect(challenge: Answered, attacks: readonly Attack[]): AppError {
     for (const attack of attacks) this.#deps.attacked(attack)
-    await this.#deps.db.tx([codeAnswered(challenge.send_id, false, now)])
     return new AppError('otp-incorrect', undefined, { attemptsLeft: attemptsMax - challenge.attempts })
   }
 
-  async #succeeded(
-    person: Person,
-    answer: Answer,
-    challenge: Answered,
-    caller: Caller,
-    now: number,
-  ): Promise<SignedIn> {
-    const { db, sessions } = this.#deps
+  /**
+   * Uses up the code and starts a session. Rows are locked in this order, as everywhere: buckets of the answer, person,
+   * challenge.
+   */
+  #start(person: Person, answer: Answer, caller: Caller, mark: string, now: number): Success {
+    const { sessions } = this.#deps
     const { sessionId, device } = answer
-    const mark = this.#mark(answer) ?? newId()
-    const won = claimed(sessionId, mark)
-    const addressKey = person.email_key
+    const claimBy = this.#mark(answer) ?? mark
+    const won = attemptWon(sessionId, mark, claimBy)
     const { firstSignIn, role } = this.#rules
     const by = bySelf(caller)
     const isFirst = person.status === 'pending'
-    const results = await db.tx([
-      lockPerson(person.id),
-      claim(sessionId, mark, now),
+    const session = { id: sessionId, role, personId: person.id, addressKey: person.email_key, device, now }
+    const before = [
       ...(isFirst && firstSignIn ? activate(person.id, firstSignIn, now, by, won) : []),
-      codeAnswered(challenge.send_id, true, now, won),
-      ...sessions.start(
-        { id: sessionId, role, personId: person.id, addressKey, device, method: 'code', now },
-        by,
-        won,
-      ),
-    ])
-    const started = results.at(-2)!.length > 0
-    if (!started) return this.#repeat(answer, caller, now)
-    await this.#refund(challenge, caller, now)
-    const active: Person = {
-      ...person,
-      status: 'active',
-      ...(isFirst && { updated_at: now, confirm_before: null }),
+      codeAnswered(mailOfWon(sessionId, mark, claimBy), true, now),
+    ]
+    return {
+      lock: (granted) => [lockPerson(person.id, granted)],
+      claimBy,
+      statements: [...before, ...sessions.start({ ...session, method: 'code' }, by, won)],
+      decides: before.length,
     }
-    return this.#signedIn(answer, challenge, await sessions.firstTokens(sessionId, active, now), now)
   }
 
   /**
@@ -514,6 +547,11 @@ function sendReply(challenge: Challenge, resendAt: number | null): SendReply {
     resendAt: timestampOrNull(resendAt),
   }
 }
+
+/** A key that no account has. */
+const nobody = (mark: string) => `${mark}@nobody.invalid`
+
+const digitsIn = (code: number): Digits => (code >= eightDigitsFrom ? 8 : 6)
 
 function unusable(): AppError {
   return new AppError('otp-unusable')

@@ -10,6 +10,7 @@ import {
   prune,
   type Statement,
   statement,
+  statementOf,
   value,
 } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
@@ -68,24 +69,23 @@ function belongsTo({ role, asker, addressFingerprints }: Whose): Condition {
 const open = (attemptsMax: number) => `used_at is null and attempts < ${attemptsMax}`
 
 /**
- * If the inbox already has `openMax` open challenges, the code is longer. Decided in this statement, so that parallel
- * requests cannot all count as the first.
+ * The code has eight digits instead of six if somebody is guessing codes, or if the inbox already has `openMax` open
+ * challenges. Decided in this statement, so that parallel requests cannot all count as the first.
  */
 export function openChallenge(
-  c: Challenge,
-  longer: { openMax: number | null; attemptsMax: number },
+  c: Omit<Challenge, 'digits'>,
+  longer: { underAttack: Condition; openMax: number | null; attemptsMax: number },
   when: Condition,
 ): Statement {
+  const { underAttack, openMax, attemptsMax } = longer
   const openOnes = `(select count(*) from challenge
-    where inbox_fingerprint = $4 and expires_at > cast($9 as bigint) and ${open(longer.attemptsMax)})`
-  const digits =
-    longer.openMax === null
-      ? 'cast($7 as integer)'
-      : `case when ${openOnes} >= ${longer.openMax} then 8 else cast($7 as integer) end`
+    where inbox_fingerprint = $4 and expires_at > cast($8 as bigint) and ${open(attemptsMax)})`
+  const tooMany = openMax === null ? 'false' : `${openOnes} >= ${openMax}`
   return statement(
     `insert into challenge (${columns})
-     select $1, $2, $3, $4, $5, $6, ${digits}, $8, cast($9 as bigint), cast($10 as bigint), cast($11 as bigint), 0, 0, $12, $13, $14, $15
-     where ${when.sql(16)}
+     select $1, $2, $3, $4, $5, $6, case when ${tooMany} or ${underAttack.sql(15)} then 8 else 6 end, $7,
+       cast($8 as bigint), cast($9 as bigint), cast($10 as bigint), 0, 0, $11, $12, $13, $14
+     where ${when.sql(15 + underAttack.params.length)}
      returning digits`,
     c.id,
     c.role,
@@ -93,7 +93,6 @@ export function openChallenge(
     c.inbox_fingerprint,
     c.network_fingerprint,
     c.device_id,
-    c.digits,
     c.reference,
     c.created_at,
     c.expires_at,
@@ -102,6 +101,7 @@ export function openChallenge(
     c.person_id,
     c.session_id,
     c.email,
+    ...underAttack.params,
     ...when.params,
   )
 }
@@ -167,25 +167,46 @@ export type Answered = Pick<
 const answeredColumns =
   'attempts, digits, coalesce(inbox_fingerprint, address_fingerprint) as inbox_fingerprint, network_fingerprint, device_id, send_id, email'
 
+const answered: Expression = { sql: () => answeredColumns, params: [] }
+
 /** A six-digit code that no known device asked for can be guessed, so it is refused during an attack. */
 const answerable = (calm: Condition): Condition =>
   expression`(digits = 8 or device_id is not null or (${calm}))`
 
+interface Attempt {
+  readonly id: string
+  readonly whose: Whose
+  readonly mark: string
+  readonly now: number
+  readonly attemptsMax: number
+  readonly calm: Condition
+}
+
 /** Returns no row if there is no challenge that takes an answer; `attemptCounted` is true if there was one. */
-export function countAttempt(
-  a: { id: string; whose: Whose; mark: string; now: number; attemptsMax: number; calm: Condition },
-  when: Condition,
-): Statement {
-  const allowed = both(both(belongsTo(a.whose), answerable(a.calm)), when)
-  return statement(
-    `update challenge set attempts = attempts + 1, answer_mark = $3
-     where id = $1 and expires_at > $2 and ${open(a.attemptsMax)} and ${allowed.sql(4)}
-     returning ${answeredColumns}`,
-    a.id,
-    a.now,
-    a.mark,
-    ...allowed.params,
+export function countAttempt(attempt: Attempt, when: Condition): Statement {
+  return statementOf(
+    expression`update challenge set attempts = attempts + 1, answer_mark = ${value(attempt.mark)}
+      where ${takesAnswer(attempt, when)} returning ${answered}`,
   )
+}
+
+/**
+ * The same for a right answer, which also uses up the code if it has as many digits as the answer. Of many right answers,
+ * `claimed` is true for one.
+ */
+export function countRightAttempt(attempt: Attempt, digits: Digits, by: string, when: Condition): Statement {
+  const ifFits = (set: Expression) => expression`case when digits = ${value(digits)} then ${set} end`
+  return statementOf(
+    expression`update challenge set attempts = attempts + 1, answer_mark = ${value(attempt.mark)},
+        used_at = ${ifFits(value(attempt.now))}, used_by = ${ifFits(value(by))}
+      where ${takesAnswer(attempt, when)} returning ${answered}`,
+  )
+}
+
+function takesAnswer({ id, whose, now, attemptsMax, calm }: Attempt, when: Condition): Condition {
+  const isOpen: Condition = { sql: () => open(attemptsMax), params: [] }
+  return expression`id = ${value(id)} and expires_at > ${value(now)} and ${isOpen} and ${belongsTo(whose)}
+    and ${answerable(calm)} and ${when}`
 }
 
 export function attemptCounted(id: string, mark: string): Condition {
@@ -194,6 +215,18 @@ export function attemptCounted(id: string, mark: string): Condition {
     params: [id, mark],
   }
 }
+
+/** The same for an answer that also used up the code. A repeated request has the same `by`, but another mark. */
+export function attemptWon(id: string, mark: string, by: string): Condition {
+  return { sql: (n) => `exists (select 1 from challenge where ${isWon(n)})`, params: [id, mark, by] }
+}
+
+/** The last mail with a code that this answer has used up. */
+export function mailOfWon(id: string, mark: string, by: string): Expression {
+  return { sql: (n) => `(select send_id from challenge where ${isWon(n)})`, params: [id, mark, by] }
+}
+
+const isWon = (n: number) => `id = $${n} and answer_mark = $${n + 1} and used_by = $${n + 2}`
 
 /** Whether the answer that was counted last was the last one allowed. */
 export function noAttemptsLeft(mark: string, attemptsMax: number): Condition {
@@ -208,6 +241,7 @@ export const inboxOfChallenge = (id: string) =>
   columnOf(id, 'coalesce(inbox_fingerprint, address_fingerprint)')
 export const askedFrom = (id: string) => columnOf(id, 'network_fingerprint')
 export const digitsOf = (id: string) => columnOf(id, 'digits')
+export const lastMailOf = (id: string) => columnOf(id, 'send_id')
 
 /**
  * Counts another answer to a code that the same request (by Idempotency-Key) used since `usedSince`. Answers stay
