@@ -310,7 +310,7 @@ ofWebhook('replay', 'send all events since a time again')
 const clients = () => import('./operate/commands/clients.ts')
 const clientsCommand = program
   .command('clients')
-  .description('other programs of the school, which sign people in here or read on their own account')
+  .description('other programs of the school, which sign people in here or read data without a person')
 const withClientOptions = (command: Command) =>
   command
     .option('--redirect <url...>', 'where people return after signing in; compared exactly')

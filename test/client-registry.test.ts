@@ -680,7 +680,7 @@ suite('chiron clients', atLength, () => {
     assert.equal((await asJson('enable', id)).enabled, true)
     assert.deepEqual(await asJson('sign-out', id), { clientId: id, ended: 0 })
     assert.deepEqual(await asJson('remove', id), { clientId: id })
-    assert.match((await chiron('show', id)).err, /^chiron: There is no such application\.$/m)
+    assert.match((await chiron('show', id)).err, /^chiron: No application has this id\.$/m)
     const events = await run(folder.path, ['events', '--json'], env)
     assert.deepEqual(
       events.json.map(({ type, actor, data }) => [type, actor, data.clientId === id]),
@@ -732,7 +732,7 @@ suite('chiron clients', atLength, () => {
     [['rotate', 'x', '--overlap', '31d'], /--overlap must be .* at most 30d/],
     [['rotate', 'x', '--overlap', 'soon'], /--overlap must be/],
     [['change', 'x'], /give the change/],
-    [['show', 'nonsense'], /There is no such application/],
+    [['show', 'nonsense'], /No application has this id/],
   ] as const)
     test(`refuses ${args.join(' ')}`, async () => {
       const { code, out, err } = await chiron(...args)

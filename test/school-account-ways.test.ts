@@ -377,6 +377,6 @@ suite('chiron providers', { ...atLength }, () => {
     const wrong = await chiron('add', 'Campus', '--kind', 'entra', ...base, '--roles', 'student')
     assert.equal(wrong.code, 1)
     assert.match(wrong.err, /^chiron: tenant must be the id of the tenant\n$/)
-    assert.match((await chiron('test', 'nobody')).err, /there is no provider nobody/)
+    assert.match((await chiron('test', 'nobody')).err, /no provider has the name or id nobody/)
   })
 })

@@ -1,4 +1,4 @@
-/** Other programs of the school: what is known of one, and whether it is the one that it says it is. */
+/** One client, as requests need it: its registration, and the check of its secret. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Db } from '../../platform/db/db.ts'
 import { newToken } from '../../platform/lib/random.ts'
@@ -13,7 +13,7 @@ export interface Client {
   readonly redirectUris: readonly string[]
   /** Where a browser may be sent after signing out. */
   readonly logoutUris: readonly string[]
-  /** Is told when a session ends. */
+  /** Where it is told that a session has ended. */
   readonly backchannelUri: string | null
   readonly scopes: readonly string[]
   /** Who may sign in there. */

@@ -1,7 +1,7 @@
 /**
- * The registry of clients: the school's other programs that sign people in here, or read on their own account. Admins
+ * The registry of clients: the school's other programs that sign people in here, or read data without a person. Admins
  * and operators keep it. `client.ts` reads one and checks its secret for a request; `redirects.ts` has the rules for
- * addresses; what clients can do with their registration is in `identity/oauth`.
+ * addresses; `identity/oauth` has the endpoints that clients use.
  *
  * Kind and subject are fixed: a change would make the secret meaningless, or everybody a stranger to the client.
  */
@@ -76,7 +76,7 @@ export interface ClientsDeps {
   readonly allow: readonly Range[]
 }
 
-/** What can be changed. Lists may have words that are not known; they are refused. */
+/** The fields that can be changed. Unknown words in lists are refused. */
 export interface ClientFields {
   readonly name: string
   readonly redirectUris: readonly string[]
@@ -179,7 +179,7 @@ export class Clients {
     return results[grants.length]!.length
   }
 
-  /** It is still told about its sessions, which end. */
+  /** Its sessions end first, and it is still told about them. */
   async remove(id: string, by: By): Promise<void> {
     const { db, clock } = this.#deps
     await this.#find(id)
@@ -221,7 +221,7 @@ export class Clients {
     const { db, clock } = this.#deps
     const now = clock.now()
     const found = isId(id) ? await watchedClient(db, id, now, now - callsShownMs) : undefined
-    if (!found) throw new AppError('not-found', 'There is no such application.')
+    if (!found) throw new AppError('not-found', 'No application has this id.')
     return found
   }
 

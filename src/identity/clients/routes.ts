@@ -2,12 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { invalidField } from '../../errors.ts'
 import { type ByOf, routeConfig, staffChange } from '../../platform/http/access.ts'
-import {
-  bodyProblems,
-  problems,
-  staffReadProblems,
-  tokenProblems,
-} from '../../platform/http/problem-schemas.ts'
+import { problems, provenChangeProblems, staffReadProblems } from '../../platform/http/problem-schemas.ts'
 import { Empty, Id, integerFrom, QueryInteger } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { second } from '../../platform/lib/clock.ts'
@@ -35,13 +30,7 @@ export function clientRoutes(
   const tags = ['staff']
   const reading = routeConfig({ access: 'staff', may: 'admin' })
   const changing = staffChange('admin')
-  const refusals = [
-    ...bodyProblems,
-    ...tokenProblems,
-    'forbidden',
-    'recent-sign-in-required',
-    'not-found',
-  ] as const
+  const refusals = [...provenChangeProblems, 'not-found'] as const
   const changeProblems = problems(...refusals)
   const stateProblems = problems(...refusals, 'conflict')
   const readProblems = problems(...staffReadProblems, 'not-found')
@@ -69,7 +58,7 @@ export function clientRoutes(
         tags,
         operationId: 'addClient',
         summary: 'Register an application',
-        description: 'There can be 200. Like every change here, this needs a sign-in at most 30 minutes old.',
+        description: 'Up to 200. Like every change here, this needs a sign-in at most 30 minutes old.',
         body: NewClientBody,
         response: { 201: ClientAdded, ...stateProblems },
       },

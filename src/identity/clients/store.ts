@@ -151,7 +151,7 @@ export function addClient(client: NewClientRow, max: number, by: By): Statement[
   const columns = Object.keys(client)
   const values = columns.map((column, i) => `cast($${i + 1} as ${castTo[column] ?? 'text'})`)
   return [
-    // So that two that are added at once are counted one after the other.
+    // Two that are added at once must not both take the last place.
     locking('select id from client order by id'),
     statement(
       `insert into client (${columns.join(', ')}) select ${values.join(', ')}

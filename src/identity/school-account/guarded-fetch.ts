@@ -2,9 +2,10 @@
  * Requests to a provider. Admins type its address and its metadata names more, so each is checked when the connection is
  * made. A request has a time limit and an answer a size limit, and redirects are not followed.
  */
-import { type IncomingMessage, request as requestPlainly } from 'node:http'
-import { request as requestByTls } from 'node:https'
+import type { IncomingMessage } from 'node:http'
+import type { RequestOptions } from 'node:https'
 import { second } from '../../platform/lib/clock.ts'
+import { httpClientFor } from '../../platform/lib/http-client.ts'
 import { isLoopbackHost, type Range } from '../../platform/lib/network.ts'
 import { checkedLookup, refuseLiteral, Unreachable } from '../../platform/lib/reachable.ts'
 
@@ -19,7 +20,7 @@ export interface FetchOptions {
 
 export type GuardedFetch = (url: string, options: FetchOptions) => Promise<Response>
 
-/** `allow` lists addresses that are not public and may be reached. Without https only this machine is. */
+/** `allow` lists private addresses that may be reached. Without https, only this machine may. */
 export function guardedFetch(allow: readonly Range[], userAgent: string): GuardedFetch {
   return async (address, { method, headers, body }) => {
     const url = new URL(address)
@@ -53,13 +54,10 @@ export function guardedFetch(allow: readonly Range[], userAgent: string): Guarde
   }
 }
 
-function exchange(
-  url: URL,
-  options: Parameters<typeof requestByTls>[1],
-  content: string | undefined,
-): Promise<Response> {
+async function exchange(url: URL, options: RequestOptions, content: string | undefined): Promise<Response> {
+  const client = await httpClientFor(url)
   return new Promise((resolve, reject) => {
-    const request = (url.protocol === 'https:' ? requestByTls : requestPlainly)(url, options)
+    const request = client.request(url, options)
     request.once('response', (response) =>
       bodyOf(response).then((body) => resolve(asResponse(response, body)), reject),
     )

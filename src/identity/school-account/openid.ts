@@ -20,13 +20,13 @@ type Metadata = ReturnType<Configuration['serverMetadata']>
 
 const metadataKeptMs = 10 * minute
 const keysKeptMs = 10 * minute
-/** An unknown key may be a new one; at most this often a request for it is made. */
+/** An unknown key may be a new one. Keys are fetched again for it at most this often. */
 const keysAgainMs = 10 * second
 const failureKeptMs = 10 * second
 const clockToleranceSeconds = 60
 const logoutAgeMaxSeconds = 600
 const providersKept = 100
-/** Of a sign-in that only tries the provider. */
+/** For `probe`. */
 const dryVerifier = 'dry-run-'.repeat(6)
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout'
 
@@ -66,7 +66,7 @@ export interface LogoutToken {
 }
 
 interface Known {
-  /** Of the provider as it was; a change makes it useless. */
+  /** The provider's settings when it was fetched. */
   readonly for: string
   readonly metadata: Promise<Metadata>
   readonly at: number

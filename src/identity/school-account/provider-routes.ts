@@ -2,12 +2,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type ByOf, routeConfig, staffChange } from '../../platform/http/access.ts'
-import {
-  bodyProblems,
-  problems,
-  staffReadProblems,
-  tokenProblems,
-} from '../../platform/http/problem-schemas.ts'
+import { problems, provenChangeProblems, staffReadProblems } from '../../platform/http/problem-schemas.ts'
 import { Empty, Id } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { NewProvider, ProviderChange, ProviderEntry, ProviderList, ProviderTest } from './schemas.ts'
@@ -21,7 +16,6 @@ export function providerRoutes(
   const tags = ['staff']
   const reading = routeConfig({ access: 'staff', may: 'admin' })
   const changing = staffChange('admin')
-  const refusals = [...bodyProblems, ...tokenProblems, 'forbidden', 'recent-sign-in-required'] as const
   const params = Type.Object({ providerId: Id('The provider.') })
 
   app.get(
@@ -48,7 +42,7 @@ export function providerRoutes(
         summary: 'Add a provider',
         description: 'Like every change here, this needs a sign-in at most 30 minutes old.',
         body: NewProvider,
-        response: { 201: ProviderEntry, ...problems(...refusals, 'conflict') },
+        response: { 201: ProviderEntry, ...problems(...provenChangeProblems, 'conflict') },
       },
     },
     async (request, reply) => reply.code(201).send(await providers.add(request.body, byStaffOf(request))),
@@ -65,7 +59,7 @@ export function providerRoutes(
         description: 'A disabled provider signs nobody in. Sessions and links stay.',
         params,
         body: ProviderChange,
-        response: { 200: ProviderEntry, ...problems(...refusals, 'not-found') },
+        response: { 200: ProviderEntry, ...problems(...provenChangeProblems, 'not-found') },
       },
     },
     (request) => providers.change(request.params.providerId, request.body, byStaffOf(request)),
@@ -80,7 +74,7 @@ export function providerRoutes(
         operationId: 'removeProvider',
         summary: 'Remove a provider, and all its links',
         params,
-        response: { 204: Empty, ...problems(...refusals, 'not-found') },
+        response: { 204: Empty, ...problems(...provenChangeProblems, 'not-found') },
       },
     },
     async (request, reply) => {

@@ -1,4 +1,4 @@
-/** The school's OpenID providers: what admins set up, and whether it works. */
+/** The school's OpenID providers: their registry, and a test of each. */
 import { AppError, invalidField } from '../../errors.ts'
 import type { Db } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
@@ -19,6 +19,9 @@ import {
   providerById,
   resealProvider,
   updateProvider,
+  type WatchedProvider,
+  watchedProvider,
+  watchedProviders,
 } from './store.ts'
 
 const providersMax = 20
@@ -75,7 +78,7 @@ export class Providers {
   }
 
   async list() {
-    return (await allProviders(this.#deps.db)).map((row) => this.#view(row))
+    return (await watchedProviders(this.#deps.db)).map((row) => this.#view(row))
   }
 
   /** For the buttons of front ends: those that are enabled, with the roles they are open to. */
@@ -123,10 +126,9 @@ export class Providers {
     const before = await this.#row(id)
     const now = clock.now()
     const { secret, enabled, ...fields } = change
-    const was = this.#view(before)
     const row: ProviderRow = {
       ...before,
-      ...changeable({ ...was, ...fields }, before.kind),
+      ...changeable({ ...fieldsOf(before), ...fields }, before.kind),
       ...(secret !== undefined && { sealed: seal(secrets, id, secretFrom(secret)) }),
       ...(enabled !== undefined && { disabled_at: enabled ? null : (before.disabled_at ?? now) }),
     }
@@ -143,7 +145,7 @@ export class Providers {
   }
 
   async show(id: string) {
-    return this.#view(await this.#row(id))
+    return this.#view(found(isId(id) ? await watchedProvider(this.#deps.db, id) : undefined))
   }
 
   /** One that is enabled; undefined for any other. */
@@ -162,10 +164,10 @@ export class Providers {
     const { openId } = this.#deps
     const row = await this.#row(id)
     const provider = this.#provider(row)
-    const { redirectUri, logoutUri } = this.#view({ ...row, links: 0 })
+    const addresses = this.#addressesOf(id)
     const steps: ProviderStep[] = []
     const note = (step: string, ok: boolean, text: string) => void steps.push({ step, ok, text })
-    const done = () => ({ ok: steps.every(({ ok }) => ok), steps, redirectUri, logoutUri })
+    const done = () => ({ ok: steps.every(({ ok }) => ok), steps, ...addresses })
     if (!provider) {
       note('secret', false, 'it is sealed under another CHIRON_SECRET; set it again')
       return done()
@@ -228,31 +230,34 @@ export class Providers {
     }
   }
 
-  async #row(id: string): Promise<ProviderRow & { links: number }> {
-    const found = isId(id) ? (await allProviders(this.#deps.db)).find((one) => one.id === id) : undefined
-    if (!found) throw new AppError('not-found', 'There is no such provider.')
-    return found
+  async #row(id: string): Promise<ProviderRow> {
+    return found(isId(id) ? await providerById(this.#deps.db, id) : undefined)
   }
 
-  #view(row: ProviderRow & { links: number }) {
-    const { publicUrl, secrets } = this.#deps
+  #view(row: WatchedProvider) {
     return {
       providerId: row.id,
-      name: row.name,
+      ...fieldsOf(row),
       issuer: row.issuer,
-      clientId: row.client_id,
-      roles: rolesIn(row.roles),
-      ...rulesOf(row),
-      domains: listIn(row.domains),
       enabled: row.disabled_at === null,
       disabledAt: timestampOrNull(row.disabled_at),
-      readable: unseal(secrets, row.id, row.sealed) !== null,
+      readable: unseal(this.#deps.secrets, row.id, row.sealed) !== null,
       links: row.links,
-      redirectUri: redirectUriOf(publicUrl),
-      logoutUri: `${publicUrl}/sign-in/school/${row.id}/logout`,
+      ...this.#addressesOf(row.id),
       createdAt: timestamp(row.created_at),
     }
   }
+
+  /** To register at the provider. */
+  #addressesOf(id: string) {
+    const { publicUrl } = this.#deps
+    return { redirectUri: redirectUriOf(publicUrl), logoutUri: `${publicUrl}/sign-in/school/${id}/logout` }
+  }
+}
+
+function found<Row>(row: Row | undefined): Row {
+  if (row === undefined) throw new AppError('not-found', 'No provider has this id.')
+  return row
 }
 
 export const redirectUriOf = (publicUrl: string) => `${publicUrl}/sign-in/school/callback`
@@ -269,6 +274,17 @@ function rulesOf(row: ProviderRow): ClaimRules {
     trustAddresses: row.trust_addresses === 1,
     tenant: row.tenant,
     hostedDomain: row.hosted_domain,
+  }
+}
+
+/** As admins give them. */
+function fieldsOf(row: ProviderRow) {
+  return {
+    name: row.name,
+    clientId: row.client_id,
+    roles: rolesIn(row.roles),
+    ...rulesOf(row),
+    domains: listIn(row.domains),
   }
 }
 
@@ -369,7 +385,7 @@ function credentialsText(answered: string): string {
   if (answered === 'invalid_grant') return 'the provider knows the client id and the secret'
   if (answered === 'invalid_client' || answered === 'unauthorized_client')
     return `the provider refuses the client id or the secret (${answered})`
-  return `the provider answered ${answered || 'without an error'}, so nobody can tell`
+  return `the provider answered ${answered || 'without an error'}, which says nothing about the client id and the secret`
 }
 
 /** The library says only that something is wrong; the innermost error says what. */

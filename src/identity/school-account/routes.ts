@@ -5,7 +5,12 @@ import { type ByOf, type CallerOf, ownChangeWithinMs, routeConfig } from '../../
 import { requestCaller } from '../../platform/http/caller.ts'
 import { formMediaType } from '../../platform/http/oauth.ts'
 import type { PortalCookie } from '../../platform/http/portal.ts'
-import { bodyProblems, problems, tokenProblems } from '../../platform/http/problem-schemas.ts'
+import {
+  bodyProblems,
+  problems,
+  provenChangeProblems,
+  tokenProblems,
+} from '../../platform/http/problem-schemas.ts'
 import { Empty, Id } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import type { CallerNetwork } from '../../platform/lib/bucket.ts'
@@ -42,7 +47,7 @@ export async function schoolAccountRoutes(
   await loggingOut(root, deps)
 }
 
-/** The same for every reason, so that nobody can try out who has an account. */
+/** The same for every reason, so that nobody can find out who has an account. */
 const refusalPage = { student: '/#/school-refused', staff: '/console#/school-refused' } as const
 
 function signingIn(root: FastifyInstance, deps: SchoolAccountRoutesDeps): void {
@@ -138,13 +143,7 @@ function ownLinks(
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['school account']
   const changing = routeConfig({ access: 'signed-in', provedWithinMs: ownChangeWithinMs })
-  const refusals = [
-    ...bodyProblems,
-    ...tokenProblems,
-    'forbidden',
-    'recent-sign-in-required',
-    'not-found',
-  ] as const
+  const refusals = [...provenChangeProblems, 'not-found'] as const
 
   app.get(
     '/school/links',

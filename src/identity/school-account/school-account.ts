@@ -1,10 +1,10 @@
 /**
- * Signing in with the school's own account. The roster stays the authorisation: a provider proves who somebody is, never
- * that they study here.
+ * Signing in with the school's own account. The roster still decides who may sign in: a provider proves who somebody is,
+ * never that they study here.
  *
  * `start` sends the browser to the provider with everything sealed in a cookie (`in-progress.ts`). `answer` exchanges the
  * provider's answer for claims (`openid.ts`), decides what they are worth (`claims.ts`), and finds the person: by a link
- * made earlier, by the student number, or by an address that counts. Whatever is in doubt is refused, with one reply for
+ * made earlier, by the student number, or by an address that counts. Anything doubtful is refused, with one reply for
  * all reasons. The session, the link and their events are one transaction.
  */
 import { AppError, invalidField } from '../../errors.ts'
@@ -78,7 +78,7 @@ export interface StartRequest {
   readonly shared: boolean
 }
 
-/** A signed-in browser goes on to `returnTo`; one that connected an account, too; a refusal has its own page. */
+/** After a sign-in or a new link, the browser goes on to `returnTo`; a refusal has its own page. */
 export type Outcome =
   | {
       readonly kind: 'signed-in'
@@ -125,7 +125,8 @@ export class SchoolAccounts {
     const { clock, secrets, openId, providers } = this.#deps
     const returnTo = returnFrom(request.returnTo, role)
     const provider = await providers.open(request.providerId)
-    if (!provider?.roles.includes(role)) throw new AppError('not-found', 'There is no such provider here.')
+    if (!provider?.roles.includes(role))
+      throw new AppError('not-found', 'No provider with this id is open to this role.')
     if (!this.#isOpenTo(role)) throw new AppError('forbidden', 'The school’s account does not open this.')
     const { shared } = request
     const inProgress = newInProgress(
@@ -219,7 +220,7 @@ export class SchoolAccounts {
     return sessions.firstTokens(sessionId, person, now)
   }
 
-  /** By the link, then by what the provider says. Claims that name somebody else than the link are refused. */
+  /** By the link, then by the claims. Claims that name somebody other than the link are refused. */
   async #match(provider: Provider, asserted: Asserted, role: SchoolRole): Promise<Match> {
     const { db } = this.#deps
     const key = { providerId: provider.id, role, subject: asserted.subject }

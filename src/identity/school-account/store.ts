@@ -36,15 +36,25 @@ export interface ProviderRow {
 const providerColumns =
   'v.id, v.name, v.kind, v.issuer, v.client_id, v.sealed, v.roles, v.domains, v.number_claim, v.address_claim, v.trust_addresses, v.tenant, v.hosted_domain, v.created_at, v.disabled_at'
 
-export function allProviders(db: Db): Promise<(ProviderRow & { links: number })[]> {
-  return db.all(
-    `select ${providerColumns}, (select count(*) from school_link l where l.provider_id = v.id) as links
-     from provider v order by v.created_at, v.id`,
-  )
+export function allProviders(db: Db): Promise<ProviderRow[]> {
+  return db.all<ProviderRow>(`select ${providerColumns} from provider v order by v.created_at, v.id`)
 }
 
 export function providerById(db: Db, id: string): Promise<ProviderRow | undefined> {
   return db.one<ProviderRow>(`select ${providerColumns} from provider v where v.id = $1`, [id])
+}
+
+export type WatchedProvider = ProviderRow & { readonly links: number }
+
+const watched = `select ${providerColumns}, (select count(*) from school_link l where l.provider_id = v.id) as links
+  from provider v`
+
+export function watchedProviders(db: Db): Promise<WatchedProvider[]> {
+  return db.all<WatchedProvider>(`${watched} order by v.created_at, v.id`)
+}
+
+export function watchedProvider(db: Db, id: string): Promise<WatchedProvider | undefined> {
+  return db.one<WatchedProvider>(`${watched} where v.id = $1`, [id])
 }
 
 /** The first statement returns no row if there are already `max`. */

@@ -1,12 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type ByOf, type CallerOf, routeConfig, staffChange } from '../../platform/http/access.ts'
-import {
-  bodyProblems,
-  problems,
-  staffReadProblems,
-  tokenProblems,
-} from '../../platform/http/problem-schemas.ts'
+import { problems, provenChangeProblems, staffReadProblems } from '../../platform/http/problem-schemas.ts'
 import { Empty, Id } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { Fields } from '../people/fields.ts'
@@ -25,13 +20,7 @@ export function staffRoutes(root: FastifyInstance, { staff, callerOf, byStaffOf 
   const tags = ['staff']
   const admin = routeConfig({ access: 'staff', may: 'admin' })
   const changing = staffChange('admin')
-  const refusals = [
-    ...bodyProblems,
-    ...tokenProblems,
-    'forbidden',
-    'recent-sign-in-required',
-    'conflict',
-  ] as const
+  const refusals = [...provenChangeProblems, 'conflict'] as const
   const params = Type.Object({ userId: Id('The member’s id.') })
 
   app.get(

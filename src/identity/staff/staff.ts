@@ -72,7 +72,7 @@ export class Staff implements RoleRules {
     const member = isId(addressOrId)
       ? await staffById(this.#db, addressOrId)
       : await staffByAddress(this.#db, addressOrId.toLowerCase())
-    if (!member) throw new AppError('not-found', 'There is no such member of staff.')
+    if (!member) throw new AppError('not-found', 'No member of staff has this address or id.')
     return member
   }
 

@@ -1,4 +1,4 @@
-/** `chiron clients …`: other programs of the school, which sign people in here or read on their own account. */
+/** `chiron clients …`: other programs of the school, which sign people in here or read data without a person. */
 import { AppError, UsageError } from '../../errors.ts'
 import type { Features } from '../../features.ts'
 import { type ClientFields, defaultOverlapMs, overlapMaxMs } from '../../identity/clients/clients.ts'

@@ -42,7 +42,7 @@ export async function revokeKeys(
 async function revokeKey(keys: SigningKeys, kid: string, options: CommonOptions): Promise<void> {
   if ((await keys.list()).length === 0) throw new UsageError(none)
   const revoked = await keys.revoke(kid, byOperator)
-  if (!revoked) throw new UsageError(`there is no key ${visible(kid)}; "chiron keys list" shows them`)
+  if (!revoked) throw new UsageError(`no key has the id ${visible(kid)}; "chiron keys list" shows all keys`)
   const { signer, isNew } = revoked
   const lines = [
     `Key ${kid} is revoked. The service refuses its tokens within ${trustedMs / 1000} seconds; people stay signed in.`,

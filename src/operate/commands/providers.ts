@@ -131,7 +131,7 @@ async function withProvider(
     const found = all.filter(({ providerId, name }) => providerId === nameOrId || name === nameOrId)
     if (found.length > 1)
       throw new UsageError(`several providers have the name ${visible(nameOrId)}; give the id`)
-    if (!found[0]) throw new UsageError(`there is no provider ${visible(nameOrId)}`)
+    if (!found[0]) throw new UsageError(`no provider has the name or id ${visible(nameOrId)}`)
     await work(features, found[0])
   })
 }

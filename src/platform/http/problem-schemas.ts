@@ -117,6 +117,14 @@ export const tokenProblems = [
   'session-ended',
 ] as const satisfies ErrorCode[]
 
+/** Problems of changes that need a recent proof of who the caller is. */
+export const provenChangeProblems = [
+  ...bodyProblems,
+  ...tokenProblems,
+  'forbidden',
+  'recent-sign-in-required',
+] as const satisfies ErrorCode[]
+
 /** Problems of reading what only staff may read; an unknown parameter is one of them (access.ts). */
 export const staffReadProblems = [
   'invalid-request',

@@ -20,7 +20,7 @@ export function directoryRoutes(app: FastifyInstance, directory: Directory): voi
     name: 'classes',
     summary: 'Classes on the roster',
     description:
-      'Past and coming ones, too, in a fixed order. Classes that are gone are not listed, also with `updatedSince`: read everything again if `generation` has changed.',
+      'Past and future ones, too, in a fixed order. Classes that are gone are not listed, also with `updatedSince`: read everything again if `generation` has changed.',
     reply: ClassPage,
     read: (request) => directory.classes(request),
   })

@@ -41,9 +41,13 @@ export interface StateRow {
   readonly redo: number | null
 }
 
+/** Programs before schema 0026 clear the rows at their next import, and leave the number. */
+const redo = `(select r.redo from roster_state r where r.redo > r.content and not exists (
+  select 1 from roster_generation g where g.id > r.redo and g.kind <> 'undo' and g.published_at is not null))`
+
 export async function rosterState(db: Db): Promise<StateRow> {
   return (await db.one<StateRow>(
-    'select content, generation, leased_by, leased_until, folded, redo from roster_state',
+    `select content, generation, leased_by, leased_until, folded, ${redo} as redo from roster_state`,
   ))!
 }
 
@@ -207,7 +211,7 @@ export function foldGenerations(keptSince: number, keptImports: number): Stateme
   ]
 }
 
-const kept = '(select coalesce(redo, content) from roster_state)'
+const kept = `(select coalesce(${redo}, content) from roster_state)`
 const unpublished = '(select id from roster_generation where published_at is null)'
 
 /** An unfinished or undone generation leaves its own rows, and `to_gen` on the rows it replaced. */

@@ -57,7 +57,6 @@ export function byStart(a: Dated, b: Dated): number {
 
 /** Today’s date in the time zone of the school. */
 export function dayIn(timeZone: string): (now: number) => string {
-  // The Swedish date format is that of ISO 8601.
-  const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' })
-  return (now) => format.format(now)
+  return (now) =>
+    Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).toPlainDate().toString()
 }

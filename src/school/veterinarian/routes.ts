@@ -8,7 +8,12 @@ import type { SignIn } from '../../identity/sign-in/sign-in.ts'
 import { type ByOf, type CallerOf, ownChangeWithinMs, routeConfig } from '../../platform/http/access.ts'
 import { requestCaller } from '../../platform/http/caller.ts'
 import { etagOf, matches } from '../../platform/http/etag.ts'
-import { bodyProblems, problems, tokenProblems } from '../../platform/http/problem-schemas.ts'
+import {
+  bodyProblems,
+  problems,
+  provenChangeProblems,
+  tokenProblems,
+} from '../../platform/http/problem-schemas.ts'
 import { Empty, Id, languageNames } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import type { CallerNetwork } from '../../platform/lib/bucket.ts'
@@ -161,7 +166,7 @@ export function veterinarianRoutes(
         description: 'Ends every session and erases personal data. Needs a sign-in at most 10 minutes old.',
         response: {
           204: Empty,
-          ...problems(...bodyProblems, ...tokenProblems, 'forbidden', 'recent-sign-in-required'),
+          ...problems(...provenChangeProblems),
         },
       },
     },

@@ -14,6 +14,7 @@ import {
 import {
   bodyProblems,
   problems,
+  provenChangeProblems,
   staffReadProblems,
   tokenProblems,
 } from '../../../platform/http/problem-schemas.ts'
@@ -267,15 +268,7 @@ export async function uploadRoutes(
         body: RosterApproval,
         response: {
           202: RosterPlan,
-          ...problems(
-            ...bodyProblems,
-            ...tokenProblems,
-            'forbidden',
-            'recent-sign-in-required',
-            'not-found',
-            'conflict',
-            'roster-moved-on',
-          ),
+          ...problems(...provenChangeProblems, 'not-found', 'conflict', 'roster-moved-on'),
         },
       },
     },
@@ -308,7 +301,7 @@ export async function uploadRoutes(
   })
   const numberFrom = ({ number }: { number: string }) => {
     if (/^\d{1,9}$/.test(number)) return Number(number)
-    throw new AppError('not-found', 'There is no such import.')
+    throw new AppError('not-found', 'No import has this number.')
   }
 
   app.get(
@@ -397,13 +390,7 @@ export async function uploadRoutes(
         body: RosterUndo,
         response: {
           200: RosterUndone,
-          ...problems(
-            ...bodyProblems,
-            ...tokenProblems,
-            'forbidden',
-            'recent-sign-in-required',
-            'roster-moved-on',
-          ),
+          ...problems(...provenChangeProblems, 'roster-moved-on'),
         },
       },
     },

@@ -262,7 +262,7 @@ export class Uploads {
 
   async #imported(number: number): Promise<HistoryRow> {
     const row = (await this.#deps.roster.history()).find(({ id }) => id === number)
-    if (!row) throw new AppError('not-found', 'There is no such import.')
+    if (!row) throw new AppError('not-found', 'No import has this number.')
     return row
   }
 
@@ -408,7 +408,7 @@ export class Uploads {
   }
 }
 
-const noPlan = () => new AppError('not-found', 'There is no such plan. Plans are kept for a day.')
+const noPlan = () => new AppError('not-found', 'No plan has this id. Plans are kept for a day.')
 
 type PlanJob = Extract<Job, { readonly planId: string }>
 
