@@ -26,9 +26,8 @@ export function timestamp(ms: number): string {
 
 /** Such as `2026-11-15 09:00 Europe/Lisbon`, for people. */
 export function localTime(ms: number, timeZone: string): string {
-  // The Swedish format is that of ISO 8601.
-  const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' })
-  return `${format.format(ms)} ${timeZone}`
+  const local = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timeZone).toPlainDateTime()
+  return `${local.toPlainDate()} ${local.toPlainTime().toString({ smallestUnit: 'minute' })} ${timeZone}`
 }
 
 export function timestampOrNull(ms: number | null): string | null {
