@@ -15,9 +15,11 @@ import {
   newVisitor,
   openTab,
   originOf,
+  scriptArrived,
   signIn,
   signOut,
 } from './support/visitor.ts'
+import { soon } from './support/wait.ts'
 
 suite('The portal’s sign-in form', inBrowser, () => {
   let service: Service
@@ -40,9 +42,10 @@ suite('The portal’s sign-in form', inBrowser, () => {
     await page.getByLabel('E-mail address').fill('somebody@school.example')
     await page.getByRole('button', { name: 'Send me a code' }).click()
     await page.getByText('Please choose “Veterinarian” or “Student”.').waitFor()
-    assert.equal(await page.evaluate('document.activeElement.name'), 'role')
+    await soon(() => page.evaluate<string>('document.activeElement.name'), 'role')
     await page.getByRole('radio', { name: 'Student' }).check()
     await page.reload()
+    await scriptArrived(page)
     await page.getByRole('radio', { name: 'Student', checked: true }).waitFor()
     assert.equal(await page.getByLabel('E-mail address').inputValue(), '')
     assert.doesNotMatch(await page.evaluate('JSON.stringify({ ...localStorage })'), /@/)
@@ -100,6 +103,7 @@ suite('The portal’s sign-in form', inBrowser, () => {
     await page.getByText('Your account is closed').waitFor()
     assert.equal(await typed(), '')
     await page.getByRole('link', { name: 'Register' }).click()
+    await page.getByRole('heading', { name: 'Register' }).waitFor()
     assert.equal(await typed(), '')
   })
 
@@ -143,11 +147,30 @@ suite('The portal’s sign-in form', inBrowser, () => {
       arrive()
       await page.locator('form').waitFor()
       assert.equal(await field.inputValue(), 'early@vets.example')
-      assert.equal(await page.evaluate('document.activeElement.value'), 'early@vets.example')
+      await soon(() => page.evaluate<string>('document.activeElement.value'), 'early@vets.example')
       assert.equal(await page.locator('form input[value=veterinarian]').isChecked(), true)
       assert.ok(Math.abs((await top()) - before) < 2)
       await visitor.close()
     }
+  })
+
+  test('What is typed in the moment when the script takes the form over stays too', async () => {
+    const visitor = await newVisitor(browser)
+    // Somebody who types between any two tasks of the page.
+    await visitor.addInitScript(`{
+      const { port1, port2 } = new MessageChannel()
+      let times = 0
+      port1.onmessage = () => {
+        const field = document.querySelector('.static [type=email]')
+        if (field) window.typed = field.value = ++times + '@vets.example'
+        if (field || times === 0) port2.postMessage(null)
+      }
+      port2.postMessage(null)
+    }`)
+    const page = await openTab(visitor, service)
+    const typed = await page.evaluate<string>('window.typed')
+    assert.match(typed, /@vets.example$/)
+    assert.equal(await page.getByLabel('E-mail address').inputValue(), typed)
   })
 
   test('Somebody who is signed in, and other pages, do not see that form while they load', async () => {

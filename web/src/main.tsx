@@ -2,6 +2,7 @@
  * The portal: loads texts and session in parallel, then renders. app.tsx chooses the screen; only http.ts and
  * session.ts call the service.
  */
+import { flushSync } from 'react-dom'
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
 import { resume } from './session.ts'
@@ -11,5 +12,7 @@ import { loadWords, preferredLanguage } from './text/text.ts'
 const loading = loadWords(preferredLanguage())
 resume()
 const words = await loading
+const root = createRoot(document.querySelector('#portal')!)
 takeOver()
-createRoot(document.querySelector('#portal')!).render(<App words={words} />)
+// In the same task as takeOver: otherwise whatever is typed in between is lost.
+flushSync(() => root.render(<App words={words} />))

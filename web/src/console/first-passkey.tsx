@@ -52,7 +52,7 @@ function Adding({ onDone }: { onDone(): void }) {
       setSaid(text.passkeys.notAdded)
     }
   })
-  // There is no code to confirm with here, so the way on is a new sign-in.
+  // A code does not count here, so the way on is a new sign-in.
   if (adding.problem?.code === 'recent-sign-in-required')
     return (
       <Notice tone="plain">

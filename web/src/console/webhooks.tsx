@@ -10,6 +10,7 @@ import { useResource } from '../resource.ts'
 import { ask } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { ActionDialog } from './action-dialog.tsx'
+import { Attempts } from './attempts.tsx'
 import { Checks } from './checks.tsx'
 import type { Webhook, WebhookDelivery, WebhookState, WebhookTest, WebhookWithSecret } from './replies.ts'
 import { type State, StateMark } from './state.tsx'
@@ -160,7 +161,6 @@ const readDeliveries = (path: string) =>
   ask<{ deliveries: WebhookDelivery[] }>(path).then(({ deliveries }) => deliveries)
 
 function Deliveries({ path }: { path: string }) {
-  const { dates } = useWords()
   const { text: all, number } = useConsole()
   const text = all.webhooks
   const deliveries = useResource(path, readDeliveries)
@@ -169,25 +169,18 @@ function Deliveries({ path }: { path: string }) {
       <Reading of={deliveries} />
       {deliveries.data?.length === 0 && <p className="soft">{all.none}</p>}
       <ul className="rows plain-list">
-        {deliveries.data?.map(({ number: n, type, state, attempts, status, error, triedAt }) => (
-          <li key={n}>
-            <span>
-              {number(n)} · {type === null ? '' : wordsFor(type, all)}
-            </span>
-            <StateMark state={deliveryStates[state] ?? 'empty'} word={text.states[state] ?? state} />
-            <span className="soft">
-              {triedAt && `${dates.recent(triedAt)} · `}
-              {text.attempts(attempts, number(attempts))}
-              {status !== null && ` · ${text.answered(status)}`}
-              {error && (
-                <>
-                  {' · '}
-                  <bdi>{error}</bdi>
-                </>
-              )}
-            </span>
-          </li>
-        ))}
+        {deliveries.data?.map((delivery) => {
+          const { number: n, type, state } = delivery
+          return (
+            <li key={n}>
+              <span>
+                {number(n)} · {type === null ? '' : wordsFor(type, all)}
+              </span>
+              <StateMark state={deliveryStates[state] ?? 'empty'} word={text.states[state] ?? state} />
+              <Attempts of={delivery} />
+            </li>
+          )
+        })}
       </ul>
     </>
   )

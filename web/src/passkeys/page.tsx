@@ -14,6 +14,7 @@ import { isOpen, school } from '../school.ts'
 import { ask } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { addPasskey } from './add.ts'
+import { Removal } from './removal.tsx'
 import { StepUp } from './step-up.tsx'
 import { canUsePasskeys, NoPasskey } from './webauthn.ts'
 
@@ -96,7 +97,10 @@ export function Passkeys({ as: role, email }: { as: Role; email: string }) {
       )}
       {removed && (
         <Removal
-          passkey={removed}
+          path={`/passkey/${removed.passkeyId}`}
+          title={text.passkeys.removeTitle(removed.name)}
+          lead={text.passkeys.removeLead}
+          action={text.passkeys.remove}
           as={role}
           email={email}
           onCancel={() => setRemoved(null)}
@@ -178,53 +182,6 @@ function Renaming({
           </Button>
         </div>
       </form>
-    </Dialog>
-  )
-}
-
-function Removal({
-  passkey,
-  as: role,
-  email,
-  onDone,
-  onCancel,
-}: {
-  passkey: Passkey
-  as: Role
-  email: string
-  onDone(): void
-  onCancel(): void
-}) {
-  const { text } = useWords()
-  const removing = useAction(async () => {
-    await ask(`/passkey/${passkey.passkeyId}`, { method: 'DELETE' })
-    onDone()
-  })
-  const stale = removing.problem?.code === 'recent-sign-in-required' ? removing.problem : null
-  return (
-    <Dialog title={text.passkeys.removeTitle(passkey.name)} onCancel={onCancel}>
-      {stale ? (
-        <StepUp
-          as={role}
-          email={email}
-          problem={stale}
-          why={text.passkeys.fresh}
-          action={text.passkeys.goOn}
-          onDone={removing.run}
-          onCancel={onCancel}
-        />
-      ) : (
-        <>
-          <p>{text.passkeys.removeLead}</p>
-          {removing.problem && <ProblemNotice problem={removing.problem} />}
-          <div className="actions">
-            <Button onPress={onCancel}>{text.cancel}</Button>
-            <Button look="danger" busy={removing.busy} onPress={removing.run}>
-              {text.passkeys.remove}
-            </Button>
-          </div>
-        </>
-      )}
     </Dialog>
   )
 }

@@ -8,6 +8,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Reading } from '../parts/loading.tsx'
 import { ProblemNotice } from '../parts/notice.tsx'
 import { focusHeading, Page } from '../parts/page.tsx'
+import { Removal } from '../passkeys/removal.tsx'
 import { StepUp } from '../passkeys/step-up.tsx'
 import { useResource } from '../resource.ts'
 import { ask } from '../session.ts'
@@ -53,7 +54,7 @@ export function SchoolLinks({ as: role, email }: { as: SchoolRole; email: string
       </ul>
       {list.data &&
         open?.map((provider) => (
-          <div key={provider.providerId} className="actions">
+          <div key={provider.providerId} className="actions named">
             <Button look="main" busy={connecting.busy} onPress={() => connecting.run(provider)}>
               {text.school.connect(provider.name)}
             </Button>
@@ -74,7 +75,10 @@ export function SchoolLinks({ as: role, email }: { as: SchoolRole; email: string
       )}
       {removed && (
         <Removal
-          link={removed}
+          path={`/school/links/${removed.providerId}`}
+          title={text.school.removeTitle(removed.name)}
+          lead={role === 'student' ? text.school.removeLead : text.school.removeStaffLead}
+          action={text.school.remove}
           as={role}
           email={email}
           onCancel={() => setRemoved(null)}
@@ -110,52 +114,5 @@ function Entry({ link, onRemove }: { link: Link; onRemove(): void }) {
         </Button>
       </div>
     </li>
-  )
-}
-
-function Removal({
-  link,
-  as: role,
-  email,
-  onDone,
-  onCancel,
-}: {
-  link: Link
-  as: SchoolRole
-  email: string
-  onDone(): void
-  onCancel(): void
-}) {
-  const { text } = useWords()
-  const removing = useAction(async () => {
-    await ask(`/school/links/${link.providerId}`, { method: 'DELETE' })
-    onDone()
-  })
-  const stale = removing.problem?.code === 'recent-sign-in-required' ? removing.problem : null
-  return (
-    <Dialog title={text.school.removeTitle(link.name)} onCancel={onCancel}>
-      {stale ? (
-        <StepUp
-          as={role}
-          email={email}
-          problem={stale}
-          why={text.passkeys.fresh}
-          action={text.passkeys.goOn}
-          onDone={removing.run}
-          onCancel={onCancel}
-        />
-      ) : (
-        <>
-          <p>{role === 'student' ? text.school.removeLead : text.school.removeStaffLead}</p>
-          {removing.problem && <ProblemNotice problem={removing.problem} />}
-          <div className="actions">
-            <Button onPress={onCancel}>{text.cancel}</Button>
-            <Button look="danger" busy={removing.busy} onPress={removing.run}>
-              {text.school.remove}
-            </Button>
-          </div>
-        </>
-      )}
-    </Dialog>
   )
 }

@@ -41,7 +41,7 @@ export function SchoolSignIn({ as: role }: { as: SchoolRole }) {
       )}
       {problem && !isDown && <ProblemNotice problem={problem} />}
       {providers?.map((provider) => (
-        <div key={provider.providerId} className="actions">
+        <div key={provider.providerId} className="actions named">
           <Button look={codes ? 'plain' : 'main'} busy={leaving.busy} onPress={() => leaving.run(provider)}>
             {text.school.signIn(provider.name)}
           </Button>

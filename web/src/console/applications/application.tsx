@@ -11,6 +11,7 @@ import { go } from '../../route.ts'
 import { ask } from '../../session.ts'
 import { useWords } from '../../text/text.ts'
 import { ActionDialog } from '../action-dialog.tsx'
+import { Attempts } from '../attempts.tsx'
 import { usePages } from '../pages.ts'
 import { personHash } from '../person-parts.tsx'
 import type { Application, ApplicationPerson, ApplicationWithSecret } from '../replies.ts'
@@ -233,7 +234,6 @@ const callStates: Record<Application['failedCalls'][number]['state'], State> = {
 }
 
 function Calls({ of: { calls, failedCalls } }: { of: Application }) {
-  const { dates } = useWords()
   const { text: all, number } = useConsole()
   const text = all.applications
   return (
@@ -242,21 +242,11 @@ function Calls({ of: { calls, failedCalls } }: { of: Application }) {
         {text.callsLead(number(calls.waiting))} {failedCalls.length === 0 && text.noCalls}
       </p>
       <ul className="rows plain-list">
-        {failedCalls.map(({ sessionId, userId, state, attempts, status, error, triedAt }) => (
-          <li key={sessionId}>
-            <StateMark state={callStates[state]} word={text.callStates[state]} />
-            <span className="soft">
-              {triedAt && `${dates.recent(triedAt)} · `}
-              {all.webhooks.attempts(attempts, number(attempts))}
-              {status !== null && ` · ${all.webhooks.answered(status)}`}
-              {error && (
-                <>
-                  {' · '}
-                  <bdi>{error}</bdi>
-                </>
-              )}
-            </span>
-            <a href={personHash(userId)}>{text.whose}</a>
+        {failedCalls.map((call) => (
+          <li key={call.sessionId}>
+            <StateMark state={callStates[call.state]} word={text.callStates[call.state]} />
+            <Attempts of={call} />
+            <a href={personHash(call.userId)}>{text.whose}</a>
           </li>
         ))}
       </ul>

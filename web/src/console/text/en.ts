@@ -730,7 +730,7 @@ export const english = {
 
   applications: {
     title: 'Applications',
-    lead: 'Other programs of the school that sign people in here, and services that read on their own account.',
+    lead: 'Other programs of the school that sign people in here, and services that read data without a person.',
     none: 'No applications yet.',
     unknown: 'Application not found',
     toList: 'Back to the applications',
