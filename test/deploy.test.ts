@@ -163,26 +163,30 @@ suite('The systemd unit', atLength, () => {
   const analyze = () => programOf(['systemd-analyze'], 'systemd')
   const unit = join(root, 'deploy/systemd/chiron.service')
 
-  for (const name of ['chiron', 'chiron-roster', 'chiron-backup'])
+  const names = ['chiron', 'chiron-roster', 'chiron-backup']
+  for (const name of [...names, ...names.map((plain) => `${plain}@`)])
     test(`${name}.service is exposed less than 3 of 10`, () => {
       const file = join(root, `deploy/systemd/${name}.service`)
       const { stdout, stderr } = spawnSync(analyze(), ['security', '--offline=true', '--no-pager', file], {
         encoding: 'utf8',
       })
-      const level = new RegExp(`Overall exposure level for ${name}\\.service: ([\\d.]+)`).exec(stdout)?.[1]
+      const level = new RegExp(`Overall exposure level for ${name}i?\\.service: ([\\d.]+)`).exec(stdout)?.[1]
       assert.ok(Number(level) < 3, `${stdout}${stderr}`)
     })
 
   test('has no mistake that systemd sees', () => {
     const folder = mkdtempSync(join(tmpdir(), 'chiron-unit-'))
     after(() => rmSync(folder, { recursive: true, force: true }))
-    const others = ['roster', 'backup'].flatMap((name) => [`chiron-${name}.service`, `chiron-${name}.timer`])
-    for (const name of ['chiron.service', ...others]) {
+    for (const name of readdirSync(join(root, 'deploy/systemd')).filter((file) => !file.endsWith('.conf'))) {
       // The program need not be installed here.
       const text = read(`deploy/systemd/${name}`).replace(/^ExecStart=.*$/m, 'ExecStart=/bin/true')
       writeFileSync(join(folder, name), text)
     }
-    for (const name of ['chiron.service', 'chiron-roster.timer', 'chiron-backup.timer']) {
+    for (const name of ['', '@north'].flatMap((school) => [
+      `chiron${school}.service`,
+      `chiron-roster${school}.timer`,
+      `chiron-backup${school}.timer`,
+    ])) {
       const { status, stderr } = spawnSync(
         analyze(),
         ['verify', '--man=no', '--recursive-errors=no', join(folder, name)],
@@ -200,6 +204,28 @@ suite('The systemd unit', atLength, () => {
       )
     for (const name of ['chiron-roster', 'chiron-backup'])
       assert.deepEqual(hardening(name), hardening('chiron'))
+  })
+
+  test('of one of several schools differs from that of the only school in its names alone', () => {
+    const ofOnly = (text: string) =>
+      text
+        .replace(/ \(%i\)/g, '')
+        .replaceAll('/etc/chiron/%i.env', '/etc/chiron/chiron.env')
+        .replaceAll('chiron-%i', 'chiron')
+    for (const file of ['chiron', 'chiron-roster', 'chiron-backup'])
+      assert.equal(ofOnly(read(`deploy/systemd/${file}@.service`)), read(`deploy/systemd/${file}.service`))
+    const settings = (file: string) =>
+      ofOnly(read(`deploy/systemd/${file}`)).match(/^(?!Randomized|Fixed)\w+=.*$/gm)
+    for (const file of ['chiron-roster', 'chiron-backup']) {
+      assert.deepEqual(settings(`${file}@.timer`), settings(`${file}.timer`))
+      assert.match(read(`deploy/systemd/${file}@.timer`), /^RandomizedDelaySec=.+\nFixedRandomDelay=yes$/m)
+    }
+    const folders = (file: string) =>
+      ofOnly(read(`deploy/systemd/${file}`))
+        .replaceAll(/ +/g, ' ')
+        .match(/^[uzd] (?!\/etc\/chiron ).*$/gm)
+    for (const kind of ['sysusers', 'tmpfiles'])
+      assert.deepEqual(folders(`chiron@.${kind}.conf`), folders(`chiron.${kind}.conf`))
   })
 
   test('comes with its user and its folders', () => {
@@ -239,6 +265,13 @@ suite('The files of deploy/', () => {
   test('scrape the port that compose.yml sets', () => {
     const port = /CHIRON_METRICS_PORT: (\d+)/.exec(read('deploy/compose.yml'))![1]
     assert.match(read('deploy/prometheus/prometheus.yml'), new RegExp(`chiron-1:${port}.*chiron-2:${port}`))
+  })
+
+  test('raise an alert for each school separately', () => {
+    const sums = read('deploy/prometheus/alerts.yml').match(
+      /\b(?:sum|max|min|avg|count)\b(?! by \(school\b).*/g,
+    )
+    assert.equal(sums, null)
   })
 
   test('give every alert a runbook in docs/operating.md', () => {

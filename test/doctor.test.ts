@@ -9,19 +9,22 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, suite, test } from 'node:test'
 import pg from 'pg'
+import { examine } from '../src/operate/commands/doctor.ts'
 import { checkApplications } from '../src/operate/doctor/applications.ts'
 import { checkClock } from '../src/operate/doctor/clock.ts'
 import type { Finding } from '../src/operate/doctor/doctor.ts'
 import { checkPasskeys, type PasskeyFacts } from '../src/operate/doctor/passkeys.ts'
 import { checkSender } from '../src/operate/doctor/sender.ts'
+import { serviceOf } from '../src/operate/doctor/service-user.ts'
 import { explainReply } from '../src/operate/doctor/smtp-replies.ts'
 import { checkBackup } from '../src/operate/doctor/upkeep.ts'
-import { commandFolder, type ServingChild, serveStore, startChiron } from './support/child.ts'
+import { commandFolder, startChiron } from './support/child.ts'
 import { startDns } from './support/dns.ts'
 import { atLength, migratedStore, newStore, onPostgres } from './support/engines.ts'
 import { expired } from './support/expired.ts'
 import { freePort } from './support/postgres.ts'
 import { type ProxyOptions, startProxy } from './support/proxy.ts'
+import { startService, TestClock } from './support/service.ts'
 import { type MailServer, startMailServer } from './support/smtp.ts'
 
 const folder = commandFolder()
@@ -29,22 +32,29 @@ const secret = 'a secret for tests that is long enough'
 
 interface Diagnosis {
   readonly findings: readonly Finding[]
-  readonly code: number | null
 }
 
-async function doctor(env: Record<string, string>, ...args: string[]): Promise<Diagnosis> {
-  const child = startChiron(['doctor', '--json', ...args], {
-    cwd: folder.path,
-    // Port 0: where no service is meant to run, none is missed.
-    env: { CHIRON_SECRET: secret, CHIRON_PORT: '0', ...env },
-  })
+// Port 0: where no service is meant to run, none is missed.
+const settingsOf = (env: Record<string, string>) => ({ CHIRON_SECRET: secret, CHIRON_PORT: '0', ...env })
+
+/** Its findings, without a process of its own. */
+async function doctor(env: Record<string, string>, outside: string | null = null): Promise<Diagnosis> {
+  return { findings: await examine(settingsOf(env), 'chiron', outside) }
+}
+
+/** The command itself. */
+async function ran(
+  env: Record<string, string>,
+  ...args: string[]
+): Promise<Diagnosis & { code: number | null }> {
+  const child = startChiron(['doctor', '--json', ...args], { cwd: folder.path, env: settingsOf(env) })
   const { code } = await child.exited
   assert.equal(child.output.err, '')
   return { ...JSON.parse(child.output.out), code }
 }
 
 /** That exactly these areas are bad, and a line about it matches. */
-function assertBad({ findings, code }: Diagnosis, area: Finding['area'], text: RegExp): void {
+function assertBad({ findings }: Diagnosis, area: Finding['area'], text: RegExp): void {
   const found = findings.filter(({ state }) => state === 'bad')
   assert.ok(
     found.some((one) => one.area === area && text.test(one.text)),
@@ -52,7 +62,6 @@ function assertBad({ findings, code }: Diagnosis, area: Finding['area'], text: R
   )
   assert.deepEqual([...new Set(found.map((one) => one.area))], [area])
   for (const { remedy } of found) assert.ok(remedy)
-  assert.equal(code, 1)
 }
 
 const has = ({ findings }: Diagnosis, state: Finding['state'], area: Finding['area'], text: RegExp) =>
@@ -86,7 +95,9 @@ const asOtherHost = (url: string) => url.replace('127.0.0.1', '0.0.0.0')
 
 suite('The doctor finds', atLength, () => {
   test('a wrong setting', async () => {
-    assertBad(await doctor({ CHIRON_PORT: 'x' }), 'settings', /^CHIRON_PORT must be/)
+    const diagnosis = await ran({ CHIRON_PORT: 'x' })
+    assertBad(diagnosis, 'settings', /^CHIRON_PORT must be/)
+    assert.equal(diagnosis.code, 1)
   })
 
   test('passkeys that a change of their host has lost', async () => {
@@ -163,8 +174,9 @@ suite('The doctor finds', atLength, () => {
 
   test('a PostgreSQL that is out of reach, without showing its password', async () => {
     const url = `postgres://chiron:hush@127.0.0.1:${await freePort()}/chiron`
-    const diagnosis = await doctor({ CHIRON_DATABASE_URL: url })
+    const diagnosis = await ran({ CHIRON_DATABASE_URL: url })
     assertBad(diagnosis, 'store', /unreachable: nothing is listening there/)
+    assert.equal(diagnosis.code, 1)
     assert.doesNotMatch(JSON.stringify(diagnosis), /hush/)
   })
 
@@ -176,7 +188,9 @@ suite('The doctor finds', atLength, () => {
 
   test('a schema that is newer than the program, and one that is older', async () => {
     const { env, path } = await madeStore()
-    change(path, "insert into migration values (9999, '9999_future', 0)")
+    change(path, "insert into migration values (9998, '9998_future', 0)")
+    has(await doctor(env), 'good', 'store', /schema 9998 is newer than .*, which knows \d+ and can run on it/)
+    change(path, "insert into migration values (9999, '9999_future_needs_9998', 0)")
     assertBad(await doctor(env), 'store', /schema 9999 is newer/)
     change(path, 'delete from migration where version > 9')
     has(await doctor(env), 'warning', 'store', /schema 9 is older/)
@@ -218,7 +232,7 @@ suite('The doctor finds', atLength, () => {
        values (${id}, 'import', 0, ${id}, 'f', 's', '1.2', 0, '{}', ${Date.now()}, ${published})`
     change(path, generation(1, Date.now() - 50 * 86_400_000))
     change(path, generation(2, null))
-    const diagnosis = await doctor(env)
+    const diagnosis = await ran(env)
     has(diagnosis, 'warning', 'roster', /imported 50 days ago/)
     has(diagnosis, 'warning', 'roster', /did not finish/)
     assert.equal(diagnosis.code, 0)
@@ -244,10 +258,11 @@ suite('The doctor finds', atLength, () => {
     has(diagnosis, 'warning', 'roster', /the fetch 2 hours ago ended as held/)
     change(path, `update roster_fetch set outcome = 'imported', tried_at = ${now - 3 * 86_400_000}`)
     has(await doctor(fetching), 'warning', 'roster', /the last fetch was 3 days ago/)
-    change(path, `update roster_fetch set tried_at = ${now}`)
+    change(path, `update roster_fetch set tried_at = ${Date.now()}`)
     has(await doctor(fetching), 'good', 'roster', /fetched \d+ seconds? ago: imported/)
     change(path, `update roster_fetch set outcome = 'unchanged', file_at = ${now - 60 * 86_400_000}`)
     has(await doctor(fetching), 'warning', 'roster', /no newer file has come for 60 days/)
+    change(path, `update roster_fetch set tried_at = ${Date.now()}`)
     const patient = await doctor({ ...fetching, CHIRON_ROSTER_MAX_AGE_DAYS: '90' })
     has(patient, 'good', 'roster', /fetched \d+ seconds? ago: unchanged/)
   })
@@ -262,8 +277,9 @@ suite('The doctor finds', atLength, () => {
 
 suite('Beside a running service the doctor', atLength, () => {
   interface Serving {
-    readonly child: ServingChild
+    readonly url: string
     readonly env: Record<string, string>
+    end(): Promise<void>
     stop(): Promise<void>
   }
   async function started(env: Record<string, string>): Promise<Serving> {
@@ -275,12 +291,24 @@ suite('Beside a running service the doctor', atLength, () => {
       CHIRON_MAIL_FROM: 'a@localhost',
       ...env,
     }
-    const child = await serveStore(store.url, mail, own)
+    // The doctor looks at the time of this machine.
+    const clock = new TestClock()
+    clock.jump(Date.now() - clock.now())
+    const service = await startService('sqlite', {
+      ...{ databaseUrl: store.url, mail, clock },
+      env: { CHIRON_PUBLIC_URL: 'http://chiron.localhost', ...own },
+    })
+    let ended: Promise<void> | undefined
+    const end = () => {
+      ended ??= service.stop()
+      return ended
+    }
     return {
-      child,
-      env: { ...own, CHIRON_SECRET: secret, CHIRON_PORT: String(child.port) },
+      url: service.url,
+      env: { ...own, CHIRON_SECRET: secret, CHIRON_PORT: new URL(service.url).port },
+      end,
       async stop() {
-        await child.end()
+        await end()
         await mail.close()
         await store.remove()
       },
@@ -303,21 +331,22 @@ suite('Beside a running service the doctor', atLength, () => {
   async function proxied(env: Record<string, string>, options: ProxyOptions) {
     const port = await freePort()
     const url = `http://127.0.0.1:${port}`
-    const { child, env: settings } = await serving({ CHIRON_PUBLIC_URL: url, ...env })
-    const proxy = await startProxy(child.url, { ...options, port })
+    const service = await serving({ CHIRON_PUBLIC_URL: url, ...env })
+    const proxy = await startProxy(service.url, { ...options, port })
     after(() => proxy.close())
-    return { child, settings, proxy }
+    return { service, settings: service.env, proxy }
   }
   const through = async (env: Record<string, string>, options: ProxyOptions) => {
     const { settings, proxy } = await proxied(env, options)
-    return doctor(settings, '--from-outside', proxy.url)
+    return doctor(settings, proxy.url)
   }
 
   test('finds nothing bad where all is well, and changes nothing', async () => {
-    const diagnosis = await through(
+    const { settings, proxy } = await proxied(
       { CHIRON_TRUSTED_PROXIES: '127.0.0.2' },
       { forwards: 'caller-added', from: '127.0.0.2' },
     )
+    const diagnosis = await ran(settings, '--from-outside', proxy.url)
     assert.deepEqual(
       diagnosis.findings.filter(({ state }) => state === 'bad'),
       [],
@@ -357,40 +386,58 @@ suite('Beside a running service the doctor', atLength, () => {
   })
 
   test('finds another Chiron, or another program, at the public URL', async () => {
-    const { child, proxy } = await proxied({}, { forwards: 'nothing' })
+    const { service, proxy } = await proxied({}, { forwards: 'nothing' })
     const { env } = await serving({ CHIRON_PUBLIC_URL: proxy.url })
-    assertBad(await doctor(env, '--from-outside', proxy.url), 'public url', /is a different Chiron/)
-    await child.end()
-    assertBad(await doctor(env, '--from-outside', proxy.url), 'public url', /answers 502, but not as Chiron/)
+    assertBad(await doctor(env, proxy.url), 'public url', /is a different Chiron/)
+    await service.end()
+    assertBad(await doctor(env, proxy.url), 'public url', /answers 502, but not as Chiron/)
   })
 
   test('finds a public URL with a typing mistake', async () => {
-    const { settings, proxy, child } = await proxied(
+    const { settings, proxy, service } = await proxied(
       { CHIRON_PUBLIC_URL: 'http://127.0.0.1:1' },
       { forwards: 'caller-added' },
     )
     assertBad(
-      await doctor(settings, '--from-outside', proxy.url),
+      await doctor(settings, proxy.url),
       'public url',
       /is configured as http:\/\/127\.0\.0\.1:1: nobody can sign in at/,
     )
     // Set right, and not started again.
     const corrected = { ...settings, CHIRON_PUBLIC_URL: proxy.url }
-    assertBad(await doctor(corrected, '--from-outside', proxy.url), 'public url', /is configured as/)
-    await child.end()
+    assertBad(await doctor(corrected, proxy.url), 'public url', /is configured as/)
+    await service.end()
     const { env } = await serving({ CHIRON_PUBLIC_URL: 'http://acces.chiron.invalid' })
     assertBad(await doctor(env), 'public url', /acces\.chiron\.invalid is unreachable/)
   })
 
   test('finds a service that is stopped', async () => {
-    const { child, env } = await serving({})
-    await child.end()
+    const { end, env } = await serving({})
+    await end()
     assertBad(await doctor(env), 'service', /not running: nothing is listening at 127\.0\.0\.1:\d+/)
   })
 
+  test('knows which service has the settings of a file', () => {
+    const units: Record<string, string> = {
+      'chiron.service': 'User=vets\nEnvironmentFile=/etc/chiron/chiron.env\n',
+      'chiron@.service': 'User=chiron-%i\nEnvironmentFile=/etc/chiron/%i.env\n',
+    }
+    const readUnit = (name: string) => units[name] ?? ''
+    const only = { unit: 'chiron', user: 'vets' }
+    assert.deepEqual(serviceOf('/etc/chiron/chiron.env', readUnit), only)
+    assert.deepEqual(serviceOf('/srv/north.env', readUnit), only)
+    assert.deepEqual(serviceOf(undefined, readUnit), only)
+    const school = { unit: 'chiron@north', user: 'chiron-north' }
+    assert.deepEqual(serviceOf('/etc/chiron/north.env', readUnit), school)
+    assert.deepEqual(
+      serviceOf('/etc/chiron/north.env', () => ''),
+      { unit: 'chiron', user: 'chiron' },
+    )
+  })
+
   test('finds another program at the port of the service, and another Chiron', async () => {
-    const { child, env } = await serving({})
-    await child.end()
+    const { end, env } = await serving({})
+    await end()
     const at = (port: number) => ({ ...env, CHIRON_PORT: String(port) })
     const page = createHttp((_request, reply) => reply.end('It works!')).listen(0, '127.0.0.1')
     const mute = createServer((socket) => socket.end('SSH-2.0-OpenSSH\r\n')).listen(0, '127.0.0.1')
@@ -403,7 +450,11 @@ suite('Beside a running service the doctor', atLength, () => {
       const { port } = server.address() as AddressInfo
       assertBad(await doctor(at(port)), 'service', /another program is using .* not( answer)? as Chiron does/)
     }
-    assertBad(await doctor(at(shared.child.port)), 'service', /it is a Chiron whose keys are not those/)
+    assertBad(
+      await doctor(at(Number(shared.env.CHIRON_PORT))),
+      'service',
+      /it is a Chiron whose keys are not those/,
+    )
   })
 
   test('finds an expired certificate at the public URL', async () => {
@@ -412,11 +463,7 @@ suite('Beside a running service the doctor', atLength, () => {
     await new Promise((resolve) => server.once('listening', resolve))
     after(() => server.close())
     const { port } = server.address() as AddressInfo
-    assertBad(
-      await doctor(env, '--from-outside', `https://localhost:${port}`),
-      'public url',
-      /certificate expired/,
-    )
+    assertBad(await doctor(env, `https://localhost:${port}`), 'public url', /certificate expired/)
   })
 
   test('finds a secret that is not the store’s', async () => {
@@ -519,7 +566,7 @@ suite('A PostgreSQL role without rights', onPostgres, () => {
 test('The doctor leaves a SQLite store as it was', async () => {
   const { env, path } = await madeStore()
   const before = { mtime: statSync(path).mtimeMs, size: statSync(path).size }
-  await doctor(env)
+  await ran(env)
   assert.deepEqual({ mtime: statSync(path).mtimeMs, size: statSync(path).size }, before)
   const outside = join(folder.path, 'data')
   assert.ok(!existsSync(outside) || readdirSync(outside).length === 0)
@@ -708,7 +755,7 @@ test('Replies of mail servers are explained in plain words', () => {
 
 test('The campus minute is rehearsed on a scratch store, and nobody is refused', atLength, async () => {
   const { env } = await madeStore()
-  const { findings } = await doctor(env, '--rehearse', '120')
+  const { findings } = await ran(env, '--rehearse', '120')
   const rehearsal = findings.find(({ area }) => area === 'rehearsal')
   // A busy machine is slow, which is a warning.
   assert.notEqual(rehearsal?.state, 'bad')

@@ -32,7 +32,7 @@ try {
     const machine = await startReader(reader, base)
     try {
       for (const page of pages)
-        await machine.follow(page, ({ at, text }) => print(`\n${at}\n${text.trimEnd()}`))
+        await machine.follow(page, { tell: ({ at, text }) => print(`\n${at}\n${text.trimEnd()}`) })
     } finally {
       await machine.stop()
     }

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { atLength } from './support/engines.ts'
 import { type Followed, startReader } from './support/follow.ts'
+import { schools } from './support/machine.ts'
 import { blocksOf, pages } from './support/shell-blocks.ts'
 import { eventually } from './support/wait.ts'
 
@@ -18,9 +19,9 @@ suite('The examples of the documents for operators', () => {
   const blocks = pages.flatMap(blocksOf)
 
   test('say what they are, and few of them cannot be run', () => {
-    for (const { at, language } of blocks) assert.match(language, /^(sh|ini|yaml|text)$/, at)
+    for (const { at, language } of blocks) assert.match(language, /^(sh|ini|yaml|haproxy|nginx|text)$/, at)
     const unrun = blocks.filter(({ language }) => language === 'text').map(({ text }) => text.split(' ')[0])
-    assert.deepEqual(unrun, ['apt-get', 'docker', 'chiron:'])
+    assert.deepEqual(unrun, ['apt-get', 'docker', 'chiron:', 'systemctl'])
     assert.ok(blocks.filter(({ language }) => language === 'sh').length > 30)
   })
 
@@ -119,6 +120,71 @@ for (const { as, database } of [
       assert.equal(await typed('find /opt/chiron/web/dist -printf "%p %s %T@\\n" | sort', 'root'), built)
       await typed(`curl -fsS -o /dev/null https://access.example.org${script}`)
     })
+
+    if (database === 'PostgreSQL')
+      test('the page about several schools works as it stands for three of them, which share nothing', async () => {
+        for (const [i, school] of schools.entries()) {
+          const ran = await machine.follow('docs/schools.md', {
+            own: (text) =>
+              text
+                .replaceAll('north', school)
+                .replace(/^((?:METRICS_)?PORT)=(\d+)/gm, (_, name, port) => `${name}=${Number(port) + i}`),
+            // Schools on one machine may have different databases.
+            ...(school === 'coast' && { database: 'SQLite' }),
+          })
+          const said = [...ran.values()].map(({ text }) => text).join('')
+          assert.match(
+            said,
+            new RegExp(`checked as chiron-${school}, the user of the service\n(.*\n)*0 bad,`),
+          )
+        }
+        const tokens: string[] = []
+        for (const school of schools) tokens.push(await signIn(school))
+        for (const [i, school] of schools.entries()) {
+          for (const [j, token] of tokens.entries()) {
+            const url = `https://${school}.example.org/staff/me`
+            const status = await typed(
+              `curl -sS -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer ${token}' ${url}`,
+            )
+            assert.equal(status, i === j ? '200' : '401', `the token of ${schools[j]} at ${school}`)
+          }
+          const filesOf = (name: string) => [
+            `/var/lib/chiron-${name}`,
+            `/var/backups/chiron-${name}`,
+            `/etc/chiron/${name}.env`,
+          ]
+          for (const name of schools)
+            for (const path of filesOf(name)) {
+              const { code } = await machine.run(`test -r ${path}`, `chiron-${school}`)
+              assert.equal(code, name === school ? 0 : 1, `${path} for chiron-${school}`)
+            }
+          assert.equal((await machine.run('test -r /etc/chiron/chiron.env', `chiron-${school}`)).code, 1)
+          assert.match(
+            await typed(`stat -c '%U %a' /var/backups/chiron-${school}/*`, 'root'),
+            new RegExp(`^chiron-${school} 600\\n$`),
+          )
+          const metrics = await typed(`curl -fsS http://127.0.0.1:${9465 + i}/metrics`)
+          const sent = /^chiron_sign_ins_total\{role="staff",[^}]*outcome="right"[^}]*\} (\d+)$/m.exec(
+            metrics,
+          )?.[1]
+          assert.equal(sent, '1')
+        }
+      })
+
+    /** As a member of staff; returns the token. */
+    async function signIn(school: string): Promise<string> {
+      const post = (action: string, body: object) =>
+        typed(
+          `curl -fsS -H 'Content-Type: application/json' -d '${JSON.stringify(body)}' https://${school}.example.org/staff/${action}`,
+        )
+      const email = 'you@example.org'
+      const { sessionId } = JSON.parse(await post('send-otp', { email }))
+      const mail = await eventually('the mail of the school', () =>
+        machine.mails.find(({ raw }) => raw.includes(`no-reply@${school}.example.org`)),
+      )
+      const otp_code = Number(/^ *(\d{6}|\d{8})\r?$/m.exec(mail.raw)![1])
+      return JSON.parse(await post('validate-otp', { email, otp_code, sessionId })).access_token
+    }
 
     if (database === 'SQLite')
       test('the doctor finds files that the service may not write, also as root', async () => {

@@ -14,6 +14,15 @@ export interface Reader {
   readonly database: 'SQLite' | 'PostgreSQL'
 }
 
+export interface Following {
+  /** Called after each block. */
+  tell?(block: Block): void
+  /** Puts the names of an installation in place of those of the page. */
+  own?(text: string): string
+  /** By default the machine's. */
+  readonly database?: Reader['database']
+}
+
 export interface SentMail {
   readonly from: string
   readonly to: readonly string[]
@@ -23,8 +32,8 @@ export interface SentMail {
 export interface Followed extends Machine {
   /** What the machine's mail server took. */
   readonly mails: readonly SentMail[]
-  /** Runs the shell blocks of a page in their order, and tells of each. Throws at the first one that fails. */
-  follow(page: Page, tell?: (block: Block) => void): Promise<Map<Block, Ran>>
+  /** Runs the shell blocks of a page in their order. Throws at the first one that fails. */
+  follow(page: Page, how?: Following): Promise<Map<Block, Ran>>
 }
 
 const mailServer = fileURLToPath(new URL('machine/mail.ts', import.meta.url))
@@ -46,11 +55,12 @@ export async function startReader({ as, database }: Reader, base?: string): Prom
   return {
     ...machine,
     mails,
-    async follow(page, tell = () => {}) {
+    async follow(page, { tell = () => {}, own = (text: string) => text, database: chosen = database } = {}) {
       await machine.run('rm -f /run/session*')
       const ran = new Map<Block, Ran>()
-      for (const block of blocksOf(page)) {
-        const isForOther = /^(SQLite|PostgreSQL)$/.test(block.heading) && block.heading !== database
+      for (const found of blocksOf(page)) {
+        const block = { ...found, text: own(found.text) }
+        const isForOther = /^(SQLite|PostgreSQL)$/.test(block.heading) && block.heading !== chosen
         if (block.language !== 'sh' || isForOther) continue
         const result = isOfChiron(block)
           ? await machine.run(block.text, as)

@@ -23,6 +23,9 @@ const trusted = '/etc/ssl/certs/ca-certificates.crt'
 const compiled = '/run/compiled'
 const outerSettings = /^(npm_config_\w+|NODE_EXTRA_CA_CERTS|https?_proxy|no_proxy)$/i
 
+/** Schools that can have their own installation on the machine. */
+export const schools = ['north', 'south', 'coast'] as const
+
 export interface Ran {
   readonly code: number | null
   /** Standard output and errors, as on a terminal. */
@@ -202,17 +205,21 @@ function packages(): string {
     .join('')
 }
 
+const hosts = ['access', 'mail', ...schools].map((name) => `${name}.example.org`)
+
 /** Names, and certificates in place of Let's Encrypt's. */
 const furnish = `
-  printf '%s\\n' '127.0.0.1 localhost access.example.org mail.example.org' > /etc/hosts
+  printf '%s\\n' '127.0.0.1 localhost ${hosts.join(' ')}' > /etc/hosts
   printf '#!/bin/sh\\nexit 101\\n' > /usr/sbin/policy-rc.d
   chmod 755 /usr/sbin/policy-rc.d
   mkdir -p /etc/letsencrypt/live/access.example.org /run/lock
   mkdir -m 1777 ${compiled}
   cd /etc/letsencrypt/live/access.example.org
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=access.example.org \\
-    -addext subjectAltName=DNS:access.example.org,DNS:mail.example.org -keyout privkey.pem -out fullchain.pem 2>/dev/null
+    -addext subjectAltName=${hosts.map((name) => `DNS:${name}`).join()} -keyout privkey.pem -out fullchain.pem 2>/dev/null
   cat fullchain.pem >> ${trusted}
+  cd ..
+  for name in ${hosts.slice(1).join(' ')}; do ln -s access.example.org $name; done
   `
 
 /** A server that is installed here may be running, or have been used. */

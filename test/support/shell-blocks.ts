@@ -16,6 +16,7 @@ export const pages = [
   'docs/backup.md',
   'deploy/README.md',
   'docs/upgrading.md',
+  'docs/schools.md',
 ] as const
 export type Page = (typeof pages)[number]
 

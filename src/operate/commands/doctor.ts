@@ -38,7 +38,7 @@ import { rehearse } from '../doctor/rehearsal.ts'
 import { checkSchoolAccounts } from '../doctor/school-account.ts'
 import { checkSender, type DkimSettings } from '../doctor/sender.ts'
 import { checkService } from '../doctor/service.ts'
-import { becomeServiceUser } from '../doctor/service-user.ts'
+import { becomeServiceUser, serviceOf } from '../doctor/service-user.ts'
 import { checkSettings, settingsRefused } from '../doctor/settings.ts'
 import {
   checkBackup,
@@ -66,13 +66,16 @@ export async function doctor(options: DoctorOptions): Promise<void> {
   const people = options.rehearse === undefined ? null : numberFrom('--rehearse', options.rehearse, 1, 500)
   const outside = options.fromOutside === undefined ? null : outsideFrom(options.fromOutside)
   const env = settingsFor(options)
-  const findings = [...becomeServiceUser(options.envFile), ...(await examine(env, outside))]
+  const service = serviceOf(options.envFile)
+  const user = becomeServiceUser(service, options.envFile)
+  const findings = [...user, ...(await examine(env, service.unit, outside))]
   if (people !== null) findings.push(...(await rehearse(people, workersOf(env))))
   print(findings, options)
   if (findings.some(({ state }) => state === 'bad')) process.exitCode = 1
 }
 
-async function examine(env: Env, outside: string | null): Promise<Finding[]> {
+/** All findings except those about the user who runs the command, and without the rehearsal. */
+export async function examine(env: Env, unit: string, outside: string | null): Promise<Finding[]> {
   const config = configOr(env)
   if (typeof config === 'string') return [settingsRefused(config)]
   const inProduction = configOr({ ...env, NODE_ENV: 'production' })
@@ -90,7 +93,7 @@ async function examine(env: Env, outside: string | null): Promise<Finding[]> {
       ...(await examinePasskeys(db, config)),
       ...(db ? await examineApplications(db, config) : []),
       ...(await examineSchoolAccounts(db, config)),
-      ...(await examineStore(db, config, outside)),
+      ...(await examineStore(db, config, unit, outside)),
     ]),
     checkMailServer({
       smtpUrl: config.smtpUrl,
@@ -169,11 +172,16 @@ async function examineSchoolAccounts(db: Db | null, config: Config): Promise<Fin
   })
 }
 
-async function examineStore(db: Db | null, config: Config, outside: string | null): Promise<Finding[]> {
+async function examineStore(
+  db: Db | null,
+  config: Config,
+  unit: string,
+  outside: string | null,
+): Promise<Finding[]> {
   const { host, port, publicUrl } = config
   const url = outside ?? (isLoopbackHost(new URL(publicUrl).hostname) ? null : publicUrl)
   const seenFrom = async (inside: Inside | null) => [
-    ...(await checkService({ host, port, kids: inside?.kids ?? null })),
+    ...(await checkService({ host, port, unit, kids: inside?.kids ?? null })),
     ...(url === null ? [] : await checkOutside(url, publicUrl, inside, systemClock.now)),
   ]
   if (!db) return seenFrom(null)

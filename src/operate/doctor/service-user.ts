@@ -3,17 +3,22 @@
  * service's user. When run by root, the doctor switches to that user first.
  */
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { accessSync, constants, readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
+import { resolve } from 'node:path'
 import { type Finding, good, warning } from './doctor.ts'
 
 const unitFolders = ['/etc/systemd/system', '/run/systemd/system', '/usr/lib/systemd/system']
-const usualUser = 'chiron'
+
+export interface Service {
+  /** As systemctl takes it. */
+  readonly unit: string
+  readonly user: string
+}
 
 /** @param envFile the file that the settings were read from */
-export function becomeServiceUser(envFile: string | undefined): Finding[] {
+export function becomeServiceUser({ user }: Service, envFile: string | undefined): Finding[] {
   if (process.getuid?.() !== 0) return [good('settings', `checked as ${ownName()}`)]
-  const user = userOfUnit() ?? usualUser
   if (!become(user))
     return [
       warning(
@@ -43,9 +48,27 @@ export function ownName(): string {
   }
 }
 
-function userOfUnit(): string | undefined {
-  const unit = unitFolders.map((folder) => `${folder}/chiron.service`).find((file) => existsSync(file))
-  return unit && /^User=(.+)$/m.exec(readFileSync(unit, 'utf8'))?.[1]?.trim()
+/** The service with these settings: `chiron`, or one of several schools, `chiron@SCHOOL`. */
+export function serviceOf(envFile: string | undefined, readUnit = installedUnit): Service {
+  const setting = (unit: string, name: string) =>
+    new RegExp(`^${name}=(.+)$`, 'm').exec(readUnit(unit))?.[1]?.trim()
+  const [before, after] = setting('chiron@.service', 'EnvironmentFile')?.split('%i') ?? []
+  const file = envFile === undefined ? '' : resolve(envFile)
+  const isOfSchool =
+    before !== undefined &&
+    after !== undefined &&
+    file !== setting('chiron.service', 'EnvironmentFile') &&
+    file.startsWith(before) &&
+    file.endsWith(after)
+  if (!isOfSchool) return { unit: 'chiron', user: setting('chiron.service', 'User') ?? 'chiron' }
+  const school = file.slice(before.length, -after.length)
+  return { unit: `chiron@${school}`, user: setting('chiron@.service', 'User')!.replace('%i', school) }
+}
+
+/** Empty if there is none, or if this user may not read it. */
+function installedUnit(name: string): string {
+  const file = unitFolders.map((folder) => `${folder}/${name}`).find(mayRead)
+  return file === undefined ? '' : readFileSync(file, 'utf8')
 }
 
 /** False if there is no such user. */

@@ -8,11 +8,13 @@ const patienceMs = 5_000
 export interface ServiceAt {
   readonly host: string
   readonly port: number
+  /** As systemctl takes it. */
+  readonly unit: string
   /** Ids of the keys in the store; null if it cannot be read. */
   readonly kids: readonly string[] | null
 }
 
-export async function checkService({ host, port, kids }: ServiceAt): Promise<Finding[]> {
+export async function checkService({ host, port, unit, kids }: ServiceAt): Promise<Finding[]> {
   // The system picks a port, and nobody knows which.
   if (port === 0) return []
   const at = `${host}:${port}`
@@ -28,7 +30,9 @@ export async function checkService({ host, port, kids }: ServiceAt): Promise<Fin
     reply = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(patienceMs) })
   } catch (error) {
     return [
-      isRefused(error) ? stopped(at) : another(`it does not answer as Chiron does (${reasonOf(error)})`),
+      isRefused(error)
+        ? stopped(at, unit)
+        : another(`it does not answer as Chiron does (${reasonOf(error)})`),
     ]
   }
   if (!reply.headers.has('api-version'))
@@ -43,11 +47,11 @@ export async function checkService({ host, port, kids }: ServiceAt): Promise<Fin
   return [good(area, `running at ${at}`)]
 }
 
-function stopped(at: string): Finding {
+function stopped(at: string, unit: string): Finding {
   return bad(
     area,
     `not running: nothing is listening at ${at}`,
-    'start it (systemctl start chiron); if it stops again, see the last lines of its log (journalctl -u chiron)',
+    `start it (systemctl start ${unit}); if it stops again, see the last lines of its log (journalctl -u ${unit})`,
   )
 }
 
