@@ -57,7 +57,7 @@ async function startPostgresLater(first: PostgresServer): Promise<PostgresServer
 /** One failover, from a fresh pair of servers. */
 export async function failover(): Promise<FailoverReport> {
   const [first, second] = await pairOfServers()
-  const url = `postgres://chiron@127.0.0.1:${first.port},127.0.0.1:${second.port}/chiron`
+  const url = first.url('chiron').replace('/chiron?', `,127.0.0.1:${second.port}/chiron?`)
   assert.equal(hostsOf(url).length, 2)
   let service: Service | undefined
   try {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
 import fc from 'fast-check'
+import { anyCharacter } from '../support/arbitraries.ts'
 
 export interface Operation {
   readonly method: string
@@ -70,7 +71,7 @@ function rightOf(schema: Schema): fc.Arbitrary<unknown> {
   if (type === 'null') return fc.constant(null)
   const examples = (schema.examples ?? []).filter((example) => typeof example === 'string')
   return fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 40 }),
+    fc.string({ unit: anyCharacter, maxLength: 40 }),
     fc.emailAddress(),
     ...examples.map((one) => fc.constant(one)),
   )

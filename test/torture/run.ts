@@ -19,10 +19,12 @@ import { histories, Torturer } from './histories.ts'
 import { pests } from './hostile.ts'
 import { machineParts } from './machine.ts'
 import { type Kind, overload } from './overload.ts'
+import { Failovers } from './patroni.ts'
 import { archives, FileFuzzer, texts } from './roster-files.ts'
 
 const engines: readonly Engine[] = ['sqlite', 'postgres']
 const killsAtOnce = 10
+const leaderKills = 20
 const overloads: readonly [Kind, string][] = [
   ['register', 'registrations'],
   ['send', 'codes to sign in with'],
@@ -87,6 +89,12 @@ const parts: readonly Part[] = [
       }
       return total
     },
+  },
+  {
+    name: 'patroni',
+    what: 'PostgreSQL under Patroni with four services: leaders killed and frozen, etcd and proxies stopped; nothing acknowledged is lost',
+    share: 0.3,
+    run: () => Failovers.run(leaderKills),
   },
   {
     name: 'fuzz',
@@ -237,7 +245,7 @@ function page(): string {
   return `# Reliability
 
 Written by \`npm run torture -- --minutes N\`. A test stops at its first fault, and its row then says so; numbers come from runs
-without a fault. \`npm test\` runs a short form of each.
+without a fault. \`npm test\` runs a short form of each, except for Patroni ([high-availability.md](high-availability.md)).
 
 | test | result | duration | date |
 | --- | --- | --- | --- |
