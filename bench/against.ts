@@ -48,13 +48,18 @@ export async function compare(bench: Bench, builds: [Build, Build], plan: Plan):
         }
         const measured = await measure(sides, Math.ceil(plan.rounds / starts))
         for (const [i, some] of measured.entries()) costs[i]!.push(...some)
-        for (const { server } of sides) await server.stop()
+        for (const { servers } of sides) for (const server of servers) await server.stop()
       }
       const micros = costs.map((each) => each.map(({ server }) => server)) as [number[], number[]]
       const cost = ratio(micros[1], micros[0])
       found.push({ one, engine, cost })
       const both = micros.map((each) => text(spread(each))).join(' → ')
-      process.stdout.write(`${one.id.padEnd(9)} ${engine.padEnd(9)} × ${text(cost)}: ${both} µs\n`)
+      const [storeBefore, storeNow] = costs.map((each) => each.map(({ store }) => store)) as [
+        number[],
+        number[],
+      ]
+      const store = engine === 'postgres' ? `, database × ${text(ratio(storeNow, storeBefore))}` : ''
+      process.stdout.write(`${one.id.padEnd(9)} ${engine.padEnd(9)} × ${text(cost)}: ${both} µs${store}\n`)
     }
   }
   return found

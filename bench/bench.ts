@@ -51,7 +51,7 @@ export class Bench {
 
   side({ id, name }: Case, server: Server, { stores }: Filled, load: Load): Side {
     const isSignIn = id === 'sign-in'
-    return { name, server, storePids: stores.pids, load, isSignIn, first: isSignIn ? 0 : tokens }
+    return { name, servers: [server], storePids: stores.pids, load, isSignIn, first: isSignIn ? 0 : tokens }
   }
 
   /** The bare server with replies of this size. */
@@ -61,7 +61,7 @@ export class Bench {
       isRight: (reply: string) => reply.startsWith('HTTP/1.1 200 '),
     }
     const load = requestLoad(() => request)
-    return { name: 'bare node:http', server: this.#bare, storePids: [], load, isSignIn: false, first: 0 }
+    return { name: 'bare node:http', servers: [this.#bare], storePids: [], load, isSignIn: false, first: 0 }
   }
 
   async close(): Promise<void> {

@@ -58,7 +58,7 @@ function registration(): Request {
   }
 }
 
-const signIn: SignInFlow = {
+export const signIn: SignInFlow = {
   send: (email, network) => post('/veterinarian/send-otp', network, { email }),
   sent: (reply) => (reply.startsWith('HTTP/1.1 202 ') && /"sessionId":"([^"]+)"/.exec(reply)?.[1]) || null,
   validate: (email, code, sessionId, network) =>

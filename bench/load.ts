@@ -76,9 +76,7 @@ export function signInLoad(emails: readonly string[], flow: SignInFlow, mail: Ma
       const sent = flow.sent(reply)
       if (sent === null) throw new Error(`wrong reply: ${reply.slice(0, 600)}`)
       const digits = await code
-      const second = await pool.take()
-      check(await second.ask(flow.validate(email, digits, sent, network)), flow.isSignedIn)
-      pool.give(second)
+      check(await pool.ask(flow.validate(email, digits, sent, network)), flow.isSignedIn)
       done++
     }
     await Promise.all(Array.from({ length: Math.min(requests, emails.length) }, signIn))
@@ -92,7 +90,7 @@ function check(reply: string, isRight: (reply: string) => boolean): void {
 }
 
 /** Connections for callers in the order in which they ask. */
-class Pool {
+export class Pool {
   readonly #free: Connection[]
   readonly #waiting: ((connection: Connection) => void)[] = []
 
@@ -104,9 +102,22 @@ class Pool {
     return this.#free.pop() ?? new Promise((resolve) => this.#waiting.push(resolve))
   }
 
+  /** Sends a request on the next free connection. */
+  async ask(request: string): Promise<string> {
+    const connection = await this.take()
+    const reply = await connection.ask(request)
+    this.give(connection)
+    return reply
+  }
+
   give(connection: Connection): void {
     const next = this.#waiting.shift()
     if (next) next(connection)
     else this.#free.push(connection)
+  }
+
+  /** Once all have been given back. */
+  end(): void {
+    for (const connection of this.#free) connection.end()
   }
 }

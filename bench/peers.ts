@@ -29,7 +29,7 @@ export async function measurePeers(bench: Bench, { accounts, rounds }: Plan): Pr
     const sides: Side[] = [bench.side(one, chiron, store, one.load(await store.tokens(), bench.mail))]
     for (const { name, server, own, flow } of peers) {
       const load = isSignIn ? signInLoad(emails, flow, bench.mail) : requestLoad(inTurn(own))
-      sides.push({ name, server, storePids: [], load, isSignIn, first: isSignIn ? 0 : tokens })
+      sides.push({ name, servers: [server], storePids: [], load, isSignIn, first: isSignIn ? 0 : tokens })
     }
     const micros = (await measure(sides, rounds)).map((costs) => costs.map(({ server }) => server))
     for (const [i, each] of micros.entries())

@@ -54,7 +54,7 @@ try {
       const store = text(spread(costs[i]!.map((cost) => cost.store)))
       rows.push([one.name, name, text(spread(own)), i === 0 ? '–' : text(ratio(own, direct)), store])
     }
-    for (const { server } of sides) await server.stop()
+    for (const { servers } of sides) for (const server of servers) await server.stop()
   }
   process.stdout.write(table(rows))
 } finally {

@@ -36,6 +36,12 @@ export function pinLoad(): void {
   if (canPin) spawnSync('taskset', ['-a', '-p', '-c', loadCore, String(process.pid)])
 }
 
+/** Lets a server, and what it starts from now on, run on every core. */
+export function unpin({ pid }: { readonly pid: number }): void {
+  const cores = `0-${availableParallelism() - 1}`
+  if (canPin) spawnSync('taskset', ['-a', '-p', '-c', cores, String(pid)])
+}
+
 export async function startServer({ command, port, path, cwd, env }: Start): Promise<Server> {
   const pinned = canPin ? ['taskset', '-c', serverCore, ...command] : command
   const { child, errors } = start(pinned, cwd, env)

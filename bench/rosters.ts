@@ -39,13 +39,13 @@ const school: SchoolOptions = {
   enrolments: Number(values.enrolments ?? students * 10),
   today: new Date().toISOString().slice(0, 10),
 }
-const command = fileURLToPath(new URL('../src/main.js', import.meta.url))
+const command = fileURLToPath(new URL('../bin/chiron', import.meta.url))
 
 /** Runs the import in its own process and returns a row of the table. */
 async function step(title: string, path: string, store: string): Promise<string[]> {
   const started = performance.now()
   const args = ['roster', 'import', path, '--yes', '--json', '--allow', holdCodes.join(',')]
-  const child = spawn(process.execPath, [command, ...args], {
+  const child = spawn(command, args, {
     env: {
       PATH: process.env.PATH,
       CHIRON_DATABASE_URL: store,

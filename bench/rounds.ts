@@ -9,11 +9,14 @@ import { cpuMicros, family, type Server } from './processes.ts'
 
 export interface Side {
   readonly name: string
-  readonly server: Server
+  /** Several share the load. */
+  readonly servers: readonly Server[]
   /** The database server, where there is one. */
   readonly storePids: readonly number[]
   readonly load: Load
   readonly isSignIn: boolean
+  /** The part of the usual load that it gets, if not all of it. */
+  readonly share?: number
   /** Requests until the server has seen every token, which costs more the first time. */
   readonly first: number
 }
@@ -22,6 +25,8 @@ export interface Side {
 export interface Cost {
   readonly server: number
   readonly store: number
+  /** Requests a second while the load lasted. */
+  readonly rate: number
 }
 
 const connectionCount = 48
@@ -38,9 +43,9 @@ const idleWithinMs = 4_000
 
 /** The costs of each side, one for each round. */
 export async function measure(sides: readonly Side[], rounds: number): Promise<Cost[][]> {
-  for (const { load, first, server } of sides.filter((side) => side.first > 0)) {
-    const connections = connect(server.port)
-    await load({ connections, requests: first, seconds: firstWithinSeconds })
+  for (const side of sides.filter(({ first }) => first > 0)) {
+    const connections = connect(side)
+    await side.load({ connections, requests: side.first, seconds: firstWithinSeconds })
     disconnect(connections)
   }
   for (let i = 0; i < uncountedRounds; i++) await round(sides)
@@ -56,15 +61,15 @@ export async function measure(sides: readonly Side[], rounds: number): Promise<C
 async function round(sides: readonly Side[]): Promise<Cost[]> {
   const players = sides.map((side) => ({
     side,
-    turn: side.isSignIn ? signInTurn : turn,
-    connections: connect(side.server.port),
+    turn: turnOf(side),
+    connections: connect(side),
     ...{ server: [] as number[], store: [] as number[] },
     ...{ requests: 0, seconds: 0, serverAt: 0, storeMicros: 0 },
   }))
   // PostgreSQL starts its processes with the first requests.
   for (const { side, connections } of players) await side.load({ ...turn, connections })
   for (const player of players) {
-    player.server = family([player.side.server.pid])
+    player.server = family(player.side.servers.map(({ pid }) => pid))
     player.store = family(player.side.storePids)
     await untilIdle(player.server)
     player.serverAt = cpuMicros(player.server)
@@ -80,10 +85,14 @@ async function round(sides: readonly Side[]): Promise<Cost[]> {
     }
   }
   const costs: Cost[] = []
-  for (const { side, server, serverAt, requests, storeMicros, connections } of players) {
+  for (const { side, server, serverAt, requests, seconds, storeMicros, connections } of players) {
     await untilIdle(server)
     if (requests === 0) throw new Error(`${side.name}: no reply in a whole round`)
-    costs.push({ server: (cpuMicros(server) - serverAt) / requests, store: storeMicros / requests })
+    costs.push({
+      server: (cpuMicros(server) - serverAt) / requests,
+      store: storeMicros / requests,
+      rate: requests / seconds,
+    })
     disconnect(connections)
   }
   return costs
@@ -100,7 +109,13 @@ async function untilIdle(pids: readonly number[]): Promise<void> {
   }
 }
 
-const connect = (port: number) => Array.from({ length: connectionCount }, () => new Connection(port))
+function turnOf({ isSignIn, share = 1 }: Side) {
+  const { requests, seconds } = isSignIn ? signInTurn : turn
+  return { requests: requests * share, seconds }
+}
+
+const connect = ({ servers, share = 1 }: Side) =>
+  Array.from({ length: connectionCount * share }, (_, i) => new Connection(servers[i % servers.length]!.port))
 
 function disconnect(connections: readonly Connection[]): void {
   for (const connection of connections) connection.end()
