@@ -17,6 +17,7 @@ import { portalOfSuite } from './support/portal-suite.ts'
 import { type Service, startService } from './support/service.ts'
 import { everyLanguage, portalText } from './support/texts.ts'
 import { newVisitor, openTab } from './support/visitor.ts'
+import { soon } from './support/wait.ts'
 
 const logoFile = fileURLToPath(new URL('fixtures/logo.svg', import.meta.url))
 const riverside = {
@@ -265,9 +266,9 @@ suite('The portal with the school’s face', inBrowser, () => {
     const home = page.getByRole('link', { name: 'Riverside Veterinary School, start page' })
     await home.waitFor()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
-    assert.equal(await page.title(), 'Sign in · Riverside Veterinary School')
+    await soon(() => page.title(), 'Sign in · Riverside Veterinary School')
     const drawn = 'document.querySelector(".brand .logo").naturalWidth > 0'
-    assert.equal(await page.evaluate<boolean>(drawn), true)
+    await soon(() => page.evaluate<boolean>(drawn), true)
     const href = (name: string) => page.getByRole('link', { name, exact: true }).getAttribute('href')
     assert.equal(await href('Help'), 'mailto:help@riverside.example')
     assert.equal(await href('Privacy'), 'https://riverside.example/privacy')

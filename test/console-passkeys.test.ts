@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { minute } from '../src/platform/lib/clock.ts'
-import { startBrowser } from './support/browser.ts'
 import { openConsole, signInAtConsole } from './support/console.ts'
 import { addDevice, button } from './support/device.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import { startRequiringPasskeys } from './support/passkeys.ts'
+import { sharedBrowser } from './support/portal-suite.ts'
 import { type Service, startService } from './support/service.ts'
 import { addStaff } from './support/staff.ts'
 import { newVisitor, openTab } from './support/visitor.ts'
@@ -18,10 +18,9 @@ suite('Passkeys in the console', inBrowser, () => {
   let browser: Browser
   before(async () => {
     service = await startService('sqlite')
-    browser = await startBrowser()
+    browser = await sharedBrowser()
   })
   after(async () => {
-    await browser.close()
     await service.stop()
   })
 
@@ -54,10 +53,9 @@ suite('The console where staff must use a passkey', inBrowser, () => {
     const started = await startRequiringPasskeys('sqlite')
     service = started.service
     stop = started.stop
-    browser = await startBrowser()
+    browser = await sharedBrowser()
   })
   after(async () => {
-    await browser.close()
     await stop()
   })
 

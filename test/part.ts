@@ -4,10 +4,16 @@ import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 
+export interface Failure {
+  readonly file: string
+  readonly test?: string
+  readonly error?: string
+}
+
 export interface Told {
   /** In milliseconds. */
   readonly took: Readonly<Record<string, number>>
-  readonly failed: readonly string[]
+  readonly failed: readonly Failure[]
   /** As the runner's summary has them: tests, suites, passed and so on. */
   readonly counts: Readonly<Record<string, number>>
 }
@@ -18,7 +24,7 @@ const leaveAfterMs = 60_000
 const mayLeaveOut = process.env.CHIRON_TEST_FAST !== undefined
 
 const took: Record<string, number> = {}
-const failed = new Set<string>()
+const failed: Failure[] = []
 let counts: Record<string, number> = {}
 let open = 0
 let leaving: NodeJS.Timeout | undefined
@@ -32,9 +38,9 @@ tests.on('test:enqueue', ({ nesting }) => {
 })
 tests.on('test:complete', ({ name, file = '', nesting, details, skip, todo }) => {
   const path = relative('', file)
-  const leftOut = !mayLeaveOut && (skip || todo)
-  if (leftOut) process.stdout.write(`Left out, which is a failure: ${name}\n`)
-  if (leftOut || !details.passed) failed.add(path)
+  if (!mayLeaveOut && (skip || todo)) failed.push({ file: path, test: name, error: 'It was left out.' })
+  if (!details.passed && !isOfAnother(details.error))
+    failed.push({ file: path, test: name, error: shown(details.error) })
   if (nesting > 0) return
   took[path] = (took[path] ?? 0) + details.duration_ms
   // Whatever a failed test left running must not keep the process from ending. The parent then hears nothing.
@@ -43,7 +49,17 @@ tests.on('test:complete', ({ name, file = '', nesting, details, skip, todo }) =>
 tests.on('test:summary', ({ success, counts: found }) => {
   counts = { ...found }
   // A hook outside all suites belongs to no file.
-  if (!success && failed.size === 0) for (const file of files) failed.add(file)
+  if (!success && failed.length === 0) failed.push(...files.map((file) => ({ file })))
 })
 await pipeline(tests, new spec(), process.stdout, { end: false })
-process.send?.({ took, failed: [...failed], counts } satisfies Told)
+process.send?.({ took, failed, counts } satisfies Told)
+
+/** Whether a suite failed only because of a test in it. */
+function isOfAnother(error: Error | undefined): boolean {
+  return (error as { failureType?: string } | undefined)?.failureType === 'subtestsFailed'
+}
+
+function shown(error: Error | undefined): string {
+  const cause = error?.cause ?? error
+  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+}

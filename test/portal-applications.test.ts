@@ -6,11 +6,12 @@ import { second } from '../src/platform/lib/clock.ts'
 import { addClient, type ClientOptions, signInAt, type TestClient } from './support/applications.ts'
 import { type Parameters, requestOf } from './support/authorize.ts'
 import { assertFit } from './support/axe.ts'
-import { focusOn, type NotingPage, noteFaults, picture, startBrowser } from './support/browser.ts'
+import { firstTab, focusOn, type NotingPage, noteFaults, picture } from './support/browser.ts'
 import { type ClientPage, startClientPage } from './support/client-page.ts'
 import { addDevice, button } from './support/device.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
+import { sharedBrowser } from './support/portal-suite.ts'
 import { type Service, startService } from './support/service.ts'
 import { addStaff } from './support/staff.ts'
 import { askForCode, codeField, type Look, newVisitor, openTab, originOf, signIn } from './support/visitor.ts'
@@ -22,11 +23,10 @@ suite('Applications', inBrowser, () => {
   let site: ClientPage
   before(async () => {
     service = await startService('sqlite')
-    browser = await startBrowser()
+    browser = await sharedBrowser()
     site = await startClientPage()
   })
   after(async () => {
-    await browser.close()
     await site.close()
     await service.stop()
   })
@@ -151,7 +151,7 @@ suite('Applications', inBrowser, () => {
     const again = await comeFrom(visitor, to)
     await heading(again, 'Sign in to Moodle?').waitFor()
     // With the keyboard alone.
-    await again.keyboard.press('Tab')
+    await firstTab(again)
     await focusOn(again, 'Skip to the content')
     for (const name of ['Chiron, start page', 'Use another account', 'Allow']) {
       await again.keyboard.press('Tab')
@@ -223,12 +223,12 @@ suite('Applications', inBrowser, () => {
     await addDevice(portal)
     await button(portal, 'Add a passkey').click()
     await portal.getByText('Next time you can sign in with your passkey').waitFor()
+    service.clock.advance(second)
     await portal.evaluate(
       `location.href = ${JSON.stringify(
         authorizeUrl(await newClient(), { acr_values: 'urn:chiron:passkey', state: 'passkey' }),
       )}`,
     )
-    service.clock.advance(second)
     await heading(portal, 'Confirm that it is you').waitFor()
     await button(portal, 'Confirm with a passkey').click()
     assert.ok((await backAt(portal)).code)
@@ -284,7 +284,9 @@ suite('Applications', inBrowser, () => {
     const { visitor, portal } = await signedIn({ serviceWorkers: 'allow' })
     await portal.evaluate('navigator.serviceWorker.ready.then(() => {})')
     await portal.reload()
-    await portal.waitForFunction('navigator.serviceWorker.controller !== null')
+    await eventually('a worker in charge', () =>
+      portal.evaluate<boolean>('navigator.serviceWorker.controller !== null'),
+    )
     const client = await newClient({ consent: 'once' })
     const page = await comeFrom(visitor, authorizeUrl(client))
     await heading(page, 'Sign in to Moodle?').waitFor()

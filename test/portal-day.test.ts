@@ -114,9 +114,10 @@ suite('A student’s day', inBrowser, () => {
 
   test('On a phone the week is an agenda with today in it, and one’s details are behind the avatar', async () => {
     const page = await visit(phone)
+    const days = page.getByRole('region', { name: 'This week' }).locator('h3:visible')
+    await days.first().waitFor()
     assert.equal(await overflow(page, 320), 0)
     assert.deepEqual(await accessFaults(page), [])
-    const days = page.getByRole('region', { name: 'This week' }).locator('h3:visible')
     const shown = await days.allInnerTexts()
     assert.deepEqual(shown, ['Mon 16 Nov', 'Wed 18 Nov'])
     assert.equal(await page.getByText('Student number S100').first().isVisible(), false)
@@ -125,7 +126,7 @@ suite('A student’s day', inBrowser, () => {
     await page.getByText('Student number S100').first().waitFor()
     assert.deepEqual(await accessFaults(page), [])
     await page.keyboard.press('Escape')
-    assert.equal(await page.getByRole('link', { name: 'Devices' }).isVisible(), false)
+    await page.getByRole('link', { name: 'Devices' }).waitFor({ state: 'hidden' })
     await avatar.click()
     await page.getByRole('link', { name: 'Devices' }).click()
     await page.getByRole('heading', { name: 'Where you are signed in' }).waitFor()

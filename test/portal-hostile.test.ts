@@ -4,13 +4,18 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, suite, test } from 'node:test'
 import type { Browser, BrowserContext } from 'playwright-core'
-import type { NotingPage } from './support/browser.ts'
+import { byOperator } from '../src/platform/lib/by.ts'
+import { second } from '../src/platform/lib/clock.ts'
+import { addClient, signInAt } from './support/applications.ts'
+import { requestOf } from './support/authorize.ts'
+import { type NotingPage, overflow } from './support/browser.ts'
+import { button } from './support/device.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import { portalOfSuite } from './support/portal-suite.ts'
 import type { Service } from './support/service.ts'
 import { newVisitor, openTab, originOf, signIn } from './support/visitor.ts'
-import { eventually } from './support/wait.ts'
+import { eventually, soon } from './support/wait.ts'
 
 suite('The portal beside a hostile page', inBrowser, () => {
   let service: Service
@@ -32,11 +37,12 @@ suite('The portal beside a hostile page', inBrowser, () => {
     trap.closeAllConnections()
   })
 
-  async function signedIn(): Promise<{ visitor: BrowserContext; victim: NotingPage }> {
+  async function signedIn(): Promise<{ visitor: BrowserContext; victim: NotingPage; email: string }> {
     const visitor = await newVisitor(browser)
     const victim = await openTab(visitor, service)
-    await signIn(victim, service, 'Veterinarian', freshAddress('victim'))
-    return { visitor, victim }
+    const email = freshAddress('victim')
+    await signIn(victim, service, 'Veterinarian', email)
+    return { visitor, victim, email }
   }
 
   async function assertUnharmed(victim: NotingPage): Promise<void> {
@@ -67,6 +73,8 @@ suite('The portal beside a hostile page', inBrowser, () => {
         ['/portal/refresh', { method: 'POST', mode }],
         ['/portal/sign-out', { method: 'POST', mode }],
         ['/portal/sign-out', { method: 'POST', mode, body: '{}' }],
+        ['/portal/authorize', { method: 'POST', mode, body: '{}' }],
+        ['/portal/logout', { method: 'POST', mode, body: '{}' }],
         ['/session', { mode }],
         ['/veterinarian/me', { mode }],
         ['/veterinarian/me/export', { mode }],
@@ -83,10 +91,10 @@ suite('The portal beside a hostile page', inBrowser, () => {
       await assertUnharmed(victim)
     })
 
-    test(`Forms of ${which} cannot refresh or sign out`, async () => {
+    test(`Forms of ${which} cannot refresh, sign out or allow an application`, async () => {
       const { visitor, victim } = await signedIn()
       const cookies = await visitor.cookies()
-      for (const path of ['/portal/refresh', '/portal/sign-out'])
+      for (const path of ['/portal/refresh', '/portal/sign-out', '/portal/authorize', '/portal/logout'])
         for (const kind of ['application/x-www-form-urlencoded', 'multipart/form-data', 'text/plain']) {
           const page = await openTrap(visitor)
           const answered = page.waitForResponse(`${portal}${path}`)
@@ -105,7 +113,21 @@ suite('The portal beside a hostile page', inBrowser, () => {
     test(`A page of ${which} cannot frame the portal, nor hold on to a window of it`, async () => {
       const { visitor, victim } = await signedIn()
       const page = await openTrap(visitor)
-      for (const path of ['/', '/#/close', `/v/${'A'.repeat(22)}`, '/docs', '/problems']) {
+      const { id, redirectUri: redirect_uri } = await addClient(service)
+      const asking = (changes = {}) => `/oauth/authorize?${requestOf(id, { redirect_uri, ...changes })}`
+      for (const path of [
+        '/',
+        '/#/close',
+        '/#/school-links',
+        '/console',
+        `/v/${'A'.repeat(22)}`,
+        '/docs',
+        '/problems',
+        asking(),
+        asking({ prompt: 'none' }),
+        asking({ redirect_uri: 'https://elsewhere.example/' }),
+        `/oauth/logout?client_id=${id}`,
+      ]) {
         await page.evaluate(
           `new Promise((resolve) => document.body.replaceChildren(Object.assign(
             document.createElement('iframe'), { src: '${portal}${path}', onload: () => resolve() })))`,
@@ -118,6 +140,7 @@ suite('The portal beside a hostile page', inBrowser, () => {
         const url = await eventually('a frame with an address', () => shown() || undefined)
         assert.equal(url, 'chrome-error://chromewebdata/', path)
       }
+      assert.deepEqual(await service.rows('select 1 from authorization_code where client_id = $1', [id]), [])
       const opened = visitor.waitForEvent('page')
       await page.evaluate(`void (window.prey = open('${portal}/'))`)
       const prey = await opened
@@ -127,6 +150,78 @@ suite('The portal beside a hostile page', inBrowser, () => {
       await assertUnharmed(victim)
     })
   }
+
+  for (const [kind, name] of [
+    ['markup', '<img src=x onerror=noteFault("ran")></h1><script>noteFault("ran")</script>'],
+    ['a hundred letters without a space', 'W'.repeat(100)],
+    ['another direction', 'مختبر الطب البيطري'],
+  ] as const)
+    test(`Names of applications and providers with ${kind} are shown as text`, async () => {
+      const { clients, providers } = service.app.parts
+      const { visitor, victim, email } = await signedIn()
+      const redirect_uri = 'https://app.example/back'
+      const added = await clients.add({ name, consent: 'once', redirectUris: [redirect_uri] }, byOperator)
+      const { providerId } = await providers.add(
+        {
+          name,
+          kind: 'oidc',
+          issuer: 'https://login.example',
+          clientId: 'c',
+          secret: 's',
+          roles: ['student'],
+        },
+        byOperator,
+      )
+      const asking = (changes = {}) =>
+        `/oauth/authorize?${requestOf(added.clientId, { redirect_uri, ...changes })}`
+      const assertText = async (page: NotingPage, text: string, screen: string) => {
+        await page.getByText(text).first().waitFor()
+        assert.equal(await page.locator('main :is(img, script, b)').count(), 0, screen)
+        assert.equal(await overflow(page, 320), 0, screen)
+        assert.deepEqual(page.faults, [], screen)
+      }
+
+      const stranger = await newVisitor(browser)
+      const hint = `"><img/src=x/onerror=noteFault("ran")>@example.org`
+      const signingIn = await openTab(stranger, service, asking({ login_hint: hint, state: name }))
+      await assertText(signingIn, `Sign in to continue to ${name}`, 'sign-in')
+      await signingIn.getByRole('radio', { name: 'Student' }).check()
+      await assertText(signingIn, `Sign in with ${name}`, 'school-button')
+      await providers.remove(providerId, byOperator)
+
+      const confirming = await openTab(visitor, service, asking())
+      await assertText(confirming, `Sign in to ${name}?`, 'confirm')
+      service.clock.advance(second)
+      const proving = await openTab(visitor, service, asking({ prompt: 'login' }))
+      await assertText(proving, `${name} asks you to confirm again that it is you.`, 'step-up')
+      const leaving = await openTab(visitor, service, `/oauth/logout?client_id=${added.clientId}`)
+      await assertText(leaving, `${name} asks to sign you out here.`, 'logout')
+
+      const [session] = await service.rows<{ sessionId: string; userId: string }>(
+        `select s.id as "sessionId", s.person_id as "userId" from session s join person p on p.id = s.person_id
+         where p.email_key = $1`,
+        [email],
+      )
+      const { clientId: id, secret } = added
+      await signInAt(service, session!, { id, secret, redirectUri: redirect_uri })
+      await assertText(await openTab(visitor, service, '/#/sessions'), name, 'devices')
+      await clients.remove(id, byOperator)
+      await assertUnharmed(victim)
+    })
+
+  test('The page goes to no address that is a script, even if one were registered', async () => {
+    const { visitor } = await signedIn()
+    const redirect_uri = 'javascript:noteFault("ran")//'
+    const { id } = await addClient(service, { redirectUris: [redirect_uri], logoutUris: [redirect_uri] })
+    const asking = await openTab(visitor, service, `/oauth/authorize?${requestOf(id, { redirect_uri })}`)
+    await asking.getByText('Something went wrong').first().waitFor()
+    assert.deepEqual(asking.faults, [])
+    const query = new URLSearchParams({ client_id: id, post_logout_redirect_uri: redirect_uri })
+    const leaving = await openTab(visitor, service, `/oauth/logout?${query}`)
+    await button(leaving, 'Sign out').click()
+    await leaving.getByText('Something went wrong').first().waitFor()
+    assert.deepEqual(leaving.faults, [])
+  })
 
   test('No token is anywhere that a script, a history or an onlooker could find it', async () => {
     const visitor = await newVisitor(browser)
@@ -139,10 +234,12 @@ suite('The portal beside a hostile page', inBrowser, () => {
       secrets.push(access_token, ...access_token.split('.').slice(1), cookie!.value)
     })
     await signIn(page, service, 'Veterinarian', freshAddress('secret'))
+    // A reload would take the reply away while it is read.
+    await eventually('the first reply', () => secrets.length === 4)
     await page.reload()
     await page.getByRole('link', { name: 'Devices' }).click()
     await page.getByText('Last used').waitFor()
-    assert.equal(secrets.length, 8)
+    await soon(async () => secrets.length, 8)
     const found = await page.evaluate<string>(`(async () => JSON.stringify([
       { ...localStorage }, { ...sessionStorage }, document.cookie, await indexedDB.databases(), await caches.keys(),
       location.href, document.referrer, history.state, name, performance.getEntries().map((entry) => entry.name),

@@ -10,7 +10,7 @@ import { picture } from './support/browser.ts'
 import { inBrowser } from './support/engines.ts'
 import { portalOfSuite } from './support/portal-suite.ts'
 import type { Service } from './support/service.ts'
-import { newVisitor, openTab, signIn, signOut } from './support/visitor.ts'
+import { listKept, newVisitor, openTab, signIn, signOut } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
 const student = 'ada.byron@school.example'
@@ -35,7 +35,7 @@ suite('The installed portal', inBrowser, () => {
     await signIn(page, at, 'Student', student, mails() + 1)
     await page.getByRole('link', { name: 'Equine rotation' }).first().waitFor()
     await page.evaluate('navigator.serviceWorker.ready')
-    await eventually('the list is kept', async () => (await caches(page)).includes('chiron.last'))
+    await listKept(page)
     assert.deepEqual(page.faults, [])
     return { visitor, page }
   }

@@ -3,22 +3,22 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { minute } from '../src/platform/lib/clock.ts'
-import { startBrowser } from './support/browser.ts'
 import { addDevice, button } from './support/device.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
+import { sharedBrowser } from './support/portal-suite.ts'
 import { type Service, startService } from './support/service.ts'
 import { codeField, newVisitor, openTab, signIn, signOut } from './support/visitor.ts'
+import { eventually } from './support/wait.ts'
 
 suite('Passkeys in the portal', inBrowser, () => {
   let service: Service
   let browser: Browser
   before(async () => {
     service = await startService('sqlite')
-    browser = await startBrowser()
+    browser = await sharedBrowser()
   })
   after(async () => {
-    await browser.close()
     await service.stop()
   })
 
@@ -40,8 +40,10 @@ suite('Passkeys in the portal', inBrowser, () => {
     await button(page, 'Add a passkey').click()
     await page.getByText('Next time you can sign in with your passkey').waitFor()
     assert.equal((await device.credentials()).length, 1)
-    await signOut(page)
     // The field offers it, and this authenticator answers at once.
+    const answered = page.waitForResponse('**/portal/passkey/validate')
+    await signOut(page)
+    await answered
     await page.locator('.account').waitFor({ state: 'attached' })
     assert.equal(await page.getByRole('heading', { name: 'Next time without a code' }).count(), 0)
     await page.evaluate("location.hash = '#/sessions'")
@@ -54,8 +56,16 @@ suite('Passkeys in the portal', inBrowser, () => {
     await page.getByText('Next time you can sign in with your passkey').waitFor()
     await signOut(page)
     await device.answers(false)
+    await page.evaluate(`(() => {
+      const { get } = CredentialsContainer.prototype
+      CredentialsContainer.prototype.get = function (...given) {
+        const answer = get.apply(this, given)
+        answer.catch(() => { window.isDeclined = true })
+        return answer
+      }
+    })()`)
     await button(page, 'Sign in with a passkey').click()
-    await page.waitForFunction("!document.querySelector('[aria-busy]')")
+    await eventually('the device declines', () => page.evaluate<boolean>('window.isDeclined === true'))
     await button(page, 'Send me a code').waitFor()
     await device.answers(true)
     await button(page, 'Sign in with a passkey').click()
@@ -104,6 +114,8 @@ suite('Passkeys in the portal', inBrowser, () => {
   test('A passkey that the service no longer knows is refused, and a code still works', async () => {
     const { page, email } = await signedIn()
     await page.evaluate("location.hash = '#/passkeys'")
+    // The first page has a button of this name too.
+    await page.getByText('You have no passkeys yet.').waitFor()
     await button(page, 'Add a passkey').click()
     await page.getByText(/has been added/).waitFor()
     await service.app.parts.db.run('delete from passkey')
@@ -119,7 +131,7 @@ suite('Passkeys in the portal', inBrowser, () => {
     await page.getByText('You have no passkeys yet.').waitFor()
     await device.answers(false)
     await button(page, 'Add a passkey').click()
-    await page.waitForFunction("!document.querySelector('[aria-busy]')")
+    await page.locator('[aria-busy]').waitFor({ state: 'detached' })
     await page.getByText(/^No passkey was added/).waitFor()
     await page.getByText('You have no passkeys yet.').waitFor()
     assert.deepEqual(await device.credentials(), [])
@@ -172,7 +184,7 @@ suite('Passkeys in the portal', inBrowser, () => {
     await page.evaluate("location.hash = '#/passkeys'")
     await page.getByText('You have no passkeys yet.').waitFor()
     await page.evaluate("location.hash = '#/'")
-    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.getByRole('heading', { name: 'Ada Marsh' }).waitFor()
     assert.equal(await page.getByRole('heading', { name: 'Next time without a code' }).count(), 0)
   })
 
@@ -183,6 +195,7 @@ suite('Passkeys in the portal', inBrowser, () => {
     await button(page, 'Send me a code').waitFor()
     assert.equal(await button(page, 'Sign in with a passkey').count(), 0)
     await signIn(page, service, 'Veterinarian', freshAddress())
+    await page.getByRole('heading', { name: 'Ada Marsh' }).waitFor()
     assert.equal(await page.getByRole('heading', { name: 'Next time without a code' }).count(), 0)
   })
 })

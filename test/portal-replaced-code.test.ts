@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { accessFaults } from './support/axe.ts'
-import { overflow, picture } from './support/browser.ts'
+import { focusOn, overflow, picture } from './support/browser.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { portalOfSuite } from './support/portal-suite.ts'
@@ -87,9 +87,8 @@ suite('A code that is replaced', inBrowser, () => {
     await field(page).pressSequentially(await exhaust(page, email))
     await over.waitFor()
     assert.equal(sent.length, 1)
-    const renew = page.getByRole('button', { name: 'Send a new code' })
-    assert.ok(await renew.evaluate((button) => button === button.ownerDocument.activeElement))
-    await renew.click()
+    await focusOn(page, 'Send a new code')
+    await page.getByRole('button', { name: 'Send a new code' }).click()
     await field(page).waitFor()
     await field(page).pressSequentially(await exhaust(page, email))
     await over.waitFor()

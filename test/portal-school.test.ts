@@ -5,10 +5,10 @@ import type { Browser, Page } from 'playwright-core'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { hour, second } from '../src/platform/lib/clock.ts'
 import { assertFit } from './support/axe.ts'
-import { startBrowser } from './support/browser.ts'
 import { dialog, openConsole, place } from './support/console.ts'
 import { button } from './support/device.ts'
 import { inBrowser } from './support/engines.ts'
+import { sharedBrowser } from './support/portal-suite.ts'
 import { startProvider, type TestProvider } from './support/provider.ts'
 import { addUser, bulk, emptySchool } from './support/roster-school.ts'
 import { rosterOf } from './support/roster-world.ts'
@@ -33,10 +33,9 @@ const parts = (env: Record<string, string> = {}) => {
       byOperator,
     )
     all.providerId = added.providerId
-    all.browser = await startBrowser()
+    all.browser = await sharedBrowser()
   })
   after(async () => {
-    await all.browser.close()
     await all.service.stop()
     await all.provider.stop()
   })

@@ -15,7 +15,7 @@ import { portalOfSuite } from './support/portal-suite.ts'
 import type { Service } from './support/service.ts'
 import { addStaff } from './support/staff.ts'
 import { everyLanguage } from './support/texts.ts'
-import { newVisitor, openTab, originOf, signIn, signOut } from './support/visitor.ts'
+import { newVisitor, openTab, originOf, scriptArrived, signIn, signOut } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
 const student = 'ada.byron@school.example'
@@ -128,6 +128,8 @@ suite('A shared computer', inBrowser, () => {
       )
       await page.reload()
     }
+    // What is still being read when the session ends would be refused.
+    await page.getByRole('link', { name: 'Equine rotation' }).first().waitFor()
     await signOut(page)
     await page.getByText('You have signed out.').waitFor()
     assert.deepEqual(await stored(page), { local: [], tab: [], caches: [], workers: 0 })
@@ -135,6 +137,7 @@ suite('A shared computer', inBrowser, () => {
     assert.equal(await page.getByRole('radio', { checked: true }).count(), 0)
     assert.equal(await page.getByLabel('E-mail address').inputValue(), '')
     await page.reload()
+    await scriptArrived(page)
     assert.equal(await box(page).isChecked(), true)
     assert.equal(await autocomplete(page), 'off')
     assert.deepEqual(page.faults, [])
@@ -163,6 +166,7 @@ suite('A shared computer', inBrowser, () => {
     assert.deepEqual((await stored(page)).local, [])
     assert.deepEqual((await stored(page)).tab, names)
     await page.reload()
+    await scriptArrived(page)
     assert.equal(await french.isChecked(), true)
     await french.uncheck()
     assert.deepEqual((await stored(page)).local, names)

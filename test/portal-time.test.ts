@@ -13,7 +13,7 @@ import { rosterOf } from './support/roster-world.ts'
 import type { Service } from './support/service.ts'
 import { addStaff } from './support/staff.ts'
 import { studentSchool } from './support/student-school.ts'
-import { askForCode, type Look, newVisitor, openTab, originOf, signIn } from './support/visitor.ts'
+import { askForCode, type Look, listKept, newVisitor, openTab, originOf, signIn } from './support/visitor.ts'
 import { eventually } from './support/wait.ts'
 
 const minute = 60_000
@@ -161,16 +161,19 @@ suite('The school’s time', inBrowser, () => {
       const email = freshAddress('clock')
       await service.register(email)
       const page = await tab({}, off)
+      // It stands still, so that it does not matter how long the steps take.
+      const timeIsNow = () => page.clock.setFixedTime(service.clock.now() + off)
+      await timeIsNow()
       await askForCode(page, 'Veterinarian', email)
-      assert.match(await page.getByRole('timer').innerText(), /^(10:00|9:5\d)$/, `${off}`)
-      await page.getByRole('button', { name: /Send it again in 0:(30|2\d)/ }).waitFor()
+      await page.getByRole('timer').getByText('10:00').waitFor()
+      await page.getByRole('button', { name: 'Send it again in 0:30' }).waitFor()
       service.clock.advance(9 * minute)
-      await page.clock.fastForward(9 * minute)
-      assert.match(await page.getByRole('timer').innerText(), /^(1:00|0:5\d)$/, `${off}`)
+      await timeIsNow()
+      await page.getByRole('timer').getByText('1:00').waitFor()
       await page.reload()
-      await page.getByRole('timer').waitFor()
-      assert.match(await page.getByRole('timer').innerText(), /^(1:00|0:[3-5]\d)$/, `${off}`)
-      await page.clock.fastForward(minute)
+      await page.getByRole('timer').getByText('1:00').waitFor()
+      service.clock.advance(minute)
+      await timeIsNow()
       await page.getByRole('alert').getByText('This code has expired.').waitFor()
       assert.deepEqual(page.faults, [])
     }
@@ -199,7 +202,7 @@ suite('The school’s time', inBrowser, () => {
     })
     const page = await openTab(visitor, service)
     await signIn(page, service, 'Student', student, mails() + 1)
-    await page.getByRole('heading', { level: 1, name: /Addie/ }).waitFor()
+    await page.locator('.week').waitFor()
     assert.equal(await note(page).count(), 0)
   })
 
@@ -212,7 +215,7 @@ suite('The school’s time', inBrowser, () => {
     const atSchool = new Intl.DateTimeFormat('en-GB', words).format(service.clock.now())
     assert.equal(await page.locator('.lead').innerText(), atSchool)
     await page.evaluate('navigator.serviceWorker.ready')
-    await eventually('the list is kept', () => page.evaluate<boolean>("caches.has('chiron.last')"))
+    await listKept(page)
     await visitor.setOffline(true)
     await page.reload()
     await page.getByText(/^As of \d+:\d\d/).waitFor()

@@ -120,8 +120,8 @@ suite('A student’s week', inBrowser, () => {
   test('On Friday evening the coming week is shown, later if there is a class; a weekend shift is under today', async () => {
     at('2026-11-20T16:59:00Z')
     const page = await visit()
-    const eve = await visit({}, 'eve@school.example')
     assert.match(await week(page), /^This week/)
+    const eve = await visit({}, 'eve@school.example')
     await page.clock.fastForward(2 * minute)
     await eventually('Friday evening', async () => /^Next week/.test(await week(page)))
     await eve.clock.fastForward(2 * minute)
@@ -181,7 +181,7 @@ suite('A student’s week', inBrowser, () => {
     for (const each of [page, tab]) await openAnatomy(each)
     await signOut(page)
     await tab.getByText('You signed out in another window.').waitFor()
-    for (const each of [page, tab]) assert.equal(new URL(each.url()).hash, '#/')
+    for (const each of [page, tab]) await each.waitForURL(({ hash }) => hash === '#/')
     await signIn(tab, service, 'Student', 'other@school.example', mails('other@school.example') + 1)
     await tab.getByRole('heading', { level: 1, name: /Good/ }).waitFor()
   })

@@ -1,6 +1,6 @@
 /** Applications made with openid-client and oauth4webapi sign people in here; both check what they get. */
 import assert from 'node:assert/strict'
-import { after, before, describe, suite, test } from 'node:test'
+import { after, before, beforeEach, describe, suite, test } from 'node:test'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import * as oauth from 'oauth4webapi'
 import { openDb } from '../src/platform/db/open.ts'
@@ -66,9 +66,9 @@ for (const engine of engines) {
             CHIRON_WEBHOOK_ALLOW: '127.0.0.1',
           },
         })
-        // The libraries look at the real clock.
-        service.clock.advance(Date.now() - service.clock.now())
       })
+      // The libraries look at the real clock.
+      beforeEach(() => service.clock.advance(Date.now() - service.clock.now()))
       after(async () => {
         await service.stop()
         await receiver.close()

@@ -125,16 +125,17 @@ suite('Rosters beyond a bound', () => {
     const length = pairs * blockCharacters
     const chosen = collidingIds(pairs, [1, length, 0, 0])
     assert.equal(new Set(chosen).size, 2 ** pairs)
-    const timed = (some: readonly string[]) => {
-      const since = performance.now()
+    /** Processor time, which does not pass while others have the processor. */
+    const microsecondsFor = (some: readonly string[]) => {
+      const before = process.threadCpuUsage()
       const ids = new Ids()
       for (const id of some) ids.add(id)
       assert.equal(ids.size, some.length)
-      return performance.now() - since
+      return process.threadCpuUsage(before).user
     }
     const others = chosen.map((_, i) => `${i}`.padStart(length, '0'))
-    timed(others)
-    assert.ok(timed(chosen) < 10 * timed(others) + 1_000)
+    microsecondsFor(others)
+    assert.ok(microsecondsFor(chosen) < 10 * microsecondsFor(others) + 1_000_000)
   })
 })
 
@@ -147,7 +148,6 @@ suite('A flood of bad rows by command', atLength, () => {
     const zip = join(source, 'roster.zip')
     writeFileSync(zip, await packZip({ ...clean12, 'users.csv': oneCellRows(3_000_000) }))
     const env = folder.ownStore()
-    const since = performance.now()
     for (const args of [['check', zip], ['import', zip, '--yes'], ['fetch']]) {
       const { code, out, err } = await run(folder.path, ['roster', ...args], {
         ...env,
@@ -155,9 +155,9 @@ suite('A flood of bad rows by command', atLength, () => {
       })
       assert.equal(code, 3, err)
       assert.ok(out.includes(tooManyErrors), out)
+      assert.match(out, / 10006 rows, /, 'the rest was not read')
       assert.doesNotMatch(out, /--skip-bad-rows/)
     }
     assert.equal((await run(folder.path, ['roster', 'history'], env)).out.split('\n').length, 2)
-    assert.ok(performance.now() - since < 60_000)
   })
 })

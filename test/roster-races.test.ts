@@ -10,7 +10,7 @@ import { byOperator } from '../src/platform/lib/by.ts'
 import { systemClock } from '../src/platform/lib/clock.ts'
 import { holdCodes, Roster } from '../src/school/roster/roster.ts'
 import { studentWithClasses } from '../src/school/student/store.ts'
-import { startChiron } from './support/child.ts'
+import { startChiron, startScript } from './support/child.ts'
 import { atLength, type Engine, engines } from './support/engines.ts'
 import { repeat } from './support/fresh.ts'
 import { afterDelta, deltaOf, schoolOf, seenIn, steps } from './support/roster-model.ts'
@@ -41,9 +41,10 @@ import {
   writesStudents,
 } from './support/roster-world.ts'
 import { startService } from './support/service.ts'
-import { pause } from './support/wait.ts'
 
 const small = newSchool(5)
+/** For a school of 250 students. */
+const severalBatches = { rowsPerBatch: 200 }
 const settle = <T>(work: Promise<T>) =>
   work.then(
     (value) => ({ value, error: null }),
@@ -164,11 +165,10 @@ function meetAndDie(engine: Engine): void {
   })
 
   suite(`Imports that are killed on ${engine}`, { concurrency: 1, ...atLength }, () => {
-    // Several batches.
-    const big = newSchool(2_500, 20)
+    const big = newSchool(250, 20)
     const bigger = edited(renamed(big, 'Renamed'), (s) => {
-      for (const n of numbers(100)) drop(s, `stu-${n}`)
-      for (const n of numbers(100)) addUser(s, `new-${n}`, 'student')
+      for (const n of numbers(10)) drop(s, `stu-${n}`)
+      for (const n of numbers(10)) addUser(s, `new-${n}`, 'student')
     })
     const [bigPath, biggerPath] = [bulk(big), bulk(bigger)]
     let world: World
@@ -182,42 +182,25 @@ function meetAndDie(engine: Engine): void {
     })
     after(() => world.close())
 
-    const started = () =>
-      startChiron(['roster', 'import', biggerPath, '--yes', '--allow', holdCodes.join(), '--json'], {
-        env: { CHIRON_DATABASE_URL: world.url },
-      })
-    /** Rows that an import has written and not yet published. */
-    const unseen = async (table: string) => {
-      const sql = `select count(*) as rows from ${table} t join roster_generation g on g.id = t.from_gen where g.published_at is null`
-      return Number((await world.db.one<{ rows: number }>(sql))!.rows)
-    }
-    const killedWhen = async (reached: () => Promise<boolean>) => {
-      const child = started()
-      let gone = false
-      child.exited.then(() => {
-        gone = true
-      })
-      while (!gone && !(await reached())) await pause(5)
-      assert.equal((await child.end('SIGKILL')).signal, 'SIGKILL')
+    /** Kills itself right after its first write of this kind. */
+    const killedAfter = async (write: RegExp) => {
+      const child = startScript(dyingImport(world.url, biggerPath, write))
+      assert.equal((await child.exited).signal, 'SIGKILL', child.output.err)
     }
 
-    for (const [when, reached] of [
-      [
-        'as soon as it holds the roster',
-        async () =>
-          (await world.db.one('select leased_by from roster_state where leased_by is not null')) !==
-          undefined,
-      ],
-      ['with its first students written', async () => (await unseen('student')) > 0],
-      ['with its first records written', async () => (await unseen('roster_record')) > 0],
+    for (const [when, write] of [
+      ['as soon as it holds the roster', /^update roster_state set leased_by/],
+      ['with its first students written', /^insert into student /],
+      ['with its first records written', /^insert into roster_record /],
     ] as const) {
       test(`Killed ${when}, an import has not happened, and the next is whole`, async () => {
         const before = await visibleRows(world.db)
-        await killedWhen(reached)
+        await killedAfter(write)
         assert.deepEqual(await visibleRows(world.db), before)
         // The dead one's lease; the last test waits for it.
         await world.db.run('update roster_state set leased_until = 0')
-        await world.import(biggerPath)
+        const next = new Roster(world.db, world.clock, severalBatches)
+        await next.import(await next.plan(biggerPath), { allow: holdCodes, by: byOperator })
         assert.deepEqual(await contentOf(world.db), expected)
         await assertSound(world.db)
         await world.undo()
@@ -228,13 +211,40 @@ function meetAndDie(engine: Engine): void {
     }
 
     test('The next import waits for the lease of a dead one', async () => {
-      await killedWhen(async () => (await unseen('student')) > 0)
-      const next = started()
+      const before = Date.now()
+      await killedAfter(/^insert into student /)
+      const lease = await world.db.one<{ leased_until: number }>('select leased_until from roster_state')
+      assert.ok(lease!.leased_until >= before + 15_000)
+      const endsAt = Date.now() + 3_000
+      await world.db.run('update roster_state set leased_until = $1', [endsAt])
+      const next = startChiron(
+        ['roster', 'import', biggerPath, '--yes', '--allow', holdCodes.join(), '--json'],
+        { env: { CHIRON_DATABASE_URL: world.url } },
+      )
       assert.equal((await next.exited).code, 0, next.output.err)
       assert.match(next.output.out, /"type":"done"/)
+      assert.ok(Date.now() >= endsAt)
       assert.deepEqual(await contentOf(world.db), expected)
     })
   })
+}
+
+/** A process that imports a roster until it has done this write. */
+function dyingImport(url: string, path: string, write: RegExp): string {
+  const from = (file: string) => JSON.stringify(new URL(file, import.meta.url).href)
+  return `
+    import { openDb } from ${from('../src/platform/db/open.ts')}
+    import { byOperator } from ${from('../src/platform/lib/by.ts')}
+    import { systemClock } from ${from('../src/platform/lib/clock.ts')}
+    import { holdCodes, Roster } from ${from('../src/school/roster/roster.ts')}
+    import { watched } from ${from('support/roster-world.ts')}
+    let done = false
+    const db = watched(openDb(${JSON.stringify(url)}), (statements) => {
+      if (done) process.kill(process.pid, 'SIGKILL')
+      done = statements.some(({ sql }) => ${write}.test(sql))
+    })
+    const roster = new Roster(db, systemClock, ${JSON.stringify(severalBatches)})
+    await roster.import(await roster.plan(${JSON.stringify(path)}), { allow: holdCodes, by: byOperator })`
 }
 
 for (const engine of engines) {
@@ -243,7 +253,7 @@ for (const engine of engines) {
     try {
       const roster = rosterOf(service)
       const versions = ['One', 'Two'].map((name) => {
-        const school = renamed(newSchool(1_000, 20), name)
+        const school = renamed(newSchool(400, 20), name)
         for (const id of school.classes.keys()) change(school.classes, id, { title: name })
         return bulk(school)
       })

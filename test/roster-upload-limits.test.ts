@@ -14,7 +14,7 @@ import { rosterOf } from './support/roster-world.ts'
 import { type Service, startService } from './support/service.ts'
 import { newStaff } from './support/staff.ts'
 import { zipOf } from './support/uploads.ts'
-import { until } from './support/wait.ts'
+import { patienceMs, until } from './support/wait.ts'
 
 for (const engine of engines)
   suite(`Time limits of work on rosters, on ${engine}`, atLength, () => {
@@ -79,7 +79,7 @@ for (const engine of engines)
     test('None of it is an error of the service', () => assert.deepEqual(log, []))
   })
 
-test('A busy child ends when its parent is killed', { timeout: 60_000 }, async (t) => {
+test('A busy child ends when its parent is killed', { timeout: patienceMs }, async (t) => {
   const worker = fileURLToPath(new URL('../src/school/roster/upload/worker.js', import.meta.url))
   // Once it waits for its task, its thread never rests.
   const busy = `import { isMainThread } from 'node:worker_threads'

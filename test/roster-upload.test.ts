@@ -10,7 +10,7 @@ import type { Db } from '../src/platform/db/db.ts'
 import { openDb } from '../src/platform/db/open.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { systemClock } from '../src/platform/lib/clock.ts'
-import { serveStore, workersOf } from './support/child.ts'
+import { endProcesses, serveStore, workersOf } from './support/child.ts'
 import { atLength, engines, migratedStore } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { clean12, packZip, without } from './support/roster-files.ts'
@@ -390,26 +390,42 @@ for (const engine of engines) {
     async (t) => {
       const store = await migratedStore(engine)
       const mail = await startMailServer()
-      const child = await serveStore(store.url, mail, { CHIRON_LIMITS: 'off' })
       const db = openDb(store.url)
       t.after(async () => {
-        await child.end('SIGKILL')
+        endProcesses()
         await db.close()
         await mail.close()
         await store.remove()
       })
-      const { token, email } = await newRegistrar(child, db, mail)
-      const { planId, holds } = (await upload(child, token, await zipOf(newSchool(1_500, 20)))).json
-      // Outside production there is a demo school already.
-      const allow = holds.map(({ code }: { code: string }) => code)
-      assert.equal((await apply(child, token, planId, allow)).status, 202)
-      await eventually('the import is under way', async () => {
-        const rows = await db.all('select id from roster_generation where published_at is null')
-        return rows.length > 0
-      })
-      // As a machine that loses its power ends them: all at once.
-      for (const pid of [child.pid, ...workersOf(child.pid)]) process.kill(pid, 'SIGKILL')
-      await child.exited
+      const isHalfDone = async () =>
+        (await db.all('select id from roster_generation where published_at is null')).length > 0
+      const isOver = async (planId: string) =>
+        (await db.all("select id from roster_plan where state <> 'applying' and id = $1", [planId])).length >
+        0
+      /** Returns the plan, also if its import was over before the kill. */
+      const killedWhileImporting = async (students: number) => {
+        const child = await serveStore(store.url, mail, { CHIRON_LIMITS: 'off' })
+        const { token, email } = await newRegistrar(child, db, mail)
+        const { planId, holds } = (await upload(child, token, await zipOf(newSchool(students, 20)))).json
+        // Outside production there is a demo school already.
+        const allow: string[] = holds.map(({ code }: { code: string }) => code)
+        assert.equal((await apply(child, token, planId, allow)).status, 202)
+        await eventually(
+          'the import is under way, or over',
+          async () => (await isHalfDone()) || isOver(planId),
+        )
+        // As a machine that loses its power ends them: all at once.
+        for (const pid of [child.pid, ...workersOf(child.pid)]) process.kill(pid, 'SIGKILL')
+        await child.exited
+        return { planId: planId as string, allow, email }
+      }
+      let students = 1_500
+      let killed = await killedWhileImporting(students)
+      while (!(await isHalfDone())) {
+        students *= 2
+        killed = await killedWhileImporting(students)
+      }
+      const { planId, allow, email } = killed
       const before = await contentOf(db)
 
       const clock = new TestClock()

@@ -8,19 +8,19 @@ import { existsSync, globSync, readFileSync, statfsSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import type { Told } from './part.ts'
+import type { Failure, Told } from './part.ts'
 
 const steps: [name: string, command: string, ...args: string[]][] = [
   ['types', 'tsc', '-p', '.'],
   ['types of the portal', 'tsc', '-p', 'web'],
   ['format and lint', 'biome', 'check', '--error-on-warnings', '.'],
   ['dead code', 'knip'],
-  ['the portal', 'node', 'web/make.ts'],
+  ['the portal', 'node', 'web/make.ts', '--if-changed'],
 ]
 // What all processes import is compiled once.
 const compiled = fileURLToPath(new URL('../node_modules/.cache/chiron-test', import.meta.url))
 const part = fileURLToPath(new URL('part.ts', import.meta.url))
-// Tests wait as often as they work.
+// Tests wait as often as they work. More at once take longer in all.
 const partsAtOnce = availableParallelism() * 2
 /**
  * Loading and warming up the service takes longer than many files do, and so does Chromium: files share processes. The
@@ -33,6 +33,7 @@ const kinds: readonly { mentions: RegExp; filesMax: number }[] = [
   { mentions: /./, filesMax: 6 },
 ]
 const slowestShown = 10
+const errorLinesMax = 30
 const shared = '/dev/shm'
 const sharedBytesMin = 4 * 1024 ** 3
 
@@ -104,7 +105,7 @@ function dealt(files: readonly string[], count: number): string[][] {
 async function test(parts: readonly string[][]): Promise<void> {
   const waiting = [...parts]
   const took: [file: string, ms: number][] = []
-  const failed: string[] = []
+  const failed: Failure[] = []
   const all: Record<string, number> = {}
   const worker = async () => {
     for (let own = waiting.shift(); own; own = waiting.shift()) {
@@ -112,12 +113,12 @@ async function test(parts: readonly string[][]): Promise<void> {
       took.push(...Object.entries(told?.took ?? {}))
       for (const [name, count] of Object.entries(told?.counts ?? {})) all[name] = (all[name] ?? 0) + count
       // One that tells nothing was ended: something of its files kept running, or ended the process.
-      failed.push(...(told?.failed ?? own))
+      failed.push(...(told?.failed ?? own.map((file) => ({ file }))))
     }
   }
   await Promise.all(Array.from({ length: partsAtOnce }, worker))
   process.stdout.write(`\n== all tests\n${summary(all)}${slowest(took)}`)
-  process.stdout.write(failed.length > 0 ? `\nFailed: ${failed.join(', ')}\n` : '\nAll tests passed.\n')
+  process.stdout.write(failed.length > 0 ? failures(failed) : '\nAll tests passed.\n')
   if (failed.length > 0) process.exitCode = 1
 }
 
@@ -144,4 +145,12 @@ function slowest(took: readonly [file: string, ms: number][]): string {
   const first = took.toSorted(([, a], [, b]) => b - a).slice(0, slowestShown)
   const lines = first.map(([file, ms]) => `  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}\n`)
   return `\nThe slowest of ${took.length} files:\n${lines.join('')}`
+}
+
+/** At the end, where they are found first. */
+function failures(failed: readonly Failure[]): string {
+  const entries = failed.map(({ file, test = 'The process ended early', error = '' }) =>
+    [`${file}: ${test}`, ...error.split('\n').slice(0, errorLinesMax)].join('\n    '),
+  )
+  return `\nFailed:\n${entries.join('\n')}\n`
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, suite, test } from 'node:test'
+import { after, before, beforeEach, suite, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { addClient, signInAt } from './support/applications.ts'
 import { Authenticator } from './support/authenticator.ts'
@@ -53,9 +53,9 @@ suite('Samples in the documentation', atLength, () => {
       CHIRON_PUBLIC_URL: `http://127.0.0.1:${port}`,
     }
     service = await startService('sqlite', { env })
-    // Receivers look at the time of a signature, and jose at that of a token.
-    service.clock.advance(Date.now() - service.clock.now())
   })
+  // Receivers look at the time of a signature, and jose at that of a token.
+  beforeEach(() => service.clock.advance(Date.now() - service.clock.now()))
   after(async () => {
     await service.stop()
     folder.remove()

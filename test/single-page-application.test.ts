@@ -7,9 +7,9 @@ import { after, before, suite, test } from 'node:test'
 import type { UserManager } from 'oidc-client-ts'
 import type { Browser, Page } from 'playwright-core'
 import { addClient, type TestClient } from './support/applications.ts'
-import { startBrowser } from './support/browser.ts'
 import { inBrowser } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
+import { sharedBrowser } from './support/portal-suite.ts'
 import { sampleIn } from './support/samples.ts'
 import { type Service, startService } from './support/service.ts'
 import { codeField, newVisitor, originOf, signIn } from './support/visitor.ts'
@@ -44,7 +44,7 @@ suite('A single-page application', inBrowser, () => {
   before(async () => {
     service = await startService('sqlite')
     service.clock.advance(Date.now() - service.clock.now())
-    browser = await startBrowser()
+    browser = await sharedBrowser()
     const files: Record<string, () => string> = {
       '/oidc-client-ts.js': library,
       '/sample.js': () =>
@@ -68,7 +68,6 @@ suite('A single-page application', inBrowser, () => {
     })
   })
   after(async () => {
-    await browser.close()
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
     await service.stop()

@@ -1,6 +1,7 @@
 /** A real Chromium from the machine. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { getTestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { headlessShell, programOf } from './install.ts'
@@ -37,9 +38,17 @@ export function startProfile(folder: string): Promise<BrowserContext> {
 
 export type NotingPage = Page & { faults: string[] }
 
-/** A page that records errors and requests to other hosts. */
+/** Open pages go on asking, so they are closed when the test ends. */
+export function closeAfterTest(opened: Page | BrowserContext): void {
+  const test = getTestContext()
+  if (test && 'after' in test) test.after(() => opened.close())
+}
+
+/** A page that records errors and requests to other hosts. It is closed when the test ends. */
 export async function openPage(browser: Browser, origin: string): Promise<NotingPage> {
-  return noteFaults(await browser.newPage({ viewport: viewports[1] }), origin)
+  const page = await browser.newPage({ viewport: viewports[1] })
+  closeAfterTest(page)
+  return noteFaults(page, origin)
 }
 
 export async function noteFaults(page: Page, origin: string): Promise<NotingPage> {
@@ -88,4 +97,12 @@ export const focused = (page: Page): Promise<string> =>
 /** Waits until this has the focus: some screens move it with the next frame. */
 export async function focusOn(page: Page, name: string): Promise<void> {
   await eventually(`focus on ${name}`, async () => (await focused(page)) === name)
+}
+
+/** The first Tab on a page. Until it has painted the page, the browser ignores keys. */
+export async function firstTab(page: Page): Promise<void> {
+  await eventually('a key is heard', async () => {
+    await page.keyboard.press('Tab')
+    return page.evaluate<boolean>('document.activeElement !== document.body')
+  })
 }

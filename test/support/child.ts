@@ -141,7 +141,9 @@ export async function serveChild(options: ChildOptions, start = startChiron): Pr
     if (options.stdout !== undefined) return (await fetch(`${url}/health/live`).catch(() => null))?.ok
     return child.output.out.split('listening at').length > workers
   })
-  return { ...child, ...callsTo(url), port, url }
+  // After SIGTERM it would wait for proxies on PostgreSQL.
+  const end: Child['end'] = (signal = 'SIGINT') => child.end(signal)
+  return { ...child, ...callsTo(url), end, port, url }
 }
 
 export function serveStore(

@@ -35,9 +35,14 @@ export async function signInAtConsole(page: Page, service: Service, email: strin
   await page.locator('header nav').waitFor()
 }
 
-/** Opens a place by its address. */
+/** Opens a place by its address, and waits until the page has heard of it. */
 export async function place(page: Page, hash: string): Promise<void> {
-  await page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
+  await page.evaluate(`new Promise((resolve) => {
+    const hash = ${JSON.stringify(hash)}
+    if (location.hash === hash) return resolve()
+    addEventListener('hashchange', () => resolve(), { once: true })
+    location.hash = hash
+  })`)
 }
 
 export const dialog = (page: Page) => page.getByRole('dialog')

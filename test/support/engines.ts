@@ -37,6 +37,12 @@ export function migratedStore(engine: Engine): Promise<Store> {
   return engine === 'sqlite' ? sqliteStore(migrated) : postgresStore(migratedDatabase)
 }
 
+/** A new store with all that another one has. Nothing may have that one open. */
+export const copiedStore = (engine: Engine, { url }: Store): Promise<Store> =>
+  engine === 'sqlite'
+    ? sqliteStore(url.slice('sqlite:'.length))
+    : postgresStore(new URL(url).pathname.slice(1))
+
 async function sqliteStore(from?: string): Promise<Store> {
   const folder = mkdtempSync(join(tmpdir(), 'chiron-sqlite-'))
   const file = join(folder, 'chiron.db')

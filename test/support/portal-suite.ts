@@ -8,9 +8,14 @@ import { type Service, startService } from './service.ts'
 import type { MailServer } from './smtp.ts'
 import { studentSchool } from './student-school.ts'
 
-/** Chromium takes longer to start than most tests, so all suites of a process share one. */
 let shared: Promise<Browser> | undefined
 after(async () => (await shared)?.close())
+
+/** Chromium takes longer to start than most tests, so all suites of a process share one. */
+export function sharedBrowser(): Promise<Browser> {
+  shared ??= startBrowser()
+  return shared
+}
 
 /** `students` imports the school of `studentSchool`. */
 export function portalOfSuite(
@@ -27,8 +32,7 @@ export function portalOfSuite(
     own = await mail?.()
     service = await startService('sqlite', { ...(env && { env }), ...(own && { mail: own }) })
     if (students) await rosterOf(service).import(bulk(studentSchool(students)))
-    shared ??= startBrowser()
-    use({ service, browser: await shared })
+    use({ service, browser: await sharedBrowser() })
   })
   after(async () => {
     await service?.stop()

@@ -7,7 +7,7 @@ import { migrate } from '../../src/platform/db/migrate.ts'
 import { openDb } from '../../src/platform/db/open.ts'
 import { byOperator } from '../../src/platform/lib/by.ts'
 import { holdCodes, type Plan, Roster } from '../../src/school/roster/roster.ts'
-import { type Engine, migratedStore } from './engines.ts'
+import { type Engine, migratedStore, type Store } from './engines.ts'
 import { freshNetwork } from './fresh.ts'
 import { type Reply, type Service, type SignedIn, TestClock } from './service.ts'
 
@@ -23,8 +23,8 @@ export interface World {
   close(): Promise<void>
 }
 
-export async function openWorld(engine: Engine): Promise<World> {
-  const store = await migratedStore(engine)
+export async function openWorld(engine: Engine, made?: Store): Promise<World> {
+  const store = made ?? (await migratedStore(engine))
   const clock = new TestClock()
   const db = openDb(store.url)
   await migrate(db, clock)
@@ -44,10 +44,14 @@ export async function openWorld(engine: Engine): Promise<World> {
   }
 }
 
-export async function inWorld(engine: Engine, work: (world: World) => Promise<void>): Promise<void> {
-  const world = await openWorld(engine)
+export async function inWorld<T>(
+  engine: Engine,
+  work: (world: World) => Promise<T>,
+  store?: Store,
+): Promise<T> {
+  const world = await openWorld(engine, store)
   try {
-    await work(world)
+    return await work(world)
   } finally {
     await world.close()
   }

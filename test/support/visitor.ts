@@ -1,8 +1,8 @@
 /** The portal as people use it: browser windows on the service's clock, and the first steps of many tests. */
-import { getTestContext } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { type NotingPage, noteFaults } from './browser.ts'
+import { closeAfterTest, type NotingPage, noteFaults } from './browser.ts'
 import type { Service } from './service.ts'
+import { eventually, patienceMs } from './wait.ts'
 
 export interface Look {
   readonly colorScheme?: 'light' | 'dark'
@@ -13,7 +13,7 @@ export interface Look {
   readonly serviceWorkers?: 'allow' | 'block'
 }
 
-/** A separate browser context without cookies or storage. It is closed when the test ends: open pages go on asking. */
+/** A separate browser context without cookies or storage. It is closed when the test ends. */
 export async function newVisitor(
   browser: Browser,
   {
@@ -31,8 +31,8 @@ export async function newVisitor(
     timezoneId,
     viewport: { width, height: 900 },
   })
-  const test = getTestContext()
-  if (test && 'after' in test) test.after(() => visitor.close())
+  visitor.setDefaultTimeout(patienceMs)
+  closeAfterTest(visitor)
   return visitor
 }
 
@@ -46,7 +46,18 @@ export async function openTab(
   const page = await noteFaults(await visitor.newPage(), originOf(service))
   await page.clock.install({ time: service.clock.now() + clockOffMs })
   await page.goto(`${originOf(service)}${path}`)
+  await scriptArrived(page)
   return page
+}
+
+/** Before that, the page shows a form without a script, and its buttons do nothing. */
+export const scriptArrived = (page: Page): Promise<void> =>
+  page.locator('.static').waitFor({ state: 'detached' })
+
+/** Waits until the class list is stored for offline use. The cache exists before the list is in it. */
+export async function listKept(page: Page): Promise<void> {
+  const look = "caches.match('/last', { cacheName: 'chiron.last' }).then(Boolean)"
+  await eventually('a kept list', () => page.evaluate<boolean>(look))
 }
 
 export const originOf = ({ url }: Service) => url.replace('127.0.0.1', 'localhost')

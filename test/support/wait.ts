@@ -1,4 +1,6 @@
 /** Waits for conditions instead of guessing how long something takes. */
+import assert from 'node:assert/strict'
+import { isDeepStrictEqual } from 'node:util'
 import type { Service } from './service.ts'
 
 /** Generous, so that only something that never happens times out, even on a busy machine. */
@@ -31,6 +33,19 @@ export async function until<T>(ask: () => Promise<T>, satisfies: (answer: T) => 
     return satisfies(answer) && { answer }
   })
   return answer
+}
+
+/** Reads until it finds what is expected, because a page may react late. Otherwise fails as `assert.deepEqual` does. */
+export async function soon<T>(read: () => Promise<T>, expected: T): Promise<void> {
+  let found: T | undefined
+  const isExpected = async () => {
+    found = await read()
+    return isDeepStrictEqual(found, expected)
+  }
+  await eventually('what is expected', isExpected).catch((error) => {
+    assert.deepEqual(found, expected)
+    throw error
+  })
 }
 
 /** Waits until every mail was sent or dropped. */
