@@ -3,6 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
+const aptGet = '/usr/bin/apt-get'
+
 /** The path of the first program of these names. */
 export function programOf(names: readonly string[], debianPackage: string): string {
   return onPath(names) ?? install(names, debianPackage)
@@ -40,14 +42,15 @@ function install(names: readonly string[], debianPackage: string): string {
   if (!existsSync('/etc/debian_version') || process.getuid?.() !== 0)
     throw new Error(`The tests need ${names[0]}: install it and put it on the PATH.`)
   process.stderr.write(`${names[0]} is missing; installing it: apt-get install -y ${debianPackage}\n`)
-  for (const args of [['update'], ['install', '-y', '--no-install-recommends', debianPackage]]) {
-    const { status } = spawnSync('/usr/bin/apt-get', args, {
-      stdio: ['ignore', 'ignore', 'inherit'],
-      // RUNLEVEL: servers are installed without being started.
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
-    })
-    if (status !== 0) throw new Error(`apt-get ${args.join(' ')} failed`)
-  }
+  const update = `${aptGet} update`
+  const add = `${aptGet} -o DPkg::Lock::Timeout=600 install -y --no-install-recommends ${debianPackage}`
+  // Several processes may miss something at once, and apt-get does not wait for another one.
+  const { status } = spawnSync('flock', [aptGet, 'sh', '-c', `${update} && ${add}`], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    // RUNLEVEL: servers are installed without being started.
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
+  })
+  if (status !== 0) throw new Error(`${debianPackage} could not be installed.`)
   const found = onPath(names)
   if (!found) throw new Error(`${debianPackage} was installed, yet ${names[0]} is not on the PATH.`)
   return found
