@@ -45,7 +45,7 @@ function install(names: readonly string[], debianPackage: string): string {
   const update = `${aptGet} update`
   const add = `${aptGet} -o DPkg::Lock::Timeout=600 install -y --no-install-recommends ${debianPackage}`
   // Several processes may miss something at once, and apt-get does not wait for another one.
-  const { status } = spawnSync('flock', [aptGet, 'sh', '-c', `${update} && ${add}`], {
+  const { status } = spawnSync('/usr/bin/flock', [aptGet, 'sh', '-c', `${update} && ${add}`], {
     stdio: ['ignore', 'ignore', 'inherit'],
     // RUNLEVEL: servers are installed without being started.
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
