@@ -5,7 +5,7 @@ import { Agent } from 'node:http'
 import { after, before, suite, test } from 'node:test'
 import { openDb } from '../src/platform/db/open.ts'
 import { Authenticator } from './support/authenticator.ts'
-import { type ServingChild, serveStore, workersOf } from './support/child.ts'
+import { childrenOf, type ServingChild, serveStore } from './support/child.ts'
 import { atLength, engines, migratedStore } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import {
@@ -30,7 +30,7 @@ function workerAt(child: ServingChild, localPort: number): number | undefined {
     .split('\n')
     .find((each) => new RegExp(`:${hex(child.port)} \\S+:${hex(localPort)} `).test(each))
   const inode = line?.trim().split(/\s+/)[9]
-  return workersOf(child.pid).find((pid) =>
+  return childrenOf(child.pid).find((pid) =>
     readdirSync(`/proc/${pid}/fd`).some((fd) => linkOf(`/proc/${pid}/fd/${fd}`) === `socket:[${inode}]`),
   )
 }

@@ -10,7 +10,7 @@ import type { Db } from '../src/platform/db/db.ts'
 import { openDb } from '../src/platform/db/open.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { systemClock } from '../src/platform/lib/clock.ts'
-import { endProcesses, serveStore, workersOf } from './support/child.ts'
+import { childrenOf, endProcesses, serveStore } from './support/child.ts'
 import { atLength, engines, migratedStore } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { clean12, packZip, without } from './support/roster-files.ts'
@@ -399,6 +399,8 @@ for (const engine of engines) {
       })
       const isHalfDone = async () =>
         (await db.all('select id from roster_generation where published_at is null')).length > 0
+      const hasSchool = async () =>
+        (await db.all('select id from roster_generation where published_at is not null')).length > 0
       const isOver = async (planId: string) =>
         (await db.all("select id from roster_plan where state <> 'applying' and id = $1", [planId])).length >
         0
@@ -406,8 +408,8 @@ for (const engine of engines) {
       const killedWhileImporting = async (students: number) => {
         const child = await serveStore(store.url, mail, { CHIRON_LIMITS: 'off' })
         const { token, email } = await newRegistrar(child, db, mail)
+        await eventually('the demo school', hasSchool)
         const { planId, holds } = (await upload(child, token, await zipOf(newSchool(students, 20)))).json
-        // Outside production there is a demo school already.
         const allow: string[] = holds.map(({ code }: { code: string }) => code)
         assert.equal((await apply(child, token, planId, allow)).status, 202)
         await eventually(
@@ -415,7 +417,7 @@ for (const engine of engines) {
           async () => (await isHalfDone()) || isOver(planId),
         )
         // As a machine that loses its power ends them: all at once.
-        for (const pid of [child.pid, ...workersOf(child.pid)]) process.kill(pid, 'SIGKILL')
+        for (const pid of [child.pid, ...childrenOf(child.pid)]) process.kill(pid, 'SIGKILL')
         await child.exited
         return { planId: planId as string, allow, email }
       }

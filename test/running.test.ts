@@ -8,13 +8,13 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import {
   type Child,
+  childrenOf,
   commandFolder,
   main,
   serveChild,
   startChiron,
   startProcess,
   startScript,
-  workersOf,
 } from './support/child.ts'
 import { atLength, migratedStore, onPostgres } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
@@ -95,10 +95,10 @@ async function stopsInOrder(child: Child & { port: number; url: string }): Promi
 
 /** Kills one of two workers and waits for its replacement. */
 async function killWorker({ pid }: Child): Promise<void> {
-  const [first] = workersOf(pid)
+  const [first] = childrenOf(pid)
   process.kill(first!, 'SIGKILL')
   await eventually('another worker', () => {
-    const pids = workersOf(pid)
+    const pids = childrenOf(pid)
     return pids.length === 2 && !pids.includes(first!)
   })
 }
@@ -236,7 +236,7 @@ describe('chiron serve', atLength, () => {
       timeout: patienceMs,
     })
     store.exec("insert into migration (version, name, applied_at) values (9999, '9999_later_needs_9999', 0)")
-    process.kill(workersOf(child.pid)[0]!, 'SIGKILL')
+    process.kill(childrenOf(child.pid)[0]!, 'SIGKILL')
     await eventually('the new one says why it cannot start', () => child.output.out.includes('9999'))
     assert.equal((await fetch(`${child.url}/health/ready`)).status, 200)
     store.exec('delete from migration where version = 9999')
@@ -256,7 +256,7 @@ describe('chiron serve', atLength, () => {
 
   test('starts no worker any more once it is told to stop', async () => {
     const child = await serveChild({ cwd: folder.path, env: { ...ownStore(), CHIRON_WORKERS: '2' } })
-    const before = workersOf(child.pid)
+    const before = childrenOf(child.pid)
     // One at each worker, so that the other worker has something to finish. It must be there beforehand: a second after
     // its end a worker is replaced.
     const requests = [await halfSent(child.port), await halfSent(child.port)]
@@ -265,7 +265,7 @@ describe('chiron serve', atLength, () => {
     child.kill('SIGTERM')
     const told = Date.now()
     await eventually('the time in which it would have been replaced', () => {
-      assert.deepEqual(workersOf(child.pid), [before[1]])
+      assert.deepEqual(childrenOf(child.pid), [before[1]])
       return Date.now() - told > 2_000
     })
     const { finish } = requests.find(({ socket }) => !socket.destroyed)!

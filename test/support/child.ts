@@ -118,9 +118,17 @@ export function startScript(script: string, options: ChildOptions = {}): Child {
   return startProcess(process.execPath, ['--input-type=module', '--eval', script], options)
 }
 
-/** The pids of its children. */
-export const workersOf = (pid: number) =>
+export const childrenOf = (pid: number) =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+
+/** Whether it has ended, even if its parent has not taken note. */
+export function isGone(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')
+  } catch {
+    return true
+  }
+}
 
 export type ServingChild = Child & Calls & { port: number; url: string }
 

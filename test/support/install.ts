@@ -7,7 +7,12 @@ const aptGet = '/usr/bin/apt-get'
 
 /** The path of the first program of these names. */
 export function programOf(names: readonly string[], debianPackage: string): string {
-  return onPath(names) ?? install(names, debianPackage)
+  const found = onPath(names)
+  if (found) return found
+  install(names[0]!, debianPackage)
+  const installed = onPath(names)
+  if (!installed) throw new Error(`${debianPackage} was installed, yet ${names[0]} is not on the PATH.`)
+  return installed
 }
 
 /**
@@ -38,10 +43,10 @@ function onPath(names: readonly string[]): string | undefined {
   return undefined
 }
 
-function install(names: readonly string[], debianPackage: string): string {
+export function install(program: string, debianPackage: string): void {
   if (!existsSync('/etc/debian_version') || process.getuid?.() !== 0)
-    throw new Error(`The tests need ${names[0]}: install it and put it on the PATH.`)
-  process.stderr.write(`${names[0]} is missing; installing it: apt-get install -y ${debianPackage}\n`)
+    throw new Error(`The tests need ${program}: install it and put it on the PATH.`)
+  process.stderr.write(`${program} is missing; installing it: apt-get install -y ${debianPackage}\n`)
   const update = `${aptGet} update`
   const add = `${aptGet} -o DPkg::Lock::Timeout=600 install -y --no-install-recommends ${debianPackage}`
   // Several processes may miss something at once, and apt-get does not wait for another one.
@@ -51,7 +56,4 @@ function install(names: readonly string[], debianPackage: string): string {
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
   })
   if (status !== 0) throw new Error(`${debianPackage} could not be installed.`)
-  const found = onPath(names)
-  if (!found) throw new Error(`${debianPackage} was installed, yet ${names[0]} is not on the PATH.`)
-  return found
 }

@@ -9,7 +9,7 @@ import { chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from '
 import { request } from 'node:https'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Child, newFolder, startProcess, workersOf } from './child.ts'
+import { type Child, childrenOf, newFolder, startProcess } from './child.ts'
 import { programOf } from './install.ts'
 import { freePort, installedPostgres } from './postgres.ts'
 import { eventually } from './wait.ts'
@@ -114,7 +114,7 @@ export class Machine {
       const pid = Number(
         readFileSync(join(this.folder, 'var/lib/postgresql/15/chiron/postmaster.pid'), 'utf8').split('\n')[0],
       )
-      return [pid, ...workersOf(pid)]
+      return [pid, ...childrenOf(pid)]
     } catch {
       return []
     }

@@ -21,7 +21,9 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
-import { patienceMs } from './wait.ts'
+import { childrenOf, isGone } from './child.ts'
+import { install } from './install.ts'
+import { eventually, patienceMs } from './wait.ts'
 
 const nobody = 65_534
 /** Referenced here because garbage collection would close them. */
@@ -120,8 +122,12 @@ export async function startPostgres(
     },
     async kill() {
       const ended = new Promise((resolve) => server!.once('exit', resolve))
-      server!.kill('SIGKILL')
+      // So that it starts no more. While one of its processes is left, the data cannot be used again.
+      server!.kill('SIGSTOP')
+      const pids = [...childrenOf(result.pid), result.pid]
+      for (const pid of pids) process.kill(pid, 'SIGKILL')
       await ended
+      await eventually('all its processes are gone', () => pids.every(isGone))
     },
     async promote() {
       const done = spawnSync(join(native, 'bin/pg_ctl'), ['promote', '-D', data, '-w'], identity)
@@ -143,16 +149,7 @@ export async function startPostgres(
 export function installedPostgres(): string {
   const found = newestInstalled()
   if (found) return found
-  if (!existsSync('/etc/debian_version') || process.getuid?.() !== 0)
-    throw new Error('The tests of backups need PostgreSQL with pg_dump: install it.')
-  process.stderr.write('pg_dump is missing; installing it: apt-get install -y postgresql\n')
-  for (const args of [['update'], ['install', '-y', 'postgresql']]) {
-    const { status } = spawnSync('/usr/bin/apt-get', args, {
-      stdio: ['ignore', 'ignore', 'inherit'],
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-    })
-    if (status !== 0) throw new Error(`apt-get ${args.join(' ')} failed`)
-  }
+  install('pg_dump', 'postgresql')
   const installed = newestInstalled()
   if (!installed) throw new Error('PostgreSQL was installed, yet is not under /usr/lib/postgresql.')
   return installed

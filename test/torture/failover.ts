@@ -60,12 +60,14 @@ export async function failover(): Promise<FailoverReport> {
   const url = first.url('chiron').replace('/chiron?', `,127.0.0.1:${second.port}/chiron?`)
   assert.equal(hostsOf(url).length, 2)
   let service: Service | undefined
+  let load: Promise<unknown> | undefined
+  let loading = true
   try {
     service = await startService('postgres', { databaseUrl: url, env: { CHIRON_LIMITS: 'off' } })
     const { post } = service
     const acknowledged: string[] = []
-    let [refused, loading, lastAt] = [0, true, 0]
-    const load = Promise.all(
+    let [refused, lastAt] = [0, 0]
+    load = Promise.all(
       Array.from({ length: clientCount }, async (_, client) => {
         for (let n = 0; loading; n++) {
           const email = `c${client}n${n}@failover.example`
@@ -118,6 +120,9 @@ export async function failover(): Promise<FailoverReport> {
     })
     return { failovers: 1, acknowledged: acknowledged.length, refused, longestGapMs: gapMs }
   } finally {
+    loading = false
+    // Its requests must not outlive the service; their failure would hide what went wrong.
+    await load?.catch(() => {})
     await service?.stop()
     await Promise.all([first.remove(), second.remove()])
   }

@@ -10,12 +10,12 @@ import { join } from 'node:path'
 import { openDb } from '../../src/platform/db/open.ts'
 import {
   type ChildOptions,
+  childrenOf,
   main,
   newFolder,
   type ServingChild,
   serveChild,
   startProcess,
-  workersOf,
 } from '../support/child.ts'
 import { newFaults } from '../support/faults.ts'
 import type { Reply } from '../support/service.ts'
@@ -279,7 +279,7 @@ export async function noMemory(): Promise<{ workers: number; acknowledged: numbe
   let child: ServingChild | undefined
   try {
     child = await serveChild({ env })
-    const [first] = workersOf(child.pid)
+    const [first] = childrenOf(child.pid)
     // Less than it has: whatever it asks for next is refused.
     const limited = spawnSync('prlimit', ['--pid', String(first), '--as=1000000', '--data=1000000'])
     assert.equal(limited.status, 0, String(limited.stderr))
@@ -287,7 +287,7 @@ export async function noMemory(): Promise<{ workers: number; acknowledged: numbe
       // Connections of the dying worker are cut; one that was just being passed to it is never answered.
       const many = Array.from({ length: 100 }, () => registrations.ask(callsTo(child!.url)).catch(() => {}))
       await Promise.race([Promise.all(many), pause(2_000)])
-      return !workersOf(child!.pid).includes(first!)
+      return !childrenOf(child!.pid).includes(first!)
     })
     const answered = () =>
       eventually('an answer', async () => {
