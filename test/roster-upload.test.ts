@@ -41,6 +41,8 @@ async function newRegistrar(child: Pick<Calls, 'post'>, db: Db, mail: MailServer
   return { email, token: token as string }
 }
 
+const limitsOff = { CHIRON_LIMITS: 'off' }
+
 for (const engine of engines) {
   suite(`Rosters that staff upload, on ${engine}`, atLength, () => {
     const folder = mkdtempSync(join(tmpdir(), 'chiron-plans-'))
@@ -51,7 +53,7 @@ for (const engine of engines) {
     const school = newSchool(20)
     before(async () => {
       process.env.TMPDIR = folder
-      service = await startService(engine, { env: { CHIRON_LIMITS: 'off' } })
+      service = await startService(engine, { env: limitsOff })
       ;({ access: token, userId } = await newStaff(service, 'registrar'))
     })
     after(async () => {
@@ -406,7 +408,7 @@ for (const engine of engines) {
         0
       /** Returns the plan, also if its import was over before the kill. */
       const killedWhileImporting = async (students: number) => {
-        const child = await serveStore(store.url, mail, { CHIRON_LIMITS: 'off' })
+        const child = await serveStore(store.url, mail, limitsOff)
         const { token, email } = await newRegistrar(child, db, mail)
         await eventually('the demo school', hasSchool)
         const { planId, holds } = (await upload(child, token, await zipOf(newSchool(students, 20)))).json
@@ -432,7 +434,7 @@ for (const engine of engines) {
 
       const clock = new TestClock()
       clock.advance(Date.now() - clock.now() + minute)
-      const service = await startService(engine, { databaseUrl: store.url, mail, clock })
+      const service = await startService(engine, { databaseUrl: store.url, mail, clock, env: limitsOff })
       t.after(() => service.stop())
       const { access } = await signInStaff(service, email)
       const { json: plan } = await service.request(planPath(planId), { token: access })
@@ -453,7 +455,7 @@ for (const engine of engines) {
       const store = await migratedStore(engine)
       const mail = await startMailServer()
       const workers = engine === 'postgres' ? '2' : '1'
-      const child = await serveStore(store.url, mail, { CHIRON_LIMITS: 'off', CHIRON_WORKERS: workers })
+      const child = await serveStore(store.url, mail, { ...limitsOff, CHIRON_WORKERS: workers })
       const db = openDb(store.url)
       t.after(async () => {
         await child.end('SIGKILL')
@@ -472,7 +474,7 @@ for (const engine of engines) {
 
       const clock = new TestClock()
       clock.advance(Date.now() - clock.now() + minute)
-      const service = await startService(engine, { databaseUrl: store.url, mail, clock })
+      const service = await startService(engine, { databaseUrl: store.url, mail, clock, env: limitsOff })
       t.after(() => service.stop())
       const { access } = await signInStaff(service, email)
       const [listed] = (await service.request('/staff/roster/plans', { token: access })).json.plans
@@ -503,12 +505,12 @@ for (const engine of engines) {
         await mail.close()
         await store.remove()
       })
-      const first = await startService(engine, { databaseUrl: store.url, mail })
+      const first = await startService(engine, { databaseUrl: store.url, mail, env: limitsOff })
       const { access } = await newStaff(first, 'registrar')
       const { planId } = (await upload(first, access, await zipOf(newSchool(400, 10)))).json
       assert.equal((await apply(first, access, planId)).status, 202)
       await first.stop()
-      const second = await startService(engine, { databaseUrl: store.url, mail })
+      const second = await startService(engine, { databaseUrl: store.url, mail, env: limitsOff })
       t.after(() => second.stop())
       const { access: again } = await newStaff(second, 'registrar')
       const { json: plan } = await second.request(planPath(planId), { token: again })

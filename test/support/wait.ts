@@ -5,10 +5,9 @@ import type { Service } from './service.ts'
 
 /** Generous, so that only something that never happens times out, even on a busy machine. */
 export const patienceMs = 120_000
-// Looks often at first, then ever more seldom: looking is work too.
+// Looks often at first, then ever more seldom: looking is work, and requests are counted by the service's limits.
 const firstPauseMs = 10
-const longestPauseMs = 100
-const growth = 1.3
+const pauseShare = 0.1
 
 export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
@@ -17,12 +16,13 @@ export async function eventually<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,
 ): Promise<T> {
-  const deadline = Date.now() + patienceMs
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * growth, longestPauseMs)) {
+  const began = performance.now()
+  for (;;) {
     const found = await look()
     if (found !== undefined && found !== false) return found
-    if (Date.now() > deadline) throw new Error(`waited in vain: ${what}`)
-    await pause(pauseMs)
+    const waitedMs = performance.now() - began
+    if (waitedMs > patienceMs) throw new Error(`waited in vain: ${what}`)
+    await pause(Math.max(firstPauseMs, waitedMs * pauseShare))
   }
 }
 
