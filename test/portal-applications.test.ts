@@ -219,8 +219,9 @@ suite('Applications', inBrowser, () => {
   })
 
   test('A new proof is asked for in place, with a passkey', async () => {
-    const { portal } = await signedIn()
+    const portal = await openTab(await newVisitor(browser), service)
     await addDevice(portal)
+    await signIn(portal, service, 'Veterinarian', freshAddress())
     await button(portal, 'Add a passkey').click()
     await portal.getByText('Next time you can sign in with your passkey').waitFor()
     service.clock.advance(second)
