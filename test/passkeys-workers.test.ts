@@ -5,7 +5,7 @@ import { Agent } from 'node:http'
 import { after, before, suite, test } from 'node:test'
 import { openDb } from '../src/platform/db/open.ts'
 import { Authenticator } from './support/authenticator.ts'
-import { childrenOf, type ServingChild, serveStore } from './support/child.ts'
+import { type ServingChild, serveStore } from './support/child.ts'
 import { atLength, engines, migratedStore } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
 import {
@@ -16,6 +16,7 @@ import {
   signInOptions,
   stepUpOptions,
 } from './support/passkeys.ts'
+import { childrenOf } from './support/processes.ts'
 import type { Calls, Reply } from './support/service.ts'
 import { startMailServer } from './support/smtp.ts'
 import { callsTo } from './support/wire.ts'

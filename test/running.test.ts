@@ -8,7 +8,6 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import {
   type Child,
-  childrenOf,
   commandFolder,
   main,
   serveChild,
@@ -18,6 +17,7 @@ import {
 } from './support/child.ts'
 import { atLength, migratedStore, onPostgres } from './support/engines.ts'
 import { freePort } from './support/postgres.ts'
+import { childrenOf } from './support/processes.ts'
 import { eventually, patienceMs } from './support/wait.ts'
 import { wire } from './support/wire.ts'
 

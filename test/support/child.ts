@@ -1,6 +1,6 @@
 /** The service as operators start it: a separate process with its own folder and a real clock. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
@@ -116,18 +116,6 @@ export function startChiron(args: string[], options: ChildOptions): Child {
 
 export function startScript(script: string, options: ChildOptions = {}): Child {
   return startProcess(process.execPath, ['--input-type=module', '--eval', script], options)
-}
-
-export const childrenOf = (pid: number) =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
-
-/** Whether it has ended, even if its parent has not taken note. */
-export function isGone(pid: number): boolean {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')
-  } catch {
-    return true
-  }
 }
 
 export type ServingChild = Child & Calls & { port: number; url: string }

@@ -9,9 +9,10 @@ import { chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from '
 import { request } from 'node:https'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Child, childrenOf, newFolder, startProcess } from './child.ts'
+import { type Child, newFolder, startProcess } from './child.ts'
 import { programOf } from './install.ts'
 import { freePort, installedPostgres } from './postgres.ts'
+import { childrenOf } from './processes.ts'
 import { eventually } from './wait.ts'
 
 const files = fileURLToPath(new URL('../../deploy/ha/', import.meta.url))

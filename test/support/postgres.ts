@@ -21,8 +21,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
-import { childrenOf, isGone } from './child.ts'
 import { install } from './install.ts'
+import { childrenOf, isGone } from './processes.ts'
 import { eventually, patienceMs } from './wait.ts'
 
 const nobody = 65_534

@@ -10,7 +10,6 @@ import { join } from 'node:path'
 import { openDb } from '../../src/platform/db/open.ts'
 import {
   type ChildOptions,
-  childrenOf,
   main,
   newFolder,
   type ServingChild,
@@ -18,6 +17,7 @@ import {
   startProcess,
 } from '../support/child.ts'
 import { newFaults } from '../support/faults.ts'
+import { childrenOf } from '../support/processes.ts'
 import type { Reply } from '../support/service.ts'
 import { eventually, pause } from '../support/wait.ts'
 import { callsTo } from '../support/wire.ts'
