@@ -74,7 +74,7 @@ async function startNginx(folder: string, target: number): Promise<Front> {
   const main = `${user} daemon off; pid ${folder}/nginx.pid; error_log ${folder}/log/error.log; events {}
     http { ${temporary} access_log ${folder}/log/access.log; ${server} }`
   writeFileSync(join(folder, 'nginx.conf'), main)
-  const program = programOf(['nginx'], 'nginx')
+  const program = programOf('nginx')
   const nginx = startProcess(program, ['-c', join(folder, 'nginx.conf'), '-p', folder], { cwd: folder })
   const logs = join(folder, 'log')
   const log = () =>
@@ -99,7 +99,7 @@ async function startCaddy(folder: string, target: number): Promise<Front> {
     `{\n\tadmin off\n\thttp_port ${plainPort}\n\thttps_port ${port}\n\t# Addresses`,
   )
   writeFileSync(join(folder, 'Caddyfile'), file)
-  const program = programOf(['caddy'], 'caddy')
+  const program = programOf('caddy')
   const args = ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile']
   const process = startProcess(program, args, { cwd: folder, env: { HOME: folder } })
   return { port, plainPort, process, log: () => process.output.out + process.output.err }

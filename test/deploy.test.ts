@@ -160,7 +160,7 @@ function run(command: string, cwd: string): void {
 }
 
 suite('The systemd unit', atLength, () => {
-  const analyze = () => programOf(['systemd-analyze'], 'systemd')
+  const analyze = () => programOf('systemd-analyze')
   const unit = join(root, 'deploy/systemd/chiron.service')
 
   const names = ['chiron', 'chiron-roster', 'chiron-backup']

@@ -19,7 +19,7 @@ const print = (text: string) => process.stdout.write(`${text}\n`)
 const base = mkdtempSync(join(tmpdir(), 'chiron-debian-'))
 try {
   print(`Installing Debian (${release}) …`)
-  const debootstrap = programOf(['debootstrap'], 'debootstrap')
+  const debootstrap = programOf('debootstrap')
   const { status, stdout } = spawnSync(debootstrap, ['--variant=minbase', included, release, base], {
     encoding: 'utf8',
   })

@@ -10,13 +10,16 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { Failure, Told } from './part.ts'
 
-const steps: [name: string, command: string, ...args: string[]][] = [
+type Step = readonly [name: string, command: string, ...args: string[]]
+
+const steps: readonly Step[] = [
   ['types', 'tsc', '-p', '.'],
   ['types of the portal', 'tsc', '-p', 'web'],
   ['format and lint', 'biome', 'check', '--error-on-warnings', '.'],
   ['dead code', 'knip'],
   ['the portal', 'node', 'web/make.ts', '--if-changed'],
 ]
+const installing: Step = ['programs of the machine', 'node', 'test/support/install.ts']
 // What all processes import is compiled once.
 const compiled = fileURLToPath(new URL('../node_modules/.cache/chiron-test', import.meta.url))
 const part = fileURLToPath(new URL('part.ts', import.meta.url))
@@ -50,7 +53,8 @@ const files = named.length > 0 ? named : globSync('test/**/*.test.ts').sort()
 if (fast) process.env.CHIRON_TEST_FAST = named.length > 0 ? 'at length' : 'yes'
 else {
   delete process.env.CHIRON_TEST_FAST
-  const checked = await Promise.all(steps.map((step) => check(...step)))
+  const before = named.length > 0 ? steps : [...steps, installing]
+  const checked = await Promise.all(before.map((step) => check(...step)))
   if (!checked.every(({ fine }) => fine)) process.exit(1)
 }
 // It reads what is set above.

@@ -198,7 +198,7 @@ suite('Samples in the documentation', atLength, () => {
 
   const receivers: [language: string, name: string, command: () => string][] = [
     ['ts', 'hook.ts', () => process.execPath],
-    ['python', 'hook.py', () => programOf(['python3'], 'python3')],
+    ['python', 'hook.py', () => programOf('python3')],
   ]
   for (const [language, name, command] of receivers)
     test(`receive webhooks, in ${language}: genuine ones, once, and no others`, async (t) => {
@@ -273,7 +273,7 @@ suite('Samples for the shell', atLength, () => {
   })
 
   test('sign in with curl, refresh and sign out, as README.md and docs/integrating.md say', () => {
-    programOf(['curl'], 'curl')
+    programOf('curl')
     const blocks = ['README.md', 'docs/integrating.md'].map((page) =>
       samples.filter((one) => one.page === page && one.language === 'sh').map(({ text }) => text),
     )

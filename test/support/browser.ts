@@ -7,7 +7,6 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { headlessShell, programOf } from './install.ts'
 import { eventually, patienceMs } from './wait.ts'
 
-const chromiums = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
 const flags = [
   '--headless',
   '--no-sandbox',
@@ -26,13 +25,13 @@ export const viewports = [
 ] as const
 
 export async function startBrowser(): Promise<Browser> {
-  const executablePath = headlessShell() ?? programOf(chromiums, 'chromium')
+  const executablePath = headlessShell() ?? programOf('chromium')
   return chromium.launch({ executablePath, args: flags })
 }
 
 /** A browser with a folder of its own, in which it leaves what it would on a desk. */
 export function startProfile(folder: string): Promise<BrowserContext> {
-  const executablePath = programOf(chromiums, 'chromium')
+  const executablePath = programOf('chromium')
   return chromium.launchPersistentContext(folder, { executablePath, args: flags, locale: 'en-GB' })
 }
 

@@ -14,7 +14,7 @@ export interface Certificate {
 export function certificateFor(name: string): Certificate {
   const folder = mkdtempSync(join(tmpdir(), 'chiron-certificate-'))
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
-  const openssl = programOf(['openssl'], 'openssl')
+  const openssl = programOf('openssl')
   const subject = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`]
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
   try {

@@ -97,7 +97,7 @@ export function newFaults(folder: string): Faults {
 function library(): string {
   if (existsSync(built) && statSync(built).mtimeMs > statSync(source).mtimeMs) return built
   mkdirSync(dirname(built), { recursive: true })
-  const compiler = programOf(['cc', 'gcc', 'clang'], 'build-essential')
+  const compiler = programOf('cc')
   const draft = `${built}.${process.pid}`
   const done = spawnSync(compiler, ['-shared', '-fPIC', '-O2', '-o', draft, source, '-ldl'])
   if (done.status !== 0) throw new Error(`faults.c was not compiled: ${done.stderr}`)

@@ -43,25 +43,13 @@ export interface Machine {
 }
 
 /** What makes the machine, and what the documents install, so that it is installed once and not on every machine. */
-const tools = [
-  ['unshare', 'util-linux'],
-  ['ip', 'iproute2'],
-  ['openssl', 'openssl'],
-] as const
-const programs = [
-  ['systemd-analyze', 'systemd'],
-  ['pg_createcluster', 'postgresql'],
-  ['nginx', 'nginx'],
-  ['logrotate', 'logrotate'],
-  ['postfix', 'postfix'],
-  ['curl', 'curl'],
-] as const
+const tools = ['unshare', 'ip', 'openssl'] as const
+const programs = ['systemd-analyze', 'pg_createcluster', 'nginx', 'logrotate', 'postfix', 'curl'] as const
 
 /** @param base the folder of a newly installed Debian; by default the machine is like this one */
 export async function startMachine(base?: string): Promise<Machine> {
   if (process.getuid?.() !== 0) throw new Error('The tests of the documents need root, to make a machine.')
-  for (const [program, name] of base === undefined ? [...tools, ...programs] : tools)
-    programOf([program], name)
+  for (const program of base === undefined ? [...tools, ...programs] : tools) programOf(program)
   const folder = mkdtempSync(join(tmpdir(), 'chiron-machine-'))
   const root = join(folder, 'layer/root')
   // It ends with this process, however that ends.

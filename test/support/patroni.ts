@@ -2,7 +2,6 @@
  * Three PostgreSQL servers under Patroni, with etcd, HAProxy and PgBouncer, from the files in deploy/ha. Each machine is
  * an address of the loopback network and a folder. Only addresses, ports and paths are replaced in the files.
  */
-import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -76,7 +75,7 @@ export class Machine {
     const env = Object.fromEntries(
       lines.filter((line) => line.startsWith('ETCD_')).map((line) => line.split(/=(.*)/s).slice(0, 2)),
     )
-    this.#etcd = asNobody(programOf(['etcd'], 'etcd-server'), [], { cwd: this.folder, env })
+    this.#etcd = asNobody(programOf('etcd'), [], { cwd: this.folder, env })
   }
 
   async killEtcd(): Promise<void> {
@@ -85,7 +84,7 @@ export class Machine {
 
   startPatroni(): void {
     const settings = this.fill('patroni.yml', 'etc/patroni/config.yml')
-    this.#patroni = asNobody(programOf(['patroni'], 'patroni'), [settings], { cwd: this.folder })
+    this.#patroni = asNobody(programOf('patroni'), [settings], { cwd: this.folder })
   }
 
   /** As if the power had failed: Patroni, the server and its processes. */
@@ -171,14 +170,10 @@ export class Cluster {
     ]
     const cwd = folder.path
     const haProxy = first.fill('haproxy.cfg', 'etc/haproxy/haproxy.cfg', replaced)
-    this.haProxy = new Restartable(() =>
-      asNobody(programOf(['haproxy'], 'haproxy'), ['-db', '-f', haProxy], { cwd }),
-    )
+    this.haProxy = new Restartable(() => asNobody(programOf('haproxy'), ['-db', '-f', haProxy], { cwd }))
     first.fill('userlist.txt', 'etc/pgbouncer/userlist.txt')
     const pgBouncer = first.fill('pgbouncer.ini', 'etc/pgbouncer/pgbouncer.ini', replaced)
-    this.pgBouncer = new Restartable(() =>
-      asNobody(programOf(['pgbouncer'], 'pgbouncer'), [pgBouncer], { cwd }),
-    )
+    this.pgBouncer = new Restartable(() => asNobody(programOf('pgbouncer'), [pgBouncer], { cwd }))
     const at = (port: number) => `postgres://chiron:${passwords.SERVICE_PASSWORD}@127.0.0.1:${port}/chiron`
     this.urls = {
       direct: `${at(ports.haProxy)}?sslmode=verify-full&sslrootcert=${join(folder.path, 'ca.crt')}`,
@@ -194,8 +189,7 @@ export class Cluster {
       ...passwords,
       ...Object.fromEntries(addresses.map(([name, address]) => [name.toUpperCase(), address])),
     }
-    const openssl = programOf(['openssl'], 'openssl')
-    assert.ok(openssl)
+    programOf('openssl')
     execFileSync(
       join(files, 'certificates.sh'),
       addresses.map((pair) => pair.join('=')),
@@ -281,7 +275,7 @@ export class Cluster {
   /** `patronictl`, as an operator would call it on the first machine. */
   control(...args: string[]): string {
     const settings = join(this.machines[0]!.folder, 'etc/patroni/config.yml')
-    return execFileSync(programOf(['patronictl'], 'patroni'), ['-c', settings, ...args], { encoding: 'utf8' })
+    return execFileSync(programOf('patronictl'), ['-c', settings, ...args], { encoding: 'utf8' })
   }
 
   async remove(): Promise<void> {
@@ -299,7 +293,7 @@ function asNobody(program: string, args: string[], options: Parameters<typeof st
   const home = { ...options, env: { ...options.env, HOME: options.cwd! } }
   if (process.getuid?.() !== 0) return startProcess(program, args, home)
   const identity = [`--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups']
-  return startProcess(programOf(['setpriv'], 'util-linux'), [...identity, program, ...args], home)
+  return startProcess(programOf('setpriv'), [...identity, program, ...args], home)
 }
 
 function giveToNobody(folder: string): void {

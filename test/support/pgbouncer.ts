@@ -20,7 +20,7 @@ export async function startPgBouncer(
   serverPort: number | string,
   { mode, poolSize = 20 }: { mode: 'session' | 'transaction'; poolSize?: number },
 ): Promise<PgBouncer> {
-  const program = programOf(['pgbouncer'], 'pgbouncer')
+  const program = programOf('pgbouncer')
   const folder = newFolder()
   const port = await freePort()
   const file = (name: string, text: string) => {

@@ -149,7 +149,7 @@ export async function startPostgres(
 export function installedPostgres(): string {
   const found = newestInstalled()
   if (found) return found
-  install('pg_dump', 'postgresql')
+  install(['pg_createcluster'])
   const installed = newestInstalled()
   if (!installed) throw new Error('PostgreSQL was installed, yet is not under /usr/lib/postgresql.')
   return installed

@@ -10,7 +10,6 @@ import { migrate } from '../../src/platform/db/migrate.ts'
 import { openDb } from '../../src/platform/db/open.ts'
 import { systemClock } from '../../src/platform/lib/clock.ts'
 import { engines, migratedDatabase, migratedFile } from './engines.ts'
-import { headlessShell } from './install.ts'
 import { type PostgresServer, startPostgres } from './postgres.ts'
 
 let server: PostgresServer | undefined
@@ -22,8 +21,6 @@ export async function globalSetup(): Promise<void> {
   await makeTables(`sqlite:${file}`)
   process.env[migratedFile] = file
   if (!engines.includes('postgres')) return
-  // Before several processes would install it at once.
-  headlessShell()
   server = await startPostgres()
   process.env.CHIRON_TEST_POSTGRES_PORT = String(server.port)
   const client = new pg.Client({ connectionString: server.url('postgres') })
