@@ -1,7 +1,7 @@
 /**
- * A rolling upgrade from the last release to this program under load, behind a real HAProxy or nginx, and back. Needs one
- * of them, the history of the repository, the network for the packages of that release, and a few minutes, so it is not
- * part of `npm test`.
+ * A rolling upgrade from the last release to this program under load, behind a real HAProxy or nginx, and back. Needs the
+ * history of the repository, the network for the packages of that release, and a few minutes, so it is not part of
+ * `npm test`.
  *
  *   node test/rolling/run.ts [--from REV] [--proxy haproxy|nginx] [--seconds 10]
  */
@@ -15,6 +15,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { endProcesses, newFolder } from '../support/child.ts'
+import { programOf } from '../support/install.ts'
 import { freePort, startPostgres } from '../support/postgres.ts'
 import { copyProgram, Load, Pair, type Program, RefusesToStart } from '../support/rolling.ts'
 import { eventually, pause } from '../support/wait.ts'
@@ -24,7 +25,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
 const { values } = parseArgs({
   options: {
-    from: { type: 'string', default: git('describe', '--tags', '--abbrev=0') },
+    from: { type: 'string', default: git('log', '-1', '--format=%h', '-G"version":', '--', 'package.json') },
     proxy: { type: 'string', default: 'haproxy' },
     seconds: { type: 'string', default: '10' },
   },
@@ -61,7 +62,7 @@ async function haproxy(folder: string, ports: readonly number[]): Promise<Proxy>
   const socket = join(folder, 'admin.sock')
   const global = `global\n  stats socket ${socket} level admin`
   writeFileSync(file, `${global}\ndefaults\n  mode http\n  ${timeouts}\n${example}`)
-  const child = spawn('haproxy', ['-db', '-f', file], { stdio: 'inherit' })
+  const child = spawn(programOf('haproxy'), ['-db', '-f', file], { stdio: 'inherit' })
   const set = async (i: number, state: 'maint' | 'ready') => {
     const admin = connect(socket).end(`set server chiron/${'ab'[i]} state ${state}\n`)
     assert.equal((await text(admin)).trim(), '')
@@ -107,7 +108,7 @@ ${proxying.join('\n')}
     )
   }
   write(null)
-  const child = spawn('nginx', ['-c', file, '-e', log], { stdio: 'inherit' })
+  const child = spawn(programOf('nginx'), ['-c', file, '-e', log], { stdio: 'inherit' })
   const reload = async (out: number | null) => {
     write(out)
     child.kill('SIGHUP')
@@ -117,7 +118,7 @@ ${proxying.join('\n')}
 }
 
 /** The program of another revision, with the packages that it asks for. */
-function programOf(revision: string, folder: string): Program {
+function release(revision: string, folder: string): Program {
   const target = join(folder, 'program')
   mkdirSync(target)
   const archive = execFileSync('git', ['archive', revision], { cwd: root, maxBuffer: 2 ** 30 })
@@ -129,7 +130,7 @@ function programOf(revision: string, folder: string): Program {
 }
 
 const folder = newFolder()
-const old = programOf(values.from, folder.path)
+const old = release(values.from, folder.path)
 const own: Program = { name: 'this program', folder: join(folder.path, 'own') }
 copyProgram(root, own.folder)
 // Whoever installs a version over another keeps the files of its pages (web/make.ts).
