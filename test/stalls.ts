@@ -12,7 +12,7 @@ const meanMs = 400
 const longestMs = 2_500
 const betweenMs = 20
 const stopped = /^(node|MainThread|postgres|pgbouncer|haproxy|nginx|chrom.*|headless.*)$/
-// What goes on in a separate machine has stopped processes of its own.
+// Whatever runs on a machine of its own (support/machine.ts).
 const leftAlone = /^(nsenter|unshare)$/
 
 interface Process {

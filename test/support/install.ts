@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** The Debian packages of what `npm test` needs. */
+/** Programs that `npm test` needs, with their Debian packages. */
 const packages = {
   'chromium-headless-shell': 'chromium-headless-shell',
   caddy: 'caddy',
@@ -101,7 +101,7 @@ if (import.meta.main && mayInstall()) {
   try {
     if (missing.length > 0) install(missing)
   } catch (error) {
-    // Tests install what they can of it, and fail over the rest.
+    // Tests then install what they can. Those that lack a program fail.
     process.stderr.write(`${(error as Error).message}\n`)
   }
 }

@@ -17,6 +17,7 @@ import { eventually } from './wait.ts'
 const files = fileURLToPath(new URL('../../deploy/ha/', import.meta.url))
 const names = ['db1', 'db2', 'db3'] as const
 const nobody = 65_534
+const isRoot = process.getuid?.() === 0
 const passwords = {
   SUPERUSER_PASSWORD: 'superuser-of-tests',
   REPLICATION_PASSWORD: 'replication-of-tests',
@@ -97,7 +98,7 @@ export class Machine {
     signal(this.#postgres(), 'SIGKILL')
   }
 
-  /** Stands still, and does not know it. Returns what lets it go on. */
+  /** Freezes without noticing. Returns a function that resumes it. */
   freeze(what: 'machine' | 'manager'): () => void {
     const pids = [this.#patroni!.pid, ...(what === 'machine' ? this.#postgres() : [])]
     signal(pids, 'SIGSTOP')
@@ -169,8 +170,10 @@ export class Cluster {
       ['listen_port = 6432', `listen_port = ${ports.pgBouncer}`],
     ]
     const cwd = folder.path
-    const haProxy = first.fill('haproxy.cfg', 'etc/haproxy/haproxy.cfg', replaced)
-    this.haProxy = new Restartable(() => asNobody(programOf('haproxy'), ['-db', '-f', haProxy], { cwd }))
+    const users: [string, string][] = isRoot ? [] : [['  user haproxy\n  group haproxy\n', '']]
+    const haProxy = first.fill('haproxy.cfg', 'etc/haproxy/haproxy.cfg', [...replaced, ...users])
+    // Started by root, it becomes its own user.
+    this.haProxy = new Restartable(() => startProcess(programOf('haproxy'), ['-db', '-f', haProxy], { cwd }))
     first.fill('userlist.txt', 'etc/pgbouncer/userlist.txt')
     const pgBouncer = first.fill('pgbouncer.ini', 'etc/pgbouncer/pgbouncer.ini', replaced)
     this.pgBouncer = new Restartable(() => asNobody(programOf('pgbouncer'), [pgBouncer], { cwd }))
@@ -251,7 +254,7 @@ export class Cluster {
     return this.machines.find((machine) => machine.name === name)!
   }
 
-  /** Another than this one; as the others see it. */
+  /** A leader other than this one, as the others see it. */
   async leaderAfter(former: Machine): Promise<Machine> {
     return eventually('another leader', async () => {
       const leader = await this.leader()
@@ -291,13 +294,13 @@ const superuser = { PGUSER: 'postgres', PGPASSWORD: passwords.SUPERUSER_PASSWORD
 /** PostgreSQL, and with it Patroni, refuses to run as root. */
 function asNobody(program: string, args: string[], options: Parameters<typeof startProcess>[2]): Child {
   const home = { ...options, env: { ...options.env, HOME: options.cwd! } }
-  if (process.getuid?.() !== 0) return startProcess(program, args, home)
+  if (!isRoot) return startProcess(program, args, home)
   const identity = [`--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups']
   return startProcess(programOf('setpriv'), [...identity, program, ...args], home)
 }
 
 function giveToNobody(folder: string): void {
-  if (process.getuid?.() !== 0) return
+  if (!isRoot) return
   for (const path of ['.', ...(readdirSync(folder, { recursive: true }) as string[])])
     chownSync(join(folder, path), nobody, nobody)
 }

@@ -1,6 +1,6 @@
 /**
  * A pair of processes on one PostgreSQL store, under the load of a small school, while they are replaced one after the
- * other. `Load.check` compares what clients were told with the store, the feed, the webhooks and the mails.
+ * other. `Load.check` compares the replies with the store, the feed, the webhooks and the mails.
  */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -170,7 +170,7 @@ const secret = 'a secret for tests that is long enough'
 
 export class Load {
   readonly env: Record<string, string>
-  /** Requests that did not get the answer that they had to get. */
+  /** Requests with an unexpected reply. */
   readonly failures: string[] = []
   readonly guests: Guest[] = []
   requests = 0
@@ -178,7 +178,7 @@ export class Load {
   readonly #mail: MailServer
   readonly #receiver: Receiver
   readonly #feed: FeedEvent[] = []
-  /** How many mails each address had to get. */
+  /** The expected number of mails to each address. */
   readonly #mails = new Map<string, number>()
   readonly #school = newSchool(20)
   #calls!: Calls

@@ -5,7 +5,7 @@ import type { Service } from './service.ts'
 
 /** Generous, so that only something that never happens times out, even on a busy machine. */
 export const patienceMs = 120_000
-// Looks often at first, then ever more seldom: looking is work, and requests are counted by the service's limits.
+// Looks often at first, then less and less: looking is work, and requests are counted by the service's limits.
 const firstPauseMs = 10
 const pauseShare = 0.1
 
