@@ -254,6 +254,30 @@ for (const { name, engine, make } of stores) {
       assert.equal((await db.one<Item>('select at from item'))?.at, 2)
     })
 
+    test('a statement that fails when it is first used gives whole rows later, also to those already waiting', async () => {
+      await db.run(insertItem, ['a', 1, 'first'])
+      const read = (id: string) => db.one('select id, at, note from item where id = $1', [id])
+      const write = (id: string) =>
+        db.tx([
+          statement('update item set at = at where id = $1', id),
+          statement('update item set note = note where id = $1 returning id, at, note', id),
+        ])
+      // PostgreSQL takes no such character. The statement is prepared, but not carried out.
+      const spoilt = 'a\0'
+      const expected = { id: 'a', at: 1, note: 'first' }
+      for (let turn = 0; turn < 2; turn++) {
+        // So that every connection gets some of both.
+        const ids = Array.from({ length: 60 }, (_, i) => (i % 5 === 0 ? spoilt : 'a'))
+        const rows = await Promise.allSettled([
+          ...ids.map(read),
+          ...ids.map(async (id) => (await write(id))[1]![0]),
+        ])
+        const wanted = rows.filter((_, i) => i % 5 !== 0)
+        for (const row of wanted)
+          assert.deepEqual(row.status === 'fulfilled' ? { ...row.value } : reasonOf(row), expected)
+      }
+    })
+
     test('500 writes at once are each acknowledged, and another handle sees them all', async () => {
       const acknowledged = await Promise.all(
         Array.from({ length: 500 }, (_, i) =>
@@ -456,7 +480,6 @@ describe('a commit that its synchronous standby never confirms', onPostgres, () 
       Promise.allSettled(writes).then((all) => {
         outcomes = all
       })
-      // As the statement timeout does, after ten seconds.
       const cancel = "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'"
       const settled = await eventually('all waits are over', async () => {
         await admin.query(cancel)

@@ -19,8 +19,8 @@ interface Column {
 
 interface Prepared {
   readonly name: string
-  /** Known once the server has described the statement, which it does before the first row. */
-  columns: readonly Column[]
+  /** Null until the server has described the statement. If its first use fails, it may be prepared without that. */
+  columns: readonly Column[] | null
   /** With all columns. Copies of it are faster than objects that grow. */
   empty: Row
 }
@@ -76,13 +76,13 @@ class Exchange extends pg.Query {
 
   #send(connection: pg.Connection, text: string, values: (string | Buffer | null)[]): Prepared {
     const known = this.#prepared?.get(text)
-    const statement = known ?? { name: this.#newName(text), columns: [], empty: {} }
+    const statement = known ?? { name: this.#newName(text), columns: null, empty: {} }
     if (!known) {
       if (statement.name !== '') this.#prepared!.set(text, statement)
       connection.parse({ name: statement.name, text, types: [] }, true)
     }
     connection.bind({ statement: statement.name, values }, true)
-    if (!known) connection.describe({ type: 'P' }, true)
+    if (!statement.columns) connection.describe({ type: 'P' }, true)
     connection.execute({}, true)
     return statement
   }
@@ -105,8 +105,8 @@ class Exchange extends pg.Query {
   handleDataRow({ fields }: { fields: readonly (string | null)[] }): void {
     const { columns, empty } = this.#sent[this.#results.length]!
     const row = { ...empty }
-    for (let i = 0; i < columns.length; i++) {
-      const { name, parse } = columns[i]!
+    for (let i = 0; i < fields.length; i++) {
+      const { name, parse } = columns![i]!
       const text = fields[i]!
       if (text !== null) row[name] = parse(text)
     }
@@ -114,6 +114,8 @@ class Exchange extends pg.Query {
   }
 
   handleCommandComplete(): void {
+    // It returns no rows.
+    this.#sent[this.#results.length]!.columns ??= []
     this.#results.push(this.#rows)
     this.#rows = []
   }

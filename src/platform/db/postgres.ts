@@ -186,8 +186,8 @@ class Connection {
 const retired = new WeakSet<pg.Client>()
 
 /**
- * On these, a commit gave up waiting for its synchronous standby, for instance at the statement timeout. The server calls
- * it a success, with a warning. If the standby has been promoted since, the commit is lost.
+ * On these, somebody cancelled a commit that was waiting for its synchronous standby. The server calls it a success, with a
+ * warning. If the standby has been promoted since, the commit is lost.
  */
 const unreplicated = new WeakSet<pg.Client>()
 const notReplicated = () => new Error('a commit has not reached the synchronous standby')
