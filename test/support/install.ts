@@ -29,7 +29,8 @@ const ofLongRuns = {
   debootstrap: 'debootstrap',
   etcd: 'etcd-server',
   haproxy: 'haproxy',
-  patroni: 'patroni',
+  // Patroni only suggests what it needs for etcd.
+  patroni: 'patroni python3-etcd python3-idna',
   patronictl: 'patroni',
 } as const
 const packageOf = { ...packages, ...ofLongRuns }
