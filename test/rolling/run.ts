@@ -70,7 +70,10 @@ async function haproxy(folder: string, ports: readonly number[]): Promise<Proxy>
   return {
     port,
     takeOut: async (i, byHand) => {
-      if (byHand) await set(i, 'maint')
+      if (!byHand) return
+      await set(i, 'maint')
+      // Requests that were sent to it before are still on their way.
+      await pause(1_000)
     },
     async bringBack(i) {
       await set(i, 'ready')

@@ -21,7 +21,7 @@ export async function eventually<T>(
     const found = await look()
     if (found !== undefined && found !== false) return found
     const waitedMs = performance.now() - began
-    if (waitedMs > patienceMs) throw new Error(`waited in vain: ${what}`)
+    if (waitedMs > patienceMs) throw new Error(`timed out waiting: ${what}`)
     await pause(Math.max(firstPauseMs, waitedMs * pauseShare))
   }
 }

@@ -114,7 +114,7 @@ class Exchange extends pg.Query {
   }
 
   handleCommandComplete(): void {
-    // It returns no rows.
+    // Only a statement that returns no rows is still without a description.
     this.#sent[this.#results.length]!.columns ??= []
     this.#results.push(this.#rows)
     this.#rows = []
