@@ -101,6 +101,29 @@ for (const { name, engine, make } of stores) {
       assert.equal(counted?.count, times.length)
     })
 
+    test('a number that is not whole is refused, alone or beside others, and nothing else fails with it', async () => {
+      const fraction = {
+        name: 'TypeError',
+        message: 'parameter $2 is 1763078400000.5, which is not a whole number',
+      }
+      const at = 1_763_078_400_000.5
+      const [alone, together, staged, read, other] = await Promise.allSettled([
+        db.run(insertItem, ['a', at, null]),
+        db.tx([item('b'), item('c', at)]),
+        db.stage([item('d'), item('e', at)]),
+        db.all('select id from item where id = $1 or at = $2', ['a', at]),
+        db.tx([item('f', 1)]),
+      ])
+      for (const outcome of [alone, together, staged, read]) {
+        assert.ok(outcome.status === 'rejected')
+        assert.deepEqual({ name: outcome.reason.name, message: outcome.reason.message }, fraction)
+      }
+      assert.equal(other.status, 'fulfilled')
+      for (const odd of [Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])
+        await assert.rejects(db.run(insertItem, ['g', odd, null]), TypeError)
+      assert.deepEqual(await ids(), ['f'])
+    })
+
     test('all gives every row, one the first or undefined', async () => {
       assert.deepEqual(await db.all('select id from item'), [])
       assert.equal(await db.one('select id from item'), undefined)

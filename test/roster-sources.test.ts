@@ -17,7 +17,7 @@ import { after, before, suite, test } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { type Arrival, FetchError, type Limits, usualLimits } from '../src/school/roster/fetch/arrival.ts'
 import { takeFromFolder } from '../src/school/roster/fetch/folder.ts'
-import { atRest, type Entry, type FoundSet, newestSet } from '../src/school/roster/fetch/newest.ts'
+import { atRest, type Entry, entryOf, type FoundSet, newestSet } from '../src/school/roster/fetch/newest.ts'
 import { takeFromSftp } from '../src/school/roster/fetch/sftp.ts'
 import { takeFromWeb } from '../src/school/roster/fetch/web.ts'
 import { parseSource, placeOf, type SftpSource, type WebSource } from '../src/school/roster/source.ts'
@@ -154,6 +154,11 @@ suite('A set that somebody is uploading', () => {
     assert.match(await refusal(wait()), /roster\.zip is still being written/)
     assert.ok(passed() >= 600_000 && passed() < 660_000)
   })
+})
+
+test('The time of a file is a whole number of milliseconds, or the file is refused', () => {
+  assert.equal(entryOf('a.zip', 1, 1_763_078_400_000.9).changedAt, 1_763_078_400_000)
+  assert.throws(() => entryOf('a.zip', 1, Number.NaN), /does not say when/)
 })
 
 test('Of names that a server gives only plain ones are taken', () => {

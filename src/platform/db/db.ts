@@ -57,6 +57,16 @@ export interface Db {
   close(): Promise<void>
 }
 
+/**
+ * Columns hold whole numbers. PostgreSQL refuses a fraction, and SQLite would keep it until something else fails on it:
+ * both engines call this first.
+ */
+export function checkNumbers(params: readonly unknown[]): void {
+  for (const param of params)
+    if (typeof param === 'number' && !Number.isSafeInteger(param))
+      throw new TypeError(`parameter $${params.indexOf(param) + 1} is ${param}, which is not a whole number`)
+}
+
 export function statement(sql: string, ...params: Value[]): Statement {
   return { sql, params }
 }

@@ -14,7 +14,16 @@ import pg from 'pg'
 import { AppError, UsageError } from '../../errors.ts'
 import { hostsOf, isPooled } from '../lib/postgres-url.ts'
 import { ReadsById } from './by-id.ts'
-import { type Db, outOfReach, overloaded, type Row, type Rows, type Statement, waitingMax } from './db.ts'
+import {
+  checkNumbers,
+  type Db,
+  outOfReach,
+  overloaded,
+  type Row,
+  type Rows,
+  type Statement,
+  waitingMax,
+} from './db.ts'
 import { type Command, exchange } from './exchange.ts'
 import { refusePooler } from './pooler.ts'
 import { Primary } from './primary.ts'
@@ -127,6 +136,7 @@ class Connection {
   /** Several statements run as one transaction. Returns the rows of each. */
   async submit(commands: readonly Command[]): Promise<Row[][]> {
     if (this.waiting >= waitingMax) throw overloaded()
+    for (const { params } of commands) checkNumbers(params)
     this.waiting++
     try {
       for (let tries = 1; ; tries++) {

@@ -12,6 +12,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { flush, makeFile, makeFolder } from '../lib/durable.ts'
 import { Recent } from '../lib/recent.ts'
 import {
+  checkNumbers,
   type Db,
   outOfReach,
   overloaded,
@@ -240,10 +241,12 @@ class Connection {
   }
 
   rows({ sql, params }: Statement): Row[] {
+    checkNumbers(params)
     return this.#prepare(sql).all(...params) as Row[]
   }
 
   first({ sql, params }: Statement): Row | undefined {
+    checkNumbers(params)
     return this.#prepare(sql).get(...params) as Row | undefined
   }
 

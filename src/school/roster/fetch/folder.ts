@@ -8,6 +8,7 @@ import {
   changedAt,
   changedMeanwhile,
   type Entry,
+  entryOf,
   type FoundSet,
   markOf,
   newestSet,
@@ -53,7 +54,7 @@ async function entriesOf(folder: string, names: readonly string[]): Promise<Entr
   for (const name of names) {
     // A file may have been moved away in the meantime.
     const one = await stat(join(folder, name)).catch(() => null)
-    if (one?.isFile()) entries.push({ name, bytes: one.size, changedAt: one.mtimeMs })
+    if (one?.isFile()) entries.push(entryOf(name, one.size, one.mtimeMs))
   }
   return entries
 }

@@ -16,6 +16,12 @@ export interface FoundSet {
 
 const filesMax = 64
 
+/** `writtenAt` in milliseconds. File systems know fractions of them, and a server may not say at all. */
+export function entryOf(name: string, bytes: number, writtenAt: number): Entry {
+  if (!Number.isFinite(writtenAt)) throw new FetchError('the server does not say when its files were written')
+  return { name, bytes, changedAt: Math.floor(writtenAt) }
+}
+
 /** A folder may hold several zips, and be a set itself. */
 export function newestSet(entries: readonly Entry[]): FoundSet | null {
   // Programs upload under hidden or other names, and rename the file when it is complete.

@@ -13,6 +13,7 @@ import {
   changedAt,
   changedMeanwhile,
   type Entry,
+  entryOf,
   type FoundSet,
   markOf,
   newestSet,
@@ -135,14 +136,14 @@ async function entriesOf(
 ): Promise<Entry[]> {
   const stat = async (name: string): Promise<Entry | null> => {
     const one = await patience.for(client.stat(posix.join(directory, name)))
-    return one.isFile ? { name, bytes: one.size, changedAt: one.modifyTime } : null
+    return one.isFile ? entryOf(name, one.size, one.modifyTime) : null
   }
   if (only !== null) return [await stat(only)].filter((entry) => entry !== null)
   const entries: Entry[] = []
   for (const { type, name, size, modifyTime } of await patience.for(client.list(directory))) {
     if (type === 'd' || !/\.(zip|csv)$/i.test(name)) continue
     // Of a link, the list has the size of the link.
-    const entry = type === 'l' ? await stat(name) : { name, bytes: size, changedAt: modifyTime }
+    const entry = type === 'l' ? await stat(name) : entryOf(name, size, modifyTime)
     if (entry) entries.push(entry)
   }
   return entries
