@@ -18,7 +18,7 @@ import { checkSender } from '../src/operate/doctor/sender.ts'
 import { serviceOf } from '../src/operate/doctor/service-user.ts'
 import { explainReply } from '../src/operate/doctor/smtp-replies.ts'
 import { checkBackup } from '../src/operate/doctor/upkeep.ts'
-import { commandFolder, startChiron } from './support/child.ts'
+import { commandFolder, startChiron, startDoctor } from './support/child.ts'
 import { startDns } from './support/dns.ts'
 import { atLength, migratedStore, newStore, onPostgres } from './support/engines.ts'
 import { expired } from './support/expired.ts'
@@ -47,7 +47,7 @@ async function ran(
   env: Record<string, string>,
   ...args: string[]
 ): Promise<Diagnosis & { code: number | null }> {
-  const child = startChiron(['doctor', '--json', ...args], { cwd: folder.path, env: settingsOf(env) })
+  const child = startDoctor(['--json', ...args], { cwd: folder.path, env: settingsOf(env) })
   const { code } = await child.exited
   assert.equal(child.output.err, '')
   return { ...JSON.parse(child.output.out), code }
@@ -476,7 +476,7 @@ suite('Beside a running service the doctor', atLength, () => {
 
   test('writes lines for people, in the order of the areas', async () => {
     const { env } = shared
-    const child = startChiron(['doctor'], { cwd: folder.path, env })
+    const child = startDoctor([], { cwd: folder.path, env })
     assert.equal((await child.exited).code, 0)
     assert.match(
       child.output.out,
@@ -763,7 +763,7 @@ test('The campus minute is rehearsed on a scratch store, and nobody is refused',
     rehearsal!.text,
     /^120 people behind one address signed in within [\d.]+ s; .*nobody was refused$/,
   )
-  const child = startChiron(['doctor', '--rehearse', '0'], { cwd: folder.path, env })
+  const child = startDoctor(['--rehearse', '0'], { cwd: folder.path, env })
   assert.equal((await child.exited).code, 1)
   assert.match(child.output.err, /^chiron: --rehearse must be a whole number from 1 to 500\n$/)
 })

@@ -114,6 +114,14 @@ export function startChiron(args: string[], options: ChildOptions): Child {
   return startProcess(command, args, options)
 }
 
+/**
+ * Started by root, the doctor becomes the user of the service, which this machine may have, and then reads no file of these
+ * tests. Without a path it does not find `id`, and nobody of that name. test/machine.test.ts has such a user.
+ */
+export function startDoctor(args: string[], options: ChildOptions): Child {
+  return startChiron(['doctor', ...args], { ...options, env: { ...options.env, PATH: '' } })
+}
+
 export function startScript(script: string, options: ChildOptions = {}): Child {
   return startProcess(process.execPath, ['--input-type=module', '--eval', script], options)
 }
