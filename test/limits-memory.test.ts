@@ -84,21 +84,24 @@ suite('Limits in memory', () => {
     assert.equal((await service.request('/health/ready', { headers })).status, 200)
   })
 
-  test('With a valid token a session has a burst of 300 and a refill of 120 a minute, shown nowhere', async () => {
+  test('With a valid token a session has a burst of 300 and a refill of 120 a minute, shown to it alone', async () => {
     const email = freshAddress()
     const busy = await service.signIn(email, freshNetwork())
     const other = await service.signIn(email, freshNetwork())
     const network = freshNetwork()
     const call = (token = busy.access) => service.request('/veterinarian/me', { token, headers: network })
-    const replies = await repeat(300, () => call())
-    for (const reply of replies) {
-      assert.equal(reply.status, 200)
-      assert.deepEqual(shown(reply), [null, null])
-    }
+    const policy = '"session";q=300;w=150'
+    assert.deepEqual(shown(await call()), [policy, '"session";r=299;t=1'])
+    for (const { status } of await repeat(299, () => call())) assert.equal(status, 200)
     const refused = await call()
     assert.deepEqual([refused.status, refused.json.code], [429, 'too-many-requests'])
-    assert.deepEqual([refused.headers.get('retry-after'), ...shown(refused)], ['1', null, null])
-    assert.equal((await call(other.access)).status, 200)
+    assert.deepEqual(
+      [refused.headers.get('retry-after'), ...shown(refused)],
+      ['1', policy, '"session";r=0;t=150'],
+    )
+    assert.deepEqual(shown(await call(other.access)), [policy, '"session";r=299;t=1'])
+    const forbidden = await service.request('/student/me', { token: other.access })
+    assert.deepEqual([forbidden.status, ...shown(forbidden)], [403, policy, '"session";r=298;t=1'])
     assert.equal((await service.request('/session', { token: busy.access })).status, 429)
     service.clock.advance(second)
     assert.deepEqual([(await call()).status, (await call()).status, (await call()).status], [200, 200, 429])

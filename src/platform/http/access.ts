@@ -164,7 +164,7 @@ export function guardAccess<Caller extends Identity>(
     }
     refuseClient(session, config)
     if (session.role === 'service') return countService(reply, session)
-    deps.buckets?.take(memoryPolicies.session, session.session_id)
+    if (deps.buckets) showLimit(reply, deps.buckets.take(memoryPolicies.session, session.session_id))
     if (access !== 'signed-in' && access !== 'client' && session.role !== access)
       throw forbidden(`This needs a token of role ${access}.`)
     if (may !== undefined && !hasRight(session, may)) throw forbidden(`This needs the right "${may}".`)

@@ -1,6 +1,7 @@
 /**
- * Limits kept in memory, separately in each process, and the headers that show what is left. Headers show only
- * per-network limits: anything per address or account would tell a stranger about it.
+ * Limits kept in memory, separately in each process, and the headers that show what is left. Headers show limits of the
+ * caller's network, or of the session or client behind a valid token. Anything per address or account would tell a
+ * stranger about it.
  */
 import type { FastifyReply } from 'fastify'
 import {
@@ -39,8 +40,7 @@ export class MemoryBuckets {
     const name = `${policy.name}:${key}`
     const rate = rateOf(policy)
     const fullAt = this.#fullAt.get(name) ?? 0
-    if (isEmpty(rate, fullAt, now))
-      throw bucketRefusal(policy, fullAt, now, policy === memoryPolicies.network)
+    if (isEmpty(rate, fullAt, now)) throw bucketRefusal(policy, fullAt, now)
     if (this.#fullAt.size >= keysMax) this.#forgetFull(now)
     const next = oneLess(rate, fullAt, now)
     this.#fullAt.set(name, next)

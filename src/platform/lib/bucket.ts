@@ -60,7 +60,7 @@ export function rateLimitHeaders({ policy, remaining, fullInMs }: BucketState): 
   }
 }
 
-export function bucketRefusal(policy: BucketPolicy, fullAt: number, now: number, shown = true): AppError {
-  const headers = shown ? rateLimitHeaders(bucketState(policy, fullAt, now)) : {}
+export function bucketRefusal(policy: BucketPolicy, fullAt: number, now: number): AppError {
+  const headers = rateLimitHeaders(bucketState(policy, fullAt, now))
   return tooManyRequests(policy.name, freeAt(rateOf(policy), fullAt), now, 'Too many requests.', headers)
 }

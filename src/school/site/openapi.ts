@@ -15,7 +15,7 @@ const description = `The access service of a veterinary school: people sign in w
 6. \`POST /session/refresh\`: new tokens in exchange for the refresh token, which works once. Keep the new one.
 7. \`DELETE /session\`: sign out here; \`/session/all\`: everywhere.
 
-**Headers.** Every reply has \`Request-Id\`, which identifies it in the service’s log, and \`API-Version\`. A request may have \`API-Version: ${apiVersion}\`, the version that the client expects, and \`traceparent\` (W3C Trace Context). Without a token, \`RateLimit\` and \`RateLimit-Policy\` (an IETF draft) show what is left to the caller’s network. 401, and 403 where a right is missing, has \`WWW-Authenticate\`, 415 \`Accept\`, 429 and 503 \`Retry-After\`. They are described here and not at each call, because generated clients would have a type for each.
+**Headers.** Every reply has \`Request-Id\`, which identifies it in the service’s log, and \`API-Version\`. A request may have \`API-Version: ${apiVersion}\`, the version that the client expects, and \`traceparent\` (W3C Trace Context). \`RateLimit\` and \`RateLimit-Policy\` (an IETF draft) show what is left to the session or client of a valid token, or without one to the caller’s network. 401, and 403 where a right is missing, has \`WWW-Authenticate\`, 415 \`Accept\`, 429 and 503 \`Retry-After\`. They are described here and not at each call, because generated clients would have a type for each.
 
 Errors are \`application/problem+json\` (RFC 9457): base decisions on \`code\`; [/problems](/problems) explains each. Members, codes and replies may be added: ignore any that you do not know.`
 
