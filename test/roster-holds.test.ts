@@ -28,7 +28,7 @@ import { inWorld, studentsNow } from './support/roster-world.ts'
 const clean11: Files = clean11Files
 const school = newSchool(20)
 const smaller = edited(school, (s) => drop(s, 'stu-1'))
-const codesOf = (plan: Plan) => plan.holds.map(({ code }) => code)
+const codesOf = (plan: Pick<Plan, 'holds'>) => plan.holds.map(({ code }) => code)
 const errorsOf = (plan: Plan) => plan.findings.filter(({ severity }) => severity === 'error')
 const withoutManifest = ({ 'manifest.csv': _, ...files }: Files): Files => files
 
@@ -151,6 +151,38 @@ for (const engine of engines) {
           return codesOf(await roster.plan(fewer))
         }
         assert.deepEqual([await held(19), await held(20), await held(100)], [['leavers'], [], []])
+      }))
+
+    test('In the holidays, next term is guarded: against an empty set, against a delta, and when it is undone', () =>
+      inWorld(engine, async (world) => {
+        const people: School = { ...school, classes: new Map(), enrollments: new Map() }
+        const spring = edited(school, (s) => {
+          change(s.academicSessions, 'term-1', { startDate: '2027-01-11', endDate: '2027-05-28' })
+        })
+        await world.import(bulk(people))
+        await world.import(bulk(spring))
+        const empty = await world.plan(bulk({ ...spring, classes: new Map(), enrollments: new Map() }))
+        assert.deepEqual([codesOf(empty), errorsOf(empty)], [['teachers', 'classes', 'enrolments'], []])
+        assert.match(empty.holds[1]!.reason, /^2 of 2 classes that have not ended would leave /)
+        await assert.rejects(
+          world.roster.import(empty, { allow: ['teachers', 'classes'], by: byOperator }),
+          /enrolments/,
+        )
+        const enrolled = [...spring.enrollments].filter(([, { role }]) => role === 'student')
+        const gone = (count: number) =>
+          delta({ enrollments: enrolled.slice(0, count).map(([id]) => [id, null]) })
+        const some = await world.plan(gone(6))
+        assert.deepEqual(
+          some.holds.map(({ code, numbers }) => [code, numbers]),
+          [['enrolments', { leaving: 6, before: 20 }]],
+        )
+        assert.deepEqual((await world.plan(gone(5))).holds, [])
+        const undo = await world.roster.planUndo()
+        assert.deepEqual(codesOf(undo), ['teachers', 'classes', 'enrolments'])
+        await assert.rejects(
+          world.roster.undo(undo, { allow: ['teachers', 'classes'], by: byOperator }),
+          /enrolments/,
+        )
       }))
 
     test('A row that is there twice is one row, and two that differ are an error naming both lines', () =>

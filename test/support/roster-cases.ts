@@ -36,9 +36,9 @@ const endClassesOf = (count: number) => (s: School) => {
 const everybodyInClass1 = (s: School) => {
   for (const id of [...s.users.keys()].filter((id) => id.startsWith('stu-'))) enrol(s, id, 'class-1')
 }
+const over = { startDate: '2026-01-07', endDate: '2026-05-29' }
 /** By a term that is over. */
 const endClasses = (count: number) => (s: School) => {
-  const over = { startDate: '2026-01-07', endDate: '2026-05-29' }
   s.academicSessions.set('term-0', { ...s.academicSessions.get('term-1')!, ...over })
   for (const n of numbers(count)) change(s.classes, `class-${n + 1}`, { termSourcedIds: 'term-0' })
 }
@@ -51,6 +51,17 @@ const dropClasses = (count: number) => (s: School) => {
 }
 const dropEnrolments = (count: number) => (s: School) => {
   for (const n of numbers(count)) s.enrollments.delete(`class-${n + 1}-stu-${n + 1}`)
+}
+/** This term is over for all but so many classes, whose term is yet to come. */
+const holidays = (classes: number) => (s: School) => {
+  everybodyInClass1(s)
+  const autumn = s.academicSessions.get('term-1')!
+  s.academicSessions.set('term-1', { ...autumn, startDate: '2027-01-11', endDate: '2027-05-28' })
+  s.academicSessions.set('term-0', { ...autumn, ...over })
+  for (const id of [...s.classes.keys()].slice(classes)) change(s.classes, id, { termSourcedIds: 'term-0' })
+}
+const dropUpcoming = (s: School) => {
+  for (const [id, { termSourcedIds }] of s.classes) if (termSourcedIds === 'term-1') dropClass(s, id)
 }
 const renewEnrolments = (s: School) => {
   const rows = [...s.enrollments]
@@ -172,7 +183,7 @@ export const heldCases: readonly Held[] = [
     '6 of 20 current classes leaving is held',
     [20, 20],
     dropClasses(6),
-    ['classes', /6 of 20 current classes would leave \(more than 25 %\)/],
+    ['classes', /6 of 20 classes that have not ended would leave \(more than 25 %\)/],
     everybodyInClass1,
   ],
   [
@@ -182,11 +193,7 @@ export const heldCases: readonly Held[] = [
     null,
     (s) => {
       everybodyInClass1(s)
-      s.academicSessions.set('term-0', {
-        ...s.academicSessions.get('term-1')!,
-        startDate: '2026-01-07',
-        endDate: '2026-05-29',
-      })
+      s.academicSessions.set('term-0', { ...s.academicSessions.get('term-1')!, ...over })
       for (const id of s.classes.keys())
         if (id !== 'class-1') change(s.classes, id, { termSourcedIds: 'term-0' })
     },
@@ -196,8 +203,64 @@ export const heldCases: readonly Held[] = [
     '10 of 39 current enrolments leaving is held',
     [20, 20],
     dropEnrolments(10),
-    ['enrolments', /10 of 39 enrolments in current classes would leave \(more than 25 %\)/],
+    ['enrolments', /10 of 39 enrolments in classes that have not ended would leave \(more than 25 %\)/],
     everybodyInClass1,
+  ],
+  [
+    'in the holidays, 2 of 8 classes of next term leaving is not held',
+    [20, 20],
+    dropClasses(2),
+    null,
+    holidays(8),
+  ],
+  [
+    'in the holidays, 3 of 8 classes of next term leaving is held',
+    [20, 20],
+    dropClasses(3),
+    ['classes', /3 of 8 classes that have not ended would leave \(more than 25 %\)/],
+    holidays(8),
+  ],
+  [
+    'in the holidays, all of next term leaving is held for its classes',
+    [20, 20],
+    dropUpcoming,
+    ['classes', /8 of 8 classes that have not ended would leave/],
+    holidays(8),
+  ],
+  [
+    'in the holidays, all of next term leaving is held for its enrolments',
+    [20, 20],
+    dropUpcoming,
+    ['enrolments', /27 of 27 enrolments in classes that have not ended would leave/],
+    holidays(8),
+  ],
+  [
+    'in the holidays, 6 of 27 enrolments of next term leaving is not held',
+    [20, 20],
+    dropEnrolments(6),
+    null,
+    holidays(8),
+  ],
+  [
+    'in the holidays, 7 of 27 enrolments of next term leaving is held',
+    [20, 20],
+    dropEnrolments(7),
+    ['enrolments', /7 of 27 enrolments in classes that have not ended would leave/],
+    holidays(8),
+  ],
+  [
+    'in the holidays, next term getting dates that are over is held',
+    [20, 20],
+    (s) => change(s.academicSessions, 'term-1', over),
+    ['terms', /8 of 8 upcoming classes would be over by the new dates/],
+    holidays(8),
+  ],
+  [
+    'in the holidays, next term beginning later is not held',
+    [20, 20],
+    (s) => change(s.academicSessions, 'term-1', { startDate: '2027-02-01' }),
+    null,
+    holidays(8),
   ],
   ['enrolments that only get new ids are not held', [20, 20], renewEnrolments, null],
   [

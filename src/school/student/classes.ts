@@ -13,7 +13,8 @@ export interface Meeting {
   readonly end: string
 }
 
-export type When = 'current' | 'upcoming' | 'past' | 'all'
+export type Stage = 'current' | 'upcoming' | 'past'
+export type When = Stage | 'all'
 
 export interface Term {
   readonly startDate: string
@@ -41,11 +42,13 @@ export function spanOf(entry: Dated): Span {
   }
 }
 
-export function isWhen({ start, end }: Span, when: When, today: string): boolean {
-  if (when === 'all') return true
-  if (end !== null && end < today) return when === 'past'
-  if (start !== null && start > today) return when === 'upcoming'
-  return when === 'current'
+export function isWhen(span: Span, when: When, today: string): boolean {
+  return when === 'all' || stageOf(span, today) === when
+}
+
+export function stageOf({ start, end }: Span, today: string): Stage {
+  if (end !== null && end < today) return 'past'
+  return start !== null && start > today ? 'upcoming' : 'current'
 }
 
 /** Classes without a start come first. */

@@ -9,7 +9,8 @@ import { checkPeople } from './people.ts'
 import { checkReferences } from './references.ts'
 
 export { Faults } from './case.ts'
-export { deltaDoubt, findHolds, type Hold, lossHolds } from './holds.ts'
+export type { Hold } from './hold.ts'
+export { deltaDoubt, findHolds, lossHolds } from './holds.ts'
 export { bouncedFindings } from './people.ts'
 
 /** Collects findings and the bad rows. */

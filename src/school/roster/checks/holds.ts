@@ -1,18 +1,11 @@
 /** Holds: changes that somebody should confirm first. Each has a code, by which it is allowed. */
 import { counted } from '../../../platform/lib/counted.ts'
-import { isWhen, type Span } from '../../student/classes.ts'
-import type { Ids } from '../compact.ts'
-import type { Comparison, Counts, EnrolmentTable, Rest } from '../compare/compare.ts'
-import type { ClassData, Mode, RosterFile, TermData } from '../records.ts'
-import type { HoldCode, HoldShares, SharedHold } from '../words.ts'
+import type { Comparison, Counts } from '../compare/compare.ts'
+import type { Mode, RosterFile } from '../records.ts'
+import type { HoldShares } from '../words.ts'
 import type { Case } from './case.ts'
-
-export interface Hold {
-  readonly code: HoldCode
-  /** A sentence without its full stop. */
-  readonly reason: string
-  readonly numbers: Readonly<Record<string, number>>
-}
+import { classHolds } from './class-holds.ts'
+import { type Hold, type Limits, limitsOf } from './hold.ts'
 
 const leaversMin = 4
 const mostShare = 0.5
@@ -39,22 +32,15 @@ export async function findHolds(
 
 /** What would be lost or changed, whatever the reason: an undo is judged by these alone. */
 export async function lossHolds(roster: Case, shares: HoldShares): Promise<Hold[]> {
-  const isMore = (code: SharedHold, count: number, before: number) => count * 100 > before * shares[code]
-  const beyond = (code: SharedHold) => `(more than ${shares[code]} %)`
-  const limits = { isMore, beyond }
+  const limits = limitsOf(shares)
   return [
     ...leaverHolds(roster, limits),
     ...changeHolds(roster, limits),
     ...teacherHolds(roster, limits),
-    ...(await currentHolds(roster, limits)),
+    ...(await Array.fromAsync(classHolds(roster, limits))),
     ...numberHolds(roster, limits),
     ...addressHolds(roster, limits),
   ]
-}
-
-interface Limits {
-  isMore(code: SharedHold, count: number, before: number): boolean
-  beyond(code: SharedHold): string
 }
 
 function isEmpty(counts: Comparison['counts']): boolean {
@@ -181,108 +167,6 @@ function* teacherHolds({ next }: Case, { isMore, beyond }: Limits): Generator<Ho
 class Teachers {
   readonly byRole = new Set<string>()
   readonly teaching = new Set<string>()
-}
-
-/** Classes that meet today, and who is in them. */
-async function currentHolds(roster: Case, { isMore, beyond }: Limits): Promise<Hold[]> {
-  const { next, students, standing, today } = roster
-  const { names } = next.enrolment.parts
-  // By number of the user: whether they have a class today.
-  const [now, then] = [new Uint8Array(names.size), new Uint8Array(names.size)]
-  const spanNow = (id: string) => spanOf(next.class.before(id), (term) => next.term.before(term))
-  const spansNow = spans(names, spanNow)
-  const spanThen = (id: string) => spanOf(next.class.get(id), (term) => next.term.get(term))
-  const spansThen = spans(names, spanThen)
-  const isCurrent = ({ startDate, endDate }: Pick<Rest, 'startDate' | 'endDate'>, span: Span | null) =>
-    span !== null && isWhen({ start: startDate ?? span.start, end: endDate ?? span.end }, 'current', today)
-  const isMeeting = (id: string) => isCurrent(wholeTerm, spanNow(id))
-  // Some systems give enrolments new ids in every export, so they are compared by student and class.
-  const pairOf = (table: EnrolmentTable, row: number) => table.userAt(row) * names.size + table.classAt(row)
-  const leaving = new Set<number>()
-  // Those that leave, and those that stay but are over by their own dates or those of the class.
-  const ending = new Set<number>()
-  const enrolments = { before: 0, leaving: 0 }
-  next.enrolment.each((table, row, isNow, isThen) => {
-    const [user, rest] = [table.userAt(row), table.restAt(row)]
-    if (rest.role !== 'student') return
-    if (isNow && isCurrent(rest, spansNow(table.classAt(row)))) {
-      now[user] = 1
-      enrolments.before++
-      const isCurrentThen = isThen && isCurrent(rest, spansThen(table.classAt(row)))
-      // Whoever leaves takes their enrolments along, which is counted among the leavers.
-      if (!isCurrentThen && students.has(names.at(user))) {
-        ending.add(pairOf(table, row))
-        if (!isThen) leaving.add(pairOf(table, row))
-      }
-    }
-    if (isThen && then[user] === 0 && isCurrent(rest, spansThen(table.classAt(row)))) then[user] = 1
-  })
-  if (ending.size > 0)
-    next.enrolment.each((table, row, _isNow, isThen) => {
-      const rest = table.restAt(row)
-      if (!isThen || rest.role !== 'student') return
-      leaving.delete(pairOf(table, row))
-      if (isCurrent(rest, spansThen(table.classAt(row)))) ending.delete(pairOf(table, row))
-    })
-  enrolments.leaving = leaving.size
-  if (standing.sizes && ending.size > 0) enrolments.before = await standing.enrolmentsOf(isMeeting)
-  const holds: Hold[] = []
-  let emptied = 0
-  for (const row of students.rows()) {
-    if (students.stateOf(row) !== 'same' && students.stateOf(row) !== 'changed') continue
-    const user = names.find(students.idAt(row))
-    if (user >= 0 && now[user] === 1 && then[user] === 0) emptied++
-  }
-  const classes = { before: 0, leaving: 0 }
-  let classesEnding = 0
-  for (const { id, isNow } of next.class.sides()) {
-    if (!isNow || !isMeeting(id)) continue
-    classes.before++
-    if (!next.class.has(id)) classes.leaving++
-    else if (!isCurrent(wholeTerm, spanThen(id))) classesEnding++
-  }
-  const enrolmentsEnding = ending.size - leaving.size
-  const { before } = students.counts
-  if (isMore('terms', emptied, before)) {
-    const reason = `${emptied} of ${studentsOf(before)} would no longer have a current class ${beyond('terms')}`
-    holds.push({ code: 'terms', reason, numbers: { emptied, before } })
-  } else if (isMore('terms', classesEnding, classes.before)) {
-    const reason = `${classesEnding} of ${counted(classes.before, 'current class', 'current classes')} would not be current by the new dates ${beyond('terms')}`
-    holds.push({ code: 'terms', reason, numbers: { classesEnding, before: classes.before } })
-  } else if (isMore('terms', enrolmentsEnding, enrolments.before)) {
-    const reason = `${enrolmentsEnding} of ${counted(enrolments.before, 'current enrolment', 'current enrolments')} would not be current by the new dates ${beyond('terms')}`
-    holds.push({ code: 'terms', reason, numbers: { enrolmentsEnding, before: enrolments.before } })
-  }
-  if (isMore('classes', classes.leaving, classes.before)) {
-    const reason = `${classes.leaving} of ${counted(classes.before, 'current class', 'current classes')} would leave ${beyond('classes')}`
-    holds.push({ code: 'classes', reason, numbers: classes })
-  }
-  if (isMore('enrolments', enrolments.leaving, enrolments.before)) {
-    const reason = `${enrolments.leaving} of ${counted(enrolments.before, 'enrolment', 'enrolments')} in current classes would leave ${beyond('enrolments')}`
-    holds.push({ code: 'enrolments', reason, numbers: enrolments })
-  }
-  return holds
-}
-
-const wholeTerm = { startDate: null, endDate: null }
-
-/** By number of the class, each built once; null if there is no such class. */
-function spans(names: Ids, make: (id: string) => Span | null): (number: number) => Span | null {
-  const known: (Span | null)[] = []
-  return (number) => {
-    if (known[number] === undefined) known[number] = make(names.at(number))
-    return known[number]
-  }
-}
-
-function spanOf(data: ClassData | undefined, term: (id: string) => TermData | undefined): Span | null {
-  return data ? spanOfTerms(data.termIds.flatMap((id) => term(id) ?? [])) : null
-}
-
-function spanOfTerms(terms: readonly { readonly startDate: string; readonly endDate: string }[]): Span {
-  const starts = terms.map(({ startDate }) => startDate).sort()
-  const ends = terms.map(({ endDate }) => endDate).sort()
-  return { start: starts[0] ?? null, end: ends.at(-1) ?? null }
 }
 
 /** Those who change, as they are and as they would be. */

@@ -29,7 +29,7 @@ export { partOfRoster } from './part.ts'
 export { type PastChange, pastChanges } from './past.ts'
 export { noRoster, type Standing, wholeRoster } from './standing.ts'
 export { corrected, type NextStudents } from './students.ts'
-export { type EnrolmentTable, RecordTable, type Rest } from './tables.ts'
+export { type EnrolmentTable, RecordTable } from './tables.ts'
 
 export interface Comparison {
   readonly standing: Standing

@@ -45,8 +45,8 @@ export interface Standing {
   students(): Pages<StudentVersion>
   /** Students who may not sign in; all of them, also if not all rows are loaded. */
   disabled(): Promise<readonly DisabledVersion[]>
-  /** How many students are enrolled in the classes that count. */
-  enrolmentsOf(counts: (classId: string) => boolean): Promise<number>
+  /** How many enrolments of students there are in classes of each kind. */
+  enrolmentsBy<K>(kindOf: (classId: string) => K): Promise<ReadonlyMap<K, number>>
   /** Those that are absent now and existed before. */
   gone(kind: Kind, sourcedIds: readonly string[]): Promise<ReadonlySet<string>>
   /** sourcedId → userId, of those who were ever on the roster. */
@@ -62,7 +62,7 @@ export function noRoster({ content, generation }: Seen): Standing {
     ...{ content, generation, corrections: new Map(), lineage: [], sizes: null },
     ...{ records: nothing, documents: nothing, enrolments: nothing, students: nothing },
     disabled: async () => [],
-    enrolmentsOf: async () => 0,
+    enrolmentsBy: async () => new Map(),
     gone: async () => new Set(),
     identities: async () => new Map(),
     owners: async () => new Map(),
@@ -82,9 +82,11 @@ export async function wholeRoster(db: Db, { content, generation }: StateRow): Pr
     enrolments: () => enrolmentsIn(db, content),
     students: () => studentsIn(db, content),
     disabled: () => disabledIn(db, content),
-    async enrolmentsOf(counts) {
-      const sizes = await classSizes(db, content)
-      return sizes.reduce((sum, { class_id, n }) => sum + (counts(class_id) ? n : 0), 0)
+    async enrolmentsBy<K>(kindOf: (classId: string) => K) {
+      const counts = new Map<K, number>()
+      for (const { class_id, n } of await classSizes(db, content))
+        counts.set(kindOf(class_id), (counts.get(kindOf(class_id)) ?? 0) + n)
+      return counts
     },
     gone: (kind, ids) => goneAmong(db, content, kind, ids),
     identities: (ids) => identitiesAmong(db, content, ids),

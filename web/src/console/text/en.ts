@@ -1038,9 +1038,9 @@ export const english = {
       leavers: 'Many students would leave. Is that right?',
       changes: 'Most students would change. Is that right?',
       teachers: 'Many teachers would leave. Is that right?',
-      terms: 'Many students would lose current classes. Is that right?',
-      classes: 'Many current classes would leave. Is that right?',
-      enrolments: 'Many students would leave current classes. Is that right?',
+      terms: 'Many students would lose their classes. Is that right?',
+      classes: 'Many classes would leave. Is that right?',
+      enrolments: 'Many students would leave their classes. Is that right?',
       numbers: 'Many student numbers would change. Is that right?',
       addresses: 'Many e-mail addresses would change. Is that right?',
       identities: 'Most students have new ids, as if everybody were new. Is that right?',
@@ -1052,7 +1052,7 @@ export const english = {
       leavers: 'many leavers',
       changes: 'many changes',
       teachers: 'many teachers leave',
-      terms: 'current classes end',
+      terms: 'classes end',
       classes: 'classes leave',
       enrolments: 'enrolments leave',
       numbers: 'many numbers change',
@@ -1069,10 +1069,15 @@ export const english = {
           ? `${n.classesEnding} of ${some(n.before, 'current class', 'current classes')} would not be current by the new dates.`
           : n.enrolmentsEnding
             ? `${n.enrolmentsEnding} of ${some(n.before, 'current enrolment', 'current enrolments')} would not be current by the new dates.`
-            : `${n.emptied} of ${some(n.before, 'student', 'students')} would no longer have a current class.`,
-      classes: (n) => `${n.leaving} of ${some(n.before, 'current class', 'current classes')} would leave.`,
+            : n.classesOver
+              ? `${n.classesOver} of ${some(n.before, 'upcoming class', 'upcoming classes')} would be over by the new dates.`
+              : n.enrolmentsOver
+                ? `${n.enrolmentsOver} of ${some(n.before, 'upcoming enrolment', 'upcoming enrolments')} would be over by the new dates.`
+                : `${n.emptied} of ${some(n.before, 'student', 'students')} would no longer have a current class.`,
+      classes: (n) =>
+        `${n.leaving} of ${some(n.before, 'class that has not ended', 'classes that have not ended')} would leave.`,
       enrolments: (n) =>
-        `${n.leaving} of ${some(n.before, 'enrolment', 'enrolments')} in current classes would leave.`,
+        `${n.leaving} of ${some(n.before, 'enrolment', 'enrolments')} in classes that have not ended would leave.`,
       numbers: (n) =>
         `The student numbers of ${n.changed} of ${some(n.before, 'student', 'students')} would change.`,
       addresses: (n) =>

@@ -1020,9 +1020,9 @@ export const spanish: ConsoleText = {
       leavers: 'Muchos estudiantes se irían. ¿Es correcto?',
       changes: 'La mayoría de los estudiantes cambiaría. ¿Es correcto?',
       teachers: 'Muchos profesores se irían. ¿Es correcto?',
-      terms: 'Muchos estudiantes perderían clases actuales. ¿Es correcto?',
-      classes: 'Desaparecen muchas clases actuales. ¿Es correcto?',
-      enrolments: 'Muchos estudiantes dejan clases actuales. ¿Es correcto?',
+      terms: 'Muchos estudiantes perderían sus clases. ¿Es correcto?',
+      classes: 'Desaparecen muchas clases. ¿Es correcto?',
+      enrolments: 'Muchos estudiantes dejan sus clases. ¿Es correcto?',
       numbers: 'Cambian muchos números de estudiante. ¿Es correcto?',
       addresses: 'Muchas direcciones de correo cambiarían. ¿Es correcto?',
       identities:
@@ -1035,7 +1035,7 @@ export const spanish: ConsoleText = {
       leavers: 'muchas bajas',
       changes: 'muchos cambios',
       teachers: 'bajas de profesores',
-      terms: 'terminan clases actuales',
+      terms: 'terminan clases',
       classes: 'desaparecen clases',
       enrolments: 'desaparecen matrículas',
       numbers: 'cambian muchos números',
@@ -1054,11 +1054,15 @@ export const spanish: ConsoleText = {
           ? `${n.classesEnding} de ${some(n.before, 'clase actual', 'clases actuales')} ya no ${n.classesEnding === '1' ? 'estaría' : 'estarían'} en curso según las nuevas fechas.`
           : n.enrolmentsEnding
             ? `${n.enrolmentsEnding} de ${some(n.before, 'matrícula actual', 'matrículas actuales')} ya no ${n.enrolmentsEnding === '1' ? 'estaría' : 'estarían'} en curso según las nuevas fechas.`
-            : `${n.emptied} de ${some(n.before, 'estudiante', 'estudiantes')} se ${n.emptied === '1' ? 'quedaría' : 'quedarían'} sin clases actuales.`,
+            : n.classesOver
+              ? `${n.classesOver} de ${some(n.before, 'clase futura', 'clases futuras')} ya ${n.classesOver === '1' ? 'habría terminado' : 'habrían terminado'} según las nuevas fechas.`
+              : n.enrolmentsOver
+                ? `${n.enrolmentsOver} de ${some(n.before, 'matrícula futura', 'matrículas futuras')} ya ${n.enrolmentsOver === '1' ? 'habría terminado' : 'habrían terminado'} según las nuevas fechas.`
+                : `${n.emptied} de ${some(n.before, 'estudiante', 'estudiantes')} se ${n.emptied === '1' ? 'quedaría' : 'quedarían'} sin clases actuales.`,
       classes: (n) =>
-        `${n.leaving === '1' ? 'Desaparecería' : 'Desaparecerían'} ${n.leaving} de ${some(n.before, 'clase actual', 'clases actuales')}.`,
+        `${n.leaving === '1' ? 'Desaparecería' : 'Desaparecerían'} ${n.leaving} de ${some(n.before, 'clase que no ha terminado', 'clases que no han terminado')}.`,
       enrolments: (n) =>
-        `${n.leaving === '1' ? 'Desaparecería' : 'Desaparecerían'} ${n.leaving} de ${some(n.before, 'matrícula', 'matrículas')} en clases actuales.`,
+        `${n.leaving === '1' ? 'Desaparecería' : 'Desaparecerían'} ${n.leaving} de ${some(n.before, 'matrícula', 'matrículas')} en clases que no han terminado.`,
       numbers: (n) =>
         `Cambiarían los números de ${n.changed} de ${some(n.before, 'estudiante', 'estudiantes')}.`,
       addresses: (n) =>

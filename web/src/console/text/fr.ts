@@ -1032,9 +1032,9 @@ export const french: ConsoleText = {
       leavers: 'Beaucoup d’étudiants partiraient. Est-ce exact ?',
       changes: 'La plupart des étudiants seraient modifiés. Est-ce exact ?',
       teachers: 'Beaucoup d’enseignants partiraient. Est-ce exact ?',
-      terms: 'Beaucoup d’étudiants perdraient des cours actuels. Est-ce exact ?',
-      classes: 'Beaucoup de cours actuels disparaissent. Est-ce exact ?',
-      enrolments: 'Beaucoup d’étudiants quittent des cours actuels. Est-ce exact ?',
+      terms: 'Beaucoup d’étudiants perdraient leurs cours. Est-ce exact ?',
+      classes: 'Beaucoup de cours disparaissent. Est-ce exact ?',
+      enrolments: 'Beaucoup d’étudiants quittent leurs cours. Est-ce exact ?',
       numbers: 'Beaucoup de numéros d’étudiant changent. Est-ce exact ?',
       addresses: 'Beaucoup d’adresses e-mail changeraient. Est-ce exact ?',
       identities:
@@ -1047,7 +1047,7 @@ export const french: ConsoleText = {
       leavers: 'nombreux départs',
       changes: 'nombreux changements',
       teachers: 'départs d’enseignants',
-      terms: 'des cours actuels se terminent',
+      terms: 'des cours se terminent',
       classes: 'des cours disparaissent',
       enrolments: 'des inscriptions disparaissent',
       numbers: 'beaucoup de numéros changent',
@@ -1066,11 +1066,15 @@ export const french: ConsoleText = {
           ? `${some(n.classesEnding, 'cours actuel', 'cours actuels')} sur ${n.before} ne ${isOne(n.classesEnding) ? 'serait' : 'seraient'} plus en cours d’après les nouvelles dates.`
           : n.enrolmentsEnding
             ? `${some(n.enrolmentsEnding, 'inscription actuelle', 'inscriptions actuelles')} sur ${n.before} ne ${isOne(n.enrolmentsEnding) ? 'serait' : 'seraient'} plus en cours d’après les nouvelles dates.`
-            : `${some(n.emptied, 'étudiant', 'étudiants')} sur ${n.before} ${isOne(n.emptied) ? 'n’aurait' : 'n’auraient'} plus de cours actuel.`,
+            : n.classesOver
+              ? `${some(n.classesOver, 'cours à venir', 'cours à venir')} sur ${n.before} ${isOne(n.classesOver) ? 'serait déjà terminé' : 'seraient déjà terminés'} d’après les nouvelles dates.`
+              : n.enrolmentsOver
+                ? `${some(n.enrolmentsOver, 'inscription à venir', 'inscriptions à venir')} sur ${n.before} ${isOne(n.enrolmentsOver) ? 'serait déjà terminée' : 'seraient déjà terminées'} d’après les nouvelles dates.`
+                : `${some(n.emptied, 'étudiant', 'étudiants')} sur ${n.before} ${isOne(n.emptied) ? 'n’aurait' : 'n’auraient'} plus de cours actuel.`,
       classes: (n) =>
-        `${some(n.leaving, 'cours actuel', 'cours actuels')} sur ${n.before} ${isOne(n.leaving) ? 'disparaîtrait' : 'disparaîtraient'}.`,
+        `${some(n.leaving, 'cours non terminé', 'cours non terminés')} sur ${n.before} ${isOne(n.leaving) ? 'disparaîtrait' : 'disparaîtraient'}.`,
       enrolments: (n) =>
-        `${some(n.leaving, 'inscription', 'inscriptions')} sur ${n.before} à des cours actuels ${isOne(n.leaving) ? 'disparaîtrait' : 'disparaîtraient'}.`,
+        `${some(n.leaving, 'inscription', 'inscriptions')} sur ${n.before} à des cours non terminés ${isOne(n.leaving) ? 'disparaîtrait' : 'disparaîtraient'}.`,
       numbers: (n) =>
         `Les numéros de ${some(n.changed, 'étudiant', 'étudiants')} sur ${n.before} changeraient.`,
       addresses: (n) =>
