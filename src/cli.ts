@@ -373,8 +373,11 @@ const providerOptions = (command: Command) =>
     .option('--roles <roles>', 'who can sign in with it: student, staff, or both')
     .option('--domains <domains>', "the provider's own domains, comma-separated; other addresses never count")
     .option('--number-claim <claim>', 'the claim with the student number')
-    .option('--address-claim <claim>', 'the claim with the address, if it is not email')
-    .option('--trust-addresses', 'addresses count without email_verified')
+    .option(
+      '--address-claim <claim>',
+      'the claim with the address, if it is not email; needs --trust-addresses',
+    )
+    .option('--trust-addresses', 'addresses count without email_verified: people cannot change them there')
 providerOptions(providersCommand.command('add <name>').description('add a provider'))
   .option('--kind <kind>', 'entra, google or oidc')
   .option('--issuer <url>', 'the issuer, as in its metadata')
@@ -391,6 +394,7 @@ ofProvider('test', 'try it without a person: metadata, keys and credentials').ac
   async (provider, options) => (await providers()).testProvider(provider, options),
 )
 providerOptions(ofProvider('change', 'change its name, secret, roles, domains or claims'))
+  .option('--no-trust-addresses', 'addresses count only with email_verified')
   .option('--name <name>', 'the new name')
   .action(async (provider, options) => (await providers()).changeProvider(provider, options))
 ofProvider('disable', 'let nobody sign in with it; sessions and links stay').action(

@@ -343,7 +343,7 @@ for (const engine of engines) {
         claims: (of) => ({ student_number: 'N-nobody', email: addressOf(of), email_verified: true }),
       },
       { how: 'no claims', reason: 'nobody', claims: () => ({}) },
-      { how: 'an empty subject', reason: 'token', claims: () => ({ sub: '' }) },
+      { how: 'an empty subject', reason: 'subject', claims: () => ({ sub: '' }) },
     ]
     for (const { how, kind = {}, reason, claims } of lies)
       test(`Refused: ${how}`, async () => {

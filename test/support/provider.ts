@@ -61,7 +61,10 @@ export async function startProvider(now: () => number, port = 0): Promise<TestPr
   let kid = 0
   let key = await keyPair()
   const foreign = await keyPair()
-  const codes = new Map<string, { claims: TestClaims; nonce: string; challenge: string; wrongs: Wrongs }>()
+  const codes = new Map<
+    string,
+    { claims: TestClaims; nonce: string; challenge: string; maxAge: string | null; wrongs: Wrongs }
+  >()
   const tokens = new Map<string, TestClaims>()
 
   const sign = (claims: TestClaims, type: string, wrongs: Wrongs) => {
@@ -113,6 +116,7 @@ export async function startProvider(now: () => number, port = 0): Promise<TestPr
         claims: provider.claims,
         nonce: asked.get('nonce') ?? '',
         challenge: asked.get('code_challenge') ?? '',
+        maxAge: asked.get('max_age'),
         wrongs,
       })
       const back = new URL(asked.get('redirect_uri')!)
@@ -140,7 +144,7 @@ export async function startProvider(now: () => number, port = 0): Promise<TestPr
       const digest = await crypto.subtle.digest('SHA-256', Buffer.from(form.get('code_verifier') ?? ''))
       if (!code || Buffer.from(digest).toString('base64url') !== code.challenge)
         return json(reply, 400, { error: 'invalid_grant' })
-      const { claims, wrongs } = code
+      const { claims, maxAge, wrongs } = code
       if (wrongs.tokenStatus) return json(reply, wrongs.tokenStatus, { error: 'server_error' })
       const nonce = wrongs.nonce ?? code.nonce
       const accessToken = `access-${Math.random()}`
@@ -148,7 +152,12 @@ export async function startProvider(now: () => number, port = 0): Promise<TestPr
       json(reply, 200, {
         access_token: accessToken,
         token_type: 'Bearer',
-        id_token: await sign({ ...claims, nonce }, 'JWT', wrongs),
+        // OpenID Connect Core §3.1.2.1: whoever asks with max_age is told when it was. A test may take it away.
+        id_token: await sign(
+          { ...(maxAge !== null && { auth_time: Math.floor(now() / 1000) }), ...claims, nonce },
+          'JWT',
+          wrongs,
+        ),
       })
     },
     async '/userinfo'(request, _url, reply) {

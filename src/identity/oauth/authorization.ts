@@ -136,7 +136,7 @@ export class Authorization {
     if (isSilent && (mustUsePasskey || isOld))
       return this.#refuse(request, 'login_required', 'The person has to prove again who they are.')
     const isAsked = !isSilent && (isOld || (await this.#couldUsePasskey(request, session)))
-    if (mustUsePasskey || (isAsked && session.auth_at < (await this.#askedAt(query))))
+    if (mustUsePasskey || (isAsked && (session.auth_at ?? 0) < (await this.#askedAt(query))))
       return { ...asking(request, 'step-up'), methods: await passkeys.methodsOf(session) }
     if (confirmed || !(await this.#mustConfirm(request, session))) return null
     return isSilent
@@ -201,7 +201,7 @@ const asking = ({ client, scopes }: AuthorizeRequest, need: Need['need']): Need 
 
 function isTooOld({ prompt, maxAge }: AuthorizeRequest, { auth_at }: SessionAndPerson, now: number): boolean {
   if (prompt.has('login') || maxAge === 0) return true
-  return maxAge !== null && now - auth_at > maxAge * second
+  return maxAge !== null && (auth_at === null || now - auth_at > maxAge * second)
 }
 
 /** Nobody who works with other people's data stays signed in at a client after leaving the console. */

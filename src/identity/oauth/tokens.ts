@@ -231,7 +231,7 @@ export class Tokens {
       aud: client.id,
       sub: subjectOf(client.subjectSalt, session.id),
       sid: session.session_id,
-      auth_time: Math.floor(session.auth_at / 1000),
+      ...(session.auth_at !== null && { auth_time: Math.floor(session.auth_at / 1000) }),
       acr: acrOf(session.method),
       amr: amrOf[session.method],
       ...(nonce !== null && { nonce }),

@@ -3,8 +3,11 @@
  * before (`openid.ts`); here the tenant and the hosted domain are, and whether an address counts.
  *
  * An address counts only if the provider calls it verified and it is in one of the provider's own domains. Entra ID lets
- * the admins of any tenant set any address (nOAuth), so its addresses need `xms_edov`, and names such as
- * `preferred_username` are never read as addresses unless an admin chose that claim.
+ * the admins of any tenant set any address (nOAuth), so its addresses need `xms_edov`. Both flags speak of the claim
+ * `email` beside them in the same token or reply, so another claim counts only if an admin trusts all addresses of the
+ * provider. ID token and userinfo are therefore read separately, and must not contradict each other.
+ *
+ * What may end up in a statement is checked as a body would be: PostgreSQL keeps no NUL.
  */
 import type { RefusalReason } from '../../messages/events/events.ts'
 import { parseAddress } from '../../platform/lib/address.ts'
@@ -25,6 +28,17 @@ export interface ClaimRules {
 
 export type Claims = Readonly<Record<string, unknown>>
 
+/** The provider's answer does not sign anybody in. */
+export class Refused extends Error {
+  override readonly name = 'Refused'
+  readonly reason: RefusalReason
+
+  constructor(reason: RefusalReason, options?: ErrorOptions) {
+    super(reason, options)
+    this.reason = reason
+  }
+}
+
 /** Somebody at a provider. */
 export interface Asserted {
   /** Names the account there for good; for Entra ID tenant and object id. */
@@ -37,57 +51,86 @@ export interface Asserted {
   readonly ignored: 'address-unverified' | 'address-domain' | null
 }
 
-export type ReadClaims = Asserted | { readonly refused: RefusalReason }
+const textLengthMax = 255
 
-const subjectLengthMax = 255
-
-export function readClaims(claims: Claims, rules: ClaimRules): ReadClaims {
-  if (rules.kind === 'entra' && claims.tid !== rules.tenant) return { refused: 'tenant' }
-  if (rules.kind === 'google' && claims.hd !== rules.hostedDomain) return { refused: 'hosted-domain' }
-  const subject = subjectOf(claims, rules)
-  if (subject === null) return { refused: 'subject' }
-  const number = numberOf(claims, rules)
-  if (number === null) return { refused: 'ambiguous-claims' }
-  return { subject, number, ...addressOf(claims, rules) }
+/** Throws `Refused`. Who somebody is must be signed; userinfo only adds number and address. */
+export function readClaims(token: Claims, userinfo: Claims | null, rules: ClaimRules): Asserted {
+  if (rules.kind === 'entra' && token.tid !== rules.tenant) throw new Refused('tenant')
+  if (rules.kind === 'google' && token.hd !== rules.hostedDomain) throw new Refused('hosted-domain')
+  const sources = userinfo === null ? [token] : [token, userinfo]
+  return {
+    subject: subjectOf(token, rules),
+    number: numberOf(sources, rules),
+    ...addressOf(sources, rules),
+  }
 }
 
-function subjectOf(claims: Claims, { kind }: ClaimRules): string | null {
-  const { sub, tid, oid } = claims
+/** Whether a claim is a text that can be kept: not empty, not too long, without control characters. */
+export function isClaimText(value: unknown): value is string {
+  return (
+    typeof value === 'string' &&
+    value !== '' &&
+    value.length <= textLengthMax &&
+    value.isWellFormed() &&
+    !/\p{Cc}/u.test(value)
+  )
+}
+
+function subjectOf({ sub, tid, oid }: Claims, { kind }: ClaimRules): string {
   const id = kind === 'entra' ? oid : sub
-  if (typeof id !== 'string' || id === '' || id.length > subjectLengthMax) return null
+  if (!isClaimText(id)) throw new Refused('subject')
   return kind === 'entra' ? `${tid}/${id}` : id
 }
 
-/** Null if there are several. Directories often give one value as a list, or a number. */
-function numberOf(claims: Claims, { numberClaim }: ClaimRules): string | null {
+/** Directories often give one value as a list, or a number. */
+function numberOf(sources: readonly Claims[], { numberClaim }: ClaimRules): string {
   if (numberClaim === null) return ''
-  const values = [claims[numberClaim] ?? []].flat().map((value) => {
-    if (typeof value === 'string') return value.trim()
-    return Number.isSafeInteger(value) ? String(value) : ''
-  })
-  const different = new Set(values.filter((value) => value !== ''))
-  if (different.size > 1) return null
-  return [...different][0] ?? ''
+  const values = sources
+    .flatMap((claims) => claims[numberClaim] ?? [])
+    .map((value) => (Number.isSafeInteger(value) ? String(value) : value))
+    .map((value) => (typeof value === 'string' ? value.trim() : value))
+  const different = [...new Set(values.filter((value) => value !== ''))]
+  if (!different.every(isClaimText)) throw new Refused('claims')
+  if (different.length > 1) throw new Refused('ambiguous-claims')
+  return different[0] ?? ''
 }
 
-function addressOf(claims: Claims, rules: ClaimRules): Pick<Asserted, 'address' | 'ignored'> {
-  const text = claims[rules.addressClaim ?? 'email']
-  const parsed = typeof text === 'string' ? parseAddress(text) : ''
-  if (typeof parsed === 'string') return { address: null, ignored: null }
-  if (!isVerified(claims, rules)) return { address: null, ignored: 'address-unverified' }
-  const domain = parsed.key.slice(parsed.key.lastIndexOf('@') + 1)
+function addressOf(sources: readonly Claims[], rules: ClaimRules): Pick<Asserted, 'address' | 'ignored'> {
+  const found = sources.flatMap((claims) => {
+    const text = claims[rules.addressClaim ?? 'email']
+    const parsed = typeof text === 'string' ? parseAddress(text) : ''
+    return typeof parsed === 'string' ? [] : [{ key: parsed.key, isVerified: isVerified(claims, rules) }]
+  })
+  const [key, another] = new Set(found.map((one) => one.key))
+  if (key === undefined) return { address: null, ignored: null }
+  if (another !== undefined) throw new Refused('ambiguous-claims')
+  if (!found.some((one) => one.isVerified)) return { address: null, ignored: 'address-unverified' }
+  const domain = key.slice(key.lastIndexOf('@') + 1)
   if (!rules.domains.includes(domain)) return { address: null, ignored: 'address-domain' }
-  return { address: parsed.key, ignored: null }
+  return { address: key, ignored: null }
 }
 
 /** Only `true` itself: some providers send the text "true" for addresses that people typed. */
-function isVerified(claims: Claims, { kind, trustAddresses }: ClaimRules): boolean {
-  if (kind === 'entra') return claims.xms_edov === true
-  return trustAddresses || claims.email_verified === true
+function isVerified(claims: Claims, rules: ClaimRules): boolean {
+  return rules.trustAddresses || (!isOfAnotherName(rules) && claims[verifiedClaim(rules)] === true)
 }
 
+/** Whether addresses come in a claim of which nothing says that it is verified. */
+const isOfAnotherName = ({ addressClaim }: ClaimRules) => addressClaim !== null && addressClaim !== 'email'
+
+const verifiedClaim = ({ kind }: ClaimRules) => (kind === 'entra' ? 'xms_edov' : 'email_verified')
+
+/** Whether the address claim can never count, because only trusted addresses of another name do. */
+export const isAddressClaimUnused = (rules: ClaimRules): boolean =>
+  isOfAnotherName(rules) && !rules.trustAddresses
+
 /** The claims that matching needs; without them in the ID token, userinfo may have them. */
-export function neededClaims({ numberClaim, addressClaim, trustAddresses }: ClaimRules): string[] {
-  const verified = trustAddresses ? [] : ['email_verified']
-  return [addressClaim ?? 'email', ...verified, ...(numberClaim === null ? [] : [numberClaim])]
+export function neededClaims(rules: ClaimRules): string[] {
+  const { numberClaim, addressClaim, trustAddresses, domains } = rules
+  const verified = trustAddresses ? [] : [verifiedClaim(rules)]
+  const canCount = domains.length > 0 && !isAddressClaimUnused(rules)
+  return [
+    ...(canCount ? [addressClaim ?? 'email', ...verified] : []),
+    ...(numberClaim === null ? [] : [numberClaim]),
+  ]
 }

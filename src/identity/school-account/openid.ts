@@ -4,13 +4,12 @@
  * asks again for some seconds, so a provider that is slow or down costs little.
  */
 import { AppError } from '../../errors.ts'
-import type { RefusalReason } from '../../messages/events/events.ts'
 import { type Clock, minute, second } from '../../platform/lib/clock.ts'
 import { isLoopbackHost } from '../../platform/lib/network.ts'
 import { Unreachable } from '../../platform/lib/reachable.ts'
 import { Recent } from '../../platform/lib/recent.ts'
 import { type ForeignKeys, verifyForeignToken } from '../session/session.ts'
-import type { Claims } from './claims.ts'
+import { type Claims, isClaimText, Refused } from './claims.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
 import type { InProgress } from './in-progress.ts'
 
@@ -24,6 +23,7 @@ const keysKeptMs = 10 * minute
 const keysAgainMs = 10 * second
 const failureKeptMs = 10 * second
 const clockToleranceSeconds = 60
+const authTimeSlackMs = 5 * second
 const logoutAgeMaxSeconds = 600
 const providersKept = 100
 /** For `probe`. */
@@ -40,23 +40,14 @@ export interface OpenIdClient {
   readonly secretInBody: boolean
 }
 
-/** The provider's answer does not sign anybody in. */
-export class Refused extends Error {
-  override readonly name = 'Refused'
-  readonly reason: RefusalReason
-
-  constructor(reason: RefusalReason, options?: ErrorOptions) {
-    super(reason, options)
-    this.reason = reason
-  }
-}
-
 export interface Answered {
+  /** Those of the ID token, and those of userinfo if it was asked. */
   readonly claims: Claims
+  readonly userinfo: Claims | null
   readonly sub: string
   readonly sid: string | null
   /** When the person proved who they are there, if the provider says so. */
-  readonly authenticatedAt: number | null
+  readonly provedAt: number | null
 }
 
 export interface LogoutToken {
@@ -112,7 +103,7 @@ export class OpenId {
   async answer(
     client: OpenIdClient,
     search: string,
-    { state, nonce, verifier }: InProgress,
+    { state, nonce, verifier, startedAt }: InProgress,
     needed: readonly string[],
   ): Promise<Answered> {
     const url = new URL(`${this.#deps.redirectUri}${search}`)
@@ -127,16 +118,13 @@ export class OpenId {
         expectedNonce: nonce,
         idTokenExpected: true,
       })
-      const signed = await this.#verify(client, configuration, tokens.id_token!)
-      if (!signed) throw new Refused('token')
-      const { sub, sid, auth_time } = signed
-      const claims = await this.#completed(configuration, signed, tokens.access_token, needed)
-      return {
-        claims,
-        sub: sub as string,
-        sid: typeof sid === 'string' ? sid : null,
-        authenticatedAt: typeof auth_time === 'number' ? auth_time * 1000 : null,
-      }
+      const claims = await this.#verify(client, configuration, tokens.id_token!)
+      if (!claims) throw new Refused('token')
+      const { sub, sid = null, auth_time } = claims
+      if (!isClaimText(sub)) throw new Refused('subject')
+      if (sid !== null && !isClaimText(sid)) throw new Refused('claims')
+      const userinfo = await this.#userinfo(configuration, claims, tokens.access_token, needed)
+      return { claims, userinfo, sub, sid, provedAt: provedAt(auth_time, startedAt, this.#deps.clock.now()) }
     } catch (error) {
       throw asRefused(error)
     }
@@ -152,8 +140,8 @@ export class OpenId {
     const nowSeconds = this.#deps.clock.now() / 1000
     if (!isLogout || nonce !== undefined || typeof iat !== 'number') return null
     if (iat < nowSeconds - logoutAgeMaxSeconds || iat > nowSeconds + clockToleranceSeconds) return null
-    const named = { sub: typeof sub === 'string' ? sub : null, sid: typeof sid === 'string' ? sid : null }
-    return named.sub === null && named.sid === null ? null : { ...named, issuedAt: iat * 1000 }
+    const named = { sub: isClaimText(sub) ? sub : null, sid: isClaimText(sid) ? sid : null }
+    return named.sub === null && named.sid === null ? null : { ...named, issuedAt: Math.floor(iat * 1000) }
   }
 
   /** Fetches metadata and keys again, and offers the provider a code that cannot work. Throws `Unreachable` or others. */
@@ -263,11 +251,12 @@ export class OpenId {
       now: this.#deps.clock.now(),
       toleranceSeconds: clockToleranceSeconds,
     }
-    const read = await verifyForeignToken(token, await this.#keys(client, configuration), expected)
-    if (read !== 'unknown-key') return read
-    const newer = await this.#keys(client, configuration, true)
-    const again = await verifyForeignToken(token, newer, expected)
-    return again === 'unknown-key' ? null : again
+    let read = await verifyForeignToken(token, await this.#keys(client, configuration), expected)
+    if (read === 'unknown-key')
+      read = await verifyForeignToken(token, await this.#keys(client, configuration, true), expected)
+    if (read === null || read === 'unknown-key') return null
+    // `azp` names the client that the token was made for, whoever else is in its audience.
+    return read.azp === undefined || read.azp === audience ? read : null
   }
 
   async #keys(client: OpenIdClient, configuration: Configuration, again = false): Promise<ForeignKeys> {
@@ -286,19 +275,29 @@ export class OpenId {
     return body
   }
 
-  /** Some providers, proxies above all, give claims only at userinfo. Those of the ID token win. */
-  async #completed(
+  /** Some providers, proxies above all, give claims only at userinfo. Null if it need not be asked. */
+  async #userinfo(
     configuration: Configuration,
     claims: Claims,
     accessToken: string,
     needed: readonly string[],
-  ): Promise<Claims> {
+  ): Promise<Claims | null> {
     const { userinfo_endpoint } = configuration.serverMetadata()
-    if (userinfo_endpoint === undefined || needed.every((name) => claims[name] !== undefined)) return claims
+    if (userinfo_endpoint === undefined || needed.every((name) => claims[name] !== undefined)) return null
     const library = await load()
-    const more = await library.fetchUserInfo(configuration, accessToken, claims.sub as string)
-    return { ...more, ...claims }
+    return library.fetchUserInfo(configuration, accessToken, claims.sub as string)
   }
+}
+
+/**
+ * The moment of `auth_time`; null without one, or with one that cannot be. Providers count whole seconds and clocks
+ * differ, so somebody who was asked during this sign-in has proved it since the sign-in began.
+ */
+function provedAt(authTime: unknown, startedAt: number, now: number): number | null {
+  if (typeof authTime !== 'number' || authTime < 0) return null
+  const at = Math.floor(authTime * 1000)
+  if (at > now + clockToleranceSeconds * 1000) return null
+  return Math.min(now, at >= startedAt - authTimeSlackMs ? Math.max(at, startedAt) : at)
 }
 
 export interface Probe {

@@ -9,7 +9,7 @@ import { seal, unseal } from '../../platform/lib/seal.ts'
 import type { Secrets } from '../../platform/lib/secret.ts'
 import { type OpenMethods, type SchoolRole, schoolRoles } from '../../roles.ts'
 import { parseName } from '../people/names.ts'
-import { type ClaimRules, neededClaims, type ProviderKind } from './claims.ts'
+import { type ClaimRules, isAddressClaimUnused, neededClaims, type ProviderKind } from './claims.ts'
 import type { OpenId, OpenIdClient } from './openid.ts'
 import {
   allProviders,
@@ -194,9 +194,8 @@ export class Providers {
     } catch (error) {
       note('metadata', false, reasonOf(error))
     }
-    const { domains, numberClaim } = provider.rules
-    if (row.roles.includes('student') && domains.length === 0 && numberClaim === null)
-      note('matching', false, 'without domains and a number claim, no student can be matched')
+    const unmatched = row.roles.includes('student') ? whyUnmatched(provider.rules) : null
+    if (unmatched !== null) note('matching', false, unmatched)
     return done()
   }
 
@@ -377,6 +376,20 @@ function textFrom(field: string, text: string): string {
   if (!/^[\x21-\x7e]+$/.test(trimmed) || trimmed.length > textLengthMax)
     throw wrong(field, `must be 1 to ${textLengthMax} visible characters without spaces`)
   return trimmed
+}
+
+/** Why claims of students are ignored; null if none is. */
+function whyUnmatched(rules: ClaimRules): string | null {
+  const { domains, numberClaim, addressClaim, kind } = rules
+  if (isAddressClaimUnused(rules))
+    return `addresses in ${addressClaim} are ignored: ${
+      kind === 'oidc'
+        ? 'email_verified speaks of email alone; trust all addresses of the provider (--trust-addresses), or use email'
+        : 'only those in email can be verified'
+    }`
+  if (domains.length === 0 && numberClaim === null)
+    return 'without domains and a number claim, no student can be matched'
+  return null
 }
 
 const secretFrom = (text: string) => textFrom('secret', text)

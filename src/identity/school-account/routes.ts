@@ -98,6 +98,7 @@ function signingIn(root: FastifyInstance, deps: SchoolAccountRoutesDeps): void {
             providerId: request.params.providerId,
             returnTo: request.body.return,
             shared: portal.isShared(request),
+            otherAccount: request.body.prompt === 'select_account',
           },
           requestCaller(networkOf(request), reply),
         )
@@ -174,9 +175,13 @@ function ownLinks(
       },
     },
     async (request, reply) => {
-      const { providerId, return: returnTo } = request.body
-      const shared = portal.isShared(request)
-      const started = await accounts.startLink(callerOf(request), { providerId, returnTo, shared })
+      const { providerId, return: returnTo, prompt } = request.body
+      const started = await accounts.startLink(callerOf(request), {
+        providerId,
+        returnTo,
+        shared: portal.isShared(request),
+        otherAccount: prompt === 'select_account',
+      })
       portal.keepSignInElsewhere(reply, started.sealed)
       return { location: started.location }
     },

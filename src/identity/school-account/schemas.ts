@@ -21,7 +21,7 @@ export const ProviderButtons = Type.Object(
   { title: 'ProviderButtons' },
 )
 
-const returnField = {
+const goingFields = {
   return: Type.Optional(
     Type.String({
       description: 'Where to go on to: a path of this service. The start page if it is missing.',
@@ -29,8 +29,14 @@ const returnField = {
       examples: ['/#/classes'],
     }),
   ),
+  prompt: Type.Optional(
+    Type.Literal('select_account', {
+      title: 'ProviderPrompt',
+      description: 'Has the provider offer another account, after one was refused.',
+    }),
+  ),
 }
-export const SchoolSignIn = Type.Object(returnField, { title: 'SchoolSignIn' })
+export const SchoolSignIn = Type.Object(goingFields, { title: 'SchoolSignIn' })
 export const SchoolSignInStarted = Type.Object(
   {
     location: Type.String({ description: 'Where the browser has to go.' }),
@@ -39,7 +45,7 @@ export const SchoolSignInStarted = Type.Object(
 )
 
 export const NewSchoolLink = Type.Object(
-  { providerId: Id('The provider.'), ...returnField },
+  { providerId: Id('The provider.'), ...goingFields },
   { title: 'NewSchoolLink' },
 )
 export const SchoolLink = Type.Object(
@@ -75,7 +81,12 @@ const changeable = {
     examples: [['example.org']],
   }),
   numberClaim: Nullable(Type.String({ description: 'The claim with the student number.' })),
-  addressClaim: Nullable(Type.String({ description: 'The claim with the address; `email` if it is null.' })),
+  addressClaim: Nullable(
+    Type.String({
+      description:
+        'The claim with the address; `email` if it is null. Another one counts only with `trustAddresses`, because `email_verified` speaks of `email`.',
+    }),
+  ),
   trustAddresses: Type.Boolean({
     description: 'Whether addresses count without `email_verified`. Only if people cannot change them there.',
   }),

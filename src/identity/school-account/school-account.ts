@@ -21,10 +21,11 @@ import { type OpenMethods, type SchoolRole, schoolRoles } from '../../roles.ts'
 import { bucketPolicies, type Limits, serviceBuckets } from '../limits/limits.ts'
 import { lockPerson, type Person, personById, type Roles } from '../people/people.ts'
 import { type IssuedTokens, isOpen, type LiveSession, type Sessions } from '../session/session.ts'
-import { type Asserted, neededClaims, readClaims } from './claims.ts'
+import { type Asserted, neededClaims, Refused, readClaims } from './claims.ts'
 import { type InProgress, newInProgress, readInProgress, sealInProgress } from './in-progress.ts'
-import { type Answered, isUnreachable, type OpenId, Refused } from './openid.ts'
+import { type Answered, isUnreachable, type OpenId } from './openid.ts'
 import type { Provider, Providers } from './providers.ts'
+import { parametersFor, returnFrom } from './request.ts'
 import {
   adminHasLink,
   deleteLink,
@@ -51,7 +52,6 @@ export { Providers, redirectUriOf } from './providers.ts'
 export { adminHasLink, eraseLinks } from './store.ts'
 
 const retryAfterSeconds = 30
-const returnLengthMax = 2_000
 
 export interface SchoolAccountsDeps {
   readonly db: Db
@@ -76,6 +76,8 @@ export interface StartRequest {
   readonly providerId: string
   readonly returnTo: string | undefined
   readonly shared: boolean
+  /** Whether the provider should offer another account than the last one. */
+  readonly otherAccount: boolean
 }
 
 /** After a sign-in or a new link, the browser goes on to `returnTo`; a refusal has its own page. */
@@ -128,13 +130,14 @@ export class SchoolAccounts {
     if (!provider?.roles.includes(role))
       throw new AppError('not-found', 'No provider with this id is open to this role.')
     if (!this.#isOpenTo(role)) throw new AppError('forbidden', 'The school’s account does not open this.')
-    const { shared } = request
+    const { shared, otherAccount } = request
     const inProgress = newInProgress(
       { providerId: provider.id, role, returnTo, shared, linkFor },
       clock.now(),
     )
     try {
-      const location = await openId.authorizationUrl(provider, inProgress, hints(provider, inProgress))
+      const parameters = parametersFor(provider.rules, { returnTo, shared, otherAccount })
+      const location = await openId.authorizationUrl(provider, inProgress, parameters)
       return { location, sealed: sealInProgress(secrets, inProgress) }
     } catch (error) {
       if (error instanceof AppError) throw error
@@ -171,8 +174,7 @@ export class SchoolAccounts {
     const provider = await providers.open(inProgress.providerId)
     if (!provider?.roles.includes(role) || !this.#isOpenTo(role)) throw new Refused('closed')
     const answered = await openId.answer(provider, search, inProgress, neededClaims(provider.rules))
-    const asserted = readClaims(answered.claims, provider.rules)
-    if ('refused' in asserted) throw new Refused(asserted.refused)
+    const asserted = readClaims(answered.claims, answered.userinfo, provider.rules)
     if (linkFor) {
       await this.#link(provider, asserted, linkFor, role, caller)
       return { kind: 'linked', role, returnTo }
@@ -184,7 +186,7 @@ export class SchoolAccounts {
   async #signIn(
     provider: Provider,
     asserted: Asserted,
-    { sub, sid, authenticatedAt }: Answered,
+    { sub, sid, provedAt }: Answered,
     { role, device }: { role: SchoolRole; device: string },
     caller: Caller,
   ): Promise<IssuedTokens> {
@@ -204,7 +206,7 @@ export class SchoolAccounts {
       addressKey: person.email_key,
       device,
       method: 'school',
-      authAt: Math.min(now, authenticatedAt ?? now),
+      authAt: provedAt,
       now,
     } as const
     const linking = link ? [] : insertLink(newLink, by, isEnabled(provider.id))
@@ -405,25 +407,4 @@ export async function linksOf(db: Db, personId: string) {
     createdAt: timestamp(link.created_at),
     lastUsedAt: timestampOrNull(link.last_used_at),
   }))
-}
-
-/** Others use a shared computer, too, and may still be signed in at the provider. */
-function hints({ rules }: Provider, { shared }: InProgress): Record<string, string> {
-  const choose = rules.kind === 'google' ? 'select_account' : 'login'
-  return {
-    ...(rules.hostedDomain !== null && { hd: rules.hostedDomain }),
-    ...(shared && { prompt: choose }),
-  }
-}
-
-/** A path of this service, such as `/#/classes`; never another site. */
-function returnFrom(text: string | undefined, role: SchoolRole): string {
-  const start = role === 'staff' ? '/console' : '/'
-  if (text === undefined || text === '') return start
-  const base = 'https://own.invalid'
-  const url = text.startsWith('/') && text.length <= returnLengthMax ? URL.parse(text, base) : null
-  // "/.//example.org" has the path "//example.org", which would be another site.
-  if (!url || url.origin !== base || url.pathname.startsWith('//') || /[\\\s]/.test(text))
-    throw invalidField({ pointer: '#/return', detail: 'must be a path of this service, such as /#/classes' })
-  return `${url.pathname}${url.search}${url.hash}`
 }

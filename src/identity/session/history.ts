@@ -25,7 +25,7 @@ export async function historyOf(
       startedAt: timestamp(session.started_at),
       lastSeenAt: timestamp(session.last_seen_at),
       expiresAt: timestamp(session.expires_at),
-      authenticatedAt: timestamp(session.auth_at),
+      authenticatedAt: timestampOrNull(session.auth_at),
       method: session.method,
       clientId: session.client_id,
       clientName: session.client_name,

@@ -9,7 +9,7 @@ import type { PortalCookie } from '../../platform/http/portal.ts'
 import { bodyProblems, problems, tokenProblems } from '../../platform/http/problem-schemas.ts'
 import { Empty } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
-import { timestamp } from '../../platform/lib/clock.ts'
+import { timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import {
   OAuthProblem,
   PortalTokenReply,
@@ -104,7 +104,7 @@ export function sessionRoutes(
           startedAt: timestamp(session.started_at),
           lastSeenAt: timestamp(session.last_seen_at),
           expiresAt: timestamp(session.expires_at),
-          authenticatedAt: timestamp(session.auth_at),
+          authenticatedAt: timestampOrNull(session.auth_at),
           method: session.method,
           device: session.device,
           clientId: session.client_id,

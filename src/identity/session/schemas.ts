@@ -4,7 +4,11 @@ import { Nullable, Timestamp } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 
 const proofFields = {
-  authenticatedAt: Timestamp('When the person last proved who they are in this session.'),
+  authenticatedAt: Nullable(
+    Timestamp(
+      'When the person last proved who they are in this session; null after a sign-in with a school account of which the provider did not say when.',
+    ),
+  ),
   method: Type.String({ description: 'How: `code`, `passkey` or `school`.', examples: ['passkey'] }),
 }
 

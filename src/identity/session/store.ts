@@ -23,8 +23,8 @@ export interface Session {
   readonly started_at: number
   readonly last_seen_at: number
   readonly expires_at: number
-  /** When the person last proved who they are in this session, and how. */
-  readonly auth_at: number
+  /** When the person last proved who they are in this session, and how; null if nobody has said when. */
+  readonly auth_at: number | null
   readonly method: Method
   /** Sequence numbers of the newest refresh token and of its predecessor. */
   readonly refresh_seq: number
@@ -43,8 +43,12 @@ export interface Session {
 
 export type SessionAndPerson = Session & Person
 
-/** Programs before schema 0032 start sessions without it. */
-const authAt = (table: string) => `coalesce(nullif(${table}.auth_at, 0), ${table}.started_at)`
+/** Of a session without a proof. Releases that do not know it take it for a proof that is too old for everything. */
+const neverProved = -1
+
+/** The column with its default, which programs before schema 0032 leave, replaced. */
+const authAtColumn = (table: string) => `coalesce(nullif(${table}.auth_at, 0), ${table}.started_at)`
+const authAt = (table: string) => `nullif(${authAtColumn(table)}, ${neverProved})`
 
 const sessionColumns = `s.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, ${authAt('s')} as auth_at, s.method, s.refresh_seq, s.refresh_parent, s.rotated_at, s.ended_at, s.end_reason, s.client_id, s.scope, s.parent_id, s.language`
 
@@ -115,8 +119,8 @@ export interface NewSession {
   readonly addressKey: string
   readonly device: string
   readonly method: Method
-  /** When the person proved who they are, if that was not now. */
-  readonly authAt?: number
+  /** When the person proved who they are, if that was not now; null if nobody has said when. */
+  readonly authAt?: number | null
   readonly now: number
 }
 
@@ -136,12 +140,15 @@ export function startSession(s: NewSession & { expiresAt: number }, by: By, when
       s.personId,
       s.addressKey,
       s.method,
-      s.authAt ?? s.now,
+      storedProof(s.authAt === undefined ? s.now : s.authAt),
       ...when.params,
     ),
     started(by, s.id),
   ]
 }
+
+/** Zero would be the column's default. */
+const storedProof = (at: number | null) => (at === null ? neverProved : Math.max(1, at))
 
 export interface NewClientSession {
   readonly id: string
@@ -165,7 +172,7 @@ export function startClientSession(s: NewClientSession, by: By, when: Condition)
     `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at,
        rotated_before_at, auth_at, method, client_id, scope, parent_id, started_from, language)
      select $1, o.role, o.person_id, o.device, cast($2 as bigint), cast($2 as bigint), cast($3 as bigint), 1, 0, 0,
-       ${authAt('o')}, o.method, $4, $5, $6, o.id, $8
+       ${authAtColumn('o')}, o.method, $4, $5, $6, o.id, $8
      from session o join ${accounts} p on p.id = o.person_id join client c on c.id = $4 and ${servesRole('o.role')}
      where o.id = $7 and o.ended_at is null and o.client_id is null and o.expires_at > $2 and p.status = 'active'
        and ${when.sql(9)}

@@ -36,6 +36,7 @@ export const refusalReasons = [
   'tenant',
   'hosted-domain',
   'subject',
+  'claims',
   'ambiguous-claims',
   'address-unverified',
   'address-domain',

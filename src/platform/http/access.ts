@@ -63,8 +63,8 @@ export interface Identity {
   readonly id: string
   readonly session_id: string
   readonly role: Role
-  /** When the person last proved who they are in this session, and how. */
-  readonly auth_at: number
+  /** When the person last proved who they are in this session, and how; null if nobody has said when. */
+  readonly auth_at: number | null
   readonly method: string
   /** The rights of a member of staff, comma-separated. */
   readonly may?: string
@@ -184,7 +184,7 @@ export function guardAccess<Caller extends Identity>(
   }
 
   async function refuseOldProof(session: Caller, withinMs: number): Promise<void> {
-    if (deps.clock.now() - session.auth_at <= withinMs) return
+    if (session.auth_at !== null && deps.clock.now() - session.auth_at <= withinMs) return
     const methods = await deps.proofs.methodsOf(session)
     throw new AppError('recent-sign-in-required', undefined, { within: withinMs / 1000, methods })
   }

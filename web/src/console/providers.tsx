@@ -232,7 +232,9 @@ function ProviderForm({
     secret: '',
     domains: before?.domains.join(', ') ?? '',
     numberClaim: before?.numberClaim ?? '',
+    addressClaim: before?.addressClaim ?? '',
   })
+  const [trusts, setTrusts] = useState(before?.trustAddresses ?? false)
   type Name = keyof typeof fields
   const [checked, setChecked] = useState(false)
   const [refused, setRefused] = useState<readonly string[]>([])
@@ -254,6 +256,7 @@ function ProviderForm({
     'secret',
     'domains',
     'numberClaim',
+    ...(kind === 'oidc' ? (['addressClaim'] as const) : []),
   ]
   const value = (name: Name) => fields[name].trim()
   const bodyOf = () => ({
@@ -261,6 +264,7 @@ function ProviderForm({
     clientId: value('clientId'),
     roles,
     numberClaim: value('numberClaim') || null,
+    ...(kind === 'oidc' && { addressClaim: value('addressClaim') || null, trustAddresses: trusts }),
     ...((value('domains') !== '' || !isNew) && { domains: listFrom(value('domains')) }),
     ...(value('secret') !== '' && { secret: value('secret') }),
     ...(isNew && {
@@ -313,6 +317,19 @@ function ProviderForm({
           error={(checked && isMissing(name)) || refused.includes(name) ? text.wrong : null}
         />
       ))}
+      {kind === 'oidc' && (
+        <label className="check">
+          <input
+            type="checkbox"
+            checked={trusts}
+            onChange={(event) => setTrusts(event.currentTarget.checked)}
+          />
+          <span>
+            {text.trust}
+            <span className="small soft meaning">{text.trustHint}</span>
+          </span>
+        </label>
+      )}
       <Checks
         legend={text.who}
         options={[
