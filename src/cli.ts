@@ -321,6 +321,7 @@ const withClientOptions = (command: Command) =>
     .option('--consent <when>', 'whether people are asked first: never, or once')
     .option('--without-pkce', 'for a web application that cannot send PKCE, such as Moodle')
     .option('--claims-in-id-token', 'for a program that does not ask userinfo')
+    .option('--unverified-veterinarians', 'also veterinarians who merely registered, as anybody can')
 withClientOptions(
   clientsCommand
     .command('add <name>')
@@ -345,6 +346,7 @@ withClientOptions(
   .option('--name <name>', 'the new name')
   .option('--with-pkce', 'require PKCE again')
   .option('--no-claims-in-id-token', 'claims by userinfo alone')
+  .option('--no-unverified-veterinarians', 'only veterinarians whom the school has verified')
   .action(async (id, options) => (await clients()).changeClient(id, options))
 ofClient('rotate', 'create a new secret; the former one works for a while')
   .option('--overlap <time>', 'how long, such as 36h, at most 30d; 0 if it leaked (7d)')

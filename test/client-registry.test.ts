@@ -108,6 +108,8 @@ for (const engine of engines) {
       assert.equal(reply.status, 201, reply.text)
       return reply.json
     }
+    /** For everybody who registers. */
+    const addOpen = (fields: object = {}) => add({ unverifiedVeterinarians: true, ...fields })
     const eventsOf = async (clientId: string) => {
       const rows = await service.rows<{ type: string; actor: string; data: string }>(
         "select type, actor, data from event where type like 'client.%' order by at, id",
@@ -166,6 +168,7 @@ for (const engine of engines) {
         subject: 'public',
         pkce: true,
         claimsInIdToken: false,
+        unverifiedVeterinarians: false,
         hasSecret: true,
         formerSecretUntil: null,
         enabled: true,
@@ -190,6 +193,7 @@ for (const engine of engines) {
         consent: 'once',
         pkce: false,
         claimsInIdToken: true,
+        unverifiedVeterinarians: true,
       }
       service.clock.advance(1)
       const changed = await call('PATCH', `/${id}`, change)
@@ -275,6 +279,13 @@ for (const engine of engines) {
         ['POST', '', { ...full, kind: 'service' }, '#/redirectUris'],
         ['POST', '', { name: 'X', kind: 'service', scopes: ['openid'] }, '#/scopes'],
         ['POST', '', { name: 'X', kind: 'service', subject: 'pairwise' }, '#/subject'],
+        [
+          'POST',
+          '',
+          { name: 'X', kind: 'service', unverifiedVeterinarians: true },
+          '#/unverifiedVeterinarians',
+        ],
+        ['POST', '', { ...full, unverifiedVeterinarians: null }, '#/unverifiedVeterinarians'],
         ['PATCH', `/${id}`, { redirectUris: [] }, '#/redirectUris'],
         ['PATCH', `/${worker.clientId}`, { roles: ['student'] }, '#/roles'],
         ['POST', `/${id}/rotate`, {}, '#'],
@@ -348,6 +359,7 @@ for (const engine of engines) {
         { consent: 'once' },
         { pkce: false },
         { claimsInIdToken: true },
+        { unverifiedVeterinarians: true },
         { logoutUris: [redirect] },
       ]
       await Promise.all(changes.map((change) => call('PATCH', `/${id}`, change)))
@@ -401,7 +413,7 @@ for (const engine of engines) {
     })
 
     test('Tokens of a disabled application are refused at once, and work again once it is enabled', async () => {
-      const { clientId: id } = await add()
+      const { clientId: id } = await addOpen()
       const token = await tokenOf(id, await signInAt(id))
       const { sessions } = service.app.parts
       assert.equal((await sessions.authenticate(token)).client_id, id)
@@ -467,8 +479,8 @@ for (const engine of engines) {
 
     test('Signing everybody out ends sessions, codes and tokens of that application alone, and tells it', async () => {
       const uri = 'https://moodle.example.org/bc'
-      const { clientId: id } = await add({ backchannelUri: uri })
-      const { clientId: other } = await add()
+      const { clientId: id } = await addOpen({ backchannelUri: uri })
+      const { clientId: other } = await addOpen()
       const { ids } = await grantAll(id)
       await grantAll(other)
       const { json, status } = await call('POST', `/${id}/sign-out`)
@@ -488,7 +500,7 @@ for (const engine of engines) {
 
     test('Removing an application ends its sessions, tells it, and forgets what people allowed', async () => {
       const uri = 'https://moodle.example.org/bc'
-      const { clientId: id } = await add({ backchannelUri: uri })
+      const { clientId: id } = await addOpen({ backchannelUri: uri })
       const { ids, person } = await grantAll(id)
       const both = await Promise.all([call('DELETE', `/${id}`), call('DELETE', `/${id}`)])
       assert.ok(both.some(({ status }) => status === 204))
@@ -515,7 +527,7 @@ for (const engine of engines) {
     })
 
     test('Who is signed in is shown by pages, with names', async () => {
-      const { clientId: id } = await add()
+      const { clientId: id } = await addOpen()
       const people = await Promise.all(
         Array.from({ length: 5 }, () => service.signIn(freshAddress(), freshNetwork())),
       )
@@ -598,7 +610,7 @@ test('Of two that are added at the same moment, one is counted after the other',
   const row = {
     ...{ id: newId(), kind: 'spa', name: 'Y', redirect_uris: '[]', logout_uris: '[]', backchannel_uri: null },
     ...{ scopes: 'openid', roles: 'staff', consent: 'never', pkce: 1, claims_in_id_token: 0 },
-    ...{ subject_salt: null, secret_digest: null, created_at: 1 },
+    ...{ unverified_veterinarians: 0, subject_salt: null, secret_digest: null, created_at: 1 },
   }
   for (const { sql, postgres = sql, params } of addClient(row, 200, byOperator))
     await other.query(postgres, [...params])
@@ -640,6 +652,13 @@ suite('chiron clients', atLength, () => {
     )
     assert.deepEqual(shown.roles, ['veterinarian', 'student', 'staff'])
     assert.match((await chiron('list')).out, /^id +name +kind +signed in +last used +state$/m)
+
+    assert.equal(shown.unverifiedVeterinarians, false)
+    assert.equal((await asJson('change', id, '--unverified-veterinarians')).unverifiedVeterinarians, true)
+    assert.match((await chiron('show', id)).out, /^veterinarians +all who registered$/m)
+    const strict = await asJson('change', id, '--no-unverified-veterinarians')
+    assert.equal(strict.unverifiedVeterinarians, false)
+    assert.match((await chiron('show', id)).out, /^veterinarians +verified ones$/m)
 
     const changed = await asJson(
       ...['change', id, '--name', 'Moodle 5', '--with-pkce', '--claims-in-id-token', '--consent', 'once'],
@@ -684,9 +703,16 @@ suite('chiron clients', atLength, () => {
     const events = await run(folder.path, ['events', '--json'], env)
     assert.deepEqual(
       events.json.map(({ type, actor, data }) => [type, actor, data.clientId === id]),
-      ['added', 'changed', 'changed', 'rotated', 'rotated', 'rotated', 'disabled', 'enabled', 'removed'].map(
-        (name) => [`client.${name}`, 'operator', true],
-      ),
+      [
+        'added',
+        ...Array(4).fill('changed'),
+        'rotated',
+        'rotated',
+        'rotated',
+        'disabled',
+        'enabled',
+        'removed',
+      ].map((name) => [`client.${name}`, 'operator', true]),
     )
     assert.doesNotMatch(events.out, new RegExp(`${added.secret}|${rotated.secret}`))
   })

@@ -9,8 +9,8 @@ import { day, minute } from '../src/platform/lib/clock.ts'
 import { newId } from '../src/platform/lib/random.ts'
 import { rights } from '../src/roles.ts'
 import { isInBar, type PageName, places } from '../web/src/console/navigation.ts'
-import { secretWorks } from './support/applications.ts'
-import { accessFaults } from './support/axe.ts'
+import { addClient, secretWorks } from './support/applications.ts'
+import { accessFaults, assertFit } from './support/axe.ts'
 import { firstTab, focused, focusOn, overflow } from './support/browser.ts'
 import { type AtConsole, dialog, openConsole, place, signInAtConsole } from './support/console.ts'
 import { inBrowser } from './support/engines.ts'
@@ -323,7 +323,10 @@ suite('The console', inBrowser, () => {
     await form.getByText('An address cannot be used.').waitFor()
     const redirect = 'https://hub.example.org/hub/oauth_callback'
     await form.getByLabel('Redirect URIs').fill(`${redirect}\n\n https://hub.example.org/other \n`)
-    await form.getByLabel('Veterinarians').uncheck()
+    const strangers = form.getByLabel('Unverified veterinarians, too')
+    assert.equal(await strangers.isChecked(), false)
+    await form.getByLabel('Veterinarians', { exact: true }).uncheck()
+    assert.equal(await strangers.count(), 0)
     await form.getByLabel('Ask people once').check()
     await form.getByLabel('Back-channel logout URI').fill('https://hub.example.org/logout')
     await button(page, 'Add').click()
@@ -367,6 +370,46 @@ suite('The console', inBrowser, () => {
     )
   })
 
+  test('An application of before says that it admits strangers, until an admin decides', async () => {
+    const { page } = await open('admin')
+    const { clients } = service.app.parts
+    const { id } = await addClient(service, { unverifiedVeterinarians: null, name: 'Case log' })
+    const stored = async () => (await clients.show(id)).unverifiedVeterinarians
+    await page.getByRole('link', { name: 'Staff', exact: true }).click()
+    await page.getByRole('link', { name: 'Applications', exact: true }).click()
+    await page.getByRole('link', { name: /^Case log admits unverified veterinarians/ }).click()
+    await page.getByText('added before this could be chosen. Please decide.').waitFor()
+    await assertFit(page, 'console-application-undecided', 320, 1280)
+    // Another change decides nothing.
+    await button(page, 'Change…').click()
+    await dialog(page).getByText('More settings').click()
+    assert.equal(await dialog(page).getByLabel('Unverified veterinarians, too').isChecked(), true)
+    await assertFit(page, 'console-application-form', 320, 1280)
+    await dialog(page).getByRole('textbox', { name: 'Name' }).fill('Case log 2')
+    await button(page, 'Save').click()
+    await page.getByRole('heading', { name: 'Case log 2' }).waitFor()
+    assert.equal(await stored(), null)
+
+    await button(page, 'All veterinarians, as before…').click()
+    await button(page, 'Admit all').click()
+    await page.getByText('All veterinarians can sign in there, as before.').waitFor()
+    assert.equal(await stored(), true)
+    assert.equal(await button(page, 'Only verified veterinarians…').count(), 0)
+    await service.app.parts.db.run('update client set unverified_veterinarians = null where id = $1', [id])
+    await page.reload()
+    await button(page, 'Only verified veterinarians…').click()
+    await button(page, 'Admit only verified ones').click()
+    await page.getByText('Only verified veterinarians can sign in there.').waitFor()
+    assert.equal(await stored(), false)
+    await button(page, 'Change…').click()
+    await dialog(page).getByText('More settings').click()
+    await dialog(page).getByLabel('Unverified veterinarians, too').check()
+    await button(page, 'Save').click()
+    await page.getByText('The application has been changed.').waitFor()
+    assert.equal(await stored(), true)
+    await clients.remove(id, byOperator)
+  })
+
   test('The page of an application shows who is signed in and what failed, and acts on it', async () => {
     const { page, email } = await open('admin')
     const { clients, db, sessions } = service.app.parts
@@ -374,6 +417,7 @@ suite('The console', inBrowser, () => {
       name: 'Moodle',
       redirectUris: ['https://moodle.example.org/cb'],
       backchannelUri: 'https://moodle.example.org/logout',
+      unverifiedVeterinarians: true,
     }
     const { clientId, secret } = await clients.add(fields, byOperator)
     const people = await Promise.all(

@@ -579,10 +579,12 @@ suite('Applications', () => {
     kind: 'web',
     redirectUris: ['https://moodle.example.org/'],
     enabled: true,
+    unverifiedVeterinarians: false,
     calls: { waiting: 0, failed: 0 },
   } as const
   const plain = { ...application, redirectUris: ['http://localhost:8080/'] }
   const failing = { ...application, calls: { waiting: 0, failed: 2 } }
+  const undecided = { ...application, unverifiedVeterinarians: null }
   type Case = [name: string, all: readonly object[], production: boolean, expected: [string, RegExp][]]
   const cases: readonly Case[] = [
     ['none', [], true, [['good', /^none is registered$/]]],
@@ -592,6 +594,19 @@ suite('Applications', () => {
     ['a native app on its own machine', [{ ...plain, kind: 'native' }], true, [['good', /^1/]]],
     ['failed calls', [failing], true, [['warning', /^2 back-channel calls to Moodle failed/]]],
     ['failed calls of a disabled one', [{ ...failing, enabled: false }], true, [['good', /^1/]]],
+    [
+      'one that admits strangers as before',
+      [undecided],
+      true,
+      [['warning', /nobody has verified can sign in to Moodle/]],
+    ],
+    [
+      'one that admits strangers on purpose',
+      [{ ...undecided, unverifiedVeterinarians: true }],
+      true,
+      [['good', /^1/]],
+    ],
+    ['one that admits strangers, disabled', [{ ...undecided, enabled: false }], true, [['good', /^1/]]],
     [
       'several',
       [plain, failing],

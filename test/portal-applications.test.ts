@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { personScopes } from '../src/identity/clients/kinds.ts'
+import { byOperator } from '../src/platform/lib/by.ts'
 import { second } from '../src/platform/lib/clock.ts'
 import { addClient, type ClientOptions, signInAt, type TestClient } from './support/applications.ts'
 import { type Parameters, requestOf } from './support/authorize.ts'
@@ -257,6 +259,57 @@ suite('Applications', inBrowser, () => {
     await codeField(page).waitFor()
     await enterCode(page, email, 1)
     assert.ok((await backAt(page)).code)
+  })
+
+  test('A veterinarian whom nobody has verified reads why, and can use another account or go back', async () => {
+    const client = await newClient({ unverifiedVeterinarians: false })
+    const { visitor, email } = await signedIn()
+    const page = await comeFrom(visitor, authorizeUrl(client))
+    await heading(page, 'You cannot sign in to Moodle').waitFor()
+    await page.getByText('it has not verified you yet').waitFor()
+    await page.getByText(email).waitFor()
+    await assertFit(page, 'authorize-refused', 320, 1280)
+    await button(page, 'Use another account').click()
+    await heading(page, 'Sign in to continue to Moodle').waitFor()
+    await page.getByText('only those whom the school has verified').waitFor()
+    assert.equal(await page.getByText('Register as a veterinarian').count(), 0)
+    await askForCode(page, 'Veterinarian', email)
+    await enterCode(page, email, 2)
+    await heading(page, 'You cannot sign in to Moodle').waitFor()
+    await button(page, 'Back to Moodle').click()
+    assert.equal((await backAt(page)).error, 'access_denied')
+    assert.deepEqual(ownFaults(page), [])
+    const [person] = await service.rows<{ id: string }>('select id from person where email = $1', [email])
+    await service.app.parts.support.verify(person!.id, true, 'came with a passport', byOperator)
+    assert.ok((await backAt(await comeFrom(visitor, authorizeUrl(client)))).code)
+  })
+
+  test('Somebody of another role reads that the application is not for them', async () => {
+    const { visitor } = await signedIn()
+    const page = await comeFrom(visitor, authorizeUrl(await newClient({ roles: 'student' })))
+    await heading(page, 'You cannot sign in to Moodle').waitFor()
+    await page.getByText('Moodle is not open to accounts like yours.').waitFor()
+    await button(page, 'Back to Moodle').click()
+    assert.equal((await backAt(page)).error, 'access_denied')
+  })
+
+  test('Nothing is allowed that is not shown, even if the page does not know the scope yet', async () => {
+    const client = await newClient({ consent: 'once' })
+    const { visitor } = await signedIn()
+    await visitor.route('**/portal/authorize', async (route) => {
+      const response = await route.fetch()
+      const { scopes, ...json } = await response.json()
+      await route.fulfill({ response, json: { ...json, scopes: ['library.loans', ...scopes.reverse()] } })
+    })
+    const page = await comeFrom(visitor, authorizeUrl(client, { scope: personScopes.join(' ') }))
+    await heading(page, 'Sign in to Moodle?').waitFor()
+    const items = await page.locator('main > ul > li').allTextContents()
+    assert.equal(items.length, personScopes.length + 1)
+    assert.deepEqual(
+      items.filter((item) => /^[a-z_.]+$/.test(item)),
+      ['library.loans'],
+    )
+    assert.equal(new Set(items).size, items.length)
   })
 
   for (const [locales, title] of [

@@ -160,7 +160,10 @@ suite('The portal beside a hostile page', inBrowser, () => {
       const { clients, providers } = service.app.parts
       const { visitor, victim, email } = await signedIn()
       const redirect_uri = 'https://app.example/back'
-      const added = await clients.add({ name, consent: 'once', redirectUris: [redirect_uri] }, byOperator)
+      const added = await clients.add(
+        { name, consent: 'once', redirectUris: [redirect_uri], unverifiedVeterinarians: true },
+        byOperator,
+      )
       const { providerId } = await providers.add(
         {
           name,

@@ -77,6 +77,7 @@ export const identityColumns = {
     subject_salt: 'secret',
     pkce: 'other',
     claims_in_id_token: 'other',
+    unverified_veterinarians: 'other',
     secret_digest: 'secret',
     secret_before: 'secret',
     secret_before_until: 'time',

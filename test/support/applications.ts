@@ -28,6 +28,8 @@ export interface ClientOptions {
   readonly subjectSalt?: string
   readonly pkce?: boolean
   readonly claimsInIdToken?: boolean
+  /** Null as in rows of programs before there was a choice. */
+  readonly unverifiedVeterinarians?: boolean | null
   readonly disabled?: boolean
 }
 
@@ -39,12 +41,13 @@ export async function addClient(service: Registry, options: ClientOptions = {}):
   const scopes =
     options.scopes ??
     (kind === 'service' ? 'roster.read events.read' : 'openid profile email classes account offline_access')
+  const { unverifiedVeterinarians: unverified = true } = options
   const id = newId()
   const secret = hasSecret(kind) ? randomBytes(32).toString('base64url') : null
   await service.app.parts.db.run(
     `insert into client (id, name, kind, redirect_uris, logout_uris, backchannel_uri, scopes, roles, consent,
-       subject_salt, pkce, claims_in_id_token, secret_digest, created_at, disabled_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+       subject_salt, pkce, claims_in_id_token, unverified_veterinarians, secret_digest, created_at, disabled_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
     [
       id,
       options.name ?? 'Moodle',
@@ -58,6 +61,7 @@ export async function addClient(service: Registry, options: ClientOptions = {}):
       options.subjectSalt ?? null,
       options.pkce === false ? 0 : 1,
       options.claimsInIdToken ? 1 : 0,
+      unverified === null ? null : Number(unverified),
       secret && digestOf(secret),
       service.clock.now(),
       options.disabled ? service.clock.now() : null,

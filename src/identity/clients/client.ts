@@ -3,6 +3,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Db } from '../../platform/db/db.ts'
 import { newToken } from '../../platform/lib/random.ts'
 import type { Role } from '../../roles.ts'
+import type { Person } from '../people/people.ts'
 import type { ClientKind, Consent } from './kinds.ts'
 import { type ClientRow, clientRow, pageClients } from './store.ts'
 
@@ -23,6 +24,8 @@ export interface Client {
   readonly subjectSalt: string | null
   readonly pkce: boolean
   readonly claimsInIdToken: boolean
+  /** Whether veterinarians may sign in there whom the school has not verified. Null if nobody has decided: then they may. */
+  readonly unverifiedVeterinarians: boolean | null
   readonly createdAt: number
   readonly lastUsedAt: number | null
   readonly disabledAt: number | null
@@ -42,6 +45,9 @@ export async function clientById(db: Db, id: string): Promise<Client | undefined
 }
 
 export function clientOf(row: ClientRow): Client {
+  // A service has none.
+  const roles = row.roles === '' ? [] : (row.roles.split(' ') as Role[])
+  const { unverified_veterinarians: unverified } = row
   return {
     id: row.id,
     name: row.name,
@@ -50,16 +56,26 @@ export function clientOf(row: ClientRow): Client {
     logoutUris: JSON.parse(row.logout_uris),
     backchannelUri: row.backchannel_uri,
     scopes: row.scopes.split(' '),
-    // A service has none.
-    roles: row.roles === '' ? [] : (row.roles.split(' ') as Role[]),
+    roles,
     consent: row.consent,
     subjectSalt: row.subject_salt,
     pkce: row.pkce === 1,
     claimsInIdToken: row.claims_in_id_token === 1,
+    unverifiedVeterinarians: unverified === null && roles.includes('veterinarian') ? null : unverified === 1,
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,
     disabledAt: row.disabled_at,
   }
+}
+
+/** Why somebody may not sign in at a client; null if they may. The rule is in SQL, too (session/store.ts). */
+export function refusalOf(
+  { roles, unverifiedVeterinarians }: Client,
+  { role, verified_at }: Pick<Person, 'role' | 'verified_at'>,
+): 'role' | 'unverified' | null {
+  if (!roles.includes(role)) return 'role'
+  const isUnverified = role === 'veterinarian' && verified_at === null
+  return isUnverified && unverifiedVeterinarians === false ? 'unverified' : null
 }
 
 export const digestOf = (secret: string) => createHash('sha256').update(secret).digest('base64url')

@@ -16,7 +16,7 @@ import { isId, newId, newToken } from '../../platform/lib/random.ts'
 import { roles } from '../../roles.ts'
 import { parseName } from '../people/names.ts'
 import { namesOf } from '../people/people.ts'
-import { endSessions } from '../session/session.ts'
+import { endSessions, ofUnverified } from '../session/session.ts'
 import { clientOf, digestOf } from './client.ts'
 import {
   type ClientKind,
@@ -34,6 +34,7 @@ import {
   allClients,
   type CallRow,
   type ClientColumns,
+  type ClientRow,
   changeClient,
   consentsOf,
   disableClient,
@@ -53,6 +54,7 @@ export {
   clientOf,
   digestOf,
   isPageOfClient,
+  refusalOf,
   registrationOf,
   secretIsRight,
   subjectOf,
@@ -87,6 +89,7 @@ export interface ClientFields {
   readonly consent: string
   readonly pkce: boolean
   readonly claimsInIdToken: boolean
+  readonly unverifiedVeterinarians: boolean
 }
 
 export interface NewClient extends Partial<ClientFields> {
@@ -141,13 +144,13 @@ export class Clients {
   }
 
   async change(id: string, { enabled, ...fields }: Partial<ClientFields> & { enabled?: boolean }, by: By) {
-    const { db } = this.#deps
+    const { db, clock } = this.#deps
     const before = await this.#find(id)
-    const columns = Object.entries(this.#columnsOf(before.kind, fields)).filter(
-      ([column, value]) => before[column as keyof ClientColumns] !== value,
-    )
+    const columns = Object.entries(changesOf(before, this.#columnsOf(before.kind, fields)))
     const turn = enabled === true ? enableClient : disableClient
+    const isClosing = fields.unverifiedVeterinarians === false
     await db.tx([
+      ...(isClosing ? endSessions({ clientId: id, when: ofUnverified }, 'revoked', clock.now(), by) : []),
       ...(columns.length > 0 ? changeClient(this.#changeOf(id), Object.fromEntries(columns), by) : []),
       ...(enabled === undefined ? [] : turn(this.#changeOf(id), by)),
     ])
@@ -228,7 +231,7 @@ export class Clients {
   /** The columns of the given fields. */
   #columnsOf(kind: ClientKind, fields: Partial<ClientFields>): Partial<ClientColumns> {
     const { name, redirectUris, logoutUris, backchannelUri, scopes, roles: roleNames, consent } = fields
-    const { pkce, claimsInIdToken } = fields
+    const { pkce, claimsInIdToken, unverifiedVeterinarians } = fields
     if (kind === 'service') {
       const needless = fieldsOfPeople.find((field) => fields[field] !== undefined)
       if (needless) throw notOfService(needless)
@@ -250,6 +253,9 @@ export class Clients {
       ...(consent !== undefined && { consent: oneOf('consent', consent, consents) }),
       ...(pkce !== undefined && { pkce: Number(pkce) }),
       ...(claimsInIdToken !== undefined && { claims_in_id_token: Number(claimsInIdToken) }),
+      ...(unverifiedVeterinarians !== undefined && {
+        unverified_veterinarians: Number(unverifiedVeterinarians),
+      }),
     }
   }
 
@@ -285,6 +291,7 @@ export class Clients {
       subject,
       pkce: client.pkce,
       claimsInIdToken: client.claimsInIdToken,
+      unverifiedVeterinarians: client.unverifiedVeterinarians,
       hasSecret: row.secret_digest !== null,
       formerSecretUntil: timestampOrNull(before !== null && before > this.#deps.clock.now() ? before : null),
       enabled: client.disabledAt === null,
@@ -318,6 +325,7 @@ const fieldsOfPeople = [
   'consent',
   'pkce',
   'claimsInIdToken',
+  'unverifiedVeterinarians',
 ] as const satisfies readonly (keyof ClientFields)[]
 
 function defaultsOf(kind: ClientKind) {
@@ -330,7 +338,21 @@ function defaultsOf(kind: ClientKind) {
     consent: 'never',
     pkce: 1,
     claims_in_id_token: 0,
+    unverified_veterinarians: 0,
   }
+}
+
+/** What differs from before. Veterinarians are not kept where none could sign in. */
+function changesOf(before: ClientRow, given: Partial<ClientColumns>): Partial<ClientColumns> {
+  const isNewThere = given.roles !== undefined && !before.roles.includes('veterinarian')
+  const columns = {
+    ...(isNewThere && before.unverified_veterinarians === null && { unverified_veterinarians: 0 }),
+    ...given,
+  }
+  const changed = Object.entries(columns).filter(
+    ([column, value]) => before[column as keyof ClientColumns] !== value,
+  )
+  return Object.fromEntries(changed)
 }
 
 const wrong = (field: string, detail: string) => invalidField({ pointer: `#/${field}`, detail })

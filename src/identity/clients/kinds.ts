@@ -14,8 +14,9 @@ export type Subject = (typeof subjects)[number]
 
 /** For clients with people. */
 export const personScopes = ['openid', 'profile', 'email', 'classes', 'account', 'offline_access'] as const
+export type PersonScope = (typeof personScopes)[number]
 export const serviceScopes = ['roster.read', 'events.read'] as const
-export type Scope = (typeof personScopes)[number] | (typeof serviceScopes)[number]
+export type Scope = PersonScope | (typeof serviceScopes)[number]
 
 export const scopesOf = (kind: ClientKind): readonly Scope[] =>
   kind === 'service' ? serviceScopes : personScopes

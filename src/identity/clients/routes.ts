@@ -90,7 +90,7 @@ export function clientRoutes(
         operationId: 'changeClient',
         summary: 'Change, disable or enable an application',
         description:
-          'Its tokens are refused while it is disabled. Once it is enabled again, those that have not expired work again. Roles and scopes that it loses are lost in its sessions and tokens, too.',
+          'Its tokens are refused while it is disabled. Once it is enabled again, those that have not expired work again. Roles and scopes that it loses are lost in its sessions and tokens, too. If it no longer admits unverified veterinarians, those who are signed in there are signed out.',
         params,
         body: ClientChange,
         response: { 200: ClientEntry, ...changeProblems },

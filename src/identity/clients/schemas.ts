@@ -48,12 +48,22 @@ const fields = {
   roles: Type.Array(RoleName, { description: 'Who may sign in there. Empty for a service.' }),
   pkce: Type.Boolean({ description: 'Whether PKCE is required. It can be off for `web` alone.' }),
   claimsInIdToken: Type.Boolean({ description: 'Whether the ID token has names and addresses.' }),
+  unverifiedVeterinarians: Type.Boolean({
+    description:
+      'Whether veterinarians may sign in there whom the school has not verified. Anybody can register as a veterinarian.',
+  }),
 }
 
 const clientFields = {
   clientId: Type.String(),
   kind: Kind,
   ...fields,
+  unverifiedVeterinarians: Nullable(
+    Type.Boolean({
+      description:
+        'Whether veterinarians may sign in there whom the school has not verified. Null for an application that was registered before this could be chosen: they may, until somebody decides.',
+    }),
+  ),
   consent: Nullable(ConsentKind),
   subject: SubjectKind,
   hasSecret: Type.Boolean(),
@@ -117,6 +127,7 @@ const changeFields = {
   consent: Type.Optional(ConsentKind),
   pkce: Type.Optional(fields.pkce),
   claimsInIdToken: Type.Optional(fields.claimsInIdToken),
+  unverifiedVeterinarians: Type.Optional(fields.unverifiedVeterinarians),
 }
 export const NewClientBody = Type.Object(
   {

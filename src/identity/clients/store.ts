@@ -25,6 +25,7 @@ export interface ClientRow {
   readonly subject_salt: string | null
   readonly pkce: number
   readonly claims_in_id_token: number
+  readonly unverified_veterinarians: number | null
   readonly secret_digest: string | null
   readonly secret_before: string | null
   readonly secret_before_until: number | null
@@ -34,7 +35,7 @@ export interface ClientRow {
 }
 
 const clientColumns =
-  'id, name, kind, redirect_uris, logout_uris, backchannel_uri, scopes, roles, consent, subject_salt, pkce, claims_in_id_token, secret_digest, secret_before, secret_before_until, created_at, last_used_at, disabled_at'
+  'id, name, kind, redirect_uris, logout_uris, backchannel_uri, scopes, roles, consent, subject_salt, pkce, claims_in_id_token, unverified_veterinarians, secret_digest, secret_before, secret_before_until, created_at, last_used_at, disabled_at'
 
 /** Enabled clients that are pages in a browser. */
 export function pageClients(db: Db): Promise<{ redirect_uris: string }[]> {
@@ -56,6 +57,7 @@ export interface ClientColumns {
   readonly consent: string
   readonly pkce: number
   readonly claims_in_id_token: number
+  readonly unverified_veterinarians: number
 }
 
 export type WatchedClient = ClientRow & {
@@ -143,6 +145,7 @@ export interface NewClientRow extends ClientColumns {
 const castTo: Partial<Record<string, string>> = {
   pkce: 'integer',
   claims_in_id_token: 'integer',
+  unverified_veterinarians: 'integer',
   created_at: 'bigint',
 }
 

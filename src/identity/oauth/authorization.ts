@@ -3,6 +3,7 @@
  * tokens. The portal's page asks with the portal's cookie, until there is an address to go to:
  *
  *     sign-in → step-up → confirm → the client's redirect URI with a code
+ *             ↘ refused, for somebody who may not sign in there
  *
  * A client that wants a new proof (`prompt=login`, `max_age`, a passkey) gets one that is newer than the first time that
  * this very request was seen (`authorization_ask`).
@@ -12,7 +13,7 @@ import type { Db, Statement } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { type Clock, hour, second } from '../../platform/lib/clock.ts'
 import { newToken } from '../../platform/lib/random.ts'
-import { type Client, clientById, digestOf } from '../clients/clients.ts'
+import { type Client, clientById, digestOf, refusalOf } from '../clients/clients.ts'
 import type { Passkeys } from '../passkeys/passkeys.ts'
 import type { Roles } from '../people/people.ts'
 import type { SessionAndPerson, Sessions } from '../session/session.ts'
@@ -67,11 +68,13 @@ export interface Answer {
 }
 
 export interface Need {
-  readonly need: 'sign-in' | 'step-up' | 'confirm'
+  readonly need: 'sign-in' | 'refused' | 'step-up' | 'confirm'
   readonly client: Client
   readonly scopes: readonly string[]
   /** For a step-up: how the reader can prove again who they are. */
   readonly methods?: readonly string[]
+  /** For somebody who is refused: why. */
+  readonly reason?: 'role' | 'unverified'
 }
 
 type Outcome = { readonly location: string } | Need
@@ -129,8 +132,11 @@ export class Authorization {
   ): Promise<Outcome | null> {
     const { clock, passkeys } = this.#deps
     const isSilent = request.prompt.has('none')
-    if (!request.client.roles.includes(session.role))
-      return this.#refuse(request, 'access_denied', 'People of this role may not sign in at this client.')
+    const reason = refusalOf(request.client, session)
+    if (reason !== null)
+      return isSilent
+        ? this.#refuse(request, 'access_denied', 'This person may not sign in at this client.')
+        : { ...asking(request, 'refused'), reason }
     const mustUsePasskey = passkeys.mustUsePasskey(session)
     const isOld = isTooOld(request, session, clock.now())
     if (isSilent && (mustUsePasskey || isOld))

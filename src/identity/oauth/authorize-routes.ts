@@ -67,8 +67,9 @@ export function authorizeRoutes(root: FastifyInstance, deps: AuthorizeRoutesDeps
       const answer = { query, confirmed, declined, language }
       const outcome = await authorization.answer(answer, token, byOf(request))
       if (!('need' in outcome)) return outcome
-      const { need, client, scopes, methods } = outcome
-      return { need, client: shown(client), scopes: [...scopes], ...(methods && { methods: [...methods] }) }
+      const { need, client, scopes, methods, reason } = outcome
+      const more = { ...(methods && { methods: [...methods] }), ...(reason && { reason }) }
+      return { need, client: shown(client), scopes: [...scopes], ...more }
     },
   )
 }
@@ -87,8 +88,9 @@ export function onlyTokenIn(portal: PortalCookie, request: FastifyRequest): stri
 }
 
 /** What people see of a client. */
-export function shown({ id, name, kind, roles }: Client) {
-  return { clientId: id, name, kind, roles: [...roles] }
+export function shown({ id, name, kind, roles, unverifiedVeterinarians }: Client) {
+  const takesUnverified = unverifiedVeterinarians !== false
+  return { clientId: id, name, kind, roles: [...roles], unverifiedVeterinarians: takesUnverified }
 }
 
 interface RefusalTexts {

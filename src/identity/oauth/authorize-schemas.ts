@@ -10,6 +10,9 @@ const AskingClient = Type.Object(
     name: Type.String({ examples: ['Moodle'] }),
     kind: Type.String({ description: '`web`, `spa` or `native`.', examples: ['web'] }),
     roles: Type.Array(Type.String(), { description: 'Who may sign in there.' }),
+    unverifiedVeterinarians: Type.Boolean({
+      description: 'Whether veterinarians may whom the school has not verified.',
+    }),
   },
   { title: 'AskingClient' },
 )
@@ -25,12 +28,21 @@ export const AuthorizeAnswer = Type.Object(
 
 const AuthorizeNeed = Type.Object(
   {
-    need: Type.String({ description: '`sign-in`, `step-up` or `confirm`.', examples: ['sign-in'] }),
+    need: Type.String({
+      description: '`sign-in`, `refused`, `step-up` or `confirm`.',
+      examples: ['sign-in'],
+    }),
     client: AskingClient,
     scopes: Type.Array(Type.String()),
     methods: Type.Optional(
       Type.Array(Type.String(), {
         description: 'For `step-up`: how the person can prove again who they are, `passkey` or `code`.',
+      }),
+    ),
+    reason: Type.Optional(
+      Type.String({
+        description:
+          'For `refused`: people of this `role` may not sign in there, or the veterinarian is `unverified`.',
       }),
     ),
   },

@@ -74,6 +74,11 @@ export const UserInfo = Type.Object(
       Type.String({ description: 'The student number, or else the userId.' }),
     ),
     locale: Type.Optional(Type.String({ description: 'The language in which the person signed in.' })),
+    verified: Type.Optional(
+      Type.Boolean({
+        description: 'Whether the school has checked who a veterinarian is. True for students and staff.',
+      }),
+    ),
     roles: Type.Optional(Type.Array(Type.String())),
     student_number: Type.Optional(Type.String()),
     year: Type.Optional(Type.Integer()),

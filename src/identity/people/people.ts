@@ -48,13 +48,16 @@ export interface Facts {
   readonly studentNumber: string | null
   readonly year: number | null
   readonly school: string | null
+  /** Whether the school has checked who a veterinarian is; it knows all others. */
+  readonly verified: boolean
   readonly updatedAt: number
 }
 
 /** Of somebody whom the roster does not have. */
-export function factsOf({ firstname, lastname, email, updated_at }: Person): Facts {
+export function factsOf({ role, firstname, lastname, email, verified_at, updated_at }: Person): Facts {
   const fromRoster = { preferredName: null, studentNumber: null, year: null, school: null }
-  return { firstname, lastname, email, ...fromRoster, updatedAt: updated_at }
+  const verified = role !== 'veterinarian' || verified_at !== null
+  return { firstname, lastname, email, ...fromRoster, verified, updatedAt: updated_at }
 }
 
 export type Roles = Readonly<Record<Role, RoleRules>>

@@ -50,7 +50,7 @@ export { historyOf } from './history.ts'
 export { type ForeignKeys, signToken, verifyForeignToken } from './jwt.ts'
 export type { SigningKeys } from './keys.ts'
 export type { LiveSession, Session, SessionAndPerson } from './store.ts'
-export { endSessions, isOpen, renewProof } from './store.ts'
+export { atStrictClients, endSessions, isOpen, ofUnverified, renewProof } from './store.ts'
 
 export const accessTtlMs = 15 * minute
 const graceMs = 30 * second

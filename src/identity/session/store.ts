@@ -173,7 +173,7 @@ export function startClientSession(s: NewClientSession, by: By, when: Condition)
        rotated_before_at, auth_at, method, client_id, scope, parent_id, started_from, language)
      select $1, o.role, o.person_id, o.device, cast($2 as bigint), cast($2 as bigint), cast($3 as bigint), 1, 0, 0,
        ${authAtColumn('o')}, o.method, $4, $5, $6, o.id, $8
-     from session o join ${accounts} p on p.id = o.person_id join client c on c.id = $4 and ${servesRole('o.role')}
+     from session o join ${accounts} p on p.id = o.person_id join client c on c.id = $4 and ${admits}
      where o.id = $7 and o.ended_at is null and o.client_id is null and o.expires_at > $2 and p.status = 'active'
        and ${when.sql(9)}
      ${lock}
@@ -201,19 +201,31 @@ function started(by: By, sessionId: string): Statement {
   )
 }
 
-/** Whether a client, `c`, still lets people of a session's role sign in. */
-const servesRole = (role: string) =>
-  `c.disabled_at is null and ' ' || c.roles || ' ' like '% ' || ${role} || ' %'`
+/** Whether a person, `p`, may sign in at a client, `c`; `refusalOf` says why not. */
+const admits = `c.disabled_at is null and ' ' || c.roles || ' ' like '% ' || p.role || ' %'
+  and (p.role <> 'veterinarian' or p.verified_at is not null or coalesce(c.unverified_veterinarians, 1) = 1)`
+
+export const ofUnverified: Condition = {
+  sql: () =>
+    "person_id in (select p.id from person p where p.role = 'veterinarian' and p.verified_at is null)",
+  params: [],
+}
+/** At clients that admit only verified veterinarians. */
+export const atStrictClients: Condition = {
+  sql: () => 'client_id in (select c.id from client c where c.unverified_veterinarians = 0)',
+  params: [],
+}
 
 /**
- * The scopes that the client of a session may have now. Undefined if it is disabled, if people of this role may no longer
- * sign in there, or if the session depends on one that has ended, or on a scope that the client has lost.
+ * The scopes that the client of a session may have now. Undefined if it is disabled, if the person may no longer sign in
+ * there, or if the session depends on one that has ended, or on a scope that the client has lost.
  */
 export async function scopesAtClient(db: Db, sessionId: string, now: number): Promise<string | undefined> {
   const client = await db.one<{ scopes: string }>(
-    `select c.scopes from session s join client c on c.id = s.client_id and ${servesRole('s.role')}
+    `select c.scopes from session s join person p on p.id = s.person_id
+     join client c on c.id = s.client_id and ${admits}
      where s.id = $1 and (s.parent_id is null and ' ' || c.scopes || ' ' like '% offline_access %'
-       or exists (select 1 from session p where p.id = s.parent_id and p.ended_at is null and p.expires_at > $2))`,
+       or exists (select 1 from session o where o.id = s.parent_id and o.ended_at is null and o.expires_at > $2))`,
     [sessionId, now],
   )
   return client?.scopes
@@ -415,14 +427,17 @@ export type Scope =
   | { id: string; personId: string }
   | { personId: string; except?: string; when?: Condition }
   | { departedIn: number }
-  | { clientId: string }
+  | { clientId: string; when?: Condition }
   | { oldestOf: { personId: string; clientId: string; keep: number } }
   | 'all'
 
 function wherein(scope: Scope, reason: EndReason): Where {
   if (scope === 'all') return [() => 'true']
   if ('departedIn' in scope) return [departed, scope.departedIn]
-  if ('clientId' in scope) return [(n) => `client_id = $${n}`, scope.clientId]
+  if ('clientId' in scope) {
+    const { clientId, when = always } = scope
+    return [(n) => `client_id = $${n} and ${when.sql(n + 1)}`, clientId, ...when.params]
+  }
   if ('id' in scope) {
     // Whoever has a copy of its token may have started others with it.
     const below = reason === 'reuse' ? 'started_from' : 'parent_id'

@@ -18,6 +18,7 @@ interface ClientOptions extends CommonOptions {
   readonly withPkce?: boolean
   readonly withoutPkce?: boolean
   readonly claimsInIdToken?: boolean
+  readonly unverifiedVeterinarians?: boolean
 }
 
 interface NewClientOptions extends ClientOptions {
@@ -72,9 +73,15 @@ export async function listClients(options: CommonOptions): Promise<void> {
 
 type Shown = Awaited<ReturnType<Features['clients']['show']>>
 
-function stateOf({ enabled, disabledAt, calls }: Pick<Shown, 'enabled' | 'disabledAt' | 'calls'>): string {
+type State = Pick<Shown, 'enabled' | 'disabledAt' | 'calls' | 'unverifiedVeterinarians'>
+
+function stateOf({ enabled, disabledAt, calls, unverifiedVeterinarians }: State): string {
   if (!enabled) return `disabled since ${disabledAt}`
-  return calls.failed === 0 ? 'well' : `${calls.failed} back-channel calls failed in the last 7 days`
+  const faults = [
+    ...(calls.failed > 0 ? [`${calls.failed} back-channel calls failed in the last 7 days`] : []),
+    ...(unverifiedVeterinarians === null ? ['admits unverified veterinarians: not decided yet'] : []),
+  ]
+  return faults.length === 0 ? 'well' : faults.join('; ')
 }
 
 export async function showClient(id: string, options: CommonOptions): Promise<void> {
@@ -115,6 +122,7 @@ function linesOf(client: Shown): string[][] {
 function linesOfPeople(client: Shown): string[][] {
   return [
     ['roles', client.roles.join(' ')],
+    ...(client.roles.includes('veterinarian') ? [['veterinarians', whichVeterinarians(client)]] : []),
     ...client.redirectUris.map((uri) => ['redirect', uri]),
     ...client.logoutUris.map((uri) => ['logout', uri]),
     ['back-channel', client.backchannelUri ?? 'none'],
@@ -124,6 +132,12 @@ function linesOfPeople(client: Shown): string[][] {
     ['claims in ID token', client.claimsInIdToken ? 'yes' : 'no'],
     ['signed in', `${client.signedIn} ${client.signedIn === 1 ? 'person' : 'people'}`],
   ]
+}
+
+function whichVeterinarians({ clientId, unverifiedVeterinarians }: Shown): string {
+  if (unverifiedVeterinarians === null)
+    return `all who registered, as before this could be chosen; decide with "chiron clients change ${clientId}" and --unverified-veterinarians or --no-unverified-veterinarians`
+  return unverifiedVeterinarians ? 'all who registered' : 'verified ones'
 }
 
 export async function changeClient(id: string, options: ClientOptions): Promise<void> {
@@ -190,7 +204,8 @@ export async function signOutOfClient(id: string, options: CommonOptions): Promi
 }
 
 function fieldsFrom(options: ClientOptions): Partial<ClientFields> {
-  const { name, redirect, logout, backchannel, scopes, roles, consent, claimsInIdToken } = options
+  const { name, redirect, logout, backchannel, scopes, roles, consent } = options
+  const { claimsInIdToken, unverifiedVeterinarians } = options
   return {
     ...(name !== undefined && { name }),
     ...(redirect && { redirectUris: redirect }),
@@ -202,6 +217,7 @@ function fieldsFrom(options: ClientOptions): Partial<ClientFields> {
     ...(options.withPkce && { pkce: true }),
     ...(options.withoutPkce && { pkce: false }),
     ...(claimsInIdToken !== undefined && { claimsInIdToken }),
+    ...(unverifiedVeterinarians !== undefined && { unverifiedVeterinarians }),
   }
 }
 
@@ -219,6 +235,7 @@ const optionOf: Readonly<Record<string, string>> = {
   subject: '--subject',
   pkce: 'PKCE',
   claimsInIdToken: '--claims-in-id-token',
+  unverifiedVeterinarians: '--unverified-veterinarians',
 }
 
 /** An error names the option and its value, not the field. */

@@ -1,4 +1,4 @@
-/** Whether applications are told of sign-outs, and whether people return to safe addresses. */
+/** Who may sign in at applications, whether they are told of sign-outs, and whether people return to safe addresses. */
 import { type Clients, redirectFault } from '../../identity/clients/clients.ts'
 import { counted } from '../../platform/lib/counted.ts'
 import { type Finding, good, warning } from './doctor.ts'
@@ -11,6 +11,7 @@ export function checkApplications(all: readonly Application[], production: boole
   const enabled = all.filter((one) => one.enabled)
   const findings = [
     ...enabled.flatMap((one) => unsafeAddress(one, production)),
+    ...enabled.flatMap(undecided),
     ...enabled.flatMap(failedCalls),
   ]
   if (findings.length > 0) return findings
@@ -28,6 +29,18 @@ function unsafeAddress({ clientId, name, kind, redirectUris }: Application, prod
       area,
       `people return from signing in to ${name} at ${unsafe}, which is not accepted in production`,
       `run chiron clients change ${clientId} --redirect with an https address, or remove it`,
+    ),
+  ]
+}
+
+/** Anybody can register as a veterinarian. */
+function undecided({ clientId, name, unverifiedVeterinarians }: Application): Finding[] {
+  if (unverifiedVeterinarians !== null) return []
+  return [
+    warning(
+      area,
+      `veterinarians whom nobody has verified can sign in to ${name}, which was registered before this could be chosen`,
+      `run chiron clients change ${clientId} --no-unverified-veterinarians, or --unverified-veterinarians to keep it so`,
     ),
   ]
 }

@@ -69,7 +69,8 @@ export class Students implements RoleRules {
     const { profile } = await this.#timetable(student)
     const { firstname, lastname, preferredName, email, studentNumber, year, school, updatedAt } = profile
     const names = { firstname, lastname, preferredName, email }
-    return { ...names, studentNumber, year, school: school?.name ?? null, updatedAt: Date.parse(updatedAt) }
+    const ofRoster = { studentNumber, year, school: school?.name ?? null, verified: true }
+    return { ...names, ...ofRoster, updatedAt: Date.parse(updatedAt) }
   }
 
   async classes(student: PersonInSession, when: When) {

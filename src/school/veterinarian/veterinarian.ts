@@ -19,7 +19,14 @@ import {
   personById,
   type RoleRules,
 } from '../../identity/people/people.ts'
-import { endSessions, historyOf, isOpen, type LiveSession } from '../../identity/session/session.ts'
+import {
+  atStrictClients,
+  endSessions,
+  historyOf,
+  isOpen,
+  type LiveSession,
+  ofUnverified,
+} from '../../identity/session/session.ts'
 import type { ProvenAddress } from '../../identity/sign-in/sign-in.ts'
 import { forgetDeliveries } from '../../messages/delivery/delivery.ts'
 import { eventHappened, happened, noteOn } from '../../messages/events/events.ts'
@@ -156,8 +163,9 @@ export class Veterinarians implements RoleRules {
     if (isSame && person.confirmed_at !== null) return person
     const now = this.#deps.clock.now()
     const eventId = newId()
-    const results = await this.#deps.db.tx(rename(person.id, names, now, eventId, by))
-    const row = results.at(-2)![0] as
+    const changes = rename(person.id, names, now, eventId, by)
+    const results = await this.#deps.db.tx([...changes, ...leaveStrictClients(person.id, now, by)])
+    const row = results[changes.length - 2]![0] as
       | Pick<Person, 'firstname' | 'lastname' | 'updated_at' | 'confirmed_at' | 'verified_at'>
       | undefined
     if (!row) throw new AppError('session-ended')
@@ -189,6 +197,7 @@ export class Veterinarians implements RoleRules {
     const [, , changed] = await this.#deps.db.tx([
       ...setVerified(person, verified, eventId, action),
       ...noteOn(eventId, person.id, action.note),
+      ...leaveStrictClients(person.id, action.now, action.by),
     ])
     return changed!.length > 0
   }
@@ -284,6 +293,11 @@ export class Veterinarians implements RoleRules {
     if (!profile) throw new AppError('not-found')
     return profile
   }
+}
+
+/** Ends the sessions of somebody who is not verified at applications where they may no longer sign in. */
+function leaveStrictClients(personId: string, now: number, by: By): Statement[] {
+  return endSessions({ personId, when: both(ofUnverified, atStrictClients) }, 'account', now, by)
 }
 
 /** Whether somebody else got the address at the same moment. */

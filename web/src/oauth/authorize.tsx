@@ -4,6 +4,7 @@
  */
 import { type ReactNode, useEffect, useId, useState } from 'react'
 import type { Static } from 'typebox'
+import { personScopes } from '../../../src/identity/clients/kinds.ts'
 import type { AuthorizeReply } from '../../../src/identity/oauth/authorize-schemas.ts'
 import { Problem, send } from '../http.ts'
 import { About } from '../parts/about.tsx'
@@ -85,6 +86,10 @@ export function Authorize() {
         <ProveAgain user={user} need={need} onDone={retry} onCancel={decline}>
           {failure}
         </ProveAgain>
+      ) : need.need === 'refused' ? (
+        <Refused user={user} need={need} busy={asking.busy} onBack={decline}>
+          {failure}
+        </Refused>
       ) : (
         <Confirm
           user={user}
@@ -113,6 +118,32 @@ interface Asked {
   readonly user: User
   readonly need: Need
   readonly children: ReactNode
+}
+
+function Refused({
+  user,
+  need: { client, reason },
+  busy,
+  onBack,
+  children,
+}: Asked & { busy: boolean; onBack(): void }) {
+  const { text } = useWords()
+  const { notAdmitted, notVerified, otherRole, back } = text.applications
+  return (
+    <Page
+      title={notAdmitted(client.name)}
+      lead={reason === 'unverified' ? notVerified : otherRole(client.name)}
+      narrow
+    >
+      <Account of={user} />
+      {children}
+      <div className="actions">
+        <Button busy={busy} onPress={onBack}>
+          {back(client.name)}
+        </Button>
+      </div>
+    </Page>
+  )
 }
 
 function ProveAgain({
@@ -149,7 +180,14 @@ function ProveAgain({
 
 const roleOf = (user: User): Role => (isStaff(user) ? 'staff' : isStudent(user) ? 'student' : 'veterinarian')
 
-const scopes = ['openid', 'profile', 'email', 'classes', 'account', 'offline_access'] as const
+/** All that is asked for, in a fixed order. A copy of this page from before an upgrade may not know one of them yet. */
+function inOrder(asked: readonly string[]): readonly string[] {
+  const known: readonly string[] = personScopes
+  return [
+    ...known.filter((scope) => asked.includes(scope)),
+    ...asked.filter((scope) => !known.includes(scope)),
+  ]
+}
 
 function Confirm({
   user,
@@ -160,17 +198,16 @@ function Confirm({
   children,
 }: Asked & { busy: boolean; onAllow(): void; onDecline(): void }) {
   const { text } = useWords()
+  const words: Readonly<Record<string, string>> = text.applications.scopes
   // Names can be chosen; where the reader is sent cannot.
   const to = URL.parse(parameters.get('redirect_uri') ?? '')
   return (
     <Page title={text.applications.confirm(client.name)} narrow>
       <p>{text.applications.may}</p>
       <ul>
-        {scopes
-          .filter((scope) => asked.includes(scope))
-          .map((scope) => (
-            <li key={scope}>{text.applications.scopes[scope]}</li>
-          ))}
+        {inOrder(asked).map((scope) => (
+          <li key={scope}>{words[scope] ?? scope}</li>
+        ))}
       </ul>
       <Account of={user} />
       {client.kind === 'native' && <p>{text.applications.appOnly(client.name)}</p>}

@@ -73,7 +73,13 @@ function First({ client, farewell, children, onCancel }: SignInProps) {
       </div>
       {among.includes('veterinarian') && (
         <p className="aside">
-          {text.signIn.newHere} <a href="#/register">{text.signIn.register}</a>
+          {client.unverifiedVeterinarians ? (
+            <>
+              {text.signIn.newHere} <a href="#/register">{text.signIn.register}</a>
+            </>
+          ) : (
+            text.applications.verifiedOnly
+          )}
         </p>
       )}
     </Page>

@@ -1,3 +1,4 @@
+import type { PersonScope } from '../../../src/identity/clients/kinds.ts'
 import type { ProblemCode } from '../http.ts'
 import type { Kind } from '../people.ts'
 
@@ -237,7 +238,7 @@ export const english = {
       classes: 'see your classes and their times',
       account: 'change your name',
       offline_access: 'stay signed in after you have signed out here',
-    },
+    } satisfies Record<PersonScope, string> as Record<PersonScope, string>,
     signedInAs: 'You are signed in as',
     otherAccount: 'Use another account',
     appOnly: (name: string) => `Allow this only if you have just opened ${name} on this device yourself.`,
@@ -251,6 +252,13 @@ export const english = {
     refused: 'You cannot sign in this way',
     refusedLead:
       'The application that sent you here made a mistake. Go back to it and try again. If that does not help, tell the people who run it.',
+    notAdmitted: (name: string) => `You cannot sign in to ${name}`,
+    notVerified:
+      'Only veterinarians whom the school has verified can sign in there, and it has not verified you yet. Please ask the school, then try again.',
+    otherRole: (name: string) =>
+      `${name} is not open to accounts like yours. If you have another account here, use that one.`,
+    verifiedOnly: 'Of veterinarians, only those whom the school has verified can sign in there.',
+    back: (name: string) => `Back to ${name}`,
     toApp: 'Back to the app',
     toAppLead: 'The app should open now. You can close this window afterwards.',
     openApp: 'Open the app',

@@ -257,6 +257,12 @@ export const spanish: Text = {
     refused: 'No es posible iniciar sesión así',
     refusedLead:
       'La aplicación que le ha traído aquí ha cometido un error. Vuelva a ella e inténtelo de nuevo. Si no funciona, avise a sus responsables.',
+    notAdmitted: (name) => `No puede iniciar sesión en ${name}`,
+    notVerified:
+      'Allí solo pueden entrar los veterinarios verificados por la escuela, y a usted todavía no le ha verificado. Pídaselo a la escuela e inténtelo después de nuevo.',
+    otherRole: (name) => `${name} no admite cuentas como la suya. Si tiene aquí otra cuenta, use esa.`,
+    verifiedOnly: 'De los veterinarios, allí solo pueden entrar los verificados por la escuela.',
+    back: (name) => `Volver a ${name}`,
     toApp: 'Volver a la aplicación',
     toAppLead: 'La aplicación debería abrirse ahora. Después puede cerrar esta ventana.',
     openApp: 'Abrir la aplicación',

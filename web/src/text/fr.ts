@@ -263,6 +263,13 @@ export const french: Text = {
     refused: 'Connexion impossible',
     refusedLead:
       'L’application qui vous a dirigé ici a fait une erreur. Retournez-y et réessayez. Si le problème persiste, prévenez ses responsables.',
+    notAdmitted: (name) => `Vous ne pouvez pas vous connecter à ${name}`,
+    notVerified:
+      'Seuls les vétérinaires vérifiés par l’école peuvent s’y connecter, et elle ne vous a pas encore vérifié. Adressez-vous à l’école, puis réessayez.',
+    otherRole: (name) =>
+      `${name} n’est pas ouvert aux comptes comme le vôtre. Si vous avez un autre compte ici, utilisez-le.`,
+    verifiedOnly: 'Parmi les vétérinaires, seuls ceux que l’école a vérifiés peuvent s’y connecter.',
+    back: (name) => `Retour à ${name}`,
     toApp: 'Retour à l’application',
     toAppLead: 'L’application devrait s’ouvrir. Vous pourrez ensuite fermer cette fenêtre.',
     openApp: 'Ouvrir l’application',

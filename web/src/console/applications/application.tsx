@@ -25,7 +25,7 @@ import { presetOf } from './presets.ts'
 const read = (path: string) => ask<Application>(path)
 const list = '#/applications'
 
-type ActionName = 'rotate' | 'sign-out' | 'disable' | 'enable' | 'remove'
+type ActionName = 'admit-verified' | 'admit-all' | 'rotate' | 'sign-out' | 'disable' | 'enable' | 'remove'
 type Doing = ActionName | 'change'
 
 export function ApplicationPage({ clientId, user }: { clientId: string; user: Staff }) {
@@ -56,6 +56,7 @@ export function ApplicationPage({ clientId, user }: { clientId: string; user: St
     resource.reload()
   }
   const actions: readonly Doing[] = [
+    ...(client.unverifiedVeterinarians === null ? (['admit-verified', 'admit-all'] as const) : []),
     'change',
     ...(client.hasSecret ? (['rotate'] as const) : []),
     'sign-out',
@@ -159,6 +160,10 @@ function About({ of }: { of: Application }) {
   const { text: all } = useConsole()
   const text = all.applications
   const isForPeople = of.kind !== 'service'
+  const veterinarians =
+    text.admits[
+      of.unverifiedVeterinarians === null ? 'undecided' : of.unverifiedVeterinarians ? 'all' : 'verified'
+    ]
   const options = [
     ...(of.kind === 'web' && !of.pkce ? [text.withoutPkce] : []),
     ...(of.claimsInIdToken ? [text.optionNames.claims] : []),
@@ -170,6 +175,7 @@ function About({ of }: { of: Application }) {
         [text.clientId, <code key="id">{of.clientId}</code>],
         [text.scopes, <bdi key="scopes">{of.scopes.join(' ')}</bdi>],
         [text.roles, isForPeople && of.roles.map((role) => text.rolesMany[role]).join(', ')],
+        [text.rolesMany.veterinarian, of.roles.includes('veterinarian') && veterinarians],
         [text.redirect, isForPeople && <Addresses of={of.redirectUris} />],
         [text.logout, of.logoutUris.length > 0 && <Addresses of={of.logoutUris} />],
         [text.backchannel, of.backchannelUri !== null && <Addresses of={[of.backchannelUri]} />],
@@ -277,7 +283,11 @@ function ApplicationAction({
   const text = all.applications
   const [days, setDays] = useState<number>(7)
   const words = text.actions[name]
+  const admit = (unverifiedVeterinarians: boolean) =>
+    ask<void>(path, { method: 'PATCH', body: { unverifiedVeterinarians } })
   const works: Record<ActionName, () => Promise<void>> = {
+    'admit-verified': () => admit(false),
+    'admit-all': () => admit(true),
     rotate: async () => {
       const body = { overlapSeconds: days * 86_400 }
       onSecret((await ask<ApplicationWithSecret>(`${path}/rotate`, { method: 'POST', body })).secret)

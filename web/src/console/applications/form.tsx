@@ -26,13 +26,14 @@ const linesIn = (text: string) =>
     .map((line) => line.trim())
     .filter(Boolean)
 
-const optionsOf = (kind: ClientKind) => [
+const optionsOf = (kind: ClientKind, chosen: readonly Role[]) => [
+  ...(chosen.includes('veterinarian') ? ['unverified'] : []),
   ...(kind === 'web' ? ['pkce'] : []),
   ...(kind === 'web' || kind === 'spa' ? ['once'] : []),
   'claims',
 ]
 
-const bodyOf = (kind: ClientKind, form: Form) => ({
+const bodyOf = (kind: ClientKind, form: Form, before: Form | null) => ({
   name: form.name,
   scopes: form.scopes,
   ...(kind !== 'service' && {
@@ -41,6 +42,10 @@ const bodyOf = (kind: ClientKind, form: Form) => ({
     backchannelUri: form.backchannel.trim() || null,
     roles: form.roles,
     claimsInIdToken: form.options.includes('claims'),
+    // Who changes only a name decides nothing.
+    ...(form.options.includes('unverified') !== before?.options.includes('unverified') && {
+      unverifiedVeterinarians: form.options.includes('unverified'),
+    }),
   }),
   ...(kind === 'web' && { pkce: form.options.includes('pkce') }),
   ...((kind === 'web' || kind === 'spa') && { consent: form.options.includes('once') ? 'once' : 'never' }),
@@ -57,6 +62,7 @@ const formOf = (client: Application): Form => ({
     ...(client.pkce ? ['pkce'] : []),
     ...(client.consent === 'once' ? ['once'] : []),
     ...(client.claimsInIdToken ? ['claims'] : []),
+    ...(client.unverifiedVeterinarians === false ? [] : ['unverified']),
   ],
 })
 
@@ -90,6 +96,7 @@ export function AddApplication({
       submit={text.addSubmit}
       kind={kind}
       example={presets[preset].redirect}
+      before={null}
       form={form}
       onForm={setForm}
       work={async (body) => {
@@ -153,6 +160,7 @@ export function ChangeApplication({
       submit={text.applications.changeSubmit}
       kind={client.kind}
       example={null}
+      before={formOf(client)}
       form={form}
       onForm={setForm}
       work={(body) => ask(`/staff/clients/${encodeURIComponent(client.clientId)}`, { method: 'PATCH', body })}
@@ -165,6 +173,7 @@ export function ChangeApplication({
 function FormDialog({
   kind,
   example,
+  before,
   form,
   onForm,
   work,
@@ -176,6 +185,8 @@ function FormDialog({
   submit: string
   kind: ClientKind
   example: string | null
+  /** Null for a new application. */
+  before: Form | null
   form: Form
   onForm(form: Form): void
   work(body: object): Promise<void>
@@ -202,7 +213,7 @@ function FormDialog({
         setChecked(true)
         return !Object.values(wrong).includes(true)
       }}
-      work={() => work(bodyOf(kind, form))}
+      work={() => work(bodyOf(kind, form, before))}
       explain={({ code, fields }) => {
         if (code === 'conflict') return text.tooMany
         const [field] = fields[0]?.split('/') ?? []
@@ -264,7 +275,7 @@ function FormDialog({
             />
             <Checks
               legend={text.options}
-              options={optionsOf(kind).map((value) => ({
+              options={optionsOf(kind, form.roles).map((value) => ({
                 value,
                 label: text.optionNames[value]!,
                 hint: text.optionsMean[value]!,

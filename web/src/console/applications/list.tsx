@@ -83,9 +83,9 @@ function Entry({ of }: { of: ApplicationSummary }) {
   )
 }
 
-function stateOf({ enabled, calls }: ApplicationSummary): State {
+function stateOf({ enabled, calls, unverifiedVeterinarians }: ApplicationSummary): State {
   if (!enabled) return 'empty'
-  return calls.failed > 0 ? 'warning' : 'good'
+  return calls.failed > 0 || unverifiedVeterinarians === null ? 'warning' : 'good'
 }
 
 export function ApplicationState({ of }: { of: ApplicationSummary }) {
@@ -95,7 +95,10 @@ export function ApplicationState({ of }: { of: ApplicationSummary }) {
   const words = {
     good: text.enabled,
     empty: text.disabled,
-    warning: text.callsFailed(of.calls.failed, number(of.calls.failed)),
+    warning: [
+      ...(of.calls.failed > 0 ? [text.callsFailed(of.calls.failed, number(of.calls.failed))] : []),
+      ...(of.unverifiedVeterinarians === null ? [text.undecided] : []),
+    ].join(' · '),
     bad: '',
   }
   return <StateMark state={state} word={words[state]} />

@@ -18,7 +18,10 @@ interface ActionText {
   readonly done: string
 }
 
-type ActionTexts = Record<'rotate' | 'sign-out' | 'disable' | 'enable' | 'remove', ActionText> & {
+type ActionTexts = Record<
+  'admit-verified' | 'admit-all' | 'rotate' | 'sign-out' | 'disable' | 'enable' | 'remove',
+  ActionText
+> & {
   readonly change: { readonly open: string }
 }
 
@@ -806,11 +809,14 @@ export const english = {
     rolesMany: { veterinarian: 'Veterinarians', student: 'Students', staff: 'Staff' },
     options: 'Options',
     optionNames: {
+      unverified: 'Unverified veterinarians, too',
       pkce: 'Require PKCE',
       once: 'Ask people once',
       claims: 'Names in the ID token',
     } as Readonly<Record<string, string>>,
     optionsMean: {
+      unverified:
+        'anybody can register as a veterinarian, under any name; without this, only those whom the school has verified can sign in there',
       pkce: 'protects against stolen codes; switch it off only if the program cannot do it',
       once: 'before they are signed in there for the first time; for programs of others',
       claims: 'for programs that do not ask userinfo',
@@ -828,6 +834,12 @@ export const english = {
     } satisfies Record<ClientKind, string> as Record<ClientKind, string>,
     enabled: 'on',
     disabled: 'off',
+    undecided: 'admits unverified veterinarians',
+    admits: {
+      verified: 'only those whom the school has verified',
+      all: 'all who register',
+      undecided: 'all who register, because it was added before this could be chosen. Please decide.',
+    },
     callsFailed: (n: number, shown: string) => counted(n, shown, 'failed call', 'failed calls'),
     signedIn: (n: number, shown: string) => counted(n, shown, 'person signed in', 'people signed in'),
     neverUsed: 'never used',
@@ -858,6 +870,27 @@ export const english = {
     },
     actions: {
       change: { open: 'Change…' },
+      'admit-verified': {
+        open: 'Only verified veterinarians…',
+        title: (name: string) => `Admit only verified veterinarians to ${name}?`,
+        effects: [
+          'Veterinarians whom the school has not verified are signed out there and cannot sign in again.',
+        ],
+        undo: 'You can admit the others again under “Change”.',
+        submit: 'Admit only verified ones',
+        done: 'Only verified veterinarians can sign in there.',
+      },
+      'admit-all': {
+        open: 'All veterinarians, as before…',
+        title: (name: string) => `Go on admitting all veterinarians to ${name}?`,
+        effects: [
+          'Anybody can register as a veterinarian, under any name, and sign in there.',
+          'The program can see from the claim “verified” whom the school has checked.',
+        ],
+        undo: 'You can change this later under “Change”.',
+        submit: 'Admit all',
+        done: 'All veterinarians can sign in there, as before.',
+      },
       rotate: {
         open: 'New secret…',
         title: (name: string) => `Give ${name} a new secret?`,

@@ -797,11 +797,14 @@ export const spanish: ConsoleText = {
     rolesMany: { veterinarian: 'Veterinarios', student: 'Estudiantes', staff: 'Personal' },
     options: 'Opciones',
     optionNames: {
+      unverified: 'También veterinarios sin verificar',
       pkce: 'Exigir PKCE',
       once: 'Pedir permiso una vez',
       claims: 'Nombres en el token de identidad',
     },
     optionsMean: {
+      unverified:
+        'cualquiera puede registrarse como veterinario, con cualquier nombre; sin esto, solo entran los verificados por la escuela',
       pkce: 'protege contra el robo de códigos; desactívelo solo si el programa no puede usarlo',
       once: 'antes de entrar por primera vez; para programas de terceros',
       claims: 'para programas que no consultan userinfo',
@@ -820,6 +823,13 @@ export const spanish: ConsoleText = {
     },
     enabled: 'activada',
     disabled: 'desactivada',
+    undecided: 'admite veterinarios sin verificar',
+    admits: {
+      verified: 'solo los verificados por la escuela',
+      all: 'todos los que se registran',
+      undecided:
+        'todos los que se registran, porque se añadió antes de que se pudiera elegir. Decídalo, por favor.',
+    },
     callsFailed: (n, shown) => counted(n, shown, 'llamada fallida', 'llamadas fallidas'),
     signedIn: (n, shown) => counted(n, shown, 'persona con sesión abierta', 'personas con sesión abierta'),
     neverUsed: 'nunca usada',
@@ -851,6 +861,27 @@ export const spanish: ConsoleText = {
     },
     actions: {
       change: { open: 'Modificar…' },
+      'admit-verified': {
+        open: 'Solo veterinarios verificados…',
+        title: (name) => `¿Admitir en ${name} solo a veterinarios verificados?`,
+        effects: [
+          'A los veterinarios que la escuela no ha verificado se les cierra allí la sesión y no pueden volver a entrar.',
+        ],
+        undo: 'Puede volver a admitir a los demás en «Modificar».',
+        submit: 'Admitir solo a los verificados',
+        done: 'Solo los veterinarios verificados pueden entrar allí.',
+      },
+      'admit-all': {
+        open: 'Todos los veterinarios, como hasta ahora…',
+        title: (name) => `¿Seguir admitiendo en ${name} a todos los veterinarios?`,
+        effects: [
+          'Cualquiera puede registrarse como veterinario, con cualquier nombre, y entrar allí.',
+          'El programa ve en el dato «verified» a quién ha comprobado la escuela.',
+        ],
+        undo: 'Puede cambiarlo más tarde en «Modificar».',
+        submit: 'Admitir a todos',
+        done: 'Todos los veterinarios pueden entrar allí, como hasta ahora.',
+      },
       rotate: {
         open: 'Secreto nuevo…',
         title: (name) => `¿Dar un secreto nuevo a ${name}?`,

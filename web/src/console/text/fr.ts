@@ -807,11 +807,14 @@ export const french: ConsoleText = {
     rolesMany: { veterinarian: 'Vétérinaires', student: 'Étudiants', staff: 'Personnel' },
     options: 'Options',
     optionNames: {
+      unverified: 'Aussi les vétérinaires non vérifiés',
       pkce: 'Exiger PKCE',
       once: 'Demander une fois l’accord',
       claims: 'Noms dans le jeton d’identité',
     },
     optionsMean: {
+      unverified:
+        'n’importe qui peut s’inscrire comme vétérinaire, sous n’importe quel nom ; sinon, seuls ceux que l’école a vérifiés peuvent s’y connecter',
       pkce: 'protège contre le vol de codes ; à désactiver seulement si le programme ne sait pas le faire',
       once: 'avant la première connexion ; pour les programmes de tiers',
       claims: 'pour les programmes qui n’interrogent pas userinfo',
@@ -829,6 +832,13 @@ export const french: ConsoleText = {
     },
     enabled: 'activée',
     disabled: 'désactivée',
+    undecided: 'admet des vétérinaires non vérifiés',
+    admits: {
+      verified: 'seulement ceux que l’école a vérifiés',
+      all: 'tous ceux qui s’inscrivent',
+      undecided:
+        'tous ceux qui s’inscrivent, car elle a été ajoutée avant que ce choix existe. À vous de décider.',
+    },
     callsFailed: (n, shown) => counted(n, shown, 'appel en échec', 'appels en échec'),
     signedIn: (n, shown) => counted(n, shown, 'personne connectée', 'personnes connectées'),
     neverUsed: 'jamais utilisée',
@@ -859,6 +869,27 @@ export const french: ConsoleText = {
     },
     actions: {
       change: { open: 'Modifier…' },
+      'admit-verified': {
+        open: 'Seulement les vétérinaires vérifiés…',
+        title: (name) => `N’admettre que les vétérinaires vérifiés à ${name} ?`,
+        effects: [
+          'Les vétérinaires que l’école n’a pas vérifiés y sont déconnectés et ne peuvent plus s’y connecter.',
+        ],
+        undo: 'Vous pourrez admettre les autres à nouveau sous « Modifier ».',
+        submit: 'N’admettre que les vérifiés',
+        done: 'Seuls les vétérinaires vérifiés peuvent s’y connecter.',
+      },
+      'admit-all': {
+        open: 'Tous les vétérinaires, comme avant…',
+        title: (name) => `Continuer à admettre tous les vétérinaires à ${name} ?`,
+        effects: [
+          'N’importe qui peut s’inscrire comme vétérinaire, sous n’importe quel nom, et s’y connecter.',
+          'Le programme voit à la donnée « verified » qui l’école a contrôlé.',
+        ],
+        undo: 'Vous pourrez changer cela plus tard sous « Modifier ».',
+        submit: 'Admettre tous',
+        done: 'Tous les vétérinaires peuvent s’y connecter, comme avant.',
+      },
       rotate: {
         open: 'Nouveau secret…',
         title: (name) => `Donner un nouveau secret à ${name} ?`,
