@@ -1,7 +1,14 @@
 /** Whether other people's tools can use the OpenAPI document. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { complaintsAbout, generateClients, loadProgram, programs } from './clients/generators.ts'
+import {
+  complaintsAbout,
+  generateClients,
+  loadProgram,
+  programs,
+  signedInAndOut,
+} from './clients/generators.ts'
+import { clashesOf, operationsOfTwoBodies, referencesOfWebhooks } from './clients/names.ts'
 import { addClient, serviceToken } from './support/applications.ts'
 import { atLength } from './support/engines.ts'
 import { freshAddress } from './support/fresh.ts'
@@ -28,12 +35,7 @@ suite('Generated clients', atLength, () => {
         email,
         async () => (await service.mail.mailTo(email)).code!,
       )
-      assert.deepEqual(told, {
-        statuses: [202, 202, 401, 200, 200, 200, 204, 401],
-        attemptsLeft: 4,
-        email,
-        code: 'session-ended',
-      })
+      assert.deepEqual(told, signedInAndOut(email))
     })
   }
 
@@ -44,6 +46,32 @@ suite('Generated clients', atLength, () => {
       const { userIds, pagesMs } = await (await loadProgram(name)).readStudents(service.url, token)
       assert.deepEqual([new Set(userIds).size, userIds.length, pagesMs.length], [1_200, 1_200, 2], name)
     }
+  })
+
+  test('Generators for Go and for fetch meet nothing that they cannot compile, and would be told', () => {
+    const complaints = (one: object) => [
+      ...clashesOf(one),
+      ...referencesOfWebhooks(one),
+      ...operationsOfTwoBodies(one),
+    ]
+    assert.deepEqual(complaints(document), [])
+    const broken = JSON.parse(JSON.stringify(document))
+    const { schemas } = broken.components
+    const names = ['NewClient', 'VerificationLost', 'session', 'ListStudentsResponse', 'Required']
+    for (const name of names) schemas[name] = schemas.Session
+    const event = broken.webhooks['session.started'].post
+    event.parameters[0] = { $ref: '#/components/parameters/WebhookId' }
+    const { content } = broken.paths['/session/refresh'].post.requestBody
+    content['application/x-www-form-urlencoded'].schema = { $ref: '#/components/schemas/RefreshForm' }
+    assert.deepEqual(complaints(broken).toSorted(), [
+      '#/components/parameters/WebhookId',
+      'ListStudentsResponse',
+      'NewClient',
+      'Required',
+      'VerificationLost',
+      'refreshSession',
+      'session',
+    ])
   })
 
   test('A linter finds nothing to say about the document, and would if there were', async () => {

@@ -10,6 +10,7 @@ import { existsSync, mkdirSync, openSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { byOperator } from '../../src/platform/lib/by.ts'
+import { fromMaven } from '../support/maven.ts'
 import { ok } from '../support/passkeys.ts'
 import { freePort } from '../support/postgres.ts'
 import { addUser, bulk, drop, emptySchool } from '../support/roster-school.ts'
@@ -34,10 +35,7 @@ function done(program: string, ...args: string[]): void {
 
 if (!existsSync(folder)) {
   mkdirSync(cache, { recursive: true })
-  const copy = 'org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy'
-  const artifact = `org.keycloak:keycloak-quarkus-dist:${version}:zip`
-  done('mvn', '-q', '-B', copy, `-Dartifact=${artifact}`, `-DoutputDirectory=${cache}`)
-  done('unzip', '-q', join(cache, `keycloak-quarkus-dist-${version}.zip`), '-d', cache)
+  done('unzip', '-q', fromMaven(`org.keycloak:keycloak-quarkus-dist:${version}:zip`, cache), '-d', cache)
 }
 
 const port = await freePort()

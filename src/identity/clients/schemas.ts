@@ -106,7 +106,7 @@ const entryFields = {
     description: 'Back-channel calls that failed in the last seven days, newest first; at most 50.',
   }),
 }
-export const ClientEntry = Type.Object(entryFields, { title: 'Client' })
+export const ClientEntry = Type.Object(entryFields, { title: 'ClientDetail' })
 
 const secret = Type.String({
   description: 'The secret. Shown only here.',
@@ -137,7 +137,7 @@ export const NewClientBody = Type.Object(
     subject: Type.Optional(SubjectKind),
   },
   {
-    title: 'NewClient',
+    title: 'ClientRegistration',
     description:
       'The kind is `web` if it is left out. Everybody but a `service` needs redirect URIs; a `service` has no people, and so none of the fields about them.',
   },

@@ -5,7 +5,7 @@ import { OtpCode } from '../sign-in/schemas.ts'
 const base64url = '^[A-Za-z0-9_-]+$'
 const Base64Url = (description: string) => Type.String({ pattern: base64url, description })
 
-const required = Type.Literal('required', { title: 'Required' })
+const required = Type.Literal('required', { title: 'PasskeyRequirement' })
 const PublicKeyType = Type.Literal('public-key', { title: 'PublicKeyType' })
 const Challenge = Base64Url('Valid for five minutes, and once.')
 const Timeout = Type.Integer({ description: 'Milliseconds.', examples: [300_000] })

@@ -10,14 +10,7 @@ import { bodyProblems, problems, tokenProblems } from '../../platform/http/probl
 import { Empty } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
-import {
-  OAuthProblem,
-  PortalTokenReply,
-  RefreshBody,
-  RefreshForm,
-  SessionList,
-  TokenReply,
-} from './schemas.ts'
+import { OAuthProblem, PortalTokenReply, RefreshBody, SessionList, TokenReply } from './schemas.ts'
 import type { LiveSession, Sessions } from './session.ts'
 
 export interface SessionRoutesDeps {
@@ -53,23 +46,13 @@ export async function refreshRoute(
       },
     },
   }
-  const content = {
-    [jsonMediaType]: { schema: RefreshBody },
-    [formMediaType]: { schema: RefreshForm },
-  }
-  const config = routeConfig({
-    access: 'public',
-    // A form becomes the same body, so validation uses one schema and the document shows two.
-    swaggerTransform: ({ url }: { url: string }) => ({ schema: { ...schema, body: { content } }, url }),
-  })
-
   await root.register(async (scope) => {
     takeForms(scope, readRefreshForm)
     scope
       .withTypeProvider<TypeBoxTypeProvider>()
       .post(
         '/session/refresh',
-        { config, schema },
+        { config: routeConfig({ access: 'public' }), schema },
         async (request) => (await sessions.refresh(request.body.refresh_token, byOf(request))).reply,
       )
   })

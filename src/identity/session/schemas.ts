@@ -34,17 +34,21 @@ export const OpenSession = Type.Object(
 )
 export const SessionList = Type.Object({ sessions: Type.Array(OpenSession) }, { title: 'SessionList' })
 
+/** JSON or RFC 6749's form. They share a schema, because generators cannot tell the two apart. */
 export const RefreshBody = Type.Object(
-  { refresh_token: Type.String({ description: 'From the last token reply.' }) },
-  { title: 'RefreshRequest' },
-)
-export const RefreshForm = Type.Object(
   {
-    grant_type: Type.Literal('refresh_token'),
-    refresh_token: Type.String({ description: 'From the last token reply.', documented: { minLength: 1 } }),
-    client_id: Type.Optional(Type.String({ description: 'Optional and ignored.' })),
+    refresh_token: Type.String({ description: 'From the last token reply.' }),
+    grant_type: Type.Optional(
+      Type.Unsafe<unknown>({
+        description: 'Required in a form, ignored in JSON.',
+        documented: { type: 'string', const: 'refresh_token' },
+      }),
+    ),
+    client_id: Type.Optional(
+      Type.Unsafe<unknown>({ description: 'Ignored.', documented: { type: 'string' } }),
+    ),
   },
-  { title: 'RefreshForm', description: 'RFC 6749 §6' },
+  { title: 'RefreshRequest' },
 )
 export const OAuthProblem = Type.Object(
   {

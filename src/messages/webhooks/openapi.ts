@@ -27,28 +27,19 @@ function webhook(type: string, { when, ...kind }: EventKind): object {
     })),
     requestBody: {
       required: true,
-      content: { 'application/json': { schema: requestOf(type, name, kind) } },
+      content: { 'application/json': { schema: requestOf(type, kind) } },
     },
     responses: { '2XX': { description: 'Any status from 200 to 299 takes it. The body is ignored.' } },
   }
 }
 
-function requestOf(
-  type: string,
-  name: string,
-  { data = {}, optional = {} }: Omit<EventKind, 'when'>,
-): object {
-  const hasData = Object.keys({ ...data, ...optional }).length > 0
+function requestOf(type: string, { data = {}, optional = {} }: Omit<EventKind, 'when'>): object {
   const Type_ = Type.Literal(type)
   const Data = {
-    title: hasData ? `${name}Data` : 'NoEventData',
     type: 'object',
     ...(Object.keys(data).length > 0 && { required: Object.keys(data) }),
     properties: { ...data, ...optional },
   }
-  const Event = Type.Object(
-    { ...EventEntry.properties, type: Type_, data: Type.Unsafe(Data) },
-    { title: `${name}Event` },
-  )
-  return Type.Object({ type: Type_, timestamp: Timestamp(), data: Event }, { title: `${name}Webhook` })
+  const Event = Type.Object({ ...EventEntry.properties, type: Type_, data: Type.Unsafe(Data) })
+  return Type.Object({ type: Type_, timestamp: Timestamp(), data: Event })
 }

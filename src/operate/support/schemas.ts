@@ -16,12 +16,12 @@ const VerificationLost = Type.Object(
   {
     at: Timestamp(),
     because: Type.Enum(['name', 'address'], {
-      title: 'VerificationLostBy',
+      title: 'LostVerificationCause',
       description: 'Which of the two changed.',
     }),
   },
   {
-    title: 'VerificationLost',
+    title: 'LostVerification',
     description: 'Staff had verified this veterinarian, but a change cleared it: verify again.',
   },
 )

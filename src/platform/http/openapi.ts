@@ -76,9 +76,13 @@ interface Operation {
 interface OpenApi {
   components: object
   paths: Record<string, Record<string, Operation>>
+  webhooks?: Webhooks
 }
 
-/** Requests that the service sends, by the type of their event. */
+/**
+ * Requests that the service sends, by the type of their event. They refer to nothing: oapi-codegen drops components that
+ * only webhooks use.
+ */
 type Webhooks = Readonly<Record<string, object>>
 
 const text = { type: 'string' }
@@ -111,32 +115,25 @@ const problemReply = {
   content: { [problemMediaType]: { schema: Problem, example: exampleProblem } },
 }
 
-interface Described {
-  readonly paths: OpenApi['paths']
-  readonly webhooks: OpenApi['paths']
-  readonly responses: object
-}
-
 /** Names what several operations share, and adds what follows from an operation’s path, statuses and security. */
 function describe(document: OpenApi, webhooks: Webhooks): OpenApi {
   const schemas = {}
-  const parts = { paths: document.paths, webhooks, responses: { Problem: problemReply } }
-  const { responses, ...described } = named(parts, schemas) as Described
-  for (const [path, item] of Object.entries(described.paths)) {
+  const paths = named(document.paths, schemas) as OpenApi['paths']
+  const responses = named({ Problem: problemReply }, schemas)
+  for (const [path, item] of Object.entries(paths)) {
     for (const operation of Object.values(item)) describeOperation(path, operation)
   }
-  const operations = Object.values(described).flatMap((items) => Object.values(items).flatMap(Object.values))
   const components = {
     ...document.components,
     schemas,
     responses,
-    parameters: { ...parameters, ...namedHeaders(operations) },
+    parameters: { ...parameters, ...namedHeaders(Object.values(paths).flatMap(Object.values)) },
     headers,
   }
-  return { ...document, ...described, components }
+  return { ...document, paths, webhooks, components }
 }
 
-/** Puts header parameters of routes and webhooks into components, and refers to them. */
+/** Puts header parameters of routes into components, and refers to them. */
 function namedHeaders(operations: readonly Operation[]): Record<string, object> {
   const found: Record<string, object> = {}
   for (const operation of operations) {
@@ -176,6 +173,8 @@ function describeOperation(path: string, operation: Operation): void {
   )
 }
 
+const isRef = (value: object) => '$ref' in value
+
 const isProblem = ({ content = {} }: Reply) => Object.keys(content).join() === problemMediaType
 
 /** Each status of an error refers to the one problem reply, and lists its codes. */
@@ -196,14 +195,17 @@ function describeBody({ requestBody }: Operation): void {
 
 /**
  * Copies a part of the document, moves `documented` keywords (schemas.ts) up into their schemas, and puts every schema
- * that has a title into `schemas` under that name.
+ * that has a title into `schemas` under that name. A choice between such schemas is a `oneOf`: openapi-generator merges
+ * those of an `anyOf` into one, with the required members of all.
  */
 function named(value: unknown, schemas: Record<string, object>): unknown {
   if (Array.isArray(value)) return value.map((one) => named(one, schemas))
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value).flatMap(([name, one]) => {
     if (name === 'documented') return Object.entries(one as object)
-    return [[name, /^examples?$/.test(name) ? one : named(one, schemas)]]
+    if (/^examples?$/.test(name)) return [[name, one]]
+    const copy = named(one, schemas)
+    return [[name === 'anyOf' && (copy as object[]).every(isRef) ? 'oneOf' : name, copy]]
   })
   const { title, ...copy } = Object.fromEntries(entries) as Record<string, unknown>
   if (typeof title !== 'string') return title === undefined ? copy : Object.fromEntries(entries)
