@@ -157,6 +157,7 @@ for (const engine of engines) {
         family_name: 'Marsh',
         preferred_username: who.userId,
         locale: 'en',
+        verified: false,
         roles: ['veterinarian'],
         email: claims.email,
         email_verified: true,
