@@ -10,6 +10,7 @@ import { clientRoutes } from './identity/clients/routes.ts'
 import { type Attack, firstCodes } from './identity/limits/limits.ts'
 import { Refusals } from './identity/limits/refusals.ts'
 import { Authorization } from './identity/oauth/authorization.ts'
+import { prompts, responseModes } from './identity/oauth/authorize.ts'
 import { authorizeRoutes } from './identity/oauth/authorize-routes.ts'
 import { BackChannel } from './identity/oauth/back-channel.ts'
 import { acrValues, claimNames } from './identity/oauth/claims.ts'
@@ -442,7 +443,13 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   wellKnownRoutes(app, {
     keys,
     issuer: publicUrl,
-    offers: { scopes: [...personScopes, ...serviceScopes], acrValues, claims: claimNames },
+    offers: {
+      scopes: [...personScopes, ...serviceScopes],
+      responseModes,
+      prompts,
+      acrValues,
+      claims: claimNames,
+    },
   })
   healthRoutes(app, [
     ['The store is unreachable.', () => db.one('select 1 as ready')],
@@ -461,8 +468,8 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     methods,
   })
   const pages = { portal, byOf, branding: config.school, sendPrivatePage }
-  authorizeRoutes(app, { ...pages, authorization })
-  logoutRoutes(app, { ...pages, logout: new Logout({ db, sessions }) })
+  await authorizeRoutes(app, { ...pages, authorization })
+  await logoutRoutes(app, { ...pages, logout: new Logout({ db, sessions }) })
   consentRoutes(app, { consents: new Consents({ db, clock }), callerOf, byOf })
   if (mailbox) mailboxRoutes(app, { outbox })
   await app.ready()

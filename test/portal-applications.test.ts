@@ -39,12 +39,24 @@ suite('Applications', inBrowser, () => {
   const authorizeUrl = ({ id, redirectUri }: TestClient, changes: Parameters = {}) =>
     `${originOf(service)}/oauth/authorize?${requestOf(id, { redirect_uri: redirectUri, ...changes })}`
 
-  /** Opens the application's page and follows its link to the portal. */
-  async function comeFrom(visitor: BrowserContext, to: string): Promise<NotingPage> {
+  async function openSite(visitor: BrowserContext, to: string): Promise<NotingPage> {
     const page = await noteFaults(await visitor.newPage(), originOf(service))
     await page.clock.install({ time: service.clock.now() })
     await page.goto(`${site.url}/#${encodeURIComponent(to)}`)
+    return page
+  }
+
+  /** Opens the application's page and follows its link to the portal. */
+  async function comeFrom(visitor: BrowserContext, to: string): Promise<NotingPage> {
+    const page = await openSite(visitor, to)
     await page.getByRole('link', { name: 'Go' }).click()
+    return page
+  }
+
+  /** The same with the application's form. */
+  async function postFrom(visitor: BrowserContext, to: string): Promise<NotingPage> {
+    const page = await openSite(visitor, to)
+    await button(page, 'Post').click()
     return page
   }
 
@@ -103,6 +115,80 @@ suite('Applications', inBrowser, () => {
     // The portal's page is not part of the history.
     await page.goBack()
     await heading(page, 'Moodle').waitFor()
+  })
+
+  test('A request that the application posts is answered as one in the address', async () => {
+    const { visitor } = await signedIn()
+    const client = await newClient({ consent: 'once' })
+    const page = await postFrom(visitor, authorizeUrl(client, { state: 'ü &=' }))
+    await heading(page, 'Sign in to Moodle?').waitFor()
+    await page.reload()
+    await button(page, 'Allow').click()
+    const { code, ...answer } = await backAt(page)
+    assert.ok(code)
+    assert.deepEqual(answer, { state: 'ü &=', iss: originOf(service) })
+    assert.deepEqual(ownFaults(page), [])
+  })
+
+  for (const [name, changes, expected] of [
+    ['a code', {}, ['code', 'state', 'iss']],
+    ['an error', { prompt: 'none', max_age: '0' }, ['error', 'error_description', 'state', 'iss']],
+    [
+      'a fault of the request',
+      { scope: 'openid roster.read' },
+      ['error', 'error_description', 'state', 'iss'],
+    ],
+  ] as const)
+    test(`With response_mode=form_post the page posts ${name} to the application`, async () => {
+      const { visitor } = await signedIn()
+      const asking = { response_mode: 'form_post', state: 'ü "&=', ...changes }
+      const page = await comeFrom(visitor, authorizeUrl(await newClient(), asking))
+      assert.deepEqual(await backAt(page), {})
+      const { body, headers } = site.visits.at(-1)!
+      assert.equal(headers['content-type'], 'application/x-www-form-urlencoded')
+      const form = new URLSearchParams(body)
+      assert.deepEqual([...form.keys()], expected)
+      assert.deepEqual([form.get('state'), form.get('iss')], ['ü "&=', originOf(service)])
+      assert.equal(page.url(), site.callback)
+      assert.deepEqual(ownFaults(page), [])
+    })
+
+  test('With prompt=select_account who is signed in goes on, or uses another account', async () => {
+    const { visitor, email } = await signedIn()
+    service.clock.advance(second)
+    const to = authorizeUrl(await newClient(), { prompt: 'select_account' })
+    const page = await comeFrom(visitor, to)
+    await page.getByRole('region', { name: 'You are signed in as' }).getByText(email).waitFor()
+    await button(page, 'Use another account').click()
+    await heading(page, 'Sign in to continue to Moodle').waitFor()
+    const other = freshAddress()
+    await service.register(other)
+    await askForCode(page, 'Veterinarian', other)
+    await enterCode(page, other, 1)
+    assert.ok((await backAt(page)).code)
+  })
+
+  test('An ID token of somebody else asks for that account, and offers no way on with this one', async () => {
+    const client = await newClient()
+    const expected = freshAddress()
+    const { idToken } = await signInAt(service, await service.signIn(expected), client)
+    const { visitor, email } = await signedIn()
+    const page = await comeFrom(visitor, authorizeUrl(client, { id_token_hint: idToken }))
+    await heading(page, 'Moodle expects another account').waitFor()
+    await page.getByRole('region', { name: 'You are signed in as' }).getByText(email).waitFor()
+    assert.equal(await button(page, 'Allow').count(), 0)
+    await assertFit(page, 'authorize-other-account', 320, 1280)
+    await button(page, 'Use another account').click()
+    await heading(page, 'Sign in to continue to Moodle').waitFor()
+    await askForCode(page, 'Veterinarian', expected)
+    await enterCode(page, expected, 2)
+    assert.ok((await backAt(page)).code)
+
+    const silent = await comeFrom(
+      (await signedIn()).visitor,
+      authorizeUrl(client, { id_token_hint: idToken, prompt: 'none' }),
+    )
+    assert.equal((await backAt(silent)).error, 'login_required')
   })
 
   test('A sign-in in another tab is enough', async () => {
@@ -376,6 +462,15 @@ suite('Applications', inBrowser, () => {
     const page = await comeFrom(visitor, logoutUrl(parameters))
     assert.deepEqual(await backAt(page, '/bye'), { state: 'x y' })
     await portal.getByText('You signed out in another window.').waitFor()
+    assert.deepEqual(ownFaults(page), [])
+  })
+
+  test('A posted request to sign out is answered as one in the address', async () => {
+    const { visitor, email } = await signedIn()
+    const { idToken } = await signInAt(service, await sessionOf(email), await newClient())
+    const parameters = { id_token_hint: idToken, post_logout_redirect_uri: site.afterLogout, state: 'x y' }
+    const page = await postFrom(visitor, logoutUrl(parameters))
+    assert.deepEqual(await backAt(page, '/bye'), { state: 'x y' })
     assert.deepEqual(ownFaults(page), [])
   })
 

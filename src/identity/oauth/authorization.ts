@@ -4,6 +4,7 @@
  *
  *     sign-in → step-up → confirm → the client's redirect URI with a code
  *             ↘ refused, for somebody who may not sign in there
+ *             ↘ other-account, for somebody whom the client does not expect
  *
  * A client that wants a new proof (`prompt=login`, `max_age`, a passkey) gets one that is newer than the first time that
  * this very request was seen (`authorization_ask`).
@@ -13,7 +14,7 @@ import type { Db, Statement } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { type Clock, hour, second } from '../../platform/lib/clock.ts'
 import { newToken } from '../../platform/lib/random.ts'
-import { type Client, clientById, digestOf, refusalOf } from '../clients/clients.ts'
+import { type Client, clientById, digestOf, refusalOf, subjectOf } from '../clients/clients.ts'
 import type { Passkeys } from '../passkeys/passkeys.ts'
 import type { Roles } from '../people/people.ts'
 import type { SessionAndPerson, Sessions } from '../session/session.ts'
@@ -22,6 +23,7 @@ import {
   type AuthorizeRequest,
   answering,
   clientIdIn,
+  type Goal,
   type Reading,
   readRequest,
   refusing,
@@ -45,7 +47,7 @@ export interface AuthorizationDeps {
   readonly db: Db
   readonly clock: Clock
   readonly issuer: string
-  readonly sessions: Pick<Sessions, 'withRefreshToken'>
+  readonly sessions: Pick<Sessions, 'withRefreshToken' | 'ofIdToken'>
   readonly roles: Roles
   readonly passkeys: Pick<Passkeys, 'mustUsePasskey' | 'methodsOf'>
   readonly limits: AuthorizationLimits
@@ -68,7 +70,7 @@ export interface Answer {
 }
 
 export interface Need {
-  readonly need: 'sign-in' | 'refused' | 'step-up' | 'confirm'
+  readonly need: 'sign-in' | 'other-account' | 'refused' | 'step-up' | 'confirm'
   readonly client: Client
   readonly scopes: readonly string[]
   /** For a step-up: how the reader can prove again who they are. */
@@ -77,7 +79,7 @@ export interface Need {
   readonly reason?: 'role' | 'unverified'
 }
 
-type Outcome = { readonly location: string } | Need
+type Outcome = Goal | Need
 
 export class Authorization {
   readonly #deps: AuthorizationDeps
@@ -87,8 +89,13 @@ export class Authorization {
   }
 
   async read(query: string): Promise<Reading> {
-    const { db, issuer } = this.#deps
-    return readRequest(query, await clientById(db, clientIdIn(query)), issuer)
+    const { db, issuer, sessions } = this.#deps
+    const reading = readRequest(query, await clientById(db, clientIdIn(query)), issuer)
+    if (!('request' in reading) || reading.request.idTokenHint === null) return reading
+    const { request } = reading
+    const hinted = await sessions.ofIdToken(reading.request.idTokenHint)
+    if (hinted?.clientId === request.client.id) return { request: { ...request, subject: hinted.subject } }
+    return this.#refuse(request, 'invalid_request', 'id_token_hint is not an ID token of this client.')
   }
 
   /** `token` is that of the portal's cookie, if there is one. */
@@ -104,9 +111,9 @@ export class Authorization {
     const scopes = grantedTo(session, request.scopes)
     const need = await this.#need({ ...request, scopes }, answer, session)
     if (need) return need
-    const location = await this.#issue({ ...request, scopes }, answer, session, by)
+    const goal = await this.#issue({ ...request, scopes }, answer, session, by)
     // The session has ended or the client was disabled in between, and the next reading says so.
-    return location === null ? this.answer(answer, token, by) : { location }
+    return goal ?? this.answer(answer, token, by)
   }
 
   /** A student must still be on the roster. */
@@ -118,9 +125,11 @@ export class Authorization {
 
   async #signIn(request: AuthorizeRequest, query: string): Promise<Outcome> {
     if (request.prompt.has('none')) return this.#refuse(request, 'login_required', 'Nobody is signed in.')
-    // The sign-in that follows is the new proof. If the request is not remembered, the person proves it twice.
-    if ((request.prompt.has('login') || request.maxAge !== null) && this.#deps.limits.admitStranger())
-      await this.#askedAt(query)
+    // The sign-in that follows is the new proof, and the choice of an account. If the request is not remembered, the
+    // person is asked twice.
+    const { prompt, maxAge } = request
+    const asksAgain = prompt.has('login') || prompt.has('select_account') || maxAge !== null
+    if (asksAgain && this.#deps.limits.admitStranger()) await this.#askedAt(query)
     return asking(request, 'sign-in')
   }
 
@@ -132,11 +141,8 @@ export class Authorization {
   ): Promise<Outcome | null> {
     const { clock, passkeys } = this.#deps
     const isSilent = request.prompt.has('none')
-    const reason = refusalOf(request.client, session)
-    if (reason !== null)
-      return isSilent
-        ? this.#refuse(request, 'access_denied', 'This person may not sign in at this client.')
-        : { ...asking(request, 'refused'), reason }
+    const wrong = this.#wrongPerson(request, session)
+    if (wrong) return wrong
     const mustUsePasskey = passkeys.mustUsePasskey(session)
     const isOld = isTooOld(request, session, clock.now())
     if (isSilent && (mustUsePasskey || isOld))
@@ -144,10 +150,25 @@ export class Authorization {
     const isAsked = !isSilent && (isOld || (await this.#couldUsePasskey(request, session)))
     if (mustUsePasskey || (isAsked && (session.auth_at ?? 0) < (await this.#askedAt(query))))
       return { ...asking(request, 'step-up'), methods: await passkeys.methodsOf(session) }
-    if (confirmed || !(await this.#mustConfirm(request, session))) return null
+    if (confirmed || !(await this.#mustConfirm(request, session, query))) return null
     return isSilent
       ? this.#refuse(request, 'consent_required', 'The person has to confirm.')
       : asking(request, 'confirm')
+  }
+
+  /** Null if this is the person whom the client expects, and they may sign in there. */
+  #wrongPerson(request: AuthorizeRequest, session: SessionAndPerson): Outcome | null {
+    const { client, subject, prompt } = request
+    const isSilent = prompt.has('none')
+    if (subject !== null && subject !== subjectOf(client.subjectSalt, session.id))
+      return isSilent
+        ? this.#refuse(request, 'login_required', 'Somebody else is signed in than id_token_hint names.')
+        : asking(request, 'other-account')
+    const reason = refusalOf(client, session)
+    if (reason === null) return null
+    return isSilent
+      ? this.#refuse(request, 'access_denied', 'This person may not sign in at this client.')
+      : { ...asking(request, 'refused'), reason }
   }
 
   async #couldUsePasskey({ wantsPasskey }: AuthorizeRequest, session: SessionAndPerson): Promise<boolean> {
@@ -160,9 +181,11 @@ export class Authorization {
     return askedAt(db, digestOf(query), clock.now(), askTtlMs)
   }
 
-  async #mustConfirm({ client, prompt, scopes }: AuthorizeRequest, session: SessionAndPerson) {
+  async #mustConfirm({ client, prompt, scopes }: AuthorizeRequest, session: SessionAndPerson, query: string) {
     // Any program on the device can pose as an app there.
     if (client.kind === 'native' || prompt.has('consent')) return true
+    // The page that confirms also offers another account. Who has just signed in has chosen one.
+    if (prompt.has('select_account') && (session.auth_at ?? 0) < (await this.#askedAt(query))) return true
     if (client.consent === 'never') return false
     const consent = await consentOf(this.#deps.db, session.id, client.id)
     return !covers(consent?.scope, scopes)
@@ -174,7 +197,7 @@ export class Authorization {
     { query, confirmed, language }: Answer,
     session: SessionAndPerson,
     by: By,
-  ): Promise<string | null> {
+  ): Promise<Goal | null> {
     const { db, clock, issuer } = this.#deps
     const { client, redirectUri, codeChallenge, nonce, scopes } = request
     const now = clock.now()
@@ -198,8 +221,8 @@ export class Authorization {
     return [pruneCodes(now - codeKeptMs), pruneAsks(now - askTtlMs)]
   }
 
-  #refuse(request: AuthorizeRequest, error: AnswerCode, description: string): { location: string } {
-    return { location: refusing(request, this.#deps.issuer, error, description) }
+  #refuse(request: AuthorizeRequest, error: AnswerCode, description: string): Goal {
+    return refusing(request, this.#deps.issuer, error, description)
   }
 }
 

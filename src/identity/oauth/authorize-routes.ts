@@ -1,9 +1,13 @@
-/** GET /oauth/authorize, a page of the portal, and the call with which that page asks how to go on. */
+/**
+ * /oauth/authorize, a page of the portal, and the call with which that page asks how to go on. A form that is posted to
+ * the page comes from another site, so without the portal's cookie; the browser goes on to the page with a GET.
+ */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
 import { type ByOf, routeConfig } from '../../platform/http/access.ts'
-import { pageContentPolicy } from '../../platform/http/headers.ts'
+import { pageContentPolicy, portalContentPolicy, portalPolicyToPost } from '../../platform/http/headers.ts'
+import { queryAsForm, takeFormsAsQueries } from '../../platform/http/oauth.ts'
 import { html } from '../../platform/http/pages.ts'
 import type { PortalCookie } from '../../platform/http/portal.ts'
 import { bodyProblems, problems } from '../../platform/http/problem-schemas.ts'
@@ -12,6 +16,7 @@ import { escapeHtml } from '../../platform/lib/html.ts'
 import { chooseLanguage, type Language } from '../../platform/lib/languages.ts'
 import type { Client } from '../clients/clients.ts'
 import type { Authorization } from './authorization.ts'
+import type { Reading } from './authorize.ts'
 import { AuthorizeAnswer, AuthorizeReply } from './authorize-schemas.ts'
 
 export interface AuthorizeRoutesDeps {
@@ -19,27 +24,49 @@ export interface AuthorizeRoutesDeps {
   readonly portal: PortalCookie
   readonly byOf: ByOf
   readonly branding: Branding
-  sendPrivatePage(reply: FastifyReply): FastifyReply
+  sendPrivatePage(reply: FastifyReply, contentPolicy?: string): FastifyReply
 }
 
-export function authorizeRoutes(root: FastifyInstance, deps: AuthorizeRoutesDeps): void {
+export async function authorizeRoutes(root: FastifyInstance, deps: AuthorizeRoutesDeps): Promise<void> {
   const { authorization, portal, byOf, branding, sendPrivatePage } = deps
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const config = routeConfig({ access: 'public' })
 
-  app.get('/oauth/authorize', { config, schema: { hide: true } }, async (request, reply) => {
+  const schema = { hide: true }
+
+  app.get('/oauth/authorize', { config, schema }, async (request, reply) => {
     const query = queryOf(request)
     const reading = await authorization.read(query)
-    if ('location' in reading) return reply.code(303).header('Location', reading.location).send()
-    if ('request' in reading) return sendPrivatePage(reply)
+    if ('refusal' in reading) return refuse(request, reply, query, reading.refusal)
+    // A form is posted by the page.
+    if ('location' in reading && !reading.form) return goTo(reply, reading.location)
+    return sendPrivatePage(reply, policyFor(reading))
+  })
+
+  await root.register(async (scope) => {
+    takeFormsAsQueries(scope)
+    scope.post(
+      '/oauth/authorize',
+      { config, schema: { ...schema, ...queryAsForm } },
+      async (request, reply) => {
+        const query = (request.body as string | null) ?? ''
+        const reading = await authorization.read(query)
+        if ('refusal' in reading) return refuse(request, reply, query, reading.refusal)
+        const isAnswer = 'location' in reading && !reading.form
+        return goTo(reply, isAnswer ? reading.location : `/oauth/authorize?${query}`)
+      },
+    )
+  })
+
+  function refuse(request: FastifyRequest, reply: FastifyReply, query: string, refusal: string) {
     const wishes = [new URLSearchParams(query).get('ui_locales')?.replaceAll(' ', ',')]
     const language = chooseLanguage([...wishes, request.headers['accept-language']].join(','))
     return reply
       .code(400)
       .headers({ 'Content-Security-Policy': pageContentPolicy, 'X-Robots-Tag': 'noindex' })
       .type('text/html; charset=utf-8')
-      .send(refusalPage(reading.refusal, language, branding))
-  })
+      .send(refusalPage(refusal, language, branding))
+  }
 
   app.post(
     '/portal/authorize',
@@ -51,7 +78,7 @@ export function authorizeRoutes(root: FastifyInstance, deps: AuthorizeRoutesDeps
         operationId: 'authorizeClient',
         summary: 'Go on signing in at an application',
         description:
-          'The page at /oauth/authorize asks where the browser goes, or what is still needed of the person whose session is in the cookie. `location` has a code for the application, or an error.',
+          'The page at /oauth/authorize asks where the browser goes, or what is still needed of the person whose session is in the cookie. `location` has a code for the application, or an error; with `form`, the page posts them there.',
         security: [],
         body: AuthorizeAnswer,
         response: {
@@ -78,6 +105,15 @@ export function authorizeRoutes(root: FastifyInstance, deps: AuthorizeRoutesDeps
 function queryOf({ raw: { url = '' } }: FastifyRequest): string {
   const start = url.indexOf('?')
   return start === -1 ? '' : url.slice(start + 1)
+}
+
+export const goTo = (reply: FastifyReply, location: string) =>
+  reply.code(303).header('Location', location).send()
+
+function policyFor(reading: Exclude<Reading, { readonly refusal: string }>): string {
+  if ('location' in reading) return portalPolicyToPost(reading.location)
+  const { byForm, redirectUri } = reading.request
+  return byForm ? portalPolicyToPost(redirectUri) : portalContentPolicy
 }
 
 /** Of two cookies one was planted, and guessing could sign people in as somebody else. */

@@ -29,7 +29,8 @@ export const AuthorizeAnswer = Type.Object(
 const AuthorizeNeed = Type.Object(
   {
     need: Type.String({
-      description: '`sign-in`, `refused`, `step-up` or `confirm`.',
+      description:
+        '`sign-in`, `refused`, `step-up` or `confirm`; `other-account` if the application expects somebody else (`id_token_hint`).',
       examples: ['sign-in'],
     }),
     client: AskingClient,
@@ -48,8 +49,24 @@ const AuthorizeNeed = Type.Object(
   },
   { title: 'AuthorizeNeed' },
 )
+const AuthorizeForm = Type.Object(
+  {
+    code: Type.Optional(Type.String()),
+    error: Type.Optional(Type.String()),
+    error_description: Type.Optional(Type.String()),
+    state: Type.Optional(Type.String()),
+    iss: Type.String(),
+  },
+  {
+    title: 'AuthorizeForm',
+    description: 'What the browser posts there, for the response mode `form_post`.',
+  },
+)
 const AuthorizeLocation = Type.Object(
-  { location: Type.String({ description: 'Where the browser goes next.' }) },
+  {
+    location: Type.String({ description: 'Where the browser goes next.' }),
+    form: Type.Optional(AuthorizeForm),
+  },
   { title: 'AuthorizeLocation' },
 )
 export const AuthorizeReply = Type.Union([AuthorizeLocation, AuthorizeNeed], { title: 'AuthorizeReply' })

@@ -8,15 +8,15 @@
 import type { Client } from '../clients/clients.ts'
 import type { ClientKind } from '../clients/kinds.ts'
 import { acrOf } from './claims.ts'
+import { beyond, knownScopes } from './scopes.ts'
 
-const queryMax = 8_000
+/** What an address has room for. */
+export const queryMax = 8_000
 const stateMax = 2_000
 const nonceMax = 500
 
-export interface AuthorizeRequest {
+export interface AuthorizeRequest extends Asker {
   readonly client: Client
-  readonly redirectUri: string
-  readonly state: string | null
   readonly scopes: readonly string[]
   readonly nonce: string | null
   readonly codeChallenge: string | null
@@ -25,11 +25,33 @@ export interface AuthorizeRequest {
   readonly maxAge: number | null
   /** Whether the client would like a proof with a passkey. */
   readonly wantsPasskey: boolean
+  readonly idTokenHint: string | null
+  /** The person whom that token names, as the client knows them. */
+  readonly subject: string | null
+}
+
+/** Where an answer goes, and how. */
+interface Asker {
+  readonly redirectUri: string
+  readonly state: string | null
+  readonly byForm: boolean
+}
+
+interface Reply {
+  readonly code?: string
+  readonly error?: AnswerCode
+  readonly error_description?: string
+}
+
+/** Where the browser goes. With a form, it posts that there. */
+export interface Goal {
+  readonly location: string
+  readonly form?: Reply & { readonly state?: string; readonly iss: string }
 }
 
 export type Reading =
   /** Why it is refused, in English, for whoever runs the client. */
-  { readonly refusal: string } | { readonly location: string } | { readonly request: AuthorizeRequest }
+  { readonly refusal: string } | Goal | { readonly request: AuthorizeRequest }
 
 type FaultCode =
   | 'invalid_request'
@@ -66,12 +88,12 @@ export function readRequest(query: string, client: Client | undefined, issuer: s
   if (!isRegistered(client.kind, client.redirectUris, redirectUri))
     return { refusal: 'redirect_uri is not registered for this client.' }
 
-  const state = stateIn(given)
+  const asker = { redirectUri, state: stateIn(given), byForm: wantsForm(given) }
   try {
-    return { request: { client, redirectUri, state, ...checked(given, client) } }
+    return { request: { client, ...asker, ...checked(given, client), subject: null } }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    return { location: refusing({ redirectUri, state }, issuer, error.code, error.message) }
+    return refusing(asker, issuer, error.code, error.message)
   }
 }
 
@@ -91,6 +113,13 @@ function stateIn(given: URLSearchParams): string | null {
   return state && another === undefined && isPlain(state, stateMax) ? state : null
 }
 
+function wantsForm(given: URLSearchParams): boolean {
+  const modes = given.getAll('response_mode')
+  return modes.length === 1 && modes[0] === 'form_post' && isOfWeb(given.get('redirect_uri')!)
+}
+
+const isOfWeb = (uri: string) => /^https?:/.test(uri)
+
 /** U+FFFD stands for octets that are not UTF-8. */
 const isPlain = (text: string, max: number) => text.length <= max && !/[\p{Cc}\ufffd]/u.test(text)
 
@@ -109,8 +138,11 @@ function checked(given: URLSearchParams, client: Client) {
   const responseType = one('response_type')
   if (responseType === null) throw new Fault('invalid_request', 'response_type is missing.')
   if (responseType !== 'code') throw new Fault('unsupported_response_type', 'The only response_type is code.')
-  if ((one('response_mode') ?? 'query') !== 'query')
-    throw new Fault('invalid_request', 'The only response_mode is query.')
+  const mode = one('response_mode')
+  if (mode !== null && !responseModes.includes(mode))
+    throw new Fault('invalid_request', 'response_mode can be query or form_post.')
+  if (mode === 'form_post' && !isOfWeb(given.get('redirect_uri')!))
+    throw new Fault('invalid_request', 'A form can be posted to a web address alone.')
   const nonce = one('nonce')
   if (nonce !== null && !isPlain(nonce, nonceMax))
     throw new Fault(
@@ -124,6 +156,7 @@ function checked(given: URLSearchParams, client: Client) {
     prompt: promptIn(one('prompt')),
     maxAge: maxAgeIn(one('max_age')),
     wantsPasskey: words(one('acr_values')).includes(acrOf('passkey')),
+    idTokenHint: one('id_token_hint'),
   }
 }
 
@@ -140,19 +173,21 @@ function challengeIn(challenge: string | null, method: string | null, { pkce }: 
 }
 
 function scopesIn(scope: string | null, client: Client): string[] {
-  const scopes = [...new Set(words(scope))]
-  if (scopes.length === 0) throw new Fault('invalid_scope', 'scope is missing.')
-  if (scopes.some((one) => !client.scopes.includes(one)))
-    throw new Fault('invalid_scope', 'The client may not ask for this scope.')
+  if (scope === null) throw new Fault('invalid_scope', 'scope is missing.')
+  const scopes = knownScopes(scope)
+  if (scopes.length === 0) throw new Fault('invalid_scope', 'scope names no scope that Chiron knows.')
+  const refused = beyond(scopes, client.scopes)
+  if (refused) throw new Fault('invalid_scope', `The client may not ask for the scope ${refused}.`)
   return scopes
 }
 
-const prompts: readonly string[] = ['none', 'login', 'consent']
+export const responseModes: readonly string[] = ['query', 'form_post']
+export const prompts: readonly string[] = ['none', 'login', 'consent', 'select_account']
 
 function promptIn(prompt: string | null): ReadonlySet<string> {
   const wishes = new Set(words(prompt))
   if ([...wishes].some((wish) => !prompts.includes(wish)))
-    throw new Fault('invalid_request', 'prompt can be none, login or consent.')
+    throw new Fault('invalid_request', 'prompt can be none, login, consent or select_account.')
   if (wishes.has('none') && wishes.size > 1)
     throw new Fault('invalid_request', 'prompt none goes with no other.')
   return wishes
@@ -164,18 +199,13 @@ function maxAgeIn(text: string | null): number | null {
   return Number(text)
 }
 
-type Asker = Pick<AuthorizeRequest, 'redirectUri' | 'state'>
-
 /** Where the browser goes with an answer. `iss` tells the client who answers (RFC 9207). */
-export function answering(
-  { redirectUri, state }: Asker,
-  issuer: string,
-  answer: Readonly<Record<string, string>>,
-): string {
-  return withParameters(redirectUri, { ...answer, ...(state !== null && { state }), iss: issuer })
+export function answering({ redirectUri, state, byForm }: Asker, issuer: string, reply: Reply): Goal {
+  const form = { ...reply, ...(state !== null && { state }), iss: issuer }
+  return byForm ? { location: redirectUri, form } : { location: withParameters(redirectUri, form) }
 }
 
-export function refusing(asker: Asker, issuer: string, error: AnswerCode, description: string): string {
+export function refusing(asker: Asker, issuer: string, error: AnswerCode, description: string): Goal {
   return answering(asker, issuer, { error, error_description: description })
 }
 

@@ -1,10 +1,12 @@
-/** GET /oauth/logout, a page of the portal, and the call with which that page signs out. */
+/** /oauth/logout, a page of the portal, and the call with which that page signs out. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type ByOf, routeConfig } from '../../platform/http/access.ts'
+import { queryAsForm, takeFormsAsQueries } from '../../platform/http/oauth.ts'
 import type { PortalCookie } from '../../platform/http/portal.ts'
 import { bodyProblems, problems } from '../../platform/http/problem-schemas.ts'
-import { onlyTokenIn, shown } from './authorize-routes.ts'
+import { queryMax } from './authorize.ts'
+import { goTo, onlyTokenIn, shown } from './authorize-routes.ts'
 import { LogoutAnswer, LogoutReply } from './authorize-schemas.ts'
 import type { Logout } from './logout.ts'
 
@@ -15,16 +17,24 @@ export interface LogoutRoutesDeps {
   sendPrivatePage(reply: FastifyReply): FastifyReply
 }
 
-export function logoutRoutes(
+export async function logoutRoutes(
   root: FastifyInstance,
   { logout, portal, byOf, sendPrivatePage }: LogoutRoutesDeps,
-): void {
+): Promise<void> {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const config = routeConfig({ access: 'public' })
 
-  app.get('/oauth/logout', { config, schema: { hide: true } }, async (_request, reply) =>
-    sendPrivatePage(reply),
-  )
+  const schema = { hide: true }
+
+  app.get('/oauth/logout', { config, schema }, async (_request, reply) => sendPrivatePage(reply))
+
+  await root.register(async (scope) => {
+    takeFormsAsQueries(scope)
+    scope.post('/oauth/logout', { config, schema: { ...schema, ...queryAsForm } }, async (request, reply) => {
+      const query = (request.body as string | null) ?? ''
+      return goTo(reply, query.length > queryMax ? '/oauth/logout' : `/oauth/logout?${query}`)
+    })
+  })
 
   app.post(
     '/portal/logout',

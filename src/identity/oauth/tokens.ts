@@ -21,6 +21,7 @@ import {
 } from '../session/session.ts'
 import { acrOf, amrOf, type Claims, claimsFor } from './claims.ts'
 import type { Introspection, UserInfo } from './schemas.ts'
+import { beyond, knownScopes } from './scopes.ts'
 import {
   addServiceToken,
   type CodeRow,
@@ -258,10 +259,10 @@ function bearer(access_token: string, scope: string) {
 /** All that was granted, or the part that is asked for. */
 export function narrowed(granted: string, asked: string | undefined): string {
   if (asked === undefined) return granted
-  const scopes = [...new Set(asked.split(' ').filter((each) => each !== ''))]
-  const all = granted.split(' ')
-  if (scopes.length === 0 || scopes.some((scope) => !all.includes(scope)))
-    throw new OAuthError('invalid_scope', 'The scope is beyond what was granted.')
+  const scopes = knownScopes(asked)
+  if (scopes.length === 0) throw new OAuthError('invalid_scope', 'scope names no scope that Chiron knows.')
+  const refused = beyond(scopes, granted.split(' '))
+  if (refused) throw new OAuthError('invalid_scope', `The scope ${refused} was not granted.`)
   return scopes.join(' ')
 }
 

@@ -287,16 +287,18 @@ export class Sessions {
     return this.#allowed(session, now)
   }
 
-  /** Of an ID token of ours, also an expired one: its client, and its session there in any state. */
-  async ofIdToken(token: string): Promise<{ clientId: string; session: SessionAndPerson | null } | null> {
+  /** Of an ID token of ours, also an expired one: its client, its subject, and its session there in any state. */
+  async ofIdToken(
+    token: string,
+  ): Promise<{ clientId: string; subject: string; session: SessionAndPerson | null } | null> {
     const { db, clock, issuer, keys } = this.#deps
     const keyFor = (kid: string) => keys.verifier(kid)
     const read = await readToken(token, 'JWT', issuer.issuer, clock.now(), keyFor, { evenExpired: true })
     if (!read) return null
-    const { aud: clientId, sid } = read.claims
+    const { aud: clientId, sub: subject, sid } = read.claims
     if (typeof clientId !== 'string' || typeof sid !== 'string') return null
     const session = await sessionById(db, sid)
-    return { clientId, session: session?.client_id === clientId ? session : null }
+    return { clientId, subject, session: session?.client_id === clientId ? session : null }
   }
 
   /** Accepts a refresh token of any age. Unknown tokens and ended sessions are ignored. */

@@ -113,11 +113,13 @@ export function wellKnownRoutes(
 /** What clients can ask for. */
 export interface Offers {
   readonly scopes: readonly string[]
+  readonly responseModes: readonly string[]
+  readonly prompts: readonly string[]
   readonly acrValues: readonly string[]
   readonly claims: readonly string[]
 }
 
-function issuerMetadata(issuer: string, { scopes, acrValues, claims }: Offers) {
+function issuerMetadata(issuer: string, { scopes, responseModes, prompts, acrValues, claims }: Offers) {
   const bySecret = ['client_secret_basic', 'client_secret_post']
   return {
     issuer,
@@ -130,7 +132,7 @@ function issuerMetadata(issuer: string, { scopes, acrValues, claims }: Offers) {
     end_session_endpoint: `${issuer}/oauth/logout`,
     scopes_supported: [...scopes],
     response_types_supported: ['code'],
-    response_modes_supported: ['query'],
+    response_modes_supported: [...responseModes],
     grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
     subject_types_supported: ['public', 'pairwise'],
     id_token_signing_alg_values_supported: ['ES256'],
@@ -138,7 +140,7 @@ function issuerMetadata(issuer: string, { scopes, acrValues, claims }: Offers) {
     introspection_endpoint_auth_methods_supported: bySecret,
     revocation_endpoint_auth_methods_supported: [...bySecret, 'none'],
     code_challenge_methods_supported: ['S256'],
-    prompt_values_supported: ['none', 'login', 'consent'],
+    prompt_values_supported: [...prompts],
     acr_values_supported: [...acrValues],
     claims_supported: [...claims],
     claim_types_supported: ['normal'],

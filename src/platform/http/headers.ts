@@ -25,6 +25,15 @@ const withTypes = (policies: string) =>
 export const pageContentPolicy = withTypes("'none'")
 /** The portal names its service worker through a policy of its own (web/src/register-worker.ts). */
 export const portalContentPolicy = withTypes('worker')
+/**
+ * For a page that posts an answer to an application's address. Not for that host alone: Chrome holds redirects against
+ * the list, too, and the application may send the browser on to another.
+ */
+export const portalPolicyToPost = (to: string) =>
+  portalContentPolicy.replace(
+    "form-action 'self'",
+    `form-action 'self' https:${to.startsWith('http:') ? ' http:' : ''}`,
+  )
 export const mailboxContentPolicy = `${pageContentPolicy}; frame-src 'self'`
 /** The service worker fetches the portal's files and nothing else. */
 export const workerContentPolicy = "default-src 'none'; connect-src 'self'"

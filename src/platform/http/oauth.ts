@@ -5,6 +5,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type AppError, type OAuthCode, OAuthError } from '../../errors.ts'
 import { asAppError } from './problem.ts'
+import { Nullable } from './schemas.ts'
+import { Type } from './type.ts'
 
 export const formMediaType = 'application/x-www-form-urlencoded'
 
@@ -38,6 +40,16 @@ export function takeForms(
       .send({ error: refusal.code, error_description: refusal.message })
   })
 }
+
+/** Routes of this scope take a form that a browser posts, as the query that it would be in an address. */
+export function takeFormsAsQueries(scope: FastifyInstance): void {
+  scope.addContentTypeParser(formMediaType, { parseAs: 'string' }, async (_request: unknown, body: string) =>
+    new URLSearchParams(body).toString(),
+  )
+}
+
+/** For the schema of such a route. */
+export const queryAsForm = { consumes: [formMediaType], body: Nullable(Type.String()) }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 

@@ -46,7 +46,7 @@ interface About {
 }
 
 /** Sends the portal's document for a page whose address is nobody else's business. */
-export type SendPrivatePage = (reply: FastifyReply) => FastifyReply
+export type SendPrivatePage = (reply: FastifyReply, contentPolicy?: string) => FastifyReply
 
 export function webRoutes(
   app: FastifyInstance,
@@ -59,13 +59,17 @@ export function webRoutes(
   const metas = brandingMetas(branding, timeZone, { passkeys, methods })
   const options = { config: routeConfig({ access: 'public' }), schema: { hide: true } }
 
-  const send = (reply: FastifyReply, about: About, document = frame, caching = 'no-cache') => {
+  const send = (
+    reply: FastifyReply,
+    about: About,
+    { document = frame, caching = 'no-cache', contentPolicy = portalContentPolicy } = {},
+  ) => {
     const head = `<title>${escapeHtml(about.title)}</title>
 <meta name="description" content="${escapeHtml(about.description)}">
 ${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">' : ''}`
     return (
       reply
-        .headers({ 'Content-Security-Policy': portalContentPolicy, 'Cache-Control': caching })
+        .headers({ 'Content-Security-Policy': contentPolicy, 'Cache-Control': caching })
         .type('text/html; charset=utf-8')
         // A function, because `$` in a replacement string is a pattern and names may contain it.
         .send(document.replace('<!-- head -->', () => head))
@@ -76,7 +80,7 @@ ${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">
 
   app.get('/console', options, (_request, reply) => {
     const about = { title: `${brand} console`, description: 'For school staff.', more: noindex }
-    return send(reply.header('X-Robots-Tag', 'noindex'), about, consoleFrame)
+    return send(reply.header('X-Robots-Tag', 'noindex'), about, { document: consoleFrame })
   })
 
   app.get('/v/:userId', options, async (request, reply) => {
@@ -118,9 +122,12 @@ ${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">
     staticFile(app, `/web/${name}`, files, name, forGood)
   }
 
-  const sendPrivatePage: SendPrivatePage = (reply) => {
+  const sendPrivatePage: SendPrivatePage = (reply, contentPolicy) => {
     const about = { title: brand, description, more: noindex }
-    return send(reply.header('X-Robots-Tag', 'noindex'), about, frame, 'no-store')
+    return send(reply.header('X-Robots-Tag', 'noindex'), about, {
+      caching: 'no-store',
+      ...(contentPolicy !== undefined && { contentPolicy }),
+    })
   }
   return { sendPrivatePage }
 }

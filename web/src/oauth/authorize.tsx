@@ -41,7 +41,7 @@ export function Authorize() {
   const [answer, setAnswer] = useState<{ readonly who: string | null; readonly need: Need } | null>(null)
   const asking = useAction(async (decision: Decision = {}) => {
     const reply = await send<Reply>('/portal/authorize', { method: 'POST', body: { query, ...decision } })
-    if ('location' in reply) return leave(reply.location)
+    if ('location' in reply) return leave(reply.location, reply.form)
     // Somebody is signed in, but this device does not remember it.
     if (reply.need !== 'sign-in' && who === null) await resume({ anyway: true })
     setAnswer({ who, need: reply })
@@ -82,7 +82,11 @@ export function Authorize() {
     )
   return (
     <Entry first={false}>
-      {need.need === 'step-up' ? (
+      {need.need === 'other-account' ? (
+        <OtherAccount user={user} need={need} onCancel={decline}>
+          {failure}
+        </OtherAccount>
+      ) : need.need === 'step-up' ? (
         <ProveAgain user={user} need={need} onDone={retry} onCancel={decline}>
           {failure}
         </ProveAgain>
@@ -141,6 +145,21 @@ function Refused({
         <Button busy={busy} onPress={onBack}>
           {back(client.name)}
         </Button>
+      </div>
+    </Page>
+  )
+}
+
+/** The application expects somebody else, and nobody who is signed in can change that. */
+function OtherAccount({ user, need, onCancel, children }: Asked & { onCancel(): void }) {
+  const { text } = useWords()
+  const { name } = need.client
+  return (
+    <Page title={text.applications.expects(name)} lead={text.applications.expectsLead(name)} narrow>
+      <Account of={user} />
+      {children}
+      <div className="actions">
+        <Button onPress={onCancel}>{text.cancel}</Button>
       </div>
     </Page>
   )

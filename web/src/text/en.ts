@@ -241,6 +241,9 @@ export const english = {
     } satisfies Record<PersonScope, string> as Record<PersonScope, string>,
     signedInAs: 'You are signed in as',
     otherAccount: 'Use another account',
+    expects: (name: string) => `${name} expects another account`,
+    expectsLead: (name: string) =>
+      `You are signed in, but not as the person whom ${name} expects. Use that person’s account, or cancel.`,
     appOnly: (name: string) => `Allow this only if you have just opened ${name} on this device yourself.`,
     goesTo: (host: string) => `You will go on to ${host}.`,
     allow: 'Allow',

@@ -246,6 +246,9 @@ export const spanish: Text = {
     },
     signedInAs: 'Ha iniciado sesión como',
     otherAccount: 'Usar otra cuenta',
+    expects: (name: string) => `${name} espera otra cuenta`,
+    expectsLead: (name: string) =>
+      `Ha iniciado sesión, pero no con la cuenta que ${name} espera. Use esa cuenta o cancele.`,
     appOnly: (name) => `Permítalo solo si acaba de abrir ${name} usted mismo en este dispositivo.`,
     goesTo: (host) => `Continuará en ${host}.`,
     allow: 'Permitir',

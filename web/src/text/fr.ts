@@ -251,6 +251,9 @@ export const french: Text = {
     },
     signedInAs: 'Vous êtes connecté en tant que',
     otherAccount: 'Utiliser un autre compte',
+    expects: (name: string) => `${name} attend un autre compte`,
+    expectsLead: (name: string) =>
+      `Vous êtes connecté, mais pas avec le compte que ${name} attend. Utilisez ce compte, ou annulez.`,
     appOnly: (name) => `N’autorisez que si vous venez d’ouvrir ${name} vous-même sur cet appareil.`,
     goesTo: (host) => `Vous continuerez vers ${host}.`,
     allow: 'Autoriser',
