@@ -166,6 +166,8 @@ interface Extra {
   /** The limit that refused; for metrics and the log, not for the reply. */
   readonly limit?: string
   readonly cause?: unknown
+  /** For a library of OAuth (RFC 6750 §3.1). */
+  readonly oauthError?: string
 }
 
 export class AppError extends Error {

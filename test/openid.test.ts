@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, suite, test } from 'node:test'
+import { bySystem } from '../src/platform/lib/by.ts'
 import { second } from '../src/platform/lib/clock.ts'
 import { callAs, signInAt, type TestClient } from './support/applications.ts'
 import {
@@ -277,6 +278,93 @@ for (const engine of engines) {
             const { error, code } = answerIn((await ask(one.cookie, hint, changes)).json.location)
             assert.deepEqual([error, code], ['invalid_request', undefined], name)
           }
+      })
+    })
+
+    describe('Userinfo', () => {
+      const ask = (form: string | null, token?: string) =>
+        wire(service.url, '/oauth/userinfo', {
+          method: 'POST',
+          headers: {
+            ...freshNetwork(),
+            ...(form !== null && { 'content-type': formType }),
+            ...(token !== undefined && { authorization: `Bearer ${token}` }),
+          },
+          ...(form !== null && { body: form }),
+        })
+      const refused = ({ status, json, headers }: Reply) => {
+        assert.equal(headers.get('www-authenticate'), `Bearer error="${json.error}"`)
+        assert.match(json.error_description, /^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
+        return [status, json.code, json.error]
+      }
+
+      test('takes the token in the header, with or without a form, or in the form', async () => {
+        const one = await signedIn()
+        const { access } = await signInAt(service, one, client, { scope: 'openid' })
+        for (const reply of [
+          await ask(null, access),
+          await ask('', access),
+          await ask('unknown=x', access),
+          await ask(`access_token=${access}`),
+        ])
+          assert.deepEqual([reply.status, reply.json], [200, { sub: one.userId }])
+      })
+
+      test('refuses as RFC 6750 says, in whatever way the token comes', async () => {
+        const one = await signedIn()
+        const { access, refresh, sessionId } = await signInAt(service, one, client, { scope: 'openid' })
+        const { access: narrow } = await signInAt(service, one, client, { scope: 'email' })
+        const form = `access_token=${access}`
+        assert.deepEqual(refused(await ask(form, access)), [400, 'invalid-request', 'invalid_request'])
+        assert.deepEqual(refused(await ask(`${form}&${form}`)), [400, 'invalid-request', 'invalid_request'])
+        await service.app.parts.sessions.end({ id: one.userId, session_id: sessionId }, 'revoked', bySystem)
+        for (const [token, ...expected] of [
+          [refresh, 401, 'invalid-token', 'invalid_token'],
+          [access, 401, 'session-ended', 'invalid_token'],
+          [narrow, 403, 'forbidden', 'insufficient_scope'],
+          [one.access, 403, 'forbidden', 'insufficient_scope'],
+        ] as const) {
+          const got = await wire(service.url, '/oauth/userinfo', {
+            headers: { ...freshNetwork(), authorization: `Bearer ${token}` },
+          })
+          for (const reply of [got, await ask(`access_token=${token}`), await ask('', token)])
+            assert.deepEqual(refused(reply), expected)
+        }
+      })
+
+      test('asks for a token, and names no error, if there is none', async () => {
+        const { access } = await signInAt(service, await signedIn(), client, { scope: 'openid' })
+        const json = await wire(service.url, '/oauth/userinfo', {
+          method: 'POST',
+          headers: { ...freshNetwork(), 'content-type': 'application/json' },
+          body: JSON.stringify({ access_token: access }),
+        })
+        assert.equal(json.status, 415)
+        const inQuery = await wire(service.url, `/oauth/userinfo?access_token=${access}`, {
+          headers: freshNetwork(),
+        })
+        for (const reply of [inQuery, await ask(''), await ask(null), await ask('access_token=')]) {
+          assert.deepEqual(outcome(reply), [401, 'unauthenticated'])
+          assert.deepEqual([reply.headers.get('www-authenticate'), reply.json.error], ['Bearer', undefined])
+        }
+      })
+
+      test('counts whoever guesses in a form', async () => {
+        const network = freshNetwork()
+        const replies = [
+          await wire(service.url, '/oauth/userinfo', {
+            method: 'POST',
+            headers: { ...network, 'content-type': formType },
+            body: 'access_token=x',
+          }),
+          await wire(service.url, '/oauth/userinfo', {
+            method: 'POST',
+            headers: { ...network, 'content-type': formType },
+            body: 'access_token=x&access_token=x',
+          }),
+        ]
+        const left = replies.map(({ headers }) => Number(/r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1]))
+        assert.equal(left[0]! - left[1]!, 1)
       })
     })
 

@@ -14,7 +14,7 @@ export interface ClientPage {
 }
 
 /** The start page has a link to the address in its fragment, and a form that posts the parameters of that address. */
-const start = `<!doctype html><title>Moodle</title><h1>Moodle</h1><a>Go</a><form method="post"><button>Post</button></form>
+const start = `<!doctype html><meta charset="utf-8"><title>Moodle</title><h1>Moodle</h1><a>Go</a><form method="post"><button>Post</button></form>
 <script>
   const to = new URL(decodeURIComponent(location.hash.slice(1)))
   document.querySelector('a').href = to

@@ -5,8 +5,9 @@ import type { TSchema } from 'typebox'
 import { OAuthError } from '../../errors.ts'
 import { type ByOf, type CallerOf, routeConfig } from '../../platform/http/access.ts'
 import { type MemoryBuckets, memoryPolicies, showLimit } from '../../platform/http/limits.ts'
-import { type Form, formMediaType, takeForms } from '../../platform/http/oauth.ts'
+import { type Form, formMediaType, takeForms, takeTokens } from '../../platform/http/oauth.ts'
 import { bodyProblems, problems, tokenProblems } from '../../platform/http/problem-schemas.ts'
+import { Nullable } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import type { CallerNetwork } from '../../platform/lib/bucket.ts'
 import { type Client, hasSecret } from '../clients/clients.ts'
@@ -18,7 +19,14 @@ import {
   type Credentials,
   credentialsIn,
 } from './client-credentials.ts'
-import { ClientTokenReply, Introspection, TokenForm, TokenOfClientForm, UserInfo } from './schemas.ts'
+import {
+  ClientTokenReply,
+  Introspection,
+  TokenForm,
+  TokenOfClientForm,
+  UserInfo,
+  UserInfoForm,
+} from './schemas.ts'
 import type { Tokens } from './tokens.ts'
 
 export interface OAuthRoutesDeps {
@@ -174,7 +182,6 @@ export async function oauthRoutes(root: FastifyInstance, deps: OAuthRoutesDeps):
     )
   })
 
-  const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const userinfo = (operationId: string) => ({
     tags,
     operationId,
@@ -182,16 +189,20 @@ export async function oauthRoutes(root: FastifyInstance, deps: OAuthRoutesDeps):
     description: '`sub`, and the claims of the scopes that the token has.',
     response: { 200: UserInfo, ...problems(...tokenProblems, 'forbidden') },
   })
-  const ofClient = routeConfig({ access: 'client', scope: 'openid' })
+  const ofClient = routeConfig({ access: 'client', scope: 'openid', tokenInForm: true })
   const answer = (request: FastifyRequest, reply: FastifyReply) => {
     reply.headers(neverStored)
     return tokens.userinfo(callerOf(request))
   }
-  app.get('/oauth/userinfo', { config: ofClient, schema: userinfo('getUserInfo') }, answer)
   await root.register(async (scope) => {
-    // Some clients send an empty form.
-    takeForms(scope, () => undefined)
-    scope.post('/oauth/userinfo', { config: ofClient, schema: userinfo('postUserInfo') }, answer)
+    takeTokens(scope)
+    scope.get('/oauth/userinfo', { config: ofClient, schema: userinfo('getUserInfo') }, answer)
+    const form = { consumes, body: Nullable(formBody(UserInfoForm)) }
+    scope.post(
+      '/oauth/userinfo',
+      { config: ofClient, schema: { ...userinfo('postUserInfo'), ...form } },
+      answer,
+    )
   })
 }
 

@@ -63,6 +63,15 @@ export const Introspection = Type.Object(
 )
 export type Introspection = Static<typeof Introspection>
 
+export const UserInfoForm = Type.Object(
+  {
+    access_token: Type.Optional(
+      Type.String({ description: 'The token, unless it is in the Authorization header.' }),
+    ),
+  },
+  { title: 'UserInfoForm', description: 'RFC 6750 §2.2' },
+)
+
 export const UserInfo = Type.Object(
   {
     sub: Type.String(),

@@ -29,6 +29,8 @@ export interface RouteConfig extends FastifyContextConfig {
   readonly may?: Right | 'any'
   /** The scope with which a client may call it, too. Without one, no client may. */
   readonly scope?: string
+  /** Whether the token may be in the form of a POST. */
+  readonly tokenInForm?: true
   /** Which limit counts a call without a token: the network’s, one of the route’s own in the store, or none. */
   readonly limit?: 'network' | 'own' | 'none'
   /** How long ago the caller may have proved who they are, for actions that are hard to undo. */
@@ -121,9 +123,9 @@ export type ByOf = (request: FastifyRequest) => By
  */
 export function countUncounted(deps: Pick<AccessDeps<Identity>, 'buckets' | 'networkOf'>) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
-    const limit = configOf(request.routeOptions)?.limit
+    const { limit, tokenInForm } = configOf(request.routeOptions) ?? {}
     if (!deps.buckets || reply.hasHeader('RateLimit')) return
-    if (!request.is404 && !hasOtherMethod(request) && limit !== 'own') return
+    if (!request.is404 && !hasOtherMethod(request) && limit !== 'own' && !tokenInForm) return
     showLimit(reply, deps.buckets.take(memoryPolicies.network, deps.networkOf(request).fingerprint))
   }
 }
@@ -150,14 +152,21 @@ export function guardAccess<Caller extends Identity>(
       if (limit === 'network') countNetwork(request, reply)
       return done()
     }
+    if (config.tokenInForm) return done()
+    identify(request, reply, config).then(() => done(), done)
+  })
+
+  app.addHook('preValidation', (request, reply, done) => {
+    const config = configOf(request.routeOptions)!
+    if (!config.tokenInForm) return done()
     identify(request, reply, config).then(() => done(), done)
   })
 
   async function identify(request: FastifyRequest, reply: FastifyReply, config: Partial<RouteConfig>) {
-    const { access, may, provedWithinMs, beforePasskey } = config
+    const { access, may, provedWithinMs, beforePasskey, tokenInForm } = config
     let session: Caller | ServiceIdentity
     try {
-      session = await deps.sessions.authenticate(bearerToken(request))
+      session = await deps.sessions.authenticate(bearerToken(request, tokenInForm))
     } catch (error) {
       countNetwork(request, reply)
       throw error

@@ -3,7 +3,7 @@
  * limits, faults) stays a problem document.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type AppError, type OAuthCode, OAuthError } from '../../errors.ts'
+import { AppError, type OAuthCode, OAuthError } from '../../errors.ts'
 import { asAppError } from './problem.ts'
 import { Nullable } from './schemas.ts'
 import { Type } from './type.ts'
@@ -38,6 +38,30 @@ export function takeForms(
       .type('application/json; charset=utf-8')
       .serializer(JSON.stringify)
       .send({ error: refusal.code, error_description: refusal.message })
+  })
+}
+
+/** Beside what the problem says for everybody (RFC 6750 §3.1). Without a token, there is no error to name. */
+const bearerErrors: Partial<Record<AppError['code'], string>> = {
+  'invalid-request': 'invalid_request',
+  'invalid-token': 'invalid_token',
+  'session-ended': 'invalid_token',
+  forbidden: 'insufficient_scope',
+}
+
+/** Routes of this scope take a client's token, also in a form, and report errors as its library expects them. */
+export function takeTokens(scope: FastifyInstance): void {
+  scope.addContentTypeParser(formMediaType, { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
+    readForm(body),
+  )
+  scope.setErrorHandler((thrown) => {
+    const error =
+      thrown instanceof OAuthError ? new AppError('invalid-request', thrown.message) : asAppError(thrown)
+    const { code, message, extra } = error
+    const oauthError = bearerErrors[code]
+    if (oauthError === undefined) throw thrown
+    const headers = { ...extra.headers, 'WWW-Authenticate': `Bearer error="${oauthError}"` }
+    throw new AppError(code, message, { ...extra, oauthError, headers })
   })
 }
 

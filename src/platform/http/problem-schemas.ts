@@ -48,6 +48,10 @@ export const Problem = Type.Object(
     known: Type.Optional(
       Type.Boolean({ description: 'For passkey-unusable: false if there is no such passkey here.' }),
     ),
+    error: Type.Optional(
+      Type.String({ description: 'At /oauth/userinfo: the error of RFC 6750 §3.1, for libraries of OAuth.' }),
+    ),
+    error_description: Type.Optional(Type.String({ description: 'At /oauth/userinfo.' })),
   },
   { title: 'Problem', description: 'RFC 9457' },
 )

@@ -24,6 +24,8 @@ export interface Problem {
   readonly within?: number
   readonly methods?: readonly string[]
   readonly known?: false
+  readonly error?: string
+  readonly error_description?: string
 }
 
 const challenges: Partial<Record<ErrorCode, string>> = {
@@ -37,7 +39,7 @@ const challenges: Partial<Record<ErrorCode, string>> = {
 
 export function problemOf(error: AppError, publicUrl: string, requestId: string): Problem {
   const { status, title } = errorKinds[error.code]
-  const { errors, attemptsLeft, within, methods, known } = error.extra
+  const { errors, attemptsLeft, within, methods, known, oauthError } = error.extra
   return {
     type: `${publicUrl}/problems/${error.code}`,
     title: error.extra.title ?? title,
@@ -50,6 +52,7 @@ export function problemOf(error: AppError, publicUrl: string, requestId: string)
     ...(within !== undefined && { within }),
     ...(methods && { methods }),
     ...(known === false && { known }),
+    ...(oauthError !== undefined && { error: oauthError, error_description: error.message }),
   }
 }
 
