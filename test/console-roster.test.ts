@@ -161,6 +161,22 @@ suite('The roster in the console', inBrowser, () => {
     await dialog(page).getByRole('button', { name: 'Go back' }).click()
     await page.getByText('The roster has been restored.').waitFor()
     assert.equal(await students(), 44)
+    await page.getByRole('link', { name: 'Back to the roster' }).click()
+    await look('history-undone', page.getByText('Number 4'))
+    const ways = await page.getByRole('link', { name: /^Go back to this… / }).all()
+    const places = await Promise.all(ways.map((way) => way.getAttribute('href')))
+    assert.deepEqual(
+      places,
+      [3, 1, 0].map((number) => `#/roster/undo/${number}`),
+    )
+    for (const way of places) {
+      await place(page, way!)
+      await page.getByText(/^This undoes number/).waitFor()
+    }
+    await place(page, '#/roster')
+    await page.getByText('Number 4').waitFor()
+    await place(page, '#/')
+    await page.getByText('Current since').waitFor()
     await place(page, '#/roster/imports/99')
     await page.getByText('There is no import with this number').waitFor()
     await place(page, '#/roster/undo/99')

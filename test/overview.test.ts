@@ -108,9 +108,13 @@ for (const engine of engines) {
     })
 
     test('A roster without students is wrong: none of them can sign in', async () => {
+      const imported = (await read()).roster.publishedAt
+      service.clock.advance(minute)
       await rosterOf(service).undo()
-      const { state, reason } = (await read()).roster
+      const { state, reason, generation, publishedAt, checkedAt } = (await read()).roster
       assert.deepEqual([state, reason], ['wrong', 'no-students'])
+      assert.deepEqual([generation, publishedAt], [2, new Date(service.clock.now()).toISOString()])
+      assert.equal(checkedAt, imported, 'no file was compared')
     })
 
     test('Mail that is only caught is not set up', async () => {

@@ -109,12 +109,18 @@ suite('chiron roster', { concurrency: 2, ...atLength }, () => {
         [1, 'import', history.json[2].sha256],
       ],
     )
+    assert.deepEqual(
+      history.json.map(({ canGoBack }) => canGoBack),
+      [false, true, false],
+    )
     for (const { at } of history.json) assert.ok(Math.abs(Date.parse(at) - Date.now()) < 600_000)
     const words = await roster(env, 'history')
     assert.match(
       words.out,
       /3 .* by operator {2}undo of 2, back to number 1\n[\s\S]* 1 .*OneRoster 1\.2, \d+ rows {2}sha256/,
     )
+    assert.match(words.out, /1 left, 0 returned; undo --to 2 goes back to it\n/)
+    assert.doesNotMatch(words.out, /--to [13]/)
     assert.match(words.out, /students: 24 added, 0 changed, 0 left, 0 returned/)
     const held = await roster(env, 'undo', '--yes')
     assert.equal(held.code, 2, held.err)

@@ -36,9 +36,10 @@ function inOtherSystem(from: School, count = 6): School {
   return edited(from, (s) => {
     for (const n of numbers(count)) {
       const user = s.users.get(`stu-${n}`)!
+      const own = [...s.enrollments.values()].filter((row) => row.userSourcedId === `stu-${n}`)
       drop(s, `stu-${n}`)
       addUser(s, `sis-${n}`, 'student', user)
-      enrol(s, `sis-${n}`, 'class-1')
+      for (const { classSourcedId } of own) enrol(s, `sis-${n}`, classSourcedId!)
     }
   })
 }
@@ -173,7 +174,9 @@ for (const engine of engines) {
         ])
         await world.roster.undo(plan, { allow: holdCodes, by: { ...byOperator, actor: 'somebody' } })
         assert.deepEqual(await visibleRows(world.db), states[2])
-        for (const to of [2, 5, 99]) await assert.rejects(world.roster.planUndo(to), /cannot be restored/)
+        for (const to of [2, 5])
+          await assert.rejects(world.roster.planUndo(to), /is what the roster is now; available: 0, 1, 3, 4 /)
+        await assert.rejects(world.roster.planUndo(99), /cannot be restored/)
         await world.roster.undo(await world.roster.planUndo(0), { allow: holdCodes, by: byOperator })
         assert.deepEqual(await visibleRows(world.db), states[0])
         const history = await world.roster.history()
@@ -221,6 +224,85 @@ for (const engine of engines) {
         await assert.rejects(world.roster.planUndo(4), /cannot be restored/)
         await world.undo()
         assert.deepEqual(await visibleRows(world.db), states[3])
+      }))
+
+    test('Undo goes to each number that it offers, also to that of an undo, and to no other', () =>
+      inWorld(engine, async (world) => {
+        const states = new Map([[0, await visibleRows(world.db)]])
+        const go = async (to: number) => {
+          const undo = await world.roster.planUndo(to)
+          await world.roster.undo(undo, { allow: holdCodes, by: byOperator })
+          assert.deepEqual(await visibleRows(world.db), states.get(to), `at ${to}`)
+          const { generation } = await world.roster.standing()
+          states.set(generation, states.get(to)!)
+        }
+        for (const n of numbers(2)) {
+          await world.import(bulk(edited(school, (s) => drop(s, `stu-${n}`))))
+          states.set(n, await visibleRows(world.db))
+        }
+        const offered = async () => {
+          const { reachable } = await world.roster.standing()
+          const offers: number[] = []
+          for (const { id, content } of await world.roster.history()) {
+            const plan = await world.roster.planUndo(id).catch(() => null)
+            assert.equal(plan !== null, reachable.includes(content), `number ${id}`)
+            if (plan) offers.push(id)
+          }
+          return offers
+        }
+        await go(1)
+        await go(0)
+        assert.deepEqual(await offered(), [3, 2, 1])
+        await go(3)
+        assert.deepEqual(await offered(), [4, 2])
+        await go(4)
+        await go(2)
+        assert.deepEqual(await offered(), [6, 5, 4, 3, 1])
+        await world.import(bulk(school))
+        assert.deepEqual(await offered(), [7, 6, 5, 4, 3, 2, 1])
+        await go(1)
+        await world.import(bulk(edited(school, (s) => drop(s, 'stu-3'))))
+        assert.deepEqual(await offered(), [9, 6, 5, 4, 3, 1], 'numbers 2, 7 and 8 are left behind')
+      }))
+
+    test('An undo of a match counts each student once, in its figures and in its holds', () =>
+      inWorld(engine, async (world) => {
+        await world.import(bulk(school))
+        const grown = edited(inOtherSystem(school), (s) => {
+          for (const n of numbers(5)) {
+            addUser(s, `new-${n}`, 'student')
+            enrol(s, `new-${n}`, 'class-1')
+          }
+        })
+        const plan = await world.roster.plan(bulk(grown), { match: 'number' })
+        assert.deepEqual(
+          plan.holds.map(({ code }) => code),
+          ['changes'],
+        )
+        await world.roster.import(plan, { allow: ['changes'], by: byOperator })
+        const undo = await world.roster.planUndo()
+        assert.deepEqual(undo.counts, { leaving: 5, returning: 0, changed: 6 })
+        assert.deepEqual(
+          undo.holds.map(({ code, numbers }) => [code, numbers]),
+          [['leavers', { leaving: 5, before: 11 }]],
+        )
+      }))
+
+    test('Whoever keeps the account under a new sourcedId may not lose all classes unasked', () =>
+      inWorld(engine, async (world) => {
+        await world.import(bulk(school))
+        const idle = edited(inOtherSystem(school), (s) => {
+          for (const [id, { role }] of s.enrollments) if (role === 'student') s.enrollments.delete(id)
+        })
+        const plan = await world.roster.plan(bulk(idle), { match: 'number' })
+        assert.deepEqual(
+          plan.holds.map(({ code, numbers }) => [code, numbers]),
+          [
+            ['changes', { changed: 6, before: 6 }],
+            ['terms', { emptied: 6, before: 6 }],
+            ['enrolments', { leaving: 6, before: 6 }],
+          ],
+        )
       }))
 
     test('An undo is held as an import would be', () =>

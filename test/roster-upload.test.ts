@@ -267,7 +267,11 @@ for (const engine of engines) {
       const done = await undo({ to: first.generation, from: shown.json.from })
       assert.equal(done.status, 200, done.text)
       assert.equal((await roster.standing()).content, first.generation)
-      const history = (await get('/staff/roster/imports')).json.imports
+      const { imports: history, canEmpty } = (await get('/staff/roster/imports')).json
+      const statusOf = async (to: number) => (await get(`/staff/roster/undo?to=${to}`)).status
+      for (const { generation, canGoBack } of history)
+        assert.equal(await statusOf(generation), canGoBack ? 200 : 400, `number ${generation}`)
+      assert.deepEqual([canEmpty, await statusOf(0)], [true, 200])
       assert.deepEqual(
         [history[0].kind, history[0].generation, history[0].actor],
         ['undo', done.json.generation, userId],

@@ -202,6 +202,7 @@ async function examineStore(
     ...checkRoster(
       {
         importedAt: figures.roster_at,
+        changedAt: figures.roster_published_at,
         checkedAt: figures.roster_checked_at,
         unfinished: await unfinishedImport(db, now),
         isFetched: config.rosterSource !== null,

@@ -257,14 +257,18 @@ function whatOf(g: Generation): string {
   return `${visible(g.file_name)}, OneRoster ${g.version}, ${counted(g.rows, 'row', 'rows')}`
 }
 
-export function historyLines(g: HistoryRow, timeZone: string): string[] {
+export function historyLines(
+  g: HistoryRow,
+  timeZone: string,
+  { canGoBack }: { canGoBack: boolean },
+): string[] {
   const who = g.actor_name?.trim() ? `${g.actor_name.trim()} (${g.actor})` : (g.actor ?? 'unknown')
   const sha = g.kind === 'import' ? `  sha256 ${g.sha256.slice(0, 12)}…` : ''
   const what = g.kind === 'undo' ? `undo of ${g.parent}, ${whatOf(g)}` : whatOf(g)
   const allowed = g.allowed === '' ? '' : `; allowed: ${g.allowed.replaceAll(',', ', ')}`
   return [
     `${String(g.id).padStart(4)}  ${when(g.published_at!, timeZone)}  by ${visible(who)}  ${what}${sha}`,
-    `      ${summaryWords(g)}${allowed}`,
+    `      ${summaryWords(g)}${allowed}${canGoBack ? `; undo --to ${g.id} goes back to it` : ''}`,
   ]
 }
 

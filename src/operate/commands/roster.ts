@@ -126,6 +126,7 @@ export async function rosterHistory(options: RosterOptions): Promise<void> {
   await withRoster(
     options,
     async (roster, { timeZone }) => {
+      const { reachable } = await roster.standing()
       for (const g of await roster.history()) {
         const fields = {
           generation: g.id,
@@ -138,9 +139,10 @@ export async function rosterHistory(options: RosterOptions): Promise<void> {
           rows: g.rows,
           allowed: g.allowed === '' ? [] : g.allowed.split(','),
           content: g.content,
+          canGoBack: reachable.includes(g.content),
           summary: JSON.parse(g.summary),
         }
-        say(options, fields, historyLines(g, timeZone).join('\n'))
+        say(options, fields, historyLines(g, timeZone, fields).join('\n'))
       }
     },
     'plain',

@@ -65,6 +65,8 @@ export function checkWebhooks({ failing, off }: { failing: number; off: number }
 
 export interface RosterFacts {
   readonly importedAt: number | null
+  /** When an import, undo or correction made the roster what it is. */
+  readonly changedAt: number | null
   /** When one was last imported or fetched, even without changes. */
   readonly checkedAt: number | null
   readonly unfinished: { startedAt: number; isRunning: boolean } | null
@@ -110,11 +112,13 @@ function lastFetch({ fetchedAt, outcome, fileAt, maxAgeDays }: RosterFacts, now:
   return warning('roster', `the fetch ${age} ago ended as ${outcome}`, 'run chiron roster fetch to see why')
 }
 
-function rosterAge({ importedAt, checkedAt }: RosterFacts, now: number): Finding {
+function rosterAge({ importedAt, changedAt, checkedAt }: RosterFacts, now: number): Finding {
   if (importedAt === null || checkedAt === null)
     return warning('roster', 'none imported yet: no student can sign in', 'run chiron roster import')
+  const isByHand = changedAt !== null && changedAt > importedAt
+  const changed = isByHand ? `, undone or corrected ${lasting(now - changedAt)} ago` : ''
   const checked = checkedAt > importedAt ? `, found unchanged ${lasting(now - checkedAt)} ago` : ''
-  const text = `imported ${lasting(now - importedAt)} ago${checked}`
+  const text = `imported ${lasting(now - importedAt)} ago${changed}${checked}`
   return now - checkedAt > rosterAgeMax
     ? warning(
         'roster',

@@ -16,6 +16,8 @@ export async function readFigures(db: FiguresDb, now: number): Promise<Figures> 
        (select count(*) from outbox where sent_at is null) as unsent,
        (select min(created_at) from outbox where sent_at is null) as oldest_unsent_at,
        (select generation from roster_state) as roster_generation,
+       (select published_at from roster_generation
+        where id = (select generation from roster_state)) as roster_published_at,
        (select max(published_at) from roster_generation where kind = 'import') as roster_at,
        (select max(at) from (
           select max(published_at) as at from roster_generation where kind = 'import'

@@ -40,6 +40,8 @@ export interface SharedFigures {
   readonly unsent: number
   readonly oldest_unsent_at: number | null
   readonly roster_generation: number
+  /** When an import, undo or correction made it current. */
+  readonly roster_published_at: number | null
   /** When a roster was last imported. */
   readonly roster_at: number | null
   /** When one was last imported or fetched, even without changes. */
@@ -133,7 +135,7 @@ export class Overview {
       roster: {
         ...this.#rosterVerdict(figures, now, studentsExist),
         generation: figures.roster_at === null ? null : figures.roster_generation,
-        publishedAt: timestampOrNull(figures.roster_at),
+        publishedAt: timestampOrNull(figures.roster_published_at),
         checkedAt: timestampOrNull(figures.roster_checked_at),
         fileAt: timestampOrNull(figures.roster_file_at),
         ...fetchesOf(figures, this.#deps.fetchesRosters),

@@ -155,8 +155,8 @@ const OverviewRoster = Type.Object(
   {
     ...verdict('never-imported', 'no-students', 'overdue', 'fetch-stopped', 'fetch-late'),
     generation: Nullable(Type.Integer()),
-    publishedAt: Nullable(Timestamp('When an import last changed the roster.')),
-    checkedAt: Nullable(Timestamp('When one was last imported or fetched, even without changes.')),
+    publishedAt: Nullable(Timestamp('When an import, undo or correction made this roster the current one.')),
+    checkedAt: Nullable(Timestamp('When one was last imported, or compared with a file without changes.')),
     fileAt: Nullable(Timestamp('When the newest fetched file was written, or first seen.')),
     lastFetch: Nullable(RosterFetch),
     nextFetchAt: Nullable(Timestamp('A day after the last fetch, if rosters are fetched.')),

@@ -299,21 +299,22 @@ export class Roster {
 
   /**
    * Goes back by one, or to what the roster was after generation `to`; 0 is the empty roster. Until the next
-   * import begins, `to` may also be a generation that the last undo left.
+   * import begins, that may also be a roster that the last undos left.
    */
   async planUndo(to?: number): Promise<UndoPlan> {
     const seen = await rosterState(this.#db)
     const lineage = await lineageOf(this.#db, seen.content)
-    if ((await this.#later(seen)).some(({ id }) => id === to)) {
-      const undo = (await generationById(this.#db, seen.generation))!
-      return this.#undoPlan([undo], seen, to!)
-    }
+    const later = (await this.#later(seen)).map(({ id }) => id)
     const [head] = lineage
-    if (!head) throw new UsageError('there is no import to undo')
-    const content = to === undefined ? head.parent : await this.#contentOf(to, lineage, seen.folded)
+    if (!head && (to === undefined || later.length === 0)) throw new UsageError('there is no import to undo')
+    const content = to === undefined ? head!.parent : await this.#contentOf(to, seen, { lineage, later })
+    if (later.includes(content)) {
+      const undo = (await generationById(this.#db, seen.generation))!
+      return this.#undoPlan([undo], seen, content)
+    }
     if (content < seen.folded)
       throw new UsageError(
-        `number ${head.id} can no longer be undone: the roster before it is no longer kept`,
+        `number ${head!.id} can no longer be undone: the roster before it is no longer kept`,
       )
     const undone = lineage.slice(0, content === 0 ? undefined : lineage.findIndex(({ id }) => id === content))
     return this.#undoPlan(undone, seen, content)
@@ -328,10 +329,14 @@ export class Roster {
     const kept = new RecordTable<StudentDifference>()
     const names: string[] = []
     const counts = { leaving: 0, returning: 0, changed: 0 }
+    // sourcedId then → sourcedId now, of those whose account was matched to a new one.
+    const renamed = new Map<string, string>()
     for await (const page of differencesBetween(this.#db, seen.content, content))
       for (const one of page) {
         if (one.before?.digest === one.after?.digest) continue
         counts[operationOf(one)]++
+        if (one.before && one.after && one.before.sourced_id !== one.after.sourced_id)
+          renamed.set(one.after.sourced_id, one.before.sourced_id)
         const { person_id, firstname, lastname } = (one.before ?? one.after)!
         kept.set(kept.ids.add(person_id), one)
         names.push(folded(`${lastname} ${firstname}`))
@@ -343,29 +348,45 @@ export class Roster {
     function* changes() {
       for (const one of differences()) yield studentChange(operationOf(one), one.before, one.after)
     }
-    const holds = await this.#undoHolds(seen, content)
+    const holds = await this.#undoHolds(seen, content, { counts, renamed })
     return { undone, seen, content, counts, holds, changes, differences }
   }
 
-  /** Judged as an import that would do the same. */
-  async #undoHolds(seen: StateRow, content: number): Promise<Hold[]> {
+  /** Judged as an import that would do the same, with the students counted as the undo counts them. */
+  async #undoHolds(
+    seen: StateRow,
+    content: number,
+    { counts, renamed }: { counts: UndoPlan['counts']; renamed: ReadonlyMap<string, string> },
+  ): Promise<Hold[]> {
     const { incoming, file } = await deltaBetween(this.#db, seen.content, content)
     const today = this.#dayOf(this.#clock.now())
     const compared = await againWhileClosing(async () =>
-      compare(await this.#standingFor(file, incoming), incoming, file, { today, match: null }),
+      compare(await this.#standingFor(file, incoming), incoming, file, { today, match: renamed }),
     )
-    return lossHolds({ ...compared, file, incoming, today }, this.#holdShares)
+    const student = { ...compared.counts.student, ...counts }
+    const judged = { ...compared, counts: { ...compared.counts, student }, file, incoming, today }
+    return lossHolds(judged, this.#holdShares)
   }
 
-  async #contentOf(to: number, lineage: readonly GenerationRow[], folded: number): Promise<number> {
+  /** What the roster was after this generation, which may itself be an undo. */
+  async #contentOf(
+    to: number,
+    seen: StateRow,
+    { lineage, later }: { lineage: readonly GenerationRow[]; later: readonly number[] },
+  ): Promise<number> {
     const content = to === 0 ? 0 : (await generationById(this.#db, to))?.content
     const earlier = earlierOf(lineage)
-    const kept = earlier.filter((id) => id >= folded)
-    if (content !== undefined && kept.includes(content)) return content
+    const reachable = [...later, ...earlier.filter((id) => id >= seen.folded)]
+    if (content !== undefined && reachable.includes(content)) return content
+    const isKnown = content !== undefined && earlier.includes(content)
     const why =
-      content !== undefined && earlier.includes(content) ? 'is no longer kept' : 'cannot be restored'
+      content === seen.content
+        ? 'is what the roster is now'
+        : isKnown
+          ? 'is no longer kept'
+          : 'cannot be restored'
     throw new UsageError(
-      `number ${to} ${why}; available: ${kept.toReversed().join(', ')} (see "chiron roster history")`,
+      `number ${to} ${why}; available: ${reachable.toReversed().join(', ')} (see "chiron roster history")`,
     )
   }
 

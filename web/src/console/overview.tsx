@@ -139,12 +139,12 @@ function useCards(data: Overview | undefined): readonly Card[] {
       content: (
         <Facts
           of={[
+            [text.generation, roster.generation !== null && number(roster.generation)],
             [
-              text.imported,
-              roster.publishedAt && `${ago(roster.publishedAt)} (${dates.moment(roster.publishedAt)})`,
+              text.since,
+              roster.publishedAt && `${dates.moment(roster.publishedAt)} (${ago(roster.publishedAt)})`,
             ],
             [text.checked, roster.checkedAt && ago(roster.checkedAt)],
-            [text.generation, roster.generation !== null && number(roster.generation)],
             [text.newestFile, roster.fileAt && ago(roster.fileAt)],
             [text.nextFetch, roster.nextFetchAt && dates.moment(roster.nextFetchAt)],
           ]}

@@ -87,16 +87,18 @@ async function lostEnrolments(
   const { next, students, standing } = roster
   const { names } = next.enrolment.parts
   const enrolments = new Losses()
-  // By number of the user.
+  const accounts = accountsIn(roster)
+  // By number of the account.
   const [now, then] = [new Uint8Array(names.size), new Uint8Array(names.size)]
   // Some systems give enrolments new ids in every export, so they are compared by student and class.
-  const pairOf = (table: EnrolmentTable, row: number) => table.userAt(row) * names.size + table.classAt(row)
+  const pairOf = (table: EnrolmentTable, row: number) =>
+    accounts.of(table.userAt(row)) * names.size + table.classAt(row)
   const leaving = new Set<number>()
   // Those that leave, and those that stay.
   const lost = { current: new Set<number>(), upcoming: new Set<number>() }
   next.enrolment.each((table, row, isNow, isThen) => {
     if (table.restAt(row).role !== 'student') return
-    const user = table.userAt(row)
+    const user = accounts.of(table.userAt(row))
     const stageThen = isThen ? stages.ofRowThen(table, row) : 'past'
     if (stageThen === 'current') then[user] = 1
     const stage = isNow ? stages.ofRowNow(table, row) : 'past'
@@ -104,7 +106,7 @@ async function lostEnrolments(
     enrolments.before[stage]++
     if (stage === 'current') now[user] = 1
     // Whoever leaves takes their enrolments along, which is counted among the leavers.
-    if (!isLost(stage, stageThen) || !students.has(names.at(user))) return
+    if (!isLost(stage, stageThen) || !accounts.stays(user)) return
     lost[stage].add(pairOf(table, row))
     if (!isThen) leaving.add(pairOf(table, row))
   })
@@ -122,12 +124,29 @@ async function lostEnrolments(
   }
   enrolments.leaving = leaving.size
   for (const stage of openStages) enrolments.ending[stage] = lost[stage].difference(leaving).size
+  const matched = new Map(students.matched())
   const emptied = students.rows().reduce((sum, row) => {
-    const user = names.find(students.idAt(row))
+    const id = students.idAt(row)
+    const user = names.find(matched.get(id) ?? id)
     const isHere = ['same', 'changed'].includes(students.stateOf(row))
     return isHere && user >= 0 && now[user] === 1 && then[user] === 0 ? sum + 1 : sum
   }, 0)
   return { enrolments, emptied }
+}
+
+/** An account that is matched to a new sourcedId is one account: by the number of the sourcedId that it has now. */
+function accountsIn({ next, students }: Case) {
+  const { names } = next.enrolment.parts
+  const now = new Map<number, number>()
+  const kept = new Set<number>()
+  for (const [id, from] of students.matched()) {
+    kept.add(names.find(from))
+    if (names.find(id) >= 0 && names.find(from) >= 0) now.set(names.find(id), names.find(from))
+  }
+  return {
+    of: (user: number) => now.get(user) ?? user,
+    stays: (user: number) => kept.has(user) || students.has(names.at(user)),
+  }
 }
 
 /** A class may begin earlier than planned; whatever is current should stay so. */

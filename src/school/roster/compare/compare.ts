@@ -7,13 +7,13 @@
  */
 import type { Kind, RosterFile, UserData } from '../records.ts'
 import { enrolmentOf, type RecordRow } from '../store.ts'
-import type { MatchBy, PlanKind } from '../words.ts'
+import type { PlanKind } from '../words.ts'
 import { type Change, lookupFor, namedChanges, searchTextOf } from './changes.ts'
 import { Documents, lookupIn } from './documents.ts'
 import type { Incomings } from './incoming.ts'
 import { type Counts, type NextRoster, newNextRoster } from './next.ts'
 import type { RecordKind, Standing } from './standing.ts'
-import { type NextStudents, nextStudents } from './students.ts'
+import { type Match, type NextStudents, nextStudents } from './students.ts'
 
 export { deltaBetween } from './between.ts'
 export { type Change, fieldsOf, fullName, groupOf, studentChange } from './changes.ts'
@@ -45,7 +45,7 @@ export interface Comparison {
 export interface CompareOptions {
   /** In the school's time zone: a role counts only within its days. */
   readonly today: string
-  readonly match: MatchBy | null
+  readonly match: Match | null
 }
 
 export async function compare(

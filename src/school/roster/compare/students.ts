@@ -20,7 +20,8 @@ import {
 import type { Standing } from './standing.ts'
 import { RecordTable } from './tables.ts'
 
-/** How accounts are kept when the school's system gives everybody a new sourcedId. */
+/** How accounts are kept under new sourcedIds: by what the people have in common, or by name (new → current). */
+export type Match = MatchBy | ReadonlyMap<string, string>
 
 const states = ['none', 'same', 'changed', 'added', 'returning'] as const
 type State = (typeof states)[number]
@@ -30,7 +31,7 @@ export async function nextStudents(
   next: NextRoster,
   today: string,
   lookup: Lookup,
-  match: MatchBy | null,
+  match: Match | null,
 ): Promise<NextStudents> {
   const students = new NextStudents(next, new RolesToday(next, today), lookup, standing)
   for await (const page of standing.students()) for (const student of page) students.meet(student)
@@ -118,7 +119,7 @@ export class NextStudents {
   }
 
   /** Finds the accounts of those who are not on the roster now. */
-  async settle(match: MatchBy | null): Promise<void> {
+  async settle(match: Match | null): Promise<void> {
     this.#disabledBefore = new Map((await this.#standing.disabled()).map((one) => [one.sourced_id, one]))
     await this.#withAccounts(
       this.rows().filter((row) => this.stateOf(row) === 'added'),
@@ -162,11 +163,13 @@ export class NextStudents {
     if (some.length > 0) await flush()
   }
 
-  #match(match: MatchBy): void {
-    const matches = this.matchesBy(match)
+  #match(match: Match): void {
+    const matches = typeof match === 'string' ? this.matchesBy(match) : match
     for (const [sourcedId, from] of matches) {
-      const row = this.#next.user.find(sourcedId)
-      this.#setPerson(row, this.#was.dataAt(this.#was.ids.find(from)).person_id)
+      const [row, was] = [this.#next.user.find(sourcedId), this.#was.ids.find(from)]
+      if (!this.isStudent(row) || was < 0) continue
+      if (this.stateOf(row) === 'returning') this.counts.returning--
+      this.#setPerson(row, this.#was.dataAt(was).person_id)
       this.#setState(row, 'changed')
       this.#matchedFrom.set(row, from)
       this.#matched.add(from)
@@ -200,6 +203,11 @@ export class NextStudents {
       if (id !== null && leaver) matches.set(id, leaver)
     }
     return matches
+  }
+
+  /** New sourcedId → the sourcedId of the account that it takes over. */
+  *matched(): Generator<[sourcedId: string, from: string]> {
+    for (const [row, from] of this.#matchedFrom) yield [this.idAt(row), from]
   }
 
   isStudent(row: number): boolean {

@@ -293,7 +293,7 @@ export async function uploadRoutes(
         },
       },
     },
-    async () => ({ imports: await uploads.imports() }),
+    () => uploads.imports(),
   )
 
   const numbered = Type.Object({

@@ -192,7 +192,7 @@ export const RosterImport = Type.Object(
     content: Type.Integer({ description: 'For an undo: the number of the roster it restored.' }),
     students: StudentCounts,
     current: Type.Boolean({ description: 'Whether this is the current roster.' }),
-    canGoBack: Type.Boolean({ description: 'Whether an undo can restore it.' }),
+    canGoBack: Type.Boolean({ description: 'Whether an undo can restore what the roster was after it.' }),
     changesKept: Type.Boolean({ description: 'Whether its changes can still be listed.' }),
   },
   { title: 'RosterImport' },
@@ -236,7 +236,10 @@ export const RosterChangePage = Type.Object(
 const Allow = Type.Optional(Type.Array(Type.String(), { examples: [['leavers']] }))
 export const RosterApproval = Type.Object({ allow: Allow }, { title: 'RosterApproval' })
 export const RosterImportList = Type.Object(
-  { imports: Type.Array(RosterImport) },
+  {
+    imports: Type.Array(RosterImport),
+    canEmpty: Type.Boolean({ description: 'Whether an undo can go to 0, the empty roster.' }),
+  },
   { title: 'RosterImportList' },
 )
 export const RosterUndoPlan = Type.Object(

@@ -239,7 +239,8 @@ export class Uploads {
     const { roster } = this.#deps
     const [rows, standing] = await Promise.all([roster.history(), roster.standing()])
     const told = await roster.told(rows)
-    return rows.map((row) => importOf(row, standing, told))
+    const imports = rows.map((row) => importOf(row, standing, told))
+    return { imports, canEmpty: standing.reachable.includes(0) }
   }
 
   /** One of them, with how many changes of each group it made. */

@@ -4,15 +4,14 @@ import { useWords } from '../../text/text.ts'
 import { useActors } from '../event-list.tsx'
 import { StateMark } from '../state.tsx'
 import { useConsole } from '../text/console-words.ts'
-import { type Import, operations } from './replies.ts'
+import { type Import, type ImportList, operations } from './replies.ts'
 
-export function History({ of, user }: { of: readonly Import[]; user: Staff }) {
+export function History({ of: { imports, canEmpty }, user }: { of: ImportList; user: Staff }) {
   const { text: all, number } = useConsole()
   const text = all.roster
-  const isEmptied = of.find(({ current }) => current)?.content === 0
   return (
     <ol className="rows plain-list">
-      {of.map((one) => (
+      {imports.map((one) => (
         <li key={one.generation} className="import">
           <span>
             <a href={`#/roster/imports/${one.generation}`}>{text.numbered(number(one.generation))}</a>
@@ -26,7 +25,7 @@ export function History({ of, user }: { of: readonly Import[]; user: Staff }) {
           {one.canGoBack && <GoBack to={one.generation} />}
         </li>
       ))}
-      {!isEmptied && (
+      {canEmpty && (
         <li className="import">
           <span className="soft">{text.atFirst}</span>
           <GoBack to={0} />

@@ -5,12 +5,14 @@ import type {
   RosterChange,
   RosterImport,
   RosterImportDetail,
+  RosterImportList,
   RosterPlan,
   RosterUndoPlan,
 } from '../../../../src/school/roster/upload/schemas.ts'
 
 export type Change = Static<typeof RosterChange>
 export type Import = Static<typeof RosterImport>
+export type ImportList = Static<typeof RosterImportList>
 export type ImportDetail = Static<typeof RosterImportDetail>
 export type Plan = Static<typeof RosterPlan>
 export type PlanState = Plan['state']

@@ -8,13 +8,13 @@ import { ask } from '../../session.ts'
 import { useConsole } from '../text/console-words.ts'
 import { History } from './history.tsx'
 import { Pending } from './pending.tsx'
-import type { Import } from './replies.ts'
+import type { ImportList } from './replies.ts'
 import { Sending, useSending } from './sending.tsx'
 import { mediaTypeOf } from './upload.ts'
 
 const fileBytesMax = 64 * 1024 * 1024
 
-const read = (path: string) => ask<{ imports: Import[] }>(path).then(({ imports }) => imports)
+const read = (path: string) => ask<ImportList>(path)
 
 export function RosterPage({ user }: { user: Staff }) {
   const { text: all } = useConsole()
@@ -27,8 +27,8 @@ export function RosterPage({ user }: { user: Staff }) {
       <section aria-labelledby="history">
         <h2 id="history">{text.history}</h2>
         <Reading of={imports} />
-        {imports.data?.length === 0 && <p className="soft">{text.noHistory}</p>}
-        {imports.data && imports.data.length > 0 && <History of={imports.data} user={user} />}
+        {imports.data?.imports.length === 0 && <p className="soft">{text.noHistory}</p>}
+        {imports.data && imports.data.imports.length > 0 && <History of={imports.data} user={user} />}
       </section>
     </Page>
   )

@@ -110,9 +110,9 @@ export const english = {
     ofThreshold: (count: string, threshold: string) => `${count} (attack threshold: ${threshold})`,
     toEvents: 'See the events',
     roster: 'Roster',
-    imported: 'Imported',
-    checked: 'Checked against the school’s system',
-    generation: 'Import number',
+    since: 'Current since',
+    checked: 'Last compared with a file',
+    generation: 'Number',
     newestFile: 'Newest file at the source',
     nextFetch: 'Next fetch',
     rosterWrong: {
@@ -1245,12 +1245,13 @@ export const english = {
     undoMovedOn:
       'The roster has changed in the meantime. Reload this page to see what going back would change now.',
     noWayBack: 'You cannot go back to this',
-    noWayBackLead: 'It is the current roster, or the current roster is not based on it.',
+    noWayBackLead:
+      'It is the current roster, it is no longer kept, or the current roster is not based on it.',
     undoEffects: [
       'The roster becomes exactly what it was then.',
       'Students who were not on it then are signed out; those who were can sign in again.',
     ],
-    undoUndo: 'You can return to the current roster in the same way.',
+    undoUndo: 'You can return to the current roster in the same way, until the next import or correction.',
     undoSubmit: 'Go back',
     undone: 'The roster has been restored.',
   },

@@ -85,9 +85,9 @@ export const spanish: ConsoleText = {
     ofThreshold: (count: string, threshold: string) => `${count} (umbral de ataque: ${threshold})`,
     toEvents: 'Ver los eventos',
     roster: 'Lista de estudiantes',
-    imported: 'Importada',
-    checked: 'Comparada con el sistema de la escuela',
-    generation: 'Importación número',
+    since: 'Vigente desde',
+    checked: 'Última comparación con un archivo',
+    generation: 'Número',
     newestFile: 'Último archivo en el origen',
     nextFetch: 'Próxima descarga',
     rosterWrong: {
@@ -1229,12 +1229,12 @@ export const spanish: ConsoleText = {
     undoMovedOn:
       'La lista ha cambiado mientras tanto. Vuelva a cargar esta página para ver qué cambiaría ahora al volver.',
     noWayBack: 'No se puede volver a esta',
-    noWayBackLead: 'Es la lista actual, o una de la que la actual no procede.',
+    noWayBackLead: 'Es la lista actual, una que ya no se conserva, o una de la que la actual no procede.',
     undoEffects: [
       'La lista vuelve a ser exactamente lo que era.',
       'Se cierra la sesión de los estudiantes que no estaban; los que estaban pueden entrar de nuevo.',
     ],
-    undoUndo: 'Puede volver a la actual de la misma manera.',
+    undoUndo: 'Puede volver a la actual de la misma manera, hasta la próxima importación o corrección.',
     undoSubmit: 'Volver',
     undone: 'La lista se ha restablecido.',
   },

@@ -87,9 +87,9 @@ export const french: ConsoleText = {
     ofThreshold: (count: string, threshold: string) => `${count} (seuil d’attaque : ${threshold})`,
     toEvents: 'Voir les événements',
     roster: 'Liste des étudiants',
-    imported: 'Importée',
-    checked: 'Comparée au système de l’école',
-    generation: 'Import numéro',
+    since: 'En vigueur depuis',
+    checked: 'Dernière comparaison avec un fichier',
+    generation: 'Numéro',
     newestFile: 'Dernier fichier à la source',
     nextFetch: 'Prochaine récupération',
     rosterWrong: {
@@ -1241,12 +1241,14 @@ export const french: ConsoleText = {
     undoMovedOn:
       'La liste a changé entre-temps. Rechargez cette page pour voir ce que le retour changerait maintenant.',
     noWayBack: 'Impossible de revenir à celle-ci',
-    noWayBackLead: 'C’est la liste actuelle, ou une liste dont elle n’est pas issue.',
+    noWayBackLead:
+      'C’est la liste actuelle, une liste qui n’est plus conservée, ou une liste dont elle n’est pas issue.',
     undoEffects: [
       'La liste redevient exactement ce qu’elle était alors.',
       'Les étudiants qui n’y étaient pas sont déconnectés ; ceux qui y étaient peuvent se reconnecter.',
     ],
-    undoUndo: 'Vous pouvez revenir à la liste actuelle de la même façon.',
+    undoUndo:
+      'Vous pouvez revenir à la liste actuelle de la même façon, jusqu’à la prochaine importation ou correction.',
     undoSubmit: 'Revenir',
     undone: 'La liste a été rétablie.',
   },
