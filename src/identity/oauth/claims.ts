@@ -1,7 +1,7 @@
-/** What a client learns about a person, by the scopes it has (OpenID Connect Core §5.1, §5.4). Pure. */
+/** What clients can learn about a person (OpenID Connect Core §5.1, §5.4). Pure. */
 import type { Method, Role } from '../../roles.ts'
 import type { Facts } from '../people/people.ts'
-import type { UserInfo } from './schemas.ts'
+import { UserInfo } from './schemas.ts'
 
 export type Claims = Omit<UserInfo, 'sub'>
 
@@ -14,13 +14,13 @@ export const amrOf: Readonly<Record<Method, readonly string[]>> = {
   school: ['ext'],
 }
 
-export function claimsFor(
-  scopes: readonly string[],
+/** All claims about a person; which of them a client gets is said by the schema. */
+export function claimsOf(
   { id, role, language }: { id: string; role: Role; language: string | null },
   facts: Facts,
 ): Claims {
   const { firstname, lastname, preferredName, studentNumber, year, school, email } = facts
-  const profile = {
+  const claims = {
     name: `${preferredName ?? firstname} ${lastname}`,
     given_name: firstname,
     family_name: lastname,
@@ -33,29 +33,11 @@ export function claimsFor(
     year,
     school,
     updated_at: Math.floor(facts.updatedAt / 1000),
-  }
-  const claims = {
-    ...(scopes.includes('profile') && profile),
+    email,
     // Codes were sent there, or it is on the school's roster.
-    ...(scopes.includes('email') && { email, email_verified: true }),
+    email_verified: true,
   }
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null)) as Claims
 }
 
-export const claimNames = [
-  'sub',
-  'name',
-  'given_name',
-  'family_name',
-  'nickname',
-  'preferred_username',
-  'locale',
-  'verified',
-  'roles',
-  'student_number',
-  'year',
-  'school',
-  'updated_at',
-  'email',
-  'email_verified',
-] as const
+export const claimNames = Object.keys(UserInfo.properties)

@@ -1,5 +1,6 @@
-import type { Static } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 import { Type } from '../../platform/http/type.ts'
+import { identifying, readableWith } from '../../platform/lib/readable.ts'
 
 const clientFields = {
   client_id: Type.Optional(Type.String({ description: 'Unless it is in the Authorization header.' })),
@@ -72,29 +73,37 @@ export const UserInfoForm = Type.Object(
   { title: 'UserInfoForm', description: 'RFC 6750 §2.2' },
 )
 
+const ofProfile = <T extends TSchema>(schema: T) => Type.Optional(readableWith('profile', schema))
+const ofEmail = <T extends TSchema>(schema: T) => Type.Optional(readableWith('email', schema))
+
 export const UserInfo = Type.Object(
   {
-    sub: Type.String(),
-    name: Type.Optional(Type.String()),
-    given_name: Type.Optional(Type.String()),
-    family_name: Type.Optional(Type.String()),
-    nickname: Type.Optional(Type.String({ description: 'The name that a student prefers.' })),
-    preferred_username: Type.Optional(
-      Type.String({ description: 'The student number, or else the userId.' }),
+    sub: readableWith('openid', Type.String()),
+    name: ofProfile(Type.String()),
+    given_name: ofProfile(Type.String()),
+    family_name: ofProfile(Type.String()),
+    nickname: ofProfile(Type.String({ description: 'The name that a student prefers.' })),
+    preferred_username: ofProfile(
+      identifying(
+        Type.String({
+          description:
+            'The student number, or else the userId. Not for an application with ids of its own (`pairwise`).',
+        }),
+      ),
     ),
-    locale: Type.Optional(Type.String({ description: 'The language in which the person signed in.' })),
-    verified: Type.Optional(
+    locale: ofProfile(Type.String({ description: 'The language in which the person signed in.' })),
+    verified: ofProfile(
       Type.Boolean({
         description: 'Whether the school has checked who a veterinarian is. True for students and staff.',
       }),
     ),
-    roles: Type.Optional(Type.Array(Type.String())),
-    student_number: Type.Optional(Type.String()),
-    year: Type.Optional(Type.Integer()),
-    school: Type.Optional(Type.String()),
-    updated_at: Type.Optional(Type.Integer({ description: 'Seconds since 1970.' })),
-    email: Type.Optional(Type.String()),
-    email_verified: Type.Optional(Type.Boolean()),
+    roles: ofProfile(Type.Array(Type.String())),
+    student_number: ofProfile(identifying(Type.String({ description: 'Not for `pairwise` either.' }))),
+    year: ofProfile(Type.Integer()),
+    school: ofProfile(Type.String()),
+    updated_at: ofProfile(Type.Integer({ description: 'Seconds since 1970.' })),
+    email: ofEmail(Type.String()),
+    email_verified: ofEmail(Type.Boolean()),
   },
   { title: 'UserInfo', description: 'OpenID Connect Core §5.1' },
 )

@@ -8,6 +8,7 @@ import type { Db } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
 import { isToken, newId } from '../../platform/lib/random.ts'
+import { readable } from '../../platform/lib/readable.ts'
 import { type Client, clientById, digestOf, scopesHere, subjectOf } from '../clients/clients.ts'
 import type { Facts, PersonInSession, Roles } from '../people/people.ts'
 import {
@@ -19,8 +20,8 @@ import {
   type SigningKeys,
   signToken,
 } from '../session/session.ts'
-import { acrOf, amrOf, type Claims, claimsFor } from './claims.ts'
-import type { Introspection, UserInfo } from './schemas.ts'
+import { acrOf, amrOf, type Claims, claimsOf } from './claims.ts'
+import { type Introspection, UserInfo } from './schemas.ts'
 import { beyond, knownScopes } from './scopes.ts'
 import {
   addServiceToken,
@@ -144,6 +145,7 @@ export class Tokens {
     return bearer(await sessions.accessToken(token), scope)
   }
 
+  /** The reply has of it what the token's scopes read. */
   async userinfo(caller: LiveSession): Promise<UserInfo> {
     const client = await clientById(this.#deps.db, caller.client_id!)
     if (!client) throw new AppError('session-ended')
@@ -236,7 +238,11 @@ export class Tokens {
       acr: acrOf(session.method),
       amr: amrOf[session.method],
       ...(nonce !== null && { nonce }),
-      ...(client.claimsInIdToken && (await this.#claims(session, scope))),
+      ...(client.claimsInIdToken &&
+        readable(UserInfo, await this.#claims(session, scope), {
+          scope,
+          knowsIds: client.subjectSalt === null,
+        })),
     }
     return signToken(await keys.signer(), 'JWT', claims, { now: clock.now(), ttlMs: accessTtlMs })
   }
@@ -245,7 +251,7 @@ export class Tokens {
     const scopes = scope.split(' ')
     if (!scopes.includes('profile') && !scopes.includes('email')) return {}
     const facts: Facts = await this.#deps.roles[person.role].factsOf(person)
-    return claimsFor(scopes, person, facts)
+    return claimsOf(person, facts)
   }
 }
 

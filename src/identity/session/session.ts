@@ -25,6 +25,7 @@ import {
 import type { SigningKeys } from './keys.ts'
 import { readRefreshToken, refreshToken } from './refresh.ts'
 import {
+  clientOfSession,
   type EndReason,
   endSessions,
   type LiveSession,
@@ -38,7 +39,6 @@ import {
   type ServiceToken,
   type Session,
   type SessionAndPerson,
-  scopesAtClient,
   seen,
   sessionById,
   sessionsOf,
@@ -183,8 +183,10 @@ export class Sessions {
     now: number,
   ): Promise<S | null> {
     if (session.client_id === null) return session
-    const scopes = await scopesAtClient(this.#deps.db, session.session_id, now)
-    return scopes === undefined ? null : { ...session, scope: inBoth(session.scope ?? '', scopes) }
+    const client = await clientOfSession(this.#deps.db, session.session_id, now)
+    if (!client) return null
+    const scope = inBoth(session.scope ?? '', client.scopes)
+    return { ...session, scope, knowsIds: client.is_pairwise === 0 }
   }
 
   /** Saves the time of last use, at most once a minute. */

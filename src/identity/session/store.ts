@@ -68,7 +68,10 @@ type LiveSessionOf<R extends Role> = Pick<
   Session,
   'session_id' | 'last_seen_at' | 'expires_at' | 'auth_at' | 'method' | 'client_id' | 'scope' | 'language'
 > &
-  Accounts[R]
+  Accounts[R] & {
+    /** Whether the client knows people by the ids that they have here. */
+    readonly knowsIds?: boolean
+  }
 
 interface Accounts {
   veterinarian: Person<'veterinarian'>
@@ -217,18 +220,21 @@ export const atStrictClients: Condition = {
 }
 
 /**
- * The scopes that the client of a session may have now. Undefined if it is disabled, if the person may no longer sign in
+ * The client of a session, with the scopes that it may have now. Undefined if it is disabled, if the person may no longer sign in
  * there, or if the session depends on one that has ended, or on a scope that the client has lost.
  */
-export async function scopesAtClient(db: Db, sessionId: string, now: number): Promise<string | undefined> {
-  const client = await db.one<{ scopes: string }>(
-    `select c.scopes from session s join person p on p.id = s.person_id
+export function clientOfSession(
+  db: Db,
+  sessionId: string,
+  now: number,
+): Promise<{ readonly scopes: string; readonly is_pairwise: number } | undefined> {
+  return db.one(
+    `select c.scopes, case when c.subject_salt is null then 0 else 1 end as is_pairwise from session s join person p on p.id = s.person_id
      join client c on c.id = s.client_id and ${admits}
      where s.id = $1 and (s.parent_id is null and ' ' || c.scopes || ' ' like '% offline_access %'
        or exists (select 1 from session o where o.id = s.parent_id and o.ended_at is null and o.expires_at > $2))`,
     [sessionId, now],
   )
-  return client?.scopes
 }
 
 /** A token that a client has for itself. */

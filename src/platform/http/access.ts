@@ -8,6 +8,7 @@ import type {
   FastifyInstance,
   FastifyReply,
   FastifyRequest,
+  preSerializationHookHandler,
   preValidationHookHandler,
   RouteOptions,
 } from 'fastify'
@@ -16,6 +17,7 @@ import { type Right, type Role, roles } from '../../roles.ts'
 import type { CallerNetwork } from '../lib/bucket.ts'
 import type { By } from '../lib/by.ts'
 import { type Clock, minute } from '../lib/clock.ts'
+import { type Reader, readable, readablePart } from '../lib/readable.ts'
 import { bearerToken } from './bearer.ts'
 import { type MemoryBuckets, memoryPolicies, showLimit } from './limits.ts'
 import { hasOtherMethod } from './paths.ts'
@@ -61,7 +63,7 @@ export const ownChangeWithinMs = 10 * minute
 const configOf = (route: { config?: FastifyContextConfig }) =>
   route.config as Partial<RouteConfig> | undefined
 
-export interface Identity {
+export interface Identity extends Reader {
   readonly id: string
   readonly session_id: string
   readonly role: Role
@@ -70,9 +72,8 @@ export interface Identity {
   readonly method: string
   /** The rights of a member of staff, comma-separated. */
   readonly may?: string
-  /** The client that calls for the person, and its scopes, separated by spaces. */
+  /** The client that calls for the person. */
   readonly client_id: string | null
-  readonly scope: string | null
 }
 
 /** A client that calls for itself. */
@@ -138,11 +139,12 @@ export function guardAccess<Caller extends Identity>(
 ): { callerOf: CallerOf<Caller>; byOf: ByOf; byStaffOf: ByOf; mustBeRecent: MustBeRecent } {
   app.decorateRequest(caller, null)
   app.addHook('onRoute', (route) => {
-    const { access, may } = configOf(route) ?? {}
+    const { access, may, scope } = configOf(route) ?? {}
     if (access === undefined || !accesses.includes(access) || (access === 'staff' && may === undefined))
       throw new Error(`${route.method} ${route.url} does not say who may call it`)
     if ((access === 'staff' || access === 'service') && (route.method === 'GET' || route.method === 'HEAD'))
       refuseUnknown(route)
+    if (scope !== undefined && access !== 'staff' && access !== 'service') limitReplies(route)
   })
 
   app.addHook('onRequest', (request, reply, done) => {
@@ -223,6 +225,24 @@ export function guardAccess<Caller extends Identity>(
   const mustBeRecent: MustBeRecent = (request) => refuseOldProof(callerOf(request), staffChangeWithinMs)
 
   return { callerOf, byOf, byStaffOf, mustBeRecent }
+}
+
+/** A reply to an application has only what its scopes read. */
+function limitReplies(route: RouteOptions): void {
+  const parts = Object.fromEntries(
+    Object.entries(route.schema?.response ?? {}).map(([status, schema]) => [status, readablePart(schema)]),
+  )
+  if (Object.keys(parts[200]?.properties ?? {}).length === 0)
+    throw new Error(`${route.method} ${route.url} does not say what applications may read`)
+  const limit: preSerializationHookHandler = (request, reply, payload, done) => {
+    const session = request.getDecorator<Identity | null>(caller)
+    if (session?.client_id === null || reply.statusCode >= 400) return done(null, payload)
+    const part = parts[reply.statusCode] ?? readablePart({})
+    // The schema of the whole requires what is missing here.
+    reply.serializer(reply.compileSerializationSchema(part))
+    done(null, readable(part, payload as object, session ?? { scope: null }))
+  }
+  route.preSerialization = [...[route.preSerialization ?? []].flat(), limit]
 }
 
 /**

@@ -5,6 +5,7 @@ import { SchoolLinkFields } from '../../identity/school-account/schemas.ts'
 import { HistoryFields } from '../../identity/session/schemas.ts'
 import { Id, Nullable, Timestamp } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
+import { readableWith } from '../../platform/lib/readable.ts'
 import { weekdays } from './classes.ts'
 
 /** Which classes, by date; current ones if it is left out. */
@@ -184,5 +185,11 @@ export const StudentExport = Type.Object(
   { title: 'StudentExport' },
 )
 
-export const ClassList = Type.Object({ classes: Type.Array(ClassEntry) }, { title: 'ClassList' })
-export const TaughtClassList = Type.Object({ classes: Type.Array(TaughtClass) }, { title: 'TaughtClassList' })
+export const ClassList = Type.Object(
+  { classes: readableWith('classes', Type.Array(ClassEntry)) },
+  { title: 'ClassList' },
+)
+export const TaughtClassList = Type.Object(
+  { classes: readableWith('classes', Type.Array(TaughtClass)) },
+  { title: 'TaughtClassList' },
+)

@@ -107,6 +107,8 @@ export function veterinarianRoutes(
         tags,
         operationId: 'renameOwnVeterinarian',
         summary: 'Change my name',
+        description:
+          'An application gets only the fields that its scopes read: `x-scope` is the scope of each. Fields without it are for the school’s own front ends.',
         body: NameChange,
         response: {
           200: OwnProfile,

@@ -5,19 +5,23 @@ import { HistoryFields } from '../../identity/session/schemas.ts'
 import { OtpCode } from '../../identity/sign-in/schemas.ts'
 import { Email, Id, Name, Timestamp } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
+import { identifying, readableWith } from '../../platform/lib/readable.ts'
 import { PlainClass } from '../student/schemas.ts'
 
 export const OwnProfile = Type.Object(
   {
-    userId: Id('The veterinarian’s id.'),
-    firstname: Type.String(),
-    lastname: Type.String(),
-    email: Type.String(),
+    userId: readableWith('openid', identifying(Id('The veterinarian’s id.'))),
+    firstname: readableWith('profile', Type.String()),
+    lastname: readableWith('profile', Type.String()),
+    email: readableWith('email', Type.String()),
     status: Type.Enum(statuses.veterinarian, { title: 'VeterinarianStatus' }),
     confirmed: Type.Boolean({ description: 'Whether the names were given or confirmed while signed in.' }),
-    verified: Type.Boolean({ description: 'Whether a member of staff has checked who this is.' }),
+    verified: readableWith(
+      'profile',
+      Type.Boolean({ description: 'Whether a member of staff has checked who this is.' }),
+    ),
     createdAt: Timestamp(),
-    updatedAt: Timestamp(),
+    updatedAt: readableWith('profile', Timestamp()),
   },
   { title: 'VeterinarianProfile' },
 )
