@@ -62,6 +62,7 @@ export const tables: Readonly<Record<keyof typeof columns, 'few' | readonly Fill
   },
   school_link: { role: 'student', subject: random(32), email_key: email, student_number: '20260001' },
   school_session: { subject: random(32), sid: random(16) },
+  school_refusal: 'few',
 
   calendar_feed: { name: 'Phone', email_key: email },
   student_card: {},

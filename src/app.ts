@@ -411,7 +411,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const answer: SchoolAccounts['answer'] =
     metrics?.watchSchoolAccounts(schoolAccounts) ?? ((...given) => schoolAccounts.answer(...given))
   await schoolAccountRoutes(app, { ...asked, accounts: schoolAccounts, answer, providers })
-  providerRoutes(app, { providers, byStaffOf })
+  providerRoutes(app, { providers, accounts: schoolAccounts, byStaffOf })
   const byCode = new StepUpByCode({ db, clock, signIn, passkeys })
   stepUpRoutes(app, { ...asked, byCode, passkeys: config.passkeys ? passkeys : null })
   portalSessionRoutes(app, { sessions, byOf, Profile, portal })

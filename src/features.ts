@@ -91,6 +91,7 @@ export async function openFeatures(
   const providers = new Providers({ db, clock, secrets, openId, publicUrl, methods })
   const schoolAccounts = new SchoolAccounts({
     ...{ db, clock, secrets, limits, sessions, roles, providers, openId, methods, log },
+    keepRefusalsMs: config.keepMailDays * day,
   })
   const support = new Support({ db, clock, sessions, veterinarians, students, schoolAccounts })
   const deliveries = new Deliveries({ db, clock, secrets, keepMs: config.keepMailDays * day })

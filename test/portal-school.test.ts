@@ -4,6 +4,8 @@ import { after, before, suite, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { hour, second } from '../src/platform/lib/clock.ts'
+import { addClient } from './support/applications.ts'
+import { callback, requestOf } from './support/authorize.ts'
 import { assertFit } from './support/axe.ts'
 import { dialog, openConsole, place } from './support/console.ts'
 import { button } from './support/device.ts'
@@ -74,8 +76,34 @@ suite('School accounts in the portal', inBrowser, () => {
     await page.reload()
     await page.getByRole('heading', { name: 'You are not signed in' }).waitFor()
     await assertFit(page, 'school-refused', 320, 1280)
+    await page.getByText(/[A-Z]{3}-[A-Z]{3}-[A-Z]{3}/).waitFor()
     await page.getByRole('link', { name: 'Back to the sign-in' }).click()
     await button(page, `Sign in with ${name}`).waitFor()
+  })
+
+  test('A refusal on the way to an application keeps its request, and another account signs in there', async () => {
+    const client = await addClient(all.service, { redirectUris: [callback], scopes: 'openid profile' })
+    const page = await openTab(
+      await newVisitor(all.browser),
+      all.service,
+      `/oauth/authorize?${requestOf(client.id)}`,
+    )
+    await page.route(`${callback}**`, (route) => route.fulfill({ body: 'the application' }))
+    await page.getByRole('radio', { name: 'Student' }).check()
+    all.provider.claims = { sub: 'private' }
+    await throughProvider(page)
+    await page.getByRole('heading', { name: 'You are not signed in' }).waitFor()
+    assert.match(page.url(), /\/oauth\/authorize\?client_id=/)
+    await page.getByRole('link', { name: 'Back to the sign-in' }).click()
+    await button(page, `Sign in with ${name}`).waitFor()
+    await page.goBack()
+    await page.getByRole('heading', { name: 'You are not signed in' }).waitFor()
+    all.provider.claims = { sub: 'bea-2', student_number: 'N-bea' }
+    await button(page, 'Use another account').click()
+    await page.getByRole('link', { name: 'Go on' }).click()
+    await page.getByText('the application').waitFor()
+    assert.equal(all.provider.asked.get('prompt'), 'select_account')
+    assert.match(page.url(), /[?&]code=/)
   })
 
   test('Somebody who is a veterinarian sees no button', async () => {
@@ -199,6 +227,15 @@ suite('School accounts in the console', inBrowser, () => {
       "select person_id from event where type = 'school.refused'",
     )
     const { page } = await openConsole(all.browser, all.service, ['support'])
+    await place(page, '#/people')
+    await page.getByRole('link', { name: 'Refused school accounts' }).click()
+    await page.getByText('N-bea').first().waitFor()
+    await assertFit(page, 'console-refusals', 320, 1280)
+    await page.getByLabel('Reference, student number or address').fill('N-bea')
+    await button(page, 'Search').click()
+    await page.getByText('another account is connected already').waitFor()
+    await page.getByRole('link', { name: 'Show the person' }).click()
+    await page.getByRole('link', { name: /^[A-Z]{3}-[A-Z]{3}-[A-Z]{3}$/ }).waitFor()
     await place(page, `#/people/${rows.at(-1)!.person_id}`)
     await page.getByText('another account is connected already').waitFor()
     await button(page, `Disconnect: ${name}`).click()

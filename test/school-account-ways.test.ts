@@ -181,11 +181,23 @@ for (const engine of engines)
       // What is not given back is what the wider network gave.
       assert.deepEqual([...new Set(await left())].sort(), ['school-answer', 'school-start'])
       const stranger = newVisit()
+      const started = await startSignIn(service, providerId, stranger)
+      const sealed = stranger.jar.get('chiron_school')!
+      const state = new URL(ok(started).location).searchParams.get('state')!
+      const path = `/sign-in/school/callback?error=access_denied&state=${state}`
       let last: Reply | undefined
-      for (let i = 0; i < 1_220; i++) last = await comeBack(service, '/sign-in/school/callback', stranger)
+      for (let i = 0; i < 1_220; i++) {
+        stranger.jar.set('chiron_school', sealed)
+        last = await comeBack(service, path, stranger)
+      }
       assert.equal(last!.status, 429)
       assert.ok(last!.headers.get('retry-after'))
-      assert.equal((await comeBack(service, '/sign-in/school/callback', newVisit())).status, 303)
+      const elsewhere = newVisit()
+      elsewhere.jar.set('chiron_school', sealed)
+      assert.equal((await comeBack(service, path, elsewhere)).status, 303)
+      const recorded = await service.rows("select id from event where type = 'school.refused'")
+      // The budget of strangers, and what it got back meanwhile.
+      assert.ok(recorded.length >= 1_000 && recorded.length < 1_010, String(recorded.length))
     })
 
     test('An honest provider of another make (oidc-provider) signs a student in', async (t) => {
@@ -285,9 +297,11 @@ test('Sign-ins are counted by method', async (t) => {
   const { provider, providerId } = await providerOf(t, service)
   await schoolSignIn(service, provider, providerId, ada)
   await schoolSignIn(service, provider, providerId, { sub: 'stranger' })
+  await comeBack(service, '/sign-in/school/callback?code=x&state=y', newVisit())
   const text = await service.app.parts.metrics!.registry.metrics()
   assert.match(text, /chiron_sign_ins_total\{role="student",outcome="right",method="school"\} 1/)
   assert.match(text, /chiron_sign_ins_total\{role="unknown",outcome="unusable",method="school"\} 1/)
+  assert.match(text, /chiron_sign_ins_total\{role="unknown",outcome="not-begun",method="school"\} 1/)
 })
 
 suite('The doctor on school accounts', () => {

@@ -25,6 +25,7 @@ const needs: Record<string, 'support' | 'registrar' | 'admin' | 'any'> = {
   'POST /staff/people/{userId}/change-address': 'support',
   'POST /staff/people/{userId}/close': 'support',
   'GET /staff/deliveries': 'support',
+  'GET /staff/school-refusals': 'support',
   'POST /staff/mail/test': 'support',
   'POST /staff/roster/plans': 'registrar',
   'GET /staff/roster/plans': 'registrar',

@@ -4,6 +4,7 @@ import { personColumns } from './people/columns.ts'
 const ofStaffAndStudents = {
   because: 'veterinarians have none; it goes when somebody leaves the staff, or disconnects it',
 }
+const ofRefused = { because: 'it goes after CHIRON_KEEP_MAIL_DAYS, and veterinarians have none' }
 const applied = 'a moment later it is part of the account, or gone'
 
 export const identityColumns = {
@@ -168,6 +169,14 @@ export const identityColumns = {
     provider_id: 'id',
     subject: hidden(ofStaffAndStudents, 'it goes with the session'),
     sid: hidden(ofStaffAndStudents, 'it goes with the session'),
+  },
+  school_refusal: {
+    reference: 'other',
+    event_id: 'id',
+    at: 'time',
+    provider_id: 'id',
+    student_number: hidden(ofRefused, 'what a provider claimed of somebody who was not let in'),
+    email: hidden(ofRefused, 'what a provider claimed of somebody who was not let in'),
   },
   bucket: { key: 'fingerprint', full_at: 'time', mark: 'id' },
   quota: { key: 'fingerprint', times: 'time', taken_at: 'time', mark: 'id' },

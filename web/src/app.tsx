@@ -61,6 +61,7 @@ function Screen() {
   const userId = /^\/v\/([^/]+)\/?$/.exec(location.pathname)?.[1]
 
   if (userId !== undefined) return <PublicProfile userId={userId} />
+  if (route[0] === 'school-refused' && pageForClient === 'authorize') return <SchoolRefused />
   if (pageForClient === 'authorize') return <Authorize />
   if (pageForClient === 'logout') return <Logout />
   if (session.state === 'starting') return <Waiting />

@@ -77,7 +77,7 @@ function leave(reason: Farewell | null): void {
 }
 
 /** A sign-in elsewhere was refused, and this is what the page says. */
-const isRefusal = () => location.hash === '#/school-refused'
+const isRefusal = () => location.hash.startsWith('#/school-refused')
 
 /**
  * One tab at a time. Locks need a secure context; without them the service's grace period for refresh tokens has to do.

@@ -82,6 +82,8 @@ export const serviceBuckets = {
   codes: { name: 'codes', burst: 20_000, refillPerMinute: 4_000 },
   /** Answers of providers, each of which costs requests to one. */
   school: { name: 'school', burst: 20_000, refillPerMinute: 4_000 },
+  /** Events of refused sign-ins in which no provider has named anybody: 2,440 a day. */
+  schoolRefusals: { name: 'school-refusals', burst: 1_000, refillPerMinute: 1 },
 } as const satisfies Record<string, BucketPolicy>
 
 /**
@@ -247,6 +249,13 @@ export class Limits {
     const fullAts = await Promise.all(buckets.map((bucket) => bucketFullAt(this.#db, bucket)))
     caller.noteLimit(bucketState(policy, fullAts[0]!, now))
     throw tooManyRequests(policy.name, latestFreeAt(buckets, fullAts), now, 'Too many requests.')
+  }
+
+  /** Takes one from a bucket of the whole service; false if it is empty. */
+  async takeOfService(policy: BucketPolicy, now: number): Promise<boolean> {
+    if (!this.#enabled) return true
+    const [taken] = await this.#db.tx([takeFromBuckets([bucketOf(policy, 'service')], newId(), now, always)])
+    return taken!.length > 0
   }
 
   /** Reports what is left without taking anything. */

@@ -51,6 +51,12 @@ export interface Asserted {
   readonly ignored: 'address-unverified' | 'address-domain' | null
 }
 
+/** Number and address as they came, to be shown to the help desk. */
+export interface Claimed {
+  readonly number: string
+  readonly address: string
+}
+
 const textLengthMax = 255
 
 /** Throws `Refused`. Who somebody is must be signed; userinfo only adds number and address. */
@@ -93,6 +99,24 @@ function numberOf(sources: readonly Claims[], { numberClaim }: ClaimRules): stri
   if (!different.every(isClaimText)) throw new Refused('claims')
   if (different.length > 1) throw new Refused('ambiguous-claims')
   return different[0] ?? ''
+}
+
+/** Whether or not they count. */
+export function claimedIn(token: Claims, userinfo: Claims | null, rules: ClaimRules): Claimed {
+  const shown = (name: string | null) => {
+    const values = name === null ? [] : [token, userinfo].flatMap((claims) => claims?.[name] ?? [])
+    const texts = values.map((value) => (typeof value === 'number' ? String(value) : value))
+    const clean = texts
+      .filter((value) => typeof value === 'string')
+      .map((value) =>
+        value
+          .toWellFormed()
+          .replace(/\p{Cc}/gu, ' ')
+          .trim(),
+      )
+    return [...new Set(clean)].join(', ').slice(0, textLengthMax).toWellFormed()
+  }
+  return { number: shown(rules.numberClaim), address: shown(rules.addressClaim ?? 'email') }
 }
 
 function addressOf(sources: readonly Claims[], rules: ClaimRules): Pick<Asserted, 'address' | 'ignored'> {

@@ -1,22 +1,62 @@
-/** The providers of school accounts, for admins. */
+/** The providers of school accounts, for admins; and for the help desk, the sign-ins that were refused. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type ByOf, routeConfig, staffChange } from '../../platform/http/access.ts'
 import { problems, provenChangeProblems, staffReadProblems } from '../../platform/http/problem-schemas.ts'
-import { Empty, Id } from '../../platform/http/schemas.ts'
+import { Empty, Id, integerFrom, QueryInteger } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
-import { NewProvider, ProviderChange, ProviderEntry, ProviderList, ProviderTest } from './schemas.ts'
-import type { Providers } from './school-account.ts'
+import {
+  NewProvider,
+  ProviderChange,
+  ProviderEntry,
+  ProviderList,
+  ProviderTest,
+  SchoolRefusals,
+} from './schemas.ts'
+import type { Providers, SchoolAccounts } from './school-account.ts'
+
+const limits = { min: 1, max: 200 }
 
 export function providerRoutes(
   root: FastifyInstance,
-  { providers, byStaffOf }: { providers: Providers; byStaffOf: ByOf },
+  {
+    providers,
+    accounts,
+    byStaffOf,
+  }: { providers: Providers; accounts: Pick<SchoolAccounts, 'refusals'>; byStaffOf: ByOf },
 ): void {
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
   const tags = ['staff']
   const reading = routeConfig({ access: 'staff', may: 'admin' })
   const changing = staffChange('admin')
   const params = Type.Object({ providerId: Id('The provider.') })
+
+  app.get(
+    '/staff/school-refusals',
+    {
+      config: routeConfig({ access: 'staff', may: 'support' }),
+      schema: {
+        tags,
+        operationId: 'findSchoolRefusals',
+        summary: 'Refused sign-ins with school accounts',
+        description:
+          'The newest first, with what the provider claimed of the person. They are kept as long as delivery records.',
+        querystring: Type.Object({
+          q: Type.Optional(
+            Type.String({
+              description: 'The reference that the page showed, a student number, or an address.',
+              examples: ['KTV-BDF-GHJ'],
+            }),
+          ),
+          limit: QueryInteger(limits, 'Maximum number of results; default 50.'),
+        }),
+        response: { 200: SchoolRefusals, ...problems(...staffReadProblems) },
+      },
+    },
+    async ({ query: { q = '', limit = '50' } }) => ({
+      refusals: await accounts.refusals.find(q, integerFrom('limit', limit, limits)),
+    }),
+  )
 
   app.get(
     '/staff/providers',

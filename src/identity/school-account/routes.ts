@@ -26,7 +26,7 @@ import {
   SchoolSignIn,
   SchoolSignInStarted,
 } from './schemas.ts'
-import type { Providers, SchoolAccounts } from './school-account.ts'
+import type { Outcome, Providers, SchoolAccounts } from './school-account.ts'
 
 export interface SchoolAccountRoutesDeps {
   readonly accounts: SchoolAccounts
@@ -47,18 +47,35 @@ export async function schoolAccountRoutes(
   await loggingOut(root, deps)
 }
 
-/** The same for every reason, so that nobody can find out who has an account. */
-const refusalPage = { student: '/#/school-refused', staff: '/console#/school-refused' } as const
+/**
+ * The same for every reason, so that nobody can find out who has an account. It is shown where the browser was going to, so
+ * that the request of an application is kept.
+ */
+function refusalPage({ from, reference }: Extract<Outcome, { kind: 'refused' }>): string {
+  const { role, providerId, returnTo, linkFor } = from
+  const { pathname, search, hash } = new URL(returnTo, 'http://localhost')
+  const about = new URLSearchParams({
+    ...(reference !== null && { reference }),
+    ...{ role, provider: providerId },
+    ...(linkFor !== null && { connecting: '1' }),
+    ...(hash.startsWith('#/') && hash !== '#/' && { place: hash.slice(1) }),
+  })
+  const page = pagesWithRefusals.includes(pathname) ? pathname + search : role === 'staff' ? '/console' : '/'
+  return `${page}#/school-refused?${about}`
+}
+
+const pagesWithRefusals = ['/', '/console', '/oauth/authorize']
 
 function signingIn(root: FastifyInstance, deps: SchoolAccountRoutesDeps): void {
   const { accounts, answer, providers, portal, networkOf } = deps
   const app = root.withTypeProvider<TypeBoxTypeProvider>()
-  const own = routeConfig({ access: 'public', limit: 'own' })
+  // Limits of its own are applied only to sign-ins at a provider that is there.
+  const config = routeConfig({ access: 'public' })
 
   app.get(
     '/providers',
     {
-      config: routeConfig({ access: 'public' }),
+      config,
       schema: {
         tags: ['school account'],
         operationId: 'listProviders',
@@ -77,7 +94,7 @@ function signingIn(root: FastifyInstance, deps: SchoolAccountRoutesDeps): void {
     app.post(
       `/portal/${role}/school/:providerId`,
       {
-        config: own,
+        config,
         onRequest: portal.refuseForeign,
         schema: {
           tags: ['portal'],
@@ -110,7 +127,7 @@ function signingIn(root: FastifyInstance, deps: SchoolAccountRoutesDeps): void {
   app.get(
     '/sign-in/school/callback',
     {
-      config: own,
+      config,
       // For browsers that come back from the provider, not for programs.
       schema: { hide: true },
     },
@@ -124,15 +141,13 @@ function signingIn(root: FastifyInstance, deps: SchoolAccountRoutesDeps): void {
         },
         requestCaller(networkOf(request), reply),
       )
+      reply.code(303).headers({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' })
+      // Another sign-in may be under way in this browser, so its cookie stays.
+      if (outcome.kind === 'not-begun') return reply.header('Location', '/#/school-refused').send()
       portal.clearSignInElsewhere(reply)
-      reply.headers({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' })
-      if (outcome.kind === 'refused')
-        return reply
-          .code(303)
-          .header('Location', refusalPage[outcome.role === 'staff' ? 'staff' : 'student'])
-          .send()
+      if (outcome.kind === 'refused') return reply.header('Location', refusalPage(outcome)).send()
       if (outcome.kind === 'signed-in') portal.keep(reply, outcome.tokens, outcome.shared)
-      return reply.code(303).header('Location', outcome.returnTo).send()
+      return reply.header('Location', outcome.returnTo).send()
     },
   )
 }
@@ -221,7 +236,7 @@ async function loggingOut(
     scope.withTypeProvider<TypeBoxTypeProvider>().post(
       '/sign-in/school/:providerId/logout',
       {
-        config: routeConfig({ access: 'public', limit: 'own' }),
+        config: routeConfig({ access: 'public' }),
         schema: {
           tags: ['school account'],
           operationId: 'logOutFromProvider',

@@ -1,3 +1,4 @@
+import { refusalReasons } from '../../messages/events/types.ts'
 import { Id, Nullable, Timestamp } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { schoolRoles } from '../../roles.ts'
@@ -61,6 +62,27 @@ export const SchoolLinks = Type.Object({ links: Type.Array(SchoolLink) }, { titl
 
 /** Part of the export of students, and of what staff see of a person. */
 export const SchoolLinkFields = { schoolLinks: Type.Array(SchoolLink) }
+
+export const SchoolRefusals = Type.Object(
+  {
+    refusals: Type.Array(
+      Type.Object(
+        {
+          reference: Type.String({ description: 'As the page showed it.', examples: ['KTV-BDF-GHJ'] }),
+          at: Timestamp(),
+          reason: Type.Enum([...refusalReasons], { title: 'RefusalReason' }),
+          role: ProviderRole,
+          provider: Nullable(Type.String({ description: 'Its name; null if it was removed.' })),
+          userId: Nullable(Type.String({ description: 'The person, if the account is known here.' })),
+          number: Nullable(Type.String({ description: 'The student number that the provider claimed.' })),
+          address: Nullable(Type.String({ description: 'The address that the provider claimed.' })),
+        },
+        { title: 'SchoolRefusal' },
+      ),
+    ),
+  },
+  { title: 'SchoolRefusals' },
+)
 
 export const LogoutForm = Type.Object(
   { logout_token: Type.String({ description: 'OpenID Connect Back-Channel Logout 1.0.' }) },

@@ -8,7 +8,7 @@
  * all reasons. The session, the link and their events are one transaction.
  */
 import { AppError, invalidField } from '../../errors.ts'
-import { eventHappened, type RefusalReason } from '../../messages/events/events.ts'
+import type { RefusalReason } from '../../messages/events/events.ts'
 import { both, type Db, isTrue, type Statement } from '../../platform/db/db.ts'
 import { inboxOf } from '../../platform/lib/address.ts'
 import type { Caller } from '../../platform/lib/bucket.ts'
@@ -21,10 +21,11 @@ import { type OpenMethods, type SchoolRole, schoolRoles } from '../../roles.ts'
 import { bucketPolicies, type Limits, serviceBuckets } from '../limits/limits.ts'
 import { lockPerson, type Person, personById, type Roles } from '../people/people.ts'
 import { type IssuedTokens, isOpen, type LiveSession, type Sessions } from '../session/session.ts'
-import { type Asserted, neededClaims, Refused, readClaims } from './claims.ts'
+import { type Asserted, type Claimed, claimedIn, neededClaims, Refused, readClaims } from './claims.ts'
 import { type InProgress, newInProgress, readInProgress, sealInProgress } from './in-progress.ts'
 import { type Answered, isUnreachable, type OpenId } from './openid.ts'
 import type { Provider, Providers } from './providers.ts'
+import { Refusals, RefusedPerson } from './refusals.ts'
 import { parametersFor, returnFrom } from './request.ts'
 import {
   adminHasLink,
@@ -64,6 +65,8 @@ export interface SchoolAccountsDeps {
   readonly openId: OpenId
   readonly methods: OpenMethods
   readonly log: Pick<FailureLog, 'warn'>
+  /** How long the claims of refused sign-ins are kept. */
+  readonly keepRefusalsMs: number
 }
 
 /** The browser goes to `location` and keeps `sealed` until it comes back. */
@@ -90,7 +93,9 @@ export type Outcome =
       readonly tokens: IssuedTokens
     }
   | { readonly kind: 'linked'; readonly role: SchoolRole; readonly returnTo: string }
-  | { readonly kind: 'refused'; readonly role: SchoolRole | null }
+  | { readonly kind: 'refused'; readonly from: InProgress; readonly reference: string | null }
+  /** It did not begin in this browser, or too long ago. */
+  | { readonly kind: 'not-begun' }
 
 /** Somebody whom the provider has named, and how. */
 interface Match {
@@ -101,15 +106,17 @@ interface Match {
 
 export class SchoolAccounts {
   readonly #deps: SchoolAccountsDeps
+  readonly refusals: Refusals
 
   constructor(deps: SchoolAccountsDeps) {
     this.#deps = deps
+    const { db, clock, limits, keepRefusalsMs: keepMs } = deps
+    this.refusals = new Refusals({ db, clock, limits, keepMs })
   }
 
   /** Begins a sign-in. Nothing is stored but the limit. */
   async start(role: SchoolRole, request: StartRequest, caller: Caller): Promise<Started> {
-    await this.#take('schoolStart', caller)
-    return this.#begin(role, request, null)
+    return this.#begin(role, request, { linkFor: null, caller })
   }
 
   /** Begins to connect an account to that of a signed-in person; the only way for staff. */
@@ -120,16 +127,22 @@ export class SchoolAccounts {
     if (!role) throw new AppError('forbidden', 'Veterinarians sign in with a code or a passkey.')
     if (await linkOfPerson(db, session.id, request.providerId))
       throw new AppError('conflict', 'An account of this provider is already connected; disconnect it first.')
-    return this.#begin(role, request, linkFor)
+    return this.#begin(role, request, { linkFor, caller: null })
   }
 
-  async #begin(role: SchoolRole, request: StartRequest, linkFor: InProgress['linkFor']): Promise<Started> {
+  /** Counts for the network of `caller`, if there is one. */
+  async #begin(
+    role: SchoolRole,
+    request: StartRequest,
+    { linkFor, caller }: { linkFor: InProgress['linkFor']; caller: Caller | null },
+  ): Promise<Started> {
     const { clock, secrets, openId, providers } = this.#deps
     const returnTo = returnFrom(request.returnTo, role)
     const provider = await providers.open(request.providerId)
     if (!provider?.roles.includes(role))
       throw new AppError('not-found', 'No provider with this id is open to this role.')
     if (!this.#isOpenTo(role)) throw new AppError('forbidden', 'The school’s account does not open this.')
+    if (caller) await this.#take('schoolStart', caller)
     const { shared, otherAccount } = request
     const inProgress = newInProgress(
       { providerId: provider.id, role, returnTo, shared, linkFor },
@@ -153,27 +166,45 @@ export class SchoolAccounts {
     { sealed, search, device }: { sealed: string | undefined; search: string; device: string },
     caller: Caller,
   ): Promise<Outcome> {
-    const { clock, secrets } = this.#deps
+    const { openId } = this.#deps
+    // First of all: whoever has no cookie of ours must not use anything up.
+    const from = this.#begunBy(sealed, search)
+    if (!from) return { kind: 'not-begun' }
     await this.#take('schoolAnswer', caller, 'school')
-    const found = sealed === undefined ? null : readInProgress(secrets, sealed, clock.now())
-    const isOurs = found !== null && new URLSearchParams(search).getAll('state').join() === found.state
-    const inProgress = isOurs ? found : null
+    let claimed: Claimed | null = null
     try {
-      if (!inProgress) throw new Refused('not-started-here')
-      return await this.#accept(inProgress, search, device, caller)
+      const provider = await this.#providerOf(from)
+      const answered = await openId.answer(provider, search, from, neededClaims(provider.rules))
+      claimed = claimedIn(answered.claims, answered.userinfo, provider.rules)
+      return await this.#accept(provider, answered, { from, device }, caller)
     } catch (error) {
       if (!(error instanceof Refused)) throw error
-      await this.#record(error, inProgress, caller)
-      return { kind: 'refused', role: inProgress?.role ?? null }
+      const { reason, cause } = error
+      if (reason === 'provider-unreachable' || reason === 'token') this.#noteFailure(cause, from.providerId)
+      const reference = await this.refusals.record(error, from, claimed, caller)
+      return { kind: 'refused', from, reference }
     }
   }
 
-  async #accept(inProgress: InProgress, search: string, device: string, caller: Caller): Promise<Outcome> {
-    const { openId, providers } = this.#deps
-    const { role, returnTo, shared, linkFor } = inProgress
-    const provider = await providers.open(inProgress.providerId)
+  #begunBy(sealed: string | undefined, search: string): InProgress | null {
+    const { clock, secrets } = this.#deps
+    const found = sealed === undefined ? null : readInProgress(secrets, sealed, clock.now())
+    return found !== null && new URLSearchParams(search).getAll('state').join() === found.state ? found : null
+  }
+
+  async #providerOf({ providerId, role }: InProgress): Promise<Provider> {
+    const provider = await this.#deps.providers.open(providerId)
     if (!provider?.roles.includes(role) || !this.#isOpenTo(role)) throw new Refused('closed')
-    const answered = await openId.answer(provider, search, inProgress, neededClaims(provider.rules))
+    return provider
+  }
+
+  async #accept(
+    provider: Provider,
+    answered: Answered,
+    { from, device }: { from: InProgress; device: string },
+    caller: Caller,
+  ): Promise<Outcome> {
+    const { role, returnTo, shared, linkFor } = from
     const asserted = readClaims(answered.claims, answered.userinfo, provider.rules)
     if (linkFor) {
       await this.#link(provider, asserted, linkFor, role, caller)
@@ -307,8 +338,8 @@ export class SchoolAccounts {
   /** Ends the sessions that a logout at the provider names (OpenID Connect Back-Channel Logout 1.0). */
   async logout(providerId: string, token: string, caller: Caller): Promise<void> {
     const { db, openId, providers, sessions } = this.#deps
-    await this.#take('schoolAnswer', caller)
     const provider = await providers.open(providerId)
+    if (provider) await this.#take('schoolAnswer', caller)
     const named = provider && (await this.#readLogout(provider, token, openId))
     if (!named)
       throw invalidField({ pointer: '#/logout_token', detail: 'is not a logout token of this provider' })
@@ -328,8 +359,8 @@ export class SchoolAccounts {
     }
   }
 
-  sweep(): Statement[] {
-    return [pruneSchoolSessions()]
+  sweep(now: number): Statement[] {
+    return [pruneSchoolSessions(), ...this.refusals.sweep(now)]
   }
 
   /** Whether an admin can sign in with a school account. */
@@ -363,37 +394,11 @@ export class SchoolAccounts {
     }
   }
 
-  async #record(refused: Refused, inProgress: InProgress | null, caller: Caller): Promise<void> {
-    const { db, clock } = this.#deps
-    const { reason, cause } = refused
-    const personId = refused instanceof RefusedPerson ? refused.personId : inProgress?.linkFor?.personId
-    if (reason === 'provider-unreachable' || reason === 'token')
-      this.#noteFailure(cause, inProgress!.providerId)
-    const about = inProgress && { providerId: inProgress.providerId, role: inProgress.role }
-    await db.tx([
-      eventHappened('school.refused', bySelf(caller), {
-        id: newId(),
-        at: clock.now(),
-        ...(personId !== undefined && { personId }),
-        data: { reason, ...about },
-      }),
-    ])
-  }
-
   /** The message of an error may quote a token, so only its kind is logged. */
   #noteFailure(error: unknown, providerId: string): void {
     const { code } = (error ?? {}) as { code?: unknown }
     const why = isUnreachable(error) ? 'unreachable' : typeof code === 'string' ? code : 'failed'
     this.#deps.log.warn({ providerId, why }, 'a sign-in with a school account failed')
-  }
-}
-
-class RefusedPerson extends Refused {
-  readonly personId: string
-
-  constructor(reason: RefusalReason, personId: string) {
-    super(reason)
-    this.personId = personId
   }
 }
 

@@ -27,6 +27,7 @@ const oneOf = <const V extends readonly string[]>(...values: V) => ({ type: 'str
 
 /** Why a sign-in with a school account was refused. */
 export const refusalReasons = [
+  // Of former versions: such refusals are only counted.
   'not-started-here',
   'closed',
   'provider-refused',
@@ -141,7 +142,11 @@ const others = {
   'school.refused': {
     when: 'a sign-in with a school account is refused; its page does not say why',
     data: { reason: oneOf(...refusalReasons) },
-    optional: { providerId, role: oneOf(...schoolRoles) },
+    optional: {
+      reference: text('what its page shows, so that people can quote it'),
+      providerId,
+      role: oneOf(...schoolRoles),
+    },
   },
   'provider.added': { when: 'a provider of school accounts is added', data: { providerId } },
   'provider.changed': { when: 'a provider is changed, disabled or enabled', data: { providerId } },

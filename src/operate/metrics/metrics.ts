@@ -24,8 +24,8 @@ const signInOutcomes = [
   'refused',
   'failed',
 ] as const
-type SignInOutcome = (typeof signInOutcomes)[number]
-const schoolRefusals = ['unusable', 'refused', 'failed'] as const satisfies SignInOutcome[]
+type SignInOutcome = (typeof signInOutcomes)[number] | 'not-begun'
+const schoolRefusals = ['unusable', 'not-begun', 'refused', 'failed'] as const satisfies SignInOutcome[]
 const passkeyRefusals = ['unusable', 'refused', 'failed'] as const satisfies SignInOutcome[]
 
 /** A deferred delivery is retried; after three days it has failed. */
@@ -276,6 +276,7 @@ export class Metrics {
         if (answered.kind === 'signed-in')
           this.#signIns.inc({ role: answered.role, outcome: 'right', method })
         if (answered.kind === 'refused') refused('unusable')
+        if (answered.kind === 'not-begun') refused('not-begun')
         return answered
       } catch (error) {
         refused(outcomeOf(error))

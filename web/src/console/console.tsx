@@ -29,6 +29,7 @@ import { OverviewPage } from './overview.tsx'
 import { PeoplePage } from './people.tsx'
 import { PersonPage } from './person.tsx'
 import { ProvidersPage } from './providers.tsx'
+import { RefusalsPage } from './refusals.tsx'
 import { ImportPage } from './roster/import.tsx'
 import { PlanPage } from './roster/plan.tsx'
 import { RosterPage } from './roster/roster.tsx'
@@ -210,6 +211,7 @@ function StaffScreen({ user, route }: { user: Staff; route: readonly string[] })
     mail: <MailPage user={user} />,
     roster: <RosterPage user={user} />,
     events: <Events user={user} />,
+    refusals: <RefusalsPage />,
     providers: <ProvidersPage user={user} />,
     webhooks: <WebhooksPage user={user} />,
     applications: <ApplicationsPage user={user} />,

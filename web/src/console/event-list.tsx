@@ -128,6 +128,12 @@ function Details({ of }: { of: EventEntry['data'] }) {
     <span className="soft">
       {' · '}
       <bdi>{text.person.endReasons[reason] ?? text.events.refusals[reason] ?? reason}</bdi>
+      {typeof of.reference === 'string' && (
+        <>
+          {' · '}
+          <a href={`#/refusals?reference=${encodeURIComponent(of.reference)}`}>{of.reference}</a>
+        </>
+      )}
     </span>
   )
 }

@@ -7,6 +7,7 @@ export const places = {
   mail: 'support',
   roster: 'registrar',
   events: 'admin',
+  refusals: 'support',
   providers: 'admin',
   webhooks: 'admin',
   applications: 'admin',
@@ -14,7 +15,10 @@ export const places = {
 } as const satisfies Record<string, Right | 'any'>
 
 /** The bar has room for a few pages; these lead to the others. */
-const pagesUnder: Readonly<Record<string, readonly PageName[]>> = { staff: ['applications', 'providers'] }
+const pagesUnder: Readonly<Record<string, readonly PageName[]>> = {
+  people: ['refusals'],
+  staff: ['applications', 'providers'],
+}
 const ways = Object.entries(pagesUnder) as [PageName, readonly PageName[]][]
 export const linksOn = (place: PageName): readonly PageName[] => pagesUnder[place] ?? []
 /** The page of the bar that leads here. */

@@ -10,6 +10,7 @@ import { looksLikeAddress } from '../sign-in/draft.ts'
 import { BulkSignOut } from './bulk-sign-out.tsx'
 import { DeliveryList } from './deliveries.tsx'
 import { Choice } from './filter.tsx'
+import { linksOn } from './navigation.ts'
 import { usePages } from './pages.ts'
 import { PeopleTable } from './people-table.tsx'
 import { listLeft, Result } from './person-parts.tsx'
@@ -124,6 +125,11 @@ export function PeoplePage({ user }: { user: Staff }) {
         )}
       </div>
       {isAddress && items && <MailTo email={words} />}
+      {linksOn('people').map((place) => (
+        <p key={place}>
+          <a href={`#/${place}`}>{all.nav[place]}</a>
+        </p>
+      ))}
       {signsOut && (
         <BulkSignOut
           of={[...chosen.values()]}

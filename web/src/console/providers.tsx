@@ -61,7 +61,7 @@ export function ProvidersPage({ user }: { user: Staff }) {
         ))}
       </ul>
       <p>
-        <a href="#/events?kind=school">{text.refusals}</a>
+        <a href="#/refusals">{text.refusals}</a>
       </p>
       {doing?.what === 'add' && (
         <ProviderForm user={user} before={null} onDone={onDone} onCancel={onCancel} />

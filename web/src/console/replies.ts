@@ -10,6 +10,7 @@ import type {
 import type {
   ProviderEntry,
   ProviderTest as ProviderTestReply,
+  SchoolRefusals,
 } from '../../../src/identity/school-account/schemas.ts'
 import type { StaffMember } from '../../../src/identity/staff/schemas.ts'
 import type { DeliveryEntry } from '../../../src/messages/delivery/schemas.ts'
@@ -34,6 +35,7 @@ import type {
 import type { Sort as SortName } from '../../../src/operate/support/sorts.ts'
 
 export type Provider = Static<typeof ProviderEntry>
+export type Refusal = Static<typeof SchoolRefusals>['refusals'][number]
 export type ProviderTest = Static<typeof ProviderTestReply>
 
 export type Overview = Static<typeof OverviewReply>

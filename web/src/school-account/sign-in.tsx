@@ -53,6 +53,6 @@ export function SchoolSignIn({ as: role }: { as: SchoolRole }) {
 
 /** The place that the reader wanted, without a step of a sign-in. */
 function here(): string {
-  const isStep = /^#\/(code|register|school-refused)?$/.test(location.hash)
+  const isStep = /^#\/(code|register|school-refused.*)?$/.test(location.hash)
   return `${location.pathname}${location.search}${isStep ? '' : location.hash}`
 }

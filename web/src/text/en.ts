@@ -289,10 +289,12 @@ export const english = {
     refusedTitle: 'You are not signed in',
     refusedLead: 'The sign-in with your school account did not work.',
     refusedHints: [
-      'You may have used another account than that of the school. Sign out of it and try again.',
+      'You may have used another account than that of the school. Choose the right one.',
       'You may have waited for more than ten minutes, or started in another window.',
       'If it keeps happening, ask the school: staff can see why.',
     ],
+    otherAccount: 'Use another account',
+    reference: 'If you ask the school, quote this reference:',
     back: 'Back to the sign-in',
     title: 'School account',
     lead: 'With your school account you sign in here as you do elsewhere at the school.',

@@ -293,10 +293,12 @@ export const spanish: Text = {
     refusedTitle: 'No ha entrado',
     refusedLead: 'El acceso con su cuenta de la escuela no ha funcionado.',
     refusedHints: [
-      'Quizá usó una cuenta que no es la de la escuela. Cierre esa sesión e inténtelo de nuevo.',
+      'Quizá usó una cuenta que no es la de la escuela. Elija la correcta.',
       'Quizá pasaron más de diez minutos, o empezó en otra ventana.',
       'Si sigue ocurriendo, pregunte a la escuela: el personal puede ver el motivo.',
     ],
+    otherAccount: 'Usar otra cuenta',
+    reference: 'Si pregunta a la escuela, indique esta referencia:',
     back: 'Volver al acceso',
     title: 'Cuenta de la escuela',
     lead: 'Con su cuenta de la escuela entra aquí igual que en los demás servicios de la escuela.',

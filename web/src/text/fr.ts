@@ -300,10 +300,12 @@ export const french: Text = {
     refusedTitle: 'Vous n’êtes pas connecté',
     refusedLead: 'La connexion avec votre compte de l’école n’a pas fonctionné.',
     refusedHints: [
-      'Vous avez peut-être utilisé un autre compte que celui de l’école. Déconnectez-vous-en et réessayez.',
+      'Vous avez peut-être utilisé un autre compte que celui de l’école. Choisissez le bon.',
       'Plus de dix minutes se sont peut-être écoulées, ou vous aviez commencé dans une autre fenêtre.',
       'Si le problème persiste, adressez-vous à l’école : le personnel peut en voir la raison.',
     ],
+    otherAccount: 'Utiliser un autre compte',
+    reference: 'Si vous vous adressez à l’école, indiquez cette référence :',
     back: 'Retour à la connexion',
     title: 'Compte de l’école',
     lead: 'Avec votre compte de l’école, vous vous connectez ici comme ailleurs dans l’école.',

@@ -34,6 +34,7 @@ export const english = {
     mail: 'Mail',
     roster: 'Roster',
     events: 'Events',
+    refusals: 'Refused school accounts',
     providers: 'School accounts',
     webhooks: 'Webhooks',
     applications: 'Applications',
@@ -577,6 +578,16 @@ export const english = {
     removeSubmit: 'Remove',
     removed: (name: string) => `${name} has been removed.`,
     lastAdmin: 'This is the last administrator. Make somebody else an administrator first.',
+  },
+
+  refused: {
+    title: 'Refused sign-ins with school accounts',
+    lead: 'Of the last 30 days, the newest first. Number and address are what the provider said.',
+    search: 'Reference, student number or address',
+    number: 'Student number',
+    address: 'Address',
+    nothing: 'none',
+    removed: 'a provider that was removed',
   },
 
   providers: {

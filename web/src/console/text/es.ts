@@ -13,6 +13,7 @@ export const spanish: ConsoleText = {
     mail: 'Correo',
     roster: 'Lista',
     events: 'Eventos',
+    refusals: 'Cuentas rechazadas',
     providers: 'Cuentas de la escuela',
     webhooks: 'Webhooks',
     applications: 'Aplicaciones',
@@ -568,6 +569,16 @@ export const spanish: ConsoleText = {
     removeSubmit: 'Quitar',
     removed: (name) => `Se ha quitado a ${name}.`,
     lastAdmin: 'Es el último administrador. Nombre antes a otro.',
+  },
+
+  refused: {
+    title: 'Accesos con cuentas de la escuela rechazados',
+    lead: 'De los últimos 30 días, los más recientes primero. El número y la dirección son los que dijo el proveedor.',
+    search: 'Referencia, número de estudiante o dirección',
+    number: 'Número de estudiante',
+    address: 'Dirección',
+    nothing: 'ninguno',
+    removed: 'un proveedor eliminado',
   },
 
   providers: {

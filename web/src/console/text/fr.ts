@@ -14,6 +14,7 @@ export const french: ConsoleText = {
     mail: 'Courriels',
     roster: 'Liste',
     events: 'Événements',
+    refusals: 'Comptes refusés',
     providers: 'Comptes de l’école',
     webhooks: 'Webhooks',
     applications: 'Applications',
@@ -570,6 +571,16 @@ export const french: ConsoleText = {
     removeSubmit: 'Retirer',
     removed: (name) => `${name} ne fait plus partie du personnel.`,
     lastAdmin: 'C’est le dernier administrateur. Nommez-en d’abord un autre.',
+  },
+
+  refused: {
+    title: 'Connexions refusées avec un compte de l’école',
+    lead: 'Des 30 derniers jours, les plus récentes d’abord. Le numéro et l’adresse sont ceux que le fournisseur a donnés.',
+    search: 'Référence, numéro d’étudiant ou adresse',
+    number: 'Numéro d’étudiant',
+    address: 'Adresse',
+    nothing: 'aucun',
+    removed: 'un fournisseur supprimé',
   },
 
   providers: {

@@ -1,0 +1,90 @@
+/**
+ * Refused sign-ins with school accounts. Each gets an event, and a reference that its page shows. The number and address that
+ * the provider claimed are kept beside the event for the help desk, as long as delivery records are.
+ *
+ * Anybody can begin a sign-in and come back with nothing, so refusals of people whom no provider has named share a
+ * budget. Beyond it they are only counted.
+ */
+import { eventHappened } from '../../messages/events/events.ts'
+import type { Db, Statement } from '../../platform/db/db.ts'
+import type { Caller } from '../../platform/lib/bucket.ts'
+import { bySelf } from '../../platform/lib/by.ts'
+import { type Clock, timestamp } from '../../platform/lib/clock.ts'
+import { newId, newReference } from '../../platform/lib/random.ts'
+import { type Limits, serviceBuckets } from '../limits/limits.ts'
+import { type Claimed, Refused } from './claims.ts'
+import type { InProgress } from './in-progress.ts'
+import { insertRefusal, pruneRefusals, type RefusalRow, refusalsFor } from './refusals-store.ts'
+
+export interface RefusalsDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly limits: Limits
+  readonly keepMs: number
+}
+
+/** Refused although the account is known here. */
+export class RefusedPerson extends Refused {
+  readonly personId: string
+
+  constructor(reason: Refused['reason'], personId: string) {
+    super(reason)
+    this.personId = personId
+  }
+}
+
+export class Refusals {
+  readonly #deps: RefusalsDeps
+
+  constructor(deps: RefusalsDeps) {
+    this.#deps = deps
+  }
+
+  /** Returns the reference; null if it is not recorded. `claimed` is null if no provider has named anybody. */
+  async record(
+    refused: Refused,
+    { providerId, role, linkFor }: InProgress,
+    claimed: Claimed | null,
+    caller: Caller,
+  ): Promise<string | null> {
+    const { db, clock, limits } = this.#deps
+    const now = clock.now()
+    if (claimed === null && !(await limits.takeOfService(serviceBuckets.schoolRefusals, now))) return null
+    const personId = refused instanceof RefusedPerson ? refused.personId : linkFor?.personId
+    const eventId = newId()
+    const reference = [newReference(), newReference(), newReference()].join('-')
+    await db.tx([
+      eventHappened('school.refused', bySelf(caller), {
+        id: eventId,
+        at: now,
+        ...(personId !== undefined && { personId }),
+        data: { reason: refused.reason, reference, providerId, role },
+      }),
+      insertRefusal({ reference, eventId, at: now, providerId, ...(claimed ?? { number: '', address: '' }) }),
+    ])
+    return reference
+  }
+
+  /** The newest first. `words`: a reference, a number or an address. */
+  async find(words: string, limit: number) {
+    return (await refusalsFor(this.#deps.db, words.trim(), limit)).map(viewOf)
+  }
+
+  sweep(now: number): Statement[] {
+    return [pruneRefusals(now - this.#deps.keepMs)]
+  }
+}
+
+function viewOf({ reference, at, data, person_id, provider_name, student_number, email }: RefusalRow) {
+  const { reason, role } = JSON.parse(data)
+  return {
+    reference,
+    at: timestamp(at),
+    reason,
+    role,
+    provider: provider_name,
+    userId: person_id,
+    number: student_number || null,
+    address: email || null,
+  }
+}
