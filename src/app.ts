@@ -7,7 +7,7 @@ import { UsageError } from './errors.ts'
 import { type Features, openFeatures, ownId } from './features.ts'
 import { isPageOfClient, personScopes, serviceScopes } from './identity/clients/clients.ts'
 import { clientRoutes } from './identity/clients/routes.ts'
-import { type Attack, firstCodes } from './identity/limits/limits.ts'
+import { type Attack, strangersMailLimits } from './identity/limits/limits.ts'
 import { Refusals } from './identity/limits/refusals.ts'
 import { Authorization } from './identity/oauth/authorization.ts'
 import { prompts, responseModes } from './identity/oauth/authorize.ts'
@@ -24,7 +24,7 @@ import type { Passkeys } from './identity/passkeys/passkeys.ts'
 import { passkeyRoutes } from './identity/passkeys/routes.ts'
 import { StepUpByCode } from './identity/passkeys/step-up.ts'
 import { stepUpRoutes } from './identity/passkeys/step-up-routes.ts'
-import { namesOf, prunePeople, recipientsIn } from './identity/people/people.ts'
+import { hasAccountAt, namesOf, prunePeople, recipientsIn } from './identity/people/people.ts'
 import { providerRoutes } from './identity/school-account/provider-routes.ts'
 import { schoolAccountRoutes } from './identity/school-account/routes.ts'
 import type { SchoolAccounts } from './identity/school-account/school-account.ts'
@@ -214,14 +214,18 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     clock,
     secrets,
     findRecipient: recipientsIn(rules, clock),
-    firstCodes,
+    strangers: config.limits
+      ? {
+          of: strangersMailLimits,
+          knowsDomain: async (domain) => config.mailDomains.includes(domain) || hasAccountAt(db, domain),
+        }
+      : null,
     transport,
     publicUrl,
     school: config.school,
     from: config.mailFrom,
     bounces: config.mailBounces,
     timeZone: config.timeZone,
-    budgets: config.limits,
     delayMs: mailDelayMs,
     log,
     ...(metrics && { noted: (outcome, tookMs) => metrics.mail(outcome, tookMs) }),

@@ -6,7 +6,7 @@ import { createPrivateKey } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { UsageError } from './errors.ts'
-import { parseAddress } from './platform/lib/address.ts'
+import { parseAddress, parseDomain } from './platform/lib/address.ts'
 import { type Logo, readLogo } from './platform/lib/branding.ts'
 import { isLoopbackHost, parseRange, type Range } from './platform/lib/network.ts'
 import { poolerOf } from './platform/lib/postgres-url.ts'
@@ -140,6 +140,14 @@ export function hostName(given: string): string {
 
 export function hostNameOrAddress(given: string): string {
   return /^\[[0-9a-fA-F:.]+\]$/.test(given) ? given : hostName(given)
+}
+
+/** As addresses have it: as A-labels, in lower case. */
+export function mailDomain(given: string): string {
+  const domain = parseDomain(given)
+  if (domain === null)
+    throw new UsageError(`must be domains such as school.example, not ${JSON.stringify(given)}`)
+  return domain.toLowerCase()
 }
 
 const rsaBitsMin = 1024

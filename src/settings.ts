@@ -154,6 +154,13 @@ const single = {
     about:
       'The domain of envelope senders that carry the id of the mail, so that bounces can be matched to it',
   },
+  mailDomains: {
+    name: 'CHIRON_MAIL_DOMAINS',
+    default: '',
+    parse: parse.listOf(parse.mailDomain),
+    about:
+      'Mail domains of your people, separated by commas, where many may ask for their first code at once',
+  },
   rosterReportTo: {
     name: 'CHIRON_ROSTER_REPORT_TO',
     default: '',

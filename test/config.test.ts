@@ -46,6 +46,7 @@ test('Without settings the service is on this machine alone, on port 3000, with 
     smtpOAuth: null,
     dkim: null,
     mailBounces: null,
+    mailDomains: [],
     secretPrevious: null,
     trustedProxies: [],
     corsOrigins: [],
@@ -95,6 +96,12 @@ const good: [name: string, value: string, field: keyof Config, expected: unknown
   ['CHIRON_SMTP_URL', 'smtps://[2001:db8::1]', 'smtpUrl', 'smtps://[2001:db8::1]'],
   ['CHIRON_MAIL_FROM', 'Vet School <a@b.example>', 'mailFrom', 'Vet School <a@b.example>'],
   ['CHIRON_MAIL_FROM', 'a@b.example', 'mailFrom', 'a@b.example'],
+  [
+    'CHIRON_MAIL_DOMAINS',
+    'School.example, vété.example',
+    'mailDomains',
+    ['school.example', 'xn--vt-bjab.example'],
+  ],
   ['CHIRON_SECRET', 'äëïöüÿåøßéàèñçœæ', 'secret', 'äëïöüÿåøßéàèñçœæ'],
   ['CHIRON_SECRET_PREVIOUS', 's'.repeat(32), 'secretPrevious', 's'.repeat(32)],
   [
@@ -218,6 +225,7 @@ const bad: [name: string, ...values: string[]][] = [
   ],
   ['CHIRON_SMTP_URL', 'mail.example', 'http://mail.example', 'smtp://', 'smtp://u:%zz@mail.example'],
   ['CHIRON_MAIL_FROM', 'nobody', 'a@b, c@d', '<a@b', 'a b@c', 'X <a@b>\nBcc: c@d', ''.padEnd(3)],
+  ['CHIRON_MAIL_DOMAINS', 'school', '@school.example', '*.school.example', 'a.example;b.example', '10.0.0.1'],
   ['CHIRON_SECRET', 'short', 'x'.repeat(31), '0f3a9c71b2e84d56a7c0915e8fd3246'],
   ['CHIRON_SECRET_PREVIOUS', 'short'],
   ['CHIRON_TRUSTED_PROXIES', 'proxy', '10.0.0.0/33', '10.0.0', '::1/129', '10.0.0.1;10.0.0.2'],

@@ -69,7 +69,7 @@ const mails: Part = (db, round) => [
     claimMails(db, { lane: 'codes', kinds: ['code'], by, inHand, now, leaseUntil: now, limit: 20 }),
   ),
   tx(db, [tryAllNow(now - 1)]),
-  tx(db, pruneMail(now, { caught: 0, noticed: 0, due: now - 1, full: now })),
+  tx(db, pruneMail(now, { caught: 0, noticed: 0, due: now - 1 })),
   tx(db, [{ sql: 'update outbox set claimed_by = null where id = $1', params: [`m${round % 40}`] }]),
 ]
 

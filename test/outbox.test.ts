@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { connect, createServer, type Server } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import type { SMTPServerOptions } from 'smtp-server'
-import { firstCodes } from '../src/identity/limits/limits.ts'
+import { strangersMailLimits } from '../src/identity/limits/limits.ts'
 import { recipientsIn } from '../src/identity/people/people.ts'
 import { Outbox } from '../src/messages/mail/outbox.ts'
 import { smtpTransport } from '../src/messages/mail/smtp.ts'
@@ -606,13 +606,12 @@ function outboxOn(db: Db, service: Service): Outbox {
       { veterinarian: veterinarians, student: veterinarians, staff: veterinarians },
       service.clock,
     ),
-    firstCodes,
+    strangers: { of: strangersMailLimits, knowsDomain: async () => false },
     transport: smtpTransport({ url: service.mail.url }),
     publicUrl: service.url,
     from: 'no-reply@chiron.example',
     bounces: null,
     school: ownBranding,
-    budgets: true,
     delayMs: [20, 40],
     timeZone: 'UTC',
     log: { info() {}, warn() {} },

@@ -30,6 +30,7 @@ export const messageColumns = {
     expires_at: 'time',
     attempts: 'other',
     admitted_at: 'time',
+    waits_for: 'fingerprint',
     next_at: 'time',
     claimed_by: 'id',
     sent_at: 'time',

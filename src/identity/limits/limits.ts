@@ -27,7 +27,7 @@ import {
   rateOf,
   tooManyRequests,
 } from '../../platform/lib/bucket.ts'
-import { clockSlackMs, day, minute } from '../../platform/lib/clock.ts'
+import { clockSlackMs, day, hour, minute } from '../../platform/lib/clock.ts'
 import { freeAt, refillMs } from '../../platform/lib/gcra.ts'
 import { newId } from '../../platform/lib/random.ts'
 import {
@@ -44,6 +44,7 @@ import {
   bucketFullAt,
   giveBack,
   inboxesKnownAt,
+  lockQuota,
   networkIsKnown,
   pruneLimits,
   type Quota,
@@ -116,6 +117,12 @@ const codesPerMover: readonly Window[] = [
 ]
 /** Code mails to an unconfirmed inbox, so that nobody can mail strangers by registering them. */
 const firstCodesPerInbox: readonly Window[] = [{ max: 3, windowMs: day }]
+/**
+ * Mails in an hour to addresses without a confirmed account: over all domains, to one, and to one that the school uses.
+ * Mails without a code use up only half of it, so that strangers who request them cannot prevent first sign-ins.
+ */
+export const strangersMails = { service: 2_000, domain: 200, knownDomain: 2_000 } as const
+const noticesShare = 1 / 2
 /** Wrong secrets of one client, from one network. */
 const wrongSecrets: readonly Window[] = [{ max: 20, windowMs: 10 * minute }]
 const networkKnownMs = 90 * day
@@ -372,15 +379,50 @@ export class Limits {
   }
 }
 
-/** Takes one of the mails that an unconfirmed inbox may have. */
-export function firstCodes(inbox: string, mark: string, now: number) {
-  const quota: Quota = { key: `first:${inbox}`, windows: firstCodesPerInbox }
+/**
+ * The limits of a mail to an address without a confirmed account. Its inbox and domain are fingerprints; `isKnown` if the
+ * school uses the domain.
+ */
+export function strangersMailLimits(mail: {
+  readonly inbox: string
+  readonly domain: string
+  readonly isKnown: boolean
+  readonly hasCode: boolean
+}) {
+  const { service, domain, knownDomain } = strangersMails
+  const perHour = (key: string, max: number): Quota => ({
+    key: `mails:${key}`,
+    windows: [{ max: mail.hasCode ? max : max * noticesShare, windowMs: hour }],
+  })
+  const budgets = {
+    service: perHour('service', service),
+    domain: perHour(mail.domain, mail.isKnown ? knownDomain : domain),
+  }
+  const inbox: Quota = { key: `first:${mail.inbox}`, windows: firstCodesPerInbox }
+  const quotas: { inbox?: Quota; service: Quota; domain: Quota } = mail.hasCode
+    ? { inbox, ...budgets }
+    : budgets
+  const all = Object.values(quotas)
   return {
-    hasRoom: quotaHasRoom(quota, now),
-    take: (when: Condition): Take => ({
-      statements: [takeFromQuota({ ...quota, mark, now, when })],
-      granted: takenFrom('quota', quota.key, mark),
-    }),
+    /** The one that has no room; that of the inbox first, because waiting does not help there. */
+    async full(db: Db, now: number): Promise<keyof typeof quotas | null> {
+      for (const [name, quota] of Object.entries(quotas))
+        if (!(await isTrue(db, quotaHasRoom(quota, now)))) return name as keyof typeof quotas
+      return null
+    },
+    /** Takes one from each, or none. All wait for the lock on the service's row, so that nobody takes too many. */
+    take(mark: string, now: number, when: Condition): Take {
+      const haveRoom = all.map((quota) => quotaHasRoom(quota, now)).reduce(both)
+      const isFree = both(when, haveRoom)
+      const after = (i: number) => (i === 0 ? isFree : takenFrom('quota', all[i - 1]!.key, mark))
+      return {
+        statements: [
+          lockQuota(budgets.service, isFree),
+          ...all.map((quota, i) => takeFromQuota({ ...quota, mark, now, when: after(i) })),
+        ],
+        granted: takenFrom('quota', all.at(-1)!.key, mark),
+      }
+    },
   }
 }
 

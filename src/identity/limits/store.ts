@@ -5,6 +5,7 @@ import {
   type Db,
   type Expression,
   expression,
+  locking,
   prune,
   type Statement,
   statement,
@@ -135,6 +136,11 @@ export function takeFromQuota(take: Quota & { mark: string; now: number; when: C
     ...beginnings(take, take.now),
     ...take.when.params,
   )
+}
+
+/** Serialises takes, so that each sees what the others took. Without room nobody waits. */
+export function lockQuota({ key }: Quota, when: Condition): Statement {
+  return locking(`select key from quota where key = $1 and ${when.sql(2)}`, key, ...when.params)
 }
 
 /** The time from which every quota has room again. */

@@ -25,7 +25,7 @@ export {
 } from './columns.ts'
 export { type Status, statuses } from './statuses.ts'
 export type { LostBy, Person, PersonInSession } from './store.ts'
-export { lockPerson, namesOf, personById, prunePeople } from './store.ts'
+export { hasAccountAt, lockPerson, namesOf, personById, prunePeople } from './store.ts'
 
 export interface RoleRules {
   readonly role: Role

@@ -34,7 +34,19 @@ export function personById(db: Db, id: string): Promise<Person | undefined> {
   return db.one<Person>(`select ${personList('p')} from ${accounts} p where p.id = $1`, [id])
 }
 
-/** The event is written only if the status changed. */
+/** Whether somebody has a confirmed account at this domain. Those of students are in the roster. */
+export async function hasAccountAt(db: Db, domain: string): Promise<boolean> {
+  const domainOf =
+    db.engine === 'postgres'
+      ? "split_part(email_key, '@', 2)"
+      : "substr(email_key, instr(email_key, '@') + 1)"
+  const found = await db.one(
+    `select 1 from person where ${domainOf} = $1 and status = 'active' and email_key is not null limit 1`,
+    [domain],
+  )
+  return found !== undefined
+}
+
 /** By id, of those who have one. */
 export async function namesOf(db: Db, ids: readonly string[]): Promise<Record<string, string>> {
   if (ids.length === 0) return {}
@@ -47,6 +59,7 @@ export async function namesOf(db: Db, ids: readonly string[]): Promise<Record<st
   return Object.fromEntries(rows.map(({ id, name }) => [id, name]))
 }
 
+/** The event is written only if the status changed. */
 export function changeStatus(change: {
   personId: string
   from: Status

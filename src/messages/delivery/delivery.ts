@@ -16,7 +16,7 @@ import {
   type Statement,
   value,
 } from '../../platform/db/db.ts'
-import { type Address, parseAddress } from '../../platform/lib/address.ts'
+import { type Address, domainOf, parseAddress } from '../../platform/lib/address.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { type Clock, day, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import { isId } from '../../platform/lib/random.ts'
@@ -69,7 +69,7 @@ interface About {
 }
 
 export function deliveryOpened(mailId: string, email: string): Statement {
-  return openDelivery(mailId, email.slice(email.lastIndexOf('@') + 1).toLowerCase())
+  return openDelivery(mailId, domainOf(email))
 }
 
 export function stepTaken(about: About, step: Step, when: Condition = always): Statement {

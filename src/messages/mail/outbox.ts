@@ -6,7 +6,8 @@
  *
  * A mail that turns out to carry no code (a notice) goes back behind all others, and notices get only a share of the
  * connections, so that no code waits for them. An inbox gets one notice a day, and an address that nobody has
- * confirmed gets three codes a day; each domain and the whole service have budgets for both.
+ * confirmed gets three codes a day; each domain and the whole service have budgets for both. A notice over a budget is
+ * dropped. A code waits for the budget while it is valid, in a queue of its domain, and each queue is served in order.
  *
  * The worker starts after a random delay, not right after the request that queued the mail: the work depends on who
  * owns the address, and must not show in the timing of later requests.
@@ -17,26 +18,25 @@ import {
   type Condition,
   type Db,
   type Expression,
+  isTrue,
   type Statement,
   value,
 } from '../../platform/db/db.ts'
-import { inboxOf } from '../../platform/lib/address.ts'
-import { type Clock, clockSlackMs, day, minute, second } from '../../platform/lib/clock.ts'
+import { domainOf, inboxOf } from '../../platform/lib/address.ts'
+import { type Clock, clockSlackMs, day, second } from '../../platform/lib/clock.ts'
 import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
-import { refillMs } from '../../platform/lib/gcra.ts'
 import type { Language } from '../../platform/lib/languages.ts'
 import { newId, newIdAt, newReference } from '../../platform/lib/random.ts'
 import { fingerprint, type Keys, type Secrets } from '../../platform/lib/secret.ts'
 import type { Role } from '../../roles.ts'
 import { deliveryOpened, type Step, stepTaken } from '../delivery/delivery.ts'
-import { Drops } from './drops.ts'
+import { type DropLines, Drops } from './drops.ts'
 import { type Message, type MessageSettings, messageOf } from './message.ts'
 import { TokenError } from './oauth.ts'
 import type { FindRecipient, Recipient } from './recipient.ts'
 import {
   addReport,
   admitMail,
-  type Budgets,
   type CaughtFilter,
   caughtMail,
   caughtMails,
@@ -48,19 +48,24 @@ import {
   deferUntil,
   dropMail,
   failMail,
+  firstInQueue,
   forgetMail as forgetMailOf,
-  type InboxTake,
   insertMail,
   isWaiting,
   keepCaught,
   type Lane,
   lockMail,
   type Mail,
+  type MailTake,
   type NewMail,
-  overdraftTimes,
+  nextQueue,
   pruneMail,
+  queueBefore,
+  serviceQueue,
   takenMax,
   tryAllNow,
+  waitForBudget,
+  waitsForBudget,
 } from './store.ts'
 import {
   absentNotice,
@@ -101,11 +106,9 @@ export interface OutboxDeps extends MessageSettings {
   readonly db: Db
   readonly clock: Clock
   readonly findRecipient: FindRecipient
-  /** Limits for an unconfirmed address. */
-  firstCodes(inbox: string, mark: string, now: number): InboxTake
+  /** Limits of mails to addresses without a confirmed account; null if there are none. */
+  readonly strangers: StrangersLimits | null
   readonly transport: Transport
-  /** Whether notices have budgets. */
-  readonly budgets: boolean
   /** Minimum and maximum of the random delay. */
   readonly delayMs: readonly [number, number]
   readonly log: FailureLog
@@ -113,18 +116,39 @@ export interface OutboxDeps extends MessageSettings {
   noted?(outcome: MailOutcome, tookMs: number): void
 }
 
-/** `deferred` mails are retried; `dropped` ones exceeded the limit of their inbox or a budget. */
-export const mailOutcomes = ['sent', 'deferred', 'refused', 'expired', 'dropped'] as const
+export interface StrangersLimits {
+  /** Whether somebody at the domain has a confirmed account, or an operator has named it. */
+  knowsDomain(domain: string): Promise<boolean>
+  /** Inbox and domain are fingerprints. */
+  of(mail: { inbox: string; domain: string; isKnown: boolean; hasCode: boolean }): {
+    /** The limit that has no room, if any. */
+    full(db: Db, now: number): Promise<'inbox' | 'domain' | 'service' | null>
+    take(mark: string, now: number, when: Condition): MailTake
+  }
+}
+
+/**
+ * `deferred` mails are retried; `dropped` ones exceeded the limit of their inbox, or without a code a budget; `waiting`
+ * codes wait for a budget, and `over-budget` ones have waited in vain.
+ */
+export const mailOutcomes = [
+  'sent',
+  'deferred',
+  'refused',
+  'expired',
+  'dropped',
+  'waiting',
+  'over-budget',
+] as const
 export type MailOutcome = (typeof mailOutcomes)[number]
 
 const pollMs = 1_000
 const leaseMs = 25 * second
 const noticeEveryMs = day
 const noticesShare = 1 / 4
-const serviceBudget = { key: 'service', burst: 500, intervalMs: minute / 60 }
-const domainBudget = { burst: 100, intervalMs: minute / 10 }
-const slowestRefillMs = overdraftTimes * Math.max(refillMs(serviceBudget), refillMs(domainBudget))
 const caughtKeptMs = day
+/** Waiting codes that a queue may send before others get their turn. */
+const servedMax = 100
 const stopWaitMs = 1_500
 // The busier it is, the sooner it looks again: a burst of codes comes back as a burst of answers. But looking costs time too.
 const soonerMax = 4
@@ -136,7 +160,9 @@ export class Outbox {
   readonly #deps: OutboxDeps
   readonly #worker = newId()
   readonly #failure: Failure
-  readonly #drops: Drops
+  readonly #noticesDropped: Drops
+  readonly #codesWaiting: Drops
+  readonly #codesDropped: Drops
   readonly #noticesMax: number
   readonly #sending = new Set<Promise<void>>()
   /**
@@ -160,7 +186,10 @@ export class Outbox {
   constructor(deps: OutboxDeps) {
     this.#deps = deps
     this.#failure = new Failure(deps.log, 'reading the outbox')
-    this.#drops = new Drops(deps.log, deps.clock)
+    const drops = (lines: DropLines) => new Drops(deps.log, deps.clock, lines)
+    this.#noticesDropped = drops(noticesDropped)
+    this.#codesWaiting = drops(codesWaiting)
+    this.#codesDropped = drops(codesDropped)
     this.#noticesMax = Math.max(1, Math.floor(deps.transport.concurrency * noticesShare))
   }
 
@@ -227,12 +256,12 @@ export class Outbox {
       caught: now - caughtKeptMs,
       noticed: now - noticeEveryMs,
       due: now + Math.max(leaseMs, ...pausesMs) + clockSlackMs,
-      full: now + slowestRefillMs + clockSlackMs,
     })
   }
 
   async #take(): Promise<void> {
-    this.#drops.look()
+    for (const drops of [this.#noticesDropped, this.#codesWaiting, this.#codesDropped]) drops.look()
+    await this.#admitWaiting()
     const free = this.#deps.transport.concurrency - this.#sending.size
     if (free <= 0 || this.#stopped) return
     const codes = await this.#claim('codes', free)
@@ -276,11 +305,15 @@ export class Outbox {
   async #deliver(mail: Mail): Promise<void> {
     const { db, clock, transport, findRecipient } = this.#deps
     const recipient = await findRecipient(mail.role, mail.email.toLowerCase())
-    if (clock.now() >= mail.expires_at) return this.#giveUp(mail, recipient, 'expired', {})
+    if (clock.now() >= mail.expires_at) return this.#expire(mail, recipient)
     const kind = await this.#kindOf(mail, recipient)
     if (kind !== mail.kind && isNotice(kind)) return this.#putBehind(mail, kind, recipient)
-    if (isFirstCode(kind, recipient) && !(await this.#admit(mail)))
-      return this.#drop(mail, kind, recipient, unconfirmed)
+    if (isFirstCode(kind, recipient) && mail.admitted_at === null) {
+      const full = await this.#admitNew(mail)
+      if (full === 'gone') return
+      if (full === 'inbox') return this.#drop(mail, kind, recipient, repeatedCode)
+      if (full !== null) return this.#wait(mail, kind, recipient, full)
+    }
     const message = messageOf(mail, kind, recipient, this.#deps)
     const lease = setInterval(
       () => db.tx([claimUntil(mail.id, this.#worker, clock.now() + leaseMs)]).catch(() => {}),
@@ -339,44 +372,110 @@ export class Outbox {
   }
 
   async #putBehind(mail: Mail, kind: NoticeKind, recipient: Recipient | undefined): Promise<void> {
-    const { db, clock, budgets } = this.#deps
+    const { db, clock } = this.#deps
     const now = clock.now()
+    const limits = await this.#limitsOf(mail, false)
     const outcome = await chooseNotice(db, {
       mail,
       kind,
       inbox: this.#inboxOf(mail),
       now,
       unlessSince: now - noticeEveryMs,
-      mark: newId(),
-      budgets: budgets ? this.#budgetsOf(mail) : null,
+      take: (when) => limits?.take(newId(), now, when) ?? { statements: [], granted: when },
     })
     if (outcome === 'chosen') return
-    if (outcome === 'over-budget') this.#drops.note()
+    if (outcome === 'over-budget') this.#noticesDropped.note(domainOf(mail.email))
     await this.#drop(mail, kind, recipient, notSentBecause[outcome])
   }
 
-  /** Counts a code to an unconfirmed address, so that nobody can mail many strangers. */
-  async #admit(mail: Mail): Promise<boolean> {
-    const { db, clock, budgets } = this.#deps
-    if (!budgets || mail.admitted_at !== null) return true
-    const now = clock.now()
-    const mark = newId()
-    const inbox = this.#deps.firstCodes(this.#inboxOf(mail), mark, now)
-    return admitMail(db, { mail, by: this.#worker, now, mark, budgets: this.#budgetsOf(mail), inbox })
+  /** Counts a code to an unconfirmed address, unless others of its queue came first. */
+  async #admitNew(mail: Mail): Promise<Refusal | null> {
+    const { db, clock, strangers } = this.#deps
+    if (!strangers) return null
+    const queue = await queueBefore(db, this.#domainOf(mail), clock.now())
+    if (queue !== null) return queue === serviceQueue ? 'service' : 'domain'
+    return this.#admit(mail, claimedBy(mail.id, this.#worker))
+  }
+
+  /** Returns the limit that has no room, and then counts nothing; `gone` if another worker has the mail. */
+  async #admit(mail: Mail, isOurs: Condition): Promise<Refusal | null> {
+    const { db, clock } = this.#deps
+    const limits = await this.#limitsOf(mail, true)
+    if (!limits) return null
+    while (await isTrue(db, isOurs)) {
+      const now = clock.now()
+      const full = await limits.full(db, now)
+      if (full !== null) return full
+      if (await admitMail(db, { mail, now, take: limits.take(newId(), now, isOurs) })) return null
+      // Another worker took the last one of a limit.
+    }
+    return 'gone'
+  }
+
+  async #limitsOf(mail: Mail, hasCode: boolean) {
+    const { strangers } = this.#deps
+    if (!strangers) return null
+    const isKnown = await strangers.knowsDomain(domainOf(mail.email))
+    return strangers.of({ inbox: this.#inboxOf(mail), domain: this.#domainOf(mail), isKnown, hasCode })
   }
 
   #inboxOf({ email }: Mail): string {
     return fingerprint(this.#deps.secrets.current, 'address', inboxOf(email.toLowerCase()))
   }
 
-  #budgetsOf({ email }: Mail): Budgets {
-    const domain = email.slice(email.lastIndexOf('@') + 1).toLowerCase()
-    const key = fingerprint(this.#deps.secrets.current, 'domain', domain)
-    return { service: serviceBudget, domain: { ...domainBudget, key } }
+  #domainOf({ email }: Mail): string {
+    return fingerprint(this.#deps.secrets.current, 'domain', domainOf(email))
   }
 
-  async #drop(mail: Mail, kind: MailKind, recipient: Recipient | undefined, why: string): Promise<void> {
-    this.#note(mail, 'dropped')
+  /** Nothing was counted. It keeps its place behind those of its queue that were requested before. */
+  async #wait(mail: Mail, kind: MailKind, recipient: Recipient | undefined, full: Waited): Promise<void> {
+    const queue = full === 'service' ? serviceQueue : this.#domainOf(mail)
+    const change = waitForBudget(mail.id, queue)
+    if (mail.waits_for !== null) return void (await this.#deps.db.tx([change]))
+    this.#note(mail, 'waiting')
+    this.#codesWaiting.note(domainOf(mail.email))
+    const step = this.#step(mail, kind, recipient, { step: 'deferred', why: waits[full] })
+    await this.#deps.db.tx([change, step])
+  }
+
+  /** Serves each queue, that of the whole service first, until it is empty or its budget has no room. */
+  async #admitWaiting(): Promise<void> {
+    const { db } = this.#deps
+    let queue = await nextQueue(db, '')
+    if (queue === null || (await this.#serve(serviceQueue)) === 'service') return
+    for (; queue !== null; queue = await nextQueue(db, queue))
+      if ((await this.#serve(queue)) === 'service') return
+  }
+
+  /** Returns the budget that has no room. */
+  async #serve(queue: string): Promise<Waited | null> {
+    const { db, clock } = this.#deps
+    for (let served = 0; served < servedMax && !this.#stopped; served++) {
+      const mail = await firstInQueue(db, queue, clock.now())
+      if (!mail) return null
+      const full = await this.#admit(mail, waitsForBudget(mail.id))
+      if (full === 'inbox') await this.#drop(mail, mail.kind ?? 'code', undefined, repeatedCode)
+      else if (full === 'domain' && queue === serviceQueue) await this.#wait(mail, 'code', undefined, full)
+      else if (full === 'domain' || full === 'service') return full
+    }
+    return null
+  }
+
+  async #expire(mail: Mail, recipient: Recipient | undefined): Promise<void> {
+    if (mail.waits_for === null) return this.#giveUp(mail, recipient, 'expired', {})
+    const domain = domainOf(mail.email)
+    this.#codesDropped.note(domain)
+    await this.#drop(mail, mail.kind ?? 'code', recipient, overBudget, 'over-budget')
+  }
+
+  async #drop(
+    mail: Mail,
+    kind: MailKind,
+    recipient: Recipient | undefined,
+    why: string,
+    outcome: MailOutcome = 'dropped',
+  ): Promise<void> {
+    this.#note(mail, outcome)
     await this.#deps.db.tx([dropMail(mail.id), this.#step(mail, kind, recipient, { step: 'not-sent', why })])
   }
 
@@ -443,8 +542,32 @@ const notSentBecause = {
   'over-budget': 'too many mails without a code are being requested, for this domain or overall',
 } as const
 
-const unconfirmed =
-  'this address is unconfirmed and had three mails with a code in the last 24 hours, or too many such mails are being requested'
+const repeatedCode = 'this address is unconfirmed and had three mails with a code in the last 24 hours'
+
+type Waited = 'domain' | 'service'
+type Refusal = 'inbox' | Waited | 'gone'
+
+const waits: Record<Waited, string> = {
+  domain: 'too many first codes are being requested for this domain; it waits until more may be sent',
+  service: 'too many first codes are being requested; it waits until more may be sent',
+}
+
+/** Why a first code was not sent. The doctor finds such mails by this text. */
+export const overBudget =
+  'too many first codes were requested, for this domain or overall, until the code had expired'
+
+const noticesDropped: DropLines = {
+  began: 'mails without a code have exceeded their budget; further ones are dropped',
+  over: 'mails without a code are within their budget again',
+}
+const codesWaiting: DropLines = {
+  began: 'first codes have exceeded their budget; further ones wait until more may be sent',
+  over: 'first codes are within their budget again',
+}
+const codesDropped: DropLines = {
+  began: 'first codes are dropped: they have expired while they waited for their budget',
+  over: 'no more first codes are dropped',
+}
 
 /** A code to an unconfirmed address: a first sign-in, or a new address of a signed-in person. */
 function isFirstCode(kind: MailKind, recipient: Recipient | undefined): boolean {

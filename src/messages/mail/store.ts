@@ -1,6 +1,4 @@
 import {
-  always,
-  both,
   type Condition,
   changeAll,
   changeSome,
@@ -13,7 +11,6 @@ import {
 } from '../../platform/db/db.ts'
 import { bySystem } from '../../platform/lib/by.ts'
 import type { Digits } from '../../platform/lib/code.ts'
-import { lastFullAt, type Rate } from '../../platform/lib/gcra.ts'
 import type { Language } from '../../platform/lib/languages.ts'
 import type { Role } from '../../roles.ts'
 import { eventsFrom } from '../events/events.ts'
@@ -34,17 +31,19 @@ export type Mail = {
   readonly attempts: number
   /** When a code to an unconfirmed address was counted against its limits. */
   readonly admitted_at: number | null
+  /** The queue in which it waits for a budget. */
+  readonly waits_for: string | null
   readonly sent_at: number | null
   /** As JSON. */
   readonly report: string | null
 }
 
 const columns =
-  'id, session_id, role, email, address_fingerprint, language, digits, reference, kind, created_at, expires_at, attempts, admitted_at, sent_at, report'
+  'id, session_id, role, email, address_fingerprint, language, digits, reference, kind, created_at, expires_at, attempts, admitted_at, waits_for, sent_at, report'
 
 export type NewMail = Omit<
   Mail,
-  'digits' | 'kind' | 'created_at' | 'attempts' | 'admitted_at' | 'sent_at' | 'report'
+  'digits' | 'kind' | 'created_at' | 'attempts' | 'admitted_at' | 'waits_for' | 'sent_at' | 'report'
 > & {
   readonly now: number
 }
@@ -164,7 +163,7 @@ export function deferUntil(id: string, by: string, nextAt: number): Statement {
 
 /** Makes waiting mails due now, in the order in which they were queued. */
 export function tryAllNow(now: number): Statement {
-  const where = 'sent_at is null and claimed_by is null and next_at > $1'
+  const where = 'sent_at is null and claimed_by is null and waits_for is null and next_at > $1'
   return changeAll(
     'update outbox set next_at = created_at',
     { table: 'outbox', key: 'id', where, returning: 'id' },
@@ -184,9 +183,10 @@ export function lockMail(id: string): Statement {
   return locking('select id from outbox where id = $1', id)
 }
 
-/** A limit on notices: how many at once, and how fast more may follow. */
-export interface Budget extends Rate {
-  readonly key: string
+/** Takes one from each limit of a mail; `granted` is true if all had room. */
+export interface MailTake {
+  readonly statements: readonly Statement[]
+  readonly granted: Condition
 }
 
 export interface NewNotice {
@@ -196,13 +196,7 @@ export interface NewNotice {
   readonly now: number
   /** No notice if the inbox had one after this time. */
   readonly unlessSince: number
-  readonly mark: string
-  readonly budgets: Budgets | null
-}
-
-export interface Budgets {
-  readonly service: Budget
-  readonly domain: Budget
+  take(when: Condition): MailTake
 }
 
 /**
@@ -211,141 +205,108 @@ export interface Budgets {
  */
 export async function chooseNotice(
   db: Db,
-  notice: NewNotice,
+  { mail, kind, inbox, now, unlessSince, take }: NewNotice,
 ): Promise<'chosen' | 'repeated' | 'over-budget'> {
-  const { mail, kind, inbox, now, unlessSince } = notice
   const isFirst: Condition = {
     sql: (n) => `not exists (select 1 from notice where inbox_fingerprint = $${n} and sent_at > $${n + 1})`,
     params: [inbox, unlessSince],
   }
-  const budgets = notice.budgets
-    ? takeBudgets(notice.budgets, notice.mark, now, isFirst)
-    : { statements: [], taken: always }
+  const { statements, granted } = take(isFirst)
   const results = await db.tx([
-    ...budgets.statements,
+    ...statements,
     statement(
-      `insert into notice (inbox_fingerprint, sent_at) select $1, cast($2 as bigint) where ${budgets.taken.sql(4)}
+      `insert into notice (inbox_fingerprint, sent_at) select $1, cast($2 as bigint) where ${granted.sql(4)}
        on conflict (inbox_fingerprint) do update set sent_at = excluded.sent_at where notice.sent_at <= $3
        returning inbox_fingerprint`,
       inbox,
       now,
       unlessSince,
-      ...budgets.taken.params,
+      ...granted.params,
     ),
     statement(
       `update outbox set kind = $1, next_at = $2, claimed_by = null, attempts = attempts - 1
        where id = $3 and ${lanes.codes} and exists (select 1 from notice where inbox_fingerprint = $4 and sent_at = $2)
-         and ${budgets.taken.sql(5)}`,
+         and ${granted.sql(5)}`,
       kind,
       now,
       mail.id,
       inbox,
-      ...budgets.taken.params,
+      ...granted.params,
     ),
     statement('select sent_at from notice where inbox_fingerprint = $1 and sent_at > $2', inbox, unlessSince),
   ])
-  const [chosen, , repeated] = results.slice(budgets.statements.length)
+  const [chosen, , repeated] = results.slice(statements.length)
   if (chosen!.length > 0) return 'chosen'
   return repeated!.length > 0 ? 'repeated' : 'over-budget'
 }
 
-/** Counts a mail against an inbox. */
-export interface InboxTake {
-  readonly hasRoom: Condition
-  take(when: Condition): { readonly statements: readonly Statement[]; readonly granted: Condition }
+/** The queue of mails that wait for the budget of all domains. Others are named by the fingerprint of their domain. */
+export const serviceQueue = 'service'
+
+/** True while a mail waits for a budget; another worker may have admitted it since. */
+export function waitsForBudget(id: string): Condition {
+  return {
+    sql: (n) => `exists (select 1 from outbox where id = $${n} and waits_for is not null)`,
+    params: [id],
+  }
 }
 
-export interface NewAdmission {
-  readonly mail: Mail
-  readonly by: string
-  readonly now: number
-  readonly mark: string
-  readonly budgets: Budgets
-  readonly inbox: InboxTake
-}
-
-/** Counts a mail with a code against the inbox and the budgets, once. If one has no room, nothing is counted. */
-export async function admitMail(db: Db, admission: NewAdmission): Promise<boolean> {
-  const { mail, by, now, mark, inbox } = admission
-  const { service, domain } = admission.budgets
-  const overdrawn = { service: overdraft(service), domain: overdraft(domain) }
-  const budgets = takeBudgets(overdrawn, mark, now, inbox.hasRoom)
-  const taken = inbox.take(budgets.taken)
+/** Counts a mail with a code against its limits, once. One that waited is due now. */
+export async function admitMail(
+  db: Db,
+  { mail, now, take }: { mail: Pick<Mail, 'id'>; now: number; take: MailTake },
+): Promise<boolean> {
   const results = await db.tx([
-    ...budgets.statements,
-    ...taken.statements,
+    lockMail(mail.id),
+    ...take.statements,
     statement(
-      `update outbox set admitted_at = $1 where id = $2 and claimed_by = $3 and ${taken.granted.sql(4)} returning id`,
+      `update outbox set admitted_at = $1, next_at = case when waits_for is null then next_at else $1 end, waits_for = null
+       where id = $2 and ${take.granted.sql(3)} returning id`,
       now,
       mail.id,
-      by,
-      ...taken.granted.params,
+      ...take.granted.params,
     ),
   ])
   return results.at(-1)!.length > 0
 }
 
-/**
- * Takes one from the budgets, if `hasRoom` is true. The first statement locks the service's row, so that the second sees
- * what all others took. It locks only if there seems to be something left, so a flood of refusals does not queue.
- */
-function takeBudgets(
-  { service, domain }: Budgets,
-  mark: string,
-  now: number,
-  hasRoom: Condition,
-): { statements: Statement[]; taken: Condition } {
-  const budgetsHaveRoom: Condition = {
-    sql: (n) => `not exists (select 1 from notice_budget
-        where (key = $${n} and full_at > $${n + 1}) or (key = $${n + 2} and full_at > $${n + 3}))`,
-    params: [service.key, lastFullAt(service, now), domain.key, lastFullAt(domain, now)],
-  }
-  const free = both(hasRoom, budgetsHaveRoom)
-  const taken: Condition = {
-    sql: (n) => `exists (select 1 from notice_budget where key = $${n} and mark = $${n + 1})`,
-    params: [service.key, mark],
-  }
-  return {
-    statements: [
-      statement(
-        `insert into notice_budget (key, full_at, mark) select $1, 0, '' where ${free.sql(2)}
-         on conflict (key) do update set full_at = notice_budget.full_at`,
-        service.key,
-        ...free.params,
-      ),
-      statement(
-        `update notice_budget set full_at = ${oneLess('$2', '$3')}, mark = $4 where key = $1 and ${free.sql(5)}`,
-        service.key,
-        now,
-        service.intervalMs,
-        mark,
-        ...free.params,
-      ),
-      statement(
-        `insert into notice_budget (key, full_at, mark)
-         select $1, cast($2 as bigint) + cast($3 as bigint), $4 where ${taken.sql(5)}
-         on conflict (key) do update set full_at = ${oneLess('$2', '$3')}, mark = excluded.mark`,
-        domain.key,
-        now,
-        domain.intervalMs,
-        mark,
-        ...taken.params,
-      ),
-    ],
-    taken,
-  }
+/** Lets a mail wait for a budget. It is due again when its code has expired, unless it was admitted before. */
+export function waitForBudget(id: string, queue: string): Statement {
+  return statement(
+    `update outbox set attempts = attempts - case when waits_for is null then 1 else 0 end,
+       waits_for = $1, next_at = expires_at, claimed_by = null
+     where id = $2 and admitted_at is null`,
+    queue,
+    id,
+  )
 }
 
-const oneLess = (now: string, intervalMs: string) =>
-  `case when notice_budget.full_at > cast(${now} as bigint) then notice_budget.full_at else cast(${now} as bigint) end
-     + cast(${intervalMs} as bigint)`
+/** The queue, of all domains or of this one, in which a mail waits already. */
+export async function queueBefore(db: Db, domain: string, now: number): Promise<string | null> {
+  const row = await db.one<{ waits_for: string }>(
+    `select waits_for from outbox where waits_for in ($1, $2) and expires_at > $3
+     order by case waits_for when $1 then 0 else 1 end limit 1`,
+    [domain, serviceQueue, now],
+  )
+  return row?.waits_for ?? null
+}
 
-/**
- * First codes may overdraw the budgets, so that strangers who request notices cannot prevent registrations, and a
- * whole class can register at once.
- */
-export const overdraftTimes = 4
-const overdraft = (budget: Budget): Budget => ({ ...budget, burst: budget.burst * overdraftTimes })
+/** The next queue by name in which a mail waits. */
+export async function nextQueue(db: Db, after: string): Promise<string | null> {
+  const row = await db.one<{ waits_for: string }>(
+    'select waits_for from outbox where waits_for > $1 and waits_for is not null order by waits_for limit 1',
+    [after],
+  )
+  return row?.waits_for ?? null
+}
+
+/** The mail that has waited longest. */
+export function firstInQueue(db: Db, queue: string, now: number): Promise<Mail | undefined> {
+  return db.one<Mail>(
+    `select ${columns} from outbox where waits_for = $1 and waits_for is not null and expires_at > $2 order by id limit 1`,
+    [queue, now],
+  )
+}
 
 export function dropMail(id: string): Statement {
   return statement('delete from outbox where id = $1', id)
@@ -405,21 +366,27 @@ export function caughtMail(db: Db, id: string): Promise<Mail | undefined> {
   return db.one<Mail>(`select ${columns} from outbox where id = $1 and sent_at is not null`, [id])
 }
 
-/** A mail that is due, or a budget that is full, later than `before` says was written while a clock was wrong. */
+/** A mail that is due later than `before` says was given back while a clock was wrong, unless it waits for a budget. */
 export function pruneMail(
   now: number,
-  before: { caught: number; noticed: number; due: number; full: number },
+  before: { caught: number; noticed: number; due: number },
 ): Statement[] {
   return [
     changeSome(
       'update outbox set next_at = $1',
-      { table: 'outbox', key: 'id', where: 'sent_at is null and next_at > $2', returning: 'id' },
+      {
+        table: 'outbox',
+        key: 'id',
+        where: 'sent_at is null and waits_for is null and next_at > $2',
+        returning: 'id',
+      },
       now,
       before.due,
     ),
     prune('outbox', 'id', 'sent_at < $1', before.caught),
     prune('notice', 'inbox_fingerprint', 'sent_at < $1', before.noticed),
-    prune('notice_budget', 'key', '(full_at < $1 or full_at > $2)', now, before.full),
+    // Programs before schema 39 write these.
+    prune('notice_budget', 'key', 'full_at < $1', now),
   ]
 }
 

@@ -6,7 +6,8 @@ type StepView = DeliveryView['steps'][number]
 
 const meanings: Record<StepView['step'], (step: StepView) => string> = {
   queued: () => 'queued',
-  deferred: ({ server, nextAt }) => `deferred by ${server}; next attempt ${nextAt}`,
+  deferred: ({ server, nextAt }) =>
+    server === null ? 'waiting' : `deferred by ${server}; next attempt ${nextAt}`,
   handed: ({ server }) => `accepted by ${server}`,
   'not-sent': () => 'not sent',
   failed: ({ server }) => `refused by ${server}`,

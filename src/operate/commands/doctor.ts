@@ -12,6 +12,7 @@ import {
 import { UsageError } from '../../errors.ts'
 import { Clients } from '../../identity/clients/clients.ts'
 import { adminHasPasskey } from '../../identity/passkeys/passkeys.ts'
+import { hasAccountAt } from '../../identity/people/people.ts'
 import {
   adminHasLink,
   guardedFetch,
@@ -20,10 +21,11 @@ import {
   redirectUriOf,
 } from '../../identity/school-account/school-account.ts'
 import { addressOf } from '../../messages/mail/mime.ts'
+import { overBudget } from '../../messages/mail/outbox.ts'
 import { checkLogin } from '../../messages/mail/smtp.ts'
 import { type Db, isTrue } from '../../platform/db/db.ts'
 import { openDb } from '../../platform/db/open.ts'
-import { systemClock } from '../../platform/lib/clock.ts'
+import { day, systemClock } from '../../platform/lib/clock.ts'
 import { isLoopbackHost } from '../../platform/lib/network.ts'
 import { unseal } from '../../platform/lib/seal.ts'
 import { secretsFrom } from '../../platform/lib/secret.ts'
@@ -42,12 +44,14 @@ import { becomeServiceUser, serviceOf } from '../doctor/service-user.ts'
 import { checkSettings, settingsRefused } from '../doctor/settings.ts'
 import {
   checkBackup,
+  checkFirstCodes,
   checkKeys,
   checkOutbox,
   checkRoster,
   checkWebhooks,
   failingWebhooks,
   keyRows,
+  lateCodes,
   passkeyCounts,
   unfinishedImport,
 } from '../doctor/upkeep.ts'
@@ -60,6 +64,7 @@ interface DoctorOptions extends CommonOptions {
   readonly rehearse?: string
 }
 
+const domainsShown = 5
 const dnsPatience = { timeout: 2_000, tries: 2 }
 
 export async function doctor(options: DoctorOptions): Promise<void> {
@@ -214,8 +219,18 @@ async function examineStore(
       now,
     ),
     checkOutbox(figures.unsent, figures.oldest_unsent_at, now),
+    ...(await examineFirstCodes(db, config, now)),
     ...(await seenFrom(inside)),
   ]
+}
+
+async function examineFirstCodes(db: Db, { mailDomains }: Config, now: number): Promise<Finding[]> {
+  const late = await lateCodes(db, overBudget, now - day, domainsShown)
+  return Promise.all(
+    late.map(async (one) =>
+      checkFirstCodes(one, mailDomains.includes(one.domain) || (await hasAccountAt(db, one.domain))),
+    ),
+  )
 }
 
 function dkimOf(env: Env): DkimSettings | null {

@@ -3,7 +3,6 @@
 import { type Config, smtpSettingsOf } from '../../config.ts'
 import { UsageError } from '../../errors.ts'
 import type { Features } from '../../features.ts'
-import { firstCodes } from '../../identity/limits/limits.ts'
 import { recipientsIn } from '../../identity/people/people.ts'
 import { byOperator } from '../../platform/lib/by.ts'
 import { type Fetched, RosterFetch } from '../../school/roster/fetch/fetch.ts'
@@ -104,14 +103,14 @@ async function sendReports(ids: readonly string[], features: Features, config: C
     clock,
     secrets,
     findRecipient: recipientsIn(roles, clock),
-    firstCodes,
+    // It sends reports to staff alone.
+    strangers: null,
     transport,
     publicUrl: config.publicUrl,
     school: config.school,
     from: config.mailFrom,
     bounces: config.mailBounces,
     timeZone: config.timeZone,
-    budgets: config.limits,
     delayMs: [0, 1],
     // The outcome of a mail is in its delivery record.
     log: { info() {}, warn() {} },

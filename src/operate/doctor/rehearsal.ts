@@ -73,6 +73,7 @@ function startService(folder: string, smtpPort: number, workers: number): ChildP
       CHIRON_PORT: '0',
       CHIRON_DATABASE_URL: `sqlite:${join(folder, 'chiron.db')}`,
       CHIRON_SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
+      CHIRON_MAIL_DOMAINS: 'rehearsal.example',
       CHIRON_TRUSTED_PROXIES: '127.0.0.1',
       CHIRON_WORKERS: String(workers),
     },

@@ -1,5 +1,6 @@
 /** The doctor's queries. All of them work on a read-only connection. */
 import type { Db } from '../../platform/db/db.ts'
+import { firstIdAt } from '../../platform/lib/random.ts'
 
 type Reads = Pick<Db, 'all' | 'one'>
 
@@ -77,6 +78,26 @@ export async function unfinishedImport(
      where g.published_at is null order by g.id desc limit 1`,
   )
   return row ? { startedAt: row.started_at, isRunning: row.leased_until > now } : null
+}
+
+export interface LateCodes {
+  readonly domain: string
+  readonly waiting: number
+  readonly dropped: number
+}
+
+/** First codes that wait for a budget, and those dropped `since` for this reason, of the domains with most of them. */
+export function lateCodes(db: Reads, why: string, since: number, limit: number): Promise<LateCodes[]> {
+  // The states are written as in an index.
+  return db.all<LateCodes>(
+    `select domain, cast(sum(waiting) as bigint) as waiting, cast(sum(1 - waiting) as bigint) as dropped from (
+       select d.domain, 1 as waiting from outbox o join delivery d on d.id = o.id where o.waits_for is not null
+       union all
+       select domain, 0 from delivery where state in ('deferred', 'not-sent', 'failed', 'bounced')
+         and state = 'not-sent' and id >= $1 and steps like $2) late
+     group by domain order by count(*) desc, domain limit $3`,
+    [firstIdAt(since), `%${why}%`, limit],
+  )
 }
 
 /** The state of buckets: taking from a bucket changes its value. */

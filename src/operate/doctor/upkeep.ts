@@ -4,9 +4,16 @@ import { day, hour, minute } from '../../platform/lib/clock.ts'
 import { counted } from '../../platform/lib/counted.ts'
 import { isOverdue } from '../../school/roster/overdue.ts'
 import { bad, type Finding, good, lasting, warning } from './doctor.ts'
-import type { KeyRow } from './store.ts'
+import type { KeyRow, LateCodes } from './store.ts'
 
-export { failingWebhooks, keyRows, passkeyCounts, unfinishedImport } from './store.ts'
+export {
+  failingWebhooks,
+  keyRows,
+  type LateCodes,
+  lateCodes,
+  passkeyCounts,
+  unfinishedImport,
+} from './store.ts'
 
 const keyAgeMax = 100 * day
 const rosterAgeMax = 35 * day
@@ -141,4 +148,21 @@ export function checkOutbox(unsent: number, oldestAt: number | null, now: number
   return age >= mailAgeWarned
     ? warning('outbox', text, 'check again in a minute; the log says why mails are deferred')
     : good('outbox', text)
+}
+
+/** `isKnown`: whether somebody at the domain has a confirmed account, or CHIRON_MAIL_DOMAINS names it. */
+export function checkFirstCodes({ domain, waiting, dropped }: LateCodes, isKnown: boolean): Finding {
+  const parts = [
+    waiting > 0 ? `${counted(waiting, 'first code waits', 'first codes wait')} until more may be sent` : '',
+    dropped > 0
+      ? `${counted(dropped, 'first code', 'first codes')} of the last day expired while waiting, and nobody got them`
+      : '',
+  ].filter(Boolean)
+  return warning(
+    'outbox',
+    `${domain}: ${parts.join(', and ')}`,
+    isKnown
+      ? 'ask people to register over several hours (docs/scaling.md, "A launch day")'
+      : 'if your people have addresses there, add it to CHIRON_MAIL_DOMAINS; otherwise somebody is registering strangers',
+  )
 }

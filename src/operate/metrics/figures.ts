@@ -18,11 +18,20 @@ interface Figure {
 const ageSeconds = (at: number | null, now: number) => (at === null ? null : Math.max(0, now - at) / 1000)
 
 const fromStore: readonly Figure[] = [
-  { name: 'chiron_mails_unsent', help: 'Mails waiting to be sent', of: ({ unsent }) => unsent },
+  {
+    name: 'chiron_mails_unsent',
+    help: 'Mails waiting to be sent, without those in chiron_first_codes_waiting',
+    of: ({ unsent }) => unsent,
+  },
   {
     name: 'chiron_mail_oldest_unsent_age_seconds',
     help: 'Age of the oldest waiting mail; 0 if none is waiting',
     of: ({ oldest_unsent_at }, now) => ageSeconds(oldest_unsent_at, now) ?? 0,
+  },
+  {
+    name: 'chiron_first_codes_waiting',
+    help: 'Codes to unconfirmed addresses that wait for the budget of their domain or of the service',
+    of: ({ first_codes_waiting }) => first_codes_waiting,
   },
   {
     name: 'chiron_roster_age_seconds',

@@ -116,7 +116,7 @@ export class Metrics {
     })
     this.#mails = new Counter({
       name: 'chiron_mails_total',
-      help: 'Mail delivery outcomes; a deferred mail is retried',
+      help: 'Mail delivery outcomes; a deferred mail is retried, and a waiting code is sent when its budget has room',
       labelNames: ['outcome'],
       registers,
     })

@@ -4,6 +4,7 @@ import type { SharedFigures } from '../support/support.ts'
 
 export interface Figures extends SharedFigures {
   readonly webhooks_waiting: number
+  readonly first_codes_waiting: number
   readonly backup_at: number | null
 }
 
@@ -13,8 +14,9 @@ export async function readFigures(db: FiguresDb, now: number): Promise<Figures> 
   const guessing = await serviceState(db, now)
   const figures = await db.one<Omit<Figures, 'guessing'>>(
     `select
-       (select count(*) from outbox where sent_at is null) as unsent,
-       (select min(created_at) from outbox where sent_at is null) as oldest_unsent_at,
+       (select count(*) from outbox where sent_at is null and waits_for is null) as unsent,
+       (select min(created_at) from outbox where sent_at is null and waits_for is null) as oldest_unsent_at,
+       (select count(*) from outbox where waits_for is not null) as first_codes_waiting,
        (select generation from roster_state) as roster_generation,
        (select published_at from roster_generation
         where id = (select generation from roster_state)) as roster_published_at,

@@ -32,12 +32,18 @@ export function parseAddress(text: string): Address | string {
   return { email, key: email.toLowerCase() }
 }
 
+/** In lower case. */
+export function domainOf(email: string): string {
+  return email.slice(email.lastIndexOf('@') + 1).toLowerCase()
+}
+
 /** The address without its tag: `ada+vet@example.org` reaches the inbox of ada@example.org. */
 export function inboxOf(addressKey: string): string {
   return addressKey.replace(/(?<=^[^+@]+)\+[^@]*(?=@)/, '')
 }
 
-function parseDomain(text: string): string | null {
+/** As A-labels, or null if it is not a domain name. */
+export function parseDomain(text: string): string | null {
   if (foreignToDomains.test(text)) return null
   const ascii = domainToASCII(text)
   const typedInAscii = /^[\x21-\x7e]+$/.test(text)
