@@ -64,7 +64,7 @@ export class StepUpByCode {
       const eventId = newId()
       await db.tx([
         lockPerson(personId),
-        claim(hasAddress(personId, address.key)),
+        ...claim(hasAddress(personId, address.key)),
         ...renewProof({ id: session_id, personId, method: 'code', now, eventId }, by, claimed),
       ])
       return (await isTrue(db, happened(eventId))) ? now : undefined

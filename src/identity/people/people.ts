@@ -31,6 +31,8 @@ export interface RoleRules {
   readonly role: Role
   /** The account of an address in any status; undefined once it has lapsed or was closed. */
   findAccount(addressKey: string): Promise<Person | undefined>
+  /** The account of an address that the school has but does not let sign in. */
+  findDisabled?(addressKey: string): Promise<Person | undefined>
   /** Whether an active account still exists: a student must still be on the roster. */
   isPresent(person: PersonInSession): boolean | Promise<boolean>
   /** The event of the first sign-in, if accounts start as pending. */
@@ -77,7 +79,8 @@ export function canSignIn(person: Person, now: number): boolean {
 /** Finds the owner of an address. */
 export function recipientsIn(roles: Roles, clock: Clock): FindRecipient {
   return async (role, addressKey) => {
-    const person = await roles[role].findAccount(addressKey)
+    const rules = roles[role]
+    const person = (await rules.findAccount(addressKey)) ?? (await rules.findDisabled?.(addressKey))
     if (!person) return undefined
     const { id, email, status } = person
     const firstname = namedBySchool[role] || person.confirmed_at !== null ? person.firstname : null

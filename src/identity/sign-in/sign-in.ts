@@ -114,8 +114,8 @@ export interface AskersAnswer {
 /** An address whose owner has entered the code. */
 export interface ProvenAddress {
   readonly address: Address
-  /** Uses up the code, if `when` is true; `claimed` is then true for this answer alone. */
-  claim(when: Condition): Statement
+  /** Uses up the code and records that, if `when` is true; `claimed` is then true for this answer alone. */
+  claim(when: Condition): Statement[]
   readonly claimed: Condition
 }
 
@@ -344,7 +344,10 @@ export class SignIn {
     if (!checked) throw unusable()
     const used = await use({
       address: answer.address,
-      claim: (when) => claim(sessionId, mark, now, when),
+      claim: (when) => [
+        claim(sessionId, mark, now, when),
+        codeAnswered(lastMailOf(sessionId), true, now, claimed(sessionId, mark)),
+      ],
       claimed: claimed(sessionId, mark),
     })
     if (used !== undefined) return used

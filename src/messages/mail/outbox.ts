@@ -28,7 +28,7 @@ import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
 import type { Language } from '../../platform/lib/languages.ts'
 import { newId, newIdAt, newReference } from '../../platform/lib/random.ts'
 import { fingerprint, type Keys, type Secrets } from '../../platform/lib/secret.ts'
-import type { Role } from '../../roles.ts'
+import { type Role, roles } from '../../roles.ts'
 import { deliveryOpened, type Step, stepTaken } from '../delivery/delivery.ts'
 import { type DropLines, Drops } from './drops.ts'
 import { type Message, type MessageSettings, messageOf } from './message.ts'
@@ -307,7 +307,8 @@ export class Outbox {
     const recipient = await findRecipient(mail.role, mail.email.toLowerCase())
     if (clock.now() >= mail.expires_at) return this.#expire(mail, recipient)
     const kind = await this.#kindOf(mail, recipient)
-    if (kind !== mail.kind && isNotice(kind)) return this.#putBehind(mail, kind, recipient)
+    const owner = recipient ?? (isNotice(kind) ? await this.#otherOwner(mail) : undefined)
+    if (kind !== mail.kind && isNotice(kind)) return this.#putBehind(mail, kind, owner)
     if (isFirstCode(kind, recipient) && mail.admitted_at === null) {
       const full = await this.#admitNew(mail)
       if (full === 'gone') return
@@ -323,7 +324,7 @@ export class Outbox {
     try {
       reply = withoutCode(await transport.send(message), message)
     } catch (error) {
-      return await this.#failed(mail, recipient, message, error)
+      return await this.#failed(mail, owner, message, error)
     } finally {
       clearInterval(lease)
     }
@@ -331,7 +332,7 @@ export class Outbox {
     const now = clock.now()
     await db.tx([
       transport.keeps ? keepCaught(mail.id, kind, now) : dropMail(mail.id),
-      this.#step(mail, kind, recipient, { step: 'handed', server: transport.server, reply }),
+      this.#step(mail, kind, owner, { step: 'handed', server: transport.server, reply }),
     ])
     if (this.#wasDown()) await this.#tryAllNow(now)
   }
@@ -361,14 +362,24 @@ export class Outbox {
       return !recipient || recipient.status === 'pending' ? 'address-code' : 'address-in-use'
     if (recipient?.canSignIn) return mail.kind === 'step-up-code' ? mail.kind : 'code'
     if (mail.kind !== null && !isCode(mail.kind)) return mail.kind
-    return recipient?.status === 'suspended' ? 'suspended' : this.#absence(mail)
+    return recipient?.status === 'suspended' ? 'suspended' : this.#absence(mail, recipient)
   }
 
   /** Only the mail may name the right role: the screen cannot know who is reading it. */
-  async #absence({ role, email }: Mail): Promise<NoticeKind> {
+  async #absence({ role, email }: Mail, recipient: Recipient | undefined): Promise<NoticeKind> {
     const other = otherNotice[role]
-    const recipient = other && (await this.#deps.findRecipient(other.role, email.toLowerCase()))
-    return other && recipient?.canSignIn ? other.kind : absentNotice[role]
+    const owner = other && (await this.#deps.findRecipient(other.role, email.toLowerCase()))
+    if (other && owner?.canSignIn) return other.kind
+    return recipient?.status === 'inactive' ? 'not-enabled' : absentNotice[role]
+  }
+
+  /** Who has the address in another role: the help desk looks for the mail there. */
+  async #otherOwner({ role, email }: Mail): Promise<Recipient | undefined> {
+    for (const other of roles) {
+      const owner = other !== role && (await this.#deps.findRecipient(other, email.toLowerCase()))
+      if (owner) return owner
+    }
+    return undefined
   }
 
   async #putBehind(mail: Mail, kind: NoticeKind, recipient: Recipient | undefined): Promise<void> {

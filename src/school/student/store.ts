@@ -152,6 +152,16 @@ export async function personIdByAddress(db: Db, addressKey: string): Promise<str
   return row?.person_id
 }
 
+export function disabledByAddress(
+  db: Db,
+  addressKey: string,
+): Promise<{ person_id: string; email: string } | undefined> {
+  return db.one(
+    `select d.person_id, d.email from disabled_student d where d.email_key = $1 and ${inRoster('d')} limit 1`,
+    [addressKey],
+  )
+}
+
 export interface FeedRow {
   readonly id: string
   readonly name: string

@@ -20,7 +20,14 @@ import { type Clock, timestamp, timestampOrNull } from '../../platform/lib/clock
 import { writeCalendar } from './calendar.ts'
 import { byStart, dayIn, isWhen, type When } from './classes.ts'
 import { readDocument } from './document.ts'
-import { type FeedRow, feedsOf, isOnRoster, personIdByAddress, studentWithClasses } from './store.ts'
+import {
+  disabledByAddress,
+  type FeedRow,
+  feedsOf,
+  isOnRoster,
+  personIdByAddress,
+  studentWithClasses,
+} from './store.ts'
 import { type TaughtClass, teachingOf } from './teaching.ts'
 import { type ClassOfStudent, classOf, hasClass, spanFor, type Timetable, Timetables } from './timetable.ts'
 
@@ -55,6 +62,12 @@ export class Students implements RoleRules {
   async findAccount(addressKey: string): Promise<Person | undefined> {
     const personId = await personIdByAddress(this.#db, addressKey)
     return personId === undefined ? undefined : personById(this.#db, personId)
+  }
+
+  async findDisabled(addressKey: string): Promise<Person | undefined> {
+    const found = await disabledByAddress(this.#db, addressKey)
+    const person = found && (await personById(this.#db, found.person_id))
+    return person && { ...person, email: found.email, email_key: addressKey }
   }
 
   isPresent(student: PersonInSession): boolean | Promise<boolean> {

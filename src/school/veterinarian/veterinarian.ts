@@ -242,7 +242,7 @@ export class Veterinarians implements RoleRules {
     const told = { kind: 'address-moved', email, role: this.role, language, now } as const
     const done = db.tx([
       lockPerson(id),
-      claim(both(mayMove(caller, address.key), isOpen(session_id))),
+      ...claim(both(mayMove(caller, address.key), isOpen(session_id))),
       ...setAddress(caller, address, eventId, { by, note: null, now }, claimed),
       keepTeaching(caller, now, happened(eventId)),
       movePasskeys({ personId: id, from: caller.email_key, to: address.key }, happened(eventId)),

@@ -13,6 +13,8 @@ const states: Record<DeliveryState, State> = {
   opened: 'good',
 }
 
+const codes = ['code', 'address-code', 'step-up-code']
+
 /** Mails as lines of steps, newest first. The first sentence of each answers "I got no code". */
 export function DeliveryList({
   of,
@@ -71,7 +73,7 @@ function DeliveryCard({ of, withPerson }: { of: Delivery; withPerson: boolean })
 function Verdict({ of: { mail, state, steps } }: { of: Delivery }) {
   const { text: all } = useConsole()
   const text = all.delivery
-  if (state === 'handed' && mail !== null && mail !== 'code')
+  if (state === 'handed' && mail !== null && !codes.includes(mail))
     return <StateMark state="good" word={text.handedNotice} />
   const isWrong = state === 'handed' && steps.some(({ step }) => step === 'wrong-code')
   return <StateMark state={states[state]} word={isWrong ? text.handedWrong : text.verdicts[state]} />

@@ -61,6 +61,14 @@ export const english: MailTexts = {
         unasked,
       ],
     },
+    'not-enabled': {
+      subject,
+      paragraphs: (_url, help) => [
+        'Somebody asked for a student’s sign-in code for this address. The address is on the school’s roster, but signing in is not enabled for it, so no code was created.',
+        `If it was you, ask the registrar’s office to enable it, or write to the school${help}.`,
+        unasked,
+      ],
+    },
     'not-staff': {
       subject,
       paragraphs: () => [

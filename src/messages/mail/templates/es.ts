@@ -63,6 +63,14 @@ export const spanish: MailTexts = {
         unasked,
       ],
     },
+    'not-enabled': {
+      subject,
+      paragraphs: (_url, help) => [
+        'Alguien ha pedido un código de estudiante para esta dirección. Figura en la lista de la escuela, pero su acceso no está activado; no se ha creado ningún código.',
+        `Si fue usted, pida a la secretaría que lo active, o escriba a la escuela${help}.`,
+        unasked,
+      ],
+    },
     'not-staff': {
       subject,
       paragraphs: () => [

@@ -63,6 +63,14 @@ export const french: MailTexts = {
         unasked,
       ],
     },
+    'not-enabled': {
+      subject,
+      paragraphs: (_url, help) => [
+        'Quelqu’un a demandé un code d’étudiant pour cette adresse. Elle figure sur la liste de l’école, mais l’accès n’est pas activé\u202f; aucun code n’a été créé.',
+        `Si c’est vous, demandez à la scolarité de l’activer, ou écrivez à l’école${help}.`,
+        unasked,
+      ],
+    },
     'not-staff': {
       subject,
       paragraphs: () => [

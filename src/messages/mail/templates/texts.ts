@@ -6,6 +6,7 @@ const noticeKinds = [
   'no-account',
   'is-student',
   'not-on-roster',
+  'not-enabled',
   'is-veterinarian',
   'not-staff',
   'suspended',

@@ -368,6 +368,9 @@ export const english = {
       'no-account': 'Notice: no account',
       'not-on-roster': 'Notice: not on the roster',
       'not-staff': 'Notice: not a member of staff',
+      'not-enabled': 'Notice: on the roster, but not enabled',
+      'is-student': 'Notice: has a student’s account',
+      'is-veterinarian': 'Notice: has a veterinarian’s account',
       suspended: 'Notice: the account is suspended',
       'step-up-code': 'A code to confirm who they are',
       'address-code': 'A code for a new address',
@@ -382,7 +385,7 @@ export const english = {
     unknownKind: 'A mail',
     verdicts: {
       queued: 'Waiting to be sent.',
-      deferred: 'The mail server deferred it; we will try again.',
+      deferred: 'Not sent yet; we will try again.',
       handed: 'Their mail server accepted it, but no code was entered. Ask them to check the spam folder.',
       'not-sent': 'Not sent.',
       failed: 'Could not be delivered.',

@@ -358,6 +358,9 @@ export const spanish: ConsoleText = {
       'no-account': 'Aviso: no hay cuenta',
       'not-on-roster': 'Aviso: no está en la lista',
       'not-staff': 'Aviso: no es del personal',
+      'not-enabled': 'Aviso: está en la lista, pero sin activar',
+      'is-student': 'Aviso: tiene cuenta de estudiante',
+      'is-veterinarian': 'Aviso: tiene cuenta de veterinario',
       suspended: 'Aviso: la cuenta está suspendida',
       'step-up-code': 'Un código para confirmar la identidad',
       'address-code': 'Un código para una dirección nueva',
@@ -372,7 +375,7 @@ export const spanish: ConsoleText = {
     unknownKind: 'Un correo',
     verdicts: {
       queued: 'Pendiente de envío.',
-      deferred: 'El servidor de correo lo aplazó; se intentará de nuevo.',
+      deferred: 'Aún no se ha enviado; se intentará de nuevo.',
       handed:
         'El servidor del destinatario lo aceptó, pero no se introdujo ningún código. Pida que revise el correo no deseado.',
       'not-sent': 'No se envió.',

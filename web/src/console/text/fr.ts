@@ -360,6 +360,9 @@ export const french: ConsoleText = {
       'no-account': 'Avis : aucun compte',
       'not-on-roster': 'Avis : absent de la liste',
       'not-staff': 'Avis : non membre du personnel',
+      'not-enabled': 'Avis : sur la liste, mais non activé',
+      'is-student': 'Avis : a un compte d’étudiant',
+      'is-veterinarian': 'Avis : a un compte de vétérinaire',
       suspended: 'Avis : le compte est suspendu',
       'step-up-code': 'Un code pour confirmer l’identité',
       'address-code': 'Un code pour une nouvelle adresse',
@@ -374,7 +377,7 @@ export const french: ConsoleText = {
     unknownKind: 'Un courriel',
     verdicts: {
       queued: 'En attente d’envoi.',
-      deferred: 'Le serveur de courriel a différé la réception ; un nouvel essai suivra.',
+      deferred: 'Pas encore envoyé ; un nouvel essai suivra.',
       handed:
         'Le serveur du destinataire l’a accepté, mais aucun code n’a été saisi. Faites vérifier les courriers indésirables.',
       'not-sent': 'Non envoyé.',
