@@ -81,7 +81,7 @@ for (const engine of engines) {
         await outboxEmpty(service)
         assert.equal(to(mail, '@one.example').length, domainBurst)
         const all = (await budgets()).find(({ key }) => key === 'mails:service')!
-        assert.equal(all.times, String(clock.now()).repeat(domainBurst))
+        assert.equal(all.times.split(String(clock.now())).length - 1, domainBurst)
         assert.equal((await service.rows('select sent_at from notice')).length, domainBurst + 1)
         clock.advance(hour - minute)
         await ask(service, 'nobody200@one.example')

@@ -392,7 +392,7 @@ export class Outbox {
       inbox: this.#inboxOf(mail),
       now,
       unlessSince: now - noticeEveryMs,
-      take: (when) => limits?.take(newId(), now, when) ?? { statements: [], granted: when },
+      take: (when) => limits?.take(newId(), now, when) ?? { statements: [], granted: always },
     })
     if (outcome === 'chosen') return
     if (outcome === 'over-budget') this.#noticesDropped.note(domainOf(mail.email))
