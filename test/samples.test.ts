@@ -63,9 +63,10 @@ suite('Samples in the documentation', atLength, () => {
 
   test('are in languages that are tried here', () => {
     const languages = new Set(samples.map(({ language }) => language))
-    // Those for Python and Apache in docs/applications.md are tried by test/relying-parties/run.ts, those in YAML and JSON
-    // in docs/school-sign-in.md by test/satosa/run.ts.
-    assert.deepEqual([...languages].sort(), ['', 'apache', 'json', 'python', 'sh', 'ts', 'yaml'])
+    // Those for JavaScript, Python, Apache and oauth2-proxy in docs/applications.md are tried by test/relying-parties/run.ts,
+    // those in YAML and JSON in docs/school-sign-in.md by test/satosa/run.ts. That in C# says that it was not tried.
+    const known = ['', 'apache', 'csharp', 'js', 'json', 'python', 'sh', 'toml', 'ts', 'yaml']
+    assert.deepEqual([...languages].sort(), known)
   })
 
   test('in TypeScript compile under strict, and would not if something were wrong', () => {
