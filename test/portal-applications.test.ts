@@ -223,7 +223,7 @@ suite('Applications', inBrowser, () => {
     const items = await page.getByRole('main').getByRole('listitem').allTextContents()
     assert.deepEqual(items.slice(0, 4), [
       'recognise your account',
-      'see your name and your role; for students also the student number, year and school',
+      'see your name and your role; for students also the student number, year and school; for veterinarians also whether the school has verified them',
       'see your e-mail address',
       'stay signed in after you have signed out here',
     ])
@@ -354,7 +354,7 @@ suite('Applications', inBrowser, () => {
     await heading(page, 'You cannot sign in to Moodle').waitFor()
     await page.getByText('it has not verified you yet').waitFor()
     await page.getByText(email).waitFor()
-    await assertFit(page, 'authorize-refused', 320, 1280)
+    await assertFit(page, 'authorize-not-admitted', 320, 1280)
     await button(page, 'Use another account').click()
     await heading(page, 'Sign in to continue to Moodle').waitFor()
     await page.getByText('only those whom the school has verified').waitFor()

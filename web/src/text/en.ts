@@ -169,7 +169,8 @@ export const english = {
     saved: 'Saved.',
     publicPage: 'Your public page',
     publicLead: 'Anyone with this link sees your name and nothing else.',
-    lostByName: 'The school has verified you. If you change your name, it will have to verify you again.',
+    lostByName:
+      'The school has verified you. If you change your name, it will have to verify you again, and until then some applications do not let you in.',
     notVerified: 'Not verified yet',
     publicUnverified:
       'Anyone with this link sees your name and a note that the school has not checked who you are. Ask the school to verify you.',
@@ -233,7 +234,8 @@ export const english = {
     may: 'The application may:',
     scopes: {
       openid: 'recognise your account',
-      profile: 'see your name and your role; for students also the student number, year and school',
+      profile:
+        'see your name and your role; for students also the student number, year and school; for veterinarians also whether the school has verified them',
       email: 'see your e-mail address',
       classes: 'see your classes and their times',
       account: 'change your name',
@@ -470,7 +472,7 @@ export const english = {
     field: 'New e-mail address',
     hint: 'We will send a code there to make sure that you can read it.',
     sent: (email: string) => `We are sending a code to ${email}.`,
-    lost: 'The school has verified you. With a new address, it will have to verify you again.',
+    lost: 'The school has verified you. With a new address, it will have to verify you again, and until then some applications do not let you in.',
     same: 'This is already your address.',
     confirm: 'Change my address',
     fresh:

@@ -171,7 +171,7 @@ export const spanish: Text = {
     publicPage: 'Su página pública',
     publicLead: 'Quien tenga este enlace verá su nombre y nada más.',
     lostByName:
-      'La escuela ha verificado su identidad. Si cambia de nombre, tendrá que verificarla de nuevo.',
+      'La escuela ha verificado su identidad. Si cambia de nombre, tendrá que verificarla de nuevo y, hasta entonces, algunas aplicaciones no le dejan entrar.',
     notVerified: 'Aún sin verificar',
     publicUnverified:
       'Quien tenga este enlace verá su nombre y el aviso de que la escuela no ha comprobado su identidad. Pida a la escuela que la verifique.',
@@ -238,7 +238,8 @@ export const spanish: Text = {
     may: 'La aplicación podrá:',
     scopes: {
       openid: 'reconocer su cuenta',
-      profile: 'ver su nombre y su función; de los estudiantes, también el número, el curso y la escuela',
+      profile:
+        'ver su nombre y su función; de los estudiantes, también el número, el curso y la escuela; de los veterinarios, si la escuela los ha verificado',
       email: 'ver su dirección de correo',
       classes: 'ver sus clases y sus horarios',
       account: 'cambiar su nombre',
@@ -479,7 +480,7 @@ export const spanish: Text = {
     field: 'Nueva dirección de correo',
     hint: 'Enviaremos allí un código para comprobar que tiene acceso a ella.',
     sent: (email) => `Estamos enviando un código a ${email}.`,
-    lost: 'La escuela ha verificado su identidad. Si cambia de dirección, tendrá que verificarla de nuevo.',
+    lost: 'La escuela ha verificado su identidad. Si cambia de dirección, tendrá que verificarla de nuevo y, hasta entonces, algunas aplicaciones no le dejan entrar.',
     same: 'Esta ya es su dirección.',
     confirm: 'Cambiar mi dirección',
     fresh:

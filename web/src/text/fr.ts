@@ -174,7 +174,7 @@ export const french: Text = {
     publicPage: 'Votre page publique',
     publicLead: 'Toute personne disposant de ce lien voit votre nom, et rien d’autre.',
     lostByName:
-      'L’école a vérifié votre identité. Si vous changez de nom, elle devra la vérifier de nouveau.',
+      'L’école a vérifié votre identité. Si vous changez de nom, elle devra la vérifier de nouveau et, d’ici là, certaines applications ne vous laissent pas entrer.',
     notVerified: 'Pas encore vérifié',
     publicUnverified:
       'Toute personne disposant de ce lien voit votre nom, et la mention que l’école n’a pas vérifié votre identité. Demandez à l’école de la vérifier.',
@@ -243,7 +243,7 @@ export const french: Text = {
     scopes: {
       openid: 'reconnaître votre compte',
       profile:
-        'voir votre nom et votre rôle\u202f; pour les étudiants, aussi le numéro d’étudiant, l’année et l’école',
+        'voir votre nom et votre rôle\u202f; pour les étudiants, aussi le numéro d’étudiant, l’année et l’école\u202f; pour les vétérinaires, si l’école les a vérifiés',
       email: 'voir votre adresse e-mail',
       classes: 'voir vos cours et leurs horaires',
       account: 'modifier votre nom',
@@ -486,7 +486,7 @@ export const french: Text = {
     field: 'Nouvelle adresse e-mail',
     hint: 'Nous y enverrons un code pour vérifier que vous y avez accès.',
     sent: (email) => `Nous envoyons un code à ${email}.`,
-    lost: 'L’école a vérifié votre identité. Si vous changez d’adresse, elle devra la vérifier de nouveau.',
+    lost: 'L’école a vérifié votre identité. Si vous changez d’adresse, elle devra la vérifier de nouveau et, d’ici là, certaines applications ne vous laissent pas entrer.',
     same: 'C’est déjà votre adresse.',
     confirm: 'Changer mon adresse',
     fresh:

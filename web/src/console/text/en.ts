@@ -312,7 +312,10 @@ export const english = {
     verify: {
       open: 'Verify…',
       title: (name: string) => `Has the school checked who ${name} is?`,
-      effects: ['The public page says that the school has verified this veterinarian.'],
+      effects: [
+        'The public page says that the school has verified this veterinarian.',
+        'Applications that admit only verified veterinarians let them sign in.',
+      ],
       undo: 'You can withdraw the verification.',
       submit: 'Verify',
       done: 'Verified.',
@@ -321,7 +324,10 @@ export const english = {
     unverify: {
       open: 'Withdraw verification…',
       title: (name: string) => `Withdraw the verification of ${name}?`,
-      effects: ['The public page says that the school has not checked who this is.'],
+      effects: [
+        'The public page says that the school has not checked who this is.',
+        'They are signed out of applications that admit only verified veterinarians.',
+      ],
       undo: 'You can verify again.',
       submit: 'Withdraw',
       done: 'No longer verified.',

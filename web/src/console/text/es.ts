@@ -298,7 +298,10 @@ export const spanish: ConsoleText = {
     verify: {
       open: 'Verificar…',
       title: (name) => `¿Ha comprobado la escuela la identidad de ${name}?`,
-      effects: ['La página pública indica que la escuela ha verificado a este veterinario.'],
+      effects: [
+        'La página pública indica que la escuela ha verificado a este veterinario.',
+        'Puede entrar en las aplicaciones que solo admiten veterinarios verificados.',
+      ],
       undo: 'Puede retirar la verificación.',
       submit: 'Verificar',
       done: 'Verificado.',
@@ -307,7 +310,10 @@ export const spanish: ConsoleText = {
     unverify: {
       open: 'Retirar la verificación…',
       title: (name) => `¿Retirar la verificación de ${name}?`,
-      effects: ['La página pública indica que la escuela no ha comprobado su identidad.'],
+      effects: [
+        'La página pública indica que la escuela no ha comprobado su identidad.',
+        'Se cierra su sesión en las aplicaciones que solo admiten veterinarios verificados.',
+      ],
       undo: 'Puede verificar de nuevo.',
       submit: 'Retirar',
       done: 'Ya no está verificado.',

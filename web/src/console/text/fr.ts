@@ -300,7 +300,10 @@ export const french: ConsoleText = {
     verify: {
       open: 'Vérifier…',
       title: (name) => `L’école a-t-elle vérifié l’identité de ${name} ?`,
-      effects: ['La page publique indique que l’école a vérifié ce vétérinaire.'],
+      effects: [
+        'La page publique indique que l’école a vérifié ce vétérinaire.',
+        'Les applications qui n’admettent que les vétérinaires vérifiés lui sont ouvertes.',
+      ],
       undo: 'Vous pouvez retirer la vérification.',
       submit: 'Vérifier',
       done: 'Vérifié.',
@@ -309,7 +312,10 @@ export const french: ConsoleText = {
     unverify: {
       open: 'Retirer la vérification…',
       title: (name) => `Retirer la vérification de ${name} ?`,
-      effects: ['La page publique indique que l’école n’a pas vérifié l’identité.'],
+      effects: [
+        'La page publique indique que l’école n’a pas vérifié l’identité.',
+        'Cette personne est déconnectée des applications qui n’admettent que les vétérinaires vérifiés.',
+      ],
       undo: 'Vous pouvez vérifier de nouveau.',
       submit: 'Retirer',
       done: 'La vérification est retirée.',
