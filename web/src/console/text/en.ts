@@ -214,7 +214,8 @@ export const english = {
     nobodyWithAddress:
       'Nobody has this address. The mails sent to it are below; people often sign in with an address other than the one the school has.',
     mailTo: (email: string) => `Mail to ${email}`,
-    noMail: 'No mail to this address in the last 30 days: nobody has asked for a code.',
+    noMail:
+      'No mail to this address on record. Records are kept for 30 days, or for one day if nobody has the address.',
   },
 
   person: {
@@ -251,7 +252,8 @@ export const english = {
     students: (n: number, shown: string) => counted(n, shown, 'student', 'students'),
     mail: 'Mail',
     mailLead: 'Newest first. Look here when somebody says “I got no code”.',
-    noMail: 'No mail in the last 30 days: nobody has asked for a code for this account.',
+    noMail:
+      'No mail in the last 30 days: nobody has asked for a code with this address, or a limit refused the requests.',
     devices: 'Devices',
     noDevices: 'Not signed in anywhere.',
     earlierDevices: (n: number, shown: string) => counted(n, shown, 'earlier sign-in', 'earlier sign-ins'),

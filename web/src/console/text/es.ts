@@ -196,7 +196,8 @@ export const spanish: ConsoleText = {
     nobodyWithAddress:
       'Nadie tiene esta dirección. Abajo están los correos que se le enviaron; es frecuente entrar con una dirección distinta de la que tiene la escuela.',
     mailTo: (email) => `Correo a ${email}`,
-    noMail: 'Ningún correo a esta dirección en los últimos 30 días: nadie ha pedido un código.',
+    noMail:
+      'No consta ningún correo a esta dirección. Los registros se guardan 30 días, o un día si nadie tiene la dirección.',
   },
 
   person: {
@@ -232,7 +233,8 @@ export const spanish: ConsoleText = {
     students: (n, shown) => counted(n, shown, 'estudiante', 'estudiantes'),
     mail: 'Correo',
     mailLead: 'Lo más reciente primero. Consúltelo cuando alguien diga «no me llegó el código».',
-    noMail: 'Ningún correo en los últimos 30 días: nadie ha pedido un código para esta cuenta.',
+    noMail:
+      'Ningún correo en los últimos 30 días: nadie ha pedido un código con esta dirección, o un límite rechazó las solicitudes.',
     devices: 'Dispositivos',
     noDevices: 'Ninguna sesión abierta.',
     earlierDevices: (n, shown) => counted(n, shown, 'sesión anterior', 'sesiones anteriores'),

@@ -197,7 +197,8 @@ export const french: ConsoleText = {
     nobodyWithAddress:
       'Personne n’a cette adresse. Voici les courriels qui y ont été envoyés ; il est fréquent de se connecter avec une autre adresse que celle connue de l’école.',
     mailTo: (email) => `Courriels à ${email}`,
-    noMail: 'Aucun courriel à cette adresse depuis 30 jours : personne n’a demandé de code.',
+    noMail:
+      'Aucun courriel à cette adresse n’est enregistré. Les traces sont gardées 30 jours, ou un jour si personne n’a cette adresse.',
   },
 
   person: {
@@ -233,7 +234,8 @@ export const french: ConsoleText = {
     students: (n, shown) => counted(n, shown, 'étudiant', 'étudiants'),
     mail: 'Courriels',
     mailLead: 'Les plus récents d’abord. À consulter quand quelqu’un dit « je n’ai pas reçu de code ».',
-    noMail: 'Aucun courriel depuis 30 jours : personne n’a demandé de code pour ce compte.',
+    noMail:
+      'Aucun courriel depuis 30 jours : personne n’a demandé de code avec cette adresse, ou une limite a refusé les demandes.',
     devices: 'Appareils',
     noDevices: 'Aucune connexion en cours.',
     earlierDevices: (n, shown) => counted(n, shown, 'connexion passée', 'connexions passées'),
