@@ -6,7 +6,7 @@ import { bySystem } from '../src/platform/lib/by.ts'
 import { minute } from '../src/platform/lib/clock.ts'
 import { addClient, callAs, codeFor, pkce, signInAt, type TestClient } from './support/applications.ts'
 import { engines } from './support/engines.ts'
-import { freshAddress } from './support/fresh.ts'
+import { freshAddress, freshNetwork } from './support/fresh.ts'
 import { outcome, type Service, type SignedIn, startService } from './support/service.ts'
 import { decode } from './support/tokens.ts'
 
@@ -278,6 +278,30 @@ for (const engine of engines) {
       assert.equal((await from('198.51.100.9', target.secret!)).status, 200)
       service.clock.advance(600_001)
       assert.equal((await from('203.0.113.7', target.secret!)).status, 200)
+    })
+
+    test('Wrong secrets from any number of networks are counted 149,000 times a day at most', async () => {
+      const target = await addClient(service, { kind: 'service' })
+      const refuse = async () => {
+        const reply = await service.request('/oauth/token', {
+          method: 'POST',
+          body: `grant_type=client_credentials&client_id=${target.id}&client_secret=wrong`,
+          headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...freshNetwork() },
+        })
+        assert.equal(reply.status, 401)
+        const counted = await service.rows('select key from quota where key like $1', [
+          `client:${target.id}:%`,
+        ])
+        return counted.length
+      }
+      assert.equal(await refuse(), 1)
+      const until = service.clock.now() + 86_400_000
+      await service.app.parts.db.run("update bucket set full_at = $1 where key = 'service:wrong-secrets'", [
+        until,
+      ])
+      assert.equal(await refuse(), 1)
+      await service.app.parts.db.run("delete from bucket where key = 'service:wrong-secrets'")
+      assert.equal(await refuse(), 2)
     })
 
     test('Without a client, the token endpoint takes a first-party refresh token', async () => {

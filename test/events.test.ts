@@ -226,6 +226,27 @@ for (const engine of engines) {
       assert.equal((await ofSession(sessionId, 'otp.exhausted')).length, 1)
     })
 
+    test('otp.exhausted is written 12,200 times a day at most, because strangers can use up any number of codes', async () => {
+      const exhaust = async () => {
+        const email = freshAddress('exhausted')
+        const { sessionId } = (await service.post('/veterinarian/send-otp', { email }, freshNetwork())).json
+        const body = { email, sessionId, otp_code: 99_999_999 }
+        const replies = []
+        for (let i = 0; i < 5; i++)
+          replies.push(await service.post('/veterinarian/validate-otp', body, freshNetwork()))
+        assert.equal(replies.at(-1)!.json.attemptsLeft, 0)
+        return (await ofSession(sessionId, 'otp.exhausted')).length
+      }
+      assert.equal(await exhaust(), 1)
+      const until = service.clock.now() + 2 * 24 * 60 * minute
+      await service.app.parts.db.run("update bucket set full_at = $1 where key = 'service:exhausted'", [
+        until,
+      ])
+      assert.equal(await exhaust(), 0)
+      await service.app.parts.db.run("delete from bucket where key = 'service:exhausted'")
+      assert.equal(await exhaust(), 1)
+    })
+
     test('A challenge that merely expires is not an event', async () => {
       const email = freshAddress('merely')
       await service.register(email, names)

@@ -85,6 +85,10 @@ export const serviceBuckets = {
   school: { name: 'school', burst: 20_000, refillPerMinute: 4_000 },
   /** Events of refused sign-ins in which no provider has named anybody: 2,440 a day. */
   schoolRefusals: { name: 'school-refusals', burst: 1_000, refillPerMinute: 1 },
+  /** Events of codes with five wrong answers: 12,200 a day. */
+  exhausted: { name: 'exhausted', burst: 5_000, refillPerMinute: 5 },
+  /** Wrong secrets of applications that are counted: 149,000 a day. Nobody guesses 256 bits beyond it. */
+  wrongSecrets: { name: 'wrong-secrets', burst: 5_000, refillPerMinute: 100 },
 } as const satisfies Record<string, BucketPolicy>
 
 /**
@@ -258,11 +262,21 @@ export class Limits {
     throw tooManyRequests(policy.name, latestFreeAt(buckets, fullAts), now, 'Too many requests.')
   }
 
-  /** Takes one from a bucket of the whole service; false if it is empty. */
+  /** Takes one from a bucket of the whole service, if `when` is true. */
+  takeServiceBucket(policy: BucketPolicy, now: number, when: Condition): Take {
+    if (!this.#enabled) return { statements: [], granted: always }
+    const [bucket, mark] = [bucketOf(policy, 'service'), newId()]
+    return {
+      statements: [takeFromBuckets([bucket], mark, now, when)],
+      granted: takenFromBuckets([bucket], mark),
+    }
+  }
+
+  /** The same at once; false if the bucket is empty. */
   async takeOfService(policy: BucketPolicy, now: number): Promise<boolean> {
-    if (!this.#enabled) return true
-    const [taken] = await this.#db.tx([takeFromBuckets([bucketOf(policy, 'service')], newId(), now, always)])
-    return taken!.length > 0
+    const { statements } = this.takeServiceBucket(policy, now, always)
+    const [taken] = await this.#db.tx(statements)
+    return taken === undefined || taken.length > 0
   }
 
   /** Reports what is left without taking anything. */
@@ -308,7 +322,7 @@ export class Limits {
   }
 
   async countWrongSecret(clientId: string, network: string, now: number): Promise<void> {
-    if (!this.#enabled) return
+    if (!this.#enabled || !(await this.takeOfService(serviceBuckets.wrongSecrets, now))) return
     await this.#db.tx([
       takeFromQuota({ ...secretQuota(clientId, network), mark: newId(), now, when: always }),
     ])

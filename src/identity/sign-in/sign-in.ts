@@ -16,6 +16,7 @@ import { codeAnswered } from '../../messages/delivery/delivery.ts'
 import { queueMail } from '../../messages/mail/outbox.ts'
 import {
   always,
+  both,
   type Condition,
   type Db,
   isTrue,
@@ -39,6 +40,7 @@ import {
   type CodeAsk,
   type FailureCounting,
   type Limits,
+  serviceBuckets,
 } from '../limits/limits.ts'
 import { canSignIn, lockPerson, type Person, type RoleRules } from '../people/people.ts'
 import type { IssuedTokens, Sessions } from '../session/session.ts'
@@ -58,6 +60,7 @@ import {
   digitsOf,
   exhaust,
   inboxOfChallenge,
+  isExhausted,
   isUsed,
   lastMailOf,
   lockChallenge,
@@ -419,10 +422,14 @@ export class SignIn {
       answeredFrom: caller.network.fingerprint,
     }
     const counting = this.#deps.limits.countWrong(guess, now, when.counted)
-    return {
-      statements: [...counting.statements, exhaust(sessionId, now, by, when.last)],
-      attacks: counting.attacks,
-    }
+    // Strangers can use up any number of codes.
+    const take = this.#deps.limits.takeServiceBucket(
+      serviceBuckets.exhausted,
+      now,
+      isExhausted(sessionId, when.last),
+    )
+    const event = exhaust(sessionId, now, by, both(when.last, take.granted))
+    return { statements: [...counting.statements, ...take.statements, event], attacks: counting.attacks }
   }
 
   /** Records a right answer that is refused nevertheless, and returns the refusal. */

@@ -260,6 +260,11 @@ export function countRepeat(
   )
 }
 
+/** For statements that read something else. */
+export function isExhausted(id: string, last: Condition): Condition {
+  return expression`exists (select 1 from challenge where id = ${value(id)} and used_at is null and ${last})`
+}
+
 /** Records that the attempts are used up, unless a right answer arrived at the same time. */
 export function exhaust(id: string, now: number, by: By, when: Condition): Statement {
   return eventsFrom(
