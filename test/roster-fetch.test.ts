@@ -1,6 +1,6 @@
 /** `chiron roster fetch` within the process: what is taken, imported, noted and reported, on both engines. */
 import assert from 'node:assert/strict'
-import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { StoreFigures } from '../src/operate/metrics/figures.ts'
@@ -318,6 +318,16 @@ for (const engine of engines) {
       const found = await fetch({}, other)
       assert.deepEqual([found.outcome, found.exitCode], ['overdue', 2], found.message)
       assert.match(found.message, /^no newer file has come for 90 days; /)
+    })
+
+    test('reads a store in which SQLite kept the fraction of a file’s time', async () => {
+      const { db } = service.app.parts
+      const migration = new URL('../migrations/0040_whole_roster_file_times.sql', import.meta.url)
+      const times = () => service.rows<{ file_at: number }>('select file_at from roster_fetch')
+      const [before] = await times()
+      await db.run('update roster_fetch set file_at = file_at + 0.4567')
+      await db.exclusively(async (exec) => exec(readFileSync(migration, 'utf8')))
+      assert.deepEqual(await times(), [before])
     })
 
     test('shows what became of the reports, as of every mail', async () => {
