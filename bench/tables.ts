@@ -83,6 +83,7 @@ export const tables: Readonly<Record<keyof typeof columns, 'few' | readonly Fill
   roster_fetch: 'few',
   backup: 'few',
   signing_key: 'few',
+  rsa_signing_key: 'few',
   event_counter: 'few',
   webhook_queue: 'few',
   lease: 'few',

@@ -321,6 +321,7 @@ const withClientOptions = (command: Command) =>
     .option('--consent <when>', 'whether people are asked first: never, or once')
     .option('--without-pkce', 'for a web application that cannot send PKCE, such as Moodle')
     .option('--claims-in-id-token', 'for a program that does not ask userinfo')
+    .option('--id-token-alg <algorithm>', 'how its ID tokens are signed: ES256, or RS256 (ES256)')
     .option('--unverified-veterinarians', 'also veterinarians who merely registered, as anybody can')
 withClientOptions(
   clientsCommand

@@ -168,6 +168,7 @@ for (const engine of engines) {
         subject: 'public',
         pkce: true,
         claimsInIdToken: false,
+        idTokenAlg: 'ES256',
         unverifiedVeterinarians: false,
         hasSecret: true,
         formerSecretUntil: null,
@@ -193,6 +194,7 @@ for (const engine of engines) {
         consent: 'once',
         pkce: false,
         claimsInIdToken: true,
+        idTokenAlg: 'RS256',
         unverifiedVeterinarians: true,
       }
       service.clock.advance(1)
@@ -359,6 +361,7 @@ for (const engine of engines) {
         { consent: 'once' },
         { pkce: false },
         { claimsInIdToken: true },
+        { idTokenAlg: 'RS256' },
         { unverifiedVeterinarians: true },
         { logoutUris: [redirect] },
       ]
@@ -609,7 +612,14 @@ test('Of two that are added at the same moment, one is counted after the other',
   await other.query('begin')
   const row = {
     ...{ id: newId(), kind: 'spa', name: 'Y', redirect_uris: '[]', logout_uris: '[]', backchannel_uri: null },
-    ...{ scopes: 'openid', roles: 'staff', consent: 'never', pkce: 1, claims_in_id_token: 0 },
+    ...{
+      scopes: 'openid',
+      roles: 'staff',
+      consent: 'never',
+      pkce: 1,
+      claims_in_id_token: 0,
+      id_token_alg: 'ES256',
+    },
     ...{ unverified_veterinarians: 0, subject_salt: null, secret_digest: null, created_at: 1 },
   }
   for (const { sql, postgres = sql, params } of addClient(row, 200, byOperator))
@@ -664,7 +674,7 @@ suite('chiron clients', atLength, () => {
       ...['change', id, '--name', 'Moodle 5', '--with-pkce', '--claims-in-id-token', '--consent', 'once'],
       ...['--logout', 'https://app.example.org/out', '--backchannel', 'https://app.example.org/bc'],
       ...['--roles', 'staff,student', '--scopes', 'profile openid openid'],
-      ...['--redirect', redirect, 'https://app.example.org/other'],
+      ...['--redirect', redirect, 'https://app.example.org/other', '--id-token-alg', 'RS256'],
     )
     assert.deepEqual(
       [changed.name, changed.pkce, changed.claimsInIdToken, changed.consent, changed.logoutUris],
@@ -679,6 +689,11 @@ suite('chiron clients', atLength, () => {
         [redirect, 'https://app.example.org/other'],
       ],
     )
+    assert.equal(changed.idTokenAlg, 'RS256')
+    assert.match((await chiron('show', id)).out, /^ID token signed by +RS256$/m)
+    const unknown = await chiron('change', id, '--id-token-alg', 'RS512')
+    assert.equal(unknown.code, 1)
+    assert.match(unknown.err, /--id-token-alg has no "RS512"; it can be ES256, RS256/)
     const emptied = await asJson(
       ...['change', id, '--logout', 'none', '--backchannel', 'none', '--no-claims-in-id-token'],
     )

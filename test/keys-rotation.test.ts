@@ -33,13 +33,17 @@ for (const engine of engines) {
         "select actor, data, person_id from event where type = 'key.rotated' order by at, id",
       )
     const me = (token: string) => service.request('/veterinarian/me', { token })
-    const jwks = async () => (await service.request('/.well-known/jwks.json')).json.keys as { kid: string }[]
+    // Those that sign access tokens; RSA keys are in rs256.test.ts.
+    const ofAccess = <K extends { alg: string }>(keys: K[]) => keys.filter(({ alg }) => alg === 'ES256')
+    const jwks = async () =>
+      ofAccess<{ kid: string; alg: string }>((await service.request('/.well-known/jwks.json')).json.keys)
+    const listed = async () => ofAccess(await service.app.parts.keys.list())
 
     test('A rotation is an event with who did it and the key, by hand or after 90 days; the first key is not', async () => {
       assert.deepEqual(await rotations(), [])
       const { keys, sweeper } = service.app.parts
       assert.equal(await keys.rotate(byOperator), true)
-      const [, next] = await keys.list()
+      const [, next] = await listed()
       assert.deepEqual(
         (await rotations()).map(({ actor, data }) => [actor, JSON.parse(data)]),
         [['operator', { kid: next!.kid }]],
@@ -60,7 +64,7 @@ for (const engine of engines) {
       service.clock.advance(day)
       await service.app.parts.sweeper.sweep()
       const { keys, db } = service.app.parts
-      const before = await keys.list()
+      const before = await listed()
       assert.deepEqual(
         before.map(({ state }) => state),
         ['signs'],
@@ -73,7 +77,7 @@ for (const engine of engines) {
       // Does nothing but sign.
       await idle!.open()
       assert.equal(await other!.rotate(byOperator), true)
-      const [old, next] = await keys.list()
+      const [old, next] = await listed()
       service.clock.advance(1_000)
       assert.ok(await idle!.verifier(next!.kid))
       assert.equal(await idle!.verifier('unknown'), undefined)
@@ -84,7 +88,7 @@ for (const engine of engines) {
       service.clock.advance(10 * minute)
       for (const all of [keys, other!, idle!]) assert.equal((await all.signer()).kid, next!.kid)
       assert.deepEqual(
-        (await keys.list()).map(({ state }) => state),
+        (await listed()).map(({ state }) => state),
         ['old', 'signs'],
       )
     })
@@ -140,7 +144,7 @@ for (const engine of engines) {
       assert.equal(await sealed(), row!.sealed)
     })
 
-    test('Rotating many times at once adds one key and writes one event', async () => {
+    test('Rotating many times at once adds one key of each kind, each with an event', async () => {
       const { db } = service.app.parts
       const secrets = secretsFrom('a secret for tests that is long enough', null)
       const many = await Promise.all(
@@ -153,7 +157,7 @@ for (const engine of engines) {
       const [events, keys] = [(await rotations()).length, (await jwks()).length]
       const outcomes = await Promise.all(many.map((each) => each.rotate(byOperator)))
       assert.equal(outcomes.filter(Boolean).length, 1)
-      assert.equal((await rotations()).length, events + 1)
+      assert.equal((await rotations()).length, events + 2)
       service.clock.advance(1_000)
       assert.equal((await jwks()).length, keys + 1)
     })
@@ -297,27 +301,26 @@ suite('chiron keys', atLength, () => {
       (await child.request('/.well-known/jwks.json')).json.keys.map(({ kid }: { kid: string }) => kid)
     const [{ keys }] = (await chiron(['list', '--json'])).json
     assert.deepEqual(
-      keys.map(({ kid, state, ageDays }: { kid: string; state: string; ageDays: number }) => [
-        kid,
-        state,
-        ageDays,
-      ]),
-      [[(await published())[0], 'signs', 0]],
+      keys.map(({ kid, alg, state, ageDays }: Record<string, unknown>) => [kid, alg, state, ageDays]),
+      (await published()).map((kid: string, i: number) => [kid, ['ES256', 'RS256'][i], 'signs', 0]),
     )
+    assert.equal(keys.length, 2)
     const rotated = await chiron(['rotate'])
     assert.equal(rotated.code, 0, rotated.err)
     const [, kid] = /^Key (\S+) is published now and signs from 2\S+Z\. Nobody is signed out\.$/m.exec(
       rotated.out,
     )!
     await eventually('the key is published', async () => (await published()).includes(kid))
+    const [, rsa] = /^So is key (\S+), for RS256\.$/m.exec(rotated.out)!
     const { out } = await chiron(['list'])
-    assert.match(out, /^key +created +signs from +age +state$/m)
+    assert.match(out, /^key +algorithm +created +signs from +age +state$/m)
     assert.match(out, new RegExp(`^${keys[0].kid} .* signs now$`, 'm'))
-    assert.match(out, new RegExp(`^${kid} .* published, signs later$`, 'm'))
+    assert.match(out, new RegExp(`^${kid} +ES256 .* published, signs later$`, 'm'))
+    assert.match(out, new RegExp(`^${rsa} +RS256 .* published, signs later$`, 'm'))
     const { json } = await run(folder.path, ['events', '--type', 'key.rotated', '--json'], env)
     assert.deepEqual(
-      json.map(({ actor, data, userId }) => [actor, data, userId]),
-      [['operator', { kid }, null]],
+      new Set(json.map(({ actor, data, userId }) => [actor, data.kid, userId].join())),
+      new Set([`operator,${kid},`, `operator,${rsa},`]),
     )
   })
 
@@ -327,6 +330,6 @@ suite('chiron keys', atLength, () => {
     assert.equal(code, 1)
     assert.match(err, /CHIRON_SECRET decrypts none of the signing keys/)
     const [{ keys }] = (await chiron(['list', '--json'])).json
-    assert.equal(keys.length, 2)
+    assert.equal(keys.length, 4)
   })
 })

@@ -20,6 +20,7 @@ import {
 } from './support/authorize.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
+import { portalCall } from './support/portal.ts'
 import { outcome, type Reply, type Service, startService } from './support/service.ts'
 import { newSigner, signedBy } from './support/tokens.ts'
 import { originOf } from './support/visitor.ts'
@@ -367,6 +368,68 @@ for (const engine of engines) {
         assert.equal(left[0]! - left[1]!, 1)
       })
     })
+
+    test('The metadata names every endpoint and what it takes, and the keys are of both kinds', async () => {
+      await service.app.parts.keys.tend()
+      const { json } = await service.request('/.well-known/openid-configuration')
+      const issuer = originOf(service)
+      assert.equal(json.issuer, issuer)
+      for (const name of ['authorization', 'token', 'userinfo', 'end_session'])
+        assert.ok(json[`${name}_endpoint`].startsWith(`${issuer}/oauth/`), name)
+      const { scopes_supported, response_types_supported, subject_types_supported } = json
+      assert.ok(scopes_supported.includes('openid'))
+      assert.deepEqual(response_types_supported, ['code'])
+      assert.deepEqual(subject_types_supported, ['public', 'pairwise'])
+      assert.equal(json.claims_parameter_supported, false)
+      assert.ok(['sub', 'email', 'name'].every((claim) => json.claims_supported.includes(claim)))
+      assert.deepEqual(json.id_token_signing_alg_values_supported, ['ES256', 'RS256'])
+      assert.equal(json.jwks_uri, `${issuer}/.well-known/jwks.json`)
+      const { keys } = (await service.request('/.well-known/jwks.json')).json
+      assert.deepEqual(
+        keys.map(({ kty, alg, use }: Record<string, string>) => [kty, alg, use]),
+        [
+          ['EC', 'ES256', 'sig'],
+          ['RSA', 'RS256', 'sig'],
+        ],
+      )
+    })
+
+    describe('Some parameters', () => {
+      const parameters: [name: string, changes: Parameters][] = [
+        ['display=page', { display: 'page' }],
+        ['display=popup', { display: 'popup' }],
+        ['claims_locales', { claims_locales: 'se' }],
+        ['claims', { claims: '{"userinfo":{"name":{"essential":true}}}' }],
+        ['an unknown one', { extra: 'foobar' }],
+        ['another order of scopes', { scope: 'profile openid' }],
+      ]
+      for (const [name, changes] of parameters)
+        test(`change nothing: ${name}`, async () => {
+          const { cookie } = await signedIn()
+          const query = requestOf(client.id, changes)
+          assert.equal((await get(query)).status, 200)
+          assert.ok(answerIn((await authorize(service, query, { cookie })).json.location).code)
+        })
+    })
+
+    const state = 'a state'
+    const returning = { post_logout_redirect_uri: afterLogout }
+    const leaving: [name: string, keep: readonly string[], more: Parameters, expected: unknown][] = [
+      ['a state', ['hint'], returning, { location: afterLogout }],
+      ['an address', ['hint'], {}, { location: null }],
+      ['an address, with a state alone', ['hint'], { state }, { location: null }],
+      ['an ID token', [], { ...returning, state }, { need: 'confirm', client: null }],
+      ['parameters', [], {}, { need: 'confirm', client: null }],
+    ]
+    for (const [name, keep, more, expected] of leaving)
+      test(`Logout without ${name}`, async () => {
+        const one = await signedIn()
+        const { idToken: id_token_hint } = await signInAt(service, one, client, { scope: 'openid' })
+        const given = Object.entries({ ...more, ...(keep.includes('hint') && { id_token_hint }) })
+        const query = new URLSearchParams(given as [string, string][]).toString()
+        const { json } = await portalCall(service, '/logout', { cookie: one.cookie, body: { query } })
+        assert.deepEqual(json, expected)
+      })
 
     describe('A scope', () => {
       const granted = async (scope: string) => {

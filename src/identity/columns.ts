@@ -5,6 +5,14 @@ const ofStaffAndStudents = {
   because: 'veterinarians have none; it goes when somebody leaves the staff, or disconnects it',
 }
 const ofRefused = { because: 'it goes after CHIRON_KEEP_MAIL_DAYS, and veterinarians have none' }
+const signingKey = {
+  kid: 'id',
+  number: 'other',
+  sealed: 'secret',
+  public_jwk: 'other',
+  created_at: 'time',
+  signs_from: 'time',
+} as const
 const applied = 'a moment later it is part of the account, or gone'
 
 export const identityColumns = {
@@ -78,6 +86,7 @@ export const identityColumns = {
     subject_salt: 'secret',
     pkce: 'other',
     claims_in_id_token: 'other',
+    id_token_alg: 'other',
     unverified_veterinarians: 'other',
     secret_digest: 'secret',
     secret_before: 'secret',
@@ -109,6 +118,7 @@ export const identityColumns = {
     uri: 'other',
     person_id: 'id',
     subject_salt: 'secret',
+    id_token_alg: 'other',
     attempts: 'other',
     next_at: 'time',
     claimed_by: 'id',
@@ -182,12 +192,6 @@ export const identityColumns = {
   quota: { key: 'fingerprint', times: 'time', taken_at: 'time', mark: 'id' },
   failure: { key: 'fingerprint', minute: 'time', count: 'other' },
   known_network: { inbox_fingerprint: 'fingerprint', network_fingerprint: 'fingerprint', seen_at: 'time' },
-  signing_key: {
-    kid: 'id',
-    number: 'other',
-    sealed: 'secret',
-    public_jwk: 'other',
-    created_at: 'time',
-    signs_from: 'time',
-  },
+  signing_key: signingKey,
+  rsa_signing_key: signingKey,
 } as const satisfies Tables

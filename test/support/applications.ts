@@ -28,6 +28,7 @@ export interface ClientOptions {
   readonly subjectSalt?: string
   readonly pkce?: boolean
   readonly claimsInIdToken?: boolean
+  readonly idTokenAlg?: 'ES256' | 'RS256'
   /** Null as in rows of programs before there was a choice. */
   readonly unverifiedVeterinarians?: boolean | null
   readonly disabled?: boolean
@@ -46,8 +47,9 @@ export async function addClient(service: Registry, options: ClientOptions = {}):
   const secret = hasSecret(kind) ? randomBytes(32).toString('base64url') : null
   await service.app.parts.db.run(
     `insert into client (id, name, kind, redirect_uris, logout_uris, backchannel_uri, scopes, roles, consent,
-       subject_salt, pkce, claims_in_id_token, unverified_veterinarians, secret_digest, created_at, disabled_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+       subject_salt, pkce, claims_in_id_token, unverified_veterinarians, secret_digest, created_at, disabled_at,
+       id_token_alg)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
     [
       id,
       options.name ?? 'Moodle',
@@ -65,6 +67,7 @@ export async function addClient(service: Registry, options: ClientOptions = {}):
       secret && digestOf(secret),
       service.clock.now(),
       options.disabled ? service.clock.now() : null,
+      options.idTokenAlg ?? 'ES256',
     ],
   )
   return { id, secret, redirectUri: redirectUris[0] ?? '' }

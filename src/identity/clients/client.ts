@@ -4,7 +4,7 @@ import type { Db } from '../../platform/db/db.ts'
 import { newToken } from '../../platform/lib/random.ts'
 import type { Role } from '../../roles.ts'
 import type { Person } from '../people/people.ts'
-import type { ClientKind, Consent } from './kinds.ts'
+import type { ClientKind, Consent, IdTokenAlg } from './kinds.ts'
 import { type ClientRow, clientRow, pageClients } from './store.ts'
 
 export interface Client {
@@ -24,6 +24,7 @@ export interface Client {
   readonly subjectSalt: string | null
   readonly pkce: boolean
   readonly claimsInIdToken: boolean
+  readonly idTokenAlg: IdTokenAlg
   /** Whether veterinarians may sign in there whom the school has not verified. Null if nobody has decided: then they may. */
   readonly unverifiedVeterinarians: boolean | null
   readonly createdAt: number
@@ -61,6 +62,7 @@ export function clientOf(row: ClientRow): Client {
     subjectSalt: row.subject_salt,
     pkce: row.pkce === 1,
     claimsInIdToken: row.claims_in_id_token === 1,
+    idTokenAlg: row.id_token_alg,
     unverifiedVeterinarians: unverified === null && roles.includes('veterinarian') ? null : unverified === 1,
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,

@@ -24,6 +24,7 @@ import {
   consents,
   defaultScopes,
   hasSecret,
+  idTokenAlgs,
   type Subject,
   scopesOf,
   subjects,
@@ -89,6 +90,7 @@ export interface ClientFields {
   readonly consent: string
   readonly pkce: boolean
   readonly claimsInIdToken: boolean
+  readonly idTokenAlg: string
   readonly unverifiedVeterinarians: boolean
 }
 
@@ -231,7 +233,7 @@ export class Clients {
   /** The columns of the given fields. */
   #columnsOf(kind: ClientKind, fields: Partial<ClientFields>): Partial<ClientColumns> {
     const { name, redirectUris, logoutUris, backchannelUri, scopes, roles: roleNames, consent } = fields
-    const { pkce, claimsInIdToken, unverifiedVeterinarians } = fields
+    const { pkce, claimsInIdToken, idTokenAlg, unverifiedVeterinarians } = fields
     if (kind === 'service') {
       const needless = fieldsOfPeople.find((field) => fields[field] !== undefined)
       if (needless) throw notOfService(needless)
@@ -253,6 +255,7 @@ export class Clients {
       ...(consent !== undefined && { consent: oneOf('consent', consent, consents) }),
       ...(pkce !== undefined && { pkce: Number(pkce) }),
       ...(claimsInIdToken !== undefined && { claims_in_id_token: Number(claimsInIdToken) }),
+      ...(idTokenAlg !== undefined && { id_token_alg: oneOf('idTokenAlg', idTokenAlg, idTokenAlgs) }),
       ...(unverifiedVeterinarians !== undefined && {
         unverified_veterinarians: Number(unverifiedVeterinarians),
       }),
@@ -291,6 +294,7 @@ export class Clients {
       subject,
       pkce: client.pkce,
       claimsInIdToken: client.claimsInIdToken,
+      idTokenAlg: client.idTokenAlg,
       unverifiedVeterinarians: client.unverifiedVeterinarians,
       hasSecret: row.secret_digest !== null,
       formerSecretUntil: timestampOrNull(before !== null && before > this.#deps.clock.now() ? before : null),
@@ -325,6 +329,7 @@ const fieldsOfPeople = [
   'consent',
   'pkce',
   'claimsInIdToken',
+  'idTokenAlg',
   'unverifiedVeterinarians',
 ] as const satisfies readonly (keyof ClientFields)[]
 
@@ -338,6 +343,7 @@ function defaultsOf(kind: ClientKind) {
     consent: 'never',
     pkce: 1,
     claims_in_id_token: 0,
+    id_token_alg: 'ES256',
     unverified_veterinarians: 0,
   }
 }

@@ -12,6 +12,10 @@ export type Consent = (typeof consents)[number]
 export const subjects = ['public', 'pairwise'] as const
 export type Subject = (typeof subjects)[number]
 
+/** How the client's ID tokens and logout tokens are signed. */
+export const idTokenAlgs = ['ES256', 'RS256'] as const
+export type IdTokenAlg = (typeof idTokenAlgs)[number]
+
 /** For clients with people. */
 export const personScopes = ['openid', 'profile', 'email', 'classes', 'account', 'offline_access'] as const
 export type PersonScope = (typeof personScopes)[number]

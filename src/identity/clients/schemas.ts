@@ -1,7 +1,7 @@
 import { Id, Nullable, Timestamp } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { roles } from '../../roles.ts'
-import { clientKinds, consents, personScopes, serviceScopes, subjects } from './kinds.ts'
+import { clientKinds, consents, idTokenAlgs, personScopes, serviceScopes, subjects } from './kinds.ts'
 
 const RoleName = Type.Enum([...roles], { title: 'Role' })
 const Kind = Type.Enum([...clientKinds], {
@@ -48,6 +48,10 @@ const fields = {
   roles: Type.Array(RoleName, { description: 'Who may sign in there. Empty for a service.' }),
   pkce: Type.Boolean({ description: 'Whether PKCE is required. It can be off for `web` alone.' }),
   claimsInIdToken: Type.Boolean({ description: 'Whether the ID token has names and addresses.' }),
+  idTokenAlg: Type.Enum([...idTokenAlgs], {
+    title: 'IdTokenAlg',
+    description: 'How its ID tokens and logout tokens are signed. Everything else is ES256.',
+  }),
   unverifiedVeterinarians: Type.Boolean({
     description:
       'Whether veterinarians may sign in there whom the school has not verified. Anybody can register as a veterinarian.',
@@ -127,6 +131,7 @@ const changeFields = {
   consent: Type.Optional(ConsentKind),
   pkce: Type.Optional(fields.pkce),
   claimsInIdToken: Type.Optional(fields.claimsInIdToken),
+  idTokenAlg: Type.Optional(fields.idTokenAlg),
   unverifiedVeterinarians: Type.Optional(fields.unverifiedVeterinarians),
 }
 export const NewClientBody = Type.Object(

@@ -10,7 +10,7 @@ import {
 } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role } from '../../roles.ts'
-import type { ClientKind, Consent } from './kinds.ts'
+import type { ClientKind, Consent, IdTokenAlg } from './kinds.ts'
 
 export interface ClientRow {
   readonly id: string
@@ -25,6 +25,7 @@ export interface ClientRow {
   readonly subject_salt: string | null
   readonly pkce: number
   readonly claims_in_id_token: number
+  readonly id_token_alg: IdTokenAlg
   readonly unverified_veterinarians: number | null
   readonly secret_digest: string | null
   readonly secret_before: string | null
@@ -35,7 +36,7 @@ export interface ClientRow {
 }
 
 const clientColumns =
-  'id, name, kind, redirect_uris, logout_uris, backchannel_uri, scopes, roles, consent, subject_salt, pkce, claims_in_id_token, unverified_veterinarians, secret_digest, secret_before, secret_before_until, created_at, last_used_at, disabled_at'
+  'id, name, kind, redirect_uris, logout_uris, backchannel_uri, scopes, roles, consent, subject_salt, pkce, claims_in_id_token, id_token_alg, unverified_veterinarians, secret_digest, secret_before, secret_before_until, created_at, last_used_at, disabled_at'
 
 /** Enabled clients that are pages in a browser. */
 export function pageClients(db: Db): Promise<{ redirect_uris: string }[]> {
@@ -57,6 +58,7 @@ export interface ClientColumns {
   readonly consent: string
   readonly pkce: number
   readonly claims_in_id_token: number
+  readonly id_token_alg: string
   readonly unverified_veterinarians: number
 }
 

@@ -113,6 +113,9 @@ export class BackChannel {
       jti: newId(),
       events: { [logoutEvent]: {} },
     }
-    return signToken(await keys.signer(), 'logout+jwt', claims, { now: clock.now(), ttlMs: tokenTtlMs })
+    return signToken(await keys.signer(row.id_token_alg), 'logout+jwt', claims, {
+      now: clock.now(),
+      ttlMs: tokenTtlMs,
+    })
   }
 }

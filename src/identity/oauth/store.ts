@@ -87,6 +87,7 @@ export interface CallRow extends Row {
   readonly uri: string
   readonly person_id: string
   readonly subject_salt: string | null
+  readonly id_token_alg: 'ES256' | 'RS256'
   readonly attempts: number
 }
 
@@ -109,7 +110,7 @@ export async function claimCalls(
   const rows = `select session_id from logout_call where ${due} order by next_at limit $5`
   const claim = (ids: string) =>
     `update logout_call set claimed_by = $3, next_at = $4 where ${due} and session_id in (${ids})
-     returning session_id, client_id, uri, person_id, subject_salt, attempts`
+     returning session_id, client_id, uri, person_id, subject_salt, id_token_alg, attempts`
   const params = [c.now, c.clientId, c.by, c.leaseUntil, c.limit]
   const postgres = `with locked as materialized (${rows} for update skip locked) ${claim('select session_id from locked')}`
   const [claimed] = await db.tx([{ sql: claim(rows), postgres, params }])

@@ -244,7 +244,10 @@ export class Tokens {
           knowsIds: client.subjectSalt === null,
         })),
     }
-    return signToken(await keys.signer(), 'JWT', claims, { now: clock.now(), ttlMs: accessTtlMs })
+    return signToken(await keys.signer(client.idTokenAlg), 'JWT', claims, {
+      now: clock.now(),
+      ttlMs: accessTtlMs,
+    })
   }
 
   async #claims(person: PersonInSession & Pick<Session, 'language'>, scope: string): Promise<Claims> {

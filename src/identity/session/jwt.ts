@@ -46,18 +46,23 @@ export interface SigningKey {
 
 export type KeyFor = (kid: string) => Promise<VerifyingKey | undefined>
 
-const algorithm = 'ES256'
+/** RS256 is for ID tokens and logout tokens of clients that ask for it. */
+export const algorithms = ['ES256', 'RS256'] as const
+export type Algorithm = (typeof algorithms)[number]
 
-export async function newKeyPair(): Promise<{ kid: string; privateJwk: JWK; publicJwk: JWK }> {
-  const pair = await generateKeyPair(algorithm, { extractable: true })
-  const privateJwk = await exportJWK(pair.privateKey)
-  const { d: _private, ...rest } = privateJwk
-  const kid = await calculateJwkThumbprint(rest)
-  return { kid, privateJwk, publicJwk: { ...rest, kid, use: 'sig', alg: algorithm } }
+const algorithmOf = ({ asymmetricKeyType }: KeyObject): Algorithm =>
+  asymmetricKeyType === 'rsa' ? 'RS256' : 'ES256'
+
+export async function newKeyPair(alg: Algorithm): Promise<{ kid: string; privateJwk: JWK; publicJwk: JWK }> {
+  const pair = await generateKeyPair(alg, { extractable: true })
+  const [privateJwk, publicJwk] = [await exportJWK(pair.privateKey), await exportJWK(pair.publicKey)]
+  const kid = await calculateJwkThumbprint(publicJwk)
+  return { kid, privateJwk, publicJwk: { ...publicJwk, kid, use: 'sig', alg } }
 }
 
+/** The key says its algorithm, and verifies no other. */
 export function importVerifyingKey(jwk: JWK): Promise<VerifyingKey> {
-  return importJWK(jwk, algorithm)
+  return importJWK(jwk)
 }
 
 export function importSigningKey(jwk: JWK): KeyObject {
@@ -78,7 +83,7 @@ export function signToken(
   { now, ttlMs }: { now: number; ttlMs: number },
 ): string {
   const iat = Math.floor(now / 1000)
-  const header = encoded({ alg: algorithm, typ: type, kid })
+  const header = encoded({ alg: algorithmOf(key), typ: type, kid })
   const payload = encoded({ ...claims, iat, exp: iat + ttlMs / 1000 })
   const signature = sign('sha256', Buffer.from(`${header}.${payload}`), { key, dsaEncoding: 'ieee-p1363' })
   return `${header}.${payload}.${signature.toString('base64url')}`
@@ -109,7 +114,7 @@ export async function readToken(
         return key
       },
       {
-        algorithms: [algorithm],
+        algorithms: [...algorithms],
         typ: type,
         issuer,
         currentDate: new Date(evenExpired ? 0 : now),

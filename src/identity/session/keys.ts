@@ -3,7 +3,8 @@
  * a while before it signs, and an old one verifies until its last token has expired, so rotation goes unnoticed. A key
  * that leaked is revoked: it is gone at once, and so are the tokens that it signed. A key that the current secrets
  * cannot decrypt is neither used nor trusted; if there are only such keys, the secret is wrong and the service does not
- * start. Values sealed under the previous secret are resealed, so that the previous secret can be dropped.
+ * start. Each algorithm has its own keys, with the same rules; RSA keys take long to make, so the first is made after the
+ * start, or when it is first needed. Values sealed under the previous secret are resealed, so that the previous secret can be dropped.
  */
 import type { KeyObject } from 'node:crypto'
 import { AppError, UsageError } from '../../errors.ts'
@@ -12,7 +13,16 @@ import { type By, bySystem } from '../../platform/lib/by.ts'
 import { type Clock, day, minute, second, timestamp } from '../../platform/lib/clock.ts'
 import { seal, unseal } from '../../platform/lib/seal.ts'
 import type { Secrets } from '../../platform/lib/secret.ts'
-import { importSigningKey, importVerifyingKey, newKeyPair, type PublicJwk, type VerifyingKey } from './jwt.ts'
+import {
+  type Algorithm,
+  algorithms,
+  importSigningKey,
+  importVerifyingKey,
+  newKeyPair,
+  type PublicJwk,
+  type SigningKey,
+  type VerifyingKey,
+} from './jwt.ts'
 import {
   addSigningKey,
   dropSigningKeys,
@@ -40,6 +50,7 @@ function noUsableKey(): AppError {
 }
 
 interface Key {
+  readonly alg: Algorithm
   readonly kid: string
   readonly publicJwk: PublicJwk
   readonly verifies: VerifyingKey
@@ -50,9 +61,8 @@ interface Key {
 
 export class SigningKeys {
   #keys: Key[] = []
-  /** Of all keys in the store, including those that the secrets cannot decrypt. */
-  #kids: string[] = []
-  #lastNumber = 0
+  /** All keys in the store, including those that the secrets cannot decrypt. */
+  #rows: readonly Pick<SigningKeyRow, 'alg' | 'kid' | 'number'>[] = []
   #loadedAt = Number.NEGATIVE_INFINITY
   #loading: Promise<void> | null = null
   #failure: { readonly error: unknown; readonly at: number } | null = null
@@ -72,18 +82,24 @@ export class SigningKeys {
   async open(): Promise<string[]> {
     await this.#load()
     await this.reseal()
-    if (this.#kids.length === 0) await this.rotate(bySystem, { signsIn: 0 })
-    if (this.#keys.length === 0) throw new UsageError(wrongSecret)
-    return this.#kids.filter((kid) => !this.#keys.some((key) => key.kid === kid))
+    if (this.#numberOf('ES256') === 0) await this.#add(['ES256'], bySystem, 0)
+    if (this.#of('ES256').length === 0) throw new UsageError(wrongSecret)
+    const known = this.#keys.map(({ kid }) => kid)
+    return this.#rows.flatMap(({ kid }) => (known.includes(kid) ? [] : [kid]))
   }
 
   /**
-   * Adds a key that signs after it has been published for `signsIn`. If several processes do this at once, one key is
-   * added; the others return false. The very first key replaces none, so it is not an event.
+   * For each algorithm that has keys, adds one that signs after it has been published for `signsIn`. If several processes
+   * do this at once, one key is added; the others return false. The very first key replaces none, so it is not an event.
    */
-  async rotate(by: By, { signsIn }: { signsIn: number } = { signsIn: publishedBeforeMs }): Promise<boolean> {
-    const key = await this.#newKey(signsIn)
-    const [added] = await this.#db.tx(addSigningKey(key, by))
+  rotate(by: By, { signsIn }: { signsIn: number } = { signsIn: publishedBeforeMs }): Promise<boolean> {
+    const used = algorithms.filter((alg) => alg === 'ES256' || this.#numberOf(alg) > 0)
+    return this.#add(used, by, signsIn)
+  }
+
+  async #add(algs: readonly Algorithm[], by: By, signsIn: number): Promise<boolean> {
+    const keys = await Promise.all(algs.map((alg) => this.#newKey(alg, signsIn)))
+    const [added] = await this.#db.tx(keys.flatMap((key) => addSigningKey(key, by)))
     await this.#load()
     return added!.length > 0
   }
@@ -95,28 +111,37 @@ export class SigningKeys {
   async revoke(kid: string, by: By): Promise<{ signer: string; isNew: boolean } | null> {
     for (;;) {
       await this.#load()
-      if (!this.#kids.includes(kid)) return null
+      const revoked = this.#rows.find((row) => row.kid === kid)
+      if (!revoked) return null
+      const { alg } = revoked
       const now = this.#clock.now()
-      const current = this.#signer(now).kid
-      const replacement = current === kid ? await this.#newKey(0) : null
+      const current = this.#signer(alg, now).kid
+      const replacement = current === kid ? await this.#newKey(alg, 0) : null
       const signer = replacement?.kid ?? current
-      const results = await this.#db.tx(revokeSigningKey({ kid, signer, replacement, now }, by))
+      const results = await this.#db.tx(revokeSigningKey({ alg, kid, signer, replacement, now }, by))
       if (results.at(-1)!.length === 0) continue // Another process changed the keys at the same time.
       await this.#load()
       return { signer, isNew: replacement !== null }
     }
   }
 
-  /** Revokes all keys, also those that the secrets cannot decrypt. Returns the new key that signs now. */
+  /** Revokes all keys, also those that the secrets cannot decrypt. Returns the new key that signs ES256 now. */
   async revokeAll(by: By): Promise<string> {
+    await this.#load()
+    if (this.#numberOf('RS256') > 0) await this.#replaceAll('RS256', by)
+    return this.#replaceAll('ES256', by)
+  }
+
+  async #replaceAll(alg: Algorithm, by: By): Promise<string> {
     for (;;) {
-      await this.#load()
       const now = this.#clock.now()
-      const replacement = await this.#newKey(0)
+      const replacement = await this.#newKey(alg, 0)
       const signer = replacement.kid
-      const statements = this.#kids.flatMap((kid, i) =>
-        revokeSigningKey({ kid, signer, replacement: i === 0 ? replacement : null, now }, by),
-      )
+      const statements = this.#rows
+        .filter((row) => row.alg === alg)
+        .flatMap(({ kid }, i) =>
+          revokeSigningKey({ alg, kid, signer, replacement: i === 0 ? replacement : null, now }, by),
+        )
       const results = await this.#db.tx(statements.length > 0 ? statements : addSigningKey(replacement, by))
       await this.#load()
       if (results[0]!.length > 0) return signer
@@ -135,13 +160,14 @@ export class SigningKeys {
     await this.#db.tx(outdated)
   }
 
-  /** The keys that the secret decrypts, oldest first. */
+  /** The keys that the secret decrypts, by algorithm, oldest first. */
   async list() {
     await this.#load()
     const now = this.#clock.now()
     return this.#keys.map((key) => ({
       kid: key.kid,
-      state: key === this.#signer(now) ? 'signs' : key.signsFrom > now ? 'next' : 'old',
+      alg: key.alg,
+      state: key === this.#signer(key.alg, now) ? 'signs' : key.signsFrom > now ? 'next' : 'old',
       createdAt: timestamp(key.createdAt),
       signsFrom: timestamp(key.signsFrom),
       ageDays: Math.floor((now - key.createdAt) / day),
@@ -152,24 +178,26 @@ export class SigningKeys {
   async tend(): Promise<void> {
     const now = this.#clock.now()
     await this.#load()
-    const newest = this.#keys.at(-1)
-    if (newest && now - newest.createdAt >= rotateEveryMs) await this.rotate(bySystem)
-    const signer = this.#signer(now)
-    const gone = this.#keys.filter(
-      (key) => key.signsFrom < signer.signsFrom && now - signer.signsFrom > this.#tokenTtlMs + minute,
-    )
+    if (this.#numberOf('RS256') === 0) await this.#add(['RS256'], bySystem, 0)
+    const outdated = algorithms.filter((alg) => {
+      const newest = this.#of(alg).at(-1)
+      return newest && now - newest.createdAt >= rotateEveryMs
+    })
+    if (outdated.length > 0) await this.#add(outdated, bySystem, publishedBeforeMs)
+    const gone = this.#keys.filter(({ alg, signsFrom }) => {
+      const signer = this.#signer(alg, now)
+      return signsFrom < signer.signsFrom && now - signer.signsFrom > this.#tokenTtlMs + minute
+    })
     if (gone.length > 0) {
-      await dropSigningKeys(
-        this.#db,
-        gone.map((key) => key.kid),
-      )
+      await dropSigningKeys(this.#db, gone)
       await this.#load()
     }
   }
 
-  async signer(): Promise<{ kid: string; key: KeyObject }> {
+  async signer(alg: Algorithm = 'ES256'): Promise<SigningKey> {
     await this.#reload(trustedMs)
-    const { kid, signs } = this.#signer(this.#clock.now())
+    if (alg !== 'ES256' && this.#numberOf(alg) === 0) await this.#add([alg], bySystem, 0)
+    const { kid, signs } = this.#signer(alg, this.#clock.now())
     return { kid, key: signs }
   }
 
@@ -191,11 +219,12 @@ export class SigningKeys {
   }
 
   /** Read before anything is awaited, so that the number belongs to the keys that the caller has seen. */
-  async #newKey(signsIn: number): Promise<SigningKeyRow> {
+  async #newKey(alg: Algorithm, signsIn: number): Promise<SigningKeyRow> {
     const now = this.#clock.now()
-    const number = this.#lastNumber + 1
-    const { kid, privateJwk, publicJwk } = await newKeyPair()
+    const number = this.#numberOf(alg) + 1
+    const { kid, privateJwk, publicJwk } = await newKeyPair(alg)
     return {
+      alg,
       kid,
       number,
       sealed: seal(this.#secrets, kid, JSON.stringify(privateJwk)),
@@ -205,8 +234,18 @@ export class SigningKeys {
     }
   }
 
-  #signer(now: number): Key {
-    const key = this.#keys.findLast((k) => k.signsFrom <= now) ?? this.#keys[0]
+  /** Of the newest key; 0 if there is none. */
+  #numberOf(alg: Algorithm): number {
+    return this.#rows.findLast((row) => row.alg === alg)?.number ?? 0
+  }
+
+  #of(alg: Algorithm): Key[] {
+    return this.#keys.filter((key) => key.alg === alg)
+  }
+
+  #signer(alg: Algorithm, now: number): Key {
+    const keys = this.#of(alg)
+    const key = keys.findLast((k) => k.signsFrom <= now) ?? keys[0]
     if (!key) throw noUsableKey()
     return key
   }
@@ -236,8 +275,7 @@ export class SigningKeys {
     const opened = await Promise.all(rows.map((row) => this.#open(row)))
     this.#failure = null
     this.#keys = opened.filter((key) => key !== null)
-    this.#kids = rows.map(({ kid }) => kid)
-    this.#lastNumber = rows.at(-1)?.number ?? 0
+    this.#rows = rows
     this.#loadedAt = this.#clock.elapsed()
   }
 
@@ -248,6 +286,7 @@ export class SigningKeys {
     if (opened === null) return null
     const publicJwk = JSON.parse(row.public_jwk) as PublicJwk
     return {
+      alg: row.alg,
       kid: row.kid,
       publicJwk,
       verifies: await importVerifyingKey(publicJwk),

@@ -14,6 +14,7 @@ import {
 import type { By } from '../../platform/lib/by.ts'
 import type { Method, Role } from '../../roles.ts'
 import { accounts, accountsOf, type Person, type PersonInSession, personList } from '../people/people.ts'
+import type { Algorithm } from './jwt.ts'
 
 export type EndReason = 'signed-out' | 'expired' | 'revoked' | 'reuse' | 'account'
 
@@ -402,8 +403,8 @@ function ending(
       ...params,
     ),
     statement(
-      `insert into logout_call (session_id, client_id, uri, person_id, subject_salt, next_at, created_at)
-       select s.id, c.id, c.backchannel_uri, s.person_id, c.subject_salt, s.ended_at, s.ended_at
+      `insert into logout_call (session_id, client_id, uri, person_id, subject_salt, id_token_alg, next_at, created_at)
+       select s.id, c.id, c.backchannel_uri, s.person_id, c.subject_salt, c.id_token_alg, s.ended_at, s.ended_at
        from (select id, client_id, person_id, ended_at from session
          where ended_at = $1 and client_id is not null and client_id <> $2 and ${where(3)}) s
        join client c on c.id = s.client_id where c.backchannel_uri is not null
@@ -474,7 +475,14 @@ export function pruneSessions(endedBefore: number): Statement {
   return prune('session', 'id', 'ended_at < $1', endedBefore)
 }
 
+/** The release before signs ES256 with any key of `signing_key`. */
+const keyTables = { ES256: 'signing_key', RS256: 'rsa_signing_key' } as const satisfies Record<
+  Algorithm,
+  string
+>
+
 export interface SigningKeyRow {
+  readonly alg: Algorithm
   readonly kid: string
   readonly number: number
   readonly sealed: string
@@ -484,8 +492,10 @@ export interface SigningKeyRow {
 }
 
 export function signingKeys(db: Db): Promise<SigningKeyRow[]> {
+  const columns = 'kid, number, sealed, public_jwk, created_at, signs_from'
   return db.all<SigningKeyRow>(
-    'select kid, number, sealed, public_jwk, created_at, signs_from from signing_key order by number',
+    `select 'ES256' as alg, ${columns} from signing_key
+     union all select 'RS256' as alg, ${columns} from rsa_signing_key order by alg, number`,
   )
 }
 
@@ -494,10 +504,11 @@ export function signingKeys(db: Db): Promise<SigningKeyRow[]> {
  * keys that were deleted are free again.
  */
 function insertKey(key: SigningKeyRow, replaces: string | null = null): Statement {
+  const table = keyTables[key.alg]
   return statement(
-    `insert into signing_key (kid, number, sealed, public_jwk, created_at, signs_from)
+    `insert into ${table} (kid, number, sealed, public_jwk, created_at, signs_from)
      select $1, cast($2 as integer), $3, $4, cast($5 as bigint), cast($6 as bigint)
-     where cast($7 as text) is null or exists (select 1 from signing_key s where s.kid = $7)
+     where cast($7 as text) is null or exists (select 1 from ${table} s where s.kid = $7)
      on conflict (number) do nothing returning kid`,
     key.kid,
     key.number,
@@ -516,39 +527,41 @@ export function addSigningKey(key: SigningKeyRow, by: By): Statement[] {
       'key.rotated',
       by,
       { id: "'key.' || kid", at: 'created_at', data: `'{"kid":"' || kid || '"}'` },
-      'from signing_key where kid = $1 and number > 1',
+      `from ${keyTables[key.alg]} where kid = $1 and number > 1`,
       key.kid,
     ),
   ]
 }
 
-export function resealSigningKey({ kid, sealed }: SigningKeyRow, resealed: string): Statement {
-  return statement('update signing_key set sealed = $1 where kid = $2 and sealed = $3', resealed, kid, sealed)
+export function resealSigningKey({ alg, kid, sealed }: SigningKeyRow, resealed: string): Statement {
+  const update = `update ${keyTables[alg]} set sealed = $1 where kid = $2 and sealed = $3`
+  return statement(update, resealed, kid, sealed)
 }
 
 /** Deletes a key, provided that the next signing key exists. The last statement returns the key if it was removed. */
 export function revokeSigningKey(
-  r: { kid: string; signer: string; replacement: SigningKeyRow | null; now: number },
+  r: { alg: Algorithm; kid: string; signer: string; replacement: SigningKeyRow | null; now: number },
   by: By,
 ): Statement[] {
+  const table = keyTables[r.alg]
   const data = { ...(r.replacement && { kid: r.replacement.kid }), revoked: r.kid }
-  const mayGo = 'kid = $1 and exists (select 1 from signing_key s where s.kid = $2)'
+  const mayGo = `kid = $1 and exists (select 1 from ${table} s where s.kid = $2)`
   return [
     ...(r.replacement ? [insertKey(r.replacement, r.kid)] : []),
     eventsFrom(
       'key.rotated',
       by,
       { id: "'revoked.' || kid", at: 'cast($3 as bigint)', data: 'cast($4 as text)' },
-      `from signing_key where ${mayGo}`,
+      `from ${table} where ${mayGo}`,
       r.kid,
       r.signer,
       r.now,
       JSON.stringify(data),
     ),
-    statement(`delete from signing_key where ${mayGo} returning kid`, r.kid, r.signer),
+    statement(`delete from ${table} where ${mayGo} returning kid`, r.kid, r.signer),
   ]
 }
 
-export function dropSigningKeys(db: Db, kids: readonly string[]) {
-  return db.tx(kids.map((kid) => statement('delete from signing_key where kid = $1', kid)))
+export function dropSigningKeys(db: Db, keys: readonly Pick<SigningKeyRow, 'alg' | 'kid'>[]) {
+  return db.tx(keys.map(({ alg, kid }) => statement(`delete from ${keyTables[alg]} where kid = $1`, kid)))
 }

@@ -4,14 +4,17 @@ import { routeConfig } from '../../platform/http/access.ts'
 import { problems } from '../../platform/http/problem-schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { languages } from '../../platform/lib/languages.ts'
+import { algorithms } from './jwt.ts'
 import type { SigningKeys } from './keys.ts'
 
 const PublicKey = Type.Object(
   {
-    kty: Type.String(),
-    crv: Type.String(),
-    x: Type.String(),
-    y: Type.String(),
+    kty: Type.String({ description: '`EC` or `RSA`.' }),
+    crv: Type.Optional(Type.String({ description: 'With `x` and `y`, for `EC`.' })),
+    x: Type.Optional(Type.String()),
+    y: Type.Optional(Type.String()),
+    n: Type.Optional(Type.String({ description: 'With `e`, for `RSA`.' })),
+    e: Type.Optional(Type.String()),
     kid: Type.String(),
     use: Type.String(),
     alg: Type.String(),
@@ -135,7 +138,7 @@ function issuerMetadata(issuer: string, { scopes, responseModes, prompts, acrVal
     response_modes_supported: [...responseModes],
     grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
     subject_types_supported: ['public', 'pairwise'],
-    id_token_signing_alg_values_supported: ['ES256'],
+    id_token_signing_alg_values_supported: [...algorithms],
     token_endpoint_auth_methods_supported: [...bySecret, 'none'],
     introspection_endpoint_auth_methods_supported: bySecret,
     revocation_endpoint_auth_methods_supported: [...bySecret, 'none'],

@@ -44,6 +44,7 @@ export const dropPassing: readonly Statement[] = [
   statement('delete from challenge'),
   statement("delete from outbox where session_id <> ''"),
   statement('delete from signing_key'),
+  statement('delete from rsa_signing_key'),
   statement('delete from lease'),
 ]
 

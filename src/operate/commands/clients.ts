@@ -18,6 +18,7 @@ interface ClientOptions extends CommonOptions {
   readonly withPkce?: boolean
   readonly withoutPkce?: boolean
   readonly claimsInIdToken?: boolean
+  readonly idTokenAlg?: string
   readonly unverifiedVeterinarians?: boolean
 }
 
@@ -130,6 +131,7 @@ function linesOfPeople(client: Shown): string[][] {
     ['subject', client.subject],
     ['PKCE', client.pkce ? 'required' : 'not required'],
     ['claims in ID token', client.claimsInIdToken ? 'yes' : 'no'],
+    ['ID token signed by', client.idTokenAlg],
     ['signed in', `${client.signedIn} ${client.signedIn === 1 ? 'person' : 'people'}`],
   ]
 }
@@ -205,7 +207,7 @@ export async function signOutOfClient(id: string, options: CommonOptions): Promi
 
 function fieldsFrom(options: ClientOptions): Partial<ClientFields> {
   const { name, redirect, logout, backchannel, scopes, roles, consent } = options
-  const { claimsInIdToken, unverifiedVeterinarians } = options
+  const { claimsInIdToken, idTokenAlg, unverifiedVeterinarians } = options
   return {
     ...(name !== undefined && { name }),
     ...(redirect && { redirectUris: redirect }),
@@ -217,6 +219,7 @@ function fieldsFrom(options: ClientOptions): Partial<ClientFields> {
     ...(options.withPkce && { pkce: true }),
     ...(options.withoutPkce && { pkce: false }),
     ...(claimsInIdToken !== undefined && { claimsInIdToken }),
+    ...(idTokenAlg !== undefined && { idTokenAlg }),
     ...(unverifiedVeterinarians !== undefined && { unverifiedVeterinarians }),
   }
 }
@@ -235,6 +238,7 @@ const optionOf: Readonly<Record<string, string>> = {
   subject: '--subject',
   pkce: 'PKCE',
   claimsInIdToken: '--claims-in-id-token',
+  idTokenAlg: '--id-token-alg',
   unverifiedVeterinarians: '--unverified-veterinarians',
 }
 

@@ -20,12 +20,13 @@ export async function listKeys(options: CommonOptions): Promise<void> {
     if (all.length === 0) throw new UsageError(none)
     const rows = all.map((key) => [
       key.kid,
+      key.alg,
       key.createdAt,
       key.signsFrom,
       `${key.ageDays} days`,
       meanings[key.state]!,
     ])
-    say(options, {}, table([['key', 'created', 'signs from', 'age', 'state'], ...rows]))
+    say(options, {}, table([['key', 'algorithm', 'created', 'signs from', 'age', 'state'], ...rows]))
   })
 }
 
@@ -72,11 +73,16 @@ export async function rotateKeys(options: CommonOptions): Promise<void> {
     await webhooks.reseal()
     if (!(await keys.rotate(byOperator)))
       throw new UsageError('the keys were rotated by another process just now; "chiron keys list" shows them')
-    const key = (await keys.list()).at(-1)!
-    say(
-      options,
-      key,
-      `Key ${key.kid} is published now and signs from ${key.signsFrom}. Nobody is signed out.`,
-    )
+    const [key, ...others] = newestOf(await keys.list())
+    const lines = [
+      `Key ${key!.kid} is published now and signs from ${key!.signsFrom}. Nobody is signed out.`,
+      ...others.map(({ kid, alg }) => `So is key ${kid}, for ${alg}.`),
+    ]
+    say(options, { ...key, keys: [key, ...others] }, lines.join('\n'))
   })
+}
+
+/** Of each algorithm. */
+function newestOf(keys: Awaited<ReturnType<SigningKeys['list']>>) {
+  return keys.filter(({ alg }, i) => keys[i + 1]?.alg !== alg)
 }

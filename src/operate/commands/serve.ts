@@ -48,6 +48,8 @@ export async function serve(options: CommonOptions): Promise<void> {
     await startMetrics(config, log, async () => `${await registry.metrics()}\n${await figures.text()}`)
   }
   const { port } = await app.listen()
+  // Makes keys that the start did not wait for.
+  await app.parts.keys.tend()
   announce({ config, port, log, pretty, demo: first ? await demoInto(app.parts.db, config, log) : [] })
 }
 
@@ -71,6 +73,7 @@ async function work(config: Config, log: Log): Promise<void> {
   const app = await starting
   if (app.parts.metrics) (await import('../metrics/workers.ts')).answerPrimary(app.parts.metrics.registry)
   await app.listen()
+  await app.parts.keys.tend()
   process.send?.('ready')
 }
 

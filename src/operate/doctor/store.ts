@@ -61,7 +61,8 @@ export async function failingWebhooks(db: Reads): Promise<{ failing: number; off
 }
 
 export function keyRows(db: Reads): Promise<KeyRow[]> {
-  return db.all<KeyRow>('select kid, sealed, created_at from signing_key order by number')
+  return db.all<KeyRow>(`select kid, sealed, created_at from signing_key
+     union all select kid, sealed, created_at from rsa_signing_key order by created_at`)
 }
 
 export function passkeyCounts(db: Reads): Promise<{ rp_id: string; count: number }[]> {

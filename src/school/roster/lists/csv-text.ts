@@ -3,10 +3,13 @@
  * of OneRoster sets is strict, because programs write those.)
  */
 import { aboutFile, FatalFinding } from '../findings.ts'
-import { cellCharactersMax, columnsMax, type Row, tooManyColumns } from './sheets.ts'
+import type { Row } from './sheets.ts'
 
 const separators = [',', ';', '\t', '|'] as const
 const rowsLookedAt = 20
+const cellCharactersMax = 32_767
+/** The limit of spreadsheets; further cells are ignored. */
+const columnsMax = 16_384
 
 /** Skips blank rows. */
 export function* csvRows(file: string, text: string): Generator<Row> {
@@ -44,8 +47,7 @@ function* split(file: string, text: string, separator: string, from: number): Ge
   let breaks = 0
   for (let at = from; at < length; ) {
     let cell = ''
-    const isQuoted = text[at] === '"'
-    if (isQuoted) {
+    if (text[at] === '"') {
       const end = closingQuote(text, at)
       if (end < 0) throw unclosed(file, line + breaks)
       cell = text.slice(at + 1, end).replaceAll('""', '"')
@@ -55,13 +57,12 @@ function* split(file: string, text: string, separator: string, from: number): Ge
     cellEnd.lastIndex = at
     const end = Math.min(cellEnd.exec(text)?.index ?? length, length)
     cell += text.slice(at, end)
-    if (cell.length > cellCharactersMax) throw (isQuoted ? unclosed : tooLong)(file, line)
+    if (cell.length > cellCharactersMax) throw unclosed(file, line)
     if (cells.length < columnsMax) cells.push(cell)
-    else if (cell.trim() !== '') throw tooManyColumns(file, line)
     at = end + 1
     if (text[end] === separator && end < length) {
-      if (at < length) continue
-      if (cells.length < columnsMax) cells.push('')
+      if (at === length) cells.push('')
+      else continue
     }
     if (text[end] === '\r' && text[at] === '\n') at++
     yield { line, cells }
@@ -81,10 +82,4 @@ function unclosed(file: string, line: number): FatalFinding {
   const message =
     'A double quote opens a cell here and is never closed. Remove it, or save the list again from the spreadsheet.'
   return new FatalFinding({ ...aboutFile('error', 'bad-quotes', file, message), line })
-}
-
-function tooLong(file: string, line: number): FatalFinding {
-  const most = cellCharactersMax.toLocaleString('en')
-  const message = `A cell has more than ${most} characters. Shorten it, or check how the cells are separated.`
-  return new FatalFinding({ ...aboutFile('error', 'too-long', file, message), line })
 }

@@ -167,6 +167,7 @@ function About({ of }: { of: Application }) {
   const options = [
     ...(of.kind === 'web' && !of.pkce ? [text.withoutPkce] : []),
     ...(of.claimsInIdToken ? [text.optionNames.claims] : []),
+    ...(of.idTokenAlg === 'RS256' ? [text.optionNames.rs256] : []),
     ...(of.subject === 'pairwise' ? [text.pairwise] : []),
   ]
   return (

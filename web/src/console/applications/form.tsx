@@ -31,6 +31,7 @@ const optionsOf = (kind: ClientKind, chosen: readonly Role[]) => [
   ...(kind === 'web' ? ['pkce'] : []),
   ...(kind === 'web' || kind === 'spa' ? ['once'] : []),
   'claims',
+  'rs256',
 ]
 
 const bodyOf = (kind: ClientKind, form: Form, before: Form | null) => ({
@@ -42,6 +43,7 @@ const bodyOf = (kind: ClientKind, form: Form, before: Form | null) => ({
     backchannelUri: form.backchannel.trim() || null,
     roles: form.roles,
     claimsInIdToken: form.options.includes('claims'),
+    idTokenAlg: form.options.includes('rs256') ? 'RS256' : 'ES256',
     // Who changes only a name decides nothing.
     ...(form.options.includes('unverified') !== before?.options.includes('unverified') && {
       unverifiedVeterinarians: form.options.includes('unverified'),
@@ -62,6 +64,7 @@ const formOf = (client: Application): Form => ({
     ...(client.pkce ? ['pkce'] : []),
     ...(client.consent === 'once' ? ['once'] : []),
     ...(client.claimsInIdToken ? ['claims'] : []),
+    ...(client.idTokenAlg === 'RS256' ? ['rs256'] : []),
     ...(client.unverifiedVeterinarians === false ? [] : ['unverified']),
   ],
 })

@@ -835,6 +835,7 @@ export const english = {
       pkce: 'Require PKCE',
       once: 'Ask people once',
       claims: 'Names in the ID token',
+      rs256: 'RS256 in the ID token',
     } as Readonly<Record<string, string>>,
     optionsMean: {
       unverified:
@@ -842,6 +843,7 @@ export const english = {
       pkce: 'protects against stolen codes; switch it off only if the program cannot do it',
       once: 'before they are signed in there for the first time; for programs of others',
       claims: 'for programs that do not ask userinfo',
+      rs256: 'for programs that do not know ES256',
     } as Readonly<Record<string, string>>,
     logout: 'Addresses after signing out',
     logoutHint: 'Where people may return after signing out, one a line.',

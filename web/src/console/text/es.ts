@@ -823,6 +823,7 @@ export const spanish: ConsoleText = {
       pkce: 'Exigir PKCE',
       once: 'Pedir permiso una vez',
       claims: 'Nombres en el token de identidad',
+      rs256: 'RS256 en el token de identidad',
     },
     optionsMean: {
       unverified:
@@ -830,6 +831,7 @@ export const spanish: ConsoleText = {
       pkce: 'protege contra el robo de códigos; desactívelo solo si el programa no puede usarlo',
       once: 'antes de entrar por primera vez; para programas de terceros',
       claims: 'para programas que no consultan userinfo',
+      rs256: 'para programas que no conocen ES256',
     },
     logout: 'Direcciones después de salir',
     logoutHint: 'Adonde se puede volver después de cerrar la sesión, una dirección por línea.',

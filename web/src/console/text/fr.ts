@@ -833,6 +833,7 @@ export const french: ConsoleText = {
       pkce: 'Exiger PKCE',
       once: 'Demander une fois l’accord',
       claims: 'Noms dans le jeton d’identité',
+      rs256: 'RS256 dans le jeton d’identité',
     },
     optionsMean: {
       unverified:
@@ -840,6 +841,7 @@ export const french: ConsoleText = {
       pkce: 'protège contre le vol de codes ; à désactiver seulement si le programme ne sait pas le faire',
       once: 'avant la première connexion ; pour les programmes de tiers',
       claims: 'pour les programmes qui n’interrogent pas userinfo',
+      rs256: 'pour les programmes qui ne connaissent pas ES256',
     },
     logout: 'Adresses après la déconnexion',
     logoutHint: 'Où l’on peut revenir après la déconnexion, une adresse par ligne.',
