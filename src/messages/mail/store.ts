@@ -257,7 +257,6 @@ export async function admitMail(
   { mail, now, take }: { mail: Pick<Mail, 'id'>; now: number; take: MailTake },
 ): Promise<boolean> {
   const results = await db.tx([
-    lockMail(mail.id),
     ...take.statements,
     statement(
       `update outbox set admitted_at = $1, next_at = case when waits_for is null then next_at else $1 end, waits_for = null
