@@ -668,7 +668,7 @@ suite('chiron clients', atLength, () => {
     assert.match((await chiron('show', id)).out, /^veterinarians +all who registered$/m)
     const strict = await asJson('change', id, '--no-unverified-veterinarians')
     assert.equal(strict.unverifiedVeterinarians, false)
-    assert.match((await chiron('show', id)).out, /^veterinarians +verified ones$/m)
+    assert.match((await chiron('show', id)).out, /^veterinarians +those whom the school has verified$/m)
 
     const changed = await asJson(
       ...['change', id, '--name', 'Moodle 5', '--with-pkce', '--claims-in-id-token', '--consent', 'once'],

@@ -7,6 +7,8 @@ import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { demoAddresses, demoVeterinarian } from '../demo/school.ts'
 import { columns } from '../src/columns.ts'
+import { personScopes, serviceScopes } from '../src/identity/clients/kinds.ts'
+import { claimNames } from '../src/identity/oauth/claims.ts'
 import { type EventField, type EventKind, eventKinds, testEvent } from '../src/messages/events/types.ts'
 import { allSettings, type Setting } from '../src/settings.ts'
 import { atLength } from './support/engines.ts'
@@ -204,3 +206,10 @@ for (const document of ['docs/threat-model.md', 'docs/openid.md'])
     assert.ok(proofs.length > 25)
     for (const proof of proofs) assert.ok(tests.includes(proof), proof)
   })
+
+test('Every scope, and every claim, is in docs/applications.md', () => {
+  const page = read('docs/applications.md')
+  for (const scope of [...personScopes, ...serviceScopes])
+    assert.match(page, new RegExp(`^ *\\| \`${scope.replace('.', '\\.')}\` +\\|`, 'm'), scope)
+  for (const claim of claimNames) assert.ok(page.includes(`\`${claim}\``), claim)
+})

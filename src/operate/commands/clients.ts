@@ -47,6 +47,9 @@ export async function addClient(name: string, options: NewClientOptions): Promis
       `Metadata:    ${publicUrl}/.well-known/openid-configuration`,
       `Client id:   ${clientId}`,
       ...(secret === null ? [] : [secretIs(secret)]),
+      ...(client.roles.includes('veterinarian')
+        ? [`Veterinarians who may sign in: ${whichVeterinarians(clientId, client)}.`]
+        : []),
     ]
     say(options, { clientId, secret }, lines.join('\n'))
   })
@@ -123,7 +126,9 @@ function linesOf(client: Shown): string[][] {
 function linesOfPeople(client: Shown): string[][] {
   return [
     ['roles', client.roles.join(' ')],
-    ...(client.roles.includes('veterinarian') ? [['veterinarians', whichVeterinarians(client)]] : []),
+    ...(client.roles.includes('veterinarian')
+      ? [['veterinarians', whichVeterinarians(client.clientId, client)]]
+      : []),
     ...client.redirectUris.map((uri) => ['redirect', uri]),
     ...client.logoutUris.map((uri) => ['logout', uri]),
     ['back-channel', client.backchannelUri ?? 'none'],
@@ -136,10 +141,10 @@ function linesOfPeople(client: Shown): string[][] {
   ]
 }
 
-function whichVeterinarians({ clientId, unverifiedVeterinarians }: Shown): string {
+function whichVeterinarians(clientId: string, { unverifiedVeterinarians }: State): string {
   if (unverifiedVeterinarians === null)
     return `all who registered, as before this could be chosen; decide with "chiron clients change ${clientId}" and --unverified-veterinarians or --no-unverified-veterinarians`
-  return unverifiedVeterinarians ? 'all who registered' : 'verified ones'
+  return unverifiedVeterinarians ? 'all who registered' : 'those whom the school has verified'
 }
 
 export async function changeClient(id: string, options: ClientOptions): Promise<void> {

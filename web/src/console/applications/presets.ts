@@ -1,5 +1,5 @@
 /** What well-known programs need, and where each of their settings gets its value from. */
-import type { ClientKind } from '../../../../src/identity/clients/kinds.ts'
+import { type ClientKind, defaultScopes } from '../../../../src/identity/clients/kinds.ts'
 
 export interface Values {
   readonly issuer: string
@@ -18,12 +18,11 @@ interface Preset {
   paste(values: Values): readonly (readonly [setting: string, value: string | null])[]
 }
 
-const forPeople = ['openid', 'profile', 'email']
 const metadataOf = (issuer: string) => `${issuer}/.well-known/openid-configuration`
 
 const other: Preset = {
   kind: 'web',
-  scopes: forPeople,
+  scopes: defaultScopes('web'),
   pkce: true,
   redirect: 'https://app.example.org/callback',
   paste: ({ issuer, clientId, secret }) => [
@@ -96,7 +95,7 @@ export const presets: Readonly<Record<PresetName, Preset>> = {
   service: {
     ...other,
     kind: 'service',
-    scopes: ['roster.read'],
+    scopes: defaultScopes('service'),
     redirect: null,
     paste: ({ issuer, clientId, secret }) => [
       ['token_endpoint', `${issuer}/oauth/token`],
