@@ -258,6 +258,14 @@ suite('The doctor finds', atLength, () => {
     has(diagnosis, 'warning', 'roster', /the fetch 2 hours ago ended as held/)
     change(path, `update roster_fetch set outcome = 'imported', tried_at = ${now - 3 * 86_400_000}`)
     has(await doctor(fetching), 'warning', 'roster', /the last fetch was 3 days ago/)
+    change(
+      path,
+      `insert into roster_generation (id, kind, parent, content, file_name, sha256, version, rows, summary, started_at, published_at)
+       values (2, 'undo', 1, 0, 'f', 's', '1.2', 0, '{}', 1, ${now - 3 * 3_600_000})`,
+    )
+    change(path, 'update roster_state set generation = 2, content = 0')
+    const undone = /imported 50 days ago, undone or corrected 3 hours ago, found unchanged 2 hours ago/
+    has(await doctor(fetching), 'good', 'roster', undone)
     change(path, `update roster_fetch set tried_at = ${Date.now()}`)
     has(await doctor(fetching), 'good', 'roster', /fetched \d+ seconds? ago: imported/)
     change(path, `update roster_fetch set outcome = 'unchanged', file_at = ${now - 60 * 86_400_000}`)
