@@ -5,14 +5,9 @@
  *   node test/keycloak/run.ts
  */
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, openSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { join } from 'node:path'
 import { byOperator } from '../../src/platform/lib/by.ts'
-import { fromMaven } from '../support/maven.ts'
+import { startKeycloak } from '../support/keycloak.ts'
 import { ok } from '../support/passkeys.ts'
-import { freePort } from '../support/postgres.ts'
 import { addUser, bulk, drop, emptySchool } from '../support/roster-school.ts'
 import { rosterOf, signInStudent } from '../support/roster-world.ts'
 import { comeBack, Jar, newVisit, startSignIn, whoAmI } from '../support/school-account.ts'
@@ -20,73 +15,10 @@ import { type Reply, startService } from '../support/service.ts'
 import { eventually } from '../support/wait.ts'
 import { wire } from '../support/wire.ts'
 
-const version = '26.4.0'
-const cache = join(homedir(), '.cache', 'chiron-keycloak')
-const folder = join(cache, `keycloak-${version}`)
-const admin = { user: 'admin', password: 'admin' }
 const client = { id: 'chiron', secret: 'the-secret-of-chiron~1' }
 const password = 'a-password'
 
-function done(program: string, ...args: string[]): void {
-  const { status, error } = spawnSync(program, args, { stdio: 'inherit' })
-  if (error) throw error
-  assert.equal(status, 0, program)
-}
-
-if (!existsSync(folder)) {
-  mkdirSync(cache, { recursive: true })
-  done('unzip', '-q', fromMaven(`org.keycloak:keycloak-quarkus-dist:${version}:zip`, cache), '-d', cache)
-}
-
-const port = await freePort()
-const base = `http://127.0.0.1:${port}`
-const log = openSync(join(cache, 'log'), 'w')
-const args = [
-  'start-dev',
-  '--db=dev-mem',
-  '--http-host=127.0.0.1',
-  `--http-port=${port}`,
-  `--hostname=${base}`,
-]
-const keycloak = spawn(join(folder, 'bin/kc.sh'), args, {
-  detached: true,
-  stdio: ['ignore', log, log],
-  env: {
-    ...process.env,
-    KC_BOOTSTRAP_ADMIN_USERNAME: admin.user,
-    KC_BOOTSTRAP_ADMIN_PASSWORD: admin.password,
-  },
-})
-const stopKeycloak = () => {
-  try {
-    process.kill(-keycloak.pid!, 'SIGKILL')
-  } catch {
-    // Already gone.
-  }
-}
-process.on('exit', stopKeycloak)
-
-/** A call to Keycloak's own interface for administrators. */
-async function administer(method: string, path: string, body?: unknown): Promise<Response> {
-  const form = {
-    grant_type: 'password',
-    client_id: 'admin-cli',
-    username: admin.user,
-    password: admin.password,
-  }
-  const token = await fetch(`${base}/realms/master/protocol/openid-connect/token`, {
-    method: 'POST',
-    body: new URLSearchParams(form),
-  })
-  const { access_token } = (await token.json()) as { access_token: string }
-  const reply = await fetch(`${base}/admin/realms${path}`, {
-    method,
-    headers: { Authorization: `Bearer ${access_token}`, 'Content-Type': 'application/json' },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  })
-  assert.ok(reply.ok, `${method} ${path}: ${reply.status}`)
-  return reply
-}
+const { base, administer, stop } = await startKeycloak('26.4.0')
 
 /** A browser at Keycloak. Each realm has its own cookies of the same names. */
 class Visitor {
@@ -148,10 +80,6 @@ try {
   addUser(school, 'dora', 'student', { identifier: code })
   await rosterOf(service).import(bulk(school))
 
-  await eventually(
-    'Keycloak answers',
-    async () => (await fetch(`${base}/realms/master`).catch(() => null))?.ok,
-  )
   const origin = service.url.replace('127.0.0.1', 'localhost')
   await administer('POST', '', { realm: 'school', enabled: true, sslRequired: 'none' })
   // Attributes that are not in the profile are for administrators alone.
@@ -259,13 +187,13 @@ try {
   assert.equal(throughSaml.location, '/')
   says('a student of a SAML identity provider signs in through Keycloak as a broker')
 
-  stopKeycloak()
+  stop()
   service.clock.advance(3_600_000)
   assert.equal((await startSignIn(service, providerId, newVisit())).status, 503)
   assert.ok((await signInStudent(service, 'cleo@school.example')).access)
   says('with Keycloak stopped, codes go on')
 } finally {
-  stopKeycloak()
+  stop()
   await service.stop()
 }
 

@@ -8,12 +8,14 @@
  *   apt-get install apache2 libapache2-mod-auth-openidc
  *   PYTHON=/tmp/venv/bin/python PGADMIN=/tmp/pgadmin/bin/python NODE_PACKAGES=/tmp/node npx node test/relying-parties/run.ts
  *
- * Go, with the network once for its packages; and the program oauth2-proxy, on the PATH or in OAUTH2_PROXY.
+ * Go, with the network once for its packages; and the program oauth2-proxy, on the PATH or in OAUTH2_PROXY. Keycloak needs
+ * Java 17, Maven, about a minute, and the network once.
  *
  * Those that are missing are named and left out. Names as arguments choose among them.
  */
 import { apache } from './apache.ts'
 import { goParties } from './go.ts'
+import { keycloak } from './keycloak.ts'
 import { nodeParties } from './node.ts'
 import { pythonParties } from './python.ts'
 import { openWorld, type Party } from './world.ts'
@@ -21,7 +23,13 @@ import { openWorld, type Party } from './world.ts'
 const chosen = process.argv.slice(2)
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
-const parties: Record<string, Party> = { ...pythonParties, ...goParties, ...apache, ...nodeParties }
+const parties: Record<string, Party> = {
+  ...pythonParties,
+  ...goParties,
+  ...apache,
+  ...nodeParties,
+  ...keycloak,
+}
 const world = await openWorld()
 try {
   for (const [name, { isThere, signIn }] of Object.entries(parties)) {

@@ -126,5 +126,5 @@ export async function openWorld() {
     await service.stop()
     folder.remove()
   }
-  return { folder: folder.path, service, person, cookie, newSite, newBrowser, visits, close }
+  return { folder: folder.path, service, person, cookie, setClock, newSite, newBrowser, visits, close }
 }
