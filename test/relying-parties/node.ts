@@ -28,7 +28,7 @@ function start(name: string, word: string, home: string, env: Record<string, str
 }
 
 /** Its sign-in begins with a form. */
-async function authJs({ newSite, newBrowser }: World): Promise<void> {
+async function authJs({ person, newSite, newBrowser }: World): Promise<void> {
   const site = await newSite('/auth/callback/chiron')
   const child = start('auth.mjs', '@auth/express', site.home, site.env)
   const look = async (declined: boolean, expected: string) => {
@@ -39,8 +39,8 @@ async function authJs({ newSite, newBrowser }: World): Promise<void> {
   }
   try {
     await eventually('it listens', () => fetch(site.home).catch(() => undefined))
-    await look(false, 'Hello Ada Marsh')
-    await look(true, 'error')
+    await look(false, `Hello Ada Marsh (${person.userId})`)
+    await look(true, 'Try signing in with a different account')
   } catch (error) {
     throw new Error(`${error}\n${child.output.err.slice(-3_000)}`)
   } finally {
