@@ -8,18 +8,10 @@
  * docs/decisions/0002-transactions-are-lists.md.
  */
 import { AppError } from '../../errors.ts'
+import type { Ask, ResultOf, Step } from './decision.ts'
+import type { Param, Row, Statement, Value } from './statement.ts'
 
-export type Value = string | number | null
-export type Row = Record<string, Value>
-/** On PostgreSQL, a long text may come as octets in UTF-8. */
-export type Param = Value | Uint8Array
-
-export interface Statement {
-  readonly sql: string
-  readonly params: readonly Param[]
-  /** PostgreSQL's own text, where it has to lock rows. SQLite has only one writer anyway. */
-  readonly postgres?: string
-}
+export { type Param, type Row, type Statement, statement, type Value } from './statement.ts'
 
 /** A read by id that many requests make at once, written for one id and for many. */
 export interface ReadById {
@@ -48,6 +40,15 @@ export interface Db {
   run<R = Row>(sql: string, params?: readonly Param[]): Promise<R[]>
   /** Several writes, all or none, durable when it resolves. Returns the rows of each. */
   tx(statements: readonly Statement[]): Promise<Row[][]>
+  /** The same for counts: PostgreSQL does not wait for the disk, and a crash may undo the last of them. */
+  unsynced(statements: readonly Statement[]): Promise<Row[][]>
+  /**
+   * Takes the steps in order until one refuses, and returns the result of the last one taken. Each is a transaction of
+   * its own on PostgreSQL; on SQLite they share one. See decision.ts.
+   */
+  decide<Steps extends readonly [Step<unknown>, ...Step<unknown>[]]>(
+    ...steps: Steps
+  ): Promise<ResultOf<Steps[number]>>
   /** The same without results. The statements are iterated once, on SQLite while they run, so that many need little memory. */
   stage(statements: Iterable<Statement>): Promise<void>
   /** Updates planner statistics after large changes. Does nothing on SQLite. */
@@ -67,14 +68,18 @@ export function checkNumbers(params: readonly unknown[]): void {
       throw new TypeError(`parameter $${params.indexOf(param) + 1} is ${param}, which is not a whole number`)
 }
 
-export function statement(sql: string, ...params: Value[]): Statement {
-  return { sql, params }
-}
-
 /** Locks the selected rows until the transaction ends. Select several in the order of their keys. */
 export function locking(sql: string, ...params: Value[]): Statement {
   return { sql, params, postgres: `${sql} for update` }
 }
+
+/** Asks a question of a decision outside of one. */
+export const readNow = async <R>(db: Pick<Db, 'all'>, { question, read }: Ask<R>): Promise<R> =>
+  read(await db.all(question.sql, question.params))
+
+/** Takes the steps, if there are any. */
+export const inTurn = async <T>(db: Pick<Db, 'decide'>, [first, ...others]: readonly Step<T>[]) =>
+  first && db.decide(first, ...others)
 
 /** How many rows one statement of a sweep changes at most, so that nobody waits long for it. */
 export const sweptRowsMax = 500
@@ -150,13 +155,8 @@ export interface Expression {
 export type Condition = Expression
 
 export const always: Condition = { sql: () => 'true', params: [] }
-export const never: Condition = { sql: () => 'false', params: [] }
 export const both = (a: Condition, b: Condition): Condition => ({
   sql: (first) => `${a.sql(first)} and ${b.sql(first + a.params.length)}`,
-  params: [...a.params, ...b.params],
-})
-export const either = (a: Condition, b: Condition): Condition => ({
-  sql: (first) => `(${a.sql(first)} or ${b.sql(first + a.params.length)})`,
   params: [...a.params, ...b.params],
 })
 export const not = ({ sql, params }: Condition): Condition => ({
@@ -192,20 +192,8 @@ export function expression(texts: TemplateStringsArray, ...parts: readonly Expre
   }
 }
 
-export function statementOf({ sql, params }: Expression): Statement {
-  return { sql: sql(1), params }
-}
-
 export async function isTrue(db: Db, condition: Condition): Promise<boolean> {
   return (await db.one(`select 1 where ${condition.sql(1)}`, condition.params)) !== undefined
-}
-
-/**
- * Whether another transaction took a unique value at the same moment. SQLite has a single writer, so it cannot happen
- * there.
- */
-export function isTaken(error: unknown): boolean {
-  return (error as { code?: unknown }).code === '23505'
 }
 
 /** How many callers may wait for the store before new ones are refused. */

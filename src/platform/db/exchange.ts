@@ -1,16 +1,18 @@
 /**
- * Sends several statements to PostgreSQL, followed by a single Sync. The server treats everything before a Sync as one
- * transaction: no begin or commit is needed, and there is only one reply to wait for. On its own, `pg` sends a Sync with
- * every statement. docs/performance.md says what this saves.
+ * Sends several statements to PostgreSQL, followed by a single Sync, so there is only one reply to wait for. Unless they
+ * begin or end a transaction, the server treats everything before a Sync as one. On its own, `pg` sends a Sync with every
+ * statement. docs/performance.md says what this saves.
  */
 import { createHash } from 'node:crypto'
 import pg from 'pg'
-import { type Param, preparedMax, type Row, type Value } from './db.ts'
+import { type Param, preparedMax, type Row, type Statement, type Value } from './db.ts'
 
 export interface Command {
   readonly text: string
   readonly params: readonly (Param | readonly string[])[]
 }
+
+export const commandOf = ({ sql, postgres = sql, params }: Statement): Command => ({ text: postgres, params })
 
 interface Column {
   readonly name: string
@@ -25,11 +27,21 @@ interface Prepared {
   empty: Row
 }
 
-/** By their texts. */
-type PreparedStatements = Map<string, Prepared>
+interface PreparedStatements {
+  readonly byText: Map<string, Prepared>
+  /** How many were forgotten, which the server may have all the same. Names of later ones differ from theirs. */
+  forgotten: number
+}
+
+interface Sent {
+  readonly text: string
+  readonly statement: Prepared
+  readonly isNew: boolean
+}
+
 const preparedOn = new WeakMap<pg.Client, PreparedStatements>()
 
-/** Runs the commands as one transaction, and returns the rows of each. */
+/** Runs the commands until one fails, and returns the rows of each. */
 export function exchange(
   client: pg.Client,
   commands: readonly Command[],
@@ -37,7 +49,7 @@ export function exchange(
 ): Promise<Row[][]> {
   let prepared: PreparedStatements | undefined
   if (prepare) {
-    prepared = preparedOn.get(client) ?? new Map()
+    prepared = preparedOn.get(client) ?? { byText: new Map(), forgotten: 0 }
     preparedOn.set(client, prepared)
   }
   return new Promise((resolve, reject) => {
@@ -51,7 +63,7 @@ export function exchange(
 class Exchange extends pg.Query {
   declare readonly callback: (error?: Error | null) => void
   readonly #prepared: PreparedStatements | undefined
-  readonly #sent: Prepared[] = []
+  readonly #sent: Sent[] = []
   readonly #results: Row[][]
   #rows: Row[] = []
 
@@ -74,27 +86,37 @@ class Exchange extends pg.Query {
     }
   }
 
-  #send(connection: pg.Connection, text: string, values: (string | Buffer | null)[]): Prepared {
-    const known = this.#prepared?.get(text)
+  #send(connection: pg.Connection, text: string, values: (string | Buffer | null)[]): Sent {
+    const known = this.#prepared?.byText.get(text)
     const statement = known ?? { name: this.#newName(text), columns: null, empty: {} }
     if (!known) {
-      if (statement.name !== '') this.#prepared!.set(text, statement)
+      if (statement.name !== '') this.#prepared!.byText.set(text, statement)
       connection.parse({ name: statement.name, text, types: [] }, true)
     }
     connection.bind({ statement: statement.name, values }, true)
     if (!statement.columns) connection.describe({ type: 'P' }, true)
     connection.execute({}, true)
-    return statement
+    return { text, statement, isNew: !known }
   }
 
   /** Derived from the text, so that a name never stands for another statement, even on a connection that others have used. */
   #newName(text: string): string {
-    if (!this.#prepared || this.#prepared.size >= preparedMax) return ''
-    return createHash('sha256').update(text).digest('base64url').slice(0, 20)
+    if (!this.#prepared) return ''
+    const { byText, forgotten } = this.#prepared
+    if (byText.size + forgotten >= preparedMax) return ''
+    return `${createHash('sha256').update(text).digest('base64url').slice(0, 20)}${forgotten || ''}`
+  }
+
+  /** The server skips what follows the statement that failed, so those are not prepared. Whether that one is, is unknown. */
+  handleError(error: Error): void {
+    const unsure = this.#sent.slice(this.#results.length).filter(({ isNew }) => isNew)
+    for (const { text } of unsure) this.#prepared?.byText.delete(text)
+    if (this.#prepared) this.#prepared.forgotten += unsure.length
+    this.callback(error)
   }
 
   handleRowDescription({ fields }: { fields: readonly { name: string; dataTypeID: number }[] }): void {
-    const statement = this.#sent[this.#results.length]!
+    const { statement } = this.#sent[this.#results.length]!
     statement.columns = fields.map(({ name, dataTypeID }) => ({
       name,
       parse: pg.types.getTypeParser(dataTypeID),
@@ -103,7 +125,7 @@ class Exchange extends pg.Query {
   }
 
   handleDataRow({ fields }: { fields: readonly (string | null)[] }): void {
-    const { columns, empty } = this.#sent[this.#results.length]!
+    const { columns, empty } = this.#sent[this.#results.length]!.statement
     const row = { ...empty }
     for (let i = 0; i < fields.length; i++) {
       const { name, parse } = columns![i]!
@@ -115,7 +137,7 @@ class Exchange extends pg.Query {
 
   handleCommandComplete(): void {
     // Only a statement that returns no rows is still without a description.
-    this.#sent[this.#results.length]!.columns ??= []
+    this.#sent[this.#results.length]!.statement.columns ??= []
     this.#results.push(this.#rows)
     this.#rows = []
   }

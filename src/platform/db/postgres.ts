@@ -1,8 +1,8 @@
 /**
- * PostgreSQL through `pg` in pipeline mode. Connections are never checked out: each statement goes to the least busy
- * one and is answered in order. A `tx` is sent at once (exchange.ts), so it takes one round trip and holds its locks only
- * while the server works. Reads have their own connections and do not wait behind commits; reads by id are
- * batched (by-id.ts).
+ * PostgreSQL through `pg` in pipeline mode. A read or a write goes to the least busy of its connections and is answered
+ * in order. A `tx` is sent at once (exchange.ts), so it takes one round trip and holds its locks only while the server
+ * works. Reads do not wait behind commits; reads by id are batched (by-id.ts). A decision has a connection to itself
+ * (deciders.ts).
  *
  * A broken connection fails the statements on it, and the next caller opens a new one. With several hosts in the URL,
  * it goes to the one that takes writes (primary.ts), which follows a failover.
@@ -11,29 +11,26 @@
  * `pooler=transaction` such a pooler is refused (pooler.ts).
  */
 import pg from 'pg'
-import { AppError, UsageError } from '../../errors.ts'
 import { hostsOf, isPooled } from '../lib/postgres-url.ts'
 import { ReadsById } from './by-id.ts'
 import {
-  checkNumbers,
-  type Db,
-  outOfReach,
-  overloaded,
-  type Row,
-  type Rows,
-  type Statement,
-  waitingMax,
-} from './db.ts'
-import { type Command, exchange } from './exchange.ts'
+  Connection,
+  notReplicated,
+  replyTimeoutMs,
+  statementTimeoutMs,
+  translate,
+  unreplicated,
+} from './connection.ts'
+import { type Db, type Rows, type Statement, statement } from './db.ts'
+import { Deciders } from './deciders.ts'
+import { isTake, type Step } from './decision.ts'
+import { type Command, commandOf } from './exchange.ts'
 import { refusePooler } from './pooler.ts'
 import { Primary } from './primary.ts'
 
-const statementTimeoutMs = 10_000
-// For a server that vanished silently: slightly longer than its own timeout.
-const replyTimeoutMs = statementTimeoutMs + 2_000
-const writeConnections = 6
+const writeConnections = 3
 const readConnections = 2
-const triesMax = 4
+const decideConnections = 6
 const migrationLock = 4_207_001
 const clientOptions = {
   pipeline: true,
@@ -70,11 +67,13 @@ export function openPostgres(url: string, { readOnly = false }: { readOnly?: boo
 
   const read = async (text: string, params: Command['params'] = []) =>
     (await leastBusy(readers).submit([{ text, params }]))[0]!
-  const write = (statements: readonly Statement[]) =>
-    leastBusy(writers).submit(
-      statements.map(({ sql, postgres = sql, params }) => ({ text: postgres, params })),
-    )
+  const write = (statements: readonly Statement[]) => leastBusy(writers).submit(statements.map(commandOf))
   const tx: Db['tx'] = async (statements) => (statements.length === 0 ? [] : write(statements))
+  const unsynced: Db['unsynced'] = async (statements) =>
+    statements.length === 0 ? [] : (await write([doNotSync, ...statements])).slice(1)
+  const deciders = new Deciders(connections(decideConnections))
+  const step = async (one: Step<unknown>) =>
+    isTake(one) ? one.judge((await unsynced([one.take]))[0]!) : deciders.decide(one)
   const readsById = new ReadsById((sql, ids) => read(sql, [ids]))
 
   return {
@@ -86,6 +85,15 @@ export function openPostgres(url: string, { readOnly = false }: { readOnly?: boo
     byId: ((lookup, id) => readsById.row(lookup, id)) as Db['byId'],
     run: (async (sql, params = []) => (await write([{ sql, params }]))[0]!) as Db['run'],
     tx,
+    unsynced,
+    decide: (async (first, ...others) => {
+      let outcome = await step(first)
+      for (const next of others) {
+        if (outcome.refused) break
+        outcome = await step(next)
+      }
+      return outcome.result
+    }) as Db['decide'],
     stage: async (statements) => void (await tx([...statements])),
     async analyze(tables) {
       for (const table of tables) await write([{ sql: `analyze ${table}`, params: [] }])
@@ -113,94 +121,12 @@ export function openPostgres(url: string, { readOnly = false }: { readOnly?: boo
       }
     },
     async close() {
-      await Promise.all([...readers, ...writers].map((connection) => connection.close()))
+      await Promise.all(
+        [...readers, ...writers].map((connection) => connection.close()).concat(deciders.close()),
+      )
     },
   }
 }
-
-/** Opened on first use, and again after it broke. */
-class Connection {
-  waiting = 0
-  #closed = false
-  #client: Promise<pg.Client> | undefined
-  readonly #connect: Primary['connect']
-  readonly #pooled: boolean
-  readonly #readOnly: boolean
-
-  constructor(connect: Primary['connect'], { pooled, readOnly }: { pooled: boolean; readOnly: boolean }) {
-    this.#connect = connect
-    this.#pooled = pooled
-    this.#readOnly = readOnly
-  }
-
-  /** Several statements run as one transaction. Returns the rows of each. */
-  async submit(commands: readonly Command[]): Promise<Row[][]> {
-    if (this.waiting >= waitingMax) throw overloaded()
-    for (const { params } of commands) checkNumbers(params)
-    this.waiting++
-    try {
-      for (let tries = 1; ; tries++) {
-        try {
-          return await this.#try(commands)
-        } catch (error) {
-          if (tries === triesMax || !isUndone(error)) throw translate(error)
-        }
-      }
-    } finally {
-      this.waiting--
-    }
-  }
-
-  async #try(commands: readonly Command[]): Promise<Row[][]> {
-    if (this.#closed) throw outOfReach(new Error('the store was closed'))
-    const client = await this.#open()
-    try {
-      const sent = this.#readOnly ? [setReadOnly, ...commands] : commands
-      const results = await exchange(client, sent, { prepare: !this.#pooled })
-      if (unreplicated.has(client)) throw notReplicated()
-      return this.#readOnly ? results.slice(1) : results
-    } catch (error) {
-      // The server did not prepare the statements after the one that failed; reconnect.
-      if (commands.length > 1 || !isPostgresError(error) || isUndone(error)) this.#retire(client)
-      throw error
-    }
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true
-    const client = await this.#client?.catch(() => undefined)
-    this.#client = undefined
-    await client?.end()
-  }
-
-  #open(): Promise<pg.Client> {
-    if (!this.#client) {
-      const opening = this.#connect({ query_timeout: replyTimeoutMs })
-      this.#client = opening
-      const forget = () => {
-        if (this.#client === opening) this.#client = undefined
-      }
-      opening.then((client) => client.once('end', forget), forget)
-    }
-    return this.#client
-  }
-
-  #retire(client: pg.Client): void {
-    if (retired.has(client)) return
-    retired.add(client)
-    this.#client = undefined
-    client.end().catch(() => {})
-  }
-}
-
-const retired = new WeakSet<pg.Client>()
-
-/**
- * On these, somebody cancelled a commit that was waiting for its synchronous standby. The server calls it a success, with a
- * warning. If the standby has been promoted since, the commit is lost.
- */
-const unreplicated = new WeakSet<pg.Client>()
-const notReplicated = () => new Error('a commit has not reached the synchronous standby')
 
 function leastBusy(connections: readonly Connection[]): Connection {
   let best = connections[0]!
@@ -208,25 +134,5 @@ function leastBusy(connections: readonly Connection[]): Connection {
   return best
 }
 
-/** Until the end of the transaction. A pooler may not keep settings of the session. */
-const setReadOnly: Command = { text: "select set_config('transaction_read_only', 'on', true)", params: [] }
-
-function isPostgresError(error: unknown): boolean {
-  return error instanceof pg.DatabaseError
-}
-
-/**
- * The server rolled everything back and it can be sent again: a deadlock, a serialisation conflict, or a statement that
- * was not prepared because an earlier transaction on the connection failed.
- */
-function isUndone(error: unknown): boolean {
-  return isPostgresError(error) && /^(40P01|40001|26000)$/.test((error as pg.DatabaseError).code ?? '')
-}
-
-/** Without an SQLSTATE the connection failed; with one of these, the server itself or its limits. */
-function translate(error: unknown): unknown {
-  if (error instanceof AppError || error instanceof UsageError) return error
-  if (!isPostgresError(error)) return outOfReach(error)
-  const state = (error as pg.DatabaseError).code ?? ''
-  return /^(08|53|57|40|25006|55P03)/.test(state) ? outOfReach(error) : error
-}
+/** Until the end of the transaction. */
+const doNotSync = statement("select set_config('synchronous_commit', 'off', true)")

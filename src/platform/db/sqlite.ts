@@ -22,6 +22,7 @@ import {
   type Statement,
   waitingMax,
 } from './db.ts'
+import { type Decision, isTake, type Outcome, type Step } from './decision.ts'
 import { whyNotOpened } from './sqlite-file.ts'
 
 interface Job<Result> {
@@ -33,15 +34,15 @@ interface Read extends Job<unknown>, Statement {
   readonly onlyFirst: boolean
 }
 
-interface Write extends Job<Row[][]> {
-  readonly statements: readonly Statement[]
+interface Write extends Job<unknown> {
+  work(): unknown
 }
 
 interface Stage extends Job<void> {
   readonly statements: Iterable<Statement>
 }
 
-type Outcome = { rows: Row[][] } | { error: unknown }
+type Done = { result: unknown } | { error: unknown }
 
 // Limits how long the first caller of a batch waits for the last.
 const jobsPerCommitMax = 500
@@ -76,8 +77,13 @@ export function openSqlite(
 
   const read = (sql: string, params: readonly Param[], onlyFirst: boolean) =>
     new Promise((resolve, reject) => reads.add({ sql, params, onlyFirst, resolve, reject }))
-  const write = (statements: readonly Statement[]) =>
-    new Promise<Row[][]>((resolve, reject) => writes.add({ statements, resolve, reject }))
+  const write = <Result>(work: () => Result) =>
+    new Promise<Result>((resolve, reject) => {
+      let result: Result
+      writes.add({ work: () => (result = work()), resolve: () => resolve(result), reject })
+    })
+  const tx = (statements: readonly Statement[]) =>
+    statements.length === 0 ? Promise.resolve([]) : write(() => statements.map((one) => connection.rows(one)))
 
   // Serialised within the process: a second one would wait for a lock that only the first can release.
   let exclusive: Promise<void> = Promise.resolve()
@@ -89,8 +95,10 @@ export function openSqlite(
     all: ((sql, params = []) => read(sql, params, false)) as Db['all'],
     one: ((sql, params = []) => read(sql, params, true)) as Db['one'],
     byId: ((lookup, id) => read(lookup.one, [id], true)) as Db['byId'],
-    run: (async (sql, params = []) => (await write([{ sql, params }]))[0]!) as Db['run'],
-    tx: (statements) => (statements.length === 0 ? Promise.resolve([]) : write(statements)),
+    run: (async (sql, params = []) => (await tx([{ sql, params }]))[0]!) as Db['run'],
+    tx,
+    unsynced: tx,
+    decide: ((...steps) => write(() => carryOut(connection, steps))) as Db['decide'],
     stage: (statements) => new Promise((resolve, reject) => stages.add({ statements, resolve, reject })),
     async analyze() {},
     exclusively(work) {
@@ -303,11 +311,9 @@ function readTogether(connection: Connection, jobs: Read[]): boolean {
 
 function writeTogether(connection: Connection, jobs: Write[], alone = false): boolean {
   if (!beginWriting(connection)) return false
-  let outcomes: Outcome[]
+  let all: Done[]
   try {
-    outcomes = jobs.map((job) =>
-      alone ? attemptAlone(connection, job) : { rows: carryOut(connection, job) },
-    )
+    all = jobs.map((job) => (alone ? attemptAlone(connection, job) : { result: job.work() }))
     connection.command('commit')
   } catch (error) {
     const canGoOn = rollBack(connection)
@@ -315,9 +321,9 @@ function writeTogether(connection: Connection, jobs: Write[], alone = false): bo
     throw error
   }
   for (const [i, job] of jobs.entries()) {
-    const outcome = outcomes[i]!
-    if ('rows' in outcome) job.resolve(outcome.rows)
-    else job.reject(outcome.error)
+    const done = all[i]!
+    if ('result' in done) job.resolve(done.result)
+    else job.reject(done.error)
   }
   return true
 }
@@ -365,14 +371,30 @@ function rejectAll(jobs: readonly Job<never>[], error: unknown): void {
   for (const job of jobs) job.reject(translate(error))
 }
 
-function carryOut(connection: Connection, { statements }: Write): Row[][] {
-  return statements.map((statement) => connection.rows(statement))
+/** This connection is the only writer, so nothing has to be locked. */
+function carryOut(connection: Connection, steps: readonly Step<unknown>[]): unknown {
+  let outcome: Outcome<unknown> | undefined
+  for (const step of steps) {
+    outcome = isTake(step) ? step.judge(connection.rows(step.take)) : decideOn(connection, step)
+    for (const statement of outcome.writes ?? []) connection.rows(statement)
+    if (outcome.refused) break
+  }
+  return outcome!.result
 }
 
-function attemptAlone(connection: Connection, job: Write): Outcome {
+function decideOn(connection: Connection, { asks, rule }: Decision<unknown>): Outcome<unknown> {
+  return rule(
+    asks.map(({ make, question }) => {
+      if (make) connection.rows(make)
+      return connection.rows(question)
+    }),
+  )
+}
+
+function attemptAlone(connection: Connection, job: Write): Done {
   connection.command('savepoint job')
   try {
-    return { rows: carryOut(connection, job) }
+    return { result: job.work() }
   } catch (error) {
     if (!connection.database.isTransaction) throw error
     connection.command('rollback to job')

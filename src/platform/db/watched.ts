@@ -22,6 +22,8 @@ export function watchedDb(db: Db, watch: StoreWatch): Db {
     byId: watched('read', db.byId) as Db['byId'],
     run: watched('write', db.run) as Db['run'],
     tx: watched('write', db.tx),
+    unsynced: watched('write', db.unsynced),
+    decide: watched('write', db.decide) as Db['decide'],
     stage: watched('write', db.stage),
   }
 }

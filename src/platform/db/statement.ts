@@ -1,0 +1,16 @@
+/** A text of SQL and its parameters. */
+export type Value = string | number | null
+export type Row = Record<string, Value>
+/** On PostgreSQL, a long text may come as octets in UTF-8. */
+export type Param = Value | Uint8Array
+
+export interface Statement {
+  readonly sql: string
+  readonly params: readonly Param[]
+  /** PostgreSQL's own text, where it has to lock rows. SQLite has only one writer anyway. */
+  readonly postgres?: string
+}
+
+export function statement(sql: string, ...params: Value[]): Statement {
+  return { sql, params }
+}
