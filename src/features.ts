@@ -55,7 +55,7 @@ export async function openFeatures(
   await migrate(db, clock, tell)
   const secrets = secretsFrom(config.secret, config.secretPrevious)
   const methods = openMethodsOf(config)
-  const limits = new Limits(db, config.limits)
+  const limits = new Limits(db, config.limits, log)
   const keys = new SigningKeys({ db, clock, secrets }, accessTtlMs)
   const students = new Students({ db, clock, timeZone: config.timeZone })
   const veterinarians = new Veterinarians({ db, clock, secrets, limits, students })

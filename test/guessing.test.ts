@@ -1,9 +1,7 @@
 /** Guessing across many addresses and networks, and the brake on it. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { askedFrom, inboxOfChallenge } from '../src/identity/sign-in/store.ts'
 import { readFigures } from '../src/operate/metrics/readings.ts'
-import { always } from '../src/platform/db/db.ts'
 import { day, hour, minute } from '../src/platform/lib/clock.ts'
 import { atLength, engines } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
@@ -119,8 +117,7 @@ for (const engine of engines) {
       const outcomes = await guess(sessions, 200)
       const compared = count(outcomes, 'otp-incorrect')
       assert.equal(compared + count(outcomes, 'otp-unusable'), 200)
-      // Each connection to the store may be in the middle of one.
-      assert.ok(compared >= 50 && compared <= 70, `${compared} were compared`)
+      assert.equal(compared, 50)
       service.clock.advance(day + hour)
     })
 
@@ -161,15 +158,6 @@ for (const engine of engines) {
       }
       for (const { at } of compared) assert.ok(within(at) <= 2_500, `${within(at)} in a day`)
       assert.ok(within(compared[0]!.at) >= 2_000)
-    })
-
-    test('a wrong answer counts for the service also when its session is gone', async () => {
-      const { db, limits } = service.app.parts
-      const now = service.clock.now()
-      const gone = { inbox: inboxOfChallenge('gone'), askedFrom: askedFrom('gone'), answeredFrom: 'network' }
-      const before = (await readFigures(db, now)).guessing.wrongLastHour
-      await db.tx([...limits.countWrong(gone, now, always).statements])
-      assert.equal((await readFigures(db, now)).guessing.wrongLastHour, before + 1)
     })
   })
 }

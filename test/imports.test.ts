@@ -106,9 +106,9 @@ test('A package is known by its name, whatever part of it is imported', () => {
 })
 
 const isSchemas = (path: string) => /[/-]schemas\.ts$/.test(path)
-const isBase = /^(platform\/lib\/|(errors|roles)\.ts$)/
+const isBase = /^(platform\/lib\/|(errors|locks|roles)\.ts$)/
 
-test('lib, errors and roles import nothing of ours but each other', () => {
+test('lib, errors, locks and roles import nothing of ours but each other', () => {
   noneOf((one) => isBase.test(one.from) && isOurs(one) && !isBase.test(one.to))
 })
 
@@ -131,13 +131,22 @@ test('Routes import their own feature, http, lib, errors, schemas, the reading o
   })
 })
 
-test('Stores import db/db.ts, columns, errors, lib, events and what an account is, and types of their own feature', () => {
+/** Files of pure functions, and of nothing but data. */
+const isRules = (path: string) => /\/(rules|policies|codes|guessing)\.ts$/.test(path)
+
+test('Rules import types, other rules and lib: no store, no clock, no Fastify', () => {
+  noneOf(
+    (one) => isRules(one.from) && !one.typeOnly && !(isOurs(one) && (isBase.test(one.to) || isRules(one.to))),
+  )
+})
+
+test('Stores import db/db.ts, columns, errors, lib, events and what an account is, and types and rules of their own feature', () => {
   noneOf(
     (one) =>
       basename(one.from) === 'store.ts' &&
       isOurs(one) &&
-      !(one.typeOnly && top(one.from) === top(one.to)) &&
-      !/^(platform\/db\/db\.ts|(\w+\/)*columns\.ts|(errors|roles)\.ts|messages\/events\/events\.ts|identity\/people\/people\.ts|platform\/lib\/.*)$/.test(
+      !(top(one.from) === top(one.to) && (one.typeOnly || isRules(one.to))) &&
+      !/^(platform\/db\/(db|decision)\.ts|(\w+\/)*columns\.ts|(errors|roles)\.ts|messages\/events\/events\.ts|identity\/people\/people\.ts|platform\/lib\/.*)$/.test(
         one.to,
       ),
   )

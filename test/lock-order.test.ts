@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import { bucketPolicies, Limits } from '../src/identity/limits/limits.ts'
+import { codeTaken, Limits, networkPolicies } from '../src/identity/limits/limits.ts'
 import { endSessions } from '../src/identity/session/store.ts'
 import { claimMails, pruneMail, tryAllNow } from '../src/messages/mail/store.ts'
 import {
@@ -18,10 +18,10 @@ import {
   releaseLine,
   requeueDeliveries,
 } from '../src/messages/webhooks/store.ts'
-import { always, type Db, type Statement, value } from '../src/platform/db/db.ts'
+import type { Db, Statement } from '../src/platform/db/db.ts'
+import { decision } from '../src/platform/db/decision.ts'
 import { openDb } from '../src/platform/db/open.ts'
 import { bySelf, bySystem } from '../src/platform/lib/by.ts'
-import { newId } from '../src/platform/lib/random.ts'
 import { migratedStore, onPostgres } from './support/engines.ts'
 
 const now = Date.parse('2026-11-15T09:00:00Z')
@@ -35,17 +35,24 @@ const tx = (db: Db, statements: readonly Statement[]) => db.tx(statements)
 const networkOf = (name: string) => ({ fingerprint: name, wider: [{ fingerprint: 'wider', shares: 16 }] })
 
 const limits: Part = (db, round) => {
-  const all = new Limits(db, true)
+  const all = new Limits(db, true, console)
   const [one, other] = round % 2 ? ['a', 'b'] : ['b', 'a']
-  const guess = { inbox: value('inbox'), askedFrom: value(one!), answeredFrom: other! }
-  const mark = newId()
-  const take = all.takeBucket(bucketPolicies.send, networkOf(one!), mark, now)
-  const ask = { inbox: 'inbox', network: one!, device: null, moverId: null }
+  const participants = { inbox: 'inbox', askedFrom: one!, answeredFrom: other! }
+  const caller = (name: string) => ({ network: networkOf(name), requestId: null, noteLimit() {} })
+  const ask = { inbox: 'inbox', network: one!, device: null, moverId: round % 3 ? null : 'mover' }
+  const code = decision(all.codeAsks(ask, now), ({ counts }) => ({
+    writes: codeTaken(ask, counts, now) ?? [],
+    result: null,
+  }))
+  const wrong = decision(all.wrongAsks('none', other!, now), () => ({
+    writes: all.wrongAnswer(participants, now),
+    result: null,
+  }))
   return [
-    tx(db, all.countWrong(guess, now, always).statements),
-    tx(db, all.signedIn('inbox', one!, other!, now)),
-    tx(db, [...take.statements, ...all.takeCode(ask, mark, now, take.granted).statements]),
-    tx(db, all.takeBucket(bucketPolicies.validate, networkOf(other!), newId(), now).statements),
+    db.decide(wrong),
+    all.signedIn('code', participants, now),
+    all.admit({ policy: networkPolicies.send }, caller(one!), now, code).catch(() => {}),
+    all.admit({ policy: networkPolicies.validate }, caller(other!), now).catch(() => {}),
     tx(db, all.sweep(now + 60 * 60_000)),
   ]
 }

@@ -21,8 +21,8 @@ const tablesOf: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(
     ['veterinarian', 'student', 'staff'].flatMap((role) => [
       [`POST /${role}/send-otp`, ['bucket', 'quota', 'challenge', 'outbox', 'delivery']],
-      [`POST /${role}/validate-otp`, ['bucket']],
-      [`POST /portal/${role}/validate-otp`, ['bucket']],
+      [`POST /${role}/validate-otp`, ['bucket', 'failure']],
+      [`POST /portal/${role}/validate-otp`, ['bucket', 'failure']],
     ]),
   ),
   ...Object.fromEntries(

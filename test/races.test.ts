@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
-import { bucketPolicies, Limits } from '../src/identity/limits/limits.ts'
+import { Limits, networkPolicies } from '../src/identity/limits/limits.ts'
 import type { Db } from '../src/platform/db/db.ts'
 import { migrate } from '../src/platform/db/migrate.ts'
 import { openDb } from '../src/platform/db/open.ts'
@@ -280,14 +280,9 @@ test(
     await owner.connect()
     await owner.query('begin')
     await owner.query('select id from person where email_key = $1 for update', [email])
-    const waiting = (answers: number) =>
-      eventually(`${answers} answers wait`, async () => {
-        return (await service.rows(lockWaits)).length >= answers
-      })
     const first = answer(right)
-    await waiting(1)
+    await eventually('it waits', async () => (await service.rows(lockWaits)).length > 0)
     const second = answer(right)
-    await waiting(2)
     await owner.query('commit')
     await owner.end()
     assert.deepEqual(tally(await Promise.all([first, second])), { 200: 1, '401 otp-unusable': 1 })
@@ -326,7 +321,11 @@ for (const rows of [
           other.query('select key from bucket where key = $1 for update nowait', [key])
         await other.query('begin')
         await lock('net:send-otp')
-        const refund = db.tx(new Limits(db, true).signedIn('inbox', 'net', 'net', 1_000_000))
+        const refund = new Limits(db, true, console).signedIn(
+          'code',
+          { inbox: 'inbox', askedFrom: 'net', answeredFrom: 'net' },
+          1_000_000,
+        )
         await someoneWaits(db)
         assert.equal((await lock('net:validate-otp')).rowCount, 1)
         await other.query('commit')
@@ -339,19 +338,20 @@ test(
   onPostgres,
   () =>
     withOther(async (db, other) => {
-      const take = new Limits(db, true).takeBucket(
-        bucketPolicies.register,
-        { fingerprint: 'own', wider: [{ fingerprint: 'wide', shares: 16 }] },
-        'mark',
-        1_000_000,
-      )
+      const network = { fingerprint: 'own', wider: [{ fingerprint: 'wide', shares: 16 }] }
+      const caller = { network, requestId: null, noteLimit() {} }
       await db.run("insert into bucket (key, full_at, mark) values ('own:register', 0, '')")
       await other.query('begin')
       await other.query("update bucket set full_at = 9000000 where key = 'own:register'")
-      const taking = db.tx(take.statements)
+      const taking = new Limits(db, true, console).admit(
+        { policy: networkPolicies.register },
+        caller,
+        1_000_000,
+      )
       await someoneWaits(db)
+      const refused = assert.rejects(taking, { code: 'too-many-requests' })
       await other.query('commit')
-      assert.deepEqual(await taking, [[]])
+      await refused
       assert.deepEqual(await db.all('select key from bucket'), [{ key: 'own:register' }])
     }),
 )

@@ -4,45 +4,25 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Db, Param } from '../src/platform/db/db.ts'
+import type { Db } from '../src/platform/db/db.ts'
 import { engines } from './support/engines.ts'
+import { type Call, recordStore } from './support/recorded.ts'
 import { serviceFor } from './support/service.ts'
 import { eventually } from './support/wait.ts'
 
-interface Call {
-  readonly kind: 'read' | 'transaction'
-  readonly statements: number
-  readonly params: readonly Param[]
-}
-
-/** Records every call of the store from now on. */
 function recordCalls(db: Db): Call[] {
   const calls: Call[] = []
-  const { all, one, run, tx } = db
-  const noted =
-    <Result>(kind: Call['kind'], call: (sql: string, params?: readonly Param[]) => Result) =>
-    (sql: string, params: readonly Param[] = []) => {
-      calls.push({ kind, statements: 1, params })
-      return call(sql, params)
-    }
-  Object.assign(db, {
-    all: noted('read', all),
-    one: noted('read', one),
-    run: noted('transaction', run),
-    tx: (statements: Parameters<Db['tx']>[0]) => {
-      const params = statements.flatMap((statement) => statement.params)
-      calls.push({ kind: 'transaction', statements: statements.length, params })
-      return tx(statements)
-    },
-  })
+  recordStore(db, (call) => calls.push(call))
   return calls
 }
 
+const paramsOf = ({ statements }: Call) => statements.flatMap(({ params }) => params)
 const read = ['read', 1]
+const decision = (statements: number) => ['decision', statements]
 const transaction = (statements: number) => ['transaction', statements]
 
 for (const engine of engines)
-  test(`A sign-in is one transaction to send, two to validate and two for the mail, on ${engine}`, async (t) => {
+  test(`A sign-in is one decision to send, one to validate and three transactions, on ${engine}`, async (t) => {
     const service = await serviceFor(t, engine)
     const email = 'cost@vets.example'
     await service.signIn(email)
@@ -57,15 +37,15 @@ for (const engine of engines)
     const names = [sessionId, email, challenge!.send_id, challenge!.inbox_fingerprint]
     const ours = () =>
       calls
-        .filter(({ params }) => names.some((name) => params.includes(name)))
-        .filter(({ params }) => !(params.length === 1 && params[0] === sessionId))
-        .map(({ kind, statements }) => [kind, statements])
-    await eventually('the mail is removed', async () => ours().length === 4)
+        .filter((call) => names.some((name) => paramsOf(call).includes(name)))
+        .filter((call) => !(paramsOf(call).length === 1 && paramsOf(call)[0] === sessionId))
+        .map(({ kind, statements }) => [kind, statements.length])
+    await eventually('the mail is removed', async () => ours().length === 5)
     // The claim takes every mail that is due, after one read to find them.
-    assert.deepEqual(ours(), [transaction(6), transaction(1), read, transaction(2)])
+    assert.deepEqual(ours(), [read, decision(10), transaction(1), read, transaction(2)])
     const body = { email, otp_code: code, sessionId }
     assert.equal((await service.post('/veterinarian/validate-otp', body, headers)).status, 200)
-    assert.deepEqual(ours().slice(4), [read, transaction(6), transaction(3)])
+    assert.deepEqual(ours().slice(5), [read, decision(8), ['unsynced', 4]])
   })
 
 for (const engine of engines)
@@ -80,7 +60,7 @@ for (const engine of engines)
     ])
     const calls = recordCalls(db)
     // Not those of the service's periodic work.
-    const isOurs = ({ params }: Call) => params.some((one) => /@|:validate-otp$/.test(String(one)))
+    const isOurs = (call: Call) => paramsOf(call).some((one) => /@|:validate-otp$/.test(String(one)))
     const answer = async (otp_code: number) => {
       calls.length = 0
       const reply = await service.post('/veterinarian/validate-otp', { email, otp_code, sessionId })

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { after, before, suite, test } from 'node:test'
-import type { ReadById, Statement } from '../src/platform/db/db.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { day, second } from '../src/platform/lib/clock.ts'
 import { deriveCode } from '../src/platform/lib/code.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
 import { engines } from './support/engines.ts'
 import { freshAddress, freshNetwork } from './support/fresh.ts'
+import { recordStore } from './support/recorded.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
 
 const secret = 'a secret for tests that is long enough'
@@ -172,22 +172,9 @@ for (const engine of engines) {
         newest = []
         statements.enterWith(newest)
       })
-      const { db } = service.app.parts
-      const { all, one, run, tx, byId } = db
-      const noting =
-        <A extends unknown[], R>(call: (...args: A) => R) =>
-        (...args: A): R => {
-          statements.getStore()?.push(...args.filter((arg) => typeof arg === 'string'))
-          return call(...args)
-        }
-      Object.assign(db, {
-        all: noting(all),
-        one: noting(one),
-        run: noting(run),
-        byId: (lookup: ReadById, id: string) => noting((_sql: string) => byId(lookup, id))(lookup.one),
-        tx: (list: readonly Statement[]) =>
-          noting((..._sql: string[]) => tx(list))(...list.map(({ sql }) => sql)),
-      })
+      recordStore(service.app.parts.db, (call) =>
+        statements.getStore()?.push(...call.statements.map(({ sql }) => sql)),
+      )
     })
     after(() => service.stop())
 

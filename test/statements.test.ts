@@ -11,27 +11,15 @@ import { changesFrom } from '../src/school/roster/upload/store.ts'
 import { oldestRegistrations } from '../src/school/veterinarian/store.ts'
 import { addClient, serviceToken } from './support/applications.ts'
 import { engines } from './support/engines.ts'
+import { recordStore } from './support/recorded.ts'
 import { type Service, startService } from './support/service.ts'
 import { newStaff } from './support/staff.ts'
 
 /** Records every text that the service sends to its store from now on. */
 function recordTexts(db: Db): Set<string> {
   const texts = new Set<string>()
-  const { all, one, run, tx } = db
-  const noted =
-    (call: Db['all'] | Db['one'] | Db['run']) =>
-    (...[sql, params]: Parameters<Db['all']>) => {
-      texts.add(sql)
-      return call(sql, params)
-    }
-  Object.assign(db, {
-    all: noted(all),
-    one: noted(one),
-    run: noted(run),
-    tx: (statements: Parameters<Db['tx']>[0]) => {
-      for (const { sql } of statements) texts.add(sql)
-      return tx(statements)
-    },
+  recordStore(db, ({ statements }) => {
+    for (const { sql } of statements) texts.add(sql)
   })
   return texts
 }

@@ -1,83 +1,53 @@
-/** Each take is one conditional statement, so two callers cannot both take the last one. */
-import {
-  type Condition,
-  changeAll,
-  type Db,
-  type Expression,
-  expression,
-  locking,
-  prune,
-  type Statement,
-  statement,
-  statementOf,
-  type Value,
-  value,
-} from '../../platform/db/db.ts'
-import { clockSlackMs, minute } from '../../platform/lib/clock.ts'
-import { lastFullAt, type Rate } from '../../platform/lib/gcra.ts'
+import { changeAll, type Db, prune, type Row, type Statement, statement } from '../../platform/db/db.ts'
+import { type Ask, lockMade, readAll, readOne } from '../../platform/db/decision.ts'
+import { clockSlackMs, day, hour, minute } from '../../platform/lib/clock.ts'
+import { lastFullAt } from '../../platform/lib/limit.ts'
+import { type CodeAsk, type CodeCounts, quotasOf, type TakenCode, type TakenTimes } from './codes.ts'
+import type { AnswerCounts, GuessCounts, ServiceCounts } from './guessing.ts'
+import { type Bucket, inboxBucket, moverQuota, networkKnownMs, type Quota } from './policies.ts'
 
-export interface BucketRow extends Rate {
-  readonly key: string
-}
+/** A network, up to two wider ones, and the service. */
+const places = [0, 1, 2, 3]
+const paramsAt = (place: number) =>
+  `cast($${3 * place + 2} as text), cast($${3 * place + 3} as bigint), cast($${3 * place + 4} as bigint)`
+const wanted = `wanted (key, full_at, last) as (values ${places.map((place) => `(${paramsAt(place)})`).join(', ')})`
+const noneIsEmpty =
+  'not exists (select 1 from wanted e join bucket b on b.key = e.key where b.full_at > e.last)'
+const takeWanted = (where: string) => `insert into bucket (key, full_at, mark)
+  select w.key, w.full_at, '' from wanted w where w.key is not null and ${where}
+  on conflict (key) do update
+    set full_at = excluded.full_at + case when bucket.full_at > $1 then bucket.full_at - $1 else 0 end
+    where bucket.full_at <= (select w.last from wanted w where w.key = excluded.key)
+  returning key, full_at`
+/**
+ * On PostgreSQL another request may empty a bucket meanwhile. So each is taken only after the one before, and nobody uses
+ * up a wider bucket with requests that a narrower one refuses.
+ */
+const takeInOrder = `with ${wanted}, ${places
+  .map((place) => {
+    const before = place === 0 ? noneIsEmpty : `exists (select 1 from taken${place - 1})`
+    return `taken${place} as (${takeWanted(`w.key = $${3 * place + 2} and ${before}`)})`
+  })
+  .join(', ')} ${places.map((place) => `select key, full_at from taken${place}`).join(' union all ')}`
 
 /**
- * Takes one from every bucket, and returns the key and the new `full_at` of each. Takes nothing if one is empty or `when`
- * is false. On PostgreSQL, another caller may take the last one of a bucket at the same moment. So each is taken only if
- * the one before was, and nobody can use up a wider bucket with requests that a narrower one refuses.
+ * Takes one from each of up to four buckets, in their order, and returns the key and the new `full_at` of each. If one
+ * looks empty, takes nothing and locks nothing.
  */
-export function takeFromBuckets(
-  buckets: readonly BucketRow[],
-  mark: string,
-  now: number,
-  when: Condition,
-): Statement {
-  const params: Value[] = [mark, now]
-  const add = (one: Value) => `$${params.push(one)}`
-  const rows = buckets.map((bucket) => ({
-    key: `cast(${add(bucket.key)} as text)`,
-    fullAt: `cast(${add(now + bucket.intervalMs)} as bigint)`,
-    last: `cast(${add(lastFullAt(bucket, now))} as bigint)`,
-  }))
-  const isEmpty = rows.map(({ key, last }) => `key = ${key} and full_at > ${last}`).join(' or ')
-  const mayTake = `not exists (select 1 from bucket where ${isEmpty}) and ${when.sql(params.length + 1)}`
-  params.push(...when.params)
-  const upsert = (select: string, last: string) =>
-    `insert into bucket (key, full_at, mark) ${select}
-     on conflict (key) do update
-       set full_at = excluded.full_at + case when bucket.full_at > $2 then bucket.full_at - $2 else 0 end, mark = excluded.mark
-       where bucket.full_at <= ${last}
-     returning key, full_at`
-  const values = rows.map(({ key, fullAt }) => `(${key}, ${fullAt})`).join(', ')
-  const lasts = rows.map(({ key, last }) => `when ${key} then ${last}`).join(' ')
-  const parts = rows.map(({ key, fullAt, last }, i) => {
-    const after = i === 0 ? mayTake : `exists (select 1 from taken${i - 1})`
-    return `taken${i} as (${upsert(`select ${key}, ${fullAt}, cast($1 as text) where ${after}`, last)})`
+export function takeFromBuckets(buckets: readonly Bucket[], now: number): Statement {
+  const params = places.flatMap((place) => {
+    const one = buckets[place]
+    return one ? [one.key, now + one.intervalMs, lastFullAt(one, now)] : [null, null, null]
   })
-  const taken = rows.map((_row, i) => `select key, full_at from taken${i}`).join(' union all ')
   return {
-    sql: upsert(
-      `select column1, column2, $1 from (values ${values}) as wanted where ${mayTake}`,
-      `case bucket.key ${lasts} end`,
-    ),
-    postgres: `with ${parts.join(', ')} ${taken}`,
-    params,
-  }
-}
-
-/** Whoever took from the last bucket took from all. */
-export function takenFromBuckets(buckets: readonly BucketRow[], mark: string): Condition {
-  return takenFrom('bucket', buckets.at(-1)!.key, mark)
-}
-
-export function takenFrom(table: 'bucket' | 'quota', key: string, mark: string): Condition {
-  return {
-    sql: (first) => `exists (select 1 from ${table} where key = $${first} and mark = $${first + 1})`,
-    params: [key, mark],
+    sql: `with ${wanted} ${takeWanted(noneIsEmpty)}`,
+    postgres: takeInOrder,
+    params: [now, ...params],
   }
 }
 
 /** Gives one back to two buckets, unless they are full. */
-export function giveBack([one, other]: readonly [BucketRow, BucketRow], now: number): Statement {
+export function giveBack([one, other]: readonly [Bucket, Bucket], now: number): Statement {
   return changeAll(
     'update bucket set full_at = full_at - case key when $1 then cast($2 as bigint) else cast($4 as bigint) end',
     { table: 'bucket', key: 'key', where: 'key in ($1, $3) and full_at > $5', returning: 'key' },
@@ -89,114 +59,170 @@ export function giveBack([one, other]: readonly [BucketRow, BucketRow], now: num
   )
 }
 
-// 13 digits hold milliseconds until the year 2286, and sort as text like numbers.
-const timeDigits = 13
-
-export interface Window {
-  readonly max: number
-  readonly windowMs: number
+export async function fullAtOf(db: Db, buckets: readonly Bucket[]): Promise<number[]> {
+  const rows = await Promise.all(
+    buckets.map(({ key }) => db.one<{ full_at: number }>('select full_at from bucket where key = $1', [key])),
+  )
+  return rows.map((row) => row?.full_at ?? 0)
 }
 
-export interface Quota {
-  readonly key: string
-  readonly windows: readonly Window[]
+/** With the lock of what it belongs to. */
+export const readBucket = ({ key }: Bucket) =>
+  readOne<{ full_at: number }>('select full_at from bucket where key = $1', key)
+
+/** Locks the inbox: its codes are counted one after the other. */
+export function lockInbox(inbox: string): Ask<unknown> {
+  const { key } = inboxBucket(inbox)
+  const make = statement(
+    "insert into bucket (key, full_at, mark) values ($1, 0, '') on conflict (key) do nothing",
+    key,
+  )
+  return lockMade('bucket', make, 'select key from bucket where key = $1', key)
 }
 
-/** `times` lists the newest times first. A window has room if its `max`-th newest time is older than the window. */
-const hasRoom = (windows: readonly Window[], first: number) =>
-  windows
-    .map(({ max }, i) => `substr(quota.times, ${(max - 1) * timeDigits + 1}, ${timeDigits}) <= $${first + i}`)
-    .join(' and ')
-const beginnings = ({ windows }: Quota, now: number) => windows.map(({ windowMs }) => String(now - windowMs))
+/** Locks the quota of somebody who asks for codes to several addresses, and of mails or secrets that are counted. */
+export function lockQuota(key: string): Ask<{ times: string }> {
+  const make = statement(
+    "insert into quota (key, times, taken_at, mark) values ($1, '', 0, '') on conflict (key) do nothing",
+    key,
+  )
+  return lockMade('quota', make, 'select times from quota where key = $1', key)
+}
 
-/** Only a check: another caller may still take it before the next statement does. */
-export function quotaHasRoom(quota: Quota, now: number): Condition {
+/** Nobody has the quotas of an inbox without its lock; the quota of a mover is locked on its own. */
+export const locksOfCode = ({ inbox, moverId }: CodeAsk) => ({
+  inboxLock: lockInbox(inbox),
+  ...(moverId !== null && { moverLock: lockQuota(moverQuota(moverId).key) }),
+})
+
+const codeCounts = `select 'bucket' as what, key, full_at as at, '' as times from bucket where key = $1
+  union all select 'quota', key, 0, times from quota where key in ($2, $3, $4)
+  union all select 'known', network_fingerprint, seen_at, '' from known_network
+    where inbox_fingerprint = $5 and network_fingerprint = $6 and seen_at > $7`
+
+/** The state of all limits that a code counts against. */
+export function readCodeCounts(ask: CodeAsk, now: number): Ask<CodeCounts> {
+  const [first, second = '', third = ''] = quotasOf(ask).map(({ key }) => key)
+  const { inbox, network } = ask
+  const params = [inboxBucket(inbox).key, first!, second, third, inbox, network, now - networkKnownMs]
+  return { ...readAll(codeCounts, ...params), read: countsIn }
+}
+
+function countsIn(rows: readonly Row[]): CodeCounts {
   return {
-    sql: (n) =>
-      `not exists (select 1 from quota where key = $${n} and not (${hasRoom(quota.windows, n + 1)}))`,
-    params: [quota.key, ...beginnings(quota, now)],
+    inboxFullAt: Number(rows.find(({ what }) => what === 'bucket')?.at ?? 0),
+    times: new Map(
+      rows.filter(({ what }) => what === 'quota').map(({ key, times }) => [String(key), String(times)]),
+    ),
+    isKnown: rows.some(({ what }) => what === 'known'),
   }
 }
 
-/** Returns a row if every window had room and `when` is true; otherwise takes nothing. */
-export function takeFromQuota(take: Quota & { mark: string; now: number; when: Condition }): Statement {
-  const kept = Math.max(...take.windows.map(({ max }) => max)) * timeDigits
-  const windowsAt = 5
-  return statement(
-    `insert into quota (key, times, taken_at, mark)
-     select $1, $2, cast($3 as bigint), $4 where ${take.when.sql(windowsAt + take.windows.length)}
-     on conflict (key) do update
-       set times = substr(excluded.times || quota.times, 1, ${kept}), taken_at = excluded.taken_at, mark = excluded.mark
-       where ${hasRoom(take.windows, windowsAt)}
-     returning key`,
-    take.key,
-    String(take.now),
-    take.now,
-    take.mark,
-    ...beginnings(take, take.now),
-    ...take.when.params,
+export function writeCode(ask: CodeAsk, { inboxFullAt, times }: TakenCode, now: number): Statement[] {
+  const charged =
+    inboxFullAt === null
+      ? []
+      : [statement('update bucket set full_at = $1 where key = $2', inboxFullAt, inboxBucket(ask.inbox).key)]
+  return [...charged, ...times.map((one) => writeQuota(one, now))]
+}
+
+/** If somebody else makes a new one first, the decision is made again. */
+export function writeQuota({ key, times, isNew }: TakenTimes, now: number): Statement {
+  const sql = isNew
+    ? "insert into quota (times, taken_at, key, mark) values ($1, $2, $3, '')"
+    : 'update quota set times = $1, taken_at = $2 where key = $3'
+  return statement(sql, times, now, key)
+}
+
+export async function timesOf(db: Db, { key }: Quota): Promise<string> {
+  return (await db.one<{ times: string }>('select times from quota where key = $1', [key]))?.times ?? ''
+}
+
+// A slot is named by the minute at which it begins. Those of a day are longer: their sums are read at every sign-in.
+const daySlotMinutes = 15
+const minuteOf = (at: number) => Math.floor(at / minute)
+const daySlotOf = (at: number) => Math.floor(at / minute / daySlotMinutes) * daySlotMinutes
+
+const sum = (key: string, since: string) =>
+  `(select cast(coalesce(sum(count), 0) as bigint) from failure where key = ${key} and minute >= ${since})`
+
+// $1 is the minute of an hour ago, $2 the slot of a day ago.
+const serviceSums = `${sum("'service'", '$1')} as wrong_hour, ${sum("'service:day'", '$2')} as wrong_day,
+  ${sum("'right'", '$1')} as right_hour, ${sum("'right:day'", '$2')} as right_day`
+// $3 is the minute of a day ago, $4 that of ten minutes ago.
+const inboxSums = (inbox: string) =>
+  `${sum(`'address:' || ${inbox}`, '$1')} as inbox_hour, ${sum(`'address:' || ${inbox}`, '$3')} as inbox_day`
+const networkSums = (name: string, network: string) =>
+  `${sum(`'network:' || ${network}`, '$4')} as ${name}_ten_minutes, ${sum(`'network:' || ${network}`, '$3')} as ${name}_day`
+
+const serviceCounts = `select ${serviceSums}`
+const guessCounts = `select ${serviceSums}, ${inboxSums('cast($5 as text)')}, ${networkSums('asked', 'cast($6 as text)')}`
+// Older challenges have no inbox fingerprint.
+const answerCounts = `select ${serviceSums}, ${inboxSums('c.inbox')}, ${networkSums('asked', 'c.network')},
+    ${networkSums('answered', 'cast($6 as text)')}
+  from (select coalesce(inbox_fingerprint, address_fingerprint) as inbox, network_fingerprint as network
+    from challenge where id = $5) c`
+
+const sinces = (now: number) => [
+  minuteOf(now - hour),
+  daySlotOf(now - day),
+  minuteOf(now - day),
+  minuteOf(now - 10 * minute),
+]
+
+export const readServiceCounts = (now: number): Ask<ServiceCounts | undefined> =>
+  readOne(serviceCounts, ...sinces(now).slice(0, 2))
+
+export const readGuessCounts = (inbox: string, network: string, now: number): Ask<GuessCounts | undefined> =>
+  readOne(guessCounts, ...sinces(now), inbox, network)
+
+/** Undefined if there is no such challenge. */
+export const readAnswerCounts = (
+  challengeId: string,
+  answeredFrom: string,
+  now: number,
+): Ask<AnswerCounts | undefined> => readOne(answerCounts, ...sinces(now), challengeId, answeredFrom)
+
+/** Wrong answers wait for each other here. */
+export function lockWrongAnswers(now: number): Ask<unknown> {
+  const slot = daySlotOf(now)
+  const make = statement(
+    "insert into failure (key, minute, count) values ('service:day', $1, 0) on conflict (key, minute) do nothing",
+    slot,
   )
+  return lockMade('failure', make, "select key from failure where key = 'service:day' and minute = $1", slot)
 }
 
-/** Serialises takes, so that each sees what the others took. Without room nobody waits. */
-export function lockQuota({ key }: Quota, when: Condition): Statement {
-  return locking(`select key from quota where key = $1 and ${when.sql(2)}`, key, ...when.params)
-}
-
-/** The time from which every quota has room again. */
-export async function quotaFreeAt(db: Db, quotas: readonly Quota[]): Promise<number> {
-  let freeAt = 0
-  for (const { key, windows } of quotas) {
-    const row = await db.one<{ times: string }>('select times from quota where key = $1', [key])
-    for (const { max, windowMs } of windows) {
-      const time = row?.times.slice((max - 1) * timeDigits, max * timeDigits)
-      if (time) freeAt = Math.max(freeAt, Number(time) + windowMs)
-    }
-  }
-  return freeAt
-}
-
-export async function bucketFullAt(db: Db, { key }: Pick<BucketRow, 'key'>): Promise<number> {
-  return (await db.one<{ full_at: number }>('select full_at from bucket where key = $1', [key]))?.full_at ?? 0
-}
-
-/** Counts answers, in slots of time. */
-export interface Counter {
-  readonly key: Expression
-  readonly slotMs: number
-}
-
-/** A slot is named by the minute at which it begins. */
-const slotAt = ({ slotMs }: Counter, at: number) => value(Math.floor(at / slotMs) * (slotMs / minute))
-
-/**
- * Counts an answer at every counter, if `when` is true. The rows are locked in the order of their keys. A key that is read
- * from a challenge is null once the challenge is gone; the other counters still count.
- */
-export function countAnswer(counters: readonly Counter[], now: number, when: Condition): Statement {
-  const rows = counters
-    .map((counter) => expression`select ${counter.key} as key, ${slotAt(counter, now)} as slot`)
-    .reduce((all, one) => expression`${all} union ${one}`)
-  return statementOf(
-    expression`insert into failure (key, minute, count)
-      select key, slot, 1 from (${rows}) as counted where key is not null and ${when} order by key
-      on conflict (key, minute) do update set count = failure.count + 1`,
+const addOne = (key: string, slot: number) =>
+  statement(
+    `insert into failure (key, minute, count) values ($1, $2, 1)
+     on conflict (key, minute) do update set count = failure.count + 1`,
+    key,
+    slot,
   )
+
+/** One answer counts once for a network, even if it also asked for the code. */
+export function countWrong(
+  { inbox, networks }: { inbox: string; networks: readonly string[] },
+  now: number,
+): Statement[] {
+  const keys = [`address:${inbox}`, ...new Set(networks.map((network) => `network:${network}`))].sort()
+  return [
+    ...keys.map((key) => addOne(key, minuteOf(now))),
+    addOne('service', minuteOf(now)),
+    addOne('service:day', daySlotOf(now)),
+  ]
 }
 
-/** Counts an answer at two counters with constant keys, given in the order of their keys. */
-export function countAtTwo(counters: readonly [Counter, Counter], now: number): Statement {
-  const [one, other] = counters.map((counter) => expression`(${counter.key}, ${slotAt(counter, now)}, 1)`)
-  return statementOf(
-    expression`insert into failure (key, minute, count) values ${one!}, ${other!}
-      on conflict (key, minute) do update set count = failure.count + 1`,
-  )
-}
+export const countRight = (now: number): Statement[] => [
+  addOne('right', minuteOf(now)),
+  addOne('right:day', daySlotOf(now)),
+]
 
-/** The number of answers since then, rounded down to the start of a slot. */
-export function countedSince(counter: Counter, since: number): Expression {
-  return expression`(select cast(coalesce(sum(count), 0) as bigint) from failure
-    where key = ${counter.key} and minute >= ${slotAt(counter, since)})`
+/** Wrong answers of a network in the last ten minutes and in the last day. */
+export async function wrongFrom(db: Db, network: string, now: number): Promise<[number, number]> {
+  const row = await db.one<GuessCounts>(guessCounts, [...sinces(now), '', network])
+  return [row!.asked_ten_minutes, row!.asked_day]
 }
 
 export function rememberNetwork(inbox: string, network: string, now: number): Statement {
@@ -207,14 +233,6 @@ export function rememberNetwork(inbox: string, network: string, now: number): St
     network,
     now,
   )
-}
-
-export function networkIsKnown(inbox: string, network: string, since: number): Condition {
-  return {
-    sql: (first) =>
-      `exists (select 1 from known_network where inbox_fingerprint = $${first} and network_fingerprint = $${first + 1} and seen_at > $${first + 2})`,
-    params: [inbox, network, since],
-  }
 }
 
 export async function inboxesKnownAt(
@@ -232,27 +250,15 @@ export function forgetNetworks(inbox: string): Statement {
   return statement('delete from known_network where inbox_fingerprint = $1', inbox)
 }
 
-/** The longest slot of a counter. */
-const slotMinutesMax = 15
-
-export interface Kept {
-  /**
-   * The latest time at which a bucket can be full, by the suffix of its key. A later time was written by a wrong
-   * clock.
-   */
-  readonly bucketsFullBy: ReadonlyMap<string, number>
-  readonly takenSince: number
-  readonly knownSince: number
-}
-
-export function pruneLimits(now: number, { bucketsFullBy, takenSince, knownSince }: Kept): Statement[] {
+/** A bucket that is full later than it can be was written by a wrong clock, like a quota taken in the future. */
+export function pruneLimits(now: number, refillTimes: ReadonlyMap<string, number>): Statement[] {
   return [
     prune('bucket', 'key', 'full_at < $1', now),
-    ...Array.from(bucketsFullBy, ([end, fullBy]) =>
-      prune('bucket', 'key', 'full_at > $1 and key like $2', fullBy, `%${end}`),
+    ...Array.from(refillTimes, ([end, ms]) =>
+      prune('bucket', 'key', 'full_at > $1 and key like $2', now + ms + clockSlackMs, `%${end}`),
     ),
-    prune('quota', 'key', '(taken_at < $1 or taken_at > $2)', takenSince, now + clockSlackMs),
-    prune('failure', 'key, minute', 'minute < $1', Math.floor(takenSince / minute) - slotMinutesMax),
-    prune('known_network', 'inbox_fingerprint, network_fingerprint', 'seen_at < $1', knownSince),
+    prune('quota', 'key', '(taken_at < $1 or taken_at > $2)', now - day, now + clockSlackMs),
+    prune('failure', 'key, minute', 'minute < $1', minuteOf(now - day) - daySlotMinutes),
+    prune('known_network', 'inbox_fingerprint, network_fingerprint', 'seen_at < $1', now - networkKnownMs),
   ]
 }

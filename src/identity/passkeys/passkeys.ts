@@ -22,7 +22,7 @@ import type { Language } from '../../platform/lib/languages.ts'
 import { isId, newId, newIdAt } from '../../platform/lib/random.ts'
 import { fingerprint, mac, type Secrets } from '../../platform/lib/secret.ts'
 import type { OpenMethods, Role } from '../../roles.ts'
-import { bucketPolicies, type Limits } from '../limits/limits.ts'
+import { type Limits, networkPolicies } from '../limits/limits.ts'
 import { parseName } from '../people/names.ts'
 import { lockPerson, type Person, personById } from '../people/people.ts'
 import { type IssuedTokens, isOpen, type LiveSession, renewProof, type Sessions } from '../session/session.ts'
@@ -111,10 +111,9 @@ export class Passkeys {
   }
 
   async signInOptions(caller: Caller) {
-    const { db, clock, limits } = this.#deps
+    const { clock, limits } = this.#deps
     const now = clock.now()
-    const take = limits.takeBucket(bucketPolicies.passkeyOptions, caller.network, newId(), now)
-    await limits.noteBucket(take, caller, await db.tx(take.statements), now)
+    await limits.admit({ policy: networkPolicies.passkeyOptions }, caller, now)
     return this.#requestOptions({ use: 'sign-in' }, now)
   }
 
@@ -137,8 +136,7 @@ export class Passkeys {
   async validate(answer: PasskeyAnswer, caller: Caller): Promise<IssuedTokens & { readonly role: Role }> {
     const { db, clock, limits, sessions } = this.#deps
     const now = clock.now()
-    const take = limits.takeBucket(bucketPolicies.passkeyValidate, caller.network, newId(), now)
-    await limits.noteBucket(take, caller, await db.tx(take.statements), now)
+    await limits.admit({ policy: networkPolicies.passkeyValidate }, caller, now)
 
     const { credential, device } = answer
     const proof = await this.#check(credential, { use: 'sign-in' }, now)
@@ -237,13 +235,10 @@ export class Passkeys {
   }
 
   async #refund(owner: Person, caller: Caller, now: number): Promise<void> {
-    const { db, limits, secrets, log } = this.#deps
+    const { limits, secrets } = this.#deps
     const inbox = fingerprint(secrets.current, 'address', inboxOf(owner.email_key))
-    try {
-      await db.tx(limits.signedInByPasskey(inbox, caller.network.fingerprint, now))
-    } catch (error) {
-      log.warn({ err: error }, 'could not refund the limits after a sign-in')
-    }
+    const { fingerprint: network } = caller.network
+    await limits.signedIn('passkey', { inbox, askedFrom: network, answeredFrom: network }, now)
   }
 
   #mark({ idempotencyKey }: PasskeyAnswer): string {

@@ -1,18 +1,17 @@
 /** Proves again who somebody is, in the same session, with a code to the address on record. */
 import { AppError } from '../../errors.ts'
-import { happened } from '../../messages/events/events.ts'
-import { type Db, isTrue } from '../../platform/db/db.ts'
+import type { Db } from '../../platform/db/db.ts'
+import { decision } from '../../platform/db/decision.ts'
 import type { Caller } from '../../platform/lib/bucket.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
 import type { Language } from '../../platform/lib/languages.ts'
 import { newId } from '../../platform/lib/random.ts'
 import type { Role } from '../../roles.ts'
-import { lockPerson, personById } from '../people/people.ts'
-import { type LiveSession, renewProof } from '../session/session.ts'
+import { personById, personLock, readAccount } from '../people/people.ts'
+import { isAlive, type LiveSession, lockSession, provedAgain } from '../session/session.ts'
 import type { SendReply, SignIn } from '../sign-in/sign-in.ts'
 import type { Passkeys } from './passkeys.ts'
-import { hasAddress } from './store.ts'
 
 export interface StepUpByCodeDeps {
   readonly db: Db
@@ -56,19 +55,26 @@ export class StepUpByCode {
     caller: Caller,
     by: By,
   ): Promise<number> {
-    const { db, clock, signIn } = this.#deps
+    const { clock, signIn } = this.#deps
     const { id: personId, session_id, role } = session
     const asker = { personId, sessionId: session_id }
-    return signIn[role].confirm({ asker, code, sessionId }, caller, async ({ address, claim, claimed }) => {
-      const now = clock.now()
-      const eventId = newId()
-      await db.tx([
-        lockPerson(personId),
-        ...claim(hasAddress(personId, address.key)),
-        ...renewProof({ id: session_id, personId, method: 'code', now, eventId }, by, claimed),
-      ])
-      return (await isTrue(db, happened(eventId))) ? now : undefined
-    })
+    const now = clock.now()
+    const proof = { id: session_id, personId, method: 'code', now, eventId: newId() } as const
+    return signIn[role].confirm({ asker, code, sessionId }, caller, ({ key }) =>
+      decision(
+        {
+          person: personLock(personId),
+          account: readAccount(role, personId),
+          current: lockSession(session_id),
+        },
+        ({ account, current }) => {
+          // A code to an address that is no longer the owner's proves nothing.
+          const isOwners = account?.status === 'active' && account.email_key === key
+          if (!isOwners || !isAlive(current, now)) return { result: null }
+          return { writes: provedAgain(proof, by), result: now }
+        },
+      ),
+    )
   }
 }
 

@@ -208,16 +208,20 @@ export function worksStill(passkeyId: string): Condition {
 }
 
 /** The owner has proved the new address, so the passkeys go along. */
-export function movePasskeys(
-  { personId, from, to }: { personId: string; from: string; to: string },
-  when: Condition,
-): Statement {
+export function movePasskeys({
+  personId,
+  from,
+  to,
+}: {
+  personId: string
+  from: string
+  to: string
+}): Statement {
   return statement(
-    `update passkey set email_key = $1 where person_id = $2 and email_key = $3 and ${when.sql(4)}`,
+    'update passkey set email_key = $1 where person_id = $2 and email_key = $3',
     to,
     personId,
     from,
-    ...when.params,
   )
 }
 
@@ -274,12 +278,4 @@ export async function sessionStartedBy(
 
 export function pruneUsedChallenges(usedBefore: number): Statement {
   return prune('passkey_challenge', 'digest', 'used_at < $1', usedBefore)
-}
-
-/** A code to an address that is no longer the owner's proves nothing. */
-export function hasAddress(personId: string, addressKey: string): Condition {
-  return {
-    sql: (n) => `exists (select 1 from ${accounts} p where p.id = $${n} and p.email_key = $${n + 1})`,
-    params: [personId, addressKey],
-  }
 }

@@ -11,6 +11,7 @@ import type { By } from '../../platform/lib/by.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
 import { newId } from '../../platform/lib/random.ts'
 import type { Role, ServedRole } from '../../roles.ts'
+import { canSignIn } from './rules.ts'
 import type { Status } from './statuses.ts'
 import { changeStatus, type Person, type PersonInSession } from './store.ts'
 
@@ -23,9 +24,19 @@ export {
   personList,
   personNames,
 } from './columns.ts'
+export { canSignIn } from './rules.ts'
 export { type Status, statuses } from './statuses.ts'
 export type { LostBy, Person, PersonInSession } from './store.ts'
-export { hasAccountAt, lockPerson, namesOf, personById, prunePeople } from './store.ts'
+export {
+  activation,
+  hasAccountAt,
+  lockPerson,
+  namesOf,
+  personById,
+  personLock,
+  prunePeople,
+  readAccount,
+} from './store.ts'
 
 export interface RoleRules {
   readonly role: Role
@@ -69,11 +80,6 @@ const namedBySchool: Readonly<Record<Role, boolean>> = {
   veterinarian: false,
   student: true,
   staff: true,
-}
-
-export function canSignIn(person: Person, now: number): boolean {
-  if (person.status === 'active') return true
-  return person.status === 'pending' && person.confirm_before !== null && person.confirm_before > now
 }
 
 /** Finds the owner of an address. */

@@ -1,4 +1,4 @@
-import { type EventType, eventsFrom } from '../../messages/events/events.ts'
+import { type EventType, eventHappened, eventsFrom } from '../../messages/events/events.ts'
 import {
   always,
   type Condition,
@@ -9,9 +9,10 @@ import {
   type Statement,
   statement,
 } from '../../platform/db/db.ts'
+import { lockOne, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role } from '../../roles.ts'
-import { accounts, type PersonFields, personList } from './columns.ts'
+import { accounts, accountsOf, type PersonFields, personList } from './columns.ts'
 import type { Status } from './statuses.ts'
 
 /** The part of a person that every session needs. */
@@ -87,6 +88,25 @@ export function changeStatus(change: {
       change.to,
       change.now,
     ),
+  ]
+}
+
+export const personLock = (id: string) =>
+  lockOne<{ id: string }>('person', 'select id from person where id = $1', id)
+
+/** With a lock of the person, who is read afterwards: an account is more than one row. */
+export const readAccount = (role: Role, id: string) =>
+  readOne<Person>(`select ${personList('p')} from ${accountsOf(role)} p where p.id = $1`, id)
+
+/** A pending account becomes active. */
+export function activation(personId: string, event: EventType, now: number, by: By): Statement[] {
+  return [
+    statement(
+      `update person set status = 'active', activated_at = $1, updated_at = $1, confirm_before = null where id = $2`,
+      now,
+      personId,
+    ),
+    eventHappened(event, by, { id: `activated.${personId}`, at: now, personId }),
   ]
 }
 

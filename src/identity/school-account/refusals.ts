@@ -11,7 +11,7 @@ import type { Caller } from '../../platform/lib/bucket.ts'
 import { bySelf } from '../../platform/lib/by.ts'
 import { type Clock, timestamp } from '../../platform/lib/clock.ts'
 import { newId, newReference } from '../../platform/lib/random.ts'
-import { type Limits, serviceBuckets } from '../limits/limits.ts'
+import { type Limits, servicePolicies } from '../limits/limits.ts'
 import { type Claimed, Refused } from './claims.ts'
 import type { InProgress } from './in-progress.ts'
 import { insertRefusal, pruneRefusals, type RefusalRow, refusalsFor } from './refusals-store.ts'
@@ -49,7 +49,7 @@ export class Refusals {
   ): Promise<string | null> {
     const { db, clock, limits } = this.#deps
     const now = clock.now()
-    if (claimed === null && !(await limits.takeOfService(serviceBuckets.schoolRefusals, now))) return null
+    if (claimed === null && !(await limits.takeOfService(servicePolicies.schoolRefusals, now))) return null
     const personId = refused instanceof RefusedPerson ? refused.personId : linkFor?.personId
     const eventId = newId()
     const reference = [newReference(), newReference(), newReference()].join('-')

@@ -18,7 +18,7 @@ import type { FailureLog } from '../../platform/lib/failure.ts'
 import { isId, newId, newIdAt } from '../../platform/lib/random.ts'
 import { fingerprint, type Secrets } from '../../platform/lib/secret.ts'
 import { type OpenMethods, type SchoolRole, schoolRoles } from '../../roles.ts'
-import { bucketPolicies, type Limits, serviceBuckets } from '../limits/limits.ts'
+import { type Limits, networkPolicies, servicePolicies } from '../limits/limits.ts'
 import { lockPerson, type Person, personById, type Roles } from '../people/people.ts'
 import { type IssuedTokens, isOpen, type LiveSession, type Sessions } from '../session/session.ts'
 import { type Asserted, type Claimed, claimedIn, neededClaims, Refused, readClaims } from './claims.ts'
@@ -377,21 +377,19 @@ export class SchoolAccounts {
   }
 
   async #take(policy: 'schoolStart' | 'schoolAnswer', caller: Caller, service?: 'school'): Promise<void> {
-    const { db, clock, limits } = this.#deps
-    const now = clock.now()
-    const all = service && serviceBuckets[service]
-    const take = limits.takeBucket(bucketPolicies[policy], caller.network, newId(), now, all)
-    await limits.noteBucket(take, caller, await db.tx(take.statements), now)
+    const { clock, limits } = this.#deps
+    const policies = {
+      policy: networkPolicies[policy],
+      ...(service && { service: servicePolicies[service] }),
+    }
+    await limits.admit(policies, caller, clock.now())
   }
 
   async #refund(person: Person, caller: Caller, now: number): Promise<void> {
-    const { db, limits, secrets, log } = this.#deps
+    const { limits, secrets } = this.#deps
     const inbox = fingerprint(secrets.current, 'address', inboxOf(person.email_key))
-    try {
-      await db.tx(limits.signedInBySchool(inbox, caller.network.fingerprint, now))
-    } catch (error) {
-      log.warn({ err: error }, 'could not refund the limits after a sign-in')
-    }
+    const { fingerprint: network } = caller.network
+    await limits.signedIn('school', { inbox, askedFrom: network, answeredFrom: network }, now)
   }
 
   /** The message of an error may quote a token, so only its kind is logged. */

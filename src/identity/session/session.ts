@@ -7,13 +7,14 @@
 import { hash } from 'node:crypto'
 import { AppError } from '../../errors.ts'
 import type { Condition, Db, Statement } from '../../platform/db/db.ts'
+import { type Decision, decision } from '../../platform/db/decision.ts'
 import { type By, bySystem } from '../../platform/lib/by.ts'
 import { type Clock, day, hour, minute, second } from '../../platform/lib/clock.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
 import { Recent } from '../../platform/lib/recent.ts'
 import type { Secrets } from '../../platform/lib/secret.ts'
 import { type Role, roles } from '../../roles.ts'
-import type { Person, Roles } from '../people/people.ts'
+import { activation, canSignIn, type Person, personLock, type Roles, readAccount } from '../people/people.ts'
 import {
   type AccessClaims,
   type Issuer,
@@ -24,10 +25,12 @@ import {
 } from './jwt.ts'
 import type { SigningKeys } from './keys.ts'
 import { readRefreshToken, refreshToken } from './refresh.ts'
+import { isLive } from './rules.ts'
 import {
   clientOfSession,
   type EndReason,
   endSessions,
+  insertSession,
   type LiveSession,
   liveServiceToken,
   liveSession,
@@ -49,8 +52,17 @@ import {
 export { historyOf } from './history.ts'
 export { type ForeignKeys, signToken, verifyForeignToken } from './jwt.ts'
 export type { SigningKeys } from './keys.ts'
+export { isAlive } from './rules.ts'
 export type { LiveSession, Session, SessionAndPerson } from './store.ts'
-export { atStrictClients, endSessions, isOpen, ofUnverified, renewProof } from './store.ts'
+export {
+  atStrictClients,
+  endSessions,
+  isOpen,
+  lockSession,
+  ofUnverified,
+  provedAgain,
+  renewProof,
+} from './store.ts'
 
 export const accessTtlMs = 15 * minute
 const graceMs = 30 * second
@@ -115,6 +127,27 @@ export class Sessions {
     return startSession({ ...session, expiresAt: session.now + lifetimes[session.role].idleMs }, by, when)
   }
 
+  /**
+   * Starts a session of somebody who has proved who they are, if the account can still sign in at this address. The result
+   * is its owner; null if it cannot. A pending account becomes active.
+   */
+  starting(session: NewSession, by: By): Decision<Person | null> {
+    const { role, personId, addressKey, now } = session
+    const { firstSignIn } = this.#deps.roles[role]
+    const expiresAt = now + lifetimes[role].idleMs
+    return decision({ person: personLock(personId), account: readAccount(role, personId) }, ({ account }) => {
+      if (!account || account.email_key !== addressKey || !canSignIn(account, now)) return { result: null }
+      const isFirst = account.status === 'pending' && firstSignIn !== null
+      return {
+        writes: [
+          ...(isFirst ? activation(personId, firstSignIn, now, by) : []),
+          ...insertSession({ ...session, expiresAt }, by),
+        ],
+        result: isFirst ? { ...account, status: 'active', updated_at: now, confirm_before: null } : account,
+      }
+    })
+  }
+
   firstTokens(sessionId: string, person: Person, now: number): Promise<IssuedTokens> {
     return this.#tokens(
       { ...person, session_id: sessionId, expires_at: now + lifetimes[person.role].idleMs },
@@ -125,7 +158,7 @@ export class Sessions {
   /** The same tokens again if the reply was lost; null if the session has ended since. */
   async firstTokensAgain(sessionId: string): Promise<IssuedTokens | null> {
     const session = await sessionById(this.#deps.db, sessionId)
-    return session && isAlive(session, this.#deps.clock.now()) ? this.#tokens(session, 1) : null
+    return session && isLive(session, this.#deps.clock.now()) ? this.#tokens(session, 1) : null
   }
 
   /** Starts a session at a client, from one of the portal. */
@@ -228,7 +261,7 @@ export class Sessions {
   /** The person of a live session of the portal. */
   async personOf(sessionId: string): Promise<SessionAndPerson | null> {
     const session = await sessionById(this.#deps.db, sessionId)
-    return session && isAlive(session, this.#deps.clock.now()) ? session : null
+    return session && isLive(session, this.#deps.clock.now()) ? session : null
   }
 
   /** The first is number 1. */
@@ -247,7 +280,7 @@ export class Sessions {
     if (!found) throw new AppError('invalid-token')
     const now = clock.now()
     const session = await this.#allowed(found, now)
-    if (!session || !isAlive(session, now)) throw new AppError('session-ended')
+    if (!session || !isLive(session, now)) throw new AppError('session-ended')
     check?.(session.scope ?? '')
 
     const { refresh_seq: current, refresh_parent: parent, rotated_at } = session
@@ -283,7 +316,7 @@ export class Sessions {
   async withRefreshToken(token: string, clientId: string | null): Promise<SessionAndPerson | null> {
     const session = await this.#sessionOf(token, clientId).catch(ignoreEnded)
     const now = this.#deps.clock.now()
-    if (!session || !isAlive(session, now)) return null
+    if (!session || !isLive(session, now)) return null
     const { refresh_seq: current, refresh_parent: parent } = session
     if (session.seq !== current && session.seq !== parent) return null
     return this.#allowed(session, now)
@@ -406,8 +439,4 @@ function inBoth(scope: string, others: string): string {
     .split(' ')
     .filter((each) => allowed.includes(each))
     .join(' ')
-}
-
-function isAlive(session: SessionAndPerson, now: number): boolean {
-  return session.ended_at === null && session.expires_at > now && session.status === 'active'
 }

@@ -1,4 +1,4 @@
-import { eventsFrom } from '../../messages/events/events.ts'
+import { eventHappened, eventsFrom } from '../../messages/events/events.ts'
 import {
   always,
   type Condition,
@@ -11,6 +11,7 @@ import {
   statement,
   type Value,
 } from '../../platform/db/db.ts'
+import { lockOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Method, Role } from '../../roles.ts'
 import { accounts, accountsOf, type Person, type PersonInSession, personList } from '../people/people.ts'
@@ -154,6 +155,31 @@ export function startSession(s: NewSession & { expiresAt: number }, by: By, when
 /** Zero would be the column's default. */
 const storedProof = (at: number | null) => (at === null ? neverProved : Math.max(1, at))
 
+export function insertSession(s: NewSession & { expiresAt: number }, by: By): Statement[] {
+  const { id, role, personId, device, now, expiresAt, authAt = now, method } = s
+  return [
+    statement(
+      `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at, auth_at, method)
+       values ($1, $2, $3, $4, $5, $5, $6, 1, 0, 0, $7, $8)`,
+      id,
+      role,
+      personId,
+      device,
+      now,
+      expiresAt,
+      storedProof(authAt),
+      method,
+    ),
+    eventHappened('session.started', by, {
+      id: `started.${id}`,
+      at: now,
+      personId,
+      sessionId: id,
+      data: { method },
+    }),
+  ]
+}
+
 export interface NewClientSession {
   readonly id: string
   readonly clientId: string
@@ -256,6 +282,33 @@ export function liveServiceToken(
      join client c on c.id = t.client_id and c.disabled_at is null where t.id = $1 and t.expires_at > $2`,
     [id, now],
   )
+}
+
+export interface SessionRow {
+  readonly person_id: string
+  readonly ended_at: number | null
+  readonly expires_at: number
+}
+
+export const lockSession = (id: string) =>
+  lockOne<SessionRow>('session', 'select person_id, ended_at, expires_at from session where id = $1', id)
+
+/** The person of a session has proved again who they are. */
+export function provedAgain(
+  s: { id: string; personId: string; method: Exclude<Method, 'school'>; now: number; eventId: string },
+  by: By,
+): Statement[] {
+  const { id, personId, method, now, eventId } = s
+  return [
+    statement('update session set auth_at = $1, method = $2 where id = $3', now, method, id),
+    eventHappened('session.stepped-up', by, {
+      id: eventId,
+      at: now,
+      personId,
+      sessionId: id,
+      data: { method },
+    }),
+  ]
 }
 
 /** Renews the proof of a session, if it is alive and `when` is true. The first statement returns a row if it was. */

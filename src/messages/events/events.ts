@@ -41,7 +41,14 @@ const insertEvents =
 export function eventHappened<T extends EventType>(
   type: T,
   by: By,
-  event: { id: string; at: number; personId?: string; sessionId?: string; data?: EventData<T> },
+  event: {
+    id: string
+    at: number
+    personId?: string
+    /** Has a column of its own. */
+    sessionId?: string
+    data?: Omit<EventData<T>, 'sessionId'>
+  },
 ): Statement {
   return statement(
     `${insertEvents} values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (id) do nothing`,

@@ -196,7 +196,9 @@ export type EventType = { [R in Role]: `${R}.${NameOf<R>}` }[Role] | keyof typeo
 /** The `data` of an event of this type. */
 export type EventData<T extends EventType> = T extends keyof typeof others
   ? DataOf<(typeof others)[T]>
-  : Record<string, never>
+  : T extends `${infer R extends Role}.${infer Name}`
+    ? DataOf<(typeof ofRole)[R][Name & keyof (typeof ofRole)[R]]>
+    : never
 type DataOf<K> = (K extends { data: infer D } ? { readonly [N in keyof D]: ValueOf<D[N]> } : unknown) &
   (K extends { optional: infer O } ? { readonly [N in keyof O]?: ValueOf<O[N]> } : unknown)
 type ValueOf<F> = F extends { enum: readonly (infer V)[] }

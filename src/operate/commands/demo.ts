@@ -39,7 +39,13 @@ async function importSchool(db: Db, { timeZone }: Config, clock: Clock): Promise
 async function registerVeterinarian(db: Db, config: Config, clock: Clock): Promise<void> {
   const secrets = secretsFrom(config.secret, config.secretPrevious)
   const students = new Students({ db, clock, timeZone: config.timeZone })
-  const veterinarians = new Veterinarians({ db, clock, secrets, limits: new Limits(db, false), students })
+  const veterinarians = new Veterinarians({
+    db,
+    clock,
+    secrets,
+    limits: new Limits(db, false, { warn() {} }),
+    students,
+  })
   const { email, firstname, lastname } = demoVeterinarian
   const nobody = { network: { fingerprint: '', wider: [] }, requestId: null, noteLimit() {} }
   await veterinarians.register({ email, key: email }, { firstname, lastname }, nobody)

@@ -227,6 +227,8 @@ export function guardAccess<Caller extends Identity>(
   return { callerOf, byOf, byStaffOf, mustBeRecent }
 }
 
+const isObject = (payload: unknown): payload is object => typeof payload === 'object' && payload !== null
+
 /** A reply to an application has only what its scopes read. */
 function limitReplies(route: RouteOptions): void {
   const parts = Object.fromEntries(
@@ -236,11 +238,12 @@ function limitReplies(route: RouteOptions): void {
     throw new Error(`${route.method} ${route.url} does not say what applications may read`)
   const limit: preSerializationHookHandler = (request, reply, payload, done) => {
     const session = request.getDecorator<Identity | null>(caller)
-    if (session?.client_id === null || reply.statusCode >= 400) return done(null, payload)
+    if (session?.client_id === null || reply.statusCode >= 400 || !isObject(payload))
+      return done(null, payload)
     const part = parts[reply.statusCode] ?? readablePart({})
     // The schema of the whole requires what is missing here.
     reply.serializer(reply.compileSerializationSchema(part))
-    done(null, readable(part, payload as object, session ?? { scope: null }))
+    done(null, readable(part, payload, session ?? { scope: null }))
   }
   route.preSerialization = [...[route.preSerialization ?? []].flat(), limit]
 }

@@ -13,7 +13,7 @@ import {
   rateOf,
 } from '../lib/bucket.ts'
 import type { Clock } from '../lib/clock.ts'
-import { isEmpty, oneLess } from '../lib/gcra.ts'
+import { isEmpty, oneLess } from '../lib/limit.ts'
 
 export const memoryPolicies = {
   network: { name: 'network', burst: 2000, refillPerMinute: 1000 },

@@ -205,7 +205,7 @@ function named(value: unknown, schemas: Record<string, object>): unknown {
     if (name === 'documented') return Object.entries(one as object)
     if (/^examples?$/.test(name)) return [[name, one]]
     const copy = named(one, schemas)
-    return [[name === 'anyOf' && (copy as object[]).every(isRef) ? 'oneOf' : name, copy]]
+    return [[name === 'anyOf' && Array.isArray(copy) && copy.every(isRef) ? 'oneOf' : name, copy]]
   })
   const { title, ...copy } = Object.fromEntries(entries) as Record<string, unknown>
   if (typeof title !== 'string') return title === undefined ? copy : Object.fromEntries(entries)

@@ -3,7 +3,7 @@
  * what is left. The arithmetic is in gcra.ts.
  */
 import { AppError } from '../../errors.ts'
-import { freeAt, left, type Rate, refillMs } from './gcra.ts'
+import { freeAt, left, type Rate, refillMs } from './limit.ts'
 
 export interface BucketPolicy {
   readonly name: string

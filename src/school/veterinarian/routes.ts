@@ -241,7 +241,7 @@ export function veterinarianRoutes(
       const moved = await signIn.confirm(
         { asker: { personId: person.id, sessionId: null }, code, sessionId },
         requestCaller(networkOf(request), reply),
-        (proven) => veterinarians.move(person, proven, how),
+        (address) => veterinarians.move(person, address, how),
       )
       return veterinarians.profileOf(moved)
     },

@@ -5,11 +5,11 @@ import {
   lockPerson,
   type Person,
   personList,
+  type Status,
 } from '../../identity/people/people.ts'
-import { eventsFrom, happened } from '../../messages/events/events.ts'
+import { eventHappened, eventsFrom, happened } from '../../messages/events/events.ts'
 import { erasing } from '../../platform/db/columns.ts'
 import {
-  always,
   type Condition,
   changeAll,
   type Db,
@@ -19,6 +19,8 @@ import {
   statement,
   sweptRowsMax,
 } from '../../platform/db/db.ts'
+import { lockAll } from '../../platform/db/decision.ts'
+import type { Address } from '../../platform/lib/address.ts'
 import { type By, bySystem } from '../../platform/lib/by.ts'
 import { folded } from '../../platform/lib/folded.ts'
 import { newId } from '../../platform/lib/random.ts'
@@ -38,11 +40,9 @@ export interface Registration {
 const registrationColumns =
   'id, email, email_key, firstname, lastname, created_at, confirm_before, request_id, network_fingerprint'
 
-export function appendRegistration(r: Registration, when: Condition): Statement {
+export function appendRegistration(r: Registration): Statement {
   return statement(
-    `insert into registration (${registrationColumns})
-     select $1, $2, $3, $4, $5, cast($6 as bigint), cast($7 as bigint), $8, $9 where ${when.sql(10)}
-     returning id`,
+    `insert into registration (${registrationColumns}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     r.id,
     r.email,
     r.email_key,
@@ -52,7 +52,6 @@ export function appendRegistration(r: Registration, when: Condition): Statement 
     r.confirm_before,
     r.request_id,
     r.network_fingerprint,
-    ...when.params,
   )
 }
 
@@ -123,16 +122,6 @@ export function lapse(now: number, addressKey: string | null): Statement[] {
   const scope = 'confirm_before <= $1 and (cast($2 as text) is null or email_key = $2)'
   const some = `id in (select id from person where status = 'pending' and ${scope} limit ${sweptRowsMax})`
   return removePending(statement(`${becomesLapsed} and ${scope} and ${some} returning id`, now, addressKey))
-}
-
-/** Deletes unconfirmed registrations of an address. */
-function dropPending(now: number, addressKey: string, when: Condition): Statement[] {
-  return [
-    statement(`delete from registration where email_key = $1 and ${when.sql(2)}`, addressKey, ...when.params),
-    ...removePending(
-      statement(`${becomesLapsed} and email_key = $2 and ${when.sql(3)}`, now, addressKey, ...when.params),
-    ),
-  ]
 }
 
 const becomesLapsed = "update person set status = 'lapsed', updated_at = $1 where status = 'pending'"
@@ -297,55 +286,66 @@ export async function isHidden(db: Db, personId: string): Promise<boolean> {
   return row!.hidden_at !== null
 }
 
+export interface AddressHolder {
+  readonly id: string
+  readonly status: Status
+}
+
+/** Locks an account and those that have an address. */
+export const lockHolders = (personId: string, addressKey: string) =>
+  lockAll<AddressHolder>(
+    'person',
+    "select id, status from person where id = $1 or (role = 'veterinarian' and email_key = $2) order by id",
+    personId,
+    addressKey,
+  )
+
 /**
- * Changes nothing, and writes no event, if somebody else has the address. Unconfirmed registrations of the address are
- * deleted. Another spelling of the same address does not clear the verification.
+ * Moves an account to another address. Unconfirmed registrations of that address are deleted. Another spelling of the same
+ * address does not clear the verification.
  */
-export function setAddress(
-  { id: personId, email_key: before }: Pick<Person, 'id' | 'email_key'>,
-  { email, key }: { email: string; key: string },
-  eventId: string,
-  { by, now }: Action,
-  when = always,
+export function moveTo(
+  account: Person,
+  { email, key }: Address,
+  pending: readonly AddressHolder[],
+  { by, now, eventId }: { by: By; now: number; eventId: string },
 ): Statement[] {
+  const { id: personId, verified_at } = account
   return [
-    ...dropPending(now, key, when),
+    statement('delete from registration where email_key = $1', key),
+    ...pending.flatMap(({ id }) => [
+      eventHappened('veterinarian.lapsed', bySystem, { id: `lapsed.${id}`, at: now, personId: id }),
+      statement('delete from person where id = $1', id),
+    ]),
     statement(
-      `update person set email = $1, email_key = $2, updated_at = $3
-       where id = $4 and status in ('active', 'suspended')
-         and not exists (select 1 from person other where other.role = 'veterinarian' and other.email_key = $2 and other.id <> $4)
-         and ${when.sql(5)}
-       returning id`,
+      'update person set email = $1, email_key = $2, updated_at = $3 where id = $4',
       email,
       key,
       now,
       personId,
-      ...when.params,
     ),
-    eventsFrom(
-      'veterinarian.address-changed',
-      by,
-      { id: '$1', at: 'updated_at', person: 'id' },
-      `from person where id = $2 and updated_at = $3 and email_key = $4 and ${when.sql(5)}`,
-      eventId,
-      personId,
-      now,
-      key,
-      ...when.params,
-    ),
-    ...(key === before ? [] : loseVerification(personId, 'address', { by, now }, happened(eventId))),
+    eventHappened('veterinarian.address-changed', by, { id: eventId, at: now, personId }),
+    ...(key === account.email_key || verified_at === null
+      ? []
+      : verificationLost(personId, 'address', by, now)),
   ]
 }
 
-/** True while the account is active under its address, and nobody else has confirmed the new one. */
-export function mayMove({ id, email_key }: Person, newKey: string): Condition {
-  return {
-    sql: (
-      n,
-    ) => `exists (select 1 from person where id = $${n} and status = 'active' and email_key = $${n + 1})
-      and not exists (select 1 from person where role = 'veterinarian' and status <> 'pending' and email_key = $${n + 2})`,
-    params: [id, email_key, newKey],
-  }
+/** Staff verified the person under the former name and address. */
+export function verificationLost(personId: string, because: LostBy, by: By, now: number): Statement[] {
+  return [
+    eventHappened(
+      'veterinarian.unverified',
+      { ...by, actor: bySystem.actor },
+      { id: `unverified.${because}.${personId}.${now}`, at: now, personId, data: { reason: because } },
+    ),
+    statement(
+      'update person set verified_at = null, unverified_at = $1, unverified_because = $2 where id = $3',
+      now,
+      because,
+      personId,
+    ),
+  ]
 }
 
 /** The id stays, so that the audit trail keeps its meaning. */

@@ -7,31 +7,37 @@
 
 import { AppError } from '../../errors.ts'
 import { applicationsOf, eraseConsents } from '../../identity/clients/clients.ts'
-import { bucketPolicies, forgetNetworks, type Limits, serviceBuckets } from '../../identity/limits/limits.ts'
+import {
+  forgetNetworks,
+  type Limits,
+  networkPolicies,
+  servicePolicies,
+} from '../../identity/limits/limits.ts'
 import { erasePasskeys, movePasskeys, passkeysOf } from '../../identity/passkeys/passkeys.ts'
 import {
   type Action,
   type Facts,
   factsOf,
-  lockPerson,
   type Person,
   type PersonInSession,
   personById,
   type RoleRules,
+  readAccount,
 } from '../../identity/people/people.ts'
 import {
   atStrictClients,
   endSessions,
   historyOf,
-  isOpen,
+  isAlive,
   type LiveSession,
+  lockSession,
   ofUnverified,
 } from '../../identity/session/session.ts'
-import type { ProvenAddress } from '../../identity/sign-in/sign-in.ts'
 import { forgetDeliveries } from '../../messages/delivery/delivery.ts'
-import { eventHappened, happened, noteOn } from '../../messages/events/events.ts'
-import { forgetMail, type ToldKind, tellOf } from '../../messages/mail/outbox.ts'
-import { both, type Db, isTaken, isTrue, type Statement } from '../../platform/db/db.ts'
+import { eventHappened, noteOn } from '../../messages/events/events.ts'
+import { forgetMail, tellOf } from '../../messages/mail/outbox.ts'
+import { always, both, type Db, type Statement } from '../../platform/db/db.ts'
+import { type Decision, decision } from '../../platform/db/decision.ts'
 import { type Address, inboxOf } from '../../platform/lib/address.ts'
 import type { Caller } from '../../platform/lib/bucket.ts'
 import type { By } from '../../platform/lib/by.ts'
@@ -40,6 +46,7 @@ import type { Language } from '../../platform/lib/languages.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
 import { fingerprint, type Secrets } from '../../platform/lib/secret.ts'
 import { keepTeaching, type Students, unlinkTeachers, type When } from '../student/student.ts'
+import { canMove, givingWay, isUnchanged } from './rules.ts'
 import {
   accountAt,
   appendRegistration,
@@ -47,14 +54,14 @@ import {
   erase,
   isHidden,
   lapse,
-  mayMove,
+  lockHolders,
+  moveTo,
   oldestRegistrations,
   type PublicProfile,
   publicProfile,
   type Registration,
   registrationsOf,
   rename,
-  setAddress,
   setHidden,
   setVerified,
 } from './store.ts'
@@ -91,7 +98,7 @@ export class Veterinarians implements RoleRules {
     names: Required<Names>,
     caller: Caller,
   ): Promise<{ confirmBefore: number }> {
-    const { db, clock, limits } = this.#deps
+    const { clock, limits } = this.#deps
     const now = clock.now()
     const registration: Registration = {
       id: newId(),
@@ -103,10 +110,9 @@ export class Veterinarians implements RoleRules {
       request_id: caller.requestId,
       network_fingerprint: caller.network.fingerprint,
     }
-    const [policy, overall] = [bucketPolicies.register, serviceBuckets.register]
-    const take = limits.takeBucket(policy, caller.network, registration.id, now, overall)
-    const results = await db.tx([...take.statements, appendRegistration(registration, take.granted)])
-    await limits.noteBucket(take, caller, results, now)
+    const policies = { policy: networkPolicies.register, service: servicePolicies.register }
+    const append = decision({}, () => ({ writes: [appendRegistration(registration)], result: null }))
+    await limits.admit(policies, caller, now, append)
     return { confirmBefore: registration.confirm_before }
   }
 
@@ -206,52 +212,70 @@ export class Veterinarians implements RoleRules {
   async changeAddress(person: Veterinarian, address: Address, action: Action): Promise<void> {
     const { db, secrets } = this.#deps
     const { id, email } = person
-    const { by, now } = action
+    const { by, now, note } = action
     const eventId = newId()
-    const tell = (kind: ToldKind, to: string) =>
-      tellOf(secrets, { kind, email: to, role: this.role, now }, happened(eventId))
-    const done = db.tx([
-      lockPerson(id),
-      ...setAddress(person, address, eventId, action),
-      keepTeaching(person, now, happened(eventId)),
-      // The mailbox may be somebody else's now, and so may what was added through it.
-      erasePasskeys(id, happened(eventId)),
-      ...endSessions({ personId: id, when: happened(eventId) }, 'account', now, by),
-      ...noteOn(eventId, id, action.note),
-      ...tell('address-left', email),
-      ...tell('address-taken', address.email),
-    ])
-    if ((await done.then(() => false, lostTheRace)) || !(await isTrue(db, happened(eventId))))
-      throw new AppError('conflict', 'This address belongs to another veterinarian.')
+    const told = { role: this.role, now } as const
+    const toFormer = tellOf(secrets, { ...told, kind: 'address-left', email }, always)
+    const toNew = tellOf(secrets, { ...told, kind: 'address-taken', email: address.email }, always)
+    const moved = await db.decide(
+      decision(
+        { holders: lockHolders(id, address.key), account: readAccount(this.role, id) },
+        ({ holders, account }) => {
+          const pending = givingWay(holders, id)
+          if (!account || !pending || !canMove(account)) return { result: false }
+          const writes = [
+            ...moveTo(account, address, pending, { by, now, eventId }),
+            keepTeaching(person, now, always),
+            // The mailbox may be somebody else's now, and so may what was added through it.
+            erasePasskeys(id),
+            ...endSessions({ personId: id }, 'account', now, by),
+            ...noteOn(eventId, id, note),
+            ...toFormer,
+            ...toNew,
+          ]
+          return { writes, result: true }
+        },
+      ),
+    )
+    if (!moved) throw new AppError('conflict', 'This address belongs to another veterinarian.')
   }
 
   /**
    * Moves the account to an address that its owner has proved. Every other session ends, and the old address is
-   * notified. Undefined if it is no longer possible: somebody else has the address now, or this session or account has
-   * ended.
+   * notified. The result is null if it is no longer possible: somebody else has the address now, or this session or account
+   * has ended.
    */
-  async move(
+  move(
     caller: LiveSession<'veterinarian'>,
-    { address, claim, claimed }: ProvenAddress,
+    address: Address,
     { by, language }: { by: By; language: Language },
-  ): Promise<Veterinarian | undefined> {
-    const { db, clock, secrets } = this.#deps
-    const { id, email, session_id } = caller
+  ): Decision<Veterinarian | null> {
+    const { clock, secrets } = this.#deps
+    const { id, email, email_key: from, session_id } = caller
     const now = clock.now()
     const eventId = newId()
     const told = { kind: 'address-moved', email, role: this.role, language, now } as const
-    const done = db.tx([
-      lockPerson(id),
-      ...claim(both(mayMove(caller, address.key), isOpen(session_id))),
-      ...setAddress(caller, address, eventId, { by, note: null, now }, claimed),
-      keepTeaching(caller, now, happened(eventId)),
-      movePasskeys({ personId: id, from: caller.email_key, to: address.key }, happened(eventId)),
-      ...endSessions({ personId: id, except: session_id, when: happened(eventId) }, 'account', now, by),
-      ...tellOf(secrets, told, happened(eventId)),
-    ])
-    if (await done.then(() => false, lostTheRace)) return undefined
-    if (!(await isTrue(db, happened(eventId)))) return undefined
-    return { ...caller, email: address.email, email_key: address.key, updated_at: now, verified_at: null }
+    const notice = tellOf(secrets, told, always)
+    return decision(
+      {
+        holders: lockHolders(id, address.key),
+        account: readAccount(this.role, id),
+        session: lockSession(session_id),
+      },
+      ({ holders, account, session }) => {
+        const pending = givingWay(holders, id)
+        if (!pending || !isUnchanged(account, caller) || !isAlive(session, now)) return { result: null }
+        const writes = [
+          ...moveTo(account, address, pending, { by, now, eventId }),
+          keepTeaching(caller, now, always),
+          movePasskeys({ personId: id, from, to: address.key }),
+          ...endSessions({ personId: id, except: session_id }, 'account', now, by),
+          ...notice,
+        ]
+        const { email, key: email_key } = address
+        return { writes, result: { ...caller, email, email_key, updated_at: now, verified_at: null } }
+      },
+    )
   }
 
   /** The veterinarian's classes according to the roster. */
@@ -298,10 +322,4 @@ export class Veterinarians implements RoleRules {
 /** Ends the sessions of somebody who is not verified at applications where they may no longer sign in. */
 function leaveStrictClients(personId: string, now: number, by: By): Statement[] {
   return endSessions({ personId, when: both(ofUnverified, atStrictClients) }, 'account', now, by)
-}
-
-/** Whether somebody else got the address at the same moment. */
-function lostTheRace(error: unknown): true {
-  if (isTaken(error)) return true
-  throw error
 }

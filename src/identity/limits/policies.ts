@@ -1,0 +1,130 @@
+/**
+ * Every limit that is kept in the store, as data: its name, how much it allows, and the texts of its keys, which hold
+ * fingerprints. The release before reads the same rows, so the texts stay as they are. Contract: docs/integrating.md.
+ */
+import { type BucketPolicy, type CallerNetwork, rateOf } from '../../platform/lib/bucket.ts'
+import { day, minute } from '../../platform/lib/clock.ts'
+import { type Rate, refillMs, type Window } from '../../platform/lib/limit.ts'
+
+/** For each network. Wider networks have several times as much. */
+export const networkPolicies = {
+  send: { name: 'send-otp', burst: 600, refillPerMinute: 120 },
+  validate: { name: 'validate-otp', burst: 1200, refillPerMinute: 240 },
+  register: { name: 'register', burst: 100, refillPerMinute: 20 },
+  passkeyOptions: { name: 'passkey-options', burst: 600, refillPerMinute: 120 },
+  passkeyValidate: { name: 'passkey-validate', burst: 1200, refillPerMinute: 240 },
+  schoolStart: { name: 'school-start', burst: 600, refillPerMinute: 120 },
+  schoolAnswer: { name: 'school-answer', burst: 1200, refillPerMinute: 240 },
+} as const satisfies Record<string, BucketPolicy>
+
+/** For the whole service. */
+export const servicePolicies = {
+  register: { name: 'register', burst: 5_000, refillPerMinute: 1_000 },
+  /** Codes requested from devices and networks that are unknown for the address. */
+  codes: { name: 'codes', burst: 20_000, refillPerMinute: 4_000 },
+  /** Answers of providers, each of which costs requests to one. */
+  school: { name: 'school', burst: 20_000, refillPerMinute: 4_000 },
+  /** Events of refused sign-ins in which no provider has named anybody: 2,440 a day. */
+  schoolRefusals: { name: 'school-refusals', burst: 1_000, refillPerMinute: 1 },
+  /** Events of codes with five wrong answers: 12,200 a day. */
+  exhausted: { name: 'exhausted', burst: 5_000, refillPerMinute: 5 },
+  /** Wrong secrets of applications that are counted: 149,000 a day. Nobody guesses 256 bits beyond it. */
+  wrongSecrets: { name: 'wrong-secrets', burst: 5_000, refillPerMinute: 100 },
+} as const satisfies Record<string, BucketPolicy>
+
+/** Codes for one inbox from all networks: 60 a day. A stranger who uses them up delays the owner by minutes, not a day. */
+const inboxPolicy = { name: 'inbox', burst: 20, refillPerMinute: 1 / 24 } as const satisfies BucketPolicy
+
+const codesPerDevice: readonly Window[] = [
+  { max: 5, windowMs: 15 * minute },
+  { max: 40, windowMs: day },
+]
+/** All devices of an inbox together: every sign-in without a device token creates a device, and devices live long. */
+const codesPerDevices: readonly Window[] = [
+  { max: 20, windowMs: 15 * minute },
+  { max: 160, windowMs: day },
+]
+const codesPerPair: readonly Window[] = [{ max: 5, windowMs: 15 * minute }]
+/** Codes that one person can request for new addresses, so that nobody can mail many strangers. */
+const codesPerMover: readonly Window[] = [
+  { max: 10, windowMs: 15 * minute },
+  { max: 20, windowMs: day },
+]
+/** Code mails to an unconfirmed inbox, so that nobody can mail strangers by registering them. */
+const firstCodesPerInbox: readonly Window[] = [{ max: 3, windowMs: day }]
+/**
+ * Mails in an hour to addresses without a confirmed account: over all domains, to one, and to one that the school uses.
+ * Mails without a code use up only half of it, so that strangers who request them cannot prevent first sign-ins.
+ */
+export const strangersMails = { service: 2_000, domain: 200, knownDomain: 2_000 } as const
+/** Wrong secrets of one client, from one network. */
+const wrongSecrets: readonly Window[] = [{ max: 20, windowMs: 10 * minute }]
+
+export const networkKnownMs = 90 * day
+/** With this many open challenges, an inbox gets longer codes for new ones. */
+export const openChallengesMax = 3
+
+/** Every limit that can refuse a request. */
+export const limitNames = [
+  'send-otp',
+  'validate-otp',
+  'register',
+  'passkey-options',
+  'passkey-validate',
+  'client',
+  'service',
+  'school-start',
+  'school-answer',
+  'codes',
+  'resends',
+  'network',
+  'session',
+] as const
+
+export interface Bucket extends Rate {
+  readonly key: string
+}
+
+export interface Quota {
+  readonly key: string
+  readonly windows: readonly Window[]
+}
+
+// The owner comes first, so that the buckets of one request are neighbours in the index.
+const bucketKey = ({ name }: BucketPolicy, owner: string) => `${owner}:${name}`
+export const bucketOf = (policy: BucketPolicy, owner: string, shares = 1): Bucket => ({
+  key: bucketKey(policy, owner),
+  burst: policy.burst * shares,
+  intervalMs: Math.round(rateOf(policy).intervalMs / shares),
+})
+export const serviceBucket = (policy: BucketPolicy) => bucketOf(policy, 'service')
+export const inboxBucket = (inbox: string) => bucketOf(inboxPolicy, inbox)
+
+/** Those of the network itself and of the wider ones around it, narrowest first. */
+export function networkBuckets(policy: BucketPolicy, { fingerprint, wider }: CallerNetwork): Bucket[] {
+  return [{ fingerprint, shares: 1 }, ...wider].map((one) => bucketOf(policy, one.fingerprint, one.shares))
+}
+
+export const deviceQuota = (device: string): Quota => ({ key: `device:${device}`, windows: codesPerDevice })
+export const devicesQuota = (inbox: string): Quota => ({ key: `devices:${inbox}`, windows: codesPerDevices })
+export const moverQuota = (person: string): Quota => ({ key: `mover:${person}`, windows: codesPerMover })
+export const pairQuota = (inbox: string, network: string): Quota => ({
+  key: `${inbox}:${network}`,
+  windows: codesPerPair,
+})
+export const firstCodesQuota = (inbox: string): Quota => ({
+  key: `first:${inbox}`,
+  windows: firstCodesPerInbox,
+})
+export const secretQuota = (clientId: string, network: string): Quota => ({
+  key: `client:${clientId}:${network}`,
+  windows: wrongSecrets,
+})
+
+/** How long a bucket takes to fill, by the end of its key. */
+export const refillTimes: ReadonlyMap<string, number> = new Map(
+  [...Object.values(networkPolicies), ...Object.values(servicePolicies), inboxPolicy].map((policy) => [
+    bucketKey(policy, ''),
+    refillMs(rateOf(policy)),
+  ]),
+)
