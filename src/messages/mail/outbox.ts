@@ -606,7 +606,7 @@ function withoutCode(reply: string, { text }: Message): string {
 export function queueMail(
   mail: NewMail,
   digits: Expression,
-  when: Condition,
+  when: Condition = always,
   kind: NewKind = null,
 ): Statement[] {
   return [insertMail(mail, digits, when, kind), deliveryOpened(mail.id, mail.email)]
@@ -638,7 +638,11 @@ function toldMail(secrets: Secrets, { email, role, now, language }: Told): NewMa
 }
 
 /** A mail that notifies an owner of a change, if the change took place. */
-export function tellOf(secrets: Secrets, told: Told & { kind: ToldKind }, when: Condition): Statement[] {
+export function tellOf(
+  secrets: Secrets,
+  told: Told & { kind: ToldKind },
+  when: Condition = always,
+): Statement[] {
   return queueMail(toldMail(secrets, told), noDigits, when, told.kind)
 }
 

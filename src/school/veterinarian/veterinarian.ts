@@ -36,7 +36,7 @@ import {
 import { forgetDeliveries } from '../../messages/delivery/delivery.ts'
 import { eventHappened, noteOn } from '../../messages/events/events.ts'
 import { forgetMail, tellOf } from '../../messages/mail/outbox.ts'
-import { always, both, type Db, type Statement } from '../../platform/db/db.ts'
+import { both, type Db, type Statement } from '../../platform/db/db.ts'
 import { type Decision, decision } from '../../platform/db/decision.ts'
 import { type Address, inboxOf } from '../../platform/lib/address.ts'
 import type { Caller } from '../../platform/lib/bucket.ts'
@@ -215,8 +215,8 @@ export class Veterinarians implements RoleRules {
     const { by, now, note } = action
     const eventId = newId()
     const told = { role: this.role, now } as const
-    const toFormer = tellOf(secrets, { ...told, kind: 'address-left', email }, always)
-    const toNew = tellOf(secrets, { ...told, kind: 'address-taken', email: address.email }, always)
+    const toFormer = tellOf(secrets, { ...told, kind: 'address-left', email })
+    const toNew = tellOf(secrets, { ...told, kind: 'address-taken', email: address.email })
     const moved = await db.decide(
       decision(
         { holders: lockHolders(id, address.key), account: readAccount(this.role, id) },
@@ -225,7 +225,7 @@ export class Veterinarians implements RoleRules {
           if (!account || !pending || !canMove(account)) return { result: false }
           const writes = [
             ...moveTo(account, address, pending, { by, now, eventId }),
-            keepTeaching(person, now, always),
+            keepTeaching(person, now),
             // The mailbox may be somebody else's now, and so may what was added through it.
             erasePasskeys(id),
             ...endSessions({ personId: id }, 'account', now, by),
@@ -255,7 +255,7 @@ export class Veterinarians implements RoleRules {
     const now = clock.now()
     const eventId = newId()
     const told = { kind: 'address-moved', email, role: this.role, language, now } as const
-    const notice = tellOf(secrets, told, always)
+    const notice = tellOf(secrets, told)
     return decision(
       {
         holders: lockHolders(id, address.key),
@@ -267,7 +267,7 @@ export class Veterinarians implements RoleRules {
         if (!pending || !isUnchanged(account, caller) || !isAlive(session, now)) return { result: null }
         const writes = [
           ...moveTo(account, address, pending, { by, now, eventId }),
-          keepTeaching(caller, now, always),
+          keepTeaching(caller, now),
           movePasskeys({ personId: id, from, to: address.key }),
           ...endSessions({ personId: id, except: session_id }, 'account', now, by),
           ...notice,
