@@ -1,29 +1,19 @@
 import { identityColumns } from '../../identity/columns.ts'
-import {
-  type Action,
-  type LostBy,
-  lockPerson,
-  type Person,
-  personList,
-  type Status,
-} from '../../identity/people/people.ts'
-import { eventHappened, eventsFrom, happened } from '../../messages/events/events.ts'
+import { type LostBy, type Person, personList, type Status } from '../../identity/people/people.ts'
+import { eventHappened, eventsFrom } from '../../messages/events/events.ts'
 import { erasing } from '../../platform/db/columns.ts'
 import {
-  type Condition,
   changeAll,
+  changeSome,
   type Db,
-  locking,
   type ReadById,
   type Statement,
   statement,
-  sweptRowsMax,
 } from '../../platform/db/db.ts'
-import { lockAll } from '../../platform/db/decision.ts'
+import { lockAll, lockOne } from '../../platform/db/decision.ts'
 import type { Address } from '../../platform/lib/address.ts'
 import { type By, bySystem } from '../../platform/lib/by.ts'
 import { folded } from '../../platform/lib/folded.ts'
-import { newId } from '../../platform/lib/random.ts'
 
 export interface Registration {
   readonly id: string
@@ -83,52 +73,82 @@ export function oldestRegistrations(db: Db, limit: number): Promise<Registration
   )
 }
 
-/**
- * Creates a pending account, or gives a pending one new names and a new deadline. `updated_at` keeps a slow process
- * from overwriting a newer registration with an older one.
- */
-export function applyRegistration(r: Registration): Statement[] {
+/** The account that has the address of a registration. */
+export interface Holder {
+  readonly id: string
+  readonly status: Status
+  readonly updated_at: number
+  readonly confirm_before: number | null
+}
+
+/** Nothing if another process has applied it. */
+export const lockRegistration = (id: string) =>
+  lockOne<{ id: string }>('registration', 'select id from registration where id = $1', id)
+
+export const lockHolder = (addressKey: string) =>
+  lockOne<Holder>(
+    'person',
+    "select id, status, updated_at, confirm_before from person where role = 'veterinarian' and email_key = $1",
+    addressKey,
+  )
+
+export function openPending(r: Registration): Statement[] {
   return [
-    // If several processes apply it at once, the others wait here and then find it gone.
-    locking('select id from registration where id = $1', r.id),
-    ...lapse(r.created_at, r.email_key),
     statement(
       `insert into person (id, role, status, email, email_key, firstname, firstname_key,
          lastname, lastname_key, created_at, updated_at, confirm_before)
-       select id, 'veterinarian', 'pending', email, email_key, firstname, $2, lastname, $3, created_at, created_at, confirm_before
-       from registration where id = $1
-       on conflict (role, email_key) do update
-         set firstname = excluded.firstname, firstname_key = excluded.firstname_key,
-             lastname = excluded.lastname, lastname_key = excluded.lastname_key,
-             updated_at = excluded.updated_at, confirm_before = excluded.confirm_before
-         where person.status = 'pending' and person.updated_at <= excluded.updated_at and person.id <> excluded.id`,
+       values ($1, 'veterinarian', 'pending', $2, $3, $4, $5, $6, $7, $8, $8, $9)`,
       r.id,
+      r.email,
+      r.email_key,
+      r.firstname,
       folded(r.firstname),
+      r.lastname,
       folded(r.lastname),
+      r.created_at,
+      r.confirm_before,
     ),
-    eventsFrom(
+    eventHappened(
       'veterinarian.registered',
-      'row',
-      { id: "'registered.' || p.id", at: 'p.created_at', person: 'p.id' },
-      'from person p join registration r on r.id = p.id where p.id = $1',
-      r.id,
+      { actor: 'self', requestId: r.request_id, network: r.network_fingerprint },
+      { id: `registered.${r.id}`, at: r.created_at, personId: r.id },
     ),
-    statement('delete from registration where id = $1', r.id),
   ]
 }
 
-/** Removes pending accounts past their deadline: that of one address, or some of all. */
-export function lapse(now: number, addressKey: string | null): Statement[] {
-  const scope = 'confirm_before <= $1 and (cast($2 as text) is null or email_key = $2)'
-  const some = `id in (select id from person where status = 'pending' and ${scope} limit ${sweptRowsMax})`
-  return removePending(statement(`${becomesLapsed} and ${scope} and ${some} returning id`, now, addressKey))
+/** Gives a pending account the names and the deadline of a newer registration. */
+export function renewPending(personId: string, r: Registration): Statement {
+  return statement(
+    `update person set firstname = $1, firstname_key = $2, lastname = $3, lastname_key = $4, updated_at = $5,
+       confirm_before = $6 where id = $7`,
+    r.firstname,
+    folded(r.firstname),
+    r.lastname,
+    folded(r.lastname),
+    r.created_at,
+    r.confirm_before,
+    personId,
+  )
 }
 
-const becomesLapsed = "update person set status = 'lapsed', updated_at = $1 where status = 'pending'"
+export const dropRegistration = (id: string) => statement('delete from registration where id = $1', id)
 
-function removePending(change: Statement): Statement[] {
+/** Removes a pending account. */
+export function removePending(personId: string, now: number): Statement[] {
   return [
-    change,
+    eventHappened('veterinarian.lapsed', bySystem, { id: `lapsed.${personId}`, at: now, personId }),
+    statement('delete from person where id = $1', personId),
+  ]
+}
+
+/** Removes some of the pending accounts past their deadline. */
+export function lapse(now: number): Statement[] {
+  return [
+    changeSome(
+      "update person set status = 'lapsed', updated_at = $1",
+      { table: 'person', key: 'id', where: "status = 'pending' and confirm_before <= $1", returning: 'id' },
+      now,
+    ),
     eventsFrom(
       'veterinarian.lapsed',
       bySystem,
@@ -139,143 +159,73 @@ function removePending(change: Statement): Statement[] {
   ]
 }
 
-/** Takes the verification back if there is one and `when` is true: it was of the person whom staff checked. */
-function loseVerification(
-  personId: string,
-  because: LostBy,
-  { by, now }: Pick<Action, 'by' | 'now'>,
-  when: Condition,
-): Statement[] {
-  const eventId = newId()
-  const lost = happened(eventId)
-  return [
-    eventsFrom(
-      'veterinarian.unverified',
-      { ...by, actor: bySystem.actor },
-      { id: '$1', at: 'cast($2 as bigint)', person: 'id', data: `'{"reason":"${because}"}'` },
-      `from person where id = $3 and verified_at is not null and ${when.sql(4)}`,
-      eventId,
-      now,
-      personId,
-      ...when.params,
-    ),
-    statement(
-      `update person set verified_at = null, unverified_at = $1, unverified_because = '${because}'
-       where id = $2 and ${lost.sql(3)}`,
-      now,
-      personId,
-      ...lost.params,
-    ),
-  ]
+/** A veterinarian’s account as its rules see it. */
+export interface Account extends Person<'veterinarian'> {
+  readonly unverified_at: number | null
+  readonly hidden_at: number | null
 }
 
-/**
- * The event is written only if the account was still active. The first statement locks, the last but one returns the
- * account.
- */
-export function rename(
+export const lockAccount = (id: string) =>
+  lockOne<Account>(
+    'person',
+    `select ${personList('p')}, p.unverified_at, p.hidden_at from person p where p.id = $1 and p.role = 'veterinarian'`,
+    id,
+  )
+
+/** Who changes an account, and when. */
+interface Change {
+  readonly by: By
+  readonly now: number
+  readonly eventId: string
+}
+
+/** Also confirms the names. */
+export function setNames(
   personId: string,
-  names: { firstname?: string; lastname?: string },
-  now: number,
-  eventId: string,
-  by: By,
+  { firstname, lastname }: Pick<Person, 'firstname' | 'lastname'>,
+  { by, now, eventId }: Change,
 ): Statement[] {
-  const { firstname = null, lastname = null } = names
-  const isOther: Condition = {
-    sql: (n) => `status = 'active'
-      and (firstname <> coalesce(cast($${n} as text), firstname) or lastname <> coalesce(cast($${n + 1} as text), lastname))`,
-    params: [firstname, lastname],
-  }
   return [
-    lockPerson(personId),
-    ...loseVerification(personId, 'name', { by, now }, isOther),
     statement(
-      `update person set firstname = coalesce($1, firstname), firstname_key = coalesce($5, firstname_key),
-         lastname = coalesce($2, lastname), lastname_key = coalesce($6, lastname_key),
-         updated_at = $3, confirmed_at = coalesce(confirmed_at, $3)
-       where id = $4 and status = 'active' returning firstname, lastname, updated_at, confirmed_at, verified_at`,
+      `update person set firstname = $1, firstname_key = $2, lastname = $3, lastname_key = $4, updated_at = $5,
+         confirmed_at = coalesce(confirmed_at, $5) where id = $6`,
       firstname,
+      folded(firstname),
       lastname,
+      folded(lastname),
       now,
       personId,
-      firstname && folded(firstname),
-      lastname && folded(lastname),
     ),
-    eventsFrom(
-      'veterinarian.updated',
-      by,
-      { id: '$1', at: 'updated_at', person: 'id' },
-      "from person where id = $2 and status = 'active' and updated_at = $3",
-      eventId,
+    eventHappened('veterinarian.updated', by, { id: eventId, at: now, personId }),
+  ]
+}
+
+export function setVerified(personId: string, verified: boolean, { by, now, eventId }: Change): Statement[] {
+  return [
+    eventHappened(verified ? 'veterinarian.verified' : 'veterinarian.unverified', by, {
+      id: eventId,
+      at: now,
       personId,
+    }),
+    statement(
+      `update person set verified_at = cast($1 as bigint), unverified_at = null, unverified_because = null,
+         updated_at = $2 where id = $3`,
+      verified ? now : null,
       now,
+      personId,
     ),
   ]
 }
 
-/**
- * The last statement returns no row if nothing changes, or if the name or address has changed since the account was
- * read: staff would verify somebody whom they have not checked.
- */
-export function setVerified(
-  { id, firstname, lastname, email_key }: Person<'veterinarian'>,
-  verified: boolean,
-  eventId: string,
-  { now, by }: Action,
-): Statement[] {
-  const done = happened(eventId)
-  const isOther = verified ? 'verified_at is null' : '(verified_at is not null or unverified_at is not null)'
+export function setHidden(personId: string, hidden: boolean, { by, now, eventId }: Change): Statement[] {
   return [
-    lockPerson(id),
-    eventsFrom(
-      verified ? 'veterinarian.verified' : 'veterinarian.unverified',
-      by,
-      { id: '$1', at: 'cast($2 as bigint)', person: 'id' },
-      `from person where id = $3 and firstname = $4 and lastname = $5 and email_key = $6
-         and status in ('active', 'suspended') and ${isOther}`,
-      eventId,
-      now,
-      id,
-      firstname,
-      lastname,
-      email_key,
-    ),
     statement(
-      `update person set verified_at = ${verified ? 'cast($1 as bigint)' : 'null'}, unverified_at = null,
-         unverified_because = null, updated_at = $1
-       where id = $2 and ${done.sql(3)} returning id`,
-      now,
-      id,
-      ...done.params,
-    ),
-  ]
-}
-
-/** The event is written only if something changed. */
-export function setHidden(
-  personId: string,
-  hidden: boolean,
-  now: number,
-  eventId: string,
-  by: By,
-): Statement[] {
-  const isOther = `hidden_at is ${hidden ? '' : 'not'} null`
-  return [
-    eventsFrom(
-      'veterinarian.updated',
-      by,
-      { id: '$1', at: 'cast($2 as bigint)', person: 'id' },
-      `from person where id = $3 and status = 'active' and ${isOther}`,
-      eventId,
+      'update person set hidden_at = cast($1 as bigint), updated_at = $2 where id = $3',
+      hidden ? now : null,
       now,
       personId,
     ),
-    statement(
-      `update person set hidden_at = ${hidden ? 'cast($1 as bigint)' : 'null'}, updated_at = $1
-       where id = $2 and status = 'active' and ${isOther}`,
-      now,
-      personId,
-    ),
+    eventHappened('veterinarian.updated', by, { id: eventId, at: now, personId }),
   ]
 }
 
@@ -308,15 +258,13 @@ export function moveTo(
   account: Person,
   { email, key }: Address,
   pending: readonly AddressHolder[],
-  { by, now, eventId }: { by: By; now: number; eventId: string },
+  change: Change,
 ): Statement[] {
   const { id: personId, verified_at } = account
+  const { by, now, eventId } = change
   return [
     statement('delete from registration where email_key = $1', key),
-    ...pending.flatMap(({ id }) => [
-      eventHappened('veterinarian.lapsed', bySystem, { id: `lapsed.${id}`, at: now, personId: id }),
-      statement('delete from person where id = $1', id),
-    ]),
+    ...pending.flatMap(({ id }) => removePending(id, now)),
     statement(
       'update person set email = $1, email_key = $2, updated_at = $3 where id = $4',
       email,
@@ -327,17 +275,21 @@ export function moveTo(
     eventHappened('veterinarian.address-changed', by, { id: eventId, at: now, personId }),
     ...(key === account.email_key || verified_at === null
       ? []
-      : verificationLost(personId, 'address', by, now)),
+      : verificationLost(personId, 'address', change)),
   ]
 }
 
-/** Staff verified the person under the former name and address. */
-export function verificationLost(personId: string, because: LostBy, by: By, now: number): Statement[] {
+/** Staff verified the person under the former name and address. `eventId` is that of the change. */
+export function verificationLost(
+  personId: string,
+  because: LostBy,
+  { by, now, eventId }: Change,
+): Statement[] {
   return [
     eventHappened(
       'veterinarian.unverified',
       { ...by, actor: bySystem.actor },
-      { id: `unverified.${because}.${personId}.${now}`, at: now, personId, data: { reason: because } },
+      { id: `unverified.${eventId}`, at: now, personId, data: { reason: because } },
     ),
     statement(
       'update person set verified_at = null, unverified_at = $1, unverified_because = $2 where id = $3',
@@ -353,16 +305,11 @@ export function erase(personId: string, addressKey: string, now: number): Statem
   return [
     statement(
       `update person set status = 'closed', updated_at = $1, closed_at = $1, ${erasing(identityColumns.person)}
-       where id = $2 and status <> 'closed' returning id`,
+       where id = $2`,
       now,
       personId,
     ),
-    statement(
-      'delete from registration where email_key = $1 and exists (select 1 from person where id = $2 and closed_at = $3)',
-      addressKey,
-      personId,
-      now,
-    ),
+    statement('delete from registration where email_key = $1', addressKey),
     changeAll(
       `update session set ${erasing(identityColumns.session)}`,
       { table: 'session', key: 'id', where: 'person_id = $1', returning: 'id' },

@@ -36,7 +36,7 @@ import {
 import { forgetDeliveries } from '../../messages/delivery/delivery.ts'
 import { eventHappened, noteOn } from '../../messages/events/events.ts'
 import { forgetMail, tellOf } from '../../messages/mail/outbox.ts'
-import { both, type Db, type Statement } from '../../platform/db/db.ts'
+import { both, type Db, inTurn, type Statement } from '../../platform/db/db.ts'
 import { type Decision, decision } from '../../platform/db/decision.ts'
 import { type Address, inboxOf } from '../../platform/lib/address.ts'
 import type { Caller } from '../../platform/lib/bucket.ts'
@@ -46,24 +46,41 @@ import type { Language } from '../../platform/lib/languages.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
 import { fingerprint, type Secrets } from '../../platform/lib/secret.ts'
 import { keepTeaching, type Students, unlinkTeachers, type When } from '../student/student.ts'
-import { canMove, givingWay, isUnchanged } from './rules.ts'
+import {
+  canClose,
+  canMove,
+  canSetHidden,
+  canSetVerified,
+  effectOf,
+  givingWay,
+  isUnchanged,
+  type Names,
+  renamed,
+} from './rules.ts'
 import {
   accountAt,
   appendRegistration,
-  applyRegistration,
+  dropRegistration,
   erase,
   isHidden,
   lapse,
+  lockAccount,
+  lockHolder,
   lockHolders,
+  lockRegistration,
   moveTo,
   oldestRegistrations,
+  openPending,
   type PublicProfile,
   publicProfile,
   type Registration,
   registrationsOf,
-  rename,
+  removePending,
+  renewPending,
   setHidden,
+  setNames,
   setVerified,
+  verificationLost,
 } from './store.ts'
 
 const confirmWithinMs = 7 * day
@@ -79,11 +96,6 @@ export interface VeterinarianDeps {
 
 type Veterinarian = Person<'veterinarian'>
 
-export interface Names {
-  readonly firstname?: string
-  readonly lastname?: string
-}
-
 export class Veterinarians implements RoleRules {
   readonly role = 'veterinarian'
   readonly firstSignIn = 'veterinarian.activated'
@@ -95,7 +107,7 @@ export class Veterinarians implements RoleRules {
 
   async register(
     address: Address,
-    names: Required<Names>,
+    names: Pick<Person, 'firstname' | 'lastname'>,
     caller: Caller,
   ): Promise<{ confirmBefore: number }> {
     const { clock, limits } = this.#deps
@@ -120,8 +132,7 @@ export class Veterinarians implements RoleRules {
     const { db, clock } = this.#deps
     let { person, registered } = await accountAt(db, addressKey)
     if (registered) {
-      for (const registration of await registrationsOf(db, addressKey))
-        await db.tx(applyRegistration(registration))
+      await inTurn(db, (await registrationsOf(db, addressKey)).map(applying))
       person = (await accountAt(db, addressKey)).person
     }
     const lapsed = person?.status === 'pending' && person.confirm_before! <= clock.now()
@@ -131,11 +142,11 @@ export class Veterinarians implements RoleRules {
   async settle(): Promise<void> {
     const { db } = this.#deps
     for (const registration of await oldestRegistrations(db, settleBatch))
-      await db.tx(applyRegistration(registration))
+      await db.decide(applying(registration))
   }
 
   sweep(now: number): Statement[] {
-    return lapse(now, null)
+    return lapse(now)
   }
 
   isPresent(): boolean {
@@ -167,45 +178,76 @@ export class Veterinarians implements RoleRules {
     const { firstname = person.firstname, lastname = person.lastname } = names
     const isSame = firstname === person.firstname && lastname === person.lastname
     if (isSame && person.confirmed_at !== null) return person
-    const now = this.#deps.clock.now()
+    const { db, clock } = this.#deps
+    const now = clock.now()
     const eventId = newId()
-    const changes = rename(person.id, names, now, eventId, by)
-    const results = await this.#deps.db.tx([...changes, ...leaveStrictClients(person.id, now, by)])
-    const row = results[changes.length - 2]![0] as
-      | Pick<Person, 'firstname' | 'lastname' | 'updated_at' | 'confirmed_at' | 'verified_at'>
-      | undefined
-    if (!row) throw new AppError('session-ended')
-    return { ...person, ...row }
+    const changed = await db.decide(
+      decision({ account: lockAccount(person.id) }, ({ account }) => {
+        const change = renamed(account, names)
+        if (!account || !change) return { result: null }
+        const { losesVerification, ...chosen } = change
+        const writes = [
+          ...setNames(person.id, chosen, { by, now, eventId }),
+          ...(losesVerification ? verificationLost(person.id, 'name', { by, now, eventId }) : []),
+          ...leaveStrictClients(person.id, now, by),
+        ]
+        const verified_at = losesVerification ? null : account.verified_at
+        const confirmed_at = account.confirmed_at ?? now
+        return { writes, result: { ...chosen, updated_at: now, confirmed_at, verified_at } }
+      }),
+    )
+    if (!changed) throw new AppError('session-ended')
+    return { ...person, ...changed }
   }
 
   /** Cannot be undone. */
-  async close({ id, email_key }: Veterinarian, by: By, note: string | null = null): Promise<void> {
-    const { db, clock, secrets } = this.#deps
+  async close({ id }: Veterinarian, by: By, note: string | null = null): Promise<void> {
+    const { db, clock } = this.#deps
     const now = clock.now()
+    await db.decide(
+      decision({ account: lockAccount(id) }, ({ account }) => {
+        if (!canClose(account)) return { result: null }
+        const writes = [
+          ...erase(id, account.email_key, now),
+          unlinkTeachers(id),
+          eventHappened('veterinarian.closed', by, { id: `closed.${id}`, at: now, personId: id }),
+          ...noteOn(`closed.${id}`, id, note),
+          ...endSessions({ personId: id }, 'account', now, by),
+          erasePasskeys(id),
+          eraseConsents(id),
+          ...this.#forget(account),
+        ]
+        return { writes, result: null }
+      }),
+    )
+  }
+
+  /** What the service keeps by the address of an account, of which it has only fingerprints. */
+  #forget({ id, email_key }: Veterinarian): Statement[] {
+    const { secrets } = this.#deps
     const inboxes = secrets.all.map((keys) => fingerprint(keys, 'address', inboxOf(email_key)))
-    await db.tx([
-      ...erase(id, email_key, now),
-      unlinkTeachers(id),
-      eventHappened('veterinarian.closed', by, { id: `closed.${id}`, at: now, personId: id }),
-      ...noteOn(`closed.${id}`, id, note),
-      ...endSessions({ personId: id }, 'account', now, by),
-      erasePasskeys(id),
-      eraseConsents(id),
+    return [
       ...inboxes.map(forgetNetworks),
       ...forgetMail(secrets, email_key),
       ...forgetDeliveries(secrets, id, email_key),
-    ])
+    ]
   }
 
   /** False if the account has changed since it was read. */
-  async setVerified(person: Veterinarian, verified: boolean, action: Action): Promise<boolean> {
+  setVerified(person: Veterinarian, verified: boolean, { by, now, note }: Action): Promise<boolean> {
+    const { id } = person
     const eventId = newId()
-    const [, , changed] = await this.#deps.db.tx([
-      ...setVerified(person, verified, eventId, action),
-      ...noteOn(eventId, person.id, action.note),
-      ...leaveStrictClients(person.id, action.now, action.by),
-    ])
-    return changed!.length > 0
+    return this.#deps.db.decide(
+      decision({ account: lockAccount(id) }, ({ account }) => {
+        if (!canSetVerified(account, person, verified)) return { result: false }
+        const writes = [
+          ...setVerified(id, verified, { by, now, eventId }),
+          ...noteOn(eventId, id, note),
+          ...leaveStrictClients(id, now, by),
+        ]
+        return { writes, result: true }
+      }),
+    )
   }
 
   /** For somebody who lost a mailbox. Ends every session; both addresses are notified. */
@@ -308,7 +350,13 @@ export class Veterinarians implements RoleRules {
 
   async showPublicPage({ id }: Veterinarian, shown: boolean, by: By): Promise<void> {
     const { db, clock } = this.#deps
-    await db.tx(setHidden(id, !shown, clock.now(), newId(), by))
+    const change = { by, now: clock.now(), eventId: newId() }
+    await db.decide(
+      decision({ account: lockAccount(id) }, ({ account }) => ({
+        writes: canSetHidden(account, !shown) ? setHidden(id, !shown, change) : [],
+        result: null,
+      })),
+    )
   }
 
   /** Only of active veterinarians who show it. */
@@ -317,6 +365,22 @@ export class Veterinarians implements RoleRules {
     if (!profile) throw new AppError('not-found')
     return profile
   }
+}
+
+/** Somebody else may have applied it, or may be applying another one of this address. */
+function applying(registration: Registration): Decision<null> {
+  const { id, email_key, created_at } = registration
+  return decision({ left: lockRegistration(id), holder: lockHolder(email_key) }, ({ left, holder }) => {
+    if (!left) return { result: null }
+    const effect = effectOf(registration, holder)
+    const writes = [
+      ...(effect === 'replaces' ? removePending(holder!.id, created_at) : []),
+      ...(effect === 'opens' || effect === 'replaces' ? openPending(registration) : []),
+      ...(effect === 'renews' ? [renewPending(holder!.id, registration)] : []),
+      dropRegistration(id),
+    ]
+    return { writes, result: null }
+  })
 }
 
 /** Ends the sessions of somebody who is not verified at applications where they may no longer sign in. */
