@@ -87,8 +87,14 @@ const isReached = (counts: Counts) => (one: Threshold) => (counts[one.count] ?? 
 export const isCalm = (counts: ServiceCounts) => !ofService.some(isReached(counts))
 
 /** While somebody guesses codes of this inbox, from this network or across the whole service. */
-export const isUnderAttack = (counts: GuessCounts) =>
+const isUnderAttack = (counts: GuessCounts) =>
   [...ofInbox, ...ofAskingNetwork, ...ofService].some(isReached(counts))
+
+/** With this many open challenges, an inbox gets longer codes for new ones. */
+const openChallengesMax = 3
+
+export const needsLongerCode = (counts: GuessCounts, openChallenges: number) =>
+  openChallenges >= openChallengesMax || isUnderAttack(counts)
 
 /** The thresholds that one more wrong answer reaches. */
 export function attacksBegunBy(

@@ -18,7 +18,6 @@ import {
   type AnswerCounts,
   type GuessCounts,
   isCalm,
-  isUnderAttack,
   type ServiceCounts,
   type ServiceState,
   stateOfService,
@@ -28,7 +27,6 @@ import {
   bucketOf,
   networkBuckets,
   networkPolicies,
-  openChallengesMax,
   refillTimes,
   secretQuota,
   serviceBucket,
@@ -58,7 +56,7 @@ import {
 } from './store.ts'
 
 export type { CodeAsk } from './codes.ts'
-export { type Attack, attackedKinds, attacksBegunBy, type ServiceState } from './guessing.ts'
+export { type Attack, attackedKinds, attacksBegunBy, needsLongerCode, type ServiceState } from './guessing.ts'
 export { limitNames, networkPolicies, servicePolicies, strangersMails } from './policies.ts'
 export { forgetNetworks } from './store.ts'
 export { strangersMailLimits } from './strangers-mail.ts'
@@ -282,9 +280,6 @@ export function codeTaken(ask: CodeAsk, counts: CodeCounts | undefined, now: num
 }
 
 export const isCalmWith = (service: ServiceCounts | undefined) => !service || isCalm(service)
-
-export const needsLongerCode = (guesses: GuessCounts | undefined, openChallenges: number) =>
-  guesses !== undefined && (isUnderAttack(guesses) || openChallenges >= openChallengesMax)
 
 /** The buckets that a sign-in gives back to: of the network that asked, and of the one that answered. */
 const refunded = {

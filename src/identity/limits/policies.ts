@@ -61,8 +61,6 @@ export const strangersMails = { service: 2_000, domain: 200, knownDomain: 2_000 
 const wrongSecrets: readonly Window[] = [{ max: 20, windowMs: 10 * minute }]
 
 export const networkKnownMs = 90 * day
-/** With this many open challenges, an inbox gets longer codes for new ones. */
-export const openChallengesMax = 3
 
 /** Every limit that can refuse a request. */
 export const limitNames = [

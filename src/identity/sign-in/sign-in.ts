@@ -178,7 +178,7 @@ export class SignIn {
       ({ counts, guesses, open }) => {
         const taken = codeTaken(ask, counts, now)
         if (!taken) return { result: null }
-        const challenge = { ...opened, digits: needsLongerCode(guesses, open!.n) ? 8 : 6 } as const
+        const challenge = { ...opened, digits: guesses && needsLongerCode(guesses, open!.n) ? 8 : 6 } as const
         const writes = [...taken, insertChallenge(challenge), ...queueCode(challenge, request, now)]
         return { writes, result: challenge }
       },
