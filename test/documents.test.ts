@@ -18,7 +18,7 @@ const read = (name: string) => readFileSync(join(root, name), 'utf8')
 const help = (...words: string[]) =>
   execFileSync(process.execPath, [join(root, 'src/main.js'), ...words, '--help'], { encoding: 'utf8' })
 const manifest = JSON.parse(read('package.json'))
-const pages = ['.', 'docs', 'docs/decisions', 'deploy', 'bench', 'bench/peers/better-auth'].flatMap(
+const pages = ['.', 'web', 'docs', 'docs/decisions', 'deploy', 'bench', 'bench/peers/better-auth'].flatMap(
   (folder) =>
     readdirSync(join(root, folder))
       .filter((name) => name.endsWith('.md'))

@@ -204,7 +204,7 @@ function checkPostgres(facts: PostgresFacts, databaseUrl: string): Finding[] {
       ? warning(
           'store',
           `${connections} of ${connections_max} connections to the database are in use`,
-          'raise max_connections; each process of Chiron uses up to 8',
+          'raise max_connections; each process of Chiron uses up to 11',
         )
       : good('store', `${connections} of ${connections_max} connections to the database are in use`),
   ]

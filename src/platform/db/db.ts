@@ -2,10 +2,9 @@
  * The only interface to the store. Every statement is written once for both engines: placeholders are `$1`, columns are
  * text, integer or bigint, and times are epoch milliseconds passed in.
  *
- * There are no interactive transactions. `tx` takes all its statements at once and runs them in order, all or none; a
- * statement that depends on an earlier one says so in SQL (`where exists …`). So no lock ever waits for this process,
- * SQLite can share one commit among many callers, and PostgreSQL needs one round trip. See
- * docs/decisions/0002-transactions-are-lists.md.
+ * `tx` runs its statements in order, all or none. `decide` locks rows, lets a rule decide, and writes what it returns.
+ * Neither calls back while it waits, so SQLite can share one commit among many callers, and PostgreSQL needs one round
+ * trip or two. See docs/decisions/0025-rules-in-typescript.md.
  */
 import { AppError } from '../../errors.ts'
 import type { Ask, ResultOf, Step } from './decision.ts'
